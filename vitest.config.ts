@@ -1,0 +1,32 @@
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+
+/** `DRIZZLE=v1` runs the same tests with drizzle-orm 1.0, whose package is installed under another name. */
+const drizzleV1 = process.env.DRIZZLE === 'v1';
+
+const source = (path: string): string => fileURLToPath(new URL(`src/${path}`, import.meta.url));
+
+export default defineConfig({
+  resolve: {
+    alias: [
+      { find: /^drizzle-queue$/, replacement: source('index.ts') },
+      { find: /^drizzle-queue\/schema$/, replacement: source('schema/index.ts') },
+      { find: /^drizzle-queue\/skip-locked$/, replacement: source('skip-locked/index.ts') },
+      ...(drizzleV1 ? [{ find: /^drizzle-orm(?=\/|$)/, replacement: 'drizzle-orm-v1' }] : []),
+    ],
+  },
+  test: {
+    include: ['test/**/*.test.ts'],
+    globalSetup: ['test/support/global-setup.ts'],
+    pool: 'forks',
+    // All share one server, and tests of concurrency need some of the machine's power for themselves.
+    maxWorkers: 2,
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    // Part of a run with --typecheck only.
+    typecheck: {
+      include: ['test/types/**/*.test-d.ts'],
+      tsconfig: drizzleV1 ? './tsconfig.v1.json' : './tsconfig.json',
+    },
+  },
+});
