@@ -1,0 +1,54 @@
+import type {
+  bigint,
+  boolean,
+  integer,
+  jsonb,
+  PgTableWithColumns,
+  smallint,
+  TableConfig,
+  text,
+  timestamp,
+} from 'drizzle-orm/pg-core';
+
+/*
+ * Why this file exists: a declaration that names Drizzle's column classes is right for one major and wrong for
+ * the other (0.45 says `PgColumn<{…}>`, 1.0 says `PgBuildColumn<…>`). Types that are computed from the *reader's own*
+ * builders are exact in both, so one published `.d.ts` serves every drizzle-orm.
+ */
+
+export type NotNull<B extends { notNull(): unknown }> = ReturnType<B['notNull']>;
+export type WithDefault<B extends { default(value: never): unknown }> = ReturnType<B['default']>;
+export type Identity<B extends { generatedAlwaysAsIdentity(): unknown }> = ReturnType<
+  B['generatedAlwaysAsIdentity']
+>;
+export type Primary<B extends { primaryKey(): unknown }> = ReturnType<B['primaryKey']>;
+
+declare const bigintBuilder: ReturnType<typeof bigint<'number'>>;
+declare const booleanBuilder: ReturnType<typeof boolean>;
+declare const integerBuilder: ReturnType<typeof integer>;
+declare const smallintBuilder: ReturnType<typeof smallint>;
+declare const textBuilder: ReturnType<typeof text>;
+declare const jsonbBuilder: ReturnType<typeof jsonb>;
+declare const timestampBuilder: ReturnType<typeof timestamp>;
+
+/** `bigint` read as a JavaScript number. */
+export type BigintColumn = typeof bigintBuilder;
+export type BooleanColumn = typeof booleanBuilder;
+export type IntegerColumn = typeof integerBuilder;
+export type SmallintColumn = typeof smallintBuilder;
+export type TextColumn = typeof textBuilder;
+/** `text` whose values are the members of a union. */
+export type TextColumnOf<T extends string> = ReturnType<typeof textBuilder.$type<T>>;
+/** `jsonb` whose values have a known shape. */
+export type JsonColumn<T = unknown> = ReturnType<typeof jsonbBuilder.$type<T>>;
+/** `timestamptz` read as a Date. */
+export type TimestampColumn = typeof timestampBuilder;
+
+/**
+ * The same table type, placed in the Postgres schema `TSchema` (`undefined`: the default one). Computed from the table's own
+ * configuration, because no generic call of `pgSchema(…).table` can be written as a type.
+ */
+export type InSchema<TTable, TSchema extends string | undefined> =
+  TTable extends PgTableWithColumns<infer TConfig extends TableConfig>
+    ? PgTableWithColumns<{ [K in keyof TConfig]: K extends 'schema' ? TSchema : TConfig[K] }>
+    : never;

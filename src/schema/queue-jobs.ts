@@ -1,0 +1,102 @@
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  check,
+  index,
+  integer,
+  jsonb,
+  type pgTable,
+  primaryKey,
+  smallint,
+  text,
+  timestamp,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core';
+import type { AttemptError } from './attempt-error.ts';
+import type {
+  BigintColumn,
+  Identity,
+  InSchema,
+  IntegerColumn,
+  JsonColumn,
+  NotNull,
+  SmallintColumn,
+  TextColumn,
+  TimestampColumn,
+  WithDefault,
+} from './column-types.ts';
+import type { DeclareTable } from './declare-table.ts';
+
+/** The columns of `queue_jobs`: see {@link defineJobsTable}. */
+export type JobColumns = {
+  id: Identity<NotNull<BigintColumn>>;
+  queue: NotNull<TextColumn>;
+  kind: NotNull<TextColumn>;
+  payload: NotNull<JsonColumn>;
+  priority: WithDefault<NotNull<SmallintColumn>>;
+  runAt: WithDefault<NotNull<TimestampColumn>>;
+  attempt: WithDefault<NotNull<SmallintColumn>>;
+  maxAttempts: NotNull<SmallintColumn>;
+  fence: WithDefault<NotNull<IntegerColumn>>;
+  workerId: BigintColumn;
+  claimedAt: TimestampColumn;
+  uniqueKey: TextColumn;
+  errors: WithDefault<NotNull<JsonColumn<AttemptError[]>>>;
+  metadata: WithDefault<NotNull<JsonColumn<Record<string, unknown>>>>;
+  createdAt: WithDefault<NotNull<TimestampColumn>>;
+};
+
+/** `queue_jobs` under any name. */
+export type JobsTable<
+  TName extends string = string,
+  TSchema extends string | undefined = string | undefined,
+> = InSchema<ReturnType<typeof pgTable<TName, JobColumns>>, TSchema>;
+
+/**
+ * `queue_jobs`: the work that is still to do. A job is *due* when `run_at` has passed and nobody holds it; it is *held* while
+ * `worker_id` names a worker; a finished job leaves this table in the statement that writes its result, so the table is as
+ * small as the live work.
+ *
+ * Two rules keep it fast, and both are easy to break with one line:
+ * - No index contains, or has in its predicate, a column that a claim writes (`attempt`, `fence`, `worker_id`, `claimed_at`).
+ *   A claim is then a HOT update: no index is touched.
+ * - `queue` is in every key, so that the table can be partitioned or distributed by queue without a storage change.
+ *
+ * Columns stand widest first: Postgres pads to the alignment of each next column, and a claim copies the whole row.
+ */
+export function defineJobsTable<TName extends string, TSchema extends string | undefined>(
+  table: DeclareTable,
+  name: TName,
+): JobsTable<TName, TSchema> {
+  const jobs = table(
+    name,
+    {
+      id: bigint('id', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
+      runAt: timestamp('run_at', { withTimezone: true }).notNull().defaultNow(),
+      createdAt: timestamp('created_at', { withTimezone: true }).notNull().defaultNow(),
+      claimedAt: timestamp('claimed_at', { withTimezone: true }),
+      workerId: bigint('worker_id', { mode: 'number' }),
+      fence: integer('fence').notNull().default(0),
+      priority: smallint('priority').notNull().default(5),
+      attempt: smallint('attempt').notNull().default(0),
+      maxAttempts: smallint('max_attempts').notNull(),
+      queue: text('queue').notNull(),
+      kind: text('kind').notNull(),
+      uniqueKey: text('unique_key'),
+      payload: jsonb('payload').notNull(),
+      errors: jsonb('errors').$type<AttemptError[]>().notNull().default([]),
+      metadata: jsonb('metadata').$type<Record<string, unknown>>().notNull().default({}),
+    },
+    (t) => [
+      primaryKey({ name: `${name}_pkey`, columns: [t.id, t.queue] }),
+      // `priority` leads: a bare `queue = …` in another statement must not tempt the planner to walk a whole queue.
+      index(`${name}_claim_idx`).on(t.priority, t.queue, t.runAt, t.id),
+      uniqueIndex(`${name}_unique_key_idx`)
+        .on(t.queue, t.kind, t.uniqueKey)
+        .where(sql`unique_key is not null`),
+      check(`${name}_priority_check`, sql`priority between 0 and 9`),
+    ],
+  );
+  // The builders above are these columns; only their order differs, which a record's type does not know.
+  return jobs as unknown as JobsTable<TName, TSchema>;
+}

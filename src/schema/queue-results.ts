@@ -1,0 +1,100 @@
+import { sql } from 'drizzle-orm';
+import {
+  bigint,
+  check,
+  index,
+  integer,
+  jsonb,
+  type pgTable,
+  primaryKey,
+  smallint,
+  text,
+  timestamp,
+} from 'drizzle-orm/pg-core';
+import type { AttemptError } from './attempt-error.ts';
+import type {
+  BigintColumn,
+  InSchema,
+  IntegerColumn,
+  JsonColumn,
+  NotNull,
+  SmallintColumn,
+  TextColumn,
+  TextColumnOf,
+  TimestampColumn,
+  WithDefault,
+} from './column-types.ts';
+import type { DeclareTable } from './declare-table.ts';
+
+/** How a job can end. `completed`: its handler returned. `discarded`: no attempt is left. `cancelled`: somebody stopped it. */
+export type FinalState = 'completed' | 'discarded' | 'cancelled';
+
+/** The columns of `queue_results`: see {@link defineResultsTable}. */
+export type ResultColumns = {
+  jobId: NotNull<BigintColumn>;
+  queue: NotNull<TextColumn>;
+  kind: NotNull<TextColumn>;
+  payload: NotNull<JsonColumn>;
+  state: NotNull<TextColumnOf<FinalState>>;
+  output: JsonColumn;
+  errors: NotNull<JsonColumn<AttemptError[]>>;
+  attempt: NotNull<SmallintColumn>;
+  maxAttempts: NotNull<SmallintColumn>;
+  priority: NotNull<SmallintColumn>;
+  fence: NotNull<IntegerColumn>;
+  uniqueKey: TextColumn;
+  metadata: NotNull<JsonColumn<Record<string, unknown>>>;
+  workerId: BigintColumn;
+  createdAt: NotNull<TimestampColumn>;
+  runAt: NotNull<TimestampColumn>;
+  claimedAt: TimestampColumn;
+  finishedAt: WithDefault<NotNull<TimestampColumn>>;
+};
+
+/** `queue_results` under any name. */
+export type ResultsTable<
+  TName extends string = string,
+  TSchema extends string | undefined = string | undefined,
+> = InSchema<ReturnType<typeof pgTable<TName, ResultColumns>>, TSchema>;
+
+/**
+ * `queue_results`: what became of a job. Every column of the job as it was when it ended, and three more: `state`, `output`,
+ * `finished_at`. So a discarded job can be put back whole (`redrive`), its fence included: the number goes on from where
+ * it was, and a worker that held the job in its first life can never pass for a holder in its second.
+ */
+export function defineResultsTable<TName extends string, TSchema extends string | undefined>(
+  table: DeclareTable,
+  name: TName,
+): ResultsTable<TName, TSchema> {
+  const results = table(
+    name,
+    {
+      jobId: bigint('job_id', { mode: 'number' }).notNull(),
+      createdAt: timestamp('created_at', { withTimezone: true }).notNull(),
+      runAt: timestamp('run_at', { withTimezone: true }).notNull(),
+      claimedAt: timestamp('claimed_at', { withTimezone: true }),
+      finishedAt: timestamp('finished_at', { withTimezone: true }).notNull().defaultNow(),
+      workerId: bigint('worker_id', { mode: 'number' }),
+      fence: integer('fence').notNull(),
+      priority: smallint('priority').notNull(),
+      attempt: smallint('attempt').notNull(),
+      maxAttempts: smallint('max_attempts').notNull(),
+      queue: text('queue').notNull(),
+      kind: text('kind').notNull(),
+      state: text('state').$type<FinalState>().notNull(),
+      uniqueKey: text('unique_key'),
+      payload: jsonb('payload').notNull(),
+      output: jsonb('output'),
+      errors: jsonb('errors').$type<AttemptError[]>().notNull(),
+      metadata: jsonb('metadata').$type<Record<string, unknown>>().notNull(),
+    },
+    (t) => [
+      primaryKey({ name: `${name}_pkey`, columns: [t.jobId, t.queue] }),
+      // Pruning reads the oldest; without this it would read the whole history once a minute.
+      index(`${name}_finished_at_idx`).on(t.finishedAt),
+      check(`${name}_state_check`, sql`state in ('completed', 'discarded', 'cancelled')`),
+    ],
+  );
+  // The builders above are these columns; only their order differs, which a record's type does not know.
+  return results as unknown as ResultsTable<TName, TSchema>;
+}

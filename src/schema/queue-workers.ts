@@ -1,0 +1,50 @@
+import { bigint, boolean, jsonb, type pgTable, text, timestamp } from 'drizzle-orm/pg-core';
+import type {
+  BigintColumn,
+  BooleanColumn,
+  Identity,
+  InSchema,
+  JsonColumn,
+  NotNull,
+  Primary,
+  TextColumn,
+  TimestampColumn,
+  WithDefault,
+} from './column-types.ts';
+import type { DeclareTable } from './declare-table.ts';
+
+/** The columns of `queue_workers`: see {@link defineWorkersTable}. */
+export type WorkerColumns = {
+  id: Identity<Primary<BigintColumn>>;
+  name: NotNull<TextColumn>;
+  queues: NotNull<JsonColumn<string[]>>;
+  startedAt: WithDefault<NotNull<TimestampColumn>>;
+  seenAt: WithDefault<NotNull<TimestampColumn>>;
+  session: WithDefault<NotNull<BooleanColumn>>;
+};
+
+/** `queue_workers` under any name. */
+export type WorkersTable<
+  TName extends string = string,
+  TSchema extends string | undefined = string | undefined,
+> = InSchema<ReturnType<typeof pgTable<TName, WorkerColumns>>, TSchema>;
+
+/**
+ * `queue_workers`: who is alive. A job is held while its `worker_id` is in this table; when a worker's row goes, its jobs are
+ * due again. There is no foreign key: a claim would then lock the worker's row once per job.
+ */
+export function defineWorkersTable<TName extends string, TSchema extends string | undefined>(
+  table: DeclareTable,
+  name: TName,
+): WorkersTable<TName, TSchema> {
+  const workers = table(name, {
+    id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+    name: text('name').notNull(),
+    queues: jsonb('queues').$type<string[]>().notNull(),
+    startedAt: timestamp('started_at', { withTimezone: true }).notNull().defaultNow(),
+    seenAt: timestamp('seen_at', { withTimezone: true }).notNull().defaultNow(),
+    session: boolean('session').notNull().default(false),
+  });
+  // The builders above are these columns, declared through the reader's own drizzle-orm.
+  return workers as unknown as WorkersTable<TName, TSchema>;
+}
