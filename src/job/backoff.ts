@@ -1,0 +1,65 @@
+/**
+ * How long to wait before the next attempt: milliseconds, at least 0.
+ *
+ * @param attempt which attempt has just failed, counted from 1
+ * @param error what the handler threw
+ */
+export type Backoff = (attempt: number, error: unknown) => number;
+
+/** Settings of {@link exponentialBackoff}. */
+export interface ExponentialBackoffOptions {
+  /**
+   * The longest wait after the first failed attempt, in milliseconds, above 0.
+   * @default 1_000
+   */
+  initialMs?: number;
+  /**
+   * The longest wait after any attempt, in milliseconds, at least `initialMs`.
+   * @default 3_600_000 (one hour)
+   */
+  maxMs?: number;
+  /**
+   * What each further attempt multiplies the wait by, at least 1.
+   * @default 2
+   */
+  factor?: number;
+  /**
+   * Where the jitter comes from: a number in [0, 1).
+   * @default Math.random
+   */
+  random?: () => number;
+}
+
+/**
+ * Waits that grow with each attempt, with full jitter: a wait is drawn evenly from 0 to `initialMs · factor^(attempt - 1)`,
+ * capped at `maxMs`. Full jitter spreads jobs that failed together (a provider was down) over the whole interval, so that
+ * they do not come back together. After Marc Brooker, "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015).
+ *
+ * @throws RangeError when a setting is outside its range
+ */
+export function exponentialBackoff(options: ExponentialBackoffOptions = {}): Backoff {
+  const { initialMs = 1_000, maxMs = 3_600_000, factor = 2, random = Math.random } = options;
+  if (!(initialMs > 0 && Number.isFinite(initialMs))) {
+    throw new RangeError(`exponentialBackoff: initialMs must be a number above 0, got ${initialMs}`);
+  }
+  if (!(maxMs >= initialMs && Number.isFinite(maxMs))) {
+    throw new RangeError(`exponentialBackoff: maxMs must be a number of at least initialMs, got ${maxMs}`);
+  }
+  if (!(factor >= 1 && Number.isFinite(factor))) {
+    throw new RangeError(`exponentialBackoff: factor must be a number of at least 1, got ${factor}`);
+  }
+  // The power overflows to Infinity for late attempts; the cap makes that maxMs.
+  return (attempt) => Math.round(random() * Math.min(maxMs, initialMs * factor ** (attempt - 1)));
+}
+
+/**
+ * The same wait after every attempt, in milliseconds, at least 0.
+ *
+ * @throws RangeError when `delayMs` is negative or not a number
+ */
+export function fixedBackoff(delayMs: number): Backoff {
+  if (!(delayMs >= 0 && Number.isFinite(delayMs))) {
+    throw new RangeError(`fixedBackoff: delayMs must be a number of at least 0, got ${delayMs}`);
+  }
+  return () => delayMs;
+}

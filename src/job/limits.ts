@@ -1,0 +1,67 @@
+/**
+ * The limits of a job's settings, and the checks that hold them. The database would refuse most of what is outside too, but
+ * with an error about a column, after the caller's transaction is already spoiled.
+ */
+
+/** Priorities are 0–9, smaller first: each is one index range of the claim. */
+export const MAX_PRIORITY = 9;
+
+/** `max_attempts` is a smallint, and nobody waits for more. */
+export const MAX_ATTEMPTS = 10_000;
+
+/** One century: later than any job means, and far from where timestamps overflow. */
+export const MAX_DELAY_MS = 100 * 365.25 * 24 * 3_600_000;
+
+/** Queue, kind and unique key share one index entry, which Postgres limits to a third of a page (2,704 bytes). */
+export const MAX_NAME_BYTES = 200;
+export const MAX_UNIQUE_KEY_BYTES = 2_000;
+
+const EARLIEST = Date.parse('0001-01-01T00:00:00Z');
+const LATEST = Date.parse('9999-12-31T00:00:00Z');
+
+/** @throws RangeError unless the value is a whole number from `min` to `max` */
+export function checkInteger(what: string, value: number, min: number, max: number): number {
+  if (!Number.isInteger(value) || value < min || value > max) {
+    throw new RangeError(`${what} must be a whole number from ${min} to ${max}, got ${show(value)}`);
+  }
+  return value;
+}
+
+/** @throws RangeError unless the value is a number of milliseconds from `minMs` to `maxMs`; answers whole milliseconds */
+export function checkDurationMs(what: string, value: number, minMs = 0, maxMs = MAX_DELAY_MS): number {
+  if (typeof value !== 'number' || !(value >= minMs && value <= maxMs)) {
+    throw new RangeError(
+      `${what} must be a number of milliseconds from ${minMs} to ${maxMs}, got ${show(value)}`,
+    );
+  }
+  return Math.round(value);
+}
+
+/** @throws RangeError unless the date is valid and between the years 1 and 9999 */
+export function checkDate(what: string, value: Date): Date {
+  const time = value instanceof Date ? value.getTime() : Number.NaN;
+  if (!(time >= EARLIEST && time <= LATEST)) {
+    throw new RangeError(`${what} must be a valid Date between the years 1 and 9999, got ${show(value)}`);
+  }
+  return value;
+}
+
+/** @throws TypeError unless the value is a text of 1 to `maxBytes` bytes that Postgres can keep */
+export function checkText(what: string, value: string, maxBytes: number): string {
+  if (typeof value !== 'string' || value === '') {
+    throw new TypeError(`${what} must be a text that is not empty, got ${show(value)}`);
+  }
+  if (value.includes('\0')) {
+    throw new TypeError(`${what} must not contain a NUL character: Postgres cannot keep it`);
+  }
+  const bytes = new TextEncoder().encode(value).length;
+  if (bytes > maxBytes) {
+    throw new TypeError(`${what} must be at most ${maxBytes} bytes of UTF-8, got ${bytes}`);
+  }
+  return value;
+}
+
+function show(value: unknown): string {
+  if (value instanceof Date) return 'an invalid or out-of-range Date';
+  return typeof value === 'string' ? `'${value.slice(0, 60)}'` : String(value);
+}

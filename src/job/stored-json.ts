@@ -1,0 +1,109 @@
+import type { ValidationIssue } from '../errors.ts';
+
+/** How deep a stored value may nest. Postgres parses by recursion and gives up at a depth that depends on its settings. */
+export const MAX_DEPTH = 1_000;
+
+/** A value that cannot be kept as jsonb without losing something, and where. */
+export class UnstorableValueError extends TypeError {
+  constructor(readonly issue: ValidationIssue) {
+    super(issue.message);
+  }
+}
+
+/**
+ * The JSON text that the database keeps for a value.
+ *
+ * Refuses what `JSON.stringify` would lose silently (NaN, Infinity, functions, Map, Set, `undefined` in an array) and what
+ * Postgres would refuse later, in the middle of the caller's transaction (NUL characters, half surrogate pairs, extreme
+ * depth). What stays: properties that are `undefined` are left out, and objects with `toJSON` (Date, URL, …) become what it says.
+ *
+ * @throws UnstorableValueError naming the first offending place
+ */
+export function toStoredJson(value: unknown): string {
+  const path: (string | number)[] = [];
+  check(value, path, new Set());
+  return JSON.stringify(value);
+}
+
+function check(value: unknown, path: (string | number)[], ancestors: Set<object>): void {
+  switch (typeof value) {
+    case 'string':
+      checkText(value, path);
+      return;
+    case 'number':
+      if (!Number.isFinite(value)) refuse(`${value} is not a JSON number (it would be stored as null)`, path);
+      return;
+    case 'boolean':
+      return;
+    case 'object':
+      if (value !== null) checkObject(value, path, ancestors);
+      return;
+    case 'bigint':
+      refuse('a BigInt is not JSON; send it as text', path);
+      return;
+    default:
+      refuse(`a value of type ${typeof value} is not JSON`, path);
+  }
+}
+
+function checkObject(value: object, path: (string | number)[], ancestors: Set<object>): void {
+  if (ancestors.has(value)) refuse('the value contains itself', path);
+  if (path.length >= MAX_DEPTH) refuse(`nested deeper than ${MAX_DEPTH} levels`, path.slice(0, 3));
+  if (value instanceof Date && Number.isNaN(value.getTime())) {
+    refuse('an invalid Date (it would be stored as null)', path);
+  }
+  if (value instanceof Map || value instanceof Set) {
+    refuse(`a ${value.constructor.name} would be stored as {}; send an array or a plain object`, path);
+  }
+  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) {
+    refuse('binary data is not JSON; send it as base64 text, or store it and send its key', path);
+  }
+  ancestors.add(value);
+  if (hasToJson(value)) {
+    check(value.toJSON(lastOf(path)), path, ancestors);
+  } else if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) {
+      if (item === undefined) refuse('undefined in an array would be stored as null', [...path, index]);
+      path.push(index);
+      check(item, path, ancestors);
+      path.pop();
+    }
+  } else {
+    for (const [key, item] of Object.entries(value)) {
+      if (item === undefined) continue;
+      checkText(key, path);
+      path.push(key);
+      check(item, path, ancestors);
+      path.pop();
+    }
+  }
+  ancestors.delete(value);
+}
+
+function hasToJson(value: object): value is { toJSON(key: string): unknown } {
+  return 'toJSON' in value && typeof value.toJSON === 'function';
+}
+
+function lastOf(path: readonly (string | number)[]): string {
+  return String(path.at(-1) ?? '');
+}
+
+const HALF_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
+
+function checkText(text: string, path: readonly (string | number)[]): void {
+  if (text.includes('\0')) refuse('contains a NUL character (\\u0000), which Postgres cannot keep', path);
+  if (HALF_SURROGATE.test(text)) {
+    refuse('contains half of a surrogate pair, which is not Unicode text', path);
+  }
+}
+
+function refuse(message: string, path: readonly (string | number)[]): never {
+  throw new UnstorableValueError({ message, path: formatPath(path) });
+}
+
+/** `['lines', 2, 'sku']` as `lines[2].sku`. */
+export function formatPath(path: readonly PropertyKey[]): string {
+  return path
+    .map((key, index) => (typeof key === 'number' ? `[${key}]` : `${index === 0 ? '' : '.'}${String(key)}`))
+    .join('');
+}

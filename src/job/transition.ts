@@ -1,0 +1,107 @@
+import { NonRetryableError } from '../errors.ts';
+import type { FinalState } from '../schema/queue-results.ts';
+import { type Backoff, exponentialBackoff } from './backoff.ts';
+import { describeError, type ErrorRecord, storable } from './describe-error.ts';
+import { MAX_DELAY_MS } from './limits.ts';
+import type { Outcome } from './outcome.ts';
+
+/** The row change that an outcome calls for. */
+export type Transition = Finish | Reschedule;
+
+/** The job leaves `queue_jobs`; a row in `queue_results` says what became of it, if it is to be kept. */
+export interface Finish {
+  readonly type: 'finish';
+  readonly state: FinalState;
+  /** JSON text; `null` unless completed. */
+  readonly output: string | null;
+  /** The error of this attempt, to be added with the database's time. */
+  readonly error: ErrorRecord | null;
+  readonly keepResult: boolean;
+}
+
+/** The job stays, held by nobody, and is due later. */
+export interface Reschedule {
+  readonly type: 'reschedule';
+  /** Milliseconds from now by the database's clock; `null` leaves its place in the queue as it was. */
+  readonly delayMs: number | null;
+  readonly attempt: number;
+  readonly error: ErrorRecord | null;
+}
+
+/** What the state machine must know about the attempt. */
+export interface AttemptFacts {
+  /** The attempt that has ended, counted from 1. */
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  readonly backoff: Backoff;
+  readonly keepResult: boolean;
+}
+
+/**
+ * The whole state machine of a held job: which row change an outcome calls for. Pure, so that every case can be tested, and
+ * the only place that decides it.
+ *
+ * | outcome | row change |
+ * |---|---|
+ * | completed | finish as `completed` |
+ * | failed, attempts left | reschedule after the backoff; the attempt is spent |
+ * | failed, no attempt left, or a NonRetryableError | finish as `discarded` |
+ * | snoozed | reschedule after its delay; the attempt is given back |
+ * | cancelled | finish as `cancelled` |
+ * | interrupted | reschedule where it was; the attempt is given back |
+ */
+export function transitionFor(outcome: Outcome, facts: AttemptFacts): Transition {
+  const { attempt, keepResult } = facts;
+  switch (outcome.type) {
+    case 'completed':
+      return {
+        type: 'finish',
+        state: 'completed',
+        output: outcome.output,
+        error: null,
+        keepResult,
+      };
+    case 'failed': {
+      const error = describeError(outcome.error, attempt);
+      if (outcome.error instanceof NonRetryableError || attempt >= facts.maxAttempts) {
+        return { type: 'finish', state: 'discarded', output: null, error, keepResult: true };
+      }
+      return {
+        type: 'reschedule',
+        delayMs: backoffDelayMs(facts.backoff, attempt, outcome.error),
+        attempt,
+        error,
+      };
+    }
+    case 'snoozed':
+      return {
+        type: 'reschedule',
+        delayMs: outcome.delayMs,
+        attempt: attempt - 1,
+        error: null,
+      };
+    case 'cancelled':
+      return {
+        type: 'finish',
+        state: 'cancelled',
+        output: null,
+        error: { attempt, name: 'Cancelled', message: storable(outcome.reason) },
+        keepResult: true,
+      };
+    case 'interrupted':
+      return { type: 'reschedule', delayMs: null, attempt: attempt - 1, error: null };
+  }
+}
+
+const fallback = exponentialBackoff();
+
+/** A backoff function is the user's code: when it throws or answers nonsense, the job must still be settled. */
+function backoffDelayMs(backoff: Backoff, attempt: number, error: unknown): number {
+  try {
+    const delayMs = backoff(attempt, error);
+    if (typeof delayMs === 'number' && delayMs >= 0) return Math.min(Math.round(delayMs), MAX_DELAY_MS);
+  } catch {
+    // Falls through: the attempt's own error is worth more in the history than the backoff's.
+  }
+  return fallback(attempt, error);
+}
