@@ -1,0 +1,30 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { type Executor, queryRows } from './executor.ts';
+
+/** A worker as the living know it. */
+export interface LivingWorker {
+  readonly id: number;
+  readonly name: string;
+  readonly queues: readonly string[];
+}
+
+/**
+ * Says that a worker is alive. Answers `true` when its row was gone, so that others may have claimed its jobs: the row is
+ * written anew under the same id, which takes back at once whatever nobody has claimed yet.
+ *
+ * **Under concurrency.** Against a peer that removes the row at this moment, either the peer finds it fresh, or the row is
+ * written anew after it; a job that a peer has claimed in between has a higher fence and is lost to this worker.
+ */
+export async function beatWorker(db: Executor, tables: QueueTables, worker: LivingWorker): Promise<boolean> {
+  const [row] = await queryRows(db, tables, beatWorkerQuery(tables, worker));
+  return row?.anew === true;
+}
+
+export function beatWorkerQuery({ queueWorkers }: QueueTables, { id, name, queues }: LivingWorker): SQL {
+  return sql`
+    insert into ${queueWorkers} as w (id, name, queues) overriding system value
+    values (${id}, ${name}, ${JSON.stringify(queues)}::text::jsonb)
+    on conflict (id) do update set seen_at = statement_timestamp()
+    returning (w.xmax = 0) as anew`;
+}

@@ -1,0 +1,126 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { AttemptError } from '../schema/attempt-error.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { type Executor, queryRows, type RawRow } from './executor.ts';
+
+/** A job that this worker holds. */
+export interface ClaimedJob {
+  readonly id: number;
+  readonly queue: string;
+  readonly kind: string;
+  /** As stored: not validated yet. */
+  readonly payload: unknown;
+  readonly priority: number;
+  readonly runAt: Date;
+  /** Which attempt this is, counted from 1. */
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  /** The number that this claim raised: whoever claims next gets a higher one. */
+  readonly fence: number;
+  readonly uniqueKey: string | null;
+  readonly errors: readonly AttemptError[];
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly createdAt: Date;
+  readonly claimedAt: Date;
+}
+
+/** One priority of one queue, and where a claim starts in it. */
+export interface Band {
+  readonly priority: number;
+  /** Jobs with an earlier `run_at` are not looked at; milliseconds since 1970, or `-Infinity` for all of them. */
+  readonly floorMs: number;
+}
+
+export interface Claim {
+  readonly queue: string;
+  readonly kinds: readonly string[];
+  readonly bands: readonly Band[];
+  /** At most so many jobs are claimed. */
+  readonly limit: number;
+  /** Who will hold them; `null` when the row's lock itself is the hold (one transaction for the whole job). */
+  readonly workerId: number | null;
+  /** Also take jobs whose holder is in `queue_workers` no more. Costs a look at every held job, so only a sweep does it. */
+  readonly fromGoneWorkers: boolean;
+}
+
+/**
+ * Takes up to `limit` due jobs of one queue, in the order of priority, `run_at`, id.
+ *
+ * **Under concurrency.** No job is given to two claims: a row that another claim has locked is skipped, and a row that it has
+ * claimed no longer matches. No claim waits for another, and none takes more than `limit`. Each claim raises the job's fence, so every
+ * earlier holder's writes about it match nothing from here on.
+ *
+ * Why each part is so:
+ * - One exact index range per priority (`lateral`): jobs scheduled for tomorrow cost nothing, and the planner keeps to the index
+ *   even on a table it knows nothing about yet.
+ * - A CTE and `= any(array(…))`: with `in (select … limit 1 for update skip locked)` and stale statistics the planner
+ *   may run the subselect once per row, and 200 rows were updated where 1 was asked for.
+ * - `statement_timestamp()` is stable, so it bounds the index scan; `clock_timestamp()` would only filter.
+ * - `for no key update` neither blocks inserts that refer to the job by foreign key nor makes multixacts.
+ */
+export async function claimJobs(db: Executor, tables: QueueTables, claim: Claim): Promise<ClaimedJob[]> {
+  const rows = await queryRows(db, tables, claimJobsQuery(tables, claim));
+  // `update … returning` answers in no order.
+  return rows.map(toClaimedJob).sort(inClaimOrder);
+}
+
+export function claimJobsQuery({ queueJobs, queueWorkers }: QueueTables, claim: Claim): SQL {
+  const held = claim.fromGoneWorkers
+    ? sql`(j.worker_id is null or j.worker_id not in (select w.id from ${queueWorkers} as w))`
+    : sql`j.worker_id is null`;
+  return sql`
+    with due as (
+      select j.id
+      from jsonb_to_recordset(${JSON.stringify(claim.bands.map(toBandRow))}::text::jsonb)
+        as band(priority int2, floor timestamptz)
+      cross join lateral (
+        select j.id from ${queueJobs} as j
+        where j.queue = ${claim.queue} and j.priority = band.priority
+          and j.run_at >= band.floor and j.run_at <= statement_timestamp()
+          and ${held}
+          and j.kind = any(array(select jsonb_array_elements_text(${JSON.stringify(claim.kinds)}::text::jsonb)))
+        order by j.run_at, j.id limit ${claim.limit}
+        for no key update skip locked
+      ) as j
+      limit ${claim.limit}
+    )
+    update ${queueJobs} as j
+    set attempt = j.attempt + 1, fence = j.fence + 1, worker_id = ${claim.workerId}::int8, claimed_at = statement_timestamp()
+    where j.queue = ${claim.queue} and j.id = any(array(select id from due))
+    returning j.id, j.queue, j.kind, j.payload, j.priority, j.attempt, j.max_attempts, j.fence, j.unique_key, j.errors,
+      j.metadata, ${epochMs('j.run_at')} as run_at, ${epochMs('j.created_at')} as created_at,
+      ${epochMs('j.claimed_at')} as claimed_at`;
+}
+
+function toBandRow({ priority, floorMs }: Band): { priority: number; floor: string } {
+  return { priority, floor: Number.isFinite(floorMs) ? new Date(floorMs).toISOString() : '-infinity' };
+}
+
+/** Milliseconds since 1970 as a float: every driver reads it as a number, whatever the session's DateStyle. */
+export function epochMs(column: string): SQL {
+  return sql.raw(`(extract(epoch from ${column}) * 1000)::float8`);
+}
+
+function toClaimedJob(row: RawRow): ClaimedJob {
+  return {
+    id: Number(row.id),
+    queue: String(row.queue),
+    kind: String(row.kind),
+    payload: row.payload,
+    priority: Number(row.priority),
+    runAt: new Date(Number(row.run_at)),
+    attempt: Number(row.attempt),
+    maxAttempts: Number(row.max_attempts),
+    fence: Number(row.fence),
+    uniqueKey: row.unique_key === null ? null : String(row.unique_key),
+    // The two jsonb columns are written by us alone, in these shapes.
+    errors: row.errors as AttemptError[],
+    metadata: row.metadata as Record<string, unknown>,
+    createdAt: new Date(Number(row.created_at)),
+    claimedAt: new Date(Number(row.claimed_at)),
+  };
+}
+
+function inClaimOrder(a: ClaimedJob, b: ClaimedJob): number {
+  return a.priority - b.priority || a.runAt.getTime() - b.runAt.getTime() || a.id - b.id;
+}

@@ -1,0 +1,70 @@
+import { getTableName, type SQL, type SQLWrapper } from 'drizzle-orm';
+import { MissingMigrationError } from '../errors.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+
+/**
+ * A Drizzle database *or* transaction on Postgres, of any driver, on drizzle-orm 0.45 and 1.0. Structural, because the two
+ * majors name their classes differently; `selectDistinctOn` is what only Postgres databases have.
+ */
+export interface Executor {
+  execute(query: SQLWrapper): PromiseLike<unknown>;
+  selectDistinctOn(...args: never[]): unknown;
+}
+
+/** A Drizzle transaction: what `db.transaction(async (tx) => …)` hands over. A plain `db` is none, and does not compile. */
+export interface Transaction extends Executor {
+  rollback(): never;
+  /** A savepoint. */
+  transaction<T>(run: (tx: Transaction) => Promise<T>): Promise<T>;
+}
+
+/** A Drizzle database: it can begin transactions. */
+export interface Database extends Executor {
+  transaction<T>(run: (tx: Transaction) => Promise<T>): Promise<T>;
+}
+
+/** One row of a raw query. Drivers decode some types differently, so each query converts what it reads. */
+export type RawRow = Record<string, unknown>;
+
+/**
+ * Runs one statement of ours and answers its rows.
+ *
+ * @throws MissingMigrationError when the queue's tables or columns are missing; other errors of the driver pass unchanged
+ */
+export async function queryRows(db: Executor, tables: QueueTables, query: SQL): Promise<RawRow[]> {
+  let result: unknown;
+  try {
+    result = await db.execute(query);
+  } catch (error) {
+    throw missingMigration(error, tables) ?? error;
+  }
+  // postgres.js, Bun and pg-proxy answer an array; pg, PGlite, Neon and the HTTP drivers answer { rows }.
+  return Array.isArray(result) ? result : (result as { rows: RawRow[] }).rows;
+}
+
+/** The SQLSTATE of a failed query, wherever the driver put it. */
+export function sqlStateOf(error: unknown): string | undefined {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    // Bun has it in `errno`; in `code` Bun and Node have names such as ECONNRESET.
+    for (const value of [Reflect.get(at, 'code'), Reflect.get(at, 'errno')]) {
+      if (typeof value === 'string' && /^[0-9A-Z]{5}$/.test(value)) return value;
+    }
+  }
+  return undefined;
+}
+
+const UNDEFINED_TABLE = '42P01';
+const UNDEFINED_COLUMN = '42703';
+
+function missingMigration(error: unknown, tables: QueueTables): MissingMigrationError | undefined {
+  const sqlState = sqlStateOf(error);
+  if (sqlState !== UNDEFINED_TABLE && sqlState !== UNDEFINED_COLUMN) return undefined;
+  let driverError = error;
+  while (driverError instanceof Error && driverError.cause instanceof Error) driverError = driverError.cause;
+  const message = driverError instanceof Error ? driverError.message : '';
+  // `enqueueFrom` runs the user's own select inside our statement: their missing table is not our missing migration.
+  const ours = Object.values(tables).some((table) => message.includes(getTableName(table)));
+  if (sqlState === UNDEFINED_TABLE && !ours) return undefined;
+  if (sqlState === UNDEFINED_COLUMN && !ours && !/\b[ijr]\.\w+/.test(message)) return undefined;
+  return new MissingMigrationError(`The queue's tables are not up to date (${message})`, { cause: error });
+}

@@ -1,0 +1,30 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { type Executor, queryRows } from './executor.ts';
+import { type Held, heldRow, stillHeld } from './held.ts';
+import { jsonRows } from './json-rows.ts';
+
+/**
+ * Which of these jobs a worker still holds, by id. A plain read: what it answers may be out of date when it arrives, so it
+ * is good for stopping work early and for nothing else; every write checks the fence itself.
+ */
+export async function findHeldJobs(
+  db: Executor,
+  tables: QueueTables,
+  held: Held,
+  jobs: readonly { readonly id: number; readonly fence: number }[],
+): Promise<Set<number>> {
+  const rows = await queryRows(db, tables, findHeldJobsQuery(tables, held, jobs));
+  return new Set(rows.map((row) => Number(row.id)));
+}
+
+export function findHeldJobsQuery(
+  { queueJobs }: QueueTables,
+  held: Held,
+  jobs: readonly { readonly id: number; readonly fence: number }[],
+): SQL {
+  const rows = jobs.map(({ id, fence }) => heldRow(id, fence, {}));
+  return sql`
+    with i as materialized (select id, fence from ${jsonRows(rows, 'id int8, fence int4')} as r)
+    select j.id from ${queueJobs} as j where ${stillHeld(held)}`;
+}

@@ -1,0 +1,33 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { NewJob } from '../job/new-job.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { type Executor, queryRows } from './executor.ts';
+import { jsonRows } from './json-rows.ts';
+
+/**
+ * The ids of the live jobs that stand in the way of these, in input order; `undefined` where none stands any more.
+ *
+ * **Under concurrency.** A statement of its own, after the insert, because the insert cannot see a row that was committed
+ * after it had started. Between the two the standing job may have finished: then there is no id, and the insert is tried again.
+ */
+export async function findStandingJobs(
+  db: Executor,
+  tables: QueueTables,
+  jobs: readonly NewJob[],
+): Promise<(number | undefined)[]> {
+  const ids = new Array<number | undefined>(jobs.length).fill(undefined);
+  for (const row of await queryRows(db, tables, findStandingJobsQuery(tables, jobs))) {
+    ids[Number(row.place) - 1] = Number(row.id);
+  }
+  return ids;
+}
+
+export function findStandingJobsQuery({ queueJobs }: QueueTables, jobs: readonly NewJob[]): SQL {
+  const keys = jobs.map(({ queue, kind, uniqueKey }) =>
+    JSON.stringify({ queue, kind, unique_key: uniqueKey }),
+  );
+  return sql`
+    select i.place, j.id
+    from ${jsonRows(keys, 'queue text, kind text, unique_key text')} as i
+    join ${queueJobs} as j on j.queue = i.queue and j.kind = i.kind and j.unique_key = i.unique_key`;
+}

@@ -1,0 +1,66 @@
+import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { type Executor, queryRows } from './executor.ts';
+
+/** Where each column of the jobs comes from: an expression over the user's own select. */
+export interface SelectedJobs {
+  /** The user's select, with its alias: what goes behind `FROM`. */
+  readonly source: SQLWrapper;
+  readonly queue: string;
+  readonly kind: string;
+  readonly maxAttempts: number;
+  readonly payload: SQL;
+  readonly priority: SQL;
+  readonly runAt: SQL;
+  readonly uniqueKey: SQL | undefined;
+  readonly metadata: SQL;
+}
+
+/**
+ * Inserts one job per row of the user's own select, in one statement, without a row passing through the process. Answers how
+ * many were inserted and how many were left out because a live job with their unique key stands.
+ *
+ * **Under concurrency.** As {@link insertJobs}: the unique index decides, keys go in sorted order. The select sees what any
+ * select in the caller's transaction sees.
+ */
+export async function insertSelectedJobs(
+  db: Executor,
+  tables: QueueTables,
+  jobs: SelectedJobs,
+): Promise<{ enqueued: number; duplicates: number }> {
+  const [row] = await queryRows(db, tables, insertSelectedJobsQuery(tables, jobs));
+  const enqueued = Number(row?.enqueued);
+  return { enqueued, duplicates: Number(row?.selected ?? enqueued) - enqueued };
+}
+
+export function insertSelectedJobsQuery({ queueJobs }: QueueTables, jobs: SelectedJobs): SQL {
+  const insert = sql`
+      insert into ${queueJobs} (queue, kind, max_attempts, payload, priority, run_at, created_at, unique_key, metadata)`;
+  const columns = sql`
+        ${jobs.queue}::text, ${jobs.kind}::text, ${jobs.maxAttempts}::int2, ${jobs.payload}, ${jobs.priority}::int2,
+        ${jobs.runAt}::timestamptz, statement_timestamp()`;
+  if (jobs.uniqueKey === undefined) {
+    // Nothing is copied on the way: a million rows stream from the select into the table.
+    return sql`
+    with inserted as (${insert}
+      select ${columns}, null, ${jobs.metadata}
+      from ${jobs.source}
+      returning 1
+    )
+    select count(*)::float8 as enqueued from inserted`;
+  }
+  return sql`
+    with i as materialized (
+      select ${jobs.payload} as payload, ${jobs.priority}::int2 as priority, ${jobs.runAt}::timestamptz as run_at,
+        ${jobs.uniqueKey}::text as unique_key, ${jobs.metadata} as metadata
+      from ${jobs.source}
+    ),
+    inserted as (
+      insert into ${queueJobs} (queue, kind, max_attempts, created_at, payload, priority, run_at, unique_key, metadata)
+      select ${jobs.queue}::text, ${jobs.kind}::text, ${jobs.maxAttempts}::int2, statement_timestamp(), i.*
+      from i order by unique_key
+      on conflict (queue, kind, unique_key) where unique_key is not null do nothing
+      returning 1
+    )
+    select (select count(*) from i)::float8 as selected, (select count(*) from inserted)::float8 as enqueued`;
+}

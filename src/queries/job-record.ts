@@ -1,0 +1,114 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { AttemptError } from '../schema/attempt-error.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { FinalState } from '../schema/queue-results.ts';
+import { epochMs } from './claim-jobs.ts';
+import type { RawRow } from './executor.ts';
+
+/** Where a live job stands. `scheduled`: not due yet. `due`: may run now. `running`: a worker holds it. */
+export type LiveState = 'scheduled' | 'due' | 'running';
+
+/** Every state a job can be found in. */
+export type JobState = LiveState | FinalState;
+
+/** What live jobs and results have in common, with the payload and output as they are stored. */
+interface CommonRecord<TKind extends string, TPayload> {
+  readonly id: number;
+  readonly queue: string;
+  readonly kind: TKind;
+  readonly payload: TPayload;
+  readonly priority: number;
+  /** How many attempts have begun. */
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  readonly uniqueKey: string | null;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  /** The errors of failed attempts, oldest first; the last 10. */
+  readonly errors: readonly AttemptError[];
+  readonly createdAt: Date;
+  /** When it was or will be due. */
+  readonly runAt: Date;
+}
+
+/** A job, wherever it is: still to do, or finished. Told apart by `state`. */
+export type JobRecord<TKind extends string = string, TPayload = unknown, TOutput = unknown> =
+  | (CommonRecord<TKind, TPayload> & { readonly state: 'scheduled' | 'due' })
+  | (CommonRecord<TKind, TPayload> & {
+      readonly state: 'running';
+      readonly workerId: number;
+      readonly claimedAt: Date;
+    })
+  | (CommonRecord<TKind, TPayload> &
+      FinishedFields & { readonly state: 'completed'; readonly output: TOutput })
+  | (CommonRecord<TKind, TPayload> & FinishedFields & { readonly state: 'discarded' | 'cancelled' });
+
+interface FinishedFields {
+  /** `null` when no worker held it, as when it was cancelled while waiting. */
+  readonly workerId: number | null;
+  readonly claimedAt: Date | null;
+  readonly finishedAt: Date;
+}
+
+/** The live jobs `j` that satisfy `where`, as records. */
+export function liveRecords({ queueJobs }: QueueTables, where: SQL): SQL {
+  return sql`
+      select j.id, j.queue, j.kind, ${liveState} as state, j.payload, null::jsonb as output, j.errors, j.attempt, j.max_attempts,
+        j.priority, j.unique_key, j.metadata, j.worker_id, ${epochMs('j.created_at')} as created_at,
+        ${epochMs('j.run_at')} as run_at, ${epochMs('j.claimed_at')} as claimed_at, null::float8 as finished_at
+      from ${queueJobs} as j where ${where}`;
+}
+
+/** The results `r` that satisfy `where`, as records. */
+export function resultRecords({ queueResults }: QueueTables, where: SQL): SQL {
+  return sql`
+      select r.job_id as id, r.queue, r.kind, r.state, r.payload, r.output, r.errors, r.attempt, r.max_attempts,
+        r.priority, r.unique_key, r.metadata, r.worker_id, ${epochMs('r.created_at')} as created_at,
+        ${epochMs('r.run_at')} as run_at, ${epochMs('r.claimed_at')} as claimed_at, ${epochMs('r.finished_at')} as finished_at
+      from ${queueResults} as r where ${where}`;
+}
+
+/** The state of a live job `j`, as text. */
+export const liveState: SQL = sql.raw(
+  `case when j.worker_id is not null then 'running' when j.run_at > statement_timestamp() then 'scheduled' else 'due' end`,
+);
+
+export function toJobRecord(row: RawRow): JobRecord {
+  const common = {
+    id: Number(row.id),
+    queue: String(row.queue),
+    kind: String(row.kind),
+    payload: row.payload,
+    priority: Number(row.priority),
+    attempt: Number(row.attempt),
+    maxAttempts: Number(row.max_attempts),
+    uniqueKey: row.unique_key === null ? null : String(row.unique_key),
+    // The two jsonb columns are written by us alone, in these shapes.
+    metadata: row.metadata as Record<string, unknown>,
+    errors: row.errors as AttemptError[],
+    createdAt: new Date(Number(row.created_at)),
+    runAt: new Date(Number(row.run_at)),
+  };
+  const workerId = row.worker_id === null ? null : Number(row.worker_id);
+  const claimedAt = row.claimed_at === null ? null : new Date(Number(row.claimed_at));
+  // The column has a CHECK, and the live states are computed by the query.
+  const state = row.state as JobState;
+  switch (state) {
+    case 'scheduled':
+    case 'due':
+      return { ...common, state };
+    case 'running':
+      return { ...common, state, workerId: Number(workerId), claimedAt: claimedAt ?? common.runAt };
+    case 'completed':
+      return {
+        ...common,
+        state,
+        workerId,
+        claimedAt,
+        finishedAt: new Date(Number(row.finished_at)),
+        output: row.output,
+      };
+    case 'discarded':
+    case 'cancelled':
+      return { ...common, state, workerId, claimedAt, finishedAt: new Date(Number(row.finished_at)) };
+  }
+}

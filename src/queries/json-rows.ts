@@ -1,0 +1,38 @@
+import { type SQL, sql } from 'drizzle-orm';
+
+/** Postgres refuses a jsonb array above 256 MB; a parameter stays far below, for the sake of everybody's memory. */
+const MAX_PARAMETER_CHARACTERS = 32 * 1024 * 1024;
+
+/**
+ * Rows for a `FROM`: one JSON text per row goes in, columns come out, and `place`, the row's number from 1. One text parameter
+ * for all of them (a few when they are very large), so there is no limit of 65,535 parameters and no array type to be
+ * encoded, and every driver sends it alike.
+ *
+ * `::text::jsonb`: with `::jsonb` alone some drivers take the text for a JSON value and encode it a second time.
+ *
+ * @param columns the column definitions, such as `id int8, fence int4`
+ */
+export function jsonRows(rows: readonly string[], columns: string): SQL {
+  const names = columns.split(',').map((column) => column.trim().split(' ')[0] ?? '');
+  const parts = partsOf(rows).map(
+    ({ before, rows }) => sql`
+        select ${sql.raw(names.map((name) => `r.${name}`).join(', '))}, ${sql.raw(`${before} + r.place`)} as place
+        from rows from (jsonb_to_recordset(${`[${rows.join(',')}]`}::text::jsonb) as (${sql.raw(columns)})) with ordinality
+          as r(${sql.raw(names.join(', '))}, place)`,
+  );
+  return sql`(${sql.join(parts, sql` union all `)})`;
+}
+
+function partsOf(rows: readonly string[]): { before: number; rows: string[] }[] {
+  const parts: { before: number; rows: string[] }[] = [];
+  let size = Number.POSITIVE_INFINITY;
+  for (const [index, row] of rows.entries()) {
+    if (size + row.length > MAX_PARAMETER_CHARACTERS) {
+      parts.push({ before: index, rows: [] });
+      size = 0;
+    }
+    parts.at(-1)?.rows.push(row);
+    size += row.length + 1;
+  }
+  return parts;
+}

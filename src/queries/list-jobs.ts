@@ -1,0 +1,54 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { type Executor, queryRows } from './executor.ts';
+import {
+  type JobRecord,
+  type JobState,
+  liveRecords,
+  liveState,
+  resultRecords,
+  toJobRecord,
+} from './job-record.ts';
+
+export interface JobsPage {
+  readonly kind: string | undefined;
+  readonly queue: string | undefined;
+  readonly state: JobState | undefined;
+  /** Only jobs with a smaller id. */
+  readonly before: number | undefined;
+  readonly limit: number;
+}
+
+/**
+ * Live jobs and results together, newest id first.
+ *
+ * **Under concurrency.** One statement, so one snapshot. Pages go by id, which a job keeps for life, so a job that finishes
+ * between two pages is listed once.
+ */
+export async function listJobs(db: Executor, tables: QueueTables, page: JobsPage): Promise<JobRecord[]> {
+  const rows = await queryRows(db, tables, listJobsQuery(tables, page));
+  return rows.map(toJobRecord);
+}
+
+export function listJobsQuery(tables: QueueTables, page: JobsPage): SQL {
+  const { kind, queue, state, before, limit } = page;
+  const where = (table: 'j' | 'r', id: string, stateText: SQL): SQL => {
+    const column = (name: string) => sql.raw(`${table}.${name}`);
+    const conditions = [
+      before === undefined ? undefined : sql`${column(id)} < ${before}`,
+      queue === undefined ? undefined : sql`${column('queue')} = ${queue}`,
+      kind === undefined ? undefined : sql`${column('kind')} = ${kind}`,
+      state === undefined ? undefined : sql`${stateText} = ${state}`,
+    ].filter((condition) => condition !== undefined);
+    const all = conditions.length === 0 ? sql`true` : sql.join(conditions, sql` and `);
+    // Ordered and limited inside each half: each then reads its primary key backwards, and only as far as the page needs.
+    return sql`${all} order by ${column(id)} desc limit ${limit}`;
+  };
+  return sql`
+    select * from (
+      (${liveRecords(tables, where('j', 'id', liveState))})
+      union all
+      (${resultRecords(tables, where('r', 'job_id', sql.raw('r.state')))})
+    ) as record
+    order by id desc limit ${limit}`;
+}

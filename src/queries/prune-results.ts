@@ -1,0 +1,37 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { type Executor, queryRows } from './executor.ts';
+
+/**
+ * Deletes up to `limit` results that finished longer ago than `retentionMs`, the oldest first; answers how many.
+ *
+ * **Under concurrency.** Small and skipping: a result that another prune or a redrive has locked is left alone, so any number
+ * of workers may prune at once and none waits.
+ */
+export async function pruneResults(
+  db: Executor,
+  tables: QueueTables,
+  prune: { readonly retentionMs: number; readonly limit: number },
+): Promise<number> {
+  const rows = await queryRows(db, tables, pruneResultsQuery(tables, prune));
+  return Number(rows[0]?.pruned);
+}
+
+export function pruneResultsQuery(
+  { queueResults }: QueueTables,
+  { retentionMs, limit }: { readonly retentionMs: number; readonly limit: number },
+): SQL {
+  return sql`
+    with expired as (
+      select r.job_id, r.queue from ${queueResults} as r
+      where r.finished_at < statement_timestamp() - ${retentionMs}::float8 * interval '1 millisecond'
+      order by r.finished_at limit ${limit}
+      for update skip locked
+    ),
+    pruned as (
+      delete from ${queueResults} as r
+      where (r.job_id, r.queue) in (select job_id, queue from expired)
+      returning 1
+    )
+    select count(*)::float8 as pruned from pruned`;
+}

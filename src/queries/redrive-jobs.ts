@@ -1,0 +1,73 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { type Executor, queryRows } from './executor.ts';
+
+/** Which discarded jobs to put back. */
+export interface Redrive {
+  readonly id?: number | undefined;
+  readonly kind?: string | undefined;
+  readonly queue?: string | undefined;
+  /** Only jobs that were discarded at this time or later. */
+  readonly finishedAfter?: Date | undefined;
+  readonly finishedBefore?: Date | undefined;
+  /** At most so many, the oldest first. */
+  readonly limit?: number | undefined;
+}
+
+/** What became of a redrive. */
+export interface Redriven {
+  /** How many jobs were put back. */
+  readonly redriven: number;
+  /** How many stay discarded because a live job with their unique key stands. */
+  readonly duplicates: number;
+}
+
+/**
+ * Puts discarded jobs back to the live ones, due now, with all their attempts again: same id, same payload, history kept.
+ * The fence goes on from where it was.
+ *
+ * **Under concurrency.** A result that another redrive has locked is left to it, so no job comes back twice. A result is
+ * deleted only for a job that was really inserted: where a live job holds the unique key, the result stays.
+ */
+export async function redriveJobs(db: Executor, tables: QueueTables, redrive: Redrive): Promise<Redriven> {
+  const [row] = await queryRows(db, tables, redriveJobsQuery(tables, redrive));
+  const redriven = Number(row?.redriven);
+  return { redriven, duplicates: Number(row?.discarded) - redriven };
+}
+
+export function redriveJobsQuery({ queueJobs, queueResults }: QueueTables, redrive: Redrive): SQL {
+  const { id, kind, queue, finishedAfter, finishedBefore, limit } = redrive;
+  const conditions = [
+    sql`r.state = 'discarded'`,
+    id === undefined ? undefined : sql`r.job_id = ${id}`,
+    kind === undefined ? undefined : sql`r.kind = ${kind}`,
+    queue === undefined ? undefined : sql`r.queue = ${queue}`,
+    finishedAfter === undefined
+      ? undefined
+      : sql`r.finished_at >= ${finishedAfter.toISOString()}::timestamptz`,
+    finishedBefore === undefined
+      ? undefined
+      : sql`r.finished_at < ${finishedBefore.toISOString()}::timestamptz`,
+  ].filter((condition) => condition !== undefined);
+  return sql`
+    with discarded as materialized (
+      select r.* from ${queueResults} as r
+      where ${sql.join(conditions, sql` and `)}
+      order by r.job_id limit ${limit ?? null}::int8
+      for no key update skip locked
+    ),
+    redriven as (
+      insert into ${queueJobs} (id, queue, kind, payload, priority, run_at, attempt, max_attempts, fence, unique_key, errors,
+        metadata, created_at) overriding system value
+      select d.job_id, d.queue, d.kind, d.payload, d.priority, statement_timestamp(), 0, d.max_attempts, d.fence,
+        d.unique_key, d.errors, d.metadata, d.created_at
+      from discarded as d order by d.unique_key, d.job_id
+      on conflict do nothing
+      returning id, queue
+    ),
+    removed as (
+      delete from ${queueResults} as r
+      where (r.job_id, r.queue) in (select id, queue from redriven)
+    )
+    select (select count(*) from redriven)::float8 as redriven, (select count(*) from discarded)::float8 as discarded`;
+}

@@ -1,0 +1,50 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { Reschedule } from '../job/transition.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { type Executor, queryRows } from './executor.ts';
+import { type Held, heldRow, stillHeld } from './held.ts';
+import { jsonRows } from './json-rows.ts';
+import { withError, withTime } from './recorded-error.ts';
+
+/**
+ * Puts held jobs of one queue back: held by nobody, due after a delay or where they were. Answers the ids of those it put
+ * back; the others were no longer held by this worker under this fence.
+ *
+ * **Under concurrency.** Fenced as `finishJobs` is. The new `run_at` is the database's time plus the delay, computed
+ * before the update so that the update itself holds no function: it can then be pushed to wherever the row lives.
+ */
+export async function rescheduleJobs(
+  db: Executor,
+  tables: QueueTables,
+  held: Held,
+  reschedules: readonly { readonly id: number; readonly fence: number; readonly transition: Reschedule }[],
+): Promise<Set<number>> {
+  const rows = await queryRows(db, tables, rescheduleJobsQuery(tables, held, reschedules));
+  return new Set(rows.map((row) => Number(row.id)));
+}
+
+export function rescheduleJobsQuery(
+  { queueJobs }: QueueTables,
+  held: Held,
+  reschedules: readonly { readonly id: number; readonly fence: number; readonly transition: Reschedule }[],
+): SQL {
+  const rows = reschedules.map(({ id, fence, transition }) =>
+    heldRow(id, fence, {
+      delay_ms: String(transition.delayMs),
+      attempt: String(transition.attempt),
+      error: JSON.stringify(transition.error),
+    }),
+  );
+  return sql`
+    with i as materialized (
+      select id, fence, attempt, statement_timestamp() + delay_ms * interval '1 millisecond' as run_at,
+        ${withTime(sql`error`)} as error
+      from ${jsonRows(rows, 'id int8, fence int4, delay_ms float8, attempt int2, error jsonb')} as r
+    )
+    update ${queueJobs} as j
+    set worker_id = null, claimed_at = null, attempt = i.attempt, run_at = coalesce(i.run_at, j.run_at),
+      errors = ${withError(sql`j.errors`, sql`i.error`)}
+    from i
+    where i.id = j.id and ${stillHeld(held)}
+    returning j.id`;
+}
