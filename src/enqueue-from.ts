@@ -1,0 +1,101 @@
+import { Column, is, SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import type { JobDefinition } from './job/definition.ts';
+import {
+  checkDate,
+  checkDurationMs,
+  checkInteger,
+  checkText,
+  MAX_ATTEMPTS,
+  MAX_NAME_BYTES,
+  MAX_PRIORITY,
+} from './job/limits.ts';
+import { metadataToStore } from './job/new-job.ts';
+import type { SelectedJobs } from './queries/insert-selected-jobs.ts';
+
+/** A Drizzle select whose rows are `TRow`, such as `db.select({ orderId: orders.id }).from(orders)`. */
+export interface SelectOf<TRow> extends PromiseLike<TRow[]> {
+  as(alias: string): SQLWrapper;
+}
+
+/** A value for every job, or an expression over the selected row. */
+export type PerRow<TFields, TValue> = TValue | ((row: TFields) => SQLWrapper);
+
+/** What {@link Queue.enqueueFrom} may say differently from the job's definition; where it may differ by row, as an expression. */
+export interface EnqueueFromOptions<TFields> {
+  /** Milliseconds until the jobs are due, 0 to one century. Not together with `runAt`. @default 0 */
+  delayMs?: number | undefined;
+  /** When the jobs are due: a time, or an expression of type `timestamptz`. */
+  runAt?: PerRow<TFields, Date> | undefined;
+  /** 0–9, smaller first: a number, or an expression. @default the definition's */
+  priority?: PerRow<TFields, number> | undefined;
+  /** @default the definition's */
+  maxAttempts?: number | undefined;
+  /** @default the definition's */
+  queue?: string | undefined;
+  /** An expression of type `text`, at most 2,000 bytes; rows where it is null have no unique key. */
+  uniqueKey?: ((row: TFields) => SQLWrapper) | undefined;
+  /** A JSON object, the same for every job. @default {} */
+  metadata?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** The insert's expressions for a select and its options, all checked. */
+export function selectedJobs<TSelect extends SelectOf<unknown>>(
+  job: JobDefinition,
+  select: TSelect,
+  options: EnqueueFromOptions<ReturnType<TSelect['as']>>,
+): SelectedJobs {
+  const what = (option: string) => `enqueueFrom('${job.kind}'): ${option}`;
+  if (options.delayMs !== undefined && options.runAt !== undefined) {
+    throw new TypeError(`${what('delayMs and runAt')} exclude each other`);
+  }
+  const source = select.as('selected');
+  // The alias's fields are what `as` returned; TypeScript does not carry a method's return type through its own generic.
+  const row = source as ReturnType<TSelect['as']>;
+  const delayMs = checkDurationMs(what('delayMs'), options.delayMs ?? 0);
+  const { runAt, priority = job.priority } = options;
+  return {
+    source,
+    queue: checkText(what('queue'), options.queue ?? job.queue, MAX_NAME_BYTES),
+    kind: job.kind,
+    maxAttempts: checkInteger(what('maxAttempts'), options.maxAttempts ?? job.maxAttempts, 1, MAX_ATTEMPTS),
+    payload: job.payload === undefined ? sql`'null'::jsonb` : payloadOf(source, what('the select')),
+    priority:
+      typeof priority === 'function'
+        ? sql`${priority(row)}`
+        : sql`${checkInteger(what('priority'), priority, 0, MAX_PRIORITY)}`,
+    runAt:
+      typeof runAt === 'function'
+        ? sql`${runAt(row)}`
+        : runAt === undefined
+          ? sql`statement_timestamp() + ${delayMs}::float8 * interval '1 millisecond'`
+          : sql`${checkDate(what('runAt'), runAt).toISOString()}`,
+    uniqueKey: options.uniqueKey === undefined ? undefined : sql`${options.uniqueKey(row)}`,
+    metadata: sql`${metadataToStore(job.kind, options.metadata ?? {})}::text::jsonb`,
+  };
+}
+
+/** A row as the payload: an object with the select's own keys, nested where the select is. */
+function payloadOf(source: SQLWrapper, what: string): SQL {
+  const described = source as { _?: { selectedFields?: Record<string, unknown> } };
+  const fields = described._?.selectedFields;
+  if (fields === undefined)
+    throw new TypeError(`${what} must be a Drizzle select, such as db.select({ … }).from(…)`);
+  return objectOf(fields, source, what);
+}
+
+function objectOf(fields: Readonly<Record<string, unknown>>, values: object, what: string): SQL {
+  const pairs = Object.keys(fields).map((key) => {
+    const value: unknown = Reflect.get(values, key);
+    if (is(value, Column) || is(value, SQL) || is(value, SQL.Aliased)) return sql`${key}::text, ${value}`;
+    if (typeof value === 'object' && value !== null) {
+      return sql`${key}::text, ${objectOf(value as Record<string, unknown>, value, what)}`;
+    }
+    throw new TypeError(`${what} has a field '${key}' that is neither a column nor an SQL expression`);
+  });
+  // A function takes at most 100 arguments.
+  const objects: SQL[] = [];
+  for (let from = 0; from < pairs.length; from += 50) {
+    objects.push(sql`jsonb_build_object(${sql.join(pairs.slice(from, from + 50), sql`, `)})`);
+  }
+  return objects.length === 1 ? sql`${objects[0]}` : sql`(${sql.join(objects, sql` || `)})`;
+}
