@@ -1,0 +1,67 @@
+/**
+ * drizzle-queue: a job queue that is part of your Drizzle schema. This list of names is the public API; everything else is
+ * free to change.
+ */
+
+export type { EnqueueFromOptions, PerRow, SelectOf } from './enqueue-from.ts';
+// Fail
+export {
+  InvalidOutputError,
+  InvalidPayloadError,
+  JobTimeoutError,
+  LeaseLostError,
+  MissingMigrationError,
+  NonRetryableError,
+  QueueError,
+  UnknownKindError,
+  UnsupportedPostgresError,
+  type ValidationIssue,
+  WorkerLostError,
+} from './errors.ts';
+export {
+  type Backoff,
+  type ExponentialBackoffOptions,
+  exponentialBackoff,
+  fixedBackoff,
+} from './job/backoff.ts';
+export {
+  defineJob,
+  type JobDefinition,
+  type JobOptions,
+  type OutputInput,
+  type Payload,
+  type PayloadInput,
+} from './job/definition.ts';
+export type { EnqueueOptions } from './job/new-job.ts';
+// Work
+export { type Cancel, cancel, type Snooze, snooze } from './job/outcome.ts';
+export { type StandardSchema, unvalidated } from './job/standard-schema.ts';
+export type { Database, Executor, Transaction } from './queries/executor.ts';
+export type { JobRecord, JobState, LiveState } from './queries/job-record.ts';
+export type { Redriven } from './queries/redrive-jobs.ts';
+export type {
+  CancelResult,
+  EnqueueArguments,
+  Enqueued,
+  EnqueueEntry,
+  JobList,
+  JobRecordOf,
+  ListFilter,
+  Queue,
+  RedriveFilter,
+} from './queue.ts';
+// Define and enqueue
+export { type CreateQueueOptions, createQueue } from './queue.ts';
+export { type Drained, type DrainOptions, drain } from './worker/drain.ts';
+export {
+  type CompleteArguments,
+  type Handler,
+  type HandlerContext,
+  type HandlerResult,
+  handle,
+  type JobInfo,
+} from './worker/handler.ts';
+export { type RanJob, type RunNextOptions, runNext, type TransactionOf } from './worker/run-next.ts';
+export { createWorker, type Worker } from './worker/worker.ts';
+export type { WorkerEvents } from './worker/worker-events.ts';
+export type { QueueSettings, RunOptions, WorkerOptions } from './worker/worker-options.ts';

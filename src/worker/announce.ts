@@ -1,0 +1,41 @@
+import type { Outcome } from '../job/outcome.ts';
+import type { Transition } from '../job/transition.ts';
+import type { Attempt } from './attempt.ts';
+import type { WorkerEmitter } from './worker-events.ts';
+
+/** Says what became of an attempt, after it was written. */
+export function announce<TDb>(
+  events: WorkerEmitter,
+  attempt: Attempt<TDb>,
+  outcome: Outcome,
+  settled: { readonly transition: Transition; readonly written: boolean; readonly durationMs: number },
+): void {
+  const { job } = attempt;
+  const { transition, written, durationMs } = settled;
+  if (!written) {
+    // Nothing matched: the handler's own transaction has ended the job, or the job is somebody else's.
+    if (attempt.completeRan) events.emit('completed', { job, durationMs });
+    else events.emit('lost', { job });
+    return;
+  }
+  switch (outcome.type) {
+    case 'completed':
+      events.emit('completed', { job, durationMs });
+      return;
+    case 'failed': {
+      const retryInMs = transition.type === 'reschedule' ? (transition.delayMs ?? 0) : undefined;
+      events.emit('failed', { job, error: outcome.error, retryInMs });
+      if (retryInMs === undefined) events.emit('discarded', { job, error: outcome.error });
+      return;
+    }
+    case 'snoozed':
+      events.emit('snoozed', { job, delayMs: outcome.delayMs });
+      return;
+    case 'cancelled':
+      events.emit('cancelled', { job, reason: outcome.reason });
+      return;
+    case 'interrupted':
+      events.emit('interrupted', { job });
+      return;
+  }
+}

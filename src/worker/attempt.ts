@@ -1,0 +1,135 @@
+import { LeaseLostError } from '../errors.ts';
+import { type AttemptFacts, transitionFor } from '../job/transition.ts';
+import { outputToStore } from '../job/validate.ts';
+import type { ClaimedJob } from '../queries/claim-jobs.ts';
+import type { Executor, Transaction } from '../queries/executor.ts';
+import { finishJobs } from '../queries/finish-jobs.ts';
+import type { Held } from '../queries/held.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { Handler, UntypedContext } from './handler.ts';
+
+/** What all attempts of one worker share. */
+export interface AttemptEnvironment<TDb> {
+  readonly db: TDb;
+  readonly tables: QueueTables;
+  /** `null` in `runNext`, where the row's lock is the hold. */
+  readonly workerId: number | null;
+  /** Throws when `complete` must not run in this transaction. */
+  readonly checkTransaction?: (tx: Executor) => Promise<void>;
+}
+
+/** How long a handler that was told to stop may take to end by itself. */
+const INTERRUPT_GRACE_MS = 1_000;
+
+/** One run of a handler for one held job, and the ways to end it from outside. */
+export class Attempt<TDb = unknown> {
+  readonly #controller = new AbortController();
+  readonly #ended: Promise<never>;
+  #end: (reason: Error) => void = () => undefined;
+  #interrupted = false;
+  #over = false;
+  #completeRan = false;
+
+  constructor(
+    readonly job: ClaimedJob,
+    readonly handler: Handler<TDb>,
+    readonly environment: AttemptEnvironment<TDb>,
+  ) {
+    this.#ended = new Promise((_resolve, reject) => {
+      this.#end = reject;
+    });
+    // Nobody may be waiting when it rejects, and an unhandled rejection ends the process.
+    this.#ended.catch(() => undefined);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Whether the worker's stop has ended it. */
+  get interrupted(): boolean {
+    return this.#interrupted;
+  }
+
+  /** Whether `complete(tx)` has ended the job, provided that its transaction commits. */
+  get completeRan(): boolean {
+    return this.#completeRan;
+  }
+
+  get held(): Held {
+    return { queue: this.job.queue, workerId: this.environment.workerId };
+  }
+
+  get facts(): AttemptFacts {
+    const { attempt, maxAttempts } = this.job;
+    const { backoff, keepResult } = this.handler.job;
+    return { attempt, maxAttempts, backoff, keepResult };
+  }
+
+  /** The handler's result, or a rejection as soon as the attempt is ended from outside, whatever the handler goes on to do. */
+  async run(payload: unknown): Promise<unknown> {
+    const { payload: _stored, ...job } = this.job;
+    const context: UntypedContext<TDb> = {
+      payload,
+      job,
+      signal: this.signal,
+      db: this.environment.db,
+      complete: (tx, output) => this.#complete(tx, output),
+    };
+    const result = Promise.resolve(this.handler.run(context));
+    // A handler that is left behind may still reject, and nobody listens to it then.
+    result.catch(() => undefined);
+    return await Promise.race([result, this.#ended]);
+  }
+
+  /** Ends the attempt at once: the signal is aborted with `reason`, and `run` rejects with it. */
+  end(reason: Error): void {
+    this.#controller.abort(reason);
+    this.#end(reason);
+  }
+
+  /** Ends the attempt because the worker stops; the handler gets a moment to return by itself. */
+  interrupt(reason: Error): void {
+    if (this.#over || this.#interrupted) return;
+    this.#interrupted = true;
+    this.#controller.abort(reason);
+    setTimeout(() => this.#end(reason), INTERRUPT_GRACE_MS).unref();
+  }
+
+  /** From here on `complete` is refused: the attempt's end is decided. */
+  close(): void {
+    this.#over = true;
+  }
+
+  async #complete(tx: Transaction, output: unknown): Promise<void> {
+    const { job, handler, environment } = this;
+    if (typeof tx?.rollback !== 'function') {
+      throw new TypeError(
+        'complete(tx) takes a transaction, as db.transaction(async (tx) => …) hands it over',
+      );
+    }
+    this.#checkOpen();
+    const json = await outputToStore(handler.job, output);
+    await environment.checkTransaction?.(tx);
+    this.#checkOpen();
+    const transition = transitionFor({ type: 'completed', output: json }, this.facts);
+    if (transition.type !== 'finish') throw new TypeError('A completed attempt finishes its job');
+    // Before the statement: once it is sent it may take effect, whatever comes back.
+    this.#completeRan = true;
+    try {
+      const finished = await finishJobs(tx, environment.tables, this.held, [
+        { id: job.id, fence: job.fence, transition },
+      ]);
+      if (!finished.has(job.id)) throw new LeaseLostError(job.kind, job.id);
+    } catch (error) {
+      if (error instanceof LeaseLostError) this.#completeRan = false;
+      throw error;
+    }
+  }
+
+  #checkOpen(): void {
+    const { kind, id } = this.job;
+    if (this.#over) throw new LeaseLostError(kind, id, 'this attempt is already over');
+    if (this.#completeRan) throw new LeaseLostError(kind, id, 'complete has already been called');
+  }
+}

@@ -1,0 +1,61 @@
+import { checkDurationMs } from '../job/limits.ts';
+import type { Database } from '../queries/executor.ts';
+import { pause } from './pause.ts';
+import { Worker } from './worker.ts';
+import type { WorkerOptions } from './worker-options.ts';
+
+/** Settings of {@link drain}. */
+export interface DrainOptions<TDb> extends Omit<WorkerOptions<TDb>, 'shutdownTimeoutMs'> {
+  /**
+   * How long to work at most, in milliseconds, at least 1. Handlers that still run then are told to stop and get a second to
+   * return; leave that much, and a little for the writing, before the platform's own limit.
+   */
+  deadlineMs: number;
+}
+
+/** What {@link drain} has done. */
+export interface Drained {
+  readonly completed: number;
+  /** Failed attempts; their jobs are retried later or were discarded. */
+  readonly failed: number;
+  readonly discarded: number;
+  readonly snoozed: number;
+  readonly cancelled: number;
+  /** Jobs that were given back at the deadline. */
+  readonly interrupted: number;
+  /** Whether no due job was left, as opposed to no time. */
+  readonly empty: boolean;
+}
+
+/**
+ * Works until no job is due, or until the deadline: for serverless functions and cron. A worker in all other respects, so
+ * any number of drains and workers may run side by side.
+ *
+ * ```ts
+ * export const GET = async () => Response.json(await drain(db, { queue, handlers, deadlineMs: 50_000 }));
+ * ```
+ */
+export async function drain<TDb extends Database>(
+  db: TDb,
+  options: DrainOptions<NoInfer<TDb>>,
+): Promise<Drained> {
+  const { deadlineMs, ...workerOptions } = options;
+  checkDurationMs('drain: deadlineMs', deadlineMs, 1);
+  const worker = new Worker<TDb>(db, { ...workerOptions, shutdownTimeoutMs: 0 }, true);
+  const count = { completed: 0, failed: 0, discarded: 0, snoozed: 0, cancelled: 0, interrupted: 0 };
+  for (const event of Object.keys(count) as (keyof typeof count)[]) {
+    worker.on(event, () => {
+      count[event]++;
+    });
+  }
+  const over = new AbortController();
+  const deadline = pause(deadlineMs, over.signal).then(() => false);
+  try {
+    await worker.start();
+    const empty = await Promise.race([worker.emptied().then(() => true), deadline]);
+    await worker.stop();
+    return { ...count, empty };
+  } finally {
+    over.abort();
+  }
+}

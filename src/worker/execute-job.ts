@@ -1,0 +1,50 @@
+import { JobTimeoutError, QueueError, WorkerLostError } from '../errors.ts';
+import { Cancel, type Outcome, Snooze } from '../job/outcome.ts';
+import { outputToStore, payloadFromStore } from '../job/validate.ts';
+import type { Attempt } from './attempt.ts';
+
+/**
+ * Runs one attempt to its end and says how it ended. Nothing is thrown past this function, and nothing is written by it: the
+ * outcome is a value.
+ */
+export async function executeJob<TDb>(attempt: Attempt<TDb>): Promise<Outcome> {
+  const { job, handler } = attempt;
+  if (job.attempt > job.maxAttempts) {
+    // Every attempt was claimed and none was settled: whatever the job does, it kills its worker.
+    return { type: 'failed', error: new WorkerLostError(job.kind, job.id, job.maxAttempts) };
+  }
+  const { timeoutMs } = handler.job;
+  const timer =
+    timeoutMs === undefined
+      ? undefined
+      : setTimeout(() => attempt.end(new JobTimeoutError(job.kind, job.id, timeoutMs)), timeoutMs);
+  try {
+    const payload = await payloadFromStore(handler.job, job.payload);
+    return await outcomeOf(attempt, await attempt.run(payload));
+  } catch (error) {
+    if (attempt.interrupted) return { type: 'interrupted' };
+    // A handler that heeds its signal throws an AbortError of its own; the reason says more.
+    return { type: 'failed', error: attempt.signal.aborted ? attempt.signal.reason : error };
+  } finally {
+    clearTimeout(timer);
+    attempt.close();
+  }
+}
+
+async function outcomeOf<TDb>(attempt: Attempt<TDb>, returned: unknown): Promise<Outcome> {
+  if (returned instanceof Snooze) return { type: 'snoozed', delayMs: returned.delayMs };
+  if (returned instanceof Cancel) return { type: 'cancelled', reason: returned.reason };
+  // The job's end is in the transaction already, with the output that complete() was given.
+  if (attempt.completeRan) return { type: 'completed', output: 'null' };
+  return { type: 'completed', output: await outputToStore(attempt.handler.job, returned) };
+}
+
+/**
+ * The outcome of an attempt whose handler has called `complete(tx)` and returned, should the job still be held: then that
+ * transaction rolled back, its writes are lost, and the job has not been done, however the handler returned.
+ */
+export function outcomeIfStillHeld<TDb>(attempt: Attempt<TDb>, outcome: Outcome): Outcome {
+  if (!attempt.completeRan || outcome.type !== 'completed') return outcome;
+  const error = new QueueError('The transaction in which the handler called complete(tx) did not commit');
+  return { type: 'failed', error };
+}

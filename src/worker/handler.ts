@@ -1,0 +1,94 @@
+import { UnknownKindError } from '../errors.ts';
+import { checkDefinition, type JobDefinition, type OutputInput, type Payload } from '../job/definition.ts';
+import type { Cancel, Snooze } from '../job/outcome.ts';
+import type { ClaimedJob } from '../queries/claim-jobs.ts';
+import type { Database, Transaction } from '../queries/executor.ts';
+
+/** What a handler is told about its job beside the payload. */
+export type JobInfo = Omit<ClaimedJob, 'payload'>;
+
+/** What a handler gets. */
+export interface HandlerContext<TJob extends JobDefinition = JobDefinition, TDb = Database> {
+  /** The payload, as the definition's schema made it from what is stored. */
+  readonly payload: Payload<TJob>;
+  readonly job: JobInfo;
+  /**
+   * Aborted when the attempt is over although the handler is not: its `timeoutMs` has passed (`JobTimeoutError`), the job was
+   * lost to another worker (`LeaseLostError`), or the worker stops. Hand it on to whatever takes time.
+   */
+  readonly signal: AbortSignal;
+  /** The worker's database; in `runNext`, the transaction that holds the job. */
+  readonly db: TDb;
+  /**
+   * Ends the job inside the handler's own transaction: the end of the job commits with the handler's writes, or neither does.
+   * What the handler returns afterwards is ignored. When the transaction rolls back, the job has not ended, and the attempt
+   * has failed however the handler returns.
+   *
+   * @throws LeaseLostError when this worker no longer holds the job: let it pass, so that the transaction rolls back
+   * @throws InvalidOutputError when the definition's `output` refuses it
+   */
+  complete(tx: Transaction, ...output: CompleteArguments<TJob>): Promise<void>;
+}
+
+/** The output of `complete`; it may be left out where the definition has no schema for it. */
+export type CompleteArguments<TJob extends JobDefinition> =
+  undefined extends OutputInput<TJob> ? [output?: OutputInput<TJob>] : [output: OutputInput<TJob>];
+
+/**
+ * What a handler returns: its output, `snooze(ms)`, or `cancel(reason)`. Nothing, where it has called `complete` or its
+ * definition has no output schema.
+ */
+// biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing has the return type void.
+export type HandlerResult<TJob extends JobDefinition> = OutputInput<TJob> | Snooze | Cancel | void;
+
+/** A context whose types have been left behind; the definition has validated the values. */
+export interface UntypedContext<TDb> {
+  readonly payload: unknown;
+  readonly job: JobInfo;
+  readonly signal: AbortSignal;
+  readonly db: TDb;
+  complete(tx: Transaction, output?: unknown): Promise<void>;
+}
+
+/** A kind of job and the function that does it, for workers whose database is a `TDb`. */
+export interface Handler<in TDb = Database> {
+  readonly job: JobDefinition;
+  readonly run: (context: UntypedContext<TDb>) => unknown;
+}
+
+/**
+ * Binds a function to a kind of job, for `createWorker`, `runNext` and `drain`.
+ *
+ * The function runs at least once per job. It returns the job's output, `snooze(ms)` or `cancel(reason)`; a throw is a failed
+ * attempt, and a `NonRetryableError` discards the job.
+ *
+ * To get the app's own database type in the context, name it: `async ({ db }: HandlerContext<typeof sendReceipt, typeof db>) => …`.
+ *
+ * @throws UnknownKindError when `job` is no definition
+ */
+export function handle<TJob extends JobDefinition, TDb = Database>(
+  job: TJob,
+  run: (context: HandlerContext<TJob, TDb>) => HandlerResult<TJob> | Promise<HandlerResult<TJob>>,
+): Handler<TDb> {
+  checkDefinition('handle', job);
+  if (typeof run !== 'function') throw new TypeError(`handle('${job.kind}') takes a function`);
+  // The payload is validated by this very definition before the function is called.
+  return { job, run: run as unknown as Handler<TDb>['run'] };
+}
+
+/**
+ * Handlers by kind.
+ *
+ * @throws UnknownKindError when there is none, or two for one kind
+ */
+export function handlersByKind<TDb>(handlers: readonly Handler<TDb>[]): ReadonlyMap<string, Handler<TDb>> {
+  if (handlers.length === 0)
+    throw new UnknownKindError('A worker needs at least one handler: handle(job, function)');
+  const byKind = new Map<string, Handler<TDb>>();
+  for (const handler of handlers) {
+    const { kind } = handler.job;
+    if (byKind.has(kind)) throw new UnknownKindError(`There are two handlers for the kind '${kind}'`);
+    byKind.set(kind, handler);
+  }
+  return byKind;
+}

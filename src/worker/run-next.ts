@@ -1,0 +1,182 @@
+import { LeaseLostError, QueueError } from '../errors.ts';
+import { MAX_PRIORITY } from '../job/limits.ts';
+import type { Outcome } from '../job/outcome.ts';
+import { type Transition, transitionFor } from '../job/transition.ts';
+import { type ClaimedJob, claimJobs } from '../queries/claim-jobs.ts';
+import type { Database, Executor, Transaction } from '../queries/executor.ts';
+import { findHeldJobs } from '../queries/find-held-jobs.ts';
+import { finishJobs } from '../queries/finish-jobs.ts';
+import { rescheduleJobs } from '../queries/reschedule-jobs.ts';
+import { transactionId } from '../queries/transaction-id.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { Attempt } from './attempt.ts';
+import { executeJob, outcomeIfStillHeld } from './execute-job.ts';
+import { type Handler, handlersByKind } from './handler.ts';
+import type { RunOptions } from './worker-options.ts';
+
+/** The transaction type of a Drizzle database. */
+export type TransactionOf<TDb extends Database> = Parameters<Parameters<TDb['transaction']>[0]>[0];
+
+/** Settings of {@link runNext}. */
+export interface RunNextOptions<TDb> extends RunOptions<TDb> {
+  /** The queues to look in, in this order. @default every queue that a handler's definition names */
+  queues?: readonly string[] | undefined;
+}
+
+/** The job that {@link runNext} has run, and how its attempt ended. */
+export interface RanJob {
+  readonly job: ClaimedJob;
+  readonly outcome: 'completed' | 'failed' | 'snoozed' | 'cancelled';
+  /** What the handler threw, when the attempt failed. */
+  readonly error?: unknown;
+}
+
+/**
+ * Runs one due job inside one transaction, which holds the job's row lock for as long as the handler runs; answers `undefined`
+ * when none is due. The oldest design of a queue in Postgres: nothing to recover, because a process that dies simply
+ * unlocks the row. For scripts, tests and functions that run now and then; a worker is many times faster.
+ *
+ * `ctx.db` is that transaction, inside a savepoint: what a handler writes with it commits together with the job's end, and is
+ * undone when the attempt fails, while the failure itself is kept.
+ *
+ * What it costs: the transaction stays open, so vacuum waits for it; and a crash spends no attempt, so a job that kills
+ * its process is tried for ever. After a `timeoutMs` the whole transaction rolls back, because the handler may still be
+ * writing in it.
+ *
+ * Under concurrency: no other claim sees the job before the transaction ends.
+ */
+export async function runNext<TDb extends Database>(
+  db: TDb,
+  options: RunNextOptions<TransactionOf<NoInfer<TDb>>>,
+): Promise<RanJob | undefined> {
+  const handlers = handlersByKind(options.handlers);
+  const queues = options.queues ?? new Set(options.handlers.map(({ job }) => job.queue));
+  for (const queue of queues) {
+    // Drizzle hands over its own transaction type, which is what the handlers were typed for.
+    const ran = await runOne(
+      db,
+      options.queue.tables,
+      handlers as ReadonlyMap<string, Handler<Transaction>>,
+      queue,
+    );
+    if (ran !== undefined) return ran;
+  }
+  return undefined;
+}
+
+/** Thrown to roll the whole transaction back: the handler that was left behind may still be writing in it. */
+class Abandoned extends Error {
+  constructor(
+    readonly attempt: Attempt<Transaction>,
+    readonly outcome: Outcome,
+  ) {
+    super('abandoned');
+  }
+}
+
+/** Thrown to undo what the handler wrote. */
+class Undo extends Error {
+  constructor(readonly outcome: Outcome) {
+    super('undo');
+  }
+}
+
+async function runOne(
+  db: Database,
+  tables: QueueTables,
+  handlers: ReadonlyMap<string, Handler<Transaction>>,
+  queue: string,
+): Promise<RanJob | undefined> {
+  try {
+    return await db.transaction(async (tx) => {
+      const [job] = await claimJobs(tx, tables, {
+        queue,
+        kinds: [...handlers.keys()],
+        bands: Array.from({ length: MAX_PRIORITY + 1 }, (_, priority) => ({
+          priority,
+          floorMs: Number.NEGATIVE_INFINITY,
+        })),
+        limit: 1,
+        workerId: null,
+        fromGoneWorkers: true,
+      });
+      const handler = job === undefined ? undefined : handlers.get(job.kind);
+      if (job === undefined || handler === undefined) return undefined;
+      const { attempt, outcome } = await runInSavepoint(tx, tables, job, handler);
+      if (!(attempt.completeRan && outcome.type === 'completed')) {
+        await write(tx, tables, attempt, job.fence, transitionFor(outcome, attempt.facts));
+      }
+      return toRanJob(job, outcome);
+    });
+  } catch (error) {
+    if (!(error instanceof Abandoned)) throw error;
+    const { attempt, outcome } = error;
+    // The rollback has undone the claim as well, so the fence is the one before it.
+    await write(db, tables, attempt, attempt.job.fence - 1, transitionFor(outcome, attempt.facts));
+    return toRanJob(attempt.job, outcome);
+  }
+}
+
+async function runInSavepoint(
+  tx: Transaction,
+  tables: QueueTables,
+  job: ClaimedJob,
+  handler: Handler<Transaction>,
+): Promise<{ attempt: Attempt<Transaction>; outcome: Outcome }> {
+  const environmentOf = (db: Transaction) => ({
+    db,
+    tables,
+    workerId: null,
+    checkTransaction: sameAs(tx, tables),
+  });
+  let attempt = new Attempt(job, handler, environmentOf(tx));
+  let outcome: Outcome | undefined;
+  try {
+    await tx.transaction(async (savepoint) => {
+      attempt = new Attempt(job, handler, environmentOf(savepoint));
+      outcome = await executeJob(attempt);
+      if (attempt.signal.aborted) throw new Abandoned(attempt, outcome);
+      if (attempt.completeRan && outcome.type === 'completed') {
+        const held = await findHeldJobs(tx, tables, attempt.held, [job]);
+        if (held.has(job.id)) outcome = outcomeIfStillHeld(attempt, outcome);
+      }
+      if (outcome.type === 'failed') throw new Undo(outcome);
+    });
+  } catch (error) {
+    if (error instanceof Abandoned) throw error;
+    // Anything but our own Undo: the handler left the savepoint in a failed state, and swallowed that.
+    outcome = error instanceof Undo ? error.outcome : { type: 'failed', error };
+  }
+  return {
+    attempt,
+    outcome: outcome ?? { type: 'failed', error: new QueueError('The savepoint did not run') },
+  };
+}
+
+async function write(
+  db: Executor,
+  tables: QueueTables,
+  { job, held }: Attempt<Transaction>,
+  fence: number,
+  transition: Transition,
+): Promise<void> {
+  const written =
+    transition.type === 'finish'
+      ? await finishJobs(db, tables, held, [{ id: job.id, fence, transition }])
+      : await rescheduleJobs(db, tables, held, [{ id: job.id, fence, transition }]);
+  if (!written.has(job.id)) throw new LeaseLostError(job.kind, job.id);
+}
+
+/** A check that a transaction is this one: on another connection, `complete` would wait for the lock that this one holds. */
+function sameAs(tx: Transaction, tables: QueueTables): (other: Executor) => Promise<void> {
+  return async (other) => {
+    if ((await transactionId(other, tables)) === (await transactionId(tx, tables))) return;
+    throw new QueueError('In runNext, complete(tx) takes the db of the context, or a transaction inside it');
+  };
+}
+
+function toRanJob(job: ClaimedJob, outcome: Outcome): RanJob {
+  if (outcome.type === 'failed') return { job, outcome: 'failed', error: outcome.error };
+  // runNext stops nothing, so it interrupts nothing.
+  return { job, outcome: outcome.type === 'interrupted' ? 'failed' : outcome.type };
+}

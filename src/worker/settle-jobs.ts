@@ -1,0 +1,120 @@
+import type { Finish, Reschedule, Transition } from '../job/transition.ts';
+import { type Database, sqlStateOf } from '../queries/executor.ts';
+import { finishJobs } from '../queries/finish-jobs.ts';
+import type { Held } from '../queries/held.ts';
+import { rescheduleJobs } from '../queries/reschedule-jobs.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { pause } from './pause.ts';
+import type { WorkerEmitter } from './worker-events.ts';
+
+/** A transition that is to be written for a held job. */
+export interface Settlement<TTransition extends Transition = Transition> {
+  readonly id: number;
+  readonly fence: number;
+  readonly transition: TTransition;
+}
+
+interface Waiting extends Settlement {
+  readonly resolve: (written: boolean) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** As many rows as one statement writes without growing slow. */
+const MAX_BATCH = 500;
+const FIRST_RETRY_MS = 100;
+const MAX_RETRY_MS = 5_000;
+
+/**
+ * Writes the transitions of one queue's attempts. They gather while the statement before is under way and then go out
+ * together: batches grow with the load and nothing ever waits for a timer.
+ *
+ * When a statement fails for what is *in* it, its rows go out one by one, so that one bad row loses nothing but itself. For every
+ * other reason (the connection, the server) it is repeated until it succeeds or `giveUp` is aborted. Repeating is safe:
+ * the fence lets each transition take effect once.
+ */
+export class Settler {
+  #waiting: Waiting[] = [];
+  #writing: Promise<void> | undefined;
+
+  constructor(
+    private readonly db: Database,
+    private readonly tables: QueueTables,
+    private readonly held: Held,
+    private readonly events: WorkerEmitter,
+    private readonly giveUp: AbortSignal,
+  ) {}
+
+  /**
+   * Writes one transition, in a batch with others. Answers whether it took effect: not when the job is no longer held under
+   * this fence.
+   *
+   * @throws what the database says about this row
+   */
+  settle(settlement: Settlement): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ ...settlement, resolve, reject });
+      this.#writing ??= this.#writeAll();
+    });
+  }
+
+  /**
+   * The same in a statement of its own: for a job whose row the handler's own transaction may have locked, so that the others
+   * need not wait for that transaction.
+   */
+  async settleAlone(settlement: Settlement): Promise<boolean> {
+    const written = await this.#repeat([settlement]);
+    return written.has(settlement.id);
+  }
+
+  async #writeAll(): Promise<void> {
+    // Everything that settles in this turn of the event loop goes out together.
+    await new Promise(setImmediate);
+    while (this.#waiting.length > 0) await this.#write(this.#waiting.splice(0, MAX_BATCH));
+    this.#writing = undefined;
+  }
+
+  async #write(batch: readonly Waiting[]): Promise<void> {
+    try {
+      const written = await this.#repeat(batch);
+      for (const { id, resolve } of batch) resolve(written.has(id));
+    } catch (error) {
+      if (batch.length === 1) batch[0]?.reject(error);
+      else for (const one of batch) await this.#write([one]);
+    }
+  }
+
+  /** Writes a batch, again and again while the reason to fail is not in it; answers the ids that took effect. */
+  async #repeat(batch: readonly Settlement[]): Promise<Set<number>> {
+    for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
+      try {
+        return await this.#writeOnce(batch);
+      } catch (error) {
+        if (isAboutTheData(error) || this.giveUp.aborted) throw error;
+        this.events.emit('error', { error, during: `settling ${batch.length} jobs of '${this.held.queue}'` });
+        await pause(delayMs, this.giveUp);
+      }
+    }
+  }
+
+  async #writeOnce(batch: readonly Settlement[]): Promise<Set<number>> {
+    const { db, tables, held } = this;
+    const finishes = batch.filter(isFinish);
+    const reschedules = batch.filter(isReschedule);
+    const finished = finishes.length === 0 ? [] : await finishJobs(db, tables, held, finishes);
+    const rescheduled = reschedules.length === 0 ? [] : await rescheduleJobs(db, tables, held, reschedules);
+    return new Set([...finished, ...rescheduled]);
+  }
+}
+
+function isFinish(settlement: Settlement): settlement is Settlement<Finish> {
+  return settlement.transition.type === 'finish';
+}
+
+function isReschedule(settlement: Settlement): settlement is Settlement<Reschedule> {
+  return settlement.transition.type === 'reschedule';
+}
+
+/** SQLSTATE classes 22 (data), 23 (integrity) and 54 (limits): the same rows would fail again. */
+function isAboutTheData(error: unknown): boolean {
+  return /^(22|23|54)/.test(sqlStateOf(error) ?? '');
+}

@@ -1,0 +1,114 @@
+import { hostname } from 'node:os';
+import { checkDurationMs, checkInteger, checkText, MAX_DELAY_MS, MAX_NAME_BYTES } from '../job/limits.ts';
+import type { Queue } from '../queue.ts';
+import type { Handler } from './handler.ts';
+
+/** How one queue is served. */
+export interface QueueSettings {
+  /** How many of its jobs run at once in this process, 1–10,000. @default 10 */
+  concurrency?: number | undefined;
+}
+
+/** What the functions that run jobs have in common. */
+export interface RunOptions<TDb> {
+  /** The queue whose tables hold the jobs, from `createQueue`. */
+  queue: Queue;
+  /** One handler per kind. Jobs of other kinds are left alone, so a rolling deploy cannot fail what it does not know. */
+  handlers: readonly Handler<TDb>[];
+}
+
+/** Settings of {@link createWorker}. */
+export interface WorkerOptions<TDb> extends RunOptions<TDb> {
+  /**
+   * The queues to serve, by name: exactly these.
+   * @default every queue that a handler's definition names
+   */
+  queues?: Readonly<Record<string, QueueSettings>> | undefined;
+  /**
+   * How long an idle queue waits before it looks again, in milliseconds, 5–60,000; a quarter more or less at random. While
+   * there is work a worker does not wait at all. Less is a shorter latency and more queries.
+   * @default 75
+   */
+  pollIntervalMs?: number | undefined;
+  /**
+   * How long `stop` lets handlers finish, in milliseconds. Then their signals are aborted, and one second later their jobs are
+   * given back without spending an attempt.
+   * @default 25_000 (within the 30 s that most platforms give)
+   */
+  shutdownTimeoutMs?: number | undefined;
+  /**
+   * How long results are kept, in milliseconds; `Infinity` for ever.
+   * @default 604_800_000 (7 days)
+   */
+  retentionMs?: number | undefined;
+  /**
+   * When another worker has not been seen for so long it is declared gone and its jobs are due again, in milliseconds, at
+   * least 15,000. Workers show themselves every 5 seconds. Shorter recovers sooner from a crash and mistakes a blocked event
+   * loop sooner for one.
+   * @default 30_000
+   */
+  silentMs?: number | undefined;
+  /** What the worker is called in `queue_workers`. @default 'host:pid' */
+  name?: string | undefined;
+}
+
+/** The settings, checked and complete. */
+export interface WorkerSettings {
+  readonly concurrencyByQueue: ReadonlyMap<string, number>;
+  readonly pollIntervalMs: number;
+  readonly shutdownTimeoutMs: number;
+  readonly retentionMs: number;
+  readonly silentMs: number;
+  readonly name: string;
+}
+
+const DEFAULT_CONCURRENCY = 10;
+const WEEK_MS = 7 * 24 * 3_600_000;
+
+/** @throws RangeError | TypeError naming the setting that is outside its range */
+export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings {
+  const what = (setting: string) => `createWorker: ${setting}`;
+  const { retentionMs = WEEK_MS } = options;
+  return {
+    concurrencyByQueue: concurrencyByQueue(options.handlers, options.queues),
+    pollIntervalMs: checkDurationMs(what('pollIntervalMs'), options.pollIntervalMs ?? 75, 5, 60_000),
+    shutdownTimeoutMs: checkDurationMs(
+      what('shutdownTimeoutMs'),
+      options.shutdownTimeoutMs ?? 25_000,
+      0,
+      3_600_000,
+    ),
+    retentionMs:
+      retentionMs === Number.POSITIVE_INFINITY
+        ? retentionMs
+        : checkDurationMs(what('retentionMs'), retentionMs, 0, MAX_DELAY_MS),
+    silentMs: checkDurationMs(what('silentMs'), options.silentMs ?? 30_000, 15_000, 3_600_000),
+    name: checkText(what('name'), options.name ?? `${hostname()}:${process.pid}`, MAX_NAME_BYTES),
+  };
+}
+
+function concurrencyByQueue<TDb>(
+  handlers: readonly Handler<TDb>[],
+  queues: WorkerOptions<TDb>['queues'],
+): ReadonlyMap<string, number> {
+  const named = new Set(handlers.map(({ job }) => job.queue));
+  if (queues === undefined) return new Map([...named].map((queue) => [queue, DEFAULT_CONCURRENCY]));
+  const served = Object.entries(queues).map(
+    ([queue, { concurrency = DEFAULT_CONCURRENCY }]): [string, number] => [
+      checkText('createWorker: the name of a queue', queue, MAX_NAME_BYTES),
+      checkInteger(`createWorker: queues['${queue}'].concurrency`, concurrency, 1, 10_000),
+    ],
+  );
+  if (served.length === 0)
+    throw new TypeError('createWorker: queues names no queue; leave it out to serve all');
+  for (const { job } of handlers) {
+    if (queues[job.queue] === undefined) {
+      // Legal (another worker may serve that queue), but more often a name that was forgotten or misspelt.
+      process.emitWarning(
+        `This worker has a handler for '${job.kind}', whose queue '${job.queue}' is not among its queues: ${Object.keys(queues).join(', ')}`,
+        'DrizzleQueueWarning',
+      );
+    }
+  }
+  return new Map(served);
+}

@@ -1,0 +1,199 @@
+import { QueueError } from '../errors.ts';
+import { checkDatabase } from '../queries/check-database.ts';
+import type { Database } from '../queries/executor.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { ClaimLoop } from './claim-loop.ts';
+import { type Handler, handlersByKind } from './handler.ts';
+import { Liveness } from './liveness.ts';
+import { pause } from './pause.ts';
+import { pruneLoop } from './prune.ts';
+import { WorkerEmitter, type WorkerEvents } from './worker-events.ts';
+import { type WorkerOptions, type WorkerSettings, workerSettings } from './worker-options.ts';
+
+/** What a stop allows for writing the last outcomes, after the handlers' time and their grace. */
+const SETTLE_ALLOWANCE_MS = 5_000;
+
+/** One process's claiming object: made by {@link createWorker}. */
+export class Worker<TDb extends Database = Database> {
+  readonly #db: TDb;
+  readonly #tables: QueueTables;
+  readonly #handlers: ReadonlyMap<string, Handler<TDb>>;
+  readonly #settings: WorkerSettings;
+  readonly #untilEmpty: boolean;
+  readonly #events = new WorkerEmitter();
+  readonly #liveness: Liveness;
+  /** Ends the pruning. */
+  readonly #stopping = new AbortController();
+  /** Ends the settling, at the very last. */
+  readonly #giveUp = new AbortController();
+  readonly #stopped: Promise<void>;
+  #markStopped: () => void = () => undefined;
+  #loops: readonly ClaimLoop<TDb>[] = [];
+  #work: Promise<unknown> = Promise.resolve();
+  #starting: Promise<void> | undefined;
+  #stop: Promise<void> | undefined;
+
+  /** @internal use {@link createWorker} */
+  constructor(db: TDb, options: WorkerOptions<TDb>, untilEmpty = false) {
+    this.#db = db;
+    this.#tables = options.queue.tables;
+    this.#handlers = handlersByKind(options.handlers);
+    this.#settings = workerSettings(options);
+    this.#untilEmpty = untilEmpty;
+    this.#stopped = new Promise((resolve) => {
+      this.#markStopped = resolve;
+    });
+    const { name, silentMs, concurrencyByQueue } = this.#settings;
+    this.#liveness = new Liveness({
+      db,
+      tables: this.#tables,
+      name,
+      queues: [...concurrencyByQueue.keys()],
+      silentMs,
+      events: this.#events,
+      onDeclaredGone: async () => {
+        await Promise.all(this.#loops.map((loop) => loop.endLostAttempts()));
+      },
+    });
+  }
+
+  /** Listens to what the worker does. Listeners are called after the database knows. */
+  on<K extends keyof WorkerEvents>(event: K, listener: (...args: WorkerEvents[K]) => void): this {
+    this.#events.on(event, listener);
+    return this;
+  }
+
+  off<K extends keyof WorkerEvents>(event: K, listener: (...args: WorkerEvents[K]) => void): this {
+    this.#events.off(event, listener);
+    return this;
+  }
+
+  /**
+   * Checks the database, registers, and begins to claim. Resolves when it claims; a second call changes nothing.
+   *
+   * @throws MissingMigrationError | UnsupportedPostgresError, or the driver's error when the database cannot be reached
+   * @throws QueueError when the worker was stopped before: make a new one
+   */
+  start(): Promise<void> {
+    if (this.#stop !== undefined) throw new QueueError('This worker has been stopped; create another');
+    this.#starting ??= this.#start().catch((error: unknown) => {
+      // Nothing runs yet, so the next call may try again.
+      this.#starting = undefined;
+      throw error;
+    });
+    return this.#starting;
+  }
+
+  /**
+   * Starts, and works until SIGINT, SIGTERM or {@link stop}; then stops gracefully and resolves. A second signal ends the
+   * process at once, as signals do.
+   */
+  async run(): Promise<void> {
+    const onSignal = () => {
+      removeListeners();
+      void this.stop();
+    };
+    const removeListeners = () => {
+      process.off('SIGINT', onSignal);
+      process.off('SIGTERM', onSignal);
+    };
+    process.on('SIGINT', onSignal);
+    process.on('SIGTERM', onSignal);
+    try {
+      await this.start();
+      await this.#stopped;
+    } finally {
+      removeListeners();
+    }
+  }
+
+  /**
+   * Claims no more, lets handlers finish within `shutdownTimeoutMs`, aborts the signals of the others, gives their jobs back
+   * without spending an attempt, and leaves. Can be called any number of times. Never rejects: what fails is an `error` event, and
+   * jobs that could not be given back are found by other workers once this one is silent.
+   */
+  stop(): Promise<void> {
+    this.#stop ??= this.#stopGracefully();
+    return this.#stop;
+  }
+
+  /** Resolves when the queues are empty (only for a worker that works until then). @internal */
+  async emptied(): Promise<void> {
+    await this.#work;
+  }
+
+  async #start(): Promise<void> {
+    await checkDatabase(this.#db, this.#tables);
+    const workerId = await this.#liveness.start();
+    const { concurrencyByQueue, pollIntervalMs, name, retentionMs } = this.#settings;
+    const environment = { db: this.#db, tables: this.#tables, workerId };
+    this.#loops = [...concurrencyByQueue].map(
+      ([queue, concurrency]) =>
+        new ClaimLoop({
+          environment,
+          queue,
+          handlers: this.#handlers,
+          concurrency,
+          pollIntervalMs,
+          events: this.#events,
+          untilEmpty: this.#untilEmpty,
+          giveUp: this.#giveUp.signal,
+        }),
+    );
+    this.#events.emit('started', { workerId, name, queues: [...concurrencyByQueue.keys()] });
+    this.#work = Promise.all(this.#loops.map((loop) => loop.run()));
+    void pruneLoop(
+      { db: this.#db, tables: this.#tables, retentionMs, events: this.#events },
+      this.#stopping.signal,
+    );
+  }
+
+  async #stopGracefully(): Promise<void> {
+    // A start that is under way is let through first; its error is its caller's.
+    await this.#starting?.catch(() => undefined);
+    this.#stopping.abort();
+    for (const loop of this.#loops) loop.stop();
+    const finished = this.#work.then(() => Promise.all(this.#loops.map((loop) => loop.finished())));
+    const { shutdownTimeoutMs } = this.#settings;
+    if (!(await within(finished, shutdownTimeoutMs))) {
+      for (const loop of this.#loops) loop.interrupt(new QueueError('The worker stops'));
+      if (!(await within(finished, SETTLE_ALLOWANCE_MS))) this.#giveUp.abort();
+    }
+    for (const step of [...this.#loops.map((loop) => () => loop.release()), () => this.#liveness.stop()]) {
+      const done = step().catch((error: unknown) =>
+        this.#events.emit('error', { error, during: 'stopping' }),
+      );
+      // A database that does not answer must not keep the process from ending.
+      await within(done, SETTLE_ALLOWANCE_MS);
+    }
+    this.#events.emit('stopped');
+    this.#markStopped();
+  }
+}
+
+/**
+ * A worker for the handlers' jobs. It uses the given database and opens no connection of its own.
+ *
+ * ```ts
+ * const worker = createWorker(db, { queue, handlers: [handle(sendReceipt, async ({ payload }) => { … })] });
+ * await worker.run();
+ * ```
+ *
+ * @throws UnknownKindError | RangeError | TypeError when a setting is wrong
+ */
+export function createWorker<TDb extends Database>(
+  db: TDb,
+  options: WorkerOptions<NoInfer<TDb>>,
+): Worker<TDb> {
+  return new Worker<TDb>(db, options);
+}
+
+/** Whether the promise resolves within so many milliseconds. */
+async function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  const timeout = new AbortController();
+  const done = promise.then(() => true);
+  const late = pause(ms, timeout.signal).then(() => false);
+  const result = await Promise.race([done, late]);
+  timeout.abort();
+  return result;
+}
