@@ -86,7 +86,7 @@ export interface RedriveFilter {
 /** Settings of {@link createQueue}. */
 export interface CreateQueueOptions {
   /** The queue's tables, from `createQueueTables`. @default the tables of `drizzle-queue/schema` */
-  tables?: QueueTables;
+  tables?: QueueTables | undefined;
 }
 
 /** How often an enqueue with a unique key is tried again when the job in its way finishes just then. */

@@ -12,22 +12,22 @@ export interface ExponentialBackoffOptions {
    * The longest wait after the first failed attempt, in milliseconds, above 0.
    * @default 1_000
    */
-  initialMs?: number;
+  initialMs?: number | undefined;
   /**
    * The longest wait after any attempt, in milliseconds, at least `initialMs`.
    * @default 3_600_000 (one hour)
    */
-  maxMs?: number;
+  maxMs?: number | undefined;
   /**
    * What each further attempt multiplies the wait by, at least 1.
    * @default 2
    */
-  factor?: number;
+  factor?: number | undefined;
   /**
    * Where the jitter comes from: a number in [0, 1).
    * @default Math.random
    */
-  random?: () => number;
+  random?: (() => number) | undefined;
 }
 
 /**

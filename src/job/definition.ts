@@ -37,24 +37,24 @@ export interface JobOptions<
    */
   output?: TOutput;
   /** Which queue its jobs go to. @default 'default' */
-  queue?: string;
+  queue?: string | undefined;
   /** 0–9, smaller first. @default 5 */
-  priority?: number;
+  priority?: number | undefined;
   /** How many attempts a job has, 1–10,000. A worker that dies spends one. @default 20 */
-  maxAttempts?: number;
+  maxAttempts?: number | undefined;
   /**
    * How long one attempt may take, in milliseconds, at least 1. Then the handler's signal is aborted and the attempt has failed,
    * even if the handler goes on.
    * @default none: an attempt may take for ever
    */
-  timeoutMs?: number;
+  timeoutMs?: number | undefined;
   /** How long to wait after a failed attempt. @default exponentialBackoff() */
-  backoff?: Backoff;
+  backoff?: Backoff | undefined;
   /**
    * Whether a completed job leaves a row in `queue_results`. Discarded and cancelled jobs always do: somebody will ask.
    * @default true
    */
-  keepResult?: boolean;
+  keepResult?: boolean | undefined;
 }
 
 /**
@@ -77,15 +77,22 @@ export interface JobDefinition<
   readonly keepResult: boolean;
 }
 
-/** What `enqueue` takes for a definition: its schema's input, or `undefined` for a job without payload. */
+/**
+ * What `enqueue` takes for a definition: its schema's input, or `undefined` for a job without payload; `unknown` where it is
+ * not known whether the definition has a schema.
+ */
 export type PayloadInput<TJob extends JobDefinition> = TJob['payload'] extends StandardSchema
   ? SchemaInput<TJob['payload']>
-  : undefined;
+  : TJob['payload'] extends undefined
+    ? undefined
+    : unknown;
 
 /** What a handler gets: the schema's output. */
 export type Payload<TJob extends JobDefinition> = TJob['payload'] extends StandardSchema
   ? SchemaOutput<TJob['payload']>
-  : undefined;
+  : TJob['payload'] extends undefined
+    ? undefined
+    : unknown;
 
 /** What a handler returns, and what `find` and `list` give back: the output schema's input, or anything without one. */
 export type OutputInput<TJob extends JobDefinition> = TJob['output'] extends StandardSchema
@@ -120,6 +127,14 @@ export function defineJob<
     }
   }
   const { timeoutMs } = options;
+  const backoff = options.backoff ?? exponentialBackoff();
+  const keepResult = options.keepResult ?? true;
+  if (typeof backoff !== 'function') {
+    throw new TypeError(`${what('backoff')} must be a function, got ${String(backoff)}`);
+  }
+  if (typeof keepResult !== 'boolean') {
+    throw new TypeError(`${what('keepResult')} must be true or false, got ${String(keepResult)}`);
+  }
   return Object.freeze({
     kind,
     // An absent schema is `undefined` in the type parameter as well, which TypeScript cannot follow through the default.
@@ -135,8 +150,8 @@ export function defineJob<
     ),
     timeoutMs:
       timeoutMs === undefined ? undefined : checkDurationMs(what('timeoutMs'), timeoutMs, 1, MAX_TIMEOUT_MS),
-    backoff: options.backoff ?? exponentialBackoff(),
-    keepResult: options.keepResult ?? true,
+    backoff,
+    keepResult,
   });
 }
 

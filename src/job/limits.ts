@@ -1,3 +1,5 @@
+import { HALF_SURROGATE } from './stored-json.ts';
+
 /**
  * The limits of a job's settings, and the checks that hold them. The database would refuse most of what is outside too, but
  * with an error about a column, after the caller's transaction is already spoiled.
@@ -53,6 +55,9 @@ export function checkText(what: string, value: string, maxBytes: number): string
   }
   if (value.includes('\0')) {
     throw new TypeError(`${what} must not contain a NUL character: Postgres cannot keep it`);
+  }
+  if (HALF_SURROGATE.test(value)) {
+    throw new TypeError(`${what} must not contain half of a surrogate pair: it is not Unicode text`);
   }
   const bytes = new TextEncoder().encode(value).length;
   if (bytes > maxBytes) {

@@ -87,11 +87,15 @@ export function metadataToStore(kind: string, metadata: Readonly<Record<string, 
   if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) {
     throw new TypeError(`enqueue('${kind}'): metadata must be an object`);
   }
+  let json: string;
   try {
-    return toStoredJson(metadata);
+    json = toStoredJson(metadata);
   } catch (error) {
     if (!(error instanceof UnstorableValueError)) throw error;
     const path = error.issue.path === '' ? 'metadata' : `metadata.${error.issue.path}`;
     throw new InvalidPayloadError(kind, [{ ...error.issue, path }]);
   }
+  // A Date, say, is an object until it is JSON.
+  if (!json.startsWith('{')) throw new TypeError(`enqueue('${kind}'): metadata must be an object`);
+  return json;
 }

@@ -13,9 +13,10 @@ export class UnstorableValueError extends TypeError {
 /**
  * The JSON text that the database keeps for a value.
  *
- * Refuses what `JSON.stringify` would lose silently (NaN, Infinity, functions, Map, Set, `undefined` in an array) and what
- * Postgres would refuse later, in the middle of the caller's transaction (NUL characters, half surrogate pairs, extreme
- * depth). What stays: properties that are `undefined` are left out, and objects with `toJSON` (Date, URL, …) become what it says.
+ * Refuses what `JSON.stringify` would lose silently (NaN, Infinity, functions, Map, Set, Error, a Promise that was not awaited,
+ * `undefined` in an array) and what Postgres would refuse later, in the middle of the caller's transaction (NUL characters,
+ * half surrogate pairs, extreme depth). What stays: properties that are `undefined` are left out, and objects with
+ * `toJSON` (Date, URL, …) become what it says.
  *
  * @throws UnstorableValueError naming the first offending place
  */
@@ -26,42 +27,51 @@ export function toStoredJson(value: unknown): string {
 }
 
 function check(value: unknown, path: (string | number)[], ancestors: Set<object>): void {
-  switch (typeof value) {
+  const json = typeof value === 'object' && value !== null ? asJson(value, path) : value;
+  switch (typeof json) {
     case 'string':
-      checkText(value, path);
+      checkText(json, path);
       return;
     case 'number':
-      if (!Number.isFinite(value)) refuse(`${value} is not a JSON number (it would be stored as null)`, path);
+      if (!Number.isFinite(json)) refuse(`${json} is not a JSON number (it would be stored as null)`, path);
       return;
     case 'boolean':
       return;
     case 'object':
-      if (value !== null) checkObject(value, path, ancestors);
+      if (json !== null) checkObject(json, path, ancestors);
       return;
     case 'bigint':
       refuse('a BigInt is not JSON; send it as text', path);
       return;
     default:
-      refuse(`a value of type ${typeof value} is not JSON`, path);
+      refuse(`a value of type ${typeof json} is not JSON`, path);
   }
 }
 
-function checkObject(value: object, path: (string | number)[], ancestors: Set<object>): void {
-  if (ancestors.has(value)) refuse('the value contains itself', path);
-  if (path.length >= MAX_DEPTH) refuse(`nested deeper than ${MAX_DEPTH} levels`, path.slice(0, 3));
+/** What `JSON.stringify` puts in an object's place: what its `toJSON` says, the value of a boxed one, or itself. */
+function asJson(value: object, path: readonly (string | number)[]): unknown {
   if (value instanceof Date && Number.isNaN(value.getTime())) {
     refuse('an invalid Date (it would be stored as null)', path);
-  }
-  if (value instanceof Map || value instanceof Set) {
-    refuse(`a ${value.constructor.name} would be stored as {}; send an array or a plain object`, path);
   }
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) {
     refuse('binary data is not JSON; send it as base64 text, or store it and send its key', path);
   }
+  const json = hasToJson(value) ? value.toJSON(lastOf(path)) : value;
+  return [Number, String, Boolean, BigInt].some((boxed) => json instanceof boxed) ? json?.valueOf() : json;
+}
+
+/** `JSON.stringify` makes `{}` of them, because nothing that they hold is a property. */
+const EMPTY_AS_JSON = [Map, Set, WeakMap, WeakSet, Promise, RegExp, Error];
+
+function checkObject(value: object, path: (string | number)[], ancestors: Set<object>): void {
+  if (ancestors.has(value)) refuse('the value contains itself', path);
+  if (path.length >= MAX_DEPTH) refuse(`nested deeper than ${MAX_DEPTH} levels`, path.slice(0, 3));
+  const empty = EMPTY_AS_JSON.find((type) => value instanceof type);
+  if (empty !== undefined) {
+    refuse(`a ${empty.name} would be stored as {}; send what it holds as an array or a plain object`, path);
+  }
   ancestors.add(value);
-  if (hasToJson(value)) {
-    check(value.toJSON(lastOf(path)), path, ancestors);
-  } else if (Array.isArray(value)) {
+  if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) {
       if (item === undefined) refuse('undefined in an array would be stored as null', [...path, index]);
       path.push(index);
@@ -88,7 +98,8 @@ function lastOf(path: readonly (string | number)[]): string {
   return String(path.at(-1) ?? '');
 }
 
-const HALF_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
+/** Half of a surrogate pair: JavaScript keeps it in a text, Postgres does not. */
+export const HALF_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
 function checkText(text: string, path: readonly (string | number)[]): void {
   if (text.includes('\0')) refuse('contains a NUL character (\\u0000), which Postgres cannot keep', path);

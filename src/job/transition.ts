@@ -63,7 +63,7 @@ export function transitionFor(outcome: Outcome, facts: AttemptFacts): Transition
       };
     case 'failed': {
       const error = describeError(outcome.error, attempt);
-      if (outcome.error instanceof NonRetryableError || attempt >= facts.maxAttempts) {
+      if (isNonRetryable(outcome.error) || attempt >= facts.maxAttempts) {
         return { type: 'finish', state: 'discarded', output: null, error, keepResult: true };
       }
       return {
@@ -90,6 +90,15 @@ export function transitionFor(outcome: Outcome, facts: AttemptFacts): Transition
       };
     case 'interrupted':
       return { type: 'reschedule', delayMs: null, attempt: attempt - 1, error: null };
+  }
+}
+
+/** Anything can be thrown, even a proxy that throws when it is asked what it is. */
+function isNonRetryable(thrown: unknown): boolean {
+  try {
+    return thrown instanceof NonRetryableError;
+  } catch {
+    return false;
   }
 }
 

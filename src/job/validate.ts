@@ -40,10 +40,21 @@ export async function payloadFromStore<TJob extends JobDefinition>(
   job: TJob,
   stored: unknown,
 ): Promise<Payload<TJob>> {
-  const value =
-    job.payload === undefined ? undefined : await parse(job, job.payload, stored, InvalidPayloadError);
+  const value = job.payload === undefined ? undefined : await parseStored(job, job.payload, stored);
   // The schema's output by the contract of Standard Schema; a definition without one has the payload `undefined`.
   return value as Payload<TJob>;
+}
+
+/** A payload that was left out is stored as null, which its schema (`….optional()`) may refuse. */
+async function parseStored(job: JobDefinition, schema: StandardSchema, stored: unknown): Promise<unknown> {
+  try {
+    return await parse(job, schema, stored, InvalidPayloadError);
+  } catch (error) {
+    if (stored !== null || !(error instanceof InvalidPayloadError)) throw error;
+    const absent = await schema['~standard'].validate(undefined);
+    if (absent.issues !== undefined) throw error;
+    return absent.value;
+  }
 }
 
 async function toStore(

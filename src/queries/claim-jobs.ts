@@ -66,7 +66,9 @@ export async function claimJobs(db: Executor, tables: QueueTables, claim: Claim)
 
 export function claimJobsQuery({ queueJobs, queueWorkers }: QueueTables, claim: Claim): SQL {
   const held = claim.fromGoneWorkers
-    ? sql`(j.worker_id is null or j.worker_id not in (select w.id from ${queueWorkers} as w))`
+    ? // Never its own: a worker that was declared gone by mistake still runs what it holds.
+      sql`(j.worker_id is null or (j.worker_id is distinct from ${claim.workerId}::int8
+            and j.worker_id not in (select w.id from ${queueWorkers} as w)))`
     : sql`j.worker_id is null`;
   return sql`
     with due as (

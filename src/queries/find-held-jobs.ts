@@ -5,7 +5,7 @@ import { type Held, heldRow, stillHeld } from './held.ts';
 import { jsonRows } from './json-rows.ts';
 
 /**
- * Which of these jobs a worker still holds, by id. A plain read: what it answers may be out of date when it arrives, so it
+ * Which of these jobs a worker still holds, with the fence of each by id. A plain read: what it answers may be out of date when it arrives, so it
  * is good for stopping work early and for nothing else; every write checks the fence itself.
  */
 export async function findHeldJobs(
@@ -13,9 +13,9 @@ export async function findHeldJobs(
   tables: QueueTables,
   held: Held,
   jobs: readonly { readonly id: number; readonly fence: number }[],
-): Promise<Set<number>> {
+): Promise<Map<number, number>> {
   const rows = await queryRows(db, tables, findHeldJobsQuery(tables, held, jobs));
-  return new Set(rows.map((row) => Number(row.id)));
+  return new Map(rows.map((row) => [Number(row.id), Number(row.fence)]));
 }
 
 export function findHeldJobsQuery(
@@ -26,5 +26,5 @@ export function findHeldJobsQuery(
   const rows = jobs.map(({ id, fence }) => heldRow(id, fence, {}));
   return sql`
     with i as materialized (select id, fence from ${jsonRows(rows, 'id int8, fence int4')} as r)
-    select j.id from ${queueJobs} as j where ${stillHeld(held)}`;
+    select j.id, j.fence from ${queueJobs} as j where ${stillHeld(held)}`;
 }

@@ -4,9 +4,9 @@ import type { Attempt } from './attempt.ts';
 import type { WorkerEmitter } from './worker-events.ts';
 
 /** Says what became of an attempt, after it was written. */
-export function announce<TDb>(
+export function announce(
   events: WorkerEmitter,
-  attempt: Attempt<TDb>,
+  attempt: Attempt,
   outcome: Outcome,
   settled: { readonly transition: Transition; readonly written: boolean; readonly durationMs: number },
 ): void {

@@ -2,15 +2,16 @@ import { LeaseLostError } from '../errors.ts';
 import { type AttemptFacts, transitionFor } from '../job/transition.ts';
 import { outputToStore } from '../job/validate.ts';
 import type { ClaimedJob } from '../queries/claim-jobs.ts';
-import type { Executor, Transaction } from '../queries/executor.ts';
+import type { Database, Executor, Transaction } from '../queries/executor.ts';
 import { finishJobs } from '../queries/finish-jobs.ts';
 import type { Held } from '../queries/held.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Handler, UntypedContext } from './handler.ts';
 
 /** What all attempts of one worker share. */
-export interface AttemptEnvironment<TDb> {
-  readonly db: TDb;
+export interface AttemptEnvironment {
+  /** The worker's database, or the transaction of `runNext`. */
+  readonly db: Database;
   readonly tables: QueueTables;
   /** `null` in `runNext`, where the row's lock is the hold. */
   readonly workerId: number | null;
@@ -22,7 +23,7 @@ export interface AttemptEnvironment<TDb> {
 const INTERRUPT_GRACE_MS = 1_000;
 
 /** One run of a handler for one held job, and the ways to end it from outside. */
-export class Attempt<TDb = unknown> {
+export class Attempt {
   readonly #controller = new AbortController();
   readonly #ended: Promise<never>;
   #end: (reason: Error) => void = () => undefined;
@@ -32,8 +33,8 @@ export class Attempt<TDb = unknown> {
 
   constructor(
     readonly job: ClaimedJob,
-    readonly handler: Handler<TDb>,
-    readonly environment: AttemptEnvironment<TDb>,
+    readonly handler: Handler,
+    readonly environment: AttemptEnvironment,
   ) {
     this.#ended = new Promise((_resolve, reject) => {
       this.#end = reject;
@@ -69,7 +70,7 @@ export class Attempt<TDb = unknown> {
   /** The handler's result, or a rejection as soon as the attempt is ended from outside, whatever the handler goes on to do. */
   async run(payload: unknown): Promise<unknown> {
     const { payload: _stored, ...job } = this.job;
-    const context: UntypedContext<TDb> = {
+    const context: UntypedContext = {
       payload,
       job,
       signal: this.signal,

@@ -4,6 +4,9 @@ import type { Band, ClaimedJob } from '../queries/claim-jobs.ts';
 /** A sweep may take this share of the time: one in so many parts. */
 const SWEEP_SHARE = 20;
 
+/** But the next one comes within this time: one slow sweep (a busy pool, a cold cache) must not blind the queue for long. */
+const MAX_SWEEP_PAUSE_MS = 5_000;
+
 /**
  * Where the next claim of one queue starts: a floor per priority, kept in this worker's memory and nowhere else. It is the
  * `run_at` of the first row of the last claim; what lies behind it is finished, held, or came late. Without it, a claim walks
@@ -36,6 +39,6 @@ export class Bands {
       // The first of its priority. Whole milliseconds, rounded down, so the floor is never above the row.
       if (jobs[index - 1]?.priority !== priority) this.#floorMs[priority] = Math.floor(runAt.getTime());
     }
-    if (sweep) this.#nextSweepMs = endMs + (endMs - startMs) * SWEEP_SHARE;
+    if (sweep) this.#nextSweepMs = endMs + Math.min((endMs - startMs) * SWEEP_SHARE, MAX_SWEEP_PAUSE_MS);
   }
 }

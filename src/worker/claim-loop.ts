@@ -2,7 +2,6 @@ import { LeaseLostError } from '../errors.ts';
 import type { Outcome } from '../job/outcome.ts';
 import { type Transition, transitionFor } from '../job/transition.ts';
 import { type ClaimedJob, claimJobs } from '../queries/claim-jobs.ts';
-import type { Database } from '../queries/executor.ts';
 import { findHeldJobs } from '../queries/find-held-jobs.ts';
 import { releaseJobs } from '../queries/release-jobs.ts';
 import { announce } from './announce.ts';
@@ -14,10 +13,10 @@ import { pause } from './pause.ts';
 import { Settler } from './settle-jobs.ts';
 import type { WorkerEmitter } from './worker-events.ts';
 
-export interface ClaimLoopOptions<TDb extends Database> {
-  readonly environment: AttemptEnvironment<TDb> & { readonly workerId: number };
+export interface ClaimLoopOptions {
+  readonly environment: AttemptEnvironment & { readonly workerId: number };
   readonly queue: string;
-  readonly handlers: ReadonlyMap<string, Handler<TDb>>;
+  readonly handlers: ReadonlyMap<string, Handler>;
   readonly concurrency: number;
   readonly pollIntervalMs: number;
   readonly events: WorkerEmitter;
@@ -38,21 +37,24 @@ const RELEASE_EVERY_MS = 5_000;
  * One queue in one process: claims as many due jobs as it has free slots, runs them, settles them. One loop for all slots, so
  * the database sees one claim for many jobs, and never more claims than queues.
  */
-export class ClaimLoop<TDb extends Database> {
-  readonly #options: ClaimLoopOptions<TDb>;
+export class ClaimLoop {
+  readonly #options: ClaimLoopOptions;
   readonly #bands = new Bands();
   readonly #settler: Settler;
-  /** By job id: attempts whose handler runs, and those whose end is not written yet. */
-  readonly #running = new Map<number, Attempt<TDb>>();
-  readonly #unsettled = new Map<number, Attempt<TDb>>();
+  /** Attempts whose handler runs. Two of them may be of one job: a lost one whose handler goes on, and a newer. */
+  readonly #running = new Set<Attempt>();
+  /** Attempts whose end is not written yet. */
+  readonly #unsettled = new Set<Attempt>();
   readonly #stopping = new AbortController();
   #changed: () => void = () => undefined;
   /** Whether the last claim was a sweep. */
   #swept = false;
+  /** Whether the loop would end if a sweep found nothing. */
+  #mayBeEmpty = false;
   #suspectUntilMs = 0;
   #nextReleaseMs = 0;
 
-  constructor(options: ClaimLoopOptions<TDb>) {
+  constructor(options: ClaimLoopOptions) {
     this.#options = options;
     const { environment, queue, events, giveUp } = options;
     const { db, tables, workerId } = environment;
@@ -82,9 +84,14 @@ export class ClaimLoop<TDb extends Database> {
       if (claimed >= room) continue;
       if (claimed === 0 && this.#running.size === 0 && this.#unsettled.size === 0) {
         events.emit('idle', { queue });
-        // Only a sweep has looked everywhere.
-        if (untilEmpty && this.#swept) return;
+        if (untilEmpty) {
+          // Only a sweep has looked everywhere.
+          if (this.#swept) return;
+          this.#mayBeEmpty = true;
+          continue;
+        }
       }
+      this.#mayBeEmpty = false;
       await pause(jittered(pollIntervalMs), this.#stopping.signal);
     }
   }
@@ -102,13 +109,13 @@ export class ClaimLoop<TDb extends Database> {
 
   /** Tells every running handler that the worker stops. */
   interrupt(reason: Error): void {
-    for (const attempt of this.#running.values()) attempt.interrupt(reason);
+    for (const attempt of this.#running) attempt.interrupt(reason);
   }
 
   /** Gives back whatever this worker still holds here: for the very end, and after a claim whose answer was lost. */
   async release(): Promise<void> {
     const { environment, queue } = this.#options;
-    const exceptIds = [...this.#running.keys(), ...this.#unsettled.keys()];
+    const exceptIds = [...this.#running, ...this.#unsettled].map(({ job }) => job.id);
     await releaseJobs(environment.db, environment.tables, {
       queue,
       workerId: environment.workerId,
@@ -118,7 +125,7 @@ export class ClaimLoop<TDb extends Database> {
 
   /** Ends the attempts whose jobs are no longer held: after this worker was declared gone for a while. */
   async endLostAttempts(): Promise<void> {
-    const attempts = [...this.#running.values()];
+    const attempts = [...this.#running];
     if (attempts.length === 0) return;
     const { environment, queue } = this.#options;
     const { db, tables, workerId } = environment;
@@ -129,8 +136,8 @@ export class ClaimLoop<TDb extends Database> {
       attempts.map(({ job }) => job),
     );
     for (const attempt of attempts) {
-      const { id, kind } = attempt.job;
-      if (!held.has(id)) attempt.end(new LeaseLostError(kind, id));
+      const { id, kind, fence } = attempt.job;
+      if (held.get(id) !== fence) attempt.end(new LeaseLostError(kind, id));
     }
   }
 
@@ -138,7 +145,7 @@ export class ClaimLoop<TDb extends Database> {
     const { environment, queue, handlers, events } = this.#options;
     const startMs = performance.now();
     await this.#releaseUnknown(startMs);
-    const sweep = this.#bands.sweepIsDue(startMs);
+    const sweep = this.#bands.sweepIsDue(startMs) || this.#mayBeEmpty;
     this.#swept = sweep;
     let jobs: ClaimedJob[];
     try {
@@ -175,7 +182,7 @@ export class ClaimLoop<TDb extends Database> {
     if (handler === undefined)
       throw new TypeError(`Claimed a job of the kind '${job.kind}', which has no handler`);
     const attempt = new Attempt(job, handler, environment);
-    this.#running.set(job.id, attempt);
+    this.#running.add(attempt);
     if (this.#stopping.signal.aborted) {
       // It was claimed while the worker was told to stop: it is given back without having begun.
       void this.#settle(attempt, { type: 'interrupted' }, performance.now());
@@ -184,19 +191,18 @@ export class ClaimLoop<TDb extends Database> {
     }
   }
 
-  async #execute(attempt: Attempt<TDb>): Promise<void> {
+  async #execute(attempt: Attempt): Promise<void> {
     const startMs = performance.now();
     const outcome = await executeJob(attempt);
     await this.#settle(attempt, outcomeIfStillHeld(attempt, outcome), startMs);
   }
 
   /** Decide, write, announce. */
-  async #settle(attempt: Attempt<TDb>, outcome: Outcome, startMs: number): Promise<void> {
+  async #settle(attempt: Attempt, outcome: Outcome, startMs: number): Promise<void> {
     const { events } = this.#options;
-    const { job } = attempt;
     const durationMs = performance.now() - startMs;
-    this.#running.delete(job.id);
-    this.#unsettled.set(job.id, attempt);
+    this.#running.delete(attempt);
+    this.#unsettled.add(attempt);
     this.#changed();
     try {
       const transition = transitionFor(outcome, attempt.facts);
@@ -205,14 +211,13 @@ export class ClaimLoop<TDb extends Database> {
     } catch (error) {
       await this.#settleAsFailed(attempt, error, durationMs);
     } finally {
-      // A snoozed job may have come back already, as another attempt under the same id.
-      if (this.#unsettled.get(job.id) === attempt) this.#unsettled.delete(job.id);
+      this.#unsettled.delete(attempt);
       this.#changed();
     }
   }
 
   /** The database refuses the outcome itself (an output that is too large, say): then the attempt has failed. */
-  async #settleAsFailed(attempt: Attempt<TDb>, error: unknown, durationMs: number): Promise<void> {
+  async #settleAsFailed(attempt: Attempt, error: unknown, durationMs: number): Promise<void> {
     const { events } = this.#options;
     try {
       const outcome: Outcome = { type: 'failed', error };
@@ -226,7 +231,7 @@ export class ClaimLoop<TDb extends Database> {
     }
   }
 
-  async #write(attempt: Attempt<TDb>, transition: Transition): Promise<boolean> {
+  async #write(attempt: Attempt, transition: Transition): Promise<boolean> {
     const { id, fence } = attempt.job;
     const settlement = { id, fence, transition };
     return attempt.completeRan

@@ -1,7 +1,7 @@
 import { checkDurationMs } from '../job/limits.ts';
 import type { Database } from '../queries/executor.ts';
 import { pause } from './pause.ts';
-import { Worker } from './worker.ts';
+import { createDrainingWorker } from './worker.ts';
 import type { WorkerOptions } from './worker-options.ts';
 
 /** Settings of {@link drain}. */
@@ -41,7 +41,7 @@ export async function drain<TDb extends Database>(
 ): Promise<Drained> {
   const { deadlineMs, ...workerOptions } = options;
   checkDurationMs('drain: deadlineMs', deadlineMs, 1);
-  const worker = new Worker<TDb>(db, { ...workerOptions, shutdownTimeoutMs: 0 }, true);
+  const worker = createDrainingWorker(db, { ...workerOptions, shutdownTimeoutMs: 0 });
   const count = { completed: 0, failed: 0, discarded: 0, snoozed: 0, cancelled: 0, interrupted: 0 };
   for (const event of Object.keys(count) as (keyof typeof count)[]) {
     worker.on(event, () => {

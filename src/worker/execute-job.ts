@@ -7,7 +7,7 @@ import type { Attempt } from './attempt.ts';
  * Runs one attempt to its end and says how it ended. Nothing is thrown past this function, and nothing is written by it: the
  * outcome is a value.
  */
-export async function executeJob<TDb>(attempt: Attempt<TDb>): Promise<Outcome> {
+export async function executeJob(attempt: Attempt): Promise<Outcome> {
   const { job, handler } = attempt;
   if (job.attempt > job.maxAttempts) {
     // Every attempt was claimed and none was settled: whatever the job does, it kills its worker.
@@ -31,7 +31,7 @@ export async function executeJob<TDb>(attempt: Attempt<TDb>): Promise<Outcome> {
   }
 }
 
-async function outcomeOf<TDb>(attempt: Attempt<TDb>, returned: unknown): Promise<Outcome> {
+async function outcomeOf(attempt: Attempt, returned: unknown): Promise<Outcome> {
   if (returned instanceof Snooze) return { type: 'snoozed', delayMs: returned.delayMs };
   if (returned instanceof Cancel) return { type: 'cancelled', reason: returned.reason };
   // The job's end is in the transaction already, with the output that complete() was given.
@@ -43,7 +43,7 @@ async function outcomeOf<TDb>(attempt: Attempt<TDb>, returned: unknown): Promise
  * The outcome of an attempt whose handler has called `complete(tx)` and returned, should the job still be held: then that
  * transaction rolled back, its writes are lost, and the job has not been done, however the handler returned.
  */
-export function outcomeIfStillHeld<TDb>(attempt: Attempt<TDb>, outcome: Outcome): Outcome {
+export function outcomeIfStillHeld(attempt: Attempt, outcome: Outcome): Outcome {
   if (!attempt.completeRan || outcome.type !== 'completed') return outcome;
   const error = new QueueError('The transaction in which the handler called complete(tx) did not commit');
   return { type: 'failed', error };

@@ -42,7 +42,7 @@ export type CompleteArguments<TJob extends JobDefinition> =
 export type HandlerResult<TJob extends JobDefinition> = OutputInput<TJob> | Snooze | Cancel | void;
 
 /** A context whose types have been left behind; the definition has validated the values. */
-export interface UntypedContext<TDb> {
+export interface UntypedContext<TDb = Database> {
   readonly payload: unknown;
   readonly job: JobInfo;
   readonly signal: AbortSignal;

@@ -53,12 +53,7 @@ export async function runNext<TDb extends Database>(
   const queues = options.queues ?? new Set(options.handlers.map(({ job }) => job.queue));
   for (const queue of queues) {
     // Drizzle hands over its own transaction type, which is what the handlers were typed for.
-    const ran = await runOne(
-      db,
-      options.queue.tables,
-      handlers as ReadonlyMap<string, Handler<Transaction>>,
-      queue,
-    );
+    const ran = await runOne(db, options.queue.tables, handlers as ReadonlyMap<string, Handler>, queue);
     if (ran !== undefined) return ran;
   }
   return undefined;
@@ -67,7 +62,7 @@ export async function runNext<TDb extends Database>(
 /** Thrown to roll the whole transaction back: the handler that was left behind may still be writing in it. */
 class Abandoned extends Error {
   constructor(
-    readonly attempt: Attempt<Transaction>,
+    readonly attempt: Attempt,
     readonly outcome: Outcome,
   ) {
     super('abandoned');
@@ -84,7 +79,7 @@ class Undo extends Error {
 async function runOne(
   db: Database,
   tables: QueueTables,
-  handlers: ReadonlyMap<string, Handler<Transaction>>,
+  handlers: ReadonlyMap<string, Handler>,
   queue: string,
 ): Promise<RanJob | undefined> {
   try {
@@ -121,8 +116,8 @@ async function runInSavepoint(
   tx: Transaction,
   tables: QueueTables,
   job: ClaimedJob,
-  handler: Handler<Transaction>,
-): Promise<{ attempt: Attempt<Transaction>; outcome: Outcome }> {
+  handler: Handler,
+): Promise<{ attempt: Attempt; outcome: Outcome }> {
   const environmentOf = (db: Transaction) => ({
     db,
     tables,
@@ -138,7 +133,7 @@ async function runInSavepoint(
       if (attempt.signal.aborted) throw new Abandoned(attempt, outcome);
       if (attempt.completeRan && outcome.type === 'completed') {
         const held = await findHeldJobs(tx, tables, attempt.held, [job]);
-        if (held.has(job.id)) outcome = outcomeIfStillHeld(attempt, outcome);
+        if (held.get(job.id) === job.fence) outcome = outcomeIfStillHeld(attempt, outcome);
       }
       if (outcome.type === 'failed') throw new Undo(outcome);
     });
@@ -156,7 +151,7 @@ async function runInSavepoint(
 async function write(
   db: Executor,
   tables: QueueTables,
-  { job, held }: Attempt<Transaction>,
+  { job, held }: Attempt,
   fence: number,
   transition: Transition,
 ): Promise<void> {

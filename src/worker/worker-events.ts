@@ -1,4 +1,3 @@
-import { EventEmitter } from 'node:events';
 import type { ClaimedJob } from '../queries/claim-jobs.ts';
 
 /** What a worker announces, always after it is written. */
@@ -29,30 +28,36 @@ export interface WorkerEvents {
   stopped: [];
 }
 
-/** The events of one worker. */
+type Listener<K extends keyof WorkerEvents> = (...args: WorkerEvents[K]) => void;
+
+/** The events of one worker. Listeners are the app's code, so each is called on its own: one that throws harms nobody. */
 export class WorkerEmitter {
-  readonly #emitter = new EventEmitter<WorkerEvents>();
+  readonly #listeners = new Map<keyof WorkerEvents, Set<Listener<never>>>();
 
-  on<K extends keyof WorkerEvents>(event: K, listener: (...args: WorkerEvents[K]) => void): void {
-    // The emitter's own type is a conditional one that does not resolve for a generic K.
-    this.#emitter.on(event, listener as never);
+  on<K extends keyof WorkerEvents>(event: K, listener: Listener<K>): void {
+    this.#listeners.set(event, this.#of(event).add(listener));
   }
 
-  off<K extends keyof WorkerEvents>(event: K, listener: (...args: WorkerEvents[K]) => void): void {
-    this.#emitter.off(event, listener as never);
+  off<K extends keyof WorkerEvents>(event: K, listener: Listener<K>): void {
+    this.#of(event).delete(listener);
   }
 
-  /** A listener that throws must not harm the worker: its error is reported as the worker's own. */
   emit<K extends keyof WorkerEvents>(event: K, ...args: WorkerEvents[K]): void {
-    try {
-      if (event === 'error' && this.#emitter.listenerCount('error') === 0) {
-        console.error('drizzle-queue worker:', ...args);
-        return;
+    const listeners = this.#of(event);
+    // An error that nobody hears of would be worse than a line on stderr.
+    if (event === 'error' && listeners.size === 0) console.error('drizzle-queue worker:', ...args);
+    for (const listener of [...listeners]) {
+      try {
+        listener(...args);
+      } catch (error) {
+        if (event === 'error') console.error('drizzle-queue worker: an error listener threw', error);
+        else this.emit('error', { error, during: `a listener of '${event}'` });
       }
-      this.#emitter.emit(event, ...(args as never));
-    } catch (error) {
-      if (event === 'error') console.error('drizzle-queue worker: an error listener threw', error);
-      else this.emit('error', { error, during: `a listener of '${event}'` });
     }
+  }
+
+  /** A map cannot say that the listeners under a key are that key's; `on` is the only way in. */
+  #of<K extends keyof WorkerEvents>(event: K): Set<Listener<K>> {
+    return (this.#listeners.get(event) ?? new Set()) as Set<Listener<K>>;
   }
 }

@@ -14,10 +14,10 @@ import { type WorkerOptions, type WorkerSettings, workerSettings } from './worke
 const SETTLE_ALLOWANCE_MS = 5_000;
 
 /** One process's claiming object: made by {@link createWorker}. */
-export class Worker<TDb extends Database = Database> {
-  readonly #db: TDb;
+export class Worker {
+  readonly #db: Database;
   readonly #tables: QueueTables;
-  readonly #handlers: ReadonlyMap<string, Handler<TDb>>;
+  readonly #handlers: ReadonlyMap<string, Handler>;
   readonly #settings: WorkerSettings;
   readonly #untilEmpty: boolean;
   readonly #events = new WorkerEmitter();
@@ -28,13 +28,13 @@ export class Worker<TDb extends Database = Database> {
   readonly #giveUp = new AbortController();
   readonly #stopped: Promise<void>;
   #markStopped: () => void = () => undefined;
-  #loops: readonly ClaimLoop<TDb>[] = [];
+  #loops: readonly ClaimLoop[] = [];
   #work: Promise<unknown> = Promise.resolve();
   #starting: Promise<void> | undefined;
   #stop: Promise<void> | undefined;
 
   /** @internal use {@link createWorker} */
-  constructor(db: TDb, options: WorkerOptions<TDb>, untilEmpty = false) {
+  constructor(db: Database, options: WorkerOptions<Database>, untilEmpty = false) {
     this.#db = db;
     this.#tables = options.queue.tables;
     this.#handlers = handlersByKind(options.handlers);
@@ -181,11 +181,15 @@ export class Worker<TDb extends Database = Database> {
  *
  * @throws UnknownKindError | RangeError | TypeError when a setting is wrong
  */
-export function createWorker<TDb extends Database>(
-  db: TDb,
-  options: WorkerOptions<NoInfer<TDb>>,
-): Worker<TDb> {
-  return new Worker<TDb>(db, options);
+export function createWorker<TDb extends Database>(db: TDb, options: WorkerOptions<NoInfer<TDb>>): Worker {
+  // That the handlers fit the database is what TDb has checked; from here on it is nobody's business.
+  return new Worker(db, options as unknown as WorkerOptions<Database>);
+}
+
+/** A worker that ends its work when no job is due, for `drain`. */
+export function createDrainingWorker<TDb extends Database>(db: TDb, options: WorkerOptions<TDb>): Worker {
+  // As in createWorker.
+  return new Worker(db, options as unknown as WorkerOptions<Database>, true);
 }
 
 /** Whether the promise resolves within so many milliseconds. */

@@ -1,0 +1,65 @@
+import { createQueue, createWorker, defineJob, handle, type WorkerEvents } from 'drizzle-queue';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+import { nextEvent } from './next-event.ts';
+
+const database = useTestDatabase({ max: 4 });
+const queue = createQueue();
+const work = defineJob('work');
+
+beforeEach(async () => {
+  await database.client`truncate queue_jobs, queue_results, queue_workers`;
+});
+
+/** Ends every connection of the worker's pool, in whatever they are doing. */
+async function terminateConnections(): Promise<void> {
+  const [outside = database] = await database.connect();
+  await outside.client`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()`;
+}
+
+describe('when connections break', () => {
+  test('the worker reports it, goes on, and settles what had ended meanwhile', async () => {
+    const errors: WorkerEvents['error'][0][] = [];
+    let finish = () => {};
+    const finished = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const worker = createWorker(database.db, { queue, handlers: [handle(work, () => finished)] });
+    worker.on('error', (error) => errors.push(error));
+    const { id } = await queue.enqueue(database.db, work);
+    const claimed = nextEvent(worker, 'claimed');
+    await worker.start();
+    await claimed;
+    await terminateConnections();
+    finish();
+    await nextEvent(worker, 'completed');
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'completed', attempt: 1 });
+    const next = nextEvent(worker, 'completed');
+    await queue.enqueue(database.db, work);
+    await next;
+    await worker.stop();
+    for (const { during } of errors) expect(during).toMatch(/claiming|settling|heartbeat|pruning/);
+  });
+
+  test('jobs of a claim whose answer was lost are given back, with their attempt', async () => {
+    const worker = createWorker(database.db, { queue, handlers: [handle(work, ({ job }) => job.attempt)] });
+    worker.on('error', () => {});
+    const started = nextEvent(worker, 'started');
+    await worker.start();
+    const [{ workerId }] = await started;
+    // What such a claim leaves behind: the worker's own name on a job that it knows nothing of.
+    const { id } = await queue.enqueue(database.db, work, undefined, { delayMs: 3_600_000 });
+    await database.client`
+      update queue_jobs set attempt = 1, fence = 1, worker_id = ${workerId}, claimed_at = now(), run_at = now()`;
+    const failedClaim = nextEvent(worker, 'error', ({ during }) => during.startsWith('claiming'));
+    await database.client`alter table queue_jobs rename to hidden`;
+    await failedClaim;
+    await database.client`alter table hidden rename to queue_jobs`;
+    await until(async () => (await queue.find(database.db, id))?.state === 'completed');
+    await worker.stop();
+    expect(await queue.find(database.db, id)).toMatchObject({ attempt: 1, output: 1 });
+  });
+});

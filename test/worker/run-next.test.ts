@@ -1,0 +1,193 @@
+import { integer, pgTable } from 'drizzle-orm/pg-core';
+import { createQueue, defineJob, fixedBackoff, handle, runNext, snooze, unvalidated } from 'drizzle-queue';
+import { queueJobs } from 'drizzle-queue/schema';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { useTestDatabase } from '../support/test-database.ts';
+
+const database = useTestDatabase();
+const queue = createQueue();
+const effects = pgTable('effects', { n: integer('n').notNull() });
+const add = defineJob('add', {
+  payload: unvalidated<number>(),
+  backoff: fixedBackoff(3_600_000),
+  timeoutMs: 5_000,
+  maxAttempts: 3,
+});
+
+beforeAll(async () => {
+  await database.client`create table effects (n int not null)`;
+});
+
+beforeEach(async () => {
+  await database.client`truncate effects, queue_jobs, queue_results`;
+});
+
+const written = async () => (await database.db.select().from(effects)).map(({ n }) => n);
+
+type Tx = Parameters<Parameters<typeof database.db.transaction>[0]>[0];
+const adding = (then: () => unknown = () => undefined) =>
+  handle<typeof add, Tx>(add, async ({ payload, db }) => {
+    await db.insert(effects).values({ n: payload });
+    return then();
+  });
+
+describe('runNext', () => {
+  test('answers undefined when nothing is due', async () => {
+    await queue.enqueue(database.db, add, 1, { delayMs: 60_000 });
+    expect(await runNext(database.db, { queue, handlers: [adding()] })).toBeUndefined();
+  });
+
+  test('commits the handler’s writes and the end of the job together', async () => {
+    const { id } = await queue.enqueue(database.db, add, 1);
+    expect(await runNext(database.db, { queue, handlers: [adding()] })).toMatchObject({
+      job: { id, attempt: 1 },
+      outcome: 'completed',
+    });
+    expect(await written()).toEqual([1]);
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'completed', workerId: null });
+  });
+
+  test('undoes the writes of a failed attempt and keeps the failure', async () => {
+    const { id } = await queue.enqueue(database.db, add, 1);
+    const ran = await runNext(database.db, {
+      queue,
+      handlers: [
+        adding(() => {
+          throw new Error('no');
+        }),
+      ],
+    });
+    expect(ran).toMatchObject({ outcome: 'failed', error: { message: 'no' } });
+    expect(await written()).toEqual([]);
+    expect(await queue.find(database.db, id)).toMatchObject({
+      state: 'scheduled',
+      attempt: 1,
+      errors: [{ message: 'no' }],
+    });
+  });
+
+  test('a failed query that the handler swallows is a failed attempt', async () => {
+    const { id } = await queue.enqueue(database.db, add, 1);
+    const ran = await runNext(database.db, {
+      queue,
+      handlers: [
+        handle<typeof add, Tx>(add, async ({ db }) => {
+          await db.execute('select 1 / 0').then(undefined, () => undefined);
+        }),
+      ],
+    });
+    expect(ran).toMatchObject({ outcome: 'failed' });
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'scheduled', attempt: 1 });
+  });
+
+  test('holds the job for as long as the handler runs, for every other claim', async () => {
+    await queue.enqueue(database.db, add, 1);
+    const [other] = await database.connect();
+    let inside: unknown = 'not run';
+    await runNext(database.db, {
+      queue,
+      handlers: [
+        handle<typeof add, Tx>(add, async () => {
+          inside = await runNext(other?.db ?? database.db, { queue, handlers: [adding()] });
+        }),
+      ],
+    });
+    expect(inside).toBeUndefined();
+  });
+
+  test('complete(db) ends the job inside; in a savepoint that rolls back it does not', async () => {
+    const [kept, undone] = await queue.enqueueMany(database.db, add, [{ payload: 1 }, { payload: 2 }]);
+    const handlers = [
+      handle<typeof add, Tx>(add, async ({ payload, db, complete }) => {
+        await db
+          .transaction(async (savepoint) => {
+            await savepoint.insert(effects).values({ n: payload });
+            await complete(savepoint, { n: payload });
+            if (payload === 2) savepoint.rollback();
+          })
+          .catch(() => undefined);
+      }),
+    ];
+    expect(await runNext(database.db, { queue, handlers })).toMatchObject({ outcome: 'completed' });
+    expect(await runNext(database.db, { queue, handlers })).toMatchObject({ outcome: 'failed' });
+    expect(await written()).toEqual([1]);
+    expect(await queue.find(database.db, kept?.id ?? 0)).toMatchObject({
+      state: 'completed',
+      output: { n: 1 },
+    });
+    expect(await queue.find(database.db, undone?.id ?? 0)).toMatchObject({
+      state: 'scheduled',
+      errors: [{ message: expect.stringContaining('did not commit') }],
+    });
+  });
+
+  test('complete in a transaction of another connection is refused instead of waiting for ever', async () => {
+    await queue.enqueue(database.db, add, 1);
+    const ran = await runNext(database.db, {
+      queue,
+      handlers: [
+        handle<typeof add, Tx>(add, ({ complete }) => database.db.transaction((tx) => complete(tx))),
+      ],
+    });
+    expect(ran).toMatchObject({
+      outcome: 'failed',
+      error: { message: expect.stringContaining('takes the db of the context') },
+    });
+  });
+
+  test('snooze keeps the writes and gives the attempt back', async () => {
+    const { id } = await queue.enqueue(database.db, add, 1);
+    expect(await runNext(database.db, { queue, handlers: [adding(() => snooze(60_000))] })).toMatchObject({
+      outcome: 'snoozed',
+    });
+    expect(await written()).toEqual([1]);
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'scheduled', attempt: 0 });
+  });
+
+  test('after a timeout everything rolls back, and the failure is recorded', async () => {
+    const hanging = defineJob('hanging', { timeoutMs: 50, backoff: fixedBackoff(3_600_000) });
+    const { id } = await queue.enqueue(database.db, hanging);
+    const ran = await runNext(database.db, {
+      queue,
+      handlers: [
+        handle<typeof hanging, Tx>(hanging, async ({ db }) => {
+          await db.insert(effects).values({ n: 9 });
+          await new Promise(() => {});
+        }),
+      ],
+    });
+    expect(ran).toMatchObject({ outcome: 'failed', error: { name: 'JobTimeoutError' } });
+    expect(await written()).toEqual([]);
+    expect(await queue.find(database.db, id)).toMatchObject({
+      state: 'scheduled',
+      attempt: 1,
+      errors: [{ name: 'JobTimeoutError' }],
+    });
+  });
+
+  test('looks in the queues it is given, in their order, and only for its handlers’ kinds', async () => {
+    await queue.enqueue(database.db, add, 1, { queue: 'b' });
+    await queue.enqueue(database.db, add, 2, { queue: 'a' });
+    await queue.enqueue(database.db, defineJob('other'), undefined, { queue: 'a' });
+    const options = { queue, handlers: [adding()], queues: ['a', 'b'] };
+    expect(await runNext(database.db, options)).toMatchObject({ job: { payload: 2 } });
+    expect(await runNext(database.db, options)).toMatchObject({ job: { payload: 1 } });
+    expect(await runNext(database.db, options)).toBeUndefined();
+    expect(await database.db.select().from(queueJobs)).toHaveLength(1);
+  });
+
+  test('two at once never run the same job', async () => {
+    await queue.enqueueMany(
+      database.db,
+      add,
+      Array.from({ length: 40 }, (_, n) => ({ payload: n })),
+    );
+    const connections = await database.connect(4);
+    await Promise.all(
+      connections.map(async ({ db }) => {
+        while ((await runNext(db, { queue, handlers: [adding()] })) !== undefined);
+      }),
+    );
+    expect((await written()).sort((a, b) => a - b)).toEqual(Array.from({ length: 40 }, (_, n) => n));
+  });
+});

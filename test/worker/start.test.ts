@@ -1,0 +1,97 @@
+import { drizzle } from 'drizzle-orm/postgres-js';
+import {
+  createQueue,
+  createWorker,
+  defineJob,
+  handle,
+  MissingMigrationError,
+  UnknownKindError,
+  UnsupportedPostgresError,
+} from 'drizzle-queue';
+import postgres from 'postgres';
+import { describe, expect, test, vi } from 'vitest';
+import { startPostgres } from '../support/embedded-postgres.ts';
+import { hasPostgres } from '../support/postgres-binaries.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+
+const database = useTestDatabase({ template: false });
+const migrated = useTestDatabase();
+const queue = createQueue();
+const work = defineJob('work', { queue: 'mail' });
+const handlers = [handle(work, () => {})];
+
+describe('start', () => {
+  test('says which command to run when the tables are missing', async () => {
+    const worker = createWorker(database.db, { queue, handlers });
+    await expect(worker.start()).rejects.toThrow(MissingMigrationError);
+    await expect(worker.start()).rejects.toThrow('drizzle-kit generate && drizzle-kit migrate');
+  });
+
+  test('says which column is missing', async () => {
+    await migrated.client`alter table queue_results drop column metadata`;
+    const worker = createWorker(migrated.db, { queue, handlers });
+    await expect(worker.start()).rejects.toThrow('"queue_results" has no column metadata');
+    await migrated.client`alter table queue_results add column metadata jsonb not null default '{}'`;
+    // The same worker can be started once the migration has run.
+    await worker.start();
+    await worker.stop();
+  });
+
+  test.skipIf(!hasPostgres('13'))(
+    // npm has no PostgreSQL 13 for the other platforms.
+    'refuses PostgreSQL 13',
+    async () => {
+      const server = await startPostgres({ version: '13' });
+      const client = postgres(server.url, { onnotice: () => {} });
+      try {
+        const worker = createWorker(drizzle({ client }), { queue, handlers });
+        await expect(worker.start()).rejects.toThrow(UnsupportedPostgresError);
+        await expect(worker.start()).rejects.toThrow('needs PostgreSQL 14 or newer; this server is 13.');
+      } finally {
+        await client.end();
+        await server.stop();
+      }
+    },
+  );
+
+  test('a database that cannot be reached is the driver’s error', async () => {
+    const client = postgres('postgres://127.0.0.1:1/none', { connect_timeout: 2 });
+    const worker = createWorker(drizzle({ client }), { queue, handlers });
+    await expect(worker.start()).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
+    await client.end();
+  });
+});
+
+describe('createWorker', () => {
+  const db = drizzle.mock();
+
+  test('needs handlers, one per kind', () => {
+    expect(() => createWorker(db, { queue, handlers: [] })).toThrow(UnknownKindError);
+    expect(() => createWorker(db, { queue, handlers: [...handlers, ...handlers] })).toThrow(
+      "two handlers for the kind 'work'",
+    );
+    // @ts-expect-error a kind's name is no definition
+    expect(() => handle('work', () => {})).toThrow(UnknownKindError);
+  });
+
+  test.each([
+    [{ pollIntervalMs: 1 }, 'pollIntervalMs must be a number of milliseconds from 5 to 60000, got 1'],
+    [{ pollIntervalMs: Number.NaN }, 'got NaN'],
+    [{ shutdownTimeoutMs: -1 }, 'shutdownTimeoutMs'],
+    [{ retentionMs: -1 }, 'retentionMs'],
+    [{ silentMs: 1_000 }, 'silentMs must be a number of milliseconds from 15000'],
+    [{ name: '' }, 'name must be a text that is not empty'],
+    [{ queues: {} }, 'queues names no queue'],
+    [{ queues: { mail: { concurrency: 0 } } }, "queues['mail'].concurrency must be a whole number from 1"],
+    [{ queues: { mail: { concurrency: 1.5 } } }, 'got 1.5'],
+  ])('refuses %o', (options, message) => {
+    expect(() => createWorker(db, { queue, handlers, ...options })).toThrow(message);
+  });
+
+  test('warns of a handler whose queue it does not serve', () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    createWorker(db, { queue, handlers, queues: { male: {} } });
+    expect(warn).toHaveBeenCalledWith(expect.stringContaining("'mail' is not among"), expect.anything());
+    warn.mockRestore();
+  });
+});

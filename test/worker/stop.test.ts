@@ -1,0 +1,169 @@
+import { createQueue, createWorker, defineJob, handle, QueueError } from 'drizzle-queue';
+import { queueJobs, queueWorkers } from 'drizzle-queue/schema';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+import { nextEvent } from './next-event.ts';
+import { startWorkerProcess } from './worker-process.ts';
+
+const database = useTestDatabase();
+const queue = createQueue();
+const sleep = defineJob('sleep');
+
+beforeEach(async () => {
+  await database.client`truncate queue_jobs, queue_results, queue_workers`;
+});
+
+describe('stop', () => {
+  test('lets a running handler finish, claims no more, and leaves', async () => {
+    let finish = () => {};
+    const finished = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const worker = createWorker(database.db, {
+      queue,
+      queues: { default: { concurrency: 1 } },
+      handlers: [handle(sleep, () => finished)],
+    });
+    const [first, second] = await queue.enqueueMany(database.db, sleep, [{}, {}]);
+    const claimed = nextEvent(worker, 'claimed');
+    await worker.start();
+    await claimed;
+    const stopping = worker.stop();
+    expect(worker.stop()).toBe(stopping);
+    finish();
+    await stopping;
+    expect(await queue.find(database.db, first?.id ?? 0)).toMatchObject({ state: 'completed' });
+    expect(await queue.find(database.db, second?.id ?? 0)).toMatchObject({ state: 'due', attempt: 0 });
+    expect(await database.db.select().from(queueWorkers)).toEqual([]);
+  });
+
+  test('after shutdownTimeoutMs the signal is aborted and the job given back without spending an attempt', async () => {
+    let aborted: unknown;
+    const worker = createWorker(database.db, {
+      queue,
+      shutdownTimeoutMs: 50,
+      handlers: [
+        handle(sleep, async ({ signal }) => {
+          await new Promise((_resolve, reject) => {
+            signal.addEventListener('abort', () => {
+              aborted = signal.reason;
+              reject(new Error('I was aborted'));
+            });
+          });
+        }),
+      ],
+    });
+    const { id } = await queue.enqueue(database.db, sleep);
+    const before = await queue.find(database.db, id);
+    const claimed = nextEvent(worker, 'claimed');
+    const interrupted = nextEvent(worker, 'interrupted');
+    await worker.start();
+    await claimed;
+    await worker.stop();
+    await interrupted;
+    expect(aborted).toBeInstanceOf(QueueError);
+    // Its place in the queue is what it was.
+    expect(await queue.find(database.db, id)).toEqual(before);
+  });
+
+  test('a handler that ignores its signal does not keep the worker', async () => {
+    const worker = createWorker(database.db, {
+      queue,
+      shutdownTimeoutMs: 0,
+      handlers: [handle(sleep, () => new Promise(() => {}))],
+    });
+    const { id } = await queue.enqueue(database.db, sleep);
+    const claimed = nextEvent(worker, 'claimed');
+    await worker.start();
+    await claimed;
+    await worker.stop();
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'due', attempt: 0 });
+  });
+
+  test('a worker that was never started can be stopped, and a stopped one not be started', async () => {
+    const worker = createWorker(database.db, { queue, handlers: [handle(sleep, () => {})] });
+    await worker.stop();
+    await expect(async () => worker.start()).rejects.toThrow('create another');
+  });
+
+  test('run resolves when the worker is stopped from inside', async () => {
+    const worker = createWorker(database.db, { queue, handlers: [handle(sleep, () => void worker.stop())] });
+    await queue.enqueue(database.db, sleep);
+    await worker.run();
+    expect(await database.db.select().from(queueJobs)).toEqual([]);
+  });
+
+  test.each(['SIGTERM', 'SIGINT'] as const)('%s ends a process gracefully', async (signal) => {
+    const { id } = await queue.enqueue(database.db, sleep);
+    const worker = startWorkerProcess('worker/fixtures/sleeper-worker.ts', {
+      DATABASE_URL: database.url,
+      ...(signal === 'SIGINT' && { FOREVER: '1', SHUTDOWN_TIMEOUT_MS: '50' }),
+    });
+    await worker.printed('begun');
+    expect(await worker.end(signal)).toBe(0);
+    expect(worker.output()).toContain('ended');
+    const expected =
+      signal === 'SIGTERM' ? { state: 'completed', output: 'slept' } : { state: 'due', attempt: 0 };
+    expect(await queue.find(database.db, id)).toMatchObject(expected);
+    expect(await database.db.select().from(queueWorkers)).toEqual([]);
+  });
+});
+
+describe('a worker that is killed', () => {
+  test('loses its jobs to others as soon as it is declared gone; the crash spends an attempt', async () => {
+    const { id } = await queue.enqueue(database.db, sleep);
+    const killed = startWorkerProcess('worker/fixtures/sleeper-worker.ts', { DATABASE_URL: database.url });
+    await killed.printed('begun');
+    expect(await killed.end('SIGKILL')).toBe('SIGKILL');
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'running', attempt: 1 });
+    // As if it had been silent for long enough.
+    await database.client`update queue_workers set seen_at = now() - interval '31 seconds'`;
+    const worker = createWorker(database.db, { queue, handlers: [handle(sleep, ({ job }) => job.attempt)] });
+    const completed = nextEvent(worker, 'completed');
+    await worker.start();
+    await completed;
+    await worker.stop();
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'completed', output: 2 });
+  });
+});
+
+describe('a worker that was declared gone by mistake', () => {
+  test('comes back under its own id, keeps what nobody has claimed, and ends what was lost', async () => {
+    const reasons: unknown[] = [];
+    let finish = () => {};
+    const finished = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const worker = createWorker(database.db, {
+      queue,
+      handlers: [
+        handle(sleep, async ({ signal }) => {
+          signal.addEventListener('abort', () => reasons.push(signal.reason));
+          await finished;
+        }),
+      ],
+    });
+    const [lost, kept] = await queue.enqueueMany(database.db, sleep, [{}, {}]);
+    const claimed = nextEvent(worker, 'claimed');
+    const lostEvent = nextEvent(worker, 'lost');
+    await worker.start();
+    await claimed;
+    await database.client`delete from queue_workers`;
+    // A peer has claimed one of the two.
+    await database.client`
+      insert into queue_workers (id, name, queues) overriding system value values (424242, 'peer', '[]')`;
+    await database.client`update queue_jobs set fence = fence + 1, worker_id = 424242 where id = ${lost?.id ?? 0}`;
+    // Its next heartbeat finds out.
+    await until(() => reasons.length > 0);
+    expect(reasons).toMatchObject([{ name: 'LeaseLostError', jobId: lost?.id }]);
+    expect((await lostEvent)[0].job.id).toBe(lost?.id);
+    finish();
+    await worker.stop();
+    expect(await queue.find(database.db, kept?.id ?? 0)).toMatchObject({ state: 'completed' });
+    expect(await queue.find(database.db, lost?.id ?? 0)).toMatchObject({
+      state: 'running',
+      workerId: 424_242,
+    });
+  });
+});

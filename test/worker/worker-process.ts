@@ -1,0 +1,49 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { until } from '../support/until.ts';
+
+/** A worker in a process of its own. */
+export interface WorkerProcess {
+  readonly child: ChildProcess;
+  /** What it has printed so far. */
+  output(): string;
+  /** Waits until it has printed a text. */
+  printed(text: string): Promise<void>;
+  /** Sends a signal; answers the exit code, or the signal's name when that has ended it. */
+  end(signal: NodeJS.Signals): Promise<number | string>;
+}
+
+const repository = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Starts a program of `test/` with its imports of the library resolved to the sources. */
+export function startWorkerProcess(program: string, env: Record<string, string>): WorkerProcess {
+  const tsconfig = process.env.DRIZZLE === 'v1' ? 'tsconfig.v1.json' : 'tsconfig.json';
+  const child = spawn(process.execPath, ['--import', 'tsx', `test/${program}`], {
+    cwd: repository,
+    env: { ...process.env, TSX_TSCONFIG_PATH: tsconfig, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+  }
+  const exited = once(child, 'exit');
+  return {
+    child,
+    output: () => output,
+    async printed(text) {
+      await until(() => {
+        if (child.exitCode !== null) throw new Error(`the worker process has ended:\n${output}`);
+        return output.includes(text);
+      });
+    },
+    async end(signal) {
+      child.kill(signal);
+      const [code, killedBy] = await exited;
+      return code ?? killedBy;
+    },
+  };
+}
