@@ -12,12 +12,17 @@ beforeEach(async () => {
   await database.client`truncate queue_jobs, queue_results, queue_workers`;
 });
 
-/** Ends every connection of the worker's pool, in whatever they are doing. */
-async function terminateConnections(): Promise<void> {
-  const [outside = database] = await database.connect();
-  await outside.client`
-    select pg_terminate_backend(pid) from pg_stat_activity
-    where datname = current_database() and pid <> pg_backend_pid()`;
+/** Breaks the connections of everybody who waits for the lock that this takes on the jobs, in the middle of their statements. */
+async function breakStatementsInFlight(): Promise<void> {
+  await database.db.transaction(async (tx) => {
+    await tx.execute('lock table queue_jobs in access exclusive mode');
+    await until(async () => {
+      const broken = await tx.execute(`
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`);
+      return broken.length > 0;
+    });
+  });
 }
 
 describe('when connections break', () => {
@@ -27,20 +32,23 @@ describe('when connections break', () => {
     const finished = new Promise<void>((resolve) => {
       finish = resolve;
     });
-    const worker = createWorker(database.db, { queue, handlers: [handle(work, () => finished)] });
+    const [connection = database] = await database.connect();
+    const worker = createWorker(connection.db, { queue, handlers: [handle(work, () => finished)] });
     worker.on('error', (error) => errors.push(error));
     const { id } = await queue.enqueue(database.db, work);
     const claimed = nextEvent(worker, 'claimed');
     await worker.start();
     await claimed;
-    await terminateConnections();
+    await breakStatementsInFlight();
+    const completed = nextEvent(worker, 'completed');
     finish();
-    await nextEvent(worker, 'completed');
+    await completed;
     expect(await queue.find(database.db, id)).toMatchObject({ state: 'completed', attempt: 1 });
     const next = nextEvent(worker, 'completed');
     await queue.enqueue(database.db, work);
     await next;
     await worker.stop();
+    expect(errors.length).toBeGreaterThan(0);
     for (const { during } of errors) expect(during).toMatch(/claiming|settling|heartbeat|pruning/);
   });
 

@@ -18,10 +18,10 @@ const repository = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Starts a program of `test/` with its imports of the library resolved to the sources. */
 export function startWorkerProcess(program: string, env: Record<string, string>): WorkerProcess {
-  const tsconfig = process.env.DRIZZLE === 'v1' ? 'tsconfig.v1.json' : 'tsconfig.json';
-  const child = spawn(process.execPath, ['--import', 'tsx', `test/${program}`], {
+  const drizzle = process.env.DRIZZLE === 'v1' ? ['--import', './test/support/drizzle-v1.mjs'] : [];
+  const child = spawn(process.execPath, ['--import', 'tsx', ...drizzle, `test/${program}`], {
     cwd: repository,
-    env: { ...process.env, TSX_TSCONFIG_PATH: tsconfig, ...env },
+    env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
