@@ -1,0 +1,178 @@
+import { LeaseLostError } from '../errors.ts';
+import type { Outcome } from '../job/outcome.ts';
+import { type Transition, transitionFor } from '../job/transition.ts';
+import type { ClaimedJob } from '../queries/claim-jobs.ts';
+import { announce } from './announce.ts';
+import { Attempt, type AttemptEnvironment } from './attempt.ts';
+import { executeJob, outcomeIfStillHeld } from './execute-job.ts';
+import type { Handler } from './handler.ts';
+import { Prefetch } from './prefetch.ts';
+import type { Settler } from './settle-jobs.ts';
+import type { WorkerEmitter } from './worker-events.ts';
+
+export interface AttemptsOptions {
+  readonly environment: AttemptEnvironment;
+  readonly handlers: ReadonlyMap<string, Handler>;
+  /** How many handlers run at once. */
+  readonly concurrency: number;
+  readonly settler: Settler;
+  readonly events: WorkerEmitter;
+  /** Called when a slot is free, or an outcome is written. */
+  readonly onChange: () => void;
+}
+
+/** Handlers may run this far ahead of the settling; beyond it a slow database would let unwritten outcomes pile up. */
+const MAX_UNSETTLED = 1_000;
+/** When no slot has become free for so long, what was claimed ahead is given back: somebody else may have one. */
+const MAX_WAIT_MS = 500;
+
+/**
+ * All that one queue's worker holds, on its way through: waiting for a slot, running, being settled. Decide, then write, then
+ * announce.
+ */
+export class Attempts {
+  readonly #options: AttemptsOptions;
+  readonly #prefetch = new Prefetch();
+  /** Claimed ahead, not begun. */
+  #waiting: Attempt[] = [];
+  /** The handler runs. Two of them may be of one job: a lost one whose handler goes on, and a newer. */
+  readonly #running = new Set<Attempt>();
+  /** The outcome is not written yet. */
+  readonly #unsettled = new Set<Attempt>();
+  #stopped = false;
+  #patience: NodeJS.Timeout | undefined;
+
+  constructor(options: AttemptsOptions) {
+    this.#options = options;
+  }
+
+  /** How many jobs are held, in whatever stage. */
+  get size(): number {
+    return this.#waiting.length + this.#running.size + this.#unsettled.size;
+  }
+
+  /** The ids of all jobs that are held. */
+  get ids(): number[] {
+    return [...this.#waiting, ...this.#running, ...this.#unsettled].map(({ job }) => job.id);
+  }
+
+  /** How many jobs to claim now; 0 when there is enough to do. */
+  get demand(): number {
+    const { concurrency } = this.#options;
+    if (this.#unsettled.size >= MAX_UNSETTLED) return 0;
+    const ahead = this.#prefetch.size(concurrency);
+    // Refilled when half empty, so that a claim is worth its round trip.
+    if (this.#waiting.length > ahead / 2) return 0;
+    return concurrency + ahead - this.#running.size - this.#waiting.length;
+  }
+
+  /** Takes claimed jobs in, in their order. */
+  add(jobs: readonly ClaimedJob[]): void {
+    const { environment, handlers } = this.#options;
+    for (const job of jobs) {
+      const handler = handlers.get(job.kind);
+      // The claim asks for the handlers' kinds only.
+      if (handler === undefined)
+        throw new TypeError(`Claimed a job of the kind '${job.kind}', which has no handler`);
+      this.#waiting.push(new Attempt(job, handler, environment));
+    }
+    // They were claimed while the worker was told to stop.
+    if (this.#stopped) this.#giveBackWaiting();
+    else this.#beginWaiting();
+  }
+
+  /** Begins nothing more, and gives back what waits. What runs goes on. */
+  stop(): void {
+    this.#stopped = true;
+    this.#giveBackWaiting();
+  }
+
+  /** Tells every running handler that the worker stops. */
+  interrupt(reason: Error): void {
+    for (const attempt of this.#running) attempt.interrupt(reason);
+  }
+
+  /** The jobs that wait or run, with their fences. */
+  get unfinished(): readonly ClaimedJob[] {
+    return [...this.#waiting, ...this.#running].map(({ job }) => job);
+  }
+
+  /** Ends what is no longer held, given the fences of what still is, by id. */
+  endLost(held: ReadonlyMap<number, number>): void {
+    const isLost = ({ job }: Attempt) => held.get(job.id) !== job.fence;
+    this.#waiting = this.#waiting.filter((attempt) => !isLost(attempt));
+    for (const attempt of this.#running) {
+      if (isLost(attempt)) attempt.end(new LeaseLostError(attempt.job.kind, attempt.job.id));
+    }
+  }
+
+  #beginWaiting(): void {
+    let began = false;
+    while (this.#running.size < this.#options.concurrency) {
+      const attempt = this.#waiting.shift();
+      if (attempt === undefined) break;
+      began = true;
+      this.#running.add(attempt);
+      void this.#execute(attempt);
+    }
+    // The time counts from the last one that began: while jobs begin, the others are right to wait.
+    if (began) this.#stopPatience();
+    if (this.#waiting.length === 0) return;
+    this.#patience ??= setTimeout(() => {
+      this.#prefetch.distrust();
+      this.#giveBackWaiting();
+    }, MAX_WAIT_MS);
+  }
+
+  #stopPatience(): void {
+    clearTimeout(this.#patience);
+    this.#patience = undefined;
+  }
+
+  #giveBackWaiting(): void {
+    this.#stopPatience();
+    for (const attempt of this.#waiting.splice(0)) void this.#settle(attempt, { type: 'interrupted' }, 0);
+  }
+
+  async #execute(attempt: Attempt): Promise<void> {
+    const startMs = performance.now();
+    const outcome = await executeJob(attempt);
+    const durationMs = performance.now() - startMs;
+    this.#running.delete(attempt);
+    this.#prefetch.note(durationMs);
+    const settled = this.#settle(attempt, outcomeIfStillHeld(attempt, outcome), durationMs);
+    this.#beginWaiting();
+    await settled;
+  }
+
+  async #settle(attempt: Attempt, outcome: Outcome, durationMs: number): Promise<void> {
+    const { events, onChange } = this.#options;
+    this.#unsettled.add(attempt);
+    onChange();
+    try {
+      await this.#writeAndAnnounce(attempt, outcome, durationMs).catch((error: unknown) =>
+        // The database refuses the outcome itself (an output that is too large, say): then the attempt has failed.
+        this.#writeAndAnnounce(attempt, { type: 'failed', error }, durationMs),
+      );
+    } catch (error) {
+      // It stays held until this worker stops, and is given back then.
+      const { id, queue } = attempt.job;
+      events.emit('error', { error, during: `settling job ${id} of '${queue}'` });
+    } finally {
+      this.#unsettled.delete(attempt);
+      onChange();
+    }
+  }
+
+  async #writeAndAnnounce(attempt: Attempt, outcome: Outcome, durationMs: number): Promise<void> {
+    const transition = transitionFor(outcome, attempt.facts);
+    const written = await this.#write(attempt, transition);
+    announce(this.#options.events, attempt, outcome, { transition, written, durationMs });
+  }
+
+  async #write(attempt: Attempt, transition: Transition): Promise<boolean> {
+    const { settler } = this.#options;
+    const settlement = { id: attempt.job.id, fence: attempt.job.fence, transition };
+    return attempt.completeRan ? await settler.settleAlone(settlement) : await settler.settle(settlement);
+  }
+}

@@ -1,0 +1,82 @@
+import { createQueue, createWorker, defineJob, handle, unvalidated } from 'drizzle-queue';
+import { queueJobs } from 'drizzle-queue/schema';
+import { describe, expect, test } from 'vitest';
+import { Prefetch } from '../../src/worker/prefetch.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+describe('Prefetch', () => {
+  const learnt = (...durationsMs: number[]) => {
+    const prefetch = new Prefetch();
+    for (const ms of durationsMs) prefetch.note(ms);
+    return prefetch;
+  };
+  const times = (n: number, ms: number) => new Array<number>(n).fill(ms);
+
+  test('claims nothing ahead before anything is known', () => {
+    expect(learnt().size(10)).toBe(0);
+    expect(learnt(...times(4, 0.1)).size(10)).toBe(0);
+  });
+
+  test('claims what will be finished within 50 ms, at most 200', () => {
+    expect(learnt(...times(5, 5)).size(10)).toBe(100);
+    expect(learnt(...times(5, 100)).size(10)).toBe(5);
+    expect(learnt(...times(5, 0.01)).size(10)).toBe(200);
+  });
+
+  test('claims nothing ahead of long jobs', () => {
+    expect(learnt(...times(5, 10_000)).size(10)).toBe(0);
+    expect(learnt(...times(100, 1), ...times(3, 60_000)).size(10)).toBe(0);
+  });
+
+  test('forgets what proved wrong', () => {
+    const prefetch = learnt(...times(50, 0.1));
+    prefetch.distrust();
+    expect(prefetch.size(10)).toBe(0);
+  });
+});
+
+describe('a worker that has claimed ahead', () => {
+  const database = useTestDatabase();
+  const queue = createQueue();
+  const work = defineJob('work', { payload: unvalidated<'short' | 'long'>() });
+
+  test('gives back what cannot begin soon, without spending an attempt', async () => {
+    let finish = () => {};
+    const finished = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const worker = createWorker(database.db, {
+      queue,
+      queues: { default: { concurrency: 2 } },
+      handlers: [handle(work, ({ payload }) => (payload === 'long' ? finished : undefined))],
+    });
+    await worker.start();
+    await queue.enqueueMany(
+      database.db,
+      work,
+      Array.from({ length: 50 }, () => ({ payload: 'short' as const })),
+    );
+    await until(async () => (await database.db.$count(queueJobs)) === 0);
+    // It expects them to be as short, and claims many more than its two slots can begin.
+    let claimed = 0;
+    worker.on('claimed', ({ count }) => {
+      claimed = Math.max(claimed, count);
+    });
+    await queue.enqueueMany(
+      database.db,
+      work,
+      Array.from({ length: 30 }, () => ({ payload: 'long' as const })),
+    );
+    await until(() => claimed > 2);
+    const held = async () =>
+      (await database.db.select().from(queueJobs)).filter(({ workerId }) => workerId !== null);
+    await until(async () => (await held()).length === 2);
+    const waiting = (await database.db.select().from(queueJobs)).filter(({ workerId }) => workerId === null);
+    expect(waiting).toHaveLength(28);
+    expect(waiting.every(({ attempt }) => attempt === 0)).toBe(true);
+    finish();
+    await until(async () => (await database.db.$count(queueJobs)) === 0);
+    await worker.stop();
+  });
+});
