@@ -55,13 +55,15 @@ export { type CreateQueueOptions, createQueue } from './queue.ts';
 export { type Drained, type DrainOptions, drain } from './worker/drain.ts';
 export {
   type CompleteArguments,
+  type DbOrTx,
   type Handler,
   type HandlerContext,
   type HandlerResult,
   handle,
   type JobInfo,
+  type TransactionOf,
 } from './worker/handler.ts';
-export { type RanJob, type RunNextOptions, runNext, type TransactionOf } from './worker/run-next.ts';
+export { type RanJob, type RunNextOptions, runNext } from './worker/run-next.ts';
 export { createWorker, type Worker } from './worker/worker.ts';
 export type { WorkerEvents } from './worker/worker-events.ts';
 export type { QueueSettings, RunOptions, WorkerOptions } from './worker/worker-options.ts';

@@ -7,6 +7,7 @@ import {
   MAX_ATTEMPTS,
   MAX_NAME_BYTES,
   MAX_PRIORITY,
+  MAX_TIMER_MS,
 } from './limits.ts';
 import {
   isStandardSchema,
@@ -149,14 +150,11 @@ export function defineJob<
       MAX_ATTEMPTS,
     ),
     timeoutMs:
-      timeoutMs === undefined ? undefined : checkDurationMs(what('timeoutMs'), timeoutMs, 1, MAX_TIMEOUT_MS),
+      timeoutMs === undefined ? undefined : checkDurationMs(what('timeoutMs'), timeoutMs, 1, MAX_TIMER_MS),
     backoff,
     keepResult,
   });
 }
-
-/** Timers count in 32 bits; a longer one would fire at once. */
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /**
  * For callers without TypeScript: a kind's name where its definition is needed.

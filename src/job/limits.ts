@@ -14,6 +14,9 @@ export const MAX_ATTEMPTS = 10_000;
 /** One century: later than any job means, and far from where timestamps overflow. */
 export const MAX_DELAY_MS = 100 * 365.25 * 24 * 3_600_000;
 
+/** Timers count in 32 bits; a longer one would fire at once. */
+export const MAX_TIMER_MS = 2 ** 31 - 1;
+
 /** Queue, kind and unique key share one index entry, which Postgres limits to a third of a page (2,704 bytes). */
 export const MAX_NAME_BYTES = 200;
 export const MAX_UNIQUE_KEY_BYTES = 2_000;

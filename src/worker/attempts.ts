@@ -77,14 +77,18 @@ export class Attempts {
       this.#waiting.push(new Attempt(job, handler, environment));
     }
     // They were claimed while the worker was told to stop.
-    if (this.#stopped) this.#giveBackWaiting();
-    else this.#beginWaiting();
+    if (this.#stopped) {
+      this.#giveBack(() => true);
+      return;
+    }
+    this.#beginWaiting();
+    if (this.#giveBack(({ job }) => !mayWait(job)) > 0) this.#prefetch.distrust();
   }
 
   /** Begins nothing more, and gives back what waits. What runs goes on. */
   stop(): void {
     this.#stopped = true;
-    this.#giveBackWaiting();
+    this.#giveBack(() => true);
   }
 
   /** Tells every running handler that the worker stops. */
@@ -120,7 +124,7 @@ export class Attempts {
     if (this.#waiting.length === 0) return;
     this.#patience ??= setTimeout(() => {
       this.#prefetch.distrust();
-      this.#giveBackWaiting();
+      this.#giveBack(() => true);
     }, MAX_WAIT_MS);
   }
 
@@ -129,9 +133,18 @@ export class Attempts {
     this.#patience = undefined;
   }
 
-  #giveBackWaiting(): void {
-    this.#stopPatience();
-    for (const attempt of this.#waiting.splice(0)) void this.#settle(attempt, { type: 'interrupted' }, 0);
+  /** Puts waiting jobs back as they were before the claim; answers how many. */
+  #giveBack(which: (attempt: Attempt) => boolean): number {
+    const back = this.#waiting.filter(which);
+    if (back.length === 0) return 0;
+    this.#waiting = this.#waiting.filter((attempt) => !which(attempt));
+    if (this.#waiting.length === 0) this.#stopPatience();
+    for (const attempt of back) {
+      void this.#unsettledWhile(attempt, () =>
+        this.#write(attempt, transitionFor({ type: 'interrupted' }, attempt.facts)),
+      );
+    }
+    return back.length;
   }
 
   async #execute(attempt: Attempt): Promise<void> {
@@ -146,14 +159,20 @@ export class Attempts {
   }
 
   async #settle(attempt: Attempt, outcome: Outcome, durationMs: number): Promise<void> {
+    await this.#unsettledWhile(attempt, () =>
+      this.#writeAndAnnounce(attempt, outcome, durationMs).catch((error: unknown) =>
+        // The database refuses the outcome itself (an output that is too large, say): then the attempt has failed.
+        this.#writeAndAnnounce(attempt, { type: 'failed', error }, durationMs),
+      ),
+    );
+  }
+
+  async #unsettledWhile(attempt: Attempt, write: () => Promise<unknown>): Promise<void> {
     const { events, onChange } = this.#options;
     this.#unsettled.add(attempt);
     onChange();
     try {
-      await this.#writeAndAnnounce(attempt, outcome, durationMs).catch((error: unknown) =>
-        // The database refuses the outcome itself (an output that is too large, say): then the attempt has failed.
-        this.#writeAndAnnounce(attempt, { type: 'failed', error }, durationMs),
-      );
+      await write();
     } catch (error) {
       // It stays held until this worker stops, and is given back then.
       const { id, queue } = attempt.job;
@@ -175,4 +194,14 @@ export class Attempts {
     const settlement = { id: attempt.job.id, fence: attempt.job.fence, transition };
     return attempt.completeRan ? await settler.settleAlone(settlement) : await settler.settle(settlement);
   }
+}
+
+/**
+ * Whether a job may be claimed ahead of its slot. A crash spends the attempt of all that its worker holds, begun or not. So a job
+ * on its last attempt must not wait, and neither must one whose last attempt ended without a word: among those may be
+ * the one that kills its workers, and the others would be discarded for standing behind it.
+ */
+function mayWait({ attempt, maxAttempts, errors }: ClaimedJob): boolean {
+  const lastRecorded = errors.at(-1)?.attempt ?? 0;
+  return attempt < maxAttempts && lastRecorded >= attempt - 1;
 }

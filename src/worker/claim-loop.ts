@@ -61,10 +61,11 @@ export class ClaimLoop {
     });
   }
 
-  /** Claims until `stop` is called (or nothing is left, with `untilEmpty`). Never rejects. */
-  async run(): Promise<void> {
+  /** Claims until `stop` is called (or nothing is left, with `untilEmpty`); answers how many jobs. Never rejects. */
+  async run(): Promise<number> {
     const { queue, pollIntervalMs, events, untilEmpty } = this.#options;
     let failures = 0;
+    let total = 0;
     while (!this.#stopping.signal.aborted) {
       const { demand } = this.#attempts;
       if (demand <= 0) {
@@ -74,6 +75,7 @@ export class ClaimLoop {
       let claimed: number;
       try {
         claimed = await this.#claim(demand);
+        total += claimed;
         failures = 0;
       } catch (error) {
         events.emit('error', { error, during: `claiming from '${queue}'` });
@@ -86,7 +88,7 @@ export class ClaimLoop {
         events.emit('idle', { queue });
         if (untilEmpty) {
           // Only a sweep has looked everywhere.
-          if (this.#swept) return;
+          if (this.#swept) return total;
           this.#mayBeEmpty = true;
           continue;
         }
@@ -94,6 +96,7 @@ export class ClaimLoop {
       this.#mayBeEmpty = false;
       await pause(jittered(pollIntervalMs), this.#stopping.signal);
     }
+    return total;
   }
 
   /** Claims no more, and gives back what has not begun. Handlers go on. */

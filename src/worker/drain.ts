@@ -1,4 +1,4 @@
-import { checkDurationMs } from '../job/limits.ts';
+import { checkDurationMs, MAX_TIMER_MS } from '../job/limits.ts';
 import type { Database } from '../queries/executor.ts';
 import { pause } from './pause.ts';
 import { createDrainingWorker } from './worker.ts';
@@ -21,7 +21,7 @@ export interface Drained {
   readonly discarded: number;
   readonly snoozed: number;
   readonly cancelled: number;
-  /** Jobs that were given back at the deadline. */
+  /** Handlers that were told to stop at the deadline; their jobs were given back. */
   readonly interrupted: number;
   /** Whether no due job was left, as opposed to no time. */
   readonly empty: boolean;
@@ -40,7 +40,7 @@ export async function drain<TDb extends Database>(
   options: DrainOptions<NoInfer<TDb>>,
 ): Promise<Drained> {
   const { deadlineMs, ...workerOptions } = options;
-  checkDurationMs('drain: deadlineMs', deadlineMs, 1);
+  checkDurationMs('drain: deadlineMs', deadlineMs, 1, MAX_TIMER_MS);
   const worker = createDrainingWorker(db, { ...workerOptions, shutdownTimeoutMs: 0 });
   const count = { completed: 0, failed: 0, discarded: 0, snoozed: 0, cancelled: 0, interrupted: 0 };
   for (const event of Object.keys(count) as (keyof typeof count)[]) {

@@ -41,6 +41,12 @@ export type CompleteArguments<TJob extends JobDefinition> =
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing has the return type void.
 export type HandlerResult<TJob extends JobDefinition> = OutputInput<TJob> | Snooze | Cancel | void;
 
+/** What a Drizzle database and its transactions have in common: for handlers that get either. */
+export type DbOrTx<TDb extends Database> = Pick<TDb, keyof TDb & keyof TransactionOf<TDb>>;
+
+/** The transaction type of a Drizzle database. */
+export type TransactionOf<TDb extends Database> = Parameters<Parameters<TDb['transaction']>[0]>[0];
+
 /** A context whose types have been left behind; the definition has validated the values. */
 export interface UntypedContext<TDb = Database> {
   readonly payload: unknown;
@@ -62,7 +68,12 @@ export interface Handler<in TDb = Database> {
  * The function runs at least once per job. It returns the job's output, `snooze(ms)` or `cancel(reason)`; a throw is a failed
  * attempt, and a `NonRetryableError` discards the job.
  *
- * To get the app's own database type in the context, name it: `async ({ db }: HandlerContext<typeof sendReceipt, typeof db>) => …`.
+ * For the app's own database type in the context, name it; a handler of this type serves workers and `runNext` alike:
+ *
+ * ```ts
+ * type Db = DbOrTx<typeof database>;
+ * handle(sendReceipt, async ({ db, payload }: HandlerContext<typeof sendReceipt, Db>) => { … });
+ * ```
  *
  * @throws UnknownKindError when `job` is no definition
  */

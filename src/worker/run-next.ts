@@ -6,16 +6,14 @@ import { type ClaimedJob, claimJobs } from '../queries/claim-jobs.ts';
 import type { Database, Executor, Transaction } from '../queries/executor.ts';
 import { findHeldJobs } from '../queries/find-held-jobs.ts';
 import { finishJobs } from '../queries/finish-jobs.ts';
+import { reclaimJob } from '../queries/reclaim-job.ts';
 import { rescheduleJobs } from '../queries/reschedule-jobs.ts';
 import { transactionId } from '../queries/transaction-id.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { Attempt } from './attempt.ts';
 import { executeJob, outcomeIfStillHeld } from './execute-job.ts';
-import { type Handler, handlersByKind } from './handler.ts';
+import { type Handler, handlersByKind, type TransactionOf } from './handler.ts';
 import type { RunOptions } from './worker-options.ts';
-
-/** The transaction type of a Drizzle database. */
-export type TransactionOf<TDb extends Database> = Parameters<Parameters<TDb['transaction']>[0]>[0];
 
 /** Settings of {@link runNext}. */
 export interface RunNextOptions<TDb> extends RunOptions<TDb> {
@@ -99,15 +97,14 @@ async function runOne(
       if (job === undefined || handler === undefined) return undefined;
       const { attempt, outcome } = await runInSavepoint(tx, tables, job, handler);
       if (!(attempt.completeRan && outcome.type === 'completed')) {
-        await write(tx, tables, attempt, job.fence, transitionFor(outcome, attempt.facts));
+        await write(tx, tables, attempt, transitionFor(outcome, attempt.facts));
       }
       return toRanJob(job, outcome);
     });
   } catch (error) {
     if (!(error instanceof Abandoned)) throw error;
     const { attempt, outcome } = error;
-    // The rollback has undone the claim as well, so the fence is the one before it.
-    await write(db, tables, attempt, attempt.job.fence - 1, transitionFor(outcome, attempt.facts));
+    await writeAnew(db, tables, attempt, outcome);
     return toRanJob(attempt.job, outcome);
   }
 }
@@ -152,21 +149,36 @@ async function write(
   db: Executor,
   tables: QueueTables,
   { job, held }: Attempt,
-  fence: number,
   transition: Transition,
 ): Promise<void> {
+  const { id, fence } = job;
   const written =
     transition.type === 'finish'
-      ? await finishJobs(db, tables, held, [{ id: job.id, fence, transition }])
-      : await rescheduleJobs(db, tables, held, [{ id: job.id, fence, transition }]);
+      ? await finishJobs(db, tables, held, [{ id, fence, transition }])
+      : await rescheduleJobs(db, tables, held, [{ id, fence, transition }]);
   if (!written.has(job.id)) throw new LeaseLostError(job.kind, job.id);
+}
+
+/** Settles an attempt whose claim was rolled back. When somebody else has claimed the job since, it is theirs to settle. */
+async function writeAnew(
+  db: Database,
+  tables: QueueTables,
+  attempt: Attempt,
+  outcome: Outcome,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    if (!(await reclaimJob(tx, tables, attempt.job))) return;
+    await write(tx, tables, attempt, transitionFor(outcome, attempt.facts));
+  });
 }
 
 /** A check that a transaction is this one: on another connection, `complete` would wait for the lock that this one holds. */
 function sameAs(tx: Transaction, tables: QueueTables): (other: Executor) => Promise<void> {
   return async (other) => {
     if ((await transactionId(other, tables)) === (await transactionId(tx, tables))) return;
-    throw new QueueError('In runNext, complete(tx) takes the db of the context, or a transaction inside it');
+    throw new QueueError(
+      'In runNext, complete(tx) takes a transaction inside that of the context: db.transaction((tx) => complete(tx)) with its db',
+    );
   };
 }
 

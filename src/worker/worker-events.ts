@@ -16,7 +16,7 @@ export interface WorkerEvents {
   snoozed: [{ readonly job: ClaimedJob; readonly delayMs: number }];
   /** A handler has asked for the end. */
   cancelled: [{ readonly job: ClaimedJob; readonly reason: string }];
-  /** The worker stopped before the handler ended; the job is due again. */
+  /** The worker stopped before the handler ended; the job is due again, its attempt not spent. */
   interrupted: [{ readonly job: ClaimedJob }];
   /** An attempt ended, but its job was no longer held by this worker, so nothing was written. */
   lost: [{ readonly job: ClaimedJob }];

@@ -25,8 +25,8 @@ export interface WorkerOptions<TDb> extends RunOptions<TDb> {
    */
   queues?: Readonly<Record<string, QueueSettings>> | undefined;
   /**
-   * How long an idle queue waits before it looks again, in milliseconds, 5–60,000; a quarter more or less at random. While
-   * there is work a worker does not wait at all. Less is a shorter latency and more queries.
+   * How long to wait after a claim that found less than it asked for, in milliseconds, 5–60,000; a quarter more or less at
+   * random. While claims come back full a worker does not wait at all. Less is a shorter latency and more queries.
    * @default 75
    */
   pollIntervalMs?: number | undefined;

@@ -29,7 +29,7 @@ export class Worker {
   readonly #stopped: Promise<void>;
   #markStopped: () => void = () => undefined;
   #loops: readonly ClaimLoop[] = [];
-  #work: Promise<unknown> = Promise.resolve();
+  #work: Promise<void> = Promise.resolve();
   #starting: Promise<void> | undefined;
   #stop: Promise<void> | undefined;
 
@@ -75,7 +75,9 @@ export class Worker {
    * @throws QueueError when the worker was stopped before: make a new one
    */
   start(): Promise<void> {
-    if (this.#stop !== undefined) throw new QueueError('This worker has been stopped; create another');
+    if (this.#stop !== undefined) {
+      return Promise.reject(new QueueError('This worker has been stopped; create another'));
+    }
     this.#starting ??= this.#start().catch((error: unknown) => {
       // Nothing runs yet, so the next call may try again.
       this.#starting = undefined;
@@ -141,11 +143,19 @@ export class Worker {
         }),
     );
     this.#events.emit('started', { workerId, name, queues: [...concurrencyByQueue.keys()] });
-    this.#work = Promise.all(this.#loops.map((loop) => loop.run()));
+    this.#work = this.#runLoops();
     void pruneLoop(
       { db: this.#db, tables: this.#tables, retentionMs, events: this.#events },
       this.#stopping.signal,
     );
+  }
+
+  async #runLoops(): Promise<void> {
+    let claimed: number[];
+    do {
+      claimed = await Promise.all(this.#loops.map((loop) => loop.run()));
+      // A queue that was empty early may have got jobs from the handlers of another.
+    } while (this.#loops.length > 1 && claimed.some((jobs) => jobs > 0) && !this.#stopping.signal.aborted);
   }
 
   async #stopGracefully(): Promise<void> {

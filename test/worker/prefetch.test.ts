@@ -1,3 +1,4 @@
+import { eq } from 'drizzle-orm';
 import { createQueue, createWorker, defineJob, handle, unvalidated } from 'drizzle-queue';
 import { queueJobs } from 'drizzle-queue/schema';
 import { describe, expect, test } from 'vitest';
@@ -75,6 +76,58 @@ describe('a worker that has claimed ahead', () => {
     const waiting = (await database.db.select().from(queueJobs)).filter(({ workerId }) => workerId === null);
     expect(waiting).toHaveLength(28);
     expect(waiting.every(({ attempt }) => attempt === 0)).toBe(true);
+    finish();
+    await until(async () => (await database.db.$count(queueJobs)) === 0);
+    await worker.stop();
+  });
+});
+
+describe('a crash', () => {
+  const database = useTestDatabase();
+  const queue = createQueue();
+  const work = defineJob('work', { maxAttempts: 3 });
+
+  test('never spends an attempt of a job that may not wait: on its last one, or with an attempt that ended without a word', async () => {
+    let finish = () => {};
+    const finished = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    let began = 0;
+    const worker = createWorker(database.db, {
+      queue,
+      queues: { default: { concurrency: 1 } },
+      handlers: [handle(work, () => (++began > 20 ? finished : undefined))],
+    });
+    await worker.start();
+    await queue.enqueueMany(database.db, work, new Array(20).fill({}));
+    await until(async () => (await database.db.$count(queueJobs)) === 0);
+    // Two that may wait; one whose first attempt ended without a word; one on its last attempt.
+    await database.db.transaction(async (tx) => {
+      const jobs = await queue.enqueueMany(tx, work, [{}, {}, {}, {}]);
+      await tx
+        .update(queueJobs)
+        .set({ attempt: 1 })
+        .where(eq(queueJobs.id, jobs[2]?.id ?? 0));
+      await tx
+        .update(queueJobs)
+        .set({ attempt: 2, errors: [{ attempt: 2, name: 'Error', message: 'second', at: '' }] })
+        .where(eq(queueJobs.id, jobs[3]?.id ?? 0));
+    });
+    await until(() => began === 21);
+    // What a crash at this moment would leave behind.
+    const attempts = async () =>
+      (await database.db.select().from(queueJobs).orderBy(queueJobs.id)).map(({ attempt, workerId }) => [
+        attempt,
+        workerId !== null,
+      ]);
+    const expected = JSON.stringify([
+      [1, true],
+      [1, true],
+      [1, false],
+      [2, false],
+    ]);
+    // Of the four, the first runs and the second waits; the others went back at once, and not with the second, later.
+    await until(async () => JSON.stringify(await attempts()) === expected, { intervalMs: 5 });
     finish();
     await until(async () => (await database.db.$count(queueJobs)) === 0);
     await worker.stop();

@@ -1,6 +1,6 @@
 import { integer, pgTable } from 'drizzle-orm/pg-core';
 import { createQueue, defineJob, fixedBackoff, handle, runNext, snooze, unvalidated } from 'drizzle-queue';
-import { queueJobs } from 'drizzle-queue/schema';
+import { queueJobs, queueResults } from 'drizzle-queue/schema';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { useTestDatabase } from '../support/test-database.ts';
 
@@ -131,7 +131,7 @@ describe('runNext', () => {
     });
     expect(ran).toMatchObject({
       outcome: 'failed',
-      error: { message: expect.stringContaining('takes the db of the context') },
+      error: { message: expect.stringContaining('takes a transaction inside that of the context') },
     });
   });
 
@@ -189,5 +189,30 @@ describe('runNext', () => {
       }),
     );
     expect((await written()).sort((a, b) => a - b)).toEqual(Array.from({ length: 40 }, (_, n) => n));
+  });
+});
+
+describe('a timeout in runNext', () => {
+  const hanging = defineJob('hanging', { timeoutMs: 30, backoff: fixedBackoff(0), maxAttempts: 2 });
+  const handlers = [handle<typeof hanging, Tx>(hanging, () => new Promise(() => {}))];
+
+  test('on the last attempt discards, with the right count and a fence that has gone on', async () => {
+    const { id } = await queue.enqueue(database.db, hanging);
+    await runNext(database.db, { queue, handlers });
+    await runNext(database.db, { queue, handlers });
+    expect(await queue.find(database.db, id)).toMatchObject({
+      state: 'discarded',
+      attempt: 2,
+      errors: [{ attempt: 1 }, { attempt: 2 }],
+    });
+    const [result] = await database.db.select().from(queueResults);
+    expect(result?.fence).toBe(2);
+  });
+
+  test('is recorded for a job that was taken over from a worker that is gone', async () => {
+    const { id } = await queue.enqueue(database.db, hanging);
+    await database.db.update(queueJobs).set({ workerId: 999_999, attempt: 1, fence: 1 });
+    expect(await runNext(database.db, { queue, handlers })).toMatchObject({ outcome: 'failed' });
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'discarded', attempt: 2 });
   });
 });

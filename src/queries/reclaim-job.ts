@@ -1,0 +1,29 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { type Executor, queryRows } from './executor.ts';
+
+/**
+ * Claims one job again after the transaction that had claimed it was rolled back, and the claim with it: so that the attempt
+ * can be settled all the same. Answers whether it did. Afterwards the job has the attempt and the fence of the first claim.
+ *
+ * **Under concurrency.** Matches the fence from before the claim: whoever has claimed the job in between keeps it.
+ */
+export async function reclaimJob(
+  db: Executor,
+  tables: QueueTables,
+  job: { readonly id: number; readonly queue: string; readonly fence: number },
+): Promise<boolean> {
+  const rows = await queryRows(db, tables, reclaimJobQuery(tables, job));
+  return rows.length > 0;
+}
+
+export function reclaimJobQuery(
+  { queueJobs }: QueueTables,
+  job: { readonly id: number; readonly queue: string; readonly fence: number },
+): SQL {
+  return sql`
+    update ${queueJobs} as j
+    set attempt = j.attempt + 1, fence = j.fence + 1, worker_id = null, claimed_at = statement_timestamp()
+    where j.queue = ${job.queue} and j.id = ${job.id} and j.fence = ${job.fence} - 1
+    returning j.id`;
+}
