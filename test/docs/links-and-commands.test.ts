@@ -1,0 +1,84 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { type Page, parsePage, readPages, root } from './pages.ts';
+
+describe('links', () => {
+  test('lead to files and headings that exist', () => {
+    expect(brokenLinks(readPages())).toEqual([]);
+  });
+
+  test('that lead nowhere are found', () => {
+    const page = parsePage(
+      'docs/page.md',
+      [
+        '# The `first` heading, really',
+        '[here](#the-first-heading-really) [there](../README.md) [out](https://example.com/nowhere) `[code](nowhere.md)`',
+        '[file](nowhere.md) [heading](#second)',
+        '[heading of another](../README.md#no-such-heading)',
+      ].join('\n'),
+    );
+    expect(brokenLinks([page, parsePage('README.md', '# Title')])).toEqual([
+      'docs/page.md:3: nowhere.md does not exist',
+      'docs/page.md:3: docs/page.md has no heading #second',
+      'docs/page.md:4: README.md has no heading #no-such-heading',
+    ]);
+  });
+});
+
+describe('commands', () => {
+  test('name scripts of package.json and programs that are installed', () => {
+    expect(unknownCommands(readPages())).toEqual([]);
+  });
+
+  test('that do not exist are found', () => {
+    const page = parsePage(
+      'docs/page.md',
+      ['```sh', 'npm ci && npm run demo', 'npm run nonsense', 'npx nonsense', 'npx tsc', '```'].join('\n'),
+    );
+    expect(unknownCommands([page])).toEqual([
+      'docs/page.md:3: package.json has no script "nonsense"',
+      'docs/page.md:4: no installed package has a program "nonsense"',
+    ]);
+  });
+});
+
+function brokenLinks(pages: readonly Page[]): string[] {
+  const byPath = new Map(pages.map((page) => [page.path, page]));
+  return pages.flatMap(({ path, links }) =>
+    links.flatMap(({ target, line }) => {
+      if (/^[a-z]+:/.test(target)) return [];
+      const [file = '', anchor] = target.split('#');
+      const to = file === '' ? path : posix.normalize(posix.join(posix.dirname(path), file));
+      if (!byPath.has(to) && !existsSync(join(root, to))) return [`${path}:${line}: ${file} does not exist`];
+      if (anchor === undefined || byPath.get(to)?.anchors.has(anchor)) return [];
+      return [`${path}:${line}: ${to} has no heading #${anchor}`];
+    }),
+  );
+}
+
+function unknownCommands(pages: readonly Page[]): string[] {
+  const scripts = scriptsOf(readFileSync(join(root, 'package.json'), 'utf8'));
+  return pages.flatMap(({ path, blocks }) =>
+    blocks
+      .filter(({ language }) => language === 'sh')
+      .flatMap(({ code, line }) =>
+        code.split('\n').flatMap((text, index) => {
+          const at = `${path}:${line + index}`;
+          return [
+            ...[...text.matchAll(/\bnpm run ([\w:-]+)/g)]
+              .filter(([, script = '']) => !scripts.has(script))
+              .map(([, script]) => `${at}: package.json has no script "${script}"`),
+            ...[...text.matchAll(/\bnpx ([\w-]+)/g)]
+              .filter(([, program = '']) => !existsSync(join(root, 'node_modules/.bin', program)))
+              .map(([, program]) => `${at}: no installed package has a program "${program}"`),
+          ];
+        }),
+      ),
+  );
+}
+
+function scriptsOf(packageJson: string): Set<string> {
+  const { scripts }: { scripts: Record<string, string> } = JSON.parse(packageJson);
+  return new Set(Object.keys(scripts));
+}

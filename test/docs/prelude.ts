@@ -1,0 +1,63 @@
+/**
+ * What a code block of the documentation may use without an import or a declaration of its own: the names of the libraries, and
+ * the small shop that all pages speak of. A name that the block, or a file of its page, declares itself comes first.
+ */
+import { bigint, integer, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
+import { drizzle } from 'drizzle-orm/postgres-js';
+import { createQueue, defineJob, exponentialBackoff, type Handler, type TransactionOf } from 'drizzle-queue';
+import type postgres from 'postgres';
+import { z } from 'zod';
+
+export { and, asc, count, desc, eq, gte, inArray, isNull, lt, sql } from 'drizzle-orm';
+export * from 'drizzle-queue';
+export { queueJobs, queueResults, queueWorkers } from 'drizzle-queue/schema';
+export { expect, test } from 'vitest';
+export { z };
+
+export const orders = pgTable('orders', {
+  id: integer('id').primaryKey().generatedAlwaysAsIdentity(),
+  email: text('email').notNull(),
+  totalCents: integer('total_cents').notNull(),
+  placedAt: timestamp('placed_at', { withTimezone: true }).notNull().defaultNow(),
+  receiptId: text('receipt_id'),
+  /** The job that sends the receipt. */
+  receiptJobId: bigint('receipt_job_id', { mode: 'number' }),
+});
+
+export const users = pgTable('users', {
+  id: integer('id').primaryKey().generatedAlwaysAsIdentity(),
+  email: text('email').notNull(),
+  trialEndsAt: timestamp('trial_ends_at', { withTimezone: true }),
+});
+
+const connect = (url: string) => drizzle(url);
+
+/** The app's own database, through one of the drivers. */
+export declare const db: ReturnType<typeof connect>;
+export declare const tx: TransactionOf<typeof db>;
+/** The driver's own client, or pool. */
+export declare const client: postgres.Sql;
+
+export declare const cart: { email: string; totalCents: number };
+export declare const order: typeof orders.$inferSelect;
+
+/** A mail provider. */
+export declare const mailer: {
+  send(to: string | number, options?: { signal?: AbortSignal; idempotencyKey?: string }): Promise<string>;
+};
+
+export const queue = createQueue();
+
+export const sendReceipt = defineJob('send-receipt', {
+  payload: z.object({ orderId: z.number() }),
+  output: z.object({ messageId: z.string() }),
+  queue: 'mail',
+  maxAttempts: 5,
+  timeoutMs: 30_000,
+  backoff: exponentialBackoff({ initialMs: 1_000, maxMs: 3_600_000 }),
+});
+
+export const remindUser = defineJob('remind-user', { payload: z.object({ userId: z.number() }) });
+
+/** Handlers that are shown elsewhere. */
+export declare const handlers: readonly Handler[];
