@@ -1,0 +1,26 @@
+import { drizzle } from 'drizzle-orm/postgres-js';
+import type { Database } from 'drizzle-queue';
+import postgres from 'postgres';
+import { afterAll, beforeAll, describe } from 'vitest';
+import { migrateDatabase } from '../support/databases.ts';
+import { type PostgresServer, startPostgres } from '../support/embedded-postgres.ts';
+import { hasPostgres } from '../support/postgres-binaries.ts';
+import { behaviours } from './behaviours.ts';
+
+// npm has no PostgreSQL 14 for the other platforms.
+describe.skipIf(!hasPostgres('14'))('PostgreSQL 14, the oldest that is supported', () => {
+  let server: PostgresServer;
+  let client: postgres.Sql;
+  let db: Database;
+  beforeAll(async () => {
+    server = await startPostgres({ version: '14' });
+    await migrateDatabase(server.url);
+    client = postgres(server.url, { max: 5, onnotice: () => {} });
+    db = drizzle({ client });
+  });
+  afterAll(async () => {
+    await client.end();
+    await server.stop();
+  });
+  behaviours(() => db);
+});
