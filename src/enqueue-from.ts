@@ -1,5 +1,5 @@
 import { Column, is, SQL, type SQLWrapper, sql } from 'drizzle-orm';
-import type { JobDefinition } from './job/definition.ts';
+import type { JobDefinition, PayloadInput } from './job/definition.ts';
 import {
   checkDate,
   checkDurationMs,
@@ -16,6 +16,11 @@ import type { SelectedJobs } from './queries/insert-selected-jobs.ts';
 export interface SelectOf<TRow> extends PromiseLike<TRow[]> {
   as(alias: string): SQLWrapper;
 }
+
+/** What a row must be: the payload, or anything where the definition has none. */
+export type SelectedRow<TJob extends JobDefinition> = TJob['payload'] extends undefined
+  ? unknown
+  : PayloadInput<TJob>;
 
 /** A value for every job, or an expression over the selected row. */
 export type PerRow<TFields, TValue> = TValue | ((row: TFields) => SQLWrapper);
@@ -70,7 +75,7 @@ export function selectedJobs<TSelect extends SelectOf<unknown>>(
           ? sql`statement_timestamp() + ${delayMs}::float8 * interval '1 millisecond'`
           : sql`${checkDate(what('runAt'), runAt).toISOString()}`,
     uniqueKey: options.uniqueKey === undefined ? undefined : sql`${options.uniqueKey(row)}`,
-    metadata: sql`${metadataToStore(job.kind, options.metadata ?? {})}::text::jsonb`,
+    metadata: sql`${options.metadata === undefined ? '{}' : metadataToStore(job.kind, options.metadata)}::text::jsonb`,
   };
 }
 

@@ -1,4 +1,4 @@
-import { type EnqueueFromOptions, type SelectOf, selectedJobs } from './enqueue-from.ts';
+import { type EnqueueFromOptions, type SelectedRow, type SelectOf, selectedJobs } from './enqueue-from.ts';
 import { QueueError } from './errors.ts';
 import {
   checkDefinition,
@@ -9,6 +9,7 @@ import {
 import { describeError } from './job/describe-error.ts';
 import { checkDate, checkInteger } from './job/limits.ts';
 import { type EnqueueOptions, type NewJob, newJob } from './job/new-job.ts';
+import type { StoredValue } from './job/stored.ts';
 import { cancelJob } from './queries/cancel-job.ts';
 import type { Executor } from './queries/executor.ts';
 import { findJob } from './queries/find-job.ts';
@@ -28,11 +29,11 @@ export interface Enqueued {
   readonly duplicate: boolean;
 }
 
-/** A job's record, with the payload and output types of its definition. */
+/** A job's record, with the payload and output types of its definition, as they come back from JSON. */
 export type JobRecordOf<TJob extends JobDefinition> = JobRecord<
   TJob['kind'],
-  PayloadInput<TJob>,
-  OutputInput<TJob>
+  StoredValue<PayloadInput<TJob>>,
+  StoredValue<OutputInput<TJob>>
 >;
 
 /** Payload and options of an enqueue; the payload may be left out where the definition has none. */
@@ -150,7 +151,7 @@ export class Queue {
    * await queue.enqueueFrom(tx, remindUser, due, { uniqueKey: (row) => sql`${row.userId}::text` });
    * ```
    */
-  async enqueueFrom<TJob extends JobDefinition, TSelect extends SelectOf<PayloadInput<TJob>>>(
+  async enqueueFrom<TJob extends JobDefinition, TSelect extends SelectOf<SelectedRow<TJob>>>(
     db: Executor,
     job: TJob,
     select: TSelect,
@@ -187,9 +188,11 @@ export class Queue {
     filter: ListFilter<TJob> = {},
   ): Promise<JobList<JobRecordOf<TJob>>> {
     const limit = checkInteger('list: limit', filter.limit ?? 50, 1, 1_000);
+    if (filter.job !== undefined) checkDefinition('list', filter.job);
     if (filter.job !== undefined && filter.kind !== undefined) {
       throw new TypeError('list: job and kind exclude each other');
     }
+    if (filter.cursor !== undefined) checkInteger('list: cursor', filter.cursor, 1, Number.MAX_SAFE_INTEGER);
     const records = await listJobs(db, this.tables, {
       kind: filter.job?.kind ?? filter.kind,
       queue: filter.queue,
@@ -215,9 +218,9 @@ export class Queue {
     const error = { attempt: found.attempt, name: 'Cancelled', message };
     if (await cancelJob(db, this.tables, { id, queue: found.queue, reason: error }))
       return { cancelled: true };
-    // A claim, or another cancel, came first.
+    // A claim, or another cancel, came first. A job that is gone has completed without a kept result.
     const now = await findJob(db, this.tables, id);
-    return { cancelled: false, reason: now !== undefined && 'finishedAt' in now ? 'finished' : 'running' };
+    return { cancelled: false, reason: now === undefined || 'finishedAt' in now ? 'finished' : 'running' };
   }
 
   /**

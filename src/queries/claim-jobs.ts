@@ -53,6 +53,9 @@ export interface Claim {
  * Why each part is so:
  * - One exact index range per priority (`lateral`): jobs scheduled for tomorrow cost nothing, and the planner keeps to the index
  *   even on a table it knows nothing about yet.
+ * - `limit (select …)`: the planner does not see the number and plans for the first rows. With the number, and fewer rows
+ *   expected than it (it takes any floor for one that leaves 0.5 %), it sorted a bitmap of the whole band: 27 ms instead
+ *   of 3.5 for 200 jobs of a band of 30,000.
  * - A CTE and `= any(array(…))`: with `in (select … limit 1 for update skip locked)` and stale statistics the planner
  *   may run the subselect once per row, and 200 rows were updated where 1 was asked for.
  * - `statement_timestamp()` is stable, so it bounds the index scan; `clock_timestamp()` would only filter.
@@ -61,7 +64,7 @@ export interface Claim {
 export async function claimJobs(db: Executor, tables: QueueTables, claim: Claim): Promise<ClaimedJob[]> {
   const rows = await queryRows(db, tables, claimJobsQuery(tables, claim));
   // `update … returning` answers in no order.
-  return rows.map(toClaimedJob).sort(inClaimOrder);
+  return rows.sort(inClaimOrder).map(toClaimedJob);
 }
 
 export function claimJobsQuery({ queueJobs, queueWorkers }: QueueTables, claim: Claim): SQL {
@@ -81,7 +84,7 @@ export function claimJobsQuery({ queueJobs, queueWorkers }: QueueTables, claim: 
           and j.run_at >= band.floor and j.run_at <= statement_timestamp()
           and ${held}
           and j.kind = any(array(select jsonb_array_elements_text(${JSON.stringify(claim.kinds)}::text::jsonb)))
-        order by j.run_at, j.id limit ${claim.limit}
+        order by j.run_at, j.id limit (select ${claim.limit}::int8)
         for no key update skip locked
       ) as j
       limit ${claim.limit}
@@ -123,6 +126,11 @@ function toClaimedJob(row: RawRow): ClaimedJob {
   };
 }
 
-function inClaimOrder(a: ClaimedJob, b: ClaimedJob): number {
-  return a.priority - b.priority || a.runAt.getTime() - b.runAt.getTime() || a.id - b.id;
+/** On the rows, whose `run_at` has the microseconds that a Date loses. */
+function inClaimOrder(a: RawRow, b: RawRow): number {
+  return (
+    Number(a.priority) - Number(b.priority) ||
+    Number(a.run_at) - Number(b.run_at) ||
+    Number(a.id) - Number(b.id)
+  );
 }

@@ -29,14 +29,20 @@ export type RawRow = Record<string, unknown>;
 /**
  * Runs one statement of ours and answers its rows.
  *
+ * @param withUsersSql whether the user's own SQL is part of it, whose missing tables and columns are not our missing migration
  * @throws MissingMigrationError when the queue's tables or columns are missing; other errors of the driver pass unchanged
  */
-export async function queryRows(db: Executor, tables: QueueTables, query: SQL): Promise<RawRow[]> {
+export async function queryRows(
+  db: Executor,
+  tables: QueueTables,
+  query: SQL,
+  { withUsersSql = false }: { readonly withUsersSql?: boolean } = {},
+): Promise<RawRow[]> {
   let result: unknown;
   try {
     result = await db.execute(query);
   } catch (error) {
-    throw missingMigration(error, tables) ?? error;
+    throw missingMigration(error, tables, withUsersSql) ?? error;
   }
   // postgres.js, Bun and pg-proxy answer an array; pg, PGlite, Neon and the HTTP drivers answer { rows }.
   return Array.isArray(result) ? result : (result as { rows: RawRow[] }).rows;
@@ -56,15 +62,21 @@ export function sqlStateOf(error: unknown): string | undefined {
 const UNDEFINED_TABLE = '42P01';
 const UNDEFINED_COLUMN = '42703';
 
-function missingMigration(error: unknown, tables: QueueTables): MissingMigrationError | undefined {
+function missingMigration(
+  error: unknown,
+  tables: QueueTables,
+  withUsersSql: boolean,
+): MissingMigrationError | undefined {
   const sqlState = sqlStateOf(error);
   if (sqlState !== UNDEFINED_TABLE && sqlState !== UNDEFINED_COLUMN) return undefined;
   let driverError = error;
   while (driverError instanceof Error && driverError.cause instanceof Error) driverError = driverError.cause;
   const message = driverError instanceof Error ? driverError.message : '';
-  // `enqueueFrom` runs the user's own select inside our statement: their missing table is not our missing migration.
-  const ours = Object.values(tables).some((table) => message.includes(getTableName(table)));
-  if (sqlState === UNDEFINED_TABLE && !ours) return undefined;
-  if (sqlState === UNDEFINED_COLUMN && !ours && !/\b[ijr]\.\w+/.test(message)) return undefined;
+  const namesOurs = Object.values(tables).some((table) =>
+    new RegExp(`(?<!\\w)${getTableName(table)}(?!\\w)`).test(message),
+  );
+  // A column of ours is often named by an alias or a CTE, but nobody else's is in our statements.
+  const ours = namesOurs || (sqlState === UNDEFINED_COLUMN && !withUsersSql);
+  if (!ours) return undefined;
   return new MissingMigrationError(`The queue's tables are not up to date (${message})`, { cause: error });
 }

@@ -28,17 +28,19 @@ export async function insertSelectedJobs(
   tables: QueueTables,
   jobs: SelectedJobs,
 ): Promise<{ enqueued: number; duplicates: number }> {
-  const [row] = await queryRows(db, tables, insertSelectedJobsQuery(tables, jobs));
+  const query = insertSelectedJobsQuery(tables, jobs);
+  const [row] = await queryRows(db, tables, query, { withUsersSql: true });
   const enqueued = Number(row?.enqueued);
   return { enqueued, duplicates: Number(row?.selected ?? enqueued) - enqueued };
 }
 
 export function insertSelectedJobsQuery({ queueJobs }: QueueTables, jobs: SelectedJobs): SQL {
+  // The expressions are the user's own, of any precedence: each stands in parentheses before it is cast.
   const insert = sql`
       insert into ${queueJobs} (queue, kind, max_attempts, payload, priority, run_at, created_at, unique_key, metadata)`;
   const columns = sql`
-        ${jobs.queue}::text, ${jobs.kind}::text, ${jobs.maxAttempts}::int2, ${jobs.payload}, ${jobs.priority}::int2,
-        ${jobs.runAt}::timestamptz, statement_timestamp()`;
+        ${jobs.queue}::text, ${jobs.kind}::text, ${jobs.maxAttempts}::int2, ${jobs.payload}, (${jobs.priority})::int2,
+        (${jobs.runAt})::timestamptz, statement_timestamp()`;
   if (jobs.uniqueKey === undefined) {
     // Nothing is copied on the way: a million rows stream from the select into the table.
     return sql`
@@ -51,8 +53,8 @@ export function insertSelectedJobsQuery({ queueJobs }: QueueTables, jobs: Select
   }
   return sql`
     with i as materialized (
-      select ${jobs.payload} as payload, ${jobs.priority}::int2 as priority, ${jobs.runAt}::timestamptz as run_at,
-        ${jobs.uniqueKey}::text as unique_key, ${jobs.metadata} as metadata
+      select ${jobs.payload} as payload, (${jobs.priority})::int2 as priority, (${jobs.runAt})::timestamptz as run_at,
+        (${jobs.uniqueKey})::text as unique_key, ${jobs.metadata} as metadata
       from ${jobs.source}
     ),
     inserted as (

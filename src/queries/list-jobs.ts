@@ -44,11 +44,22 @@ export function listJobsQuery(tables: QueueTables, page: JobsPage): SQL {
     // Ordered and limited inside each half: each then reads its primary key backwards, and only as far as the page needs.
     return sql`${all} order by ${column(id)} desc limit ${limit}`;
   };
+  // Of a state that is asked for, only one table can have any; the other would be read to its end for nothing.
+  const halves = [
+    state === undefined || isLive(state)
+      ? sql`(${liveRecords(tables, where('j', 'id', liveState))})`
+      : undefined,
+    state === undefined || !isLive(state)
+      ? sql`(${resultRecords(tables, where('r', 'job_id', sql.raw('r.state')))})`
+      : undefined,
+  ].filter((half) => half !== undefined);
   return sql`
     select * from (
-      (${liveRecords(tables, where('j', 'id', liveState))})
-      union all
-      (${resultRecords(tables, where('r', 'job_id', sql.raw('r.state')))})
+      ${sql.join(halves, sql` union all `)}
     ) as record
     order by id desc limit ${limit}`;
+}
+
+function isLive(state: JobState): boolean {
+  return state === 'scheduled' || state === 'due' || state === 'running';
 }

@@ -27,7 +27,8 @@ export interface Redriven {
  * The fence goes on from where it was.
  *
  * **Under concurrency.** A result that another redrive has locked is left to it, so no job comes back twice. A result is
- * deleted only for a job that was really inserted: where a live job holds the unique key, the result stays.
+ * deleted only for a job that was really inserted: where a live job holds the unique key, the result stays. Keys go in the
+ * same sorted order as in `insertJobs`, so that the two never deadlock.
  */
 export async function redriveJobs(db: Executor, tables: QueueTables, redrive: Redrive): Promise<Redriven> {
   const [row] = await queryRows(db, tables, redriveJobsQuery(tables, redrive));
@@ -61,7 +62,7 @@ export function redriveJobsQuery({ queueJobs, queueResults }: QueueTables, redri
         metadata, created_at) overriding system value
       select d.job_id, d.queue, d.kind, d.payload, d.priority, statement_timestamp(), 0, d.max_attempts, d.fence,
         d.unique_key, d.errors, d.metadata, d.created_at
-      from discarded as d order by d.unique_key, d.job_id
+      from discarded as d order by d.queue, d.kind, d.unique_key, d.job_id
       on conflict do nothing
       returning id, queue
     ),
