@@ -1,3 +1,5 @@
+import type { Stored } from './stored.ts';
+
 /**
  * The part of the Standard Schema interface (https://standardschema.dev, version 1) that a job needs, so that zod, valibot,
  * arktype and the rest work alike and none of them is a dependency.
@@ -28,19 +30,20 @@ export type SchemaInput<S> = S extends StandardSchema<infer TInput, unknown> ? T
 export type SchemaOutput<S> = S extends StandardSchema<unknown, infer TOutput> ? TOutput : never;
 
 /**
- * A plain type where a schema is expected: no check at run time, on enqueue or on claim.
+ * A plain type where a schema is expected: no check at run time, on enqueue or on claim. Handlers get it as JSON gives it back,
+ * a `Date` as text for example.
  *
  * ```ts
  * const resize = defineJob('resize', { payload: unvalidated<{ imageId: number }>() });
  * ```
  */
-export function unvalidated<T>(): StandardSchema<T, T> {
+export function unvalidated<T>(): StandardSchema<T, Stored<T>> {
   return {
     '~standard': {
       version: 1,
       vendor: 'drizzle-queue',
       // The promise of this function is that the caller vouches for the type.
-      validate: (value) => ({ value: value as T }),
+      validate: (value) => ({ value: value as Stored<T> }),
     },
   };
 }
