@@ -1,19 +1,73 @@
-import { createQueue, defineJob } from 'drizzle-queue';
-import { queueJobs } from 'drizzle-queue/schema';
-import { expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { finishJobs } from '../../src/queries/finish-jobs.ts';
 import { reclaimJob } from '../../src/queries/reclaim-job.ts';
 import { useTestDatabase } from '../support/test-database.ts';
+import { addJob, claim, clearTables, jobRow, tables } from './support/jobs.ts';
+import { type Backend, begin, commit, rollback, twoBackends, untilBlocked } from './support/locks.ts';
 
 const database = useTestDatabase();
-const queue = createQueue();
-const work = defineJob('work');
 
-test('claims again what a rollback has set free, unless somebody else has claimed it since', async () => {
-  const { id } = await queue.enqueue(database.db, work);
-  const claimed = { id, queue: 'default', fence: 1 };
-  const [one = database, two = database] = await database.connect(2);
-  const answers = await Promise.all([one, two].map(({ db }) => reclaimJob(db, queue.tables, claimed)));
-  expect(answers.sort()).toEqual([false, true]);
-  const [job] = await database.db.select().from(queueJobs);
-  expect(job).toMatchObject({ attempt: 1, fence: 1, workerId: null });
+beforeEach(() => clearTables(database.client));
+
+/** A claim whose transaction was rolled back; answers what it had claimed. */
+async function claimInVain(backend: Backend) {
+  await begin(backend);
+  const [job] = await claim(backend.db, { workerId: null, fromGoneWorkers: true });
+  await rollback(backend);
+  if (job === undefined) throw new Error('nothing was claimed');
+  return job;
+}
+
+test.each([
+  ['that waited', {}],
+  ['of a worker that is gone', { workerId: 9 }],
+])(
+  'gives a job %s the attempt and the fence of the first claim, so that it can be settled',
+  async (_, given) => {
+    const [one] = await twoBackends(database);
+    const id = await addJob(database.client, { ...given, fence: 4, attempt: 2 });
+    const job = await claimInVain(one);
+    expect(job).toMatchObject({ id, fence: 5, attempt: 3 });
+    await begin(one);
+    expect(await reclaimJob(one.db, tables, job)).toBe(true);
+    expect(await jobRow(one.client, id)).toMatchObject({ fence: 5, attempt: 3, worker_id: null });
+    const ended = await finishJobs(one.db, tables, { queue: 'q', workerId: null }, [
+      {
+        id,
+        fence: job.fence,
+        transition: { type: 'finish', state: 'completed', output: null, error: null, keepResult: true },
+      },
+    ]);
+    expect(ended).toEqual(new Set([id]));
+    await commit(one);
+  },
+);
+
+test('leaves a job that somebody has claimed since, and one of another queue', async () => {
+  const [one] = await twoBackends(database);
+  const id = await addJob(database.client);
+  const job = await claimInVain(one);
+  expect(await reclaimJob(one.db, tables, { ...job, queue: 'other' })).toBe(false);
+  await claim(database.db, { workerId: 2 });
+  expect(await reclaimJob(one.db, tables, job)).toBe(false);
+  expect(await jobRow(database.client, id)).toMatchObject({ fence: 1, attempt: 1, worker_id: 2 });
+});
+
+test('waits for a claim that is open, and looks again', async () => {
+  const [one, two] = await twoBackends(database);
+  await addJob(database.client);
+  const job = await claimInVain(two);
+  for (const [end, expected] of [
+    [rollback, true],
+    [commit, false],
+  ] as const) {
+    await begin(one);
+    await begin(two);
+    await claim(one.db, { workerId: 2 });
+    const reclaiming = reclaimJob(two.db, tables, job);
+    await untilBlocked(database, two);
+    await end(one);
+    expect(await reclaiming).toBe(expected);
+    await rollback(two);
+  }
 });

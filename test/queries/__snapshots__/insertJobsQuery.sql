@@ -1,0 +1,13 @@
+    with i as (
+      select queue, kind, coalesce(payload, 'null'::jsonb) as payload, priority,
+        coalesce(to_timestamp(run_at_ms / 1000), statement_timestamp() + delay_ms * interval '1 millisecond') as run_at,
+        statement_timestamp() as created_at, max_attempts, unique_key, metadata, place
+      from (
+        select r.queue, r.kind, r.payload, r.priority, r.delay_ms, r.run_at_ms, r.max_attempts, r.unique_key, r.metadata, 0 + r.place as place
+        from rows from (jsonb_to_recordset($1::text::jsonb) as (queue text, kind text, payload jsonb, priority int2, delay_ms float8, run_at_ms float8, max_attempts int2, unique_key text, metadata jsonb)) with ordinality
+          as r(queue, kind, payload, priority, delay_ms, run_at_ms, max_attempts, unique_key, metadata, place)) as r)
+    insert into "queue_jobs" (queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata)
+    select queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata from i order by place
+    on conflict (queue, kind, unique_key) where unique_key is not null do nothing
+    returning id
+-- $1 = "[{\"queue\":\"mail\",\"kind\":\"mail\",\"payload\":{\"text\":\"mail\"},\"priority\":5,\"delay_ms\":0,\"run_at_ms\":null,\"max_attempts\":20,\"unique_key\":null,\"metadata\":{\"text\":\"mail\"}}]"

@@ -1,0 +1,16 @@
+    with inserted as (
+      insert into "queue_jobs" (queue, kind, max_attempts, payload, priority, run_at, created_at, unique_key, metadata)
+      select 
+        $1::text, $2::text, $3::int2, jsonb_build_object($4::text, n), ($5)::int2,
+        ($6)::timestamptz, statement_timestamp(), null, $7::text::jsonb
+      from (select 1 as n) as selected
+      returning 1
+    )
+    select count(*)::float8 as enqueued from inserted
+-- $1 = "mail"
+-- $2 = "mail"
+-- $3 = 20
+-- $4 = "mail"
+-- $5 = 5
+-- $6 = "2024-02-29T12:34:56.789Z"
+-- $7 = "{\"text\":\"mail\"}"

@@ -1,0 +1,51 @@
+import { beforeEach, expect, test } from 'vitest';
+import { releaseJobs } from '../../src/queries/release-jobs.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { addJob, addJobs, claim, clearTables, jobRow, tables } from './support/jobs.ts';
+import { begin, commit, twoBackends, untilBlocked } from './support/locks.ts';
+
+const database = useTestDatabase();
+
+beforeEach(() => clearTables(database.client));
+
+const mine = { queue: 'q', workerId: 1, exceptIds: [] };
+
+test('gives back what the worker holds in this queue, with the attempt; the fence and the place stay', async () => {
+  const [own, other, waiting, elsewhere] = await addJobs(database.client, [
+    { workerId: 1, fence: 3, attempt: 2, dueInMs: -7_000 },
+    { workerId: 2, fence: 3, attempt: 2 },
+    { fence: 3, attempt: 2 },
+    { workerId: 1, fence: 3, attempt: 2, queue: 'other' },
+  ]);
+  const before = await jobRow(database.client, own);
+  expect(await releaseJobs(database.db, tables, mine)).toBe(1);
+  expect(await jobRow(database.client, own)).toEqual({
+    ...before,
+    worker_id: null,
+    claimed_at: null,
+    attempt: 1,
+  });
+  expect(await jobRow(database.client, other)).toMatchObject({ worker_id: 2, attempt: 2 });
+  expect(await jobRow(database.client, waiting)).toMatchObject({ worker_id: null, attempt: 2 });
+  expect(await jobRow(database.client, elsewhere)).toMatchObject({ worker_id: 1, attempt: 2 });
+  expect(await releaseJobs(database.db, tables, mine)).toBe(0);
+});
+
+test('except the jobs that the worker knows of', async () => {
+  const [known, unknown] = await addJobs(database.client, [{ workerId: 1 }, { workerId: 1 }]);
+  expect(await releaseJobs(database.db, tables, { ...mine, exceptIds: [known, 999_999] })).toBe(1);
+  expect(await jobRow(database.client, known)).toMatchObject({ worker_id: 1 });
+  expect(await jobRow(database.client, unknown)).toMatchObject({ worker_id: null });
+});
+
+test('a job that a peer is just taking over stays with the peer', async () => {
+  const id = await addJob(database.client, { workerId: 1, fence: 1, attempt: 1 });
+  const [one, two] = await twoBackends(database);
+  await begin(one);
+  await claim(one.db, { workerId: 2, fromGoneWorkers: true });
+  const releasing = releaseJobs(two.db, tables, mine);
+  await untilBlocked(database, two);
+  await commit(one);
+  expect(await releasing).toBe(0);
+  expect(await jobRow(database.client, id)).toMatchObject({ worker_id: 2, fence: 2, attempt: 2 });
+});

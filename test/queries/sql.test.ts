@@ -1,0 +1,169 @@
+import { readdir } from 'node:fs/promises';
+import type { SQL } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
+import { describe, expect, test } from 'vitest';
+import { useTestDatabase } from '../support/test-database.ts';
+import { tables } from './support/jobs.ts';
+import { changesIn, clauseText, functionsIn, plainText } from './support/sql-text.ts';
+import { allStatements } from './support/statements.ts';
+
+const dialect = new PgDialect();
+const render = (query: SQL) => dialect.sqlToQuery(query);
+const statements = Object.entries(allStatements(tables));
+const texts = statements.map(([name, query]) => [name, render(query).sql] as const);
+
+test('every exported statement is among those tested here', async () => {
+  const folder = new URL('../../src/queries/', import.meta.url);
+  const exported: string[] = [];
+  for (const file of await readdir(folder)) {
+    const module: object = await import(new URL(file, folder).href);
+    exported.push(...Object.keys(module).filter((name) => name.endsWith('Query')));
+  }
+  expect(exported.length).toBeGreaterThan(20);
+  const tested = new Set(statements.map(([name]) => name.split(',')[0]));
+  expect([...tested].sort()).toEqual(exported.sort());
+});
+
+// Both majors of drizzle-orm are held to the same files.
+test.each(statements)('the text of %s', async (name, query) => {
+  const { sql, params } = render(query);
+  const lines = params.map((param, index) => `-- $${index + 1} = ${JSON.stringify(param)}`);
+  const file = `./__snapshots__/${name.replaceAll(/[^a-zA-Z]+/g, '-')}.sql`;
+  await expect(`${[sql.replace(/^\n/, ''), ...lines].join('\n')}\n`).toMatchFileSnapshot(file);
+});
+
+test.each(texts)('the text of %s does not depend on the values', (name, text) => {
+  const odd = `'; drop table queue_jobs; -- $1 \\ " ü`;
+  const other = allStatements(tables, { text: odd, id: 7, time: new Date(0) })[name];
+  expect(other && render(other).sql).toBe(text);
+});
+
+test('the texts hold no literals but their own', () => {
+  const literals = new Set(texts.flatMap(([, text]) => text.match(/'(?:[^']|'')*'/g) ?? []));
+  expect([...literals].sort()).toEqual(
+    [
+      `'1 millisecond'`,
+      `'UTC'`,
+      `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`,
+      `'at'`,
+      `'cancelled'`,
+      `'discarded'`,
+      `'due'`,
+      `'id'`,
+      `'null'`,
+      `'running'`,
+      `'scheduled'`,
+      `'server_version'`,
+      `'server_version_num'`,
+    ].sort(),
+  );
+});
+
+/** Statements that may look at jobs of every queue, and why. */
+const acrossQueues: Readonly<Record<string, string>> = {
+  findJobQuery: 'by id alone: whoever asks does not know the queue; a plain read',
+  listJobsQuery: 'a page over all queues unless a filter names one; a plain read',
+};
+
+describe('statements about held and waiting jobs', () => {
+  const aboutJobs = texts.filter(
+    ([name, text]) => /(?:from|join|update) "queue_jobs" as j/.test(text) && !(name in acrossQueues),
+  );
+
+  test('are these', () => {
+    expect(aboutJobs.map(([name]) => name)).toEqual([
+      'cancelJobQuery',
+      'claimJobsQuery',
+      'claimJobsQuery, sweep',
+      'claimJobsQuery, held by lock',
+      'findHeldJobsQuery',
+      'findStandingJobsQuery',
+      'finishJobsQuery',
+      'listJobsQuery, live',
+      'reclaimJobQuery',
+      'releaseJobsQuery',
+      'rescheduleJobsQuery',
+    ]);
+  });
+
+  test.each(aboutJobs)('%s names the queue wherever it names the table', (_, text) => {
+    const places = [...text.matchAll(/"queue_jobs" as j/g)].map(({ index }) => clauseText(text, index));
+    expect(places).not.toHaveLength(0);
+    for (const place of places) expect(place).toMatch(/\bj\.queue = (?:\$\d+|i\.queue)(?!\d)/);
+  });
+
+  test('the exceptions only read', () => {
+    const modifying = /\b(?:insert|update|delete)\b/;
+    const exceptions = texts.filter(([name]) => name in acrossQueues);
+    expect(exceptions).toHaveLength(Object.keys(acrossQueues).length);
+    for (const [, text] of exceptions) expect(plainText(text)).not.toMatch(modifying);
+  });
+});
+
+describe('functions', () => {
+  const database = useTestDatabase({ max: 1 });
+
+  /** The names among `names` of which some function has this volatility. */
+  async function ofVolatility(names: Iterable<string>, volatility: 'v' | 's'): Promise<string[]> {
+    const rows = await database.client<{ name: string }[]>`
+      select distinct proname::text as name from pg_proc
+      where provolatile = ${volatility} and proname in ${database.client([...names])}`;
+    return rows.map(({ name }) => name);
+  }
+
+  const changes = texts.flatMap(([name, text]) => changesIn(text).map((change) => [name, change] as const));
+
+  test('are known to Postgres', async () => {
+    const names = new Set(texts.flatMap(([, text]) => functionsIn(text)));
+    expect(names.size).toBeGreaterThan(10);
+    const rows = await database.client<{ name: string }[]>`
+      select distinct proname::text as name from pg_proc where proname in ${database.client([...names])}`;
+    const known = new Set(rows.map(({ name }) => name));
+    expect([...names].filter((name) => !known.has(name))).toEqual([]);
+  });
+
+  test('the only volatile one draws ids, in an INSERT', async () => {
+    const names = new Set(texts.flatMap(([, text]) => functionsIn(text)));
+    expect(await ofVolatility(names, 'v')).toEqual(['nextval']);
+  });
+
+  test('in an UPDATE or DELETE are never volatile', async () => {
+    const names = changes.flatMap(([, { text }]) => functionsIn(text));
+    expect(names).toContain('statement_timestamp');
+    expect(await ofVolatility(names, 'v')).toEqual([]);
+  });
+
+  test('every UPDATE and DELETE is found', () => {
+    const keywords = texts.flatMap(
+      ([, text]) => plainText(text).match(/\b(?:update "|update set|delete)/g) ?? [],
+    );
+    expect(changes).toHaveLength(keywords.length);
+    expect(changes.map(([, { terms }]) => terms.length)).not.toContain(0);
+  });
+
+  test('of time in an UPDATE or DELETE stand apart from columns', async () => {
+    const time = await ofVolatility(['statement_timestamp', 'transaction_timestamp', 'now'], 's');
+    expect(time).toHaveLength(3);
+    for (const [name, { alias, terms }] of changes) {
+      for (const term of terms) {
+        if (!functionsIn(term).some((called) => time.includes(called))) continue;
+        const value = term.replace(/^\w+ = /, '');
+        expect(value, name).not.toMatch(new RegExp(`\\b${alias}\\.`));
+      }
+    }
+    const withTime = changes.filter(([, { text }]) =>
+      functionsIn(text).some((called) => time.includes(called)),
+    );
+    expect(new Set(withTime.map(([name]) => name.split(',')[0]))).toEqual(
+      new Set(['beatWorkerQuery', 'claimJobsQuery', 'reclaimJobQuery']),
+    );
+  });
+});
+
+test('predicates of partial indexes are literal, so that a cached plan can use them', () => {
+  const conflicts = texts.flatMap(([, text]) => text.match(/on conflict \([^)]*\) where .*? do/g) ?? []);
+  expect(conflicts.length).toBeGreaterThan(2);
+  for (const conflict of conflicts) {
+    expect(conflict).toBe('on conflict (queue, kind, unique_key) where unique_key is not null do');
+  }
+});

@@ -1,0 +1,44 @@
+import { sql } from 'drizzle-orm';
+import type { Connection, UsedTestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+
+/** A single connection whose waiting others can watch. */
+export interface Backend extends Connection {
+  readonly pid: number;
+}
+
+/** Two connections besides the pool of the test's database. */
+export async function twoBackends(database: UsedTestDatabase): Promise<readonly [Backend, Backend]> {
+  return [await backend(database), await backend(database)];
+}
+
+async function backend(database: UsedTestDatabase): Promise<Backend> {
+  const [connection] = await database.connect();
+  if (connection === undefined) throw new Error('no connection');
+  const [row] = await connection.client<{ pid: number }[]>`select pg_backend_pid() as pid`;
+  return { ...connection, pid: Number(row?.pid) };
+}
+
+/** Resolves when `waiting` waits for a lock that another connection holds. */
+export async function untilBlocked({ client }: Connection, waiting: Backend): Promise<void> {
+  await until(async () => {
+    const [row] = await client<{ blocked: boolean }[]>`
+      select cardinality(pg_blocking_pids(${waiting.pid})) > 0 as blocked`;
+    return row?.blocked;
+  });
+}
+
+export type IsolationLevel = 'read committed' | 'repeatable read' | 'serializable';
+
+/** Begins a transaction on a single connection; the test ends it. */
+export async function begin({ db }: Backend, level: IsolationLevel = 'read committed'): Promise<void> {
+  await db.execute(sql.raw(`begin isolation level ${level}`));
+}
+
+export async function commit({ db }: Backend): Promise<void> {
+  await db.execute(sql`commit`);
+}
+
+export async function rollback({ db }: Backend): Promise<void> {
+  await db.execute(sql`rollback`);
+}

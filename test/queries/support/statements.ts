@@ -1,0 +1,141 @@
+import type { SQL } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
+import { MAX_PRIORITY } from '../../../src/job/limits.ts';
+import type { NewJob } from '../../../src/job/new-job.ts';
+import type { Finish, Reschedule } from '../../../src/job/transition.ts';
+import { beatWorkerQuery } from '../../../src/queries/beat-worker.ts';
+import { cancelJobQuery } from '../../../src/queries/cancel-job.ts';
+import { columnsQuery, serverVersionQuery } from '../../../src/queries/check-database.ts';
+import { claimJobsQuery } from '../../../src/queries/claim-jobs.ts';
+import { findHeldJobsQuery } from '../../../src/queries/find-held-jobs.ts';
+import { findJobQuery } from '../../../src/queries/find-job.ts';
+import { findStandingJobsQuery } from '../../../src/queries/find-standing-jobs.ts';
+import { finishJobsQuery } from '../../../src/queries/finish-jobs.ts';
+import { insertJobsQuery, insertKeyedJobsQuery } from '../../../src/queries/insert-jobs.ts';
+import { insertSelectedJobsQuery } from '../../../src/queries/insert-selected-jobs.ts';
+import { listJobsQuery } from '../../../src/queries/list-jobs.ts';
+import { pruneResultsQuery } from '../../../src/queries/prune-results.ts';
+import { quotedName } from '../../../src/queries/quoted-name.ts';
+import { reclaimJobQuery } from '../../../src/queries/reclaim-job.ts';
+import { redriveJobsQuery } from '../../../src/queries/redrive-jobs.ts';
+import { registerWorkerQuery } from '../../../src/queries/register-worker.ts';
+import { releaseJobsQuery } from '../../../src/queries/release-jobs.ts';
+import { removeSilentWorkersQuery } from '../../../src/queries/remove-silent-workers.ts';
+import { removeWorkerQuery } from '../../../src/queries/remove-worker.ts';
+import { rescheduleJobsQuery } from '../../../src/queries/reschedule-jobs.ts';
+import { transactionIdQuery } from '../../../src/queries/transaction-id.ts';
+import type { QueueTables } from '../../../src/schema/index.ts';
+
+/** What the arguments of the statements are made of. */
+export interface StatementValues {
+  readonly text: string;
+  readonly id: number;
+  readonly time: Date;
+}
+
+export const ordinaryValues: StatementValues = {
+  text: 'mail',
+  id: 42,
+  time: new Date('2024-02-29T12:34:56.789Z'),
+};
+
+/** Every statement of the library by the name of its function, in each of its forms. */
+export function allStatements(
+  tables: QueueTables,
+  { text, id, time }: StatementValues = ordinaryValues,
+): Readonly<Record<string, SQL>> {
+  const held = { queue: text, workerId: id };
+  const job: NewJob = {
+    queue: text,
+    kind: text,
+    payload: JSON.stringify({ text }),
+    priority: 5,
+    maxAttempts: 20,
+    delayMs: 0,
+    runAtMs: null,
+    uniqueKey: null,
+    metadata: JSON.stringify({ text }),
+  };
+  const keyed = { ...job, uniqueKey: text };
+  const claim = {
+    queue: text,
+    kinds: [text],
+    bands: Array.from({ length: MAX_PRIORITY + 1 }, (_, priority) => ({
+      priority,
+      floorMs: priority === 5 ? time.getTime() : Number.NEGATIVE_INFINITY,
+    })),
+    limit: 10,
+    workerId: id,
+    fromGoneWorkers: false,
+  };
+  const error = { attempt: 1, name: 'Error', message: text, stack: text };
+  const finish: Finish = {
+    type: 'finish',
+    state: 'completed',
+    output: JSON.stringify({ text }),
+    error: null,
+    keepResult: true,
+  };
+  const discard: Finish = { ...finish, state: 'discarded', output: null, error };
+  const retry: Reschedule = { type: 'reschedule', delayMs: 1_000, attempt: 1, error };
+  const giveBack: Reschedule = { type: 'reschedule', delayMs: null, attempt: 0, error: null };
+  const selected = {
+    source: sql`(select 1 as n) as selected`,
+    queue: text,
+    kind: text,
+    maxAttempts: 20,
+    payload: sql`jsonb_build_object(${text}::text, n)`,
+    priority: sql`${5}`,
+    runAt: sql`${time.toISOString()}`,
+    uniqueKey: undefined,
+    metadata: sql`${JSON.stringify({ text })}::text::jsonb`,
+  };
+  const wholePage = { kind: undefined, queue: undefined, state: undefined, before: undefined, limit: 51 };
+  const page = { kind: text, queue: text, before: id, limit: 51 };
+  return {
+    beatWorkerQuery: beatWorkerQuery(tables, { id, name: text, queues: [text] }),
+    cancelJobQuery: cancelJobQuery(tables, { id, queue: text, reason: error }),
+    claimJobsQuery: claimJobsQuery(tables, claim),
+    'claimJobsQuery, sweep': claimJobsQuery(tables, { ...claim, fromGoneWorkers: true }),
+    'claimJobsQuery, held by lock': claimJobsQuery(tables, { ...claim, workerId: null, limit: 1 }),
+    columnsQuery: columnsQuery(quotedName(tables.queueJobs)),
+    findHeldJobsQuery: findHeldJobsQuery(tables, held, [{ id, fence: 1 }]),
+    findJobQuery: findJobQuery(tables, id),
+    findStandingJobsQuery: findStandingJobsQuery(tables, [keyed]),
+    finishJobsQuery: finishJobsQuery(tables, held, [
+      { id, fence: 1, transition: finish },
+      { id: id + 1, fence: 2, transition: discard },
+    ]),
+    insertJobsQuery: insertJobsQuery(tables, [job]),
+    insertKeyedJobsQuery: insertKeyedJobsQuery(tables, [keyed, { ...job, runAtMs: time.getTime() }]),
+    insertSelectedJobsQuery: insertSelectedJobsQuery(tables, selected),
+    'insertSelectedJobsQuery, keyed': insertSelectedJobsQuery(tables, {
+      ...selected,
+      uniqueKey: sql`n::text`,
+    }),
+    listJobsQuery: listJobsQuery(tables, wholePage),
+    'listJobsQuery, live': listJobsQuery(tables, { ...page, state: 'due' }),
+    'listJobsQuery, finished': listJobsQuery(tables, { ...page, state: 'discarded' }),
+    pruneResultsQuery: pruneResultsQuery(tables, { retentionMs: 86_400_000, limit: 1_000 }),
+    reclaimJobQuery: reclaimJobQuery(tables, { id, queue: text, fence: 3 }),
+    redriveJobsQuery: redriveJobsQuery(tables, {}),
+    'redriveJobsQuery, filtered': redriveJobsQuery(tables, {
+      id,
+      kind: text,
+      queue: text,
+      finishedAfter: time,
+      finishedBefore: time,
+      limit: 10,
+    }),
+    registerWorkerQuery: registerWorkerQuery(tables, { name: text, queues: [text] }),
+    releaseJobsQuery: releaseJobsQuery(tables, { queue: text, workerId: id, exceptIds: [id] }),
+    removeSilentWorkersQuery: removeSilentWorkersQuery(tables, 30_000),
+    removeWorkerQuery: removeWorkerQuery(tables, id),
+    rescheduleJobsQuery: rescheduleJobsQuery(tables, held, [
+      { id, fence: 1, transition: retry },
+      { id: id + 1, fence: 2, transition: giveBack },
+    ]),
+    serverVersionQuery,
+    transactionIdQuery,
+  };
+}

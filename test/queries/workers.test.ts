@@ -1,0 +1,143 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { beatWorker } from '../../src/queries/beat-worker.ts';
+import { registerWorker } from '../../src/queries/register-worker.ts';
+import { removeSilentWorkers } from '../../src/queries/remove-silent-workers.ts';
+import { removeWorker } from '../../src/queries/remove-worker.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { addJob, claim, clearTables, jobRow, tables } from './support/jobs.ts';
+import { begin, commit, rollback, twoBackends, untilBlocked } from './support/locks.ts';
+
+const database = useTestDatabase();
+
+beforeEach(() => clearTables(database.client));
+
+const worker = { name: 'host:42', queues: ['mail', `it's "odd"`] };
+
+async function rows(): Promise<Record<string, unknown>[]> {
+  return [...(await database.client`select id::int, name, queues from queue_workers order by id`)];
+}
+
+async function seenSecondsAgo(id: number): Promise<number> {
+  const [row] = await database.client<{ s: number }[]>`
+    select extract(epoch from clock_timestamp() - seen_at)::float8 as s from queue_workers where id = ${id}`;
+  return Number(row?.s);
+}
+
+async function silence(id: number, seconds: number): Promise<void> {
+  await database.client`
+    update queue_workers set seen_at = clock_timestamp() - ${seconds}::float8 * interval '1 s' where id = ${id}`;
+}
+
+describe('register and remove', () => {
+  test('a worker gets a row, and an id that nobody else ever gets', async () => {
+    const first = await registerWorker(database.db, tables, worker);
+    await removeWorker(database.db, tables, first);
+    const second = await registerWorker(database.db, tables, worker);
+    expect(second).toBeGreaterThan(first);
+    expect(await rows()).toEqual([{ id: second, ...worker }]);
+  });
+
+  test('many at once get different ids', async () => {
+    const connections = await database.connect(6);
+    const ids = await Promise.all(
+      connections.flatMap(({ db }) => [1, 2, 3].map(() => registerWorker(db, tables, worker))),
+    );
+    expect(new Set(ids).size).toBe(18);
+  });
+
+  test('removing one leaves the others, and can be repeated', async () => {
+    const one = await registerWorker(database.db, tables, worker);
+    const two = await registerWorker(database.db, tables, worker);
+    await removeWorker(database.db, tables, one);
+    await removeWorker(database.db, tables, one);
+    expect(await rows()).toEqual([{ id: two, ...worker }]);
+  });
+});
+
+describe('a beat', () => {
+  test('says that the worker is seen now', async () => {
+    const id = await registerWorker(database.db, tables, worker);
+    await silence(id, 3_600);
+    expect(await beatWorker(database.db, tables, { id, ...worker })).toBe(false);
+    expect(await seenSecondsAgo(id)).toBeLessThan(20);
+  });
+
+  test('of a worker whose row is gone writes it anew under its id, and says so, once', async () => {
+    const id = await registerWorker(database.db, tables, worker);
+    await removeWorker(database.db, tables, id);
+    expect(await beatWorker(database.db, tables, { id, ...worker })).toBe(true);
+    expect(await beatWorker(database.db, tables, { id, ...worker })).toBe(false);
+    expect(await rows()).toEqual([{ id, ...worker }]);
+  });
+
+  test('anew takes back at once what nobody has claimed yet, and not what somebody has', async () => {
+    const id = await registerWorker(database.db, tables, worker);
+    const peer = await registerWorker(database.db, tables, worker);
+    const lost = await addJob(database.client, { workerId: id, fence: 1 });
+    await removeWorker(database.db, tables, id);
+    expect(await claim(database.db, { workerId: peer, fromGoneWorkers: true })).toHaveLength(1);
+    const kept = await addJob(database.client, { workerId: id, fence: 1 });
+    await beatWorker(database.db, tables, { id, ...worker });
+    expect(await claim(database.db, { workerId: peer, fromGoneWorkers: true })).toEqual([]);
+    expect(await jobRow(database.client, kept)).toMatchObject({ worker_id: id, fence: 1 });
+    expect(await jobRow(database.client, lost)).toMatchObject({ worker_id: peer, fence: 2 });
+  });
+
+  test('waits for a peer that is just removing the row, and writes it anew', async () => {
+    const id = await registerWorker(database.db, tables, worker);
+    await silence(id, 60);
+    const [one, two] = await twoBackends(database);
+    await begin(one);
+    expect(await removeSilentWorkers(one.db, tables, 30_000)).toEqual([worker.name]);
+    const beating = beatWorker(two.db, tables, { id, ...worker });
+    await untilBlocked(database, two);
+    await commit(one);
+    expect(await beating).toBe(true);
+    expect(await rows()).toEqual([{ id, ...worker }]);
+  });
+
+  test('waits for a removal that rolls back, and finds its row', async () => {
+    const id = await registerWorker(database.db, tables, worker);
+    const [one, two] = await twoBackends(database);
+    await begin(one);
+    await removeWorker(one.db, tables, id);
+    const beating = beatWorker(two.db, tables, { id, ...worker });
+    await untilBlocked(database, two);
+    await rollback(one);
+    expect(await beating).toBe(false);
+  });
+});
+
+describe('removing silent workers', () => {
+  test('removes those not seen for so long, and answers their names', async () => {
+    const silent = await registerWorker(database.db, tables, { ...worker, name: 'silent' });
+    const alive = await registerWorker(database.db, tables, { ...worker, name: 'alive' });
+    await silence(silent, 31);
+    await silence(alive, 10);
+    expect(await removeSilentWorkers(database.db, tables, 30_000)).toEqual(['silent']);
+    expect(await rows()).toMatchObject([{ id: alive }]);
+    expect(await removeSilentWorkers(database.db, tables, 30_000)).toEqual([]);
+  });
+
+  test('skips one that is just being beaten, without waiting', async () => {
+    const id = await registerWorker(database.db, tables, worker);
+    await silence(id, 60);
+    const [one, two] = await twoBackends(database);
+    await begin(one);
+    expect(await beatWorker(one.db, tables, { id, ...worker })).toBe(false);
+    expect(await removeSilentWorkers(two.db, tables, 30_000)).toEqual([]);
+    await commit(one);
+    expect(await rows()).toMatchObject([{ id }]);
+  });
+
+  test('two peers at once remove one once', async () => {
+    const id = await registerWorker(database.db, tables, worker);
+    await silence(id, 60);
+    const [one, two] = await twoBackends(database);
+    await begin(one);
+    expect(await removeSilentWorkers(one.db, tables, 30_000)).toEqual([worker.name]);
+    expect(await removeSilentWorkers(two.db, tables, 30_000)).toEqual([]);
+    await commit(one);
+    expect(await rows()).toEqual([]);
+  });
+});

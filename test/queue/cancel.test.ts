@@ -1,0 +1,91 @@
+import { createQueue, defineJob } from 'drizzle-queue';
+import { beforeEach, expect, test } from 'vitest';
+import { addJob, claim, clearTables } from '../queries/support/jobs.ts';
+import { begin, commit, rollback, twoBackends } from '../queries/support/locks.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { intercepted } from './support/executors.ts';
+import { endJob } from './support/lives.ts';
+
+const database = useTestDatabase();
+const queue = createQueue();
+const tick = defineJob('tick', { queue: 'q' });
+
+beforeEach(() => clearTables(database.client));
+
+test.each([
+  ['a due job', {}],
+  ['a scheduled job', { delayMs: 60_000 }],
+])('%s ends as cancelled, with the reason', async (_, options) => {
+  const { id } = await queue.enqueue(database.db, tick, undefined, options);
+  expect(await queue.cancel(database.db, id, 'the customer left')).toEqual({ cancelled: true });
+  expect(await queue.find(database.db, id)).toMatchObject({
+    state: 'cancelled',
+    errors: [{ attempt: 0, name: 'Cancelled', message: 'the customer left', at: expect.any(String) }],
+  });
+});
+
+test('a reason of any size and any characters is stored', async () => {
+  const { id } = await queue.enqueue(database.db, tick);
+  expect(await queue.cancel(database.db, id, `a\0b \ud83d ${'x'.repeat(1_000_000)}`)).toEqual({
+    cancelled: true,
+  });
+  const record = await queue.find(database.db, id);
+  expect(record?.errors[0]?.message).toMatch(/^a�b � x+…$/);
+});
+
+test('a running job is left alone', async () => {
+  const id = await addJob(database.client, { workerId: 1 });
+  expect(await queue.cancel(database.db, id)).toEqual({ cancelled: false, reason: 'running' });
+  expect(await queue.find(database.db, id)).toMatchObject({ state: 'running' });
+});
+
+test('a finished job, and one that was cancelled before', async () => {
+  const { id } = await queue.enqueue(database.db, tick);
+  await endJob(database.db, { kind: 'tick' });
+  expect(await queue.cancel(database.db, id)).toEqual({ cancelled: false, reason: 'finished' });
+  const second = await queue.enqueue(database.db, tick);
+  await queue.cancel(database.db, second.id, 'first');
+  expect(await queue.cancel(database.db, second.id, 'second')).toEqual({
+    cancelled: false,
+    reason: 'finished',
+  });
+  expect(await queue.find(database.db, second.id)).toMatchObject({ errors: [{ message: 'first' }] });
+});
+
+test('a job that never was', async () => {
+  expect(await queue.cancel(database.db, 999_999)).toEqual({ cancelled: false, reason: 'not-found' });
+});
+
+test('a job that is held by a lock only, as runNext holds it', async () => {
+  const { id } = await queue.enqueue(database.db, tick);
+  const [one] = await twoBackends(database);
+  await begin(one);
+  await claim(one.db, { kinds: ['tick'], workerId: null });
+  expect(await queue.cancel(database.db, id)).toEqual({ cancelled: false, reason: 'running' });
+  await commit(one);
+});
+
+test.each([
+  ['was claimed', 'running', () => claim(database.db, { kinds: ['tick'] })],
+  ['has finished', 'finished', () => endJob(database.db, { kind: 'tick' })],
+  [
+    'has finished without a kept result',
+    'finished',
+    () => endJob(database.db, { kind: 'tick', keepResult: false }),
+  ],
+])('a job that %s between the look and the cancel', async (_, reason, act) => {
+  const { id } = await queue.enqueue(database.db, tick);
+  const db = intercepted(database.db, async (_, sent) => {
+    if (sent.length === 1) await act();
+  });
+  expect(await queue.cancel(db, id)).toEqual({ cancelled: false, reason });
+});
+
+test('in a transaction that rolls back nothing is cancelled', async () => {
+  const { id } = await queue.enqueue(database.db, tick);
+  const [one] = await twoBackends(database);
+  await begin(one);
+  expect(await queue.cancel(one.db, id)).toEqual({ cancelled: true });
+  await rollback(one);
+  expect(await queue.find(database.db, id)).toMatchObject({ state: 'due' });
+});

@@ -1,0 +1,168 @@
+import { createQueue, defineJob, type EnqueueEntry, InvalidPayloadError, unvalidated } from 'drizzle-queue';
+import fc from 'fast-check';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { clearTables } from '../queries/support/jobs.ts';
+import { twoBackends } from '../queries/support/locks.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { recording, untouched } from './support/executors.ts';
+
+const database = useTestDatabase();
+
+beforeEach(() => clearTables(database.client));
+
+const queue = createQueue();
+const index = defineJob('index', { payload: unvalidated<number>() });
+const texts = defineJob('texts', { payload: unvalidated<string>() });
+
+async function liveJobs(): Promise<{ id: number; payload: unknown }[]> {
+  return [
+    ...(await database.client<{ id: number; payload: unknown }[]>`
+    select id::int, payload from queue_jobs order by id`),
+  ];
+}
+
+test('no entries: no answers, and nothing is sent', async () => {
+  expect(await queue.enqueueMany(untouched(), index, [])).toEqual([]);
+});
+
+test('one entry is as one enqueue', async () => {
+  const [first] = await queue.enqueueMany(database.db, index, [{ payload: 1, uniqueKey: 'u' }]);
+  expect(first?.duplicate).toBe(false);
+  expect(await queue.enqueueMany(database.db, index, [{ payload: 2, uniqueKey: 'u' }])).toEqual([
+    { id: first?.id, duplicate: true },
+  ]);
+});
+
+test('each entry has options of its own', async () => {
+  const answers = await queue.enqueueMany(database.db, index, [
+    { payload: 0, priority: 1 },
+    { payload: 1, queue: 'other', maxAttempts: 2 },
+    { payload: 2, delayMs: 60_000, metadata: { a: 1 } },
+    { payload: 3, runAt: new Date('2020-01-01T00:00:00.123Z') },
+    { payload: 4, uniqueKey: 'u' },
+  ]);
+  const records = await Promise.all(answers.map(({ id }) => queue.find(database.db, index, id)));
+  expect(records).toMatchObject([
+    { payload: 0, priority: 1, state: 'due' },
+    { payload: 1, queue: 'other', maxAttempts: 2 },
+    { payload: 2, state: 'scheduled', metadata: { a: 1 } },
+    { payload: 3, runAt: new Date('2020-01-01T00:00:00.123Z') },
+    { payload: 4, uniqueKey: 'u', priority: 5, queue: 'default' },
+  ]);
+});
+
+test('all or nothing: one invalid entry, and none is sent', async () => {
+  const entries = [{ payload: 1 }, { payload: Number.NaN }, { payload: 3 }];
+  await expect(queue.enqueueMany(untouched(), index, entries)).rejects.toThrow(InvalidPayloadError);
+  const outOfRange = [{ payload: 1 }, { payload: 2, priority: 10 }];
+  await expect(queue.enqueueMany(untouched(), index, outOfRange)).rejects.toThrow(RangeError);
+});
+
+describe('keys', () => {
+  const keys = ['a', 'b', 'c', 'd', `it's "é" 😀`];
+  const queues = ['p', 'q'];
+  const entryArbitrary = fc.record({
+    queue: fc.constantFrom(...queues),
+    uniqueKey: fc.option(fc.constantFrom(...keys), { nil: undefined }),
+  });
+
+  test('the answers stand in input order, whatever repeats inside the input and stands outside', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(entryArbitrary, { selector: (entry) => JSON.stringify(entry), maxLength: 5 }),
+        fc.array(entryArbitrary, { maxLength: 30 }),
+        async (standing, bulk) => {
+          await clearTables(database.client);
+          const model = new Map<string, number>();
+          for (const entry of standing) {
+            const { id } = await queue.enqueue(database.db, index, -1, entry);
+            if (entry.uniqueKey !== undefined) model.set(`${entry.queue} ${entry.uniqueKey}`, id);
+          }
+          const entries: EnqueueEntry<typeof index>[] = bulk.map((entry, payload) => ({ payload, ...entry }));
+          const answers = await queue.enqueueMany(database.db, index, entries);
+
+          expect(answers).toHaveLength(entries.length);
+          const inserted: unknown[] = [];
+          for (const [place, { id, duplicate }] of answers.entries()) {
+            const entry = bulk[place];
+            const key = entry?.uniqueKey === undefined ? undefined : `${entry.queue} ${entry.uniqueKey}`;
+            const inTheWay = key === undefined ? undefined : model.get(key);
+            expect({ id, duplicate }).toEqual(
+              inTheWay === undefined ? { id, duplicate: false } : { id: inTheWay, duplicate: true },
+            );
+            if (duplicate) continue;
+            inserted.push({ id, payload: place });
+            if (key !== undefined) model.set(key, id);
+          }
+          // Exactly those, each with its payload, and in the order of the input.
+          const live = (await liveJobs()).filter(({ payload }) => payload !== -1);
+          expect(live).toEqual(inserted);
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  test('two bulks with the same keys in opposite order never deadlock, and share the keys', async () => {
+    const [one, two] = await twoBackends(database);
+    const forwards = Array.from({ length: 300 }, (_, n) => ({ payload: n, uniqueKey: `key ${n}` }));
+    const backwards = forwards.toReversed();
+    for (let round = 0; round < 30; round++) {
+      await clearTables(database.client);
+      const [first, second] = await Promise.all([
+        queue.enqueueMany(one.db, index, forwards),
+        queue.enqueueMany(two.db, index, backwards),
+      ]);
+      expect(first.map(({ id }) => id)).toEqual(second.map(({ id }) => id).toReversed());
+      const inserted = [...first, ...second].filter(({ duplicate }) => !duplicate);
+      expect(inserted).toHaveLength(300);
+    }
+  });
+});
+
+describe('large inputs', () => {
+  test('70,000 entries, more than a statement may have parameters: one statement, answers in order', async () => {
+    const db = recording(database.db);
+    const entries = Array.from({ length: 70_000 }, (_, payload) => ({ payload }));
+    const answers = await queue.enqueueMany(db, index, entries);
+    expect(db.sent).toHaveLength(1);
+    expect(db.sent[0]?.params).toHaveLength(1);
+    const live = await liveJobs();
+    expect(live).toHaveLength(70_000);
+    expect(answers.map(({ id }) => id)).toEqual(live.map(({ id }) => id));
+    expect(live.every(({ payload }, place) => payload === place)).toBe(true);
+  });
+
+  test('70,000 entries with keys, twice: the second time all are duplicates', async () => {
+    const entries = Array.from({ length: 70_000 }, (_, n) => ({
+      payload: n,
+      uniqueKey: `${(n * 7_919) % 70_000}`,
+    }));
+    const first = await queue.enqueueMany(database.db, index, entries);
+    const second = await queue.enqueueMany(database.db, index, entries);
+    expect(second).toEqual(first.map(({ id }) => ({ id, duplicate: true })));
+    expect(await liveJobs()).toHaveLength(70_000);
+  });
+
+  test.each([
+    ['without keys', false],
+    ['with keys', true],
+  ])('more than 32 MB, %s: several parameters of one statement, answers in order', async (_, keyed) => {
+    const db = recording(database.db);
+    // 12 of 3.5 million characters each, and small ones in between.
+    const entries = Array.from({ length: 24 }, (_, n) => ({
+      payload: n % 2 === 0 ? `${n} ${'é'.repeat(3_500_000)}` : `${n}`,
+      ...(keyed && { uniqueKey: `${99 - n}` }),
+    }));
+    const answers = await queue.enqueueMany(db, texts, entries);
+    expect(db.sent).toHaveLength(1);
+    const large = db.sent[0]?.params.filter((param) => String(param).length > 1_000_000);
+    expect(large).toHaveLength(2);
+    const rows = await database.client<{ id: number; n: number; length: number }[]>`
+      select id::int, split_part(payload #>> '{}', ' ', 1)::int as n, length(payload #>> '{}') as length
+      from queue_jobs order by id`;
+    expect(rows.map(({ id }) => id)).toEqual(answers.map(({ id }) => id));
+    expect(rows.map(({ n }) => n)).toEqual(entries.map((_, n) => n));
+    expect(rows.map(({ length }) => length)).toEqual(entries.map(({ payload }) => payload.length));
+  });
+});

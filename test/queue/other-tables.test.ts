@@ -1,0 +1,100 @@
+import { asc, sql } from 'drizzle-orm';
+import { pgSchema } from 'drizzle-orm/pg-core';
+import { createQueue, defineJob, unvalidated } from 'drizzle-queue';
+import { createQueueTables, type QueueTables } from 'drizzle-queue/schema';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { checkDatabase } from '../../src/queries/check-database.ts';
+import { claimJobs } from '../../src/queries/claim-jobs.ts';
+import { queryRows } from '../../src/queries/executor.ts';
+import { finishJobs } from '../../src/queries/finish-jobs.ts';
+import { quotedName } from '../../src/queries/quoted-name.ts';
+import { claimOf } from '../queries/support/jobs.ts';
+import { allStatements } from '../queries/support/statements.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+
+const database = useTestDatabase();
+
+const places: Readonly<Record<string, QueueTables>> = {
+  'with a prefix': createQueueTables({ prefix: 'mail_' }),
+  'in a schema': createQueueTables({ schema: pgSchema('jobs') }),
+  'in a schema whose name needs quotes, with a prefix': createQueueTables({
+    schema: pgSchema('Odd "jobs"'),
+    prefix: 'b_',
+  }),
+};
+
+beforeAll(async () => {
+  await database.client`create schema jobs`;
+  await database.client`create schema "Odd ""jobs"""`;
+  for (const tables of Object.values(places)) {
+    for (const [original, table] of [
+      ['queue_jobs', tables.queueJobs],
+      ['queue_results', tables.queueResults],
+      ['queue_workers', tables.queueWorkers],
+    ] as const) {
+      await database.client.unsafe(`create table ${quotedName(table)} (like ${original} including all)`);
+    }
+  }
+  // Whoever reads these reads the wrong ones.
+  await database.client`alter table queue_jobs rename to not_queue_jobs`;
+  await database.client`alter table queue_results rename to not_queue_results`;
+  await database.client`alter table queue_workers rename to not_queue_workers`;
+});
+
+describe.each(Object.entries(places))('tables %s', (_, tables) => {
+  test.each(Object.entries(allStatements(tables)))('%s runs', async (_, query) => {
+    await database.db.transaction(async (tx) => {
+      expect(await queryRows(tx, tables, query)).toBeInstanceOf(Array);
+    });
+  });
+
+  test('checkDatabase finds them', async () => {
+    await expect(checkDatabase(database.db, tables)).resolves.toBeUndefined();
+  });
+
+  test('a job’s whole life', async () => {
+    const queue = createQueue({ tables });
+    const sync = defineJob('sync', { payload: unvalidated<unknown>(), queue: 'q' });
+    await database.client.unsafe(
+      `truncate ${quotedName(tables.queueJobs)}, ${quotedName(tables.queueResults)}`,
+    );
+    const { db } = database;
+
+    const { id } = await queue.enqueue(db, sync, 1, { uniqueKey: 'u' });
+    expect(await queue.enqueue(db, sync, 1, { uniqueKey: 'u' })).toEqual({ id, duplicate: true });
+    const [again, fresh] = await queue.enqueueMany(db, sync, [
+      { payload: 2, uniqueKey: 'u' },
+      { payload: 3, uniqueKey: 'v', delayMs: 60_000 },
+    ]);
+    expect(again).toEqual({ id, duplicate: true });
+    const select = db
+      .select({ n: sql<number>`n`.as('n') })
+      .from(sql`generate_series(1, 3) as n`)
+      .orderBy(asc(sql`n`));
+    expect(await queue.enqueueFrom(db, sync, select, { delayMs: 60_000 })).toEqual({
+      enqueued: 3,
+      duplicates: 0,
+    });
+
+    const [job] = await claimJobs(db, tables, claimOf({ kinds: ['sync'] }));
+    expect(job).toMatchObject({ id, fence: 1 });
+    await finishJobs(db, tables, { queue: 'q', workerId: 1 }, [
+      {
+        id,
+        fence: 1,
+        transition: { type: 'finish', state: 'discarded', output: null, error: null, keepResult: true },
+      },
+    ]);
+    expect(await queue.find(db, id)).toMatchObject({ state: 'discarded' });
+    expect(await queue.redrive(db, id)).toEqual({ redriven: 1, duplicates: 0 });
+    expect(await queue.cancel(db, Number(fresh?.id))).toEqual({ cancelled: true });
+    const { jobs } = await queue.list(db, { job: sync });
+    expect(jobs.map(({ state }) => state)).toEqual([
+      'scheduled',
+      'scheduled',
+      'scheduled',
+      'cancelled',
+      'due',
+    ]);
+  });
+});

@@ -1,0 +1,139 @@
+import { createQueue, defineJob, type JobDefinition, UnknownKindError, unvalidated } from 'drizzle-queue';
+import { describe, expect, test } from 'vitest';
+import { useTestDatabase } from '../support/test-database.ts';
+import { untouched } from './support/executors.ts';
+
+const database = useTestDatabase({ max: 1 });
+const queue = createQueue();
+const index = defineJob('index', { payload: unvalidated<number>() });
+
+/** A select that is good enough for whatever does not reach the database. */
+const select = () => database.db.select().from(queue.tables.queueWorkers);
+
+type Refused = [what: string, options: Record<string, unknown>, error: typeof Error, message: RegExp];
+
+/** What every way of enqueueing refuses alike. */
+const refused: Refused[] = [
+  ['a negative delayMs', { delayMs: -1 }, RangeError, /delayMs must be .* from 0 .* got -1/],
+  ['NaN as delayMs', { delayMs: Number.NaN }, RangeError, /delayMs .* got NaN/],
+  ['an endless delayMs', { delayMs: Number.POSITIVE_INFINITY }, RangeError, /delayMs .* got Infinity/],
+  ['a delayMs of two centuries', { delayMs: 200 * 366 * 86_400_000 }, RangeError, /delayMs/],
+  ['a text as delayMs', { delayMs: '1000' }, RangeError, /delayMs .* got '1000'/],
+  ['an invalid runAt', { runAt: new Date(Number.NaN) }, RangeError, /runAt must be a valid Date/],
+  ['a runAt in the year 10000', { runAt: new Date('+010000-01-01T00:00:00Z') }, RangeError, /runAt .* 9999/],
+  ['a runAt before the year 1', { runAt: new Date('0000-12-31T00:00:00Z') }, RangeError, /runAt/],
+  ['a text as runAt', { runAt: '2024-01-01' }, RangeError, /runAt .* got '2024-01-01'/],
+  ['delayMs together with runAt', { delayMs: 1, runAt: new Date() }, TypeError, /delayMs and runAt exclude/],
+  ['priority 10', { priority: 10 }, RangeError, /priority must be a whole number from 0 to 9, got 10/],
+  ['priority -1', { priority: -1 }, RangeError, /priority .* got -1/],
+  ['priority 1.5', { priority: 1.5 }, RangeError, /priority .* got 1.5/],
+  ['a text as priority', { priority: '5' }, RangeError, /priority .* got '5'/],
+  ['maxAttempts 0', { maxAttempts: 0 }, RangeError, /maxAttempts must be a whole number from 1/],
+  ['maxAttempts 10,001', { maxAttempts: 10_001 }, RangeError, /maxAttempts .* got 10001/],
+  ['an empty queue', { queue: '' }, TypeError, /queue must be a text that is not empty/],
+  ['NUL in the queue', { queue: 'a\0' }, TypeError, /queue must not contain a NUL/],
+  [
+    'a queue of 201 bytes',
+    { queue: `${'ü'.repeat(100)}x` },
+    TypeError,
+    /queue must be at most 200 bytes .* got 201/,
+  ],
+  ['a number as queue', { queue: 5 }, TypeError, /queue .* got 5/],
+  ['metadata that is an array', { metadata: [1] }, TypeError, /metadata must be an object/],
+  ['metadata that is null', { metadata: null }, TypeError, /metadata must be an object/],
+  ['metadata that is a text', { metadata: '{}' }, TypeError, /metadata must be an object/],
+];
+
+/** Which enqueueFrom takes as an expression only. */
+const refusedKeys: Refused[] = [
+  ['an empty uniqueKey', { uniqueKey: '' }, TypeError, /uniqueKey must be a text that is not empty/],
+  ['NUL in the uniqueKey', { uniqueKey: 'a\0' }, TypeError, /uniqueKey must not contain a NUL/],
+  ['a uniqueKey of 2,001 bytes', { uniqueKey: 'x'.repeat(2_001) }, TypeError, /uniqueKey .* 2000 bytes/],
+  ['a number as uniqueKey', { uniqueKey: 7 }, TypeError, /uniqueKey .* got 7/],
+  ['half a surrogate pair in the uniqueKey', { uniqueKey: '\ud83d' }, TypeError, /uniqueKey .*surrogate/],
+  ['half a surrogate pair in the queue', { queue: '\ud83d' }, TypeError, /queue .*surrogate/],
+];
+
+async function expectRefused(attempt: Promise<unknown>, [, , error, message]: Refused): Promise<void> {
+  await expect(attempt).rejects.toBeInstanceOf(error);
+  await expect(attempt).rejects.toThrow(message);
+  // Which job the caller meant.
+  await expect(attempt).rejects.toThrow(/'index'/);
+}
+
+describe('refused with a clear error, and nothing is sent', () => {
+  test.each([...refused, ...refusedKeys])('enqueue: %s', async (...given) => {
+    await expectRefused(queue.enqueue(untouched(), index, 1, given[1]), given);
+  });
+
+  test.each([...refused, ...refusedKeys])('enqueueMany: %s', async (...given) => {
+    const entries = [{ payload: 1 }, { payload: 2, ...given[1] }];
+    await expectRefused(queue.enqueueMany(untouched(), index, entries), given);
+  });
+
+  test.each(refused)('enqueueFrom: %s', async (...given) => {
+    const plain = defineJob('index');
+    await expectRefused(queue.enqueueFrom(untouched(), plain, select(), given[1]), given);
+  });
+});
+
+describe('a kind’s name instead of its definition', () => {
+  const name = 'index' as unknown as JobDefinition;
+
+  test.each([
+    ['enqueue', () => queue.enqueue(untouched(), name)],
+    ['enqueueMany', () => queue.enqueueMany(untouched(), name, [{ payload: undefined }])],
+    ['enqueueFrom', () => queue.enqueueFrom(untouched(), name, select())],
+    ['find', () => queue.find(untouched(), name, 1)],
+    ['list', () => queue.list(untouched(), { job: name })],
+  ])('%s', async (caller, call) => {
+    await expect(call()).rejects.toBeInstanceOf(UnknownKindError);
+    await expect(call()).rejects.toThrow(
+      `${caller} takes a job definition, as defineJob() makes it; got the text 'index'`,
+    );
+  });
+});
+
+describe('ids and filters', () => {
+  const badIds: unknown[] = [0, -1, 1.5, Number.NaN, '1', 1n, null, undefined, 2 ** 53];
+
+  test.each(badIds)('the id %s', async (bad) => {
+    const id = bad as number;
+    for (const call of [() => queue.find(untouched(), index, id), () => queue.cancel(untouched(), id)]) {
+      await expect(call()).rejects.toThrow(/id must be a job's id, a whole number above 0; got /);
+    }
+  });
+
+  test('redrive of a bad id', async () => {
+    for (const id of [0, -1, 1.5, Number.NaN]) {
+      await expect(queue.redrive(untouched(), id)).rejects.toThrow(/redrive: id must be a job's id/);
+    }
+  });
+
+  test.each([
+    ['limit 0', { limit: 0 }, /limit must be a whole number from 1 to 1000/],
+    ['limit 1,001', { limit: 1_001 }, /limit/],
+    ['limit NaN', { limit: Number.NaN }, /limit/],
+    ['job together with kind', { job: index, kind: 'index' }, /job and kind exclude each other/],
+    ['a cursor that is none', { cursor: Number.NaN }, /cursor/],
+    ['a text as cursor', { cursor: 'abc' as unknown as number }, /cursor/],
+  ])('list: %s', async (_, filter, message) => {
+    await expect(queue.list(untouched(), filter)).rejects.toThrow(message);
+  });
+
+  test.each([
+    ['limit 0', { limit: 0 }, /limit/],
+    [
+      'an invalid finishedAfter',
+      { finishedAfter: new Date(Number.NaN) },
+      /finishedAfter must be a valid Date/,
+    ],
+    [
+      'an invalid finishedBefore',
+      { finishedBefore: new Date(Number.NaN) },
+      /finishedBefore must be a valid Date/,
+    ],
+  ])('redrive: %s', async (_, filter, message) => {
+    await expect(queue.redrive(untouched(), filter)).rejects.toThrow(message);
+  });
+});
