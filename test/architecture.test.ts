@@ -1,0 +1,389 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, posix } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+import { describe, expect, test } from 'vitest';
+import { readSource, type SourceFacts } from './support/source-file.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** A part of `src`: a folder, or the files at its top that belong together. */
+interface Part {
+  readonly files: RegExp;
+  /** The parts that it may import beside itself. */
+  readonly parts: readonly string[];
+  /** The packages that it may import. */
+  readonly packages: RegExp;
+  readonly reason: string;
+}
+
+const NOTHING = /^$/;
+/** Never a driver's subpath: it would load that driver. */
+const DRIZZLE = /^drizzle-orm(\/(pg-core|query-builders)(\/.+)?)?$/;
+
+/** From the ground up: a part imports what stands above it in this list, and only what it names. */
+const parts: Readonly<Record<string, Part>> = {
+  errors: {
+    files: /^errors\.ts$/,
+    parts: [],
+    packages: NOTHING,
+    reason: 'every part may throw them, so they depend on none',
+  },
+  schema: {
+    files: /^schema\//,
+    parts: [],
+    packages: DRIZZLE,
+    reason: 'layer 0: drizzle-kit and the app load the tables without the rest of the library',
+  },
+  'skip-locked': {
+    files: /^skip-locked\//,
+    parts: [],
+    packages: DRIZZLE,
+    reason: 'a primitive for any table, which knows nothing of jobs',
+  },
+  job: {
+    files: /^job\//,
+    parts: ['errors', 'schema'],
+    packages: NOTHING,
+    reason: 'layer 1: what a job is, pure, so that every case can be tested without a database or a clock',
+  },
+  queries: {
+    files: /^queries\//,
+    parts: ['errors', 'schema', 'skip-locked', 'job'],
+    packages: DRIZZLE,
+    reason: 'layer 2: what is said to Postgres, usable by whoever has a database handle',
+  },
+  drivers: {
+    files: /^drivers\//,
+    parts: ['errors', 'schema', 'job', 'queries'],
+    packages: DRIZZLE,
+    reason: 'layer 2: what Drizzle has no API for, one file per driver, without depending on any',
+  },
+  producing: {
+    files: /^(queue|enqueue-from)\.ts$/,
+    parts: ['errors', 'schema', 'job', 'queries'],
+    packages: DRIZZLE,
+    reason: 'a web app that only enqueues must not load the worker',
+  },
+  worker: {
+    files: /^worker\//,
+    parts: ['errors', 'schema', 'job', 'queries', 'drivers', 'producing'],
+    packages: new RegExp(`${DRIZZLE.source}|^node:\\w+$`),
+    reason: 'layer 3: what a process does; the only part that needs Node.js',
+  },
+  entry: {
+    files: /^index\.ts$/,
+    parts: ['errors', 'job', 'queries', 'drivers', 'producing', 'worker'],
+    packages: NOTHING,
+    reason: 'the curated list of public names; the tables and skip-locked have entries of their own',
+  },
+};
+
+/** What makes a function depend on more than its arguments. */
+const IMPURE =
+  /^(Date\.now|new Date\(\)|Math\.random|(performance|process|globalThis|crypto|console)(\..*)?|set(Timeout|Interval|Immediate)|queueMicrotask|fetch|require)$/;
+
+const PURE_REASON =
+  'no I/O, no clock and no chance in src/job: the same outcome always gives the same transition';
+
+/** The one place for chance, where a caller can replace it. */
+const ALLOWED_IMPURITIES = new Map([['job/backoff.ts', 'Math.random']]);
+
+const MAX_LINES = 250;
+const LINES_REASON =
+  'a file is named after its one main export; when it grows, a second concept wants a file of its own';
+
+/** Files that may be longer, and how long. */
+const LONGER_FILES = new Map([['queue.ts', 300]]);
+
+const NAMELESS = /(^|[/-])(utils?|helpers?|managers?|misc)[/.-]|(^|\/)(common|shared|lib|types)[/.]/;
+const NAMELESS_REASON = 'such a name says nothing, so anything may go in';
+
+/** What is wrong with these source files, by path in `src`: one line each. */
+function violations(sources: ReadonlyMap<string, string>): string[] {
+  const facts = new Map([...sources].map(([path, text]) => [path, factsOf(path, text)]));
+  return [...facts]
+    .flatMap(([path, source]) => [
+      ...importViolations(path, source, sources),
+      ...purityViolations(path, source),
+      ...shapeViolations(path, sources.get(path) ?? ''),
+    ])
+    .concat(cycleViolations(facts));
+}
+
+const known = new Map<string, SourceFacts>();
+
+/** What a source file says; read once, however often it is asked for. */
+function factsOf(path: string, text: string): SourceFacts {
+  const facts = known.get(text) ?? readSource(path, text);
+  known.set(text, facts);
+  return facts;
+}
+
+function partOf(path: string): [name: string, part: Part] | undefined {
+  return Object.entries(parts).find(([, part]) => part.files.test(path));
+}
+
+function importViolations(path: string, source: SourceFacts, sources: ReadonlyMap<string, string>): string[] {
+  const [name, part] = partOf(path) ?? [];
+  if (name === undefined || part === undefined)
+    return [`${path} belongs to no part: give it a place in test/architecture.test.ts`];
+  return source.imports.flatMap((specifier) => {
+    const broken = (rule: string) => `${path} imports ${specifier}: ${rule} (${part.reason})`;
+    if (!specifier.startsWith('.')) {
+      return part.packages.test(specifier) ? [] : [broken(`${name} may not import this package`)];
+    }
+    const target = resolve(path, specifier);
+    if (!sources.has(target)) return [broken('there is no such file in src')];
+    const [targetName = 'nothing'] = partOf(target) ?? [];
+    if (targetName === name || part.parts.includes(targetName)) return [];
+    return [broken(`${name} may import ${part.parts.join(', ') || 'no other part'}, not ${targetName}`)];
+  });
+}
+
+function resolve(path: string, specifier: string): string {
+  return posix.join(posix.dirname(path), specifier);
+}
+
+function purityViolations(path: string, { globals }: SourceFacts): string[] {
+  if (!path.startsWith('job/')) return [];
+  return globals
+    .filter((global) => IMPURE.test(global) && ALLOWED_IMPURITIES.get(path) !== global)
+    .map((global) => `${path} uses ${global} (${PURE_REASON})`);
+}
+
+function shapeViolations(path: string, text: string): string[] {
+  const lines = text.trimEnd().split('\n').length;
+  const limit = LONGER_FILES.get(path) ?? MAX_LINES;
+  return [
+    ...(lines > limit ? [`${path} has ${lines} lines, more than ${limit} (${LINES_REASON})`] : []),
+    ...(NAMELESS.test(path) ? [`${path} is named after no concept (${NAMELESS_REASON})`] : []),
+  ];
+}
+
+/** One line per circle of imports, type imports included. */
+function cycleViolations(facts: ReadonlyMap<string, SourceFacts>): string[] {
+  const found: string[] = [];
+  const done = new Set<string>();
+  const visit = (path: string, trail: readonly string[]): void => {
+    if (trail.includes(path)) {
+      const circle = [...trail.slice(trail.indexOf(path)), path].join(' -> ');
+      found.push(
+        `${circle} is a circle (files in a circle can only be understood, loaded and moved together)`,
+      );
+      return;
+    }
+    if (done.has(path)) return;
+    for (const specifier of facts.get(path)?.imports ?? []) {
+      if (specifier.startsWith('.')) visit(resolve(path, specifier), [...trail, path]);
+    }
+    done.add(path);
+  };
+  for (const path of facts.keys()) visit(path, []);
+  return found;
+}
+
+/** The files of `src`, by their path in it. */
+function readSources(): Map<string, string> {
+  const paths = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' });
+  return new Map(
+    paths
+      .filter((path) => path.endsWith('.ts'))
+      .map((path) => [path.replaceAll('\\', '/'), readFileSync(join(root, 'src', path), 'utf8')]),
+  );
+}
+
+const sources = readSources();
+
+test('the sources keep to the layers', () => {
+  expect(sources.size).toBeGreaterThan(40);
+  expect(violations(sources)).toEqual([]);
+});
+
+test('a web app that only enqueues loads nothing of the worker', () => {
+  const loaded = new Set<string>();
+  const load = (path: string): void => {
+    if (loaded.has(path)) return;
+    loaded.add(path);
+    for (const specifier of factsOf(path, sources.get(path) ?? '').imports) {
+      if (specifier.startsWith('.')) load(resolve(path, specifier));
+    }
+  };
+  load('queue.ts');
+  expect(loaded).toContain('queries/insert-jobs.ts');
+  expect([...loaded].filter((path) => path.startsWith('worker/') || path.startsWith('drivers/'))).toEqual([]);
+});
+
+test('an exception that is no longer needed is taken back', () => {
+  const needed = [...LONGER_FILES.keys()].filter(
+    (path) => (sources.get(path)?.trimEnd().split('\n').length ?? 0) > MAX_LINES,
+  );
+  expect([...LONGER_FILES.keys()]).toEqual(needed);
+  for (const [path, global] of ALLOWED_IMPURITIES)
+    expect(factsOf(path, sources.get(path) ?? '').globals).toContain(global);
+});
+
+describe('the package', () => {
+  const manifest: {
+    dependencies?: object;
+    peerDependencies: object;
+    sideEffects: boolean;
+    exports: Record<string, unknown>;
+  } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+  test('brings no dependency of its own, and has drizzle-orm for a peer', () => {
+    expect(manifest).not.toHaveProperty('dependencies');
+    expect(manifest).not.toHaveProperty('bundledDependencies');
+    expect(manifest.peerDependencies).toHaveProperty('drizzle-orm');
+    expect(manifest.sideEffects).toBe(false);
+  });
+
+  test.each([...sources.keys()].filter((path) => basename(path) === 'index.ts'))(
+    'the entry %s exports names, one by one, and no default',
+    (path) => {
+      const file = ts.createSourceFile(path, sources.get(path) ?? '', ts.ScriptTarget.Latest, true);
+      const bad = file.statements.filter(
+        (statement) =>
+          ts.isExportAssignment(statement) ||
+          (ts.isExportDeclaration(statement) &&
+            (statement.exportClause === undefined || !ts.isNamedExports(statement.exportClause))),
+      );
+      expect(bad.map((statement) => statement.getText())).toEqual([]);
+    },
+  );
+
+  test('the main entry holds nothing but exports', () => {
+    const file = ts.createSourceFile('index.ts', sources.get('index.ts') ?? '', ts.ScriptTarget.Latest, true);
+    const other = file.statements.filter((statement) => !ts.isExportDeclaration(statement));
+    expect(other.map((statement) => statement.getText())).toEqual([]);
+  });
+
+  test('its values are these: a new one is a decision', async () => {
+    expect(Object.keys(await import('drizzle-queue')).sort()).toEqual([
+      'InvalidOutputError',
+      'InvalidPayloadError',
+      'JobTimeoutError',
+      'LeaseLostError',
+      'MissingMigrationError',
+      'NonRetryableError',
+      'QueueError',
+      'UnknownKindError',
+      'UnsupportedPostgresError',
+      'WorkerLostError',
+      'cancel',
+      'createQueue',
+      'createWorker',
+      'defineJob',
+      'drain',
+      'exponentialBackoff',
+      'fixedBackoff',
+      'handle',
+      'runNext',
+      'snooze',
+      'unvalidated',
+    ]);
+  });
+});
+
+describe('the rules find', () => {
+  /** What is wrong once this file is added to the sources. */
+  function wrongWith(path: string, text: string): string {
+    const added = new Map(sources).set(path, text);
+    const before = new Set(violations(sources));
+    return violations(added)
+      .filter((violation) => !before.has(violation))
+      .join('\n');
+  }
+
+  test.each([
+    ['job/a.ts', `import { x } from '../queries/held.ts'`, 'job may import errors, schema, not queries'],
+    ['job/a.ts', `import type { Worker } from '../worker/worker.ts'`, 'not worker'],
+    ['job/a.ts', `export { x } from '../queue.ts'`, 'not producing'],
+    ['job/a.ts', `import { sql } from 'drizzle-orm'`, 'job may not import this package'],
+    ['job/a.ts', `import 'node:fs'`, 'job may not import this package'],
+    ['queries/a.ts', `import { x } from '../worker/pause.ts'`, 'not worker'],
+    ['queries/a.ts', `import { x } from '../drivers/a.ts'`, 'no such file'],
+    ['queries/a.ts', `import { x } from 'drizzle-orm/postgres-js'`, 'queries may not import this package'],
+    ['queries/a.ts', `type A = import('node:events').EventEmitter`, 'queries may not import this package'],
+    ['schema/a.ts', `import { x } from '../job/limits.ts'`, 'schema may import no other part, not job'],
+    ['skip-locked/a.ts', `import { x } from '../errors.ts'`, 'skip-locked may import no other part'],
+    ['enqueue-from.ts', `const x = await import('./worker/drain.ts')`, 'must not load the worker'],
+    ['worker/a.ts', `import pg from 'pg'`, 'worker may not import this package'],
+    ['worker/a.ts', `const pg = require('pg')`, 'worker may not import this package'],
+    ['worker/a.ts', `const a = await import(name)`, 'worker may not import this package'],
+    ['index.ts', `export * from './skip-locked/index.ts'`, 'not skip-locked'],
+    ['anything.ts', '', 'belongs to no part'],
+    ['queries/a/b.ts', `import { x } from '../../nowhere.ts'`, 'there is no such file'],
+  ])('the wrong import of %s: %s', (path, text, message) => {
+    expect(wrongWith(path, text)).toContain(message);
+    expect(wrongWith(path, text)).toContain(path);
+  });
+
+  test.each([
+    'Date.now()',
+    'new Date()',
+    'new Date',
+    'setTimeout(f, 1)',
+    'fetch(url)',
+    'process.env.A',
+    'const { env } = process',
+    'f({ process })',
+    'Math.random()',
+    'const f = Math.random',
+    'performance.now()',
+    'globalThis.setTimeout(f)',
+    '`$' + '{console.log(1)}`',
+    'if (process) f()',
+  ])('what is not pure: %s', (text) => {
+    expect(wrongWith('job/a.ts', text)).toContain('job/a.ts uses ');
+  });
+
+  test.each([
+    '// Date.now()',
+    "'Date.now()'",
+    'new Date(0)',
+    'Date.parse(text)',
+    'job.process()',
+    'type A = typeof fetch',
+    'f({ process: 1 })',
+    'import { fetch } from "./limits.ts"',
+  ])('nothing in %s', (text) => {
+    expect(wrongWith('job/a.ts', text)).toBe('');
+  });
+
+  test('circles, also of types', () => {
+    const circle = new Map([
+      ['job/a.ts', `import type { B } from './b.ts'`],
+      ['job/b.ts', `export { c } from './c.ts'`],
+      ['job/c.ts', `import './b.ts'`],
+    ]);
+    expect(violations(circle)).toEqual([
+      expect.stringContaining('job/b.ts -> job/c.ts -> job/b.ts is a circle'),
+    ]);
+  });
+
+  test.each([
+    'queries/utils.ts',
+    'worker/claim-helpers.ts',
+    'job/common/a.ts',
+    'schema/types.ts',
+    'lib/a.ts',
+  ])('the name that says nothing: %s', (path) => {
+    expect(wrongWith(path, '')).toContain('is named after no concept');
+  });
+
+  test.each(['schema/column-types.ts', 'worker/library.ts'])('nothing in the name %s', (path) => {
+    expect(wrongWith(path, '')).toBe('');
+  });
+
+  test('files that have grown too long', () => {
+    expect(wrongWith('job/a.ts', '\n'.repeat(249).concat('f()'))).toBe('');
+    expect(wrongWith('job/a.ts', '\n'.repeat(250).concat('f()'))).toContain(
+      'job/a.ts has 251 lines, more than 250',
+    );
+  });
+
+  test('every folder of the sources', () => {
+    for (const path of sources.keys()) expect(partOf(path), dirname(path)).toBeDefined();
+  });
+});

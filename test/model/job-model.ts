@@ -1,0 +1,199 @@
+/**
+ * The life of jobs as plain data: what the tables must hold after each thing that can happen to a job. No SQL, no state machine of
+ * the library's: written from its documentation, so that the two can disagree.
+ */
+
+/** How many errors a job keeps. */
+const KEPT_ERRORS = 10;
+
+export type FinalState = 'completed' | 'discarded' | 'cancelled';
+
+export interface ModelJob {
+  readonly id: number;
+  readonly queue: string;
+  readonly kind: string;
+  readonly priority: number;
+  readonly maxAttempts: number;
+  readonly uniqueKey: string | null;
+  /** `live`: in `queue_jobs`. `gone`: completed without a kept result, or its result was pruned. */
+  state: 'live' | FinalState | 'gone';
+  /** Microseconds since 1970, or a delay from the time of the statement that has just been run. */
+  runAt: number | { readonly delayMs: number };
+  attempt: number;
+  fence: number;
+  workerId: number | null;
+  /** The names of the kept errors. */
+  errors: string[];
+}
+
+/** A claim of one job, kept by whoever made it, even when it has long lost the job. */
+export interface ModelAttempt {
+  readonly id: number;
+  readonly queue: string;
+  readonly workerId: number;
+  readonly fence: number;
+  readonly attempt: number;
+}
+
+export type Ending = 'complete' | 'fail' | 'fail for good' | 'snooze' | 'cancel' | 'interrupt';
+
+/** How long a failed job waits, and a snoozed one. */
+export const BACKOFF_MS = 3_600_000;
+export const SNOOZE_MS = 7_200_000;
+
+/** The kind whose completed jobs leave no result. */
+export const KIND_WITHOUT_RESULT = 'forgotten';
+
+export class JobModel {
+  readonly jobs = new Map<number, ModelJob>();
+  readonly livingWorkers = new Set<number>();
+
+  get live(): ModelJob[] {
+    return [...this.jobs.values()].filter((job) => job.state === 'live');
+  }
+
+  /** The live job that stands in the way of another with this key. */
+  standing(queue: string, kind: string, uniqueKey: string | null): ModelJob | undefined {
+    if (uniqueKey === null) return undefined;
+    return this.live.find((job) => job.queue === queue && job.kind === kind && job.uniqueKey === uniqueKey);
+  }
+
+  enqueue(
+    job: Pick<ModelJob, 'id' | 'queue' | 'kind' | 'priority' | 'maxAttempts' | 'uniqueKey' | 'runAt'>,
+  ): void {
+    this.jobs.set(job.id, { ...job, state: 'live', attempt: 0, fence: 0, workerId: null, errors: [] });
+  }
+
+  /** Answers the claimed jobs in claim order. */
+  claim(claim: {
+    readonly workerId: number;
+    readonly queue: string;
+    readonly kinds: readonly string[];
+    readonly limit: number;
+    readonly sweep: boolean;
+    readonly nowUs: number;
+  }): ModelJob[] {
+    // A worker that is taken for gone by mistake still runs what it holds, so it does not take that a second time.
+    const free = (job: ModelJob) =>
+      job.workerId === null ||
+      (claim.sweep && job.workerId !== claim.workerId && !this.livingWorkers.has(job.workerId));
+    const claimed = this.live
+      .filter((job) => job.queue === claim.queue && claim.kinds.includes(job.kind) && free(job))
+      .filter((job) => known(job.runAt) <= claim.nowUs)
+      .sort((a, b) => a.priority - b.priority || known(a.runAt) - known(b.runAt) || a.id - b.id)
+      .slice(0, claim.limit);
+    for (const job of claimed) {
+      job.attempt++;
+      job.fence++;
+      job.workerId = claim.workerId;
+    }
+    return claimed;
+  }
+
+  /** Whether an attempt's worker still holds the job, under the attempt's fence. */
+  holds({ id, workerId, fence }: ModelAttempt): boolean {
+    const job = this.#get(id);
+    return job.state === 'live' && job.workerId === workerId && job.fence === fence;
+  }
+
+  /** Answers whether it took effect. */
+  settle(held: ModelAttempt, ending: Ending): boolean {
+    if (!this.holds(held)) return false;
+    const job = this.#get(held.id);
+    const { attempt } = held;
+    switch (ending) {
+      case 'complete':
+        job.state = job.kind === KIND_WITHOUT_RESULT ? 'gone' : 'completed';
+        break;
+      case 'cancel':
+        this.#finish(job, 'cancelled', 'Cancelled');
+        break;
+      case 'fail':
+        if (attempt < job.maxAttempts) this.#putBack(job, { delayMs: BACKOFF_MS }, attempt, 'Error');
+        else this.#finish(job, 'discarded', 'Error');
+        break;
+      case 'fail for good':
+        this.#finish(job, 'discarded', 'NonRetryableError');
+        break;
+      case 'snooze':
+        this.#putBack(job, { delayMs: SNOOZE_MS }, attempt - 1);
+        break;
+      case 'interrupt':
+        this.#putBack(job, job.runAt, attempt - 1);
+        break;
+    }
+    return true;
+  }
+
+  /** Gives back what a worker holds in a queue, but for some; answers how many. */
+  release(workerId: number, queue: string, exceptIds: readonly number[]): number {
+    const released = this.live.filter(
+      (job) => job.workerId === workerId && job.queue === queue && !exceptIds.includes(job.id),
+    );
+    for (const job of released) this.#putBack(job, job.runAt, job.attempt - 1);
+    return released.length;
+  }
+
+  /** Ends a waiting job from outside; answers why not otherwise. */
+  cancel(id: number): 'cancelled' | 'running' | 'finished' | 'not-found' {
+    const job = this.#get(id);
+    if (job.state === 'gone') return 'not-found';
+    if (job.state !== 'live') return 'finished';
+    if (job.workerId !== null) return 'running';
+    this.#finish(job, 'cancelled', 'Cancelled');
+    return 'cancelled';
+  }
+
+  /** Puts discarded jobs back, the oldest first; those whose key a live job holds stay. */
+  redrive(matches: (job: ModelJob) => boolean, limit: number): { redriven: number; duplicates: number } {
+    const discarded = [...this.jobs.values()]
+      .filter((job) => job.state === 'discarded' && matches(job))
+      .sort((a, b) => a.id - b.id)
+      .slice(0, limit);
+    let redriven = 0;
+    for (const job of discarded) {
+      if (this.standing(job.queue, job.kind, job.uniqueKey) !== undefined) continue;
+      job.state = 'live';
+      this.#putBack(job, { delayMs: 0 }, 0);
+      redriven++;
+    }
+    return { redriven, duplicates: discarded.length - redriven };
+  }
+
+  /** Deletes all results; answers how many there were. */
+  prune(): number {
+    const finished = [...this.jobs.values()].filter(({ state }) => state !== 'live' && state !== 'gone');
+    for (const job of finished) job.state = 'gone';
+    return finished.length;
+  }
+
+  /** The state that a job is shown in. */
+  stateOf(job: ModelJob, nowUs: number): string {
+    if (job.state !== 'live') return job.state;
+    if (job.workerId !== null) return 'running';
+    return known(job.runAt) > nowUs ? 'scheduled' : 'due';
+  }
+
+  #get(id: number): ModelJob {
+    const job = this.jobs.get(id);
+    if (job === undefined) throw new Error(`the model knows no job ${id}`);
+    return job;
+  }
+
+  #finish(job: ModelJob, state: FinalState, error: string): void {
+    job.state = state;
+    job.errors = [...job.errors, error].slice(-KEPT_ERRORS);
+  }
+
+  #putBack(job: ModelJob, runAt: ModelJob['runAt'], attempt: number, error?: string): void {
+    job.runAt = runAt;
+    job.attempt = attempt;
+    job.workerId = null;
+    if (error !== undefined) job.errors = [...job.errors, error].slice(-KEPT_ERRORS);
+  }
+}
+
+function known(runAt: ModelJob['runAt']): number {
+  if (typeof runAt === 'number') return runAt;
+  throw new Error('the time was not read back from the database');
+}

@@ -1,0 +1,89 @@
+import type postgres from 'postgres';
+import { expect } from 'vitest';
+import type { JobModel, ModelJob } from './job-model.ts';
+
+/** What a row of either table is compared by. */
+interface Row extends Omit<ModelJob, 'state' | 'runAt'> {
+  readonly state: string;
+  readonly runAt: number;
+  readonly claimed: boolean;
+  readonly output: unknown;
+}
+
+/** Everything that the tables hold, at one moment of the database's clock. */
+export interface QueueState {
+  /** Microseconds since 1970. */
+  readonly nowUs: number;
+  readonly jobs: readonly Row[];
+  readonly results: readonly Row[];
+  readonly workerIds: readonly number[];
+}
+
+/** Reads both tables and the workers, in one statement. */
+export async function readState(client: postgres.Sql): Promise<QueueState> {
+  const [row] = await client<[{ state: QueueState }]>`
+    with jobs as (
+      select id, queue, kind, priority, max_attempts, unique_key, 'live' as state, attempt, fence, worker_id, errors, run_at,
+        claimed_at, null::jsonb as output
+      from queue_jobs
+    ), results as (
+      select job_id, queue, kind, priority, max_attempts, unique_key, state, attempt, fence, worker_id, errors, run_at,
+        claimed_at, output
+      from queue_results
+    )
+    select json_build_object(
+      'nowUs', ${client.unsafe(micros('statement_timestamp()'))},
+      'jobs', (select coalesce(json_agg(${client.unsafe(rowAsJson('id'))}), '[]') from jobs),
+      'results', (select coalesce(json_agg(${client.unsafe(rowAsJson('job_id'))}), '[]') from results),
+      'workerIds', (select coalesce(json_agg(id order by id), '[]') from queue_workers)
+    ) as state`;
+  return row.state;
+}
+
+function rowAsJson(id: string): string {
+  return `json_build_object('id', ${id}, 'queue', queue, 'kind', kind, 'priority', priority, 'maxAttempts', max_attempts,
+    'uniqueKey', unique_key, 'state', state, 'attempt', attempt, 'fence', fence, 'workerId', worker_id,
+    'errors', jsonb_path_query_array(errors, '$[*].name'), 'runAt', ${micros('run_at')},
+    'claimed', claimed_at is not null, 'output', output)`;
+}
+
+/** A time as a whole number of microseconds, which a double holds exactly. */
+function micros(time: string): string {
+  return `(extract(epoch from ${time}) * 1000000)::int8`;
+}
+
+/** What must hold whatever the model says. `highestFences` goes from one state to the next. */
+export function expectSound({ jobs, results }: QueueState, highestFences: Map<number, number>): void {
+  const ids = [...jobs, ...results].map(({ id }) => id);
+  expect(new Set(ids).size, 'no job is in both tables').toBe(ids.length);
+  const keyed = jobs.filter(({ uniqueKey }) => uniqueKey !== null);
+  const keys = new Set(keyed.map(({ queue, kind, uniqueKey }) => JSON.stringify([queue, kind, uniqueKey])));
+  expect(keys.size, 'no unique key is held by two live jobs').toBe(keyed.length);
+  for (const { id, fence } of [...jobs, ...results]) {
+    expect(fence, 'no fence goes back').toBeGreaterThanOrEqual(highestFences.get(id) ?? 0);
+    highestFences.set(id, fence);
+  }
+  for (const { claimed, workerId } of jobs) expect(claimed).toBe(workerId !== null);
+  for (const { state, output } of results)
+    expect(output).toEqual(state === 'completed' ? { done: true } : null);
+}
+
+/** The tables hold what the model says; times that it could not know are learnt from them. */
+export function expectAsModelled(state: QueueState, model: JobModel, earlierUs: number): void {
+  for (const { id, runAt } of state.jobs) {
+    const job = model.jobs.get(id);
+    if (typeof job?.runAt !== 'object') continue;
+    const delayUs = job.runAt.delayMs * 1_000;
+    expect(runAt, 'a delay counts from its statement').toBeGreaterThanOrEqual(earlierUs + delayUs);
+    expect(runAt, 'a delay counts from its statement').toBeLessThanOrEqual(state.nowUs + delayUs);
+    job.runAt = runAt;
+  }
+  const expected = [...model.jobs.values()].filter(({ state }) => state !== 'gone');
+  const actual = [...state.jobs, ...state.results].map(({ claimed: _, output: __, ...row }) => row);
+  expect(actual.sort(byId)).toEqual(expected.sort(byId));
+  expect(state.workerIds).toEqual([...model.livingWorkers].sort((a, b) => a - b));
+}
+
+function byId(a: { readonly id: number }, b: { readonly id: number }): number {
+  return a.id - b.id;
+}

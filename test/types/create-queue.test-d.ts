@@ -1,0 +1,45 @@
+import { pgSchema } from 'drizzle-orm/pg-core';
+import { createQueue, type Queue } from 'drizzle-queue';
+import { createQueueTables, queueJobs, queueResults, queueWorkers } from 'drizzle-queue/schema';
+import { describe, expectTypeOf, test } from 'vitest';
+
+describe('createQueue', () => {
+  test('is over the default tables, or over others', () => {
+    expectTypeOf(createQueue()).toEqualTypeOf<Queue>();
+    createQueue({});
+    createQueue({ tables: undefined });
+    createQueue({ tables: { queueJobs, queueResults, queueWorkers } });
+  });
+
+  test('takes tables of any prefix', () => {
+    const mail = createQueueTables({ prefix: 'mail_' });
+    expectTypeOf(mail.queueJobs._.name).toEqualTypeOf<'mail_jobs'>();
+    expectTypeOf(mail.queueResults._.name).toEqualTypeOf<'mail_results'>();
+    expectTypeOf(mail.queueWorkers._.name).toEqualTypeOf<'mail_workers'>();
+    createQueue({ tables: mail });
+    createQueue({ tables: createQueueTables() });
+    const prefix = 'a_' as string;
+    createQueue({ tables: createQueueTables({ prefix }) });
+  });
+
+  test('takes tables in any Postgres schema', () => {
+    const own = createQueueTables({ schema: pgSchema('work') });
+    expectTypeOf(own.queueJobs._.schema).toEqualTypeOf<'work'>();
+    createQueue({ tables: own });
+    createQueue({ tables: createQueueTables({ schema: pgSchema('work'), prefix: 'mail_' }) });
+    // As destructured to top-level exports.
+    const { queueJobs, queueResults, queueWorkers } = own;
+    createQueue({ tables: { queueJobs, queueResults, queueWorkers } });
+  });
+
+  test('takes all three tables, each in its place', () => {
+    // @ts-expect-error two are missing
+    createQueue({ tables: { queueJobs } });
+    // @ts-expect-error results in the place of jobs
+    createQueue({ tables: { queueJobs: queueResults, queueResults, queueWorkers } });
+    // @ts-expect-error unknown option
+    createQueue({ prefix: 'mail_' });
+    // @ts-expect-error it holds no connection
+    createQueue({ db: {} });
+  });
+});

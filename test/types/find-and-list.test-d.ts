@@ -1,0 +1,175 @@
+import {
+  createQueue,
+  defineJob,
+  type JobRecord,
+  type JobRecordOf,
+  type JobState,
+  type Redriven,
+} from 'drizzle-queue';
+import { describe, expectTypeOf, test } from 'vitest';
+import { z } from 'zod';
+import { postgresJs as db } from './databases.ts';
+
+const queue = createQueue();
+const send = defineJob('send', {
+  payload: z.object({ to: z.string(), at: z.string().transform(Date.parse) }),
+  output: z.object({ messageId: z.string().transform(Number) }),
+});
+
+describe('find', () => {
+  test('by id alone knows neither payload nor output', () => {
+    expectTypeOf(queue.find(db, 1)).resolves.toEqualTypeOf<JobRecord | undefined>();
+    expectTypeOf<JobRecord['payload']>().toEqualTypeOf<unknown>();
+    expectTypeOf<JobRecord['kind']>().toEqualTypeOf<string>();
+  });
+
+  test('by definition knows both, as they are stored', async () => {
+    const record = await queue.find(db, send, 1);
+    expectTypeOf(record).toEqualTypeOf<JobRecordOf<typeof send> | undefined>();
+    if (record === undefined) return;
+    expectTypeOf(record.kind).toEqualTypeOf<'send'>();
+    expectTypeOf(record.payload).toEqualTypeOf<{ to: string; at: string }>();
+    if (record.state === 'completed') expectTypeOf(record.output).toEqualTypeOf<{ messageId: string }>();
+  });
+
+  test('takes ids that are numbers', () => {
+    // @ts-expect-error a text
+    queue.find(db, '1');
+    // @ts-expect-error no id
+    queue.find(db, send);
+    // @ts-expect-error a kind
+    queue.find(db, 'send', 1);
+    // @ts-expect-error a bigint
+    queue.find(db, 1n);
+  });
+});
+
+describe('the state of a record says what else it has', () => {
+  const record = {} as JobRecordOf<typeof send>;
+
+  test('every state, and no other', () => {
+    expectTypeOf(record.state).toEqualTypeOf<JobState>();
+    expectTypeOf<JobState>().toEqualTypeOf<
+      'scheduled' | 'due' | 'running' | 'completed' | 'discarded' | 'cancelled'
+    >();
+  });
+
+  test('what all have', () => {
+    expectTypeOf(record.id).toEqualTypeOf<number>();
+    expectTypeOf(record.runAt).toEqualTypeOf<Date>();
+    expectTypeOf(record.createdAt).toEqualTypeOf<Date>();
+    expectTypeOf(record.attempt).toEqualTypeOf<number>();
+    expectTypeOf(record.uniqueKey).toEqualTypeOf<string | null>();
+    expectTypeOf(record.errors[0]?.message).toEqualTypeOf<string | undefined>();
+    expectTypeOf(record.metadata).toEqualTypeOf<Readonly<Record<string, unknown>>>();
+  });
+
+  test('only a completed one has an output', () => {
+    // @ts-expect-error it may not be completed
+    record.output;
+    if (record.state === 'completed') expectTypeOf(record.output).toEqualTypeOf<{ messageId: string }>();
+    // @ts-expect-error discarded
+    if (record.state === 'discarded') record.output;
+    // @ts-expect-error running
+    if (record.state === 'running') record.output;
+  });
+
+  test('only a finished one has a finishedAt', () => {
+    // @ts-expect-error it may not be finished
+    record.finishedAt;
+    switch (record.state) {
+      case 'completed':
+      case 'discarded':
+      case 'cancelled':
+        expectTypeOf(record.finishedAt).toEqualTypeOf<Date>();
+        expectTypeOf(record.workerId).toEqualTypeOf<number | null>();
+        expectTypeOf(record.claimedAt).toEqualTypeOf<Date | null>();
+        break;
+      case 'scheduled':
+      case 'due':
+        // @ts-expect-error not finished
+        record.finishedAt;
+        // @ts-expect-error nobody holds it
+        record.workerId;
+        break;
+      case 'running':
+        // @ts-expect-error not finished
+        record.finishedAt;
+        expectTypeOf(record.workerId).toEqualTypeOf<number>();
+        expectTypeOf(record.claimedAt).toEqualTypeOf<Date>();
+        break;
+      default:
+        expectTypeOf(record).toBeNever();
+    }
+  });
+
+  test('it cannot be changed', () => {
+    // @ts-expect-error read-only
+    record.attempt = 5;
+    // @ts-expect-error read-only
+    record.errors.push({ attempt: 1, name: 'Error', message: '', at: '' });
+  });
+});
+
+describe('list', () => {
+  test('by definition knows payload and output', async () => {
+    const { jobs, nextCursor } = await queue.list(db, {
+      job: send,
+      state: 'completed',
+      queue: 'mail',
+      limit: 5,
+    });
+    expectTypeOf(jobs).toEqualTypeOf<JobRecordOf<typeof send>[]>();
+    expectTypeOf(jobs[0]?.payload).toEqualTypeOf<{ to: string; at: string } | undefined>();
+    expectTypeOf(nextCursor).toEqualTypeOf<number | undefined>();
+    queue.list(db, { job: send, cursor: nextCursor });
+  });
+
+  test('of all kinds knows neither', async () => {
+    for (const { jobs } of [
+      await queue.list(db),
+      await queue.list(db, {}),
+      await queue.list(db, { kind: 'send' }),
+    ]) {
+      expectTypeOf(jobs[0]?.payload).toEqualTypeOf<unknown>();
+      expectTypeOf(jobs[0]?.kind).toEqualTypeOf<string | undefined>();
+    }
+  });
+
+  test('checks its filter', () => {
+    // @ts-expect-error no such state
+    queue.list(db, { state: 'failed' });
+    // @ts-expect-error unknown filter
+    queue.list(db, { status: 'completed' });
+    // @ts-expect-error a definition
+    queue.list(db, { job: 'send' });
+    // @ts-expect-error a number
+    queue.list(db, { cursor: 'abc' });
+  });
+});
+
+describe('cancel and redrive', () => {
+  test('cancel says why it did not', async () => {
+    const result = await queue.cancel(db, 1, 'refunded');
+    if (result.cancelled) {
+      // @ts-expect-error it was cancelled
+      result.reason;
+    } else {
+      expectTypeOf(result.reason).toEqualTypeOf<'running' | 'finished' | 'not-found'>();
+    }
+    // @ts-expect-error a job's id
+    queue.cancel(db, send);
+  });
+
+  test('redrive takes an id or a filter', () => {
+    expectTypeOf(queue.redrive(db, 1)).resolves.toEqualTypeOf<Redriven>();
+    queue.redrive(db, {});
+    queue.redrive(db, { kind: 'send', queue: 'mail', finishedAfter: new Date(), limit: 5 });
+    // @ts-expect-error which ones?
+    queue.redrive(db);
+    // @ts-expect-error unknown filter
+    queue.redrive(db, { state: 'cancelled' });
+    // @ts-expect-error a Date
+    queue.redrive(db, { finishedBefore: '2030-01-01' });
+  });
+});

@@ -1,0 +1,180 @@
+import { integer, pgTable } from 'drizzle-orm/pg-core';
+import {
+  cancel,
+  type Database,
+  defineJob,
+  type Handler,
+  type HandlerContext,
+  handle,
+  type JobDefinition,
+  type JobInfo,
+  snooze,
+} from 'drizzle-queue';
+import { describe, expectTypeOf, test } from 'vitest';
+import { z } from 'zod';
+import { nodePostgres, postgresJs } from './databases.ts';
+
+const orders = pgTable('orders', { id: integer('id').primaryKey() });
+const send = defineJob('send', {
+  payload: z.object({ orderId: z.string().transform(Number) }),
+  output: z.object({ messageId: z.string() }),
+});
+const sync = defineJob('sync');
+const maybe = defineJob('maybe', { output: z.string().optional() });
+
+describe('what a handler gets', () => {
+  test("the payload is the schema's output", () => {
+    handle(send, async ({ payload }) => {
+      expectTypeOf(payload).toEqualTypeOf<{ orderId: number }>();
+    });
+    handle(sync, async ({ payload }) => {
+      expectTypeOf(payload).toEqualTypeOf<undefined>();
+    });
+    handle(send as JobDefinition, async ({ payload }) => {
+      expectTypeOf(payload).toEqualTypeOf<unknown>();
+    });
+  });
+
+  test('the job without its stored payload, the signal, a database', () => {
+    handle(send, async ({ job, signal, db }) => {
+      expectTypeOf(job).toEqualTypeOf<JobInfo>();
+      expectTypeOf(job.attempt).toEqualTypeOf<number>();
+      // @ts-expect-error as stored: the payload is beside it
+      job.payload;
+      expectTypeOf(signal).toEqualTypeOf<AbortSignal>();
+      expectTypeOf(db).toEqualTypeOf<Database>();
+      // @ts-expect-error the app's own type has to be named
+      db.select();
+    });
+  });
+
+  test("the app's own database, when its type is named", () => {
+    const handler = handle(send, async ({ db, payload }: HandlerContext<typeof send, typeof postgresJs>) => {
+      expectTypeOf(db).toEqualTypeOf(postgresJs);
+      expectTypeOf(payload).toEqualTypeOf<{ orderId: number }>();
+      await db.select().from(orders);
+      return { messageId: 'm' };
+    });
+    expectTypeOf(handler).toEqualTypeOf<Handler<typeof postgresJs>>();
+  });
+
+  test('a context of another definition does not fit', () => {
+    // @ts-expect-error the context of sync has no payload
+    handle(sync, async ({ payload }: HandlerContext<typeof send>) => void payload);
+  });
+});
+
+describe('what a handler returns', () => {
+  test('its output, now or later', () => {
+    handle(send, async () => ({ messageId: 'm' }));
+    handle(send, () => ({ messageId: 'm' }));
+    handle(maybe, async () => 'text');
+    handle(maybe, async () => undefined);
+  });
+
+  test('a snooze or a cancel', () => {
+    handle(send, async ({ payload }) => (payload.orderId > 5 ? snooze(5_000) : cancel('too small')));
+    handle(send, () => snooze(5));
+    handle(send, async ({ payload }) => {
+      if (payload.orderId > 5) return snooze(5);
+      return { messageId: 'm' };
+    });
+  });
+
+  test('nothing: it has called complete, or has nothing to say', () => {
+    handle(send, async () => {});
+    handle(send, () => {});
+    handle(sync, async () => {});
+    handle(send, async ({ payload }) => {
+      if (payload.orderId > 5) return;
+      return { messageId: 'm' };
+    });
+  });
+
+  test('anything where there is no schema', () => {
+    handle(sync, async () => ({ any: ['thing'] }));
+  });
+
+  test('no other output', () => {
+    // @ts-expect-error a number
+    handle(send, async () => ({ messageId: 5 }));
+    // @ts-expect-error a text
+    handle(send, async () => 'm');
+    // @ts-expect-error no messageId
+    handle(send, async () => ({}));
+    // @ts-expect-error wrong on one way
+    handle(send, async ({ payload }) => (payload.orderId > 5 ? { messageId: 'm' } : null));
+    // @ts-expect-error looks like a snooze
+    handle(send, async () => ({ delayMs: 5 }));
+    // @ts-expect-error a number
+    handle(maybe, async () => 5);
+  });
+});
+
+describe('complete', () => {
+  test('takes the transaction of any driver, and a transaction inside it', () => {
+    handle(send, async ({ complete, db }) => {
+      await postgresJs.transaction(async (tx) => await complete(tx, { messageId: 'm' }));
+      await nodePostgres.transaction(async (tx) => {
+        await tx.transaction(async (inner) => await complete(inner, { messageId: 'm' }));
+      });
+      await db.transaction(async (tx) => {
+        expectTypeOf(complete(tx, { messageId: 'm' })).toEqualTypeOf<Promise<void>>();
+      });
+    });
+  });
+
+  test('takes no database', () => {
+    handle(send, async ({ complete, db }) => {
+      // @ts-expect-error not a transaction
+      await complete(postgresJs, { messageId: 'm' });
+      // @ts-expect-error not a transaction
+      await complete(db, { messageId: 'm' });
+      // @ts-expect-error not a transaction
+      await complete({ messageId: 'm' });
+    });
+  });
+
+  test('takes the output that the definition says', () => {
+    handle(send, async ({ complete, db }) => {
+      await db.transaction(async (tx) => {
+        // @ts-expect-error no output
+        await complete(tx);
+        // @ts-expect-error a number
+        await complete(tx, { messageId: 5 });
+        // @ts-expect-error unknown property
+        await complete(tx, { messageId: 'm', more: 1 });
+        // @ts-expect-error that is returned
+        await complete(tx, snooze(5));
+      });
+    });
+    handle(maybe, async ({ complete, db }) => {
+      await db.transaction(async (tx) => await complete(tx));
+      await db.transaction(async (tx) => await complete(tx, 'text'));
+      // @ts-expect-error a number
+      await db.transaction(async (tx) => await complete(tx, 5));
+    });
+    handle(sync, async ({ complete, db }) => {
+      await db.transaction(async (tx) => await complete(tx));
+      await db.transaction(async (tx) => await complete(tx, { any: 'thing' }));
+    });
+  });
+});
+
+describe('handle', () => {
+  test('takes a definition and a function', () => {
+    expectTypeOf(handle(sync, async () => {})).toEqualTypeOf<Handler>();
+    // @ts-expect-error a kind
+    handle('sync', async () => {});
+    // @ts-expect-error no function
+    handle(sync);
+    // @ts-expect-error a promise
+    handle(sync, Promise.resolve());
+  });
+
+  test('a handler for any database is one for every database, and not the other way round', () => {
+    expectTypeOf<Handler>().toExtend<Handler<typeof postgresJs>>();
+    expectTypeOf<Handler<typeof postgresJs>>().not.toExtend<Handler>();
+    expectTypeOf<Handler<typeof postgresJs>>().not.toExtend<Handler<typeof nodePostgres>>();
+  });
+});

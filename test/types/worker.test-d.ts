@@ -1,0 +1,151 @@
+import {
+  createQueue,
+  createWorker,
+  type Database,
+  defineJob,
+  type HandlerContext,
+  handle,
+  type JobInfo,
+  type Worker,
+  type WorkerEvents,
+} from 'drizzle-queue';
+import type pg from 'pg';
+import { describe, expectTypeOf, test } from 'vitest';
+import { z } from 'zod';
+import { mysql2, neonServerless, nodePostgres, pglite, postgresJs, sqliteProxy } from './databases.ts';
+
+const queue = createQueue();
+const send = defineJob('send', {
+  payload: z.object({ to: z.string() }),
+  output: z.object({ id: z.string() }),
+});
+const sync = defineJob('sync');
+const handlers = [handle(send, async () => ({ id: 'm' })), handle(sync, async () => {})];
+
+describe('createWorker', () => {
+  test('takes the database of any driver that has transactions', () => {
+    expectTypeOf(createWorker(postgresJs, { queue, handlers })).toEqualTypeOf<Worker>();
+    createWorker(nodePostgres, { queue, handlers });
+    createWorker(pglite, { queue, handlers });
+    createWorker(neonServerless, { queue, handlers });
+    createWorker({} as Database, { queue, handlers });
+    // @ts-expect-error MySQL
+    createWorker(mysql2, { queue, handlers });
+    // @ts-expect-error SQLite
+    createWorker(sqliteProxy, { queue, handlers });
+    // @ts-expect-error a pool
+    createWorker({} as pg.Pool, { queue, handlers });
+  });
+
+  test('takes handlers for its own database type, and none for another', () => {
+    const own = handle(send, async ({ db }: HandlerContext<typeof send, typeof postgresJs>) => {
+      await db.select();
+    });
+    createWorker(postgresJs, { queue, handlers: [own] });
+    createWorker(postgresJs, { queue, handlers: [own, ...handlers] });
+    // @ts-expect-error written for postgres.js
+    createWorker(nodePostgres, { queue, handlers: [own] });
+    // @ts-expect-error written for postgres.js, among others
+    createWorker(nodePostgres, { queue, handlers: [...handlers, own] });
+  });
+
+  test('takes its options and no others', () => {
+    createWorker(postgresJs, {
+      queue,
+      handlers,
+      queues: { mail: { concurrency: 5 }, default: {} },
+      pollIntervalMs: 50,
+      shutdownTimeoutMs: 1_000,
+      retentionMs: Number.POSITIVE_INFINITY,
+      silentMs: 20_000,
+      name: 'w',
+    });
+    createWorker(postgresJs, {
+      queue,
+      handlers,
+      queues: undefined,
+      pollIntervalMs: undefined,
+      name: undefined,
+    });
+    // @ts-expect-error no handlers
+    createWorker(postgresJs, { queue });
+    // @ts-expect-error no queue
+    createWorker(postgresJs, { handlers });
+    // @ts-expect-error no options
+    createWorker(postgresJs);
+    // @ts-expect-error unknown option
+    createWorker(postgresJs, { queue, handlers, concurrency: 5 });
+    // @ts-expect-error unknown option of a queue
+    createWorker(postgresJs, { queue, handlers, queues: { mail: { limit: 5 } } });
+    // @ts-expect-error names without settings
+    createWorker(postgresJs, { queue, handlers, queues: ['mail'] });
+    // @ts-expect-error a number
+    createWorker(postgresJs, { queue, handlers, pollIntervalMs: '1s' });
+    // @ts-expect-error definitions are no handlers
+    createWorker(postgresJs, { queue, handlers: [send] });
+    // @ts-expect-error one handler is no list
+    createWorker(postgresJs, { queue, handlers: handle(sync, async () => {}) });
+  });
+});
+
+describe('a worker', () => {
+  const worker = createWorker(postgresJs, { queue, handlers });
+
+  test('starts, runs and stops', () => {
+    expectTypeOf(worker.start()).toEqualTypeOf<Promise<void>>();
+    expectTypeOf(worker.run()).toEqualTypeOf<Promise<void>>();
+    expectTypeOf(worker.stop()).toEqualTypeOf<Promise<void>>();
+  });
+
+  test('says these events, each with one argument', () => {
+    expectTypeOf<keyof WorkerEvents>().toEqualTypeOf<
+      | 'started'
+      | 'claimed'
+      | 'completed'
+      | 'failed'
+      | 'discarded'
+      | 'snoozed'
+      | 'cancelled'
+      | 'interrupted'
+      | 'lost'
+      | 'idle'
+      | 'error'
+      | 'stopped'
+    >();
+    worker
+      .on('started', (event) => expectTypeOf(event.workerId).toEqualTypeOf<number>())
+      .on('claimed', (event) => {
+        expectTypeOf(event.queue).toEqualTypeOf<string>();
+        expectTypeOf(event.count).toEqualTypeOf<number>();
+      })
+      .on('completed', (event) => {
+        expectTypeOf(event.job).toExtend<JobInfo>();
+        expectTypeOf(event.durationMs).toEqualTypeOf<number>();
+      })
+      .on('failed', (event) => {
+        expectTypeOf(event.error).toEqualTypeOf<unknown>();
+        expectTypeOf(event.retryInMs).toEqualTypeOf<number | undefined>();
+      })
+      .on('discarded', (event) => expectTypeOf(event.error).toEqualTypeOf<unknown>())
+      .on('snoozed', (event) => expectTypeOf(event.delayMs).toEqualTypeOf<number>())
+      .on('cancelled', (event) => expectTypeOf(event.reason).toEqualTypeOf<string>())
+      .on('interrupted', (event) => expectTypeOf(event.job.id).toEqualTypeOf<number>())
+      .on('lost', (event) => expectTypeOf(event.job.kind).toEqualTypeOf<string>())
+      .on('idle', (event) => expectTypeOf(event.queue).toEqualTypeOf<string>())
+      .on('error', (event) => expectTypeOf(event.during).toEqualTypeOf<string>())
+      .on('stopped', (...none) => expectTypeOf(none).toEqualTypeOf<[]>());
+  });
+
+  test('has no other events or arguments', () => {
+    // @ts-expect-error unknown event
+    worker.on('succeeded', () => {});
+    // @ts-expect-error a completed job has no error
+    worker.on('completed', ({ error }) => error);
+    // @ts-expect-error one argument
+    worker.on('failed', (_event, error) => error);
+    // @ts-expect-error unknown event
+    worker.off('succeeded', () => {});
+    const listener = ({ job }: WorkerEvents['completed'][0]) => job.id;
+    worker.on('completed', listener).off('completed', listener);
+  });
+});
