@@ -4,6 +4,7 @@
  */
 
 export type { EnqueueFromOptions, PerRow, SelectOf } from './enqueue-from.ts';
+export type { Enqueued } from './enqueue-jobs.ts';
 // Fail
 export {
   InvalidOutputError,
@@ -42,7 +43,6 @@ export type { Redriven } from './queries/redrive-jobs.ts';
 export type {
   CancelResult,
   EnqueueArguments,
-  Enqueued,
   EnqueueEntry,
   JobList,
   JobRecordOf,

@@ -1,4 +1,5 @@
 import { type EnqueueFromOptions, type SelectedRow, type SelectOf, selectedJobs } from './enqueue-from.ts';
+import { type Enqueued, enqueueJobs } from './enqueue-jobs.ts';
 import { QueueError } from './errors.ts';
 import {
   checkDefinition,
@@ -13,21 +14,11 @@ import type { StoredValue } from './job/stored.ts';
 import { cancelJob } from './queries/cancel-job.ts';
 import type { Executor } from './queries/executor.ts';
 import { findJob } from './queries/find-job.ts';
-import { findStandingJobs } from './queries/find-standing-jobs.ts';
-import { insertJobs } from './queries/insert-jobs.ts';
 import { insertSelectedJobs } from './queries/insert-selected-jobs.ts';
 import type { JobRecord, JobState } from './queries/job-record.ts';
 import { listJobs } from './queries/list-jobs.ts';
 import { type Redriven, redriveJobs } from './queries/redrive-jobs.ts';
 import { type QueueTables, queueJobs, queueResults, queueWorkers } from './schema/index.ts';
-
-/** What became of an enqueue. */
-export interface Enqueued {
-  /** The job's id, or, when `duplicate`, the id of the live job that stands in its way. */
-  readonly id: number;
-  /** Whether the job was refused because a live job of its kind with its `uniqueKey` stands. */
-  readonly duplicate: boolean;
-}
 
 /** A job's record, with the payload and output types of its definition, as they come back from JSON. */
 export type JobRecordOf<TJob extends JobDefinition> = JobRecord<
@@ -90,9 +81,6 @@ export interface CreateQueueOptions {
   tables?: QueueTables | undefined;
 }
 
-/** How often an enqueue with a unique key is tried again when the job in its way finishes just then. */
-const MAX_INSERTS = 10;
-
 /**
  * The producing side of a queue: it puts jobs in, finds them, cancels and redrives them. It holds no connection; the first
  * argument of each method is the caller's own Drizzle database or transaction, and what it does commits or rolls back with it.
@@ -116,7 +104,9 @@ export class Queue {
   ): Promise<Enqueued> {
     checkDefinition('enqueue', job);
     // An argument that may be left out is one that the definition types as `undefined`.
-    const [enqueued] = await this.#insert(db, [await newJob(job, payload as PayloadInput<TJob>, options)]);
+    const [enqueued] = await enqueueJobs(db, this.tables, [
+      await newJob(job, payload as PayloadInput<TJob>, options),
+    ]);
     if (enqueued === undefined) throw new QueueError('The insert returned no row');
     return enqueued;
   }
@@ -138,7 +128,7 @@ export class Queue {
       // As in enqueue: it may be left out where the definition types it as `undefined`.
       jobs.push(await newJob(job, payload as PayloadInput<TJob>, options));
     }
-    return await this.#insert(db, jobs);
+    return await enqueueJobs(db, this.tables, jobs);
   }
 
   /**
@@ -238,41 +228,6 @@ export class Queue {
     if (finishedBefore !== undefined) checkDate('redrive: finishedBefore', finishedBefore);
     if (limit !== undefined) checkInteger('redrive: limit', limit, 1, Number.MAX_SAFE_INTEGER);
     return await redriveJobs(db, this.tables, which);
-  }
-
-  /** Inserts; where a live job is in the way, finds it; where that has just finished, inserts again. */
-  async #insert(db: Executor, jobs: readonly NewJob[]): Promise<Enqueued[]> {
-    const answers = new Array<Enqueued>(jobs.length);
-    let open = jobs.map((job, index) => ({ job, index }));
-    for (let tries = 0; open.length > 0; tries++) {
-      if (tries === MAX_INSERTS) {
-        throw new QueueError(
-          `A live job with the same unique key came and went ${MAX_INSERTS} times during an enqueue`,
-        );
-      }
-      const ids = await insertJobs(
-        db,
-        this.tables,
-        open.map(({ job }) => job),
-      );
-      const refused = open.filter(({ index }, at) => {
-        const id = ids[at];
-        if (id !== undefined) answers[index] = { id, duplicate: false };
-        return id === undefined;
-      });
-      if (refused.length === 0) break;
-      const standing = await findStandingJobs(
-        db,
-        this.tables,
-        refused.map(({ job }) => job),
-      );
-      open = refused.filter(({ index }, at) => {
-        const id = standing[at];
-        if (id !== undefined) answers[index] = { id, duplicate: true };
-        return id === undefined;
-      });
-    }
-    return answers;
   }
 }
 

@@ -84,9 +84,6 @@ export async function newJob<TJob extends JobDefinition>(
 
 /** @throws TypeError unless it is a plain object; InvalidPayloadError when jsonb cannot keep it */
 export function metadataToStore(kind: string, metadata: Readonly<Record<string, unknown>>): string {
-  if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) {
-    throw new TypeError(`enqueue('${kind}'): metadata must be an object`);
-  }
   let json: string;
   try {
     json = toStoredJson(metadata);
@@ -95,7 +92,7 @@ export function metadataToStore(kind: string, metadata: Readonly<Record<string, 
     const path = error.issue.path === '' ? 'metadata' : `metadata.${error.issue.path}`;
     throw new InvalidPayloadError(kind, [{ ...error.issue, path }]);
   }
-  // A Date, say, is an object until it is JSON.
+  // Told by the text: a Date, say, is an object until it is JSON.
   if (!json.startsWith('{')) throw new TypeError(`enqueue('${kind}'): metadata must be an object`);
   return json;
 }

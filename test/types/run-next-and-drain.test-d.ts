@@ -1,5 +1,7 @@
 import {
   createQueue,
+  createWorker,
+  type DbOrTx,
   type Drained,
   defineJob,
   drain,
@@ -101,5 +103,17 @@ describe('drain', () => {
     expectTypeOf<keyof Drained>().toEqualTypeOf<
       'completed' | 'failed' | 'discarded' | 'snoozed' | 'cancelled' | 'interrupted' | 'empty'
     >();
+  });
+});
+
+describe('DbOrTx', () => {
+  test('types a handler for workers and runNext alike', () => {
+    type Db = DbOrTx<typeof withClient>;
+    const handler = handle(send, async ({ db }: HandlerContext<typeof send, Db>) => {
+      expectTypeOf(db.select).toBeFunction();
+      await db.transaction(async (tx) => tx.select());
+    });
+    createWorker(withClient, { queue, handlers: [handler] });
+    void runNext(withClient, { queue, handlers: [handler] });
   });
 });
