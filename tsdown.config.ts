@@ -5,7 +5,7 @@ import { defineConfig } from 'tsdown';
  * twice, with private members that do not match.
  */
 export default defineConfig({
-  entry: { index: 'src/index.ts', schema: 'src/schema/index.ts' },
+  entry: { index: 'src/index.ts', schema: 'src/schema/index.ts', 'skip-locked': 'src/skip-locked/index.ts' },
   format: ['esm', 'cjs'],
   fixedExtension: false,
   dts: true,

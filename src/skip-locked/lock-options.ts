@@ -1,0 +1,95 @@
+import { is, Placeholder, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+
+/**
+ * How strongly a row is locked, weakest last:
+ * - `update`: against every other lock. What a `DELETE`, and an `UPDATE` of key columns, take.
+ * - `no key update`: the same, except that other transactions may still insert rows that refer to this one by a foreign key.
+ * - `share`: against writers. Several transactions may hold it on one row.
+ * - `key share`: against deletes and changes of the key only. Several may hold it; foreign keys take it.
+ */
+export type LockStrength = 'update' | 'no key update' | 'share' | 'key share';
+
+/** The strengths that one transaction at a time can have: two takers never get the same row. */
+export type ExclusiveStrength = Extract<LockStrength, 'update' | 'no key update'>;
+
+/**
+ * What to do about a row that another transaction has locked: go on to the next (`skip locked`), or fail at once (`nowait`,
+ * SQLSTATE 55P03).
+ */
+export type LockWait = 'skip locked' | 'nowait';
+
+/** Which rows are taken, and in what order. */
+export interface WhichRows {
+  /** Only rows that match; the table's columns, and subselects. @default all rows */
+  where?: SQL | undefined;
+  /**
+   * Which rows come first: columns, `asc(…)`, `desc(…)`, or any SQL. Without an order Postgres takes whichever rows it finds first.
+   * An index that leads with the columns of `where` and goes on with these keeps a deep queue as fast as a shallow one.
+   * @default no order
+   */
+  orderBy?: SQLWrapper | readonly SQLWrapper[] | undefined;
+  /**
+   * At most so many rows, a whole number above 0, or `sql.placeholder(…)` in a prepared query. Never more are locked, deleted
+   * or updated.
+   * @default 1
+   */
+  limit?: number | Placeholder | undefined;
+  /** What to do about rows that another transaction has locked. @default 'skip locked' */
+  wait?: LockWait | undefined;
+}
+
+const EXCLUSIVE_LOCKS: Readonly<Record<ExclusiveStrength, SQL>> = {
+  update: sql` for update`,
+  'no key update': sql` for no key update`,
+};
+const LOCKS: Readonly<Record<LockStrength, SQL>> = {
+  ...EXCLUSIVE_LOCKS,
+  share: sql` for share`,
+  'key share': sql` for key share`,
+};
+const WAITS: Readonly<Record<LockWait, SQL>> = { 'skip locked': sql` skip locked`, nowait: sql` nowait` };
+
+/** ` for update` and so on. @throws TypeError naming the strength that does not exist */
+export function lockOf(what: string, strength: LockStrength): SQL {
+  return lookUp(`${what}: strength`, LOCKS, strength);
+}
+
+/** The same for rows that are written then: a lock that several may hold would give one row to all of them. */
+export function exclusiveLockOf(what: string, strength: ExclusiveStrength): SQL {
+  return lookUp(`${what}: strength`, EXCLUSIVE_LOCKS, strength);
+}
+
+/**
+ * Everything after `from`: ` where … order by … limit … for … skip locked`.
+ *
+ * @throws RangeError | TypeError naming the option that is wrong
+ */
+export function lockingClauses(what: string, which: WhichRows, lock: SQL): SQL {
+  const { where, orderBy = [], limit = 1, wait = 'skip locked' } = which;
+  const order = isList(orderBy) ? orderBy : [orderBy];
+  return sql.join([
+    where === undefined ? sql`` : sql` where ${where}`,
+    order.length === 0 ? sql`` : sql` order by ${sql.join([...order], sql`, `)}`,
+    sql` limit ${checkLimit(what, limit)}`,
+    lock,
+    lookUp(`${what}: wait`, WAITS, wait),
+  ]);
+}
+
+function isList(orderBy: SQLWrapper | readonly SQLWrapper[]): orderBy is readonly SQLWrapper[] {
+  return Array.isArray(orderBy);
+}
+
+/** `limit null` would mean all rows. */
+function checkLimit(what: string, limit: number | Placeholder): number | Placeholder {
+  if (is(limit, Placeholder) || (typeof limit === 'number' && Number.isSafeInteger(limit) && limit > 0)) {
+    return limit;
+  }
+  throw new RangeError(`${what}: limit must be a whole number above 0; got ${limit}`);
+}
+
+/** Names are looked up rather than spliced in: one from a caller without types must not become SQL. */
+function lookUp<K extends string>(what: string, known: Readonly<Record<K, SQL>>, name: K): SQL {
+  if (Object.hasOwn(known, name)) return known[name];
+  throw new TypeError(`${what} must be one of ${Object.keys(known).join(', ')}; got ${String(name)}`);
+}

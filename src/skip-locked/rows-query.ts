@@ -1,0 +1,28 @@
+import type { Query, QueryPromise } from 'drizzle-orm';
+import type { TypedQueryBuilder } from 'drizzle-orm/query-builders/query-builder';
+import type { Row, RowFields } from './row-fields.ts';
+
+/**
+ * A Drizzle query that answers rows and has not been sent. `await` sends it; `db.$with('name').as(query)` makes it a part of a larger
+ * statement; `prepare` and `toSQL` do what they do on Drizzle's own queries, of which this is one.
+ */
+export interface RowsQuery<TFields extends RowFields>
+  extends TypedQueryBuilder<TFields, Row<TFields>[]>,
+    QueryPromise<Row<TFields>[]> {
+  readonly _: {
+    readonly dialect: 'pg';
+    readonly selectedFields: TFields;
+    readonly result: Row<TFields>[];
+  };
+  /** Sends it, with a value for each `sql.placeholder(…)` in it. */
+  execute(placeholderValues?: Record<string, unknown>): Promise<Row<TFields>[]>;
+  /** A query that Postgres parses once, under this name. One prepared on `db` never runs inside a transaction: prepare it on `tx`. */
+  prepare(name: string): PreparedRowsQuery<TFields>;
+  toSQL(): Query;
+}
+
+/** A {@link RowsQuery} that Postgres has been prepared for. */
+export interface PreparedRowsQuery<TFields extends RowFields> {
+  /** Sends it, with a value for each `sql.placeholder(…)` in it. */
+  execute(placeholderValues?: Record<string, unknown>): Promise<Row<TFields>[]>;
+}
