@@ -100,6 +100,10 @@ describe('exponentialBackoff', () => {
 });
 
 describe('fixedBackoff', () => {
+  test('may be no wait at all', () => {
+    expect(fixedBackoff(0)(1, error)).toBe(0);
+  });
+
   test('is the same wait after every attempt', () => {
     fc.assert(
       fc.property(

@@ -76,6 +76,7 @@ describe('what is stored differently', () => {
       })(),
       { a: 1 },
     ],
+    ['a property named toJSON that is no function stays one', { toJSON: 5 }, { toJSON: 5 }],
     ['an object without prototype', Object.assign(Object.create(null), { a: 1 }), { a: 1 }],
     [
       'a property named __proto__ stays one',
@@ -168,6 +169,13 @@ describe('what is refused, and where it says that it is', () => {
       }
     }
     expect(refusal(new Endless()).message).toContain('nested deeper');
+  });
+
+  test('what toJSON answers for the very key that it is asked with', () => {
+    const bad = (key: string) => ({ toJSON: (asked: string) => (asked === key ? Number.NaN : 1) });
+    expect(refusal({ at: bad('at') }).path).toBe('at');
+    expect(refusal([1, bad('1')]).path).toBe('[1]');
+    expect(refusal(bad('')).path).toBe('');
   });
 
   test('the first of several places is named', () => {

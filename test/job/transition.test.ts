@@ -130,6 +130,18 @@ describe('the transition table', () => {
     expect(transition).toEqual(discarded(MAX_ATTEMPTS + 1, 'WorkerLostError', error.message));
   });
 
+  test('what cannot even be looked at is a failure like any other', () => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    expect(() => proxy instanceof NonRetryableError).toThrow();
+    const transition = transitionFor({ type: 'failed', error: proxy }, facts());
+    expect(transition).toMatchObject({
+      type: 'reschedule',
+      delayMs: BACKOFF_MS,
+      error: { name: 'NonError' },
+    });
+  });
+
   test('the reason of a cancel is made storable', () => {
     const transition = transitionFor({ type: 'cancelled', reason: 'a\0b\ud800' }, facts());
     expect(transition.error?.message).toBe('a\ufffdb\ufffd');
@@ -163,6 +175,7 @@ describe('the backoff of a failed attempt', () => {
   test('is rounded to whole milliseconds', () => {
     expect(delayMs(() => 10.6)).toBe(11);
     expect(delayMs(() => 0.2)).toBe(0);
+    expect(delayMs(() => 0)).toBe(0);
   });
 
   test('is at most a century', () => {

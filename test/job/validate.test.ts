@@ -167,6 +167,26 @@ describe('a payload that may be left out', () => {
     expect(await handedOver(job, { full: true })).toEqual({ full: true });
   });
 
+  test('is still refused when it is there and wrong', async () => {
+    const job = defineJob('sync', { payload: z.object({ full: z.boolean() }).optional() });
+    expect(await rejection(payloadFromStore(job, { full: 'yes' }))).toBeInstanceOf(InvalidPayloadError);
+    expect(await rejection(payloadToStore(job, null as never))).toBeInstanceOf(InvalidPayloadError);
+  });
+
+  test('is not asked for again when the schema itself has failed', async () => {
+    const error = new Error('no connection');
+    const asked: unknown[] = [];
+    const check = v.pipeAsync(
+      v.any(),
+      v.checkAsync(async (value) => {
+        asked.push(value);
+        throw error;
+      }),
+    );
+    expect(await rejection(payloadFromStore(defineJob('sync', { payload: check }), null))).toBe(error);
+    expect(asked).toEqual([null]);
+  });
+
   test("is the schema's default where it has one", async () => {
     const job = defineJob('sync', { payload: z.object({ full: z.boolean() }).default({ full: false }) });
     expect(await handedOver(job, undefined)).toEqual({ full: false });
@@ -184,6 +204,17 @@ describe('a payload that may be left out', () => {
       issues: [{ message: 'Invalid input: expected string, received null' }],
     });
   });
+});
+
+test('an error that a payload itself throws is passed on', async () => {
+  const error = new Error('from a getter');
+  const payload = {
+    get id(): number {
+      throw error;
+    },
+  };
+  const job = defineJob('sync', { payload: unvalidated<{ id: number }>() });
+  expect(await rejection(payloadToStore(job, payload))).toBe(error);
 });
 
 describe('a job without a payload schema', () => {

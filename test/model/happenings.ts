@@ -11,7 +11,7 @@ const bothKinds = ['kept', KIND_WITHOUT_RESULT];
 const newJob = fc.record({
   queue,
   kind,
-  uniqueKey: fc.constantFrom(undefined, undefined, 'k1', 'k2'),
+  uniqueKey: fc.constantFrom(undefined, undefined, 'k1', 'k1', 'k2'),
   priority: fc.constantFrom(0, 5, 9),
   maxAttempts: fc.constantFrom(1, 1, 2, 3),
   /** Now, or so many seconds after a time long ago or far ahead. */
@@ -63,8 +63,8 @@ const happenings = {
     queue: fc.constantFrom(undefined, 'mail', 'slow'),
     limit: fc.constantFrom(undefined, undefined, 1, 2),
   }),
-  /** A worker's row goes and another worker takes its place; then, perhaps, somebody looks for what it held. */
-  die: fc.record({ worker: which, sweep: fc.option(claim, { nil: undefined }) }),
+  /** A worker's row goes and another worker takes its place; then, perhaps, somebody looks for what it held: even itself. */
+  die: fc.record({ worker: which, sweep: fc.option(claim, { nil: undefined }), byItself: fc.boolean() }),
   /** Any worker that ever lived shows itself. */
   beat: fc.record({ worker: which }),
   release: fc.record({ worker: which, queue, except: which }),

@@ -6,6 +6,9 @@ import { Walk } from './walk.ts';
 
 const WORKERS = 3;
 
+/** The rarest event is seen ten times a round; so further rounds are for the unluckiest only. */
+const MOST_ROUNDS = 4;
+
 /** What all walks together must have met: a walk that never meets a case says nothing about it. */
 const events = [
   'a claim reached its limit',
@@ -16,6 +19,7 @@ const events = [
   'a redrive refused for its key',
   'a stale settlement refused',
   'a worker came back',
+  'a worker that is gone left alone what it holds',
   'a worker died holding jobs',
   'cancel: cancelled',
   'cancel: finished',
@@ -52,14 +56,17 @@ describe('the lives of jobs', () => {
 
   // A failure prints the seed and the shortest walk that fails: repeat it with `{ seed, path }` beside `numRuns`.
   test('whatever happens to them, the tables hold what the model says', { timeout: 180_000 }, async () => {
-    await fc.assert(
-      fc.asyncProperty(steps, async (walked) => {
-        const walk = new Walk(database, workers, (event) => seen.add(event));
-        await walk.begin();
-        for (const one of walked) await walk.take(one);
-      }),
-      { numRuns: 200 },
-    );
-    expect(events.filter((event) => !seen.has(event))).toEqual([]);
+    const missing = () => events.filter((event) => !seen.has(event));
+    for (let round = 0; round === 0 || (round < MOST_ROUNDS && missing().length > 0); round++) {
+      await fc.assert(
+        fc.asyncProperty(steps, async (walked) => {
+          const walk = new Walk(database, workers, (event) => seen.add(event));
+          await walk.begin();
+          for (const one of walked) await walk.take(one);
+        }),
+        { numRuns: 200 },
+      );
+    }
+    expect(missing()).toEqual([]);
   });
 });

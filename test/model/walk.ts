@@ -175,13 +175,13 @@ export class Walk {
       if (expected.duplicates > 0) this.saw('a redrive refused for its key');
     },
 
-    die: async ({ worker, sweep }) => {
+    die: async ({ worker, sweep, byItself }) => {
       const id = at(this.#workerIds, worker);
       await removeWorker(this.app.db, tables, id);
       this.#model.livingWorkers.delete(id);
       if (this.#model.live.some(({ workerId }) => workerId === id)) this.saw('a worker died holding jobs');
       await this.#register(worker % this.workers.length);
-      if (sweep !== undefined) await this.#claim({ ...sweep, sweep: true });
+      if (sweep !== undefined) await this.#claim({ ...sweep, sweep: true }, byItself ? id : undefined);
     },
 
     beat: async ({ worker }) => {
@@ -245,10 +245,10 @@ export class Walk {
     this.#model.livingWorkers.add(id);
   }
 
-  async #claim({ worker, byOneOfThePast, ...claim }: Happenings['claim']): Promise<void> {
+  async #claim({ worker, byOneOfThePast, ...claim }: Happenings['claim'], as?: number): Promise<void> {
     // A claim goes by times that the model may not know yet.
     await this.#compare();
-    const workerId = at(byOneOfThePast ? this.#everyWorkerId : this.#workerIds, worker);
+    const workerId = as ?? at(byOneOfThePast ? this.#everyWorkerId : this.#workerIds, worker);
     const takenOver = new Set(this.#model.live.filter((job) => job.workerId !== null).map(({ id }) => id));
     const jobs = await claimJobs(at(this.workers, worker).db, tables, {
       ...claim,
@@ -266,8 +266,18 @@ export class Walk {
       if (takenOver.has(id)) this.saw('a job taken over from a worker that is gone');
       if (attempt > job.maxAttempts) this.saw('a job claimed beyond its attempts');
     }
-    if (jobs.length > 0 && !this.#model.livingWorkers.has(workerId))
-      this.saw('claimed by a worker that is gone');
+    const isGone = !this.#model.livingWorkers.has(workerId);
+    if (isGone && jobs.length > 0) this.saw('claimed by a worker that is gone');
+    const ownLeft = this.#model.live.filter(
+      (job) => job.workerId === workerId && job.queue === claim.queue && !expected.includes(job),
+    );
+    if (
+      isGone &&
+      claim.sweep &&
+      jobs.length < claim.limit &&
+      ownLeft.some(({ kind }) => claim.kinds.includes(kind))
+    )
+      this.saw('a worker that is gone left alone what it holds');
     if (jobs.length > 1) this.saw('several claimed');
     if (jobs.length === claim.limit) this.saw('a claim reached its limit');
   }

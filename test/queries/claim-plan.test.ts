@@ -150,17 +150,22 @@ function testSettling(held: () => readonly number[]): void {
   });
 }
 
+/** Lets worker 1 hold 100 jobs, far from each other; answers their ids. */
+async function hold(distance: number): Promise<number[]> {
+  const rows = await database.client<{ id: string }[]>`
+    update queue_jobs set worker_id = 1, fence = 1
+    where id in (select min(id) + n * ${distance}::int from queue_jobs, generate_series(1, 100) as n group by n)
+    returning id`;
+  expect(rows).toHaveLength(100);
+  return rows.map(({ id }) => Number(id));
+}
+
 describe.sequential('1,000,000 due jobs, some of them held', () => {
   let held: number[] = [];
 
   beforeAll(async () => {
     await fill(MILLION, '5', `timestamptz '${START}' + n * interval '1 ms'`);
-    const rows = await database.client<{ id: string }[]>`
-      update queue_jobs set worker_id = 1, fence = 1
-      where id in (select min(id) + n * 5000 from queue_jobs, generate_series(1, 100) as n group by n)
-      returning id`;
-    held = rows.map(({ id }) => Number(id));
-    expect(held).toHaveLength(100);
+    held = await hold(5_000);
   });
 
   describe('before any ANALYZE', () => {
@@ -215,4 +220,17 @@ describe.sequential('300,000 due jobs over all priorities, run_at in no order', 
   test.each(claims)('%s', async (_, claim) => {
     await expectClaim({ ...claim, stepMs: 60_000 }, claim.limit);
   });
+});
+
+describe.sequential('20,000 jobs, few enough that reading all of them looks cheap', () => {
+  let held: number[] = [];
+
+  beforeAll(async () => {
+    await database.client`truncate queue_jobs`;
+    await fill(20_000, '5', 'now()');
+    held = await hold(100);
+    await database.client`analyze queue_jobs`;
+  });
+
+  testSettling(() => held);
 });

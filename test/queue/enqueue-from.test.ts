@@ -163,22 +163,25 @@ describe('options', () => {
     }
   });
 
-  test('expressions over the row: priority, runAt, uniqueKey', async () => {
+  // Of any precedence: what they are cast to is not what their last operand is cast to.
+  test.each([
+    ['with keys', true],
+    ['without keys', false],
+  ])('expressions over the row, %s', async (_, keyed) => {
     const select = database.db
       .select({ userId: users.id, user: { trialEndsAt: users.trialEndsAt } })
       .from(users)
       .orderBy(asc(users.id));
     await queue.enqueueFrom(database.db, remind, select, {
-      priority: (row) => sql`${row.userId} * 2`,
+      priority: (row) => sql`${row.userId} * 1.5`,
       runAt: (row) => sql`${row.user.trialEndsAt} - interval '1 day'`,
-      uniqueKey: (row) => sql`${row.userId} + 100`,
+      ...(keyed && { uniqueKey: (row) => sql`${row.userId} + 100` }),
     });
     const stored = await jobs();
-    expect(stored.map(({ priority, unique_key }) => [priority, unique_key])).toEqual([
-      [2, '101'],
-      [4, '102'],
-      [6, '103'],
-    ]);
+    expect(stored.map(({ priority }) => priority)).toEqual([2, 3, 5]);
+    expect(stored.map(({ unique_key }) => unique_key)).toEqual(
+      keyed ? ['101', '102', '103'] : [null, null, null],
+    );
     expect(stored.map(({ run_at }) => new Date(String(run_at)).toISOString())).toEqual([
       '2023-12-31T00:00:00.000Z',
       '2024-01-31T00:00:00.000Z',
