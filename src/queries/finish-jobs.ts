@@ -52,7 +52,7 @@ export function finishJobsQuery(
         unique_key, metadata, worker_id, created_at, run_at, claimed_at, finished_at)
       select f.id, f.queue, f.kind, f.payload, i.state, i.output, ${withError(sql`f.errors`, sql`i.error`)}, f.attempt, f.max_attempts, f.priority, f.fence,
         f.unique_key, f.metadata, f.worker_id, f.created_at, f.run_at, f.claimed_at, statement_timestamp()
-      from finished as f join i on i.id = f.id
+      from finished as f join i on i.id = f.id and i.fence = f.fence
       where i.keep
     )
     select id from finished`;

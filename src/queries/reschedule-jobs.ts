@@ -45,6 +45,6 @@ export function rescheduleJobsQuery(
     set worker_id = null, claimed_at = null, attempt = i.attempt, run_at = coalesce(i.run_at, j.run_at),
       errors = ${withError(sql`j.errors`, sql`i.error`)}
     from i
-    where i.id = j.id and ${stillHeld(held)}
+    where i.id = j.id and i.fence = j.fence and ${stillHeld(held)}
     returning j.id`;
 }

@@ -69,8 +69,20 @@ export class Settler {
   async #writeAll(): Promise<void> {
     // Everything that settles in this turn of the event loop goes out together.
     await new Promise(setImmediate);
-    while (this.#waiting.length > 0) await this.#write(this.#waiting.splice(0, MAX_BATCH));
+    while (this.#waiting.length > 0) await this.#write(this.#nextBatch());
     this.#writing = undefined;
+  }
+
+  /** The next rows, each job once: its answer is told by its id, and a lost attempt may end together with a newer one. */
+  #nextBatch(): Waiting[] {
+    const batch = new Map<number, Waiting>();
+    const later: Waiting[] = [];
+    for (const waiting of this.#waiting) {
+      if (batch.size < MAX_BATCH && !batch.has(waiting.id)) batch.set(waiting.id, waiting);
+      else later.push(waiting);
+    }
+    this.#waiting = later;
+    return [...batch.values()];
   }
 
   async #write(batch: readonly Waiting[]): Promise<void> {

@@ -11,7 +11,7 @@
       errors = case when i.error is null then j.errors
         else (case when jsonb_array_length(j.errors) >= 10 then j.errors - 0 else j.errors end) || jsonb_build_array(i.error) end
     from i
-    where i.id = j.id and j.queue = $2 and j.id = any(array(select id from i))
+    where i.id = j.id and i.fence = j.fence and j.queue = $2 and j.id = any(array(select id from i))
         and j.worker_id is not distinct from $3::int8 and (j.id, j.fence) in (select id, fence from i)
     returning j.id
 -- $1 = "[{\"id\":42,\"fence\":1,\"delay_ms\":1000,\"attempt\":1,\"error\":{\"attempt\":1,\"name\":\"Error\",\"message\":\"mail\",\"stack\":\"mail\"}},{\"id\":43,\"fence\":2,\"delay_ms\":null,\"attempt\":0,\"error\":null}]"
