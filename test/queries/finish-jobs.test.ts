@@ -206,6 +206,17 @@ describe('the fence: nothing is changed', () => {
     expect(ended).toEqual(new Set());
   });
 
+  test('of two attempts of one job in a batch, the one that holds it ends it, with its own outcome', async () => {
+    const id = await addJob(database.client, { workerId: 1, fence: 2 });
+    const late = { id, fence: 1, transition: discarded };
+    const own = { id, fence: 2, transition: completed };
+    for (const batch of [[late], [late, own]]) {
+      const ended = await finishJobs(database.db, tables, { queue: 'q', workerId: 1 }, batch);
+      expect(ended).toEqual(new Set(batch.includes(own) ? [id] : []));
+    }
+    expect(await resultRow(database.client, id)).toMatchObject({ state: 'completed', errors: [] });
+  });
+
   test('a hold by lock is ended by its own transaction', async () => {
     const id = await addJob(database.client);
     const [one] = await twoBackends(database);

@@ -154,6 +154,22 @@ describe('the fence: nothing is changed', () => {
     expect(await reschedule(database, id, 3)).toBe(false);
   });
 
+  test('of two attempts of one job in a batch, the one that holds it decides', async () => {
+    const id = await addJob(database.client, { workerId: 1, fence: 2, attempt: 2 });
+    const late = { id, fence: 1, transition: { ...retry, attempt: 1 } };
+    const own = { id, fence: 2, transition: { ...giveBack, attempt: 7 } };
+    // In either order, since the planner may take either.
+    for (const batch of [
+      [late, own],
+      [own, late],
+    ]) {
+      await database.client`update queue_jobs set worker_id = 1, attempt = 2`;
+      const written = await rescheduleJobs(database.db, tables, { queue: 'q', workerId: 1 }, batch);
+      expect(written).toEqual(new Set([id]));
+      expect(await jobRow(database.client, id)).toMatchObject({ attempt: 7, errors: [], worker_id: null });
+    }
+  });
+
   test('and the others of the batch are written', async () => {
     const [lost, own] = await addJobs(database.client, [
       { workerId: 2, fence: 2 },

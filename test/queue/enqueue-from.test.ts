@@ -265,6 +265,7 @@ test('the select sees what the transaction sees, and all of it rolls back with t
   expect(await jobs()).toEqual([]);
 });
 
+// Measured: 4 to 6 seconds (PostgreSQL 18, 2 cores shared with other tests).
 test('1,000,000 rows in one statement', { timeout: 120_000 }, async () => {
   const select = database.db
     .select({ n: sql<number>`n`.as('n'), name: sql<string>`'user ' || n`.as('name') })
