@@ -1,0 +1,2 @@
+/** Measures, prints tables for people, and answers everything that was measured. */
+export type Scenario = (options: readonly string[]) => Promise<unknown>;
