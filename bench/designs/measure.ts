@@ -20,8 +20,8 @@ export interface Sample {
   readonly waiting: number;
 }
 
-const WARM_UP_MS = 80;
-const MEASURED_MS = 260;
+const WARM_UP_MS = 60;
+const MEASURED_MS = 180;
 const LOOK_EVERY_MS = 25;
 
 /** A design in a database of its own, with its connections open. */

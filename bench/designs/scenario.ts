@@ -34,7 +34,7 @@ export interface Measurement extends Sample {
 export const designs: Scenario = async (options) => {
   const quick = options.includes('--quick');
   const consumerCounts = quick ? [1, 4] : [1, 2, 4, 8, 16];
-  const runs = quick ? 1 : 3;
+  const runs = quick ? 1 : 5;
   const start = performance.now();
   // As safe as a server is by default: what a commit costs is a part of what a design costs.
   const server = await startPostgres({
@@ -45,7 +45,7 @@ export const designs: Scenario = async (options) => {
     const open: OpenDesign[] = [];
     for (const design of [...DESIGNS, retrieval]) open.push(await OpenDesign.open(server.url, design, most));
     const samples = new Map<string, { load: Omit<Measurement, keyof Sample>; taken: Sample[] }>();
-    // All loads once, then all of them again: whatever else the machine does for a while disturbs one run of three, and all alike.
+    // All loads once, then all of them again: whatever else the machine does for a while disturbs one run of five, and all alike.
     for (let run = 1; run <= runs; run++) {
       for (const depth of ['fresh', 'deep'] as const) {
         console.error(`Run ${run} of ${runs}, ${depth} …`);
