@@ -38,11 +38,6 @@ function recordOf(error: unknown, attempt: number): ErrorRecord {
   return typeof error.stack === 'string' ? { ...record, stack: storable(error.stack, MAX_STACK) } : record;
 }
 
-/** The message alone, for events and logs. */
-export function messageOf(thrown: unknown): string {
-  return describeError(thrown, 0).message;
-}
-
 function messageWithCauses(error: Error): string {
   const messages = [messageIn(error)];
   let cause = withoutQuery(error.cause);
