@@ -58,6 +58,7 @@ export interface Claim {
  *   of 3.5 for 200 jobs of a band of 30,000.
  * - A CTE and `= any(array(…))`: with `in (select … limit 1 for update skip locked)` and stale statistics the planner
  *   may run the subselect once per row, and 200 rows were updated where 1 was asked for.
+ * - `priority >= 0` is the predicate of the claim's index: see `defineJobsTable`.
  * - `statement_timestamp()` is stable, so it bounds the index scan; `clock_timestamp()` would only filter.
  * - `for no key update` neither blocks inserts that refer to the job by foreign key nor makes multixacts.
  */
@@ -80,7 +81,7 @@ export function claimJobsQuery({ queueJobs, queueWorkers }: QueueTables, claim: 
         as band(priority int2, floor timestamptz)
       cross join lateral (
         select j.id from ${queueJobs} as j
-        where j.queue = ${claim.queue} and j.priority = band.priority
+        where j.queue = ${claim.queue} and j.priority = band.priority and j.priority >= 0
           and j.run_at >= band.floor and j.run_at <= statement_timestamp()
           and ${held}
           and j.kind = any(array(select jsonb_array_elements_text(${JSON.stringify(claim.kinds)}::text::jsonb)))

@@ -89,8 +89,10 @@ export function defineJobsTable<TName extends string, TSchema extends string | u
     },
     (t) => [
       primaryKey({ name: `${name}_pkey`, columns: [t.id, t.queue] }),
-      // `priority` leads: a bare `queue = …` in another statement must not tempt the planner to walk a whole queue.
-      index(`${name}_claim_idx`).on(t.priority, t.queue, t.runAt, t.id),
+      // `priority` leads: a bare `queue = …` in another statement must not tempt the planner to walk a whole queue. And it
+      // is partial, by a predicate that always holds and that only the claim repeats: PostgreSQL 18 skips over a leading column,
+      // so without it statements that name ids walked this index (47–74 ms for 200 jobs instead of 3).
+      index(`${name}_claim_idx`).on(t.priority, t.queue, t.runAt, t.id).where(sql`priority >= 0`),
       uniqueIndex(`${name}_unique_key_idx`)
         .on(t.queue, t.kind, t.uniqueKey)
         .where(sql`unique_key is not null`),

@@ -64,7 +64,7 @@ function expectIndexRanges(plan: PlanNode): void {
   ]);
   const [scan] = scans;
   expect(scan?.['Index Cond']).toMatch(
-    /^\(\(priority = band\.priority\) AND \(queue = [^)]+\) AND \(run_at >= band\.floor\) AND \(run_at <= statement_timestamp\(\)\)\)$/,
+    /^\((?:\(priority >= 0\) AND )?\(priority = band\.priority\) AND \(queue = [^)]+\) AND \(run_at >= band\.floor\) AND \(run_at <= statement_timestamp\(\)\)\)$/,
   );
   expect(scan?.['Actual Loops']).toBeLessThanOrEqual(10);
   expect(nodes.filter((node) => /Sort/.test(node['Node Type']))).toEqual([]);
@@ -230,6 +230,29 @@ describe.sequential('20,000 jobs, few enough that reading all of them looks chea
     await fill(20_000, '5', 'now()');
     held = await hold(100);
     await database.client`analyze queue_jobs`;
+  });
+
+  testSettling(() => held);
+});
+
+// PostgreSQL 18 skips over leading columns of an index: without its predicate the claim's index looked cheaper for this queue
+// than the primary key to whatever names ids.
+describe.sequential('300,000 due jobs of a queue that was empty at the last ANALYZE', () => {
+  let held: number[] = [];
+
+  beforeAll(async () => {
+    await database.client`truncate queue_jobs`;
+    await fill(1_000, '5', 'now()');
+    await database.client`update queue_jobs set queue = 'other'`;
+    await database.client`analyze queue_jobs`;
+    await database.client`delete from queue_jobs`;
+    await fill(300_000, '5', `timestamptz '${START}' + n * interval '1 ms'`);
+    held = await hold(1_000);
+    claimed = 0;
+  });
+
+  test.each(claims)('%s', async (_, claim) => {
+    await expectClaim({ ...claim, stepMs: 1_000 }, claim.limit);
   });
 
   testSettling(() => held);

@@ -67,6 +67,6 @@ CREATE TABLE "queue_workers" (
 );
 --> statement-breakpoint
 ALTER TABLE "orders" ADD CONSTRAINT "orders_sku_products_sku_fk" FOREIGN KEY ("sku") REFERENCES "public"."products"("sku") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-CREATE INDEX "queue_jobs_claim_idx" ON "queue_jobs" USING btree ("priority","queue","run_at","id");--> statement-breakpoint
+CREATE INDEX "queue_jobs_claim_idx" ON "queue_jobs" USING btree ("priority","queue","run_at","id") WHERE priority >= 0;--> statement-breakpoint
 CREATE UNIQUE INDEX "queue_jobs_unique_key_idx" ON "queue_jobs" USING btree ("queue","kind","unique_key") WHERE unique_key is not null;--> statement-breakpoint
 CREATE INDEX "queue_results_finished_at_idx" ON "queue_results" USING btree ("finished_at");

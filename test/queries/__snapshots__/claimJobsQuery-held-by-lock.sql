@@ -4,7 +4,7 @@
         as band(priority int2, floor timestamptz)
       cross join lateral (
         select j.id from "queue_jobs" as j
-        where j.queue = $2 and j.priority = band.priority
+        where j.queue = $2 and j.priority = band.priority and j.priority >= 0
           and j.run_at >= band.floor and j.run_at <= statement_timestamp()
           and j.worker_id is null
           and j.kind = any(array(select jsonb_array_elements_text($3::text::jsonb)))

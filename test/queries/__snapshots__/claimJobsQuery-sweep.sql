@@ -4,7 +4,7 @@
         as band(priority int2, floor timestamptz)
       cross join lateral (
         select j.id from "queue_jobs" as j
-        where j.queue = $2 and j.priority = band.priority
+        where j.queue = $2 and j.priority = band.priority and j.priority >= 0
           and j.run_at >= band.floor and j.run_at <= statement_timestamp()
           and (j.worker_id is null or (j.worker_id is distinct from $3::int8
             and j.worker_id not in (select w.id from "queue_workers" as w)))
