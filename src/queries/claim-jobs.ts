@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { AttemptError } from '../schema/attempt-error.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { dateOf, epochMs } from './epoch-ms.ts';
 import { type Executor, queryRows, type RawRow } from './executor.ts';
 
 /** A job that this worker holds. */
@@ -65,7 +66,7 @@ export interface Claim {
 export async function claimJobs(db: Executor, tables: QueueTables, claim: Claim): Promise<ClaimedJob[]> {
   const rows = await queryRows(db, tables, claimJobsQuery(tables, claim));
   // `update … returning` answers in no order.
-  return rows.sort(inClaimOrder).map(toClaimedJob);
+  return rows.sort(inClaimOrder).map((row) => toClaimedJob(row, claim.queue));
 }
 
 export function claimJobsQuery({ queueJobs, queueWorkers }: QueueTables, claim: Claim): SQL {
@@ -93,37 +94,32 @@ export function claimJobsQuery({ queueJobs, queueWorkers }: QueueTables, claim: 
     update ${queueJobs} as j
     set attempt = j.attempt + 1, fence = j.fence + 1, worker_id = ${claim.workerId}::int8, claimed_at = statement_timestamp()
     where j.queue = ${claim.queue} and j.id = any(array(select id from due))
-    returning j.id, j.queue, j.kind, j.payload, j.priority, j.attempt, j.max_attempts, j.fence, j.unique_key, j.errors,
-      j.metadata, ${epochMs('j.run_at')} as run_at, ${epochMs('j.created_at')} as created_at,
-      ${epochMs('j.claimed_at')} as claimed_at`;
+    returning j.id, j.kind, j.payload, j.priority, j.attempt, j.max_attempts, j.fence, j.unique_key,
+      nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata, ${epochMs('j.run_at')} as run_at,
+      ${epochMs('j.created_at')} as created_at, ${epochMs('j.claimed_at')} as claimed_at`;
 }
 
 function toBandRow({ priority, floorMs }: Band): { priority: number; floor: string } {
   return { priority, floor: Number.isFinite(floorMs) ? new Date(floorMs).toISOString() : '-infinity' };
 }
 
-/** Milliseconds since 1970 as a float: every driver reads it as a number, whatever the session's DateStyle. */
-export function epochMs(column: string): SQL {
-  return sql.raw(`(extract(epoch from ${column}) * 1000)::float8`);
-}
-
-function toClaimedJob(row: RawRow): ClaimedJob {
+function toClaimedJob(row: RawRow, queue: string): ClaimedJob {
   return {
     id: Number(row.id),
-    queue: String(row.queue),
+    queue,
     kind: String(row.kind),
     payload: row.payload,
     priority: Number(row.priority),
-    runAt: new Date(Number(row.run_at)),
+    runAt: dateOf(row.run_at),
     attempt: Number(row.attempt),
     maxAttempts: Number(row.max_attempts),
     fence: Number(row.fence),
     uniqueKey: row.unique_key === null ? null : String(row.unique_key),
-    // The two jsonb columns are written by us alone, in these shapes.
-    errors: row.errors as AttemptError[],
-    metadata: row.metadata as Record<string, unknown>,
-    createdAt: new Date(Number(row.created_at)),
-    claimedAt: new Date(Number(row.claimed_at)),
+    // The two jsonb columns are written by us alone, in these shapes; empty ones, as nearly all are, travel as null.
+    errors: (row.errors ?? []) as AttemptError[],
+    metadata: (row.metadata ?? {}) as Record<string, unknown>,
+    createdAt: dateOf(row.created_at),
+    claimedAt: dateOf(row.claimed_at),
   };
 }
 

@@ -1,8 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from './executor.ts';
-import { type Held, heldRow, stillHeld } from './held.ts';
-import { jsonRows } from './json-rows.ts';
+import { type Held, type HeldJob, idsAndFences, stillHeld } from './held.ts';
 
 /**
  * Which of these jobs a worker still holds, with the fence of each by id. A plain read: what it answers may be out of date when it arrives, so it
@@ -12,19 +11,14 @@ export async function findHeldJobs(
   db: Executor,
   tables: QueueTables,
   held: Held,
-  jobs: readonly { readonly id: number; readonly fence: number }[],
+  jobs: readonly HeldJob[],
 ): Promise<Map<number, number>> {
   const rows = await queryRows(db, tables, findHeldJobsQuery(tables, held, jobs));
   return new Map(rows.map((row) => [Number(row.id), Number(row.fence)]));
 }
 
-export function findHeldJobsQuery(
-  { queueJobs }: QueueTables,
-  held: Held,
-  jobs: readonly { readonly id: number; readonly fence: number }[],
-): SQL {
-  const rows = jobs.map(({ id, fence }) => heldRow(id, fence, {}));
+export function findHeldJobsQuery({ queueJobs }: QueueTables, held: Held, jobs: readonly HeldJob[]): SQL {
   return sql`
-    with i as materialized (select id, fence from ${jsonRows(rows, 'id int8, fence int4')} as r)
+    with i as materialized (select id, fence from rows from (${idsAndFences(jobs)}) as r(id, fence))
     select j.id, j.fence from ${queueJobs} as j where ${stillHeld(held)}`;
 }

@@ -2,9 +2,13 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Finish } from '../job/transition.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from './executor.ts';
-import { type Held, heldRow, stillHeld } from './held.ts';
-import { jsonRows } from './json-rows.ts';
+import { arrayText, type Held, type HeldJob, idsAndFences, stillHeld } from './held.ts';
 import { withError, withTime } from './recorded-error.ts';
+
+/** A held job and how it ends. */
+export interface FinishedJob extends HeldJob {
+  readonly transition: Finish;
+}
 
 /**
  * Ends held jobs of one queue: deletes them from `queue_jobs` and writes their results, in one statement. Answers the ids of
@@ -18,29 +22,38 @@ export async function finishJobs(
   db: Executor,
   tables: QueueTables,
   held: Held,
-  finishes: readonly { readonly id: number; readonly fence: number; readonly transition: Finish }[],
+  finishes: readonly FinishedJob[],
 ): Promise<Set<number>> {
   const rows = await queryRows(db, tables, finishJobsQuery(tables, held, finishes));
-  return new Set(rows.map((row) => Number(row.id)));
+  const lost = new Set(rows.map((row) => `${row.id}/${row.fence}`));
+  const finished = finishes.filter(({ id, fence }) => lost.size === 0 || !lost.has(`${id}/${fence}`));
+  return new Set(finished.map(({ id }) => id));
 }
 
+/** Answers the ids and fences of those that were *not* held: hardly ever any, so hardly ever a row to read. */
 export function finishJobsQuery(
   { queueJobs, queueResults }: QueueTables,
   held: Held,
-  finishes: readonly { readonly id: number; readonly fence: number; readonly transition: Finish }[],
+  finishes: readonly FinishedJob[],
 ): SQL {
-  const rows = finishes.map(({ id, fence, transition }) =>
-    heldRow(id, fence, {
-      state: JSON.stringify(transition.state),
-      keep: String(transition.keepResult),
-      output: transition.output ?? 'null',
-      error: JSON.stringify(transition.error),
-    }),
-  );
+  const lost = sql`select id, fence from i where (id, fence) not in (select id, fence from finished)`;
+  if (!finishes.some(({ transition }) => transition.keepResult)) {
+    return sql`
+    with i as materialized (
+      select id, fence from rows from (${idsAndFences(finishes)}) as r(id, fence)
+    ),
+    finished as (
+      delete from ${queueJobs} as j
+      where ${stillHeld(held)}
+      returning j.id, j.fence
+    )
+    ${lost}`;
+  }
   return sql`
     with i as materialized (
-      select id, fence, state, keep, output, ${withTime(sql`error`)} as error
-      from ${jsonRows(rows, 'id int8, fence int4, state text, keep bool, output jsonb, error jsonb')} as r
+      select id, fence, coalesce(state, 'completed') as state, coalesce(keep, true) as keep, nullif(output, 'null') as output,
+        ${withTime(sql`nullif(error, 'null')`)} as error
+      from rows from (${idsAndFences(finishes)}, ${endings(finishes)}) as r(id, fence, state, keep, output, error)
     ),
     finished as (
       delete from ${queueJobs} as j
@@ -55,5 +68,24 @@ export function finishJobsQuery(
       from finished as f join i on i.id = f.id and i.fence = f.fence
       where i.keep
     )
-    select id from finished`;
+    ${lost}`;
+}
+
+/** State, keep, output and error, as functions of a `rows from (…)`. What is the same for all is left out: `rows from` fills up with null. */
+function endings(finishes: readonly FinishedJob[]): SQL {
+  const transitions = finishes.map(({ transition }) => transition);
+  const states = transitions.every(({ state }) => state === 'completed')
+    ? []
+    : transitions.map(({ state }) => state);
+  const keeps = transitions.every(({ keepResult }) => keepResult)
+    ? []
+    : transitions.map(({ keepResult }) => keepResult);
+  const outputs = transitions.every(({ output }) => output === null || output === 'null')
+    ? []
+    : transitions.map(({ output }) => output ?? 'null');
+  const errors = transitions.every(({ error }) => error === null)
+    ? []
+    : transitions.map(({ error }) => JSON.stringify(error));
+  return sql`unnest(${arrayText(states)}::text::text[]), unnest(${arrayText(keeps)}::text::bool[]),
+        jsonb_array_elements(${`[${outputs.join(',')}]`}::text::jsonb), jsonb_array_elements(${`[${errors.join(',')}]`}::text::jsonb)`;
 }

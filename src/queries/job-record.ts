@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { AttemptError } from '../schema/attempt-error.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { FinalState } from '../schema/queue-results.ts';
-import { epochMs } from './claim-jobs.ts';
+import { dateOf, epochMs } from './epoch-ms.ts';
 import type { RawRow } from './executor.ts';
 
 /** Where a live job stands. `scheduled`: not due yet. `due`: may run now. `running`: a worker holds it. */
@@ -85,11 +85,11 @@ export function toJobRecord(row: RawRow): JobRecord {
     // The two jsonb columns are written by us alone, in these shapes.
     metadata: row.metadata as Record<string, unknown>,
     errors: row.errors as AttemptError[],
-    createdAt: new Date(Number(row.created_at)),
-    runAt: new Date(Number(row.run_at)),
+    createdAt: dateOf(row.created_at),
+    runAt: dateOf(row.run_at),
   };
   const workerId = row.worker_id === null ? null : Number(row.worker_id);
-  const claimedAt = row.claimed_at === null ? null : new Date(Number(row.claimed_at));
+  const claimedAt = row.claimed_at === null ? null : dateOf(row.claimed_at);
   // The column has a CHECK, and the live states are computed by the query.
   const state = row.state as JobState;
   switch (state) {
@@ -104,11 +104,11 @@ export function toJobRecord(row: RawRow): JobRecord {
         state,
         workerId,
         claimedAt,
-        finishedAt: new Date(Number(row.finished_at)),
+        finishedAt: dateOf(row.finished_at),
         output: row.output,
       };
     case 'discarded':
     case 'cancelled':
-      return { ...common, state, workerId, claimedAt, finishedAt: new Date(Number(row.finished_at)) };
+      return { ...common, state, workerId, claimedAt, finishedAt: dateOf(row.finished_at) };
   }
 }

@@ -2,9 +2,13 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Reschedule } from '../job/transition.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from './executor.ts';
-import { type Held, heldRow, stillHeld } from './held.ts';
-import { jsonRows } from './json-rows.ts';
+import { arrayText, type Held, type HeldJob, idsAndFences, stillHeld } from './held.ts';
 import { withError, withTime } from './recorded-error.ts';
+
+/** A held job and how it goes on. */
+export interface RescheduledJob extends HeldJob {
+  readonly transition: Reschedule;
+}
 
 /**
  * Puts held jobs of one queue back: held by nobody, due after a delay or where they were. Answers the ids of those it put
@@ -17,7 +21,7 @@ export async function rescheduleJobs(
   db: Executor,
   tables: QueueTables,
   held: Held,
-  reschedules: readonly { readonly id: number; readonly fence: number; readonly transition: Reschedule }[],
+  reschedules: readonly RescheduledJob[],
 ): Promise<Set<number>> {
   const rows = await queryRows(db, tables, rescheduleJobsQuery(tables, held, reschedules));
   return new Set(rows.map((row) => Number(row.id)));
@@ -26,20 +30,16 @@ export async function rescheduleJobs(
 export function rescheduleJobsQuery(
   { queueJobs }: QueueTables,
   held: Held,
-  reschedules: readonly { readonly id: number; readonly fence: number; readonly transition: Reschedule }[],
+  reschedules: readonly RescheduledJob[],
 ): SQL {
-  const rows = reschedules.map(({ id, fence, transition }) =>
-    heldRow(id, fence, {
-      delay_ms: String(transition.delayMs),
-      attempt: String(transition.attempt),
-      error: JSON.stringify(transition.error),
-    }),
-  );
+  const transitions = reschedules.map(({ transition }) => transition);
   return sql`
     with i as materialized (
       select id, fence, attempt, statement_timestamp() + delay_ms * interval '1 millisecond' as run_at,
-        ${withTime(sql`error`)} as error
-      from ${jsonRows(rows, 'id int8, fence int4, delay_ms float8, attempt int2, error jsonb')} as r
+        ${withTime(sql`nullif(error, 'null')`)} as error
+      from rows from (${idsAndFences(reschedules)}, unnest(${arrayText(transitions.map(({ attempt }) => attempt))}::text::int2[]),
+        unnest(${arrayText(transitions.map(({ delayMs }) => delayMs ?? 'null'))}::text::float8[]),
+        jsonb_array_elements(${JSON.stringify(transitions.map(({ error }) => error))}::text::jsonb)) as r(id, fence, attempt, delay_ms, error)
     )
     update ${queueJobs} as j
     set worker_id = null, claimed_at = null, attempt = i.attempt, run_at = coalesce(i.run_at, j.run_at),

@@ -22,11 +22,17 @@ export interface AttemptEnvironment {
 /** How long a handler that was told to stop may take to end by itself. */
 const INTERRUPT_GRACE_MS = 1_000;
 
-/** One run of a handler for one held job, and the ways to end it from outside. */
+/**
+ * One run of a handler for one held job, and the ways to end it from outside. Most attempts are short and end by themselves, so
+ * what only the others need is made when it is asked for: an AbortController costs more than all the rest.
+ */
 export class Attempt {
-  readonly #controller = new AbortController();
-  readonly #ended: Promise<never>;
-  #end: (reason: Error) => void = () => undefined;
+  #controller: AbortController | undefined;
+  /** Why it was told to end. */
+  #reason: Error | undefined;
+  /** Rejects `run`, while that waits for the handler. */
+  #reject: ((reason: Error) => void) | undefined;
+  #ended = false;
   #interrupted = false;
   #over = false;
   #completeRan = false;
@@ -35,16 +41,19 @@ export class Attempt {
     readonly job: ClaimedJob,
     readonly handler: Handler,
     readonly environment: AttemptEnvironment,
-  ) {
-    this.#ended = new Promise((_resolve, reject) => {
-      this.#end = reject;
-    });
-    // Nobody may be waiting when it rejects, and an unhandled rejection ends the process.
-    this.#ended.catch(() => undefined);
-  }
+  ) {}
 
   get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#reason !== undefined) this.#controller.abort(this.#reason);
+    }
     return this.#controller.signal;
+  }
+
+  /** Why the attempt was told to end, if it was: the reason of its signal. */
+  get reason(): Error | undefined {
+    return this.#reason;
   }
 
   /** Whether the worker's stop has ended it. */
@@ -69,32 +78,50 @@ export class Attempt {
 
   /** The handler's result, or a rejection as soon as the attempt is ended from outside, whatever the handler goes on to do. */
   async run(payload: unknown): Promise<unknown> {
-    const { payload: _stored, ...job } = this.job;
+    if (this.#ended) throw this.#reason;
+    const attempt = this;
     const context: UntypedContext = {
       payload,
-      job,
-      signal: this.signal,
+      job: this.job,
+      get signal() {
+        return attempt.signal;
+      },
       db: this.environment.db,
       complete: (tx, output) => this.#complete(tx, output),
     };
-    const result = Promise.resolve(this.handler.run(context));
-    // A handler that is left behind may still reject, and nobody listens to it then.
-    result.catch(() => undefined);
-    return await Promise.race([result, this.#ended]);
+    const returned = this.handler.run(context);
+    if (!isPromiseLike(returned)) return returned;
+    return await new Promise((resolve, reject) => {
+      this.#reject = reject;
+      // A handler that is left behind may still reject; this promise has been settled by then, so nobody hears of it.
+      returned.then(resolve, reject);
+    });
   }
 
   /** Ends the attempt at once: the signal is aborted with `reason`, and `run` rejects with it. */
   end(reason: Error): void {
-    this.#controller.abort(reason);
-    this.#end(reason);
+    this.#abort(reason);
+    this.#leave();
   }
 
   /** Ends the attempt because the worker stops; the handler gets a moment to return by itself. */
   interrupt(reason: Error): void {
     if (this.#over || this.#interrupted) return;
     this.#interrupted = true;
-    this.#controller.abort(reason);
-    setTimeout(() => this.#end(reason), INTERRUPT_GRACE_MS).unref();
+    this.#abort(reason);
+    setTimeout(() => this.#leave(), INTERRUPT_GRACE_MS).unref();
+  }
+
+  #abort(reason: Error): void {
+    // The first reason stays, as a signal's does.
+    this.#reason ??= reason;
+    this.#controller?.abort(this.#reason);
+  }
+
+  /** Waits for the handler no longer. */
+  #leave(): void {
+    this.#ended = true;
+    if (this.#reason !== undefined) this.#reject?.(this.#reason);
   }
 
   /** From here on `complete` is refused: the attempt's end is decided. */
@@ -133,4 +160,8 @@ export class Attempt {
     if (this.#over) throw new LeaseLostError(kind, id, 'this attempt is already over');
     if (this.#completeRan) throw new LeaseLostError(kind, id, 'complete has already been called');
   }
+}
+
+function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }

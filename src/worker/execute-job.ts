@@ -19,14 +19,16 @@ export async function executeJob(attempt: Attempt): Promise<Outcome> {
       ? undefined
       : setTimeout(() => attempt.end(new JobTimeoutError(job.kind, job.id, timeoutMs)), timeoutMs);
   try {
-    const payload = await payloadFromStore(handler.job, job.payload);
+    // Without a schema there is nothing to wait for.
+    const payload =
+      handler.job.payload === undefined ? undefined : await payloadFromStore(handler.job, job.payload);
     return await outcomeOf(attempt, await attempt.run(payload));
   } catch (error) {
     if (attempt.interrupted) return { type: 'interrupted' };
     // A handler that heeds its signal throws an AbortError of its own; the reason says more.
-    return { type: 'failed', error: attempt.signal.aborted ? attempt.signal.reason : error };
+    return { type: 'failed', error: attempt.reason ?? error };
   } finally {
-    clearTimeout(timer);
+    if (timer !== undefined) clearTimeout(timer);
     attempt.close();
   }
 }
@@ -36,7 +38,9 @@ async function outcomeOf(attempt: Attempt, returned: unknown): Promise<Outcome> 
   if (returned instanceof Cancel) return { type: 'cancelled', reason: returned.reason };
   // The job's end is in the transaction already, with the output that complete() was given.
   if (attempt.completeRan) return { type: 'completed', output: 'null' };
-  return { type: 'completed', output: await outputToStore(attempt.handler.job, returned) };
+  const { job } = attempt.handler;
+  if (returned === undefined && job.output === undefined) return { type: 'completed', output: 'null' };
+  return { type: 'completed', output: await outputToStore(job, returned) };
 }
 
 /**

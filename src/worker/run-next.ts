@@ -127,7 +127,7 @@ async function runInSavepoint(
     await tx.transaction(async (savepoint) => {
       attempt = new Attempt(job, handler, environmentOf(savepoint));
       outcome = await executeJob(attempt);
-      if (attempt.signal.aborted) throw new Abandoned(attempt, outcome);
+      if (attempt.reason !== undefined) throw new Abandoned(attempt, outcome);
       if (attempt.completeRan && outcome.type === 'completed') {
         const held = await findHeldJobs(tx, tables, attempt.held, [job]);
         if (held.get(job.id) === job.fence) outcome = outcomeIfStillHeld(attempt, outcome);

@@ -43,9 +43,13 @@ export class WorkerEmitter {
   }
 
   emit<K extends keyof WorkerEvents>(event: K, ...args: WorkerEvents[K]): void {
-    const listeners = this.#of(event);
-    // An error that nobody hears of would be worse than a line on stderr.
-    if (event === 'error' && listeners.size === 0) console.error('drizzle-queue worker:', ...args);
+    const listeners = this.#listeners.get(event) as Set<Listener<K>> | undefined;
+    if (listeners === undefined || listeners.size === 0) {
+      // An error that nobody hears of would be worse than a line on stderr.
+      if (event === 'error') console.error('drizzle-queue worker:', ...args);
+      return;
+    }
+    // A copy: a listener may add and remove listeners.
     for (const listener of [...listeners]) {
       try {
         listener(...args);

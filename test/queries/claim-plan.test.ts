@@ -113,26 +113,27 @@ function testSettling(held: () => readonly number[]): void {
     [1, 100].map((count) => [`${mode}, ${count} at once`, mode, count] as const),
   );
 
-  test.each(cases)('finish: %s', async (_, mode, count) => {
-    const finishes = held()
-      .slice(0, count)
-      .map((id) => ({
-        id,
-        fence: 1,
-        transition: {
-          type: 'finish',
-          state: 'completed',
-          output: '1',
-          error: null,
-          keepResult: true,
-        } as const,
-      }));
-    const plan = await explain(backend, finishJobsQuery(tables, holder, finishes), mode);
-    expect(plan['Actual Rows']).toBe(count);
-    expectPrimaryKey(plan);
-    // Measured: 6 to 8 pages per row, of which 3 are the way through the index.
-    expect(buffersOf(plan)).toBeLessThanOrEqual(20 + 10 * count);
-  });
+  const keeps = [true, false];
+
+  test.each(cases.flatMap((each) => keeps.map((keep) => [...each, keep] as const)))(
+    'finish: %s, keepResult: %4$s',
+    async (_, mode, count, keepResult) => {
+      const finishes = held()
+        .slice(0, count)
+        .map((id) => ({
+          id,
+          fence: 1,
+          transition: { type: 'finish', state: 'completed', output: '1', error: null, keepResult } as const,
+        }));
+      const plan = await explain(backend, finishJobsQuery(tables, holder, finishes), mode);
+      expect(cteOf(plan, 'finished')['Actual Rows']).toBe(count);
+      // None was lost.
+      expect(plan['Actual Rows']).toBe(0);
+      expectPrimaryKey(plan);
+      // Measured: 6 to 8 pages per row, of which 3 are the way through the index.
+      expect(buffersOf(plan)).toBeLessThanOrEqual(20 + 10 * count);
+    },
+  );
 
   test.each(cases)('reschedule: %s', async (_, mode, count) => {
     const reschedules = held()

@@ -47,6 +47,7 @@ test('the texts hold no literals but their own', () => {
       `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`,
       `'at'`,
       `'cancelled'`,
+      `'completed'`,
       `'discarded'`,
       `'due'`,
       `'id'`,

@@ -1,14 +1,13 @@
     with i as materialized (
-      select id, fence, state, keep, output, error || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as error
-      from (
-        select r.id, r.fence, r.state, r.keep, r.output, r.error, 0 + r.place as place
-        from rows from (jsonb_to_recordset($1::text::jsonb) as (id int8, fence int4, state text, keep bool, output jsonb, error jsonb)) with ordinality
-          as r(id, fence, state, keep, output, error, place)) as r
+      select id, fence, coalesce(state, 'completed') as state, coalesce(keep, true) as keep, nullif(output, 'null') as output,
+        nullif(error, 'null') || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as error
+      from rows from (unnest($1::text::int8[]), unnest($2::text::int4[]), unnest($3::text::text[]), unnest($4::text::bool[]),
+        jsonb_array_elements($5::text::jsonb), jsonb_array_elements($6::text::jsonb)) as r(id, fence, state, keep, output, error)
     ),
     finished as (
       delete from "queue_jobs" as j
-      where j.queue = $2 and j.id = any(array(select id from i))
-        and j.worker_id is not distinct from $3::int8 and (j.id, j.fence) in (select id, fence from i)
+      where j.queue = $7 and j.id = any(array(select id from i))
+        and j.worker_id is not distinct from $8::int8 and ((j.id, j.fence) in (select id, fence from i)) is true
       returning j.*
     ),
     recorded as (
@@ -20,7 +19,12 @@
       from finished as f join i on i.id = f.id and i.fence = f.fence
       where i.keep
     )
-    select id from finished
--- $1 = "[{\"id\":42,\"fence\":1,\"state\":\"completed\",\"keep\":true,\"output\":{\"text\":\"mail\"},\"error\":null},{\"id\":43,\"fence\":2,\"state\":\"discarded\",\"keep\":true,\"output\":null,\"error\":{\"attempt\":1,\"name\":\"Error\",\"message\":\"mail\",\"stack\":\"mail\"}}]"
--- $2 = "mail"
--- $3 = 42
+    select id, fence from i where (id, fence) not in (select id, fence from finished)
+-- $1 = "{42,43}"
+-- $2 = "{1,2}"
+-- $3 = "{completed,discarded}"
+-- $4 = "{}"
+-- $5 = "[{\"text\":\"mail\"},null]"
+-- $6 = "[null,{\"attempt\":1,\"name\":\"Error\",\"message\":\"mail\",\"stack\":\"mail\"}]"
+-- $7 = "mail"
+-- $8 = 42
