@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { AttemptError } from '../schema/attempt-error.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { dateOf, epochMs } from './epoch-ms.ts';
-import { type Executor, queryRows, type RawRow } from './executor.ts';
+import { queryRows, type RawRow, type Runner } from './executor.ts';
 
 /** A job that this worker holds. */
 export interface ClaimedJob {
@@ -63,7 +63,7 @@ export interface Claim {
  * - `statement_timestamp()` is stable, so it bounds the index scan; `clock_timestamp()` would only filter.
  * - `for no key update` neither blocks inserts that refer to the job by foreign key nor makes multixacts.
  */
-export async function claimJobs(db: Executor, tables: QueueTables, claim: Claim): Promise<ClaimedJob[]> {
+export async function claimJobs(db: Runner, tables: QueueTables, claim: Claim): Promise<ClaimedJob[]> {
   const rows = await queryRows(db, tables, claimJobsQuery(tables, claim));
   // `update … returning` answers in no order.
   return rows.sort(inClaimOrder).map((row) => toClaimedJob(row, claim.queue));

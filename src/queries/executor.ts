@@ -2,12 +2,16 @@ import { getTableName, type SQL, type SQLWrapper } from 'drizzle-orm';
 import { MissingMigrationError } from '../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 
+/** What runs one statement. */
+export interface Runner {
+  execute(query: SQLWrapper): PromiseLike<unknown>;
+}
+
 /**
  * A Drizzle database *or* transaction on Postgres, of any driver, on drizzle-orm 0.45 and 1.0. Structural, because the two
  * majors name their classes differently; `selectDistinctOn` is what only Postgres databases have.
  */
-export interface Executor {
-  execute(query: SQLWrapper): PromiseLike<unknown>;
+export interface Executor extends Runner {
   selectDistinctOn(...args: never[]): unknown;
 }
 
@@ -33,7 +37,7 @@ export type RawRow = Record<string, unknown>;
  * @throws MissingMigrationError when the queue's tables or columns are missing; other errors of the driver pass unchanged
  */
 export async function queryRows(
-  db: Executor,
+  db: Runner,
   tables: QueueTables,
   query: SQL,
   { withUsersSql = false }: { readonly withUsersSql?: boolean } = {},

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Finish } from '../job/transition.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows } from './executor.ts';
+import { queryRows, type Runner } from './executor.ts';
 import { arrayText, type Held, type HeldJob, idsAndFences, stillHeld } from './held.ts';
 import { withError, withTime } from './recorded-error.ts';
 
@@ -19,7 +19,7 @@ export interface FinishedJob extends HeldJob {
  * ever sees the job in both tables or in neither.
  */
 export async function finishJobs(
-  db: Executor,
+  db: Runner,
   tables: QueueTables,
   held: Held,
   finishes: readonly FinishedJob[],

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Reschedule } from '../job/transition.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows } from './executor.ts';
+import { queryRows, type Runner } from './executor.ts';
 import { arrayText, type Held, type HeldJob, idsAndFences, stillHeld } from './held.ts';
 import { withError, withTime } from './recorded-error.ts';
 
@@ -18,7 +18,7 @@ export interface RescheduledJob extends HeldJob {
  * before the update so that the update itself holds no function: it can then be pushed to wherever the row lives.
  */
 export async function rescheduleJobs(
-  db: Executor,
+  db: Runner,
   tables: QueueTables,
   held: Held,
   reschedules: readonly RescheduledJob[],

@@ -76,8 +76,13 @@ export class Attempt {
     return { attempt, maxAttempts, backoff, keepResult };
   }
 
-  /** The handler's result, or a rejection as soon as the attempt is ended from outside, whatever the handler goes on to do. */
-  async run(payload: unknown): Promise<unknown> {
+  /**
+   * Runs the handler. What it answers, when awaited, is the handler's result, or rejects as soon as the attempt is ended from outside,
+   * whatever the handler goes on to do.
+   *
+   * @throws what a handler throws that is no async function
+   */
+  run(payload: unknown): unknown {
     if (this.#ended) throw this.#reason;
     const attempt = this;
     const context: UntypedContext = {
@@ -91,7 +96,7 @@ export class Attempt {
     };
     const returned = this.handler.run(context);
     if (!isPromiseLike(returned)) return returned;
-    return await new Promise((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       this.#reject = reject;
       // A handler that is left behind may still reject; this promise has been settled by then, so nobody hears of it.
       returned.then(resolve, reject);

@@ -41,6 +41,7 @@ export class Attempts {
   readonly #unsettled = new Set<Attempt>();
   #stopped = false;
   #patience: NodeJS.Timeout | undefined;
+  #lastBeganMs = 0;
 
   constructor(options: AttemptsOptions) {
     this.#options = options;
@@ -88,6 +89,7 @@ export class Attempts {
   /** Begins nothing more, and gives back what waits. What runs goes on. */
   stop(): void {
     this.#stopped = true;
+    clearTimeout(this.#patience);
     this.#giveBack(() => true);
   }
 
@@ -120,17 +122,21 @@ export class Attempts {
       void this.#execute(attempt);
     }
     // The time counts from the last one that began: while jobs begin, the others are right to wait.
-    if (began) this.#stopPatience();
-    if (this.#waiting.length === 0) return;
-    this.#patience ??= setTimeout(() => {
-      this.#prefetch.distrust();
-      this.#giveBack(() => true);
-    }, MAX_WAIT_MS);
+    if (began) this.#lastBeganMs = performance.now();
+    if (this.#waiting.length > 0) this.#patience ??= setTimeout(() => this.#losePatience(), MAX_WAIT_MS);
   }
 
-  #stopPatience(): void {
-    clearTimeout(this.#patience);
+  /** One timer for all that waits, set again when it was too early: one per job would cost as much as the job. */
+  #losePatience(): void {
     this.#patience = undefined;
+    if (this.#waiting.length === 0) return;
+    const waitedMs = performance.now() - this.#lastBeganMs;
+    if (waitedMs < MAX_WAIT_MS) {
+      this.#patience = setTimeout(() => this.#losePatience(), MAX_WAIT_MS - waitedMs);
+      return;
+    }
+    this.#prefetch.distrust();
+    this.#giveBack(() => true);
   }
 
   /** Puts waiting jobs back as they were before the claim; answers how many. */
@@ -138,11 +144,11 @@ export class Attempts {
     const back = this.#waiting.filter(which);
     if (back.length === 0) return 0;
     this.#waiting = this.#waiting.filter((attempt) => !which(attempt));
-    if (this.#waiting.length === 0) this.#stopPatience();
     for (const attempt of back) {
-      void this.#unsettledWhile(attempt, () =>
-        this.#write(attempt, transitionFor({ type: 'interrupted' }, attempt.facts)),
-      );
+      this.#unsettled.add(attempt);
+      void this.#write(attempt, transitionFor({ type: 'interrupted' }, attempt.facts))
+        .catch((error: unknown) => this.#settlingFailed(attempt, error))
+        .finally(() => this.#forget(attempt));
     }
     return back.length;
   }
@@ -152,47 +158,50 @@ export class Attempts {
     const outcome = await executeJob(attempt);
     const durationMs = performance.now() - startMs;
     this.#running.delete(attempt);
+    this.#unsettled.add(attempt);
     this.#prefetch.note(durationMs);
-    const settled = this.#settle(attempt, outcomeIfStillHeld(attempt, outcome), durationMs);
     this.#beginWaiting();
-    await settled;
+    this.#announceChange();
+    try {
+      await this.#settle(attempt, outcomeIfStillHeld(attempt, outcome), durationMs);
+    } catch (error) {
+      this.#settlingFailed(attempt, error);
+    }
+    this.#forget(attempt);
   }
 
   async #settle(attempt: Attempt, outcome: Outcome, durationMs: number): Promise<void> {
-    await this.#unsettledWhile(attempt, () =>
-      this.#writeAndAnnounce(attempt, outcome, durationMs).catch((error: unknown) =>
-        // The database refuses the outcome itself (an output that is too large, say): then the attempt has failed.
-        this.#writeAndAnnounce(attempt, { type: 'failed', error }, durationMs),
-      ),
-    );
-  }
-
-  async #unsettledWhile(attempt: Attempt, write: () => Promise<unknown>): Promise<void> {
-    const { events, onChange } = this.#options;
-    this.#unsettled.add(attempt);
-    onChange();
+    const transition = transitionFor(outcome, attempt.facts);
     try {
-      await write();
+      const written = await this.#write(attempt, transition);
+      announce(this.#options.events, attempt, outcome, { transition, written, durationMs });
     } catch (error) {
-      // It stays held until this worker stops, and is given back then.
-      const { id, queue } = attempt.job;
-      events.emit('error', { error, during: `settling job ${id} of '${queue}'` });
-    } finally {
-      this.#unsettled.delete(attempt);
-      onChange();
+      // The database refuses the outcome itself (an output that is too large, say): then the attempt has failed.
+      if (outcome.type === 'failed') throw error;
+      await this.#settle(attempt, { type: 'failed', error }, durationMs);
     }
   }
 
-  async #writeAndAnnounce(attempt: Attempt, outcome: Outcome, durationMs: number): Promise<void> {
-    const transition = transitionFor(outcome, attempt.facts);
-    const written = await this.#write(attempt, transition);
-    announce(this.#options.events, attempt, outcome, { transition, written, durationMs });
+  #settlingFailed({ job }: Attempt, error: unknown): void {
+    // It stays held until this worker stops, and is given back then.
+    this.#options.events.emit('error', { error, during: `settling job ${job.id} of '${job.queue}'` });
   }
 
-  async #write(attempt: Attempt, transition: Transition): Promise<boolean> {
+  #forget(attempt: Attempt): void {
+    this.#unsettled.delete(attempt);
+    this.#announceChange();
+  }
+
+  /** Only when there is something to do about it: a claim to make, or an end to notice. */
+  #announceChange(): void {
+    if (this.size === 0 || this.demand > 0) this.#options.onChange();
+  }
+
+  #write(attempt: Attempt, transition: Transition): Promise<boolean> {
     const { settler } = this.#options;
-    const settlement = { id: attempt.job.id, fence: attempt.job.fence, transition };
-    return attempt.completeRan ? await settler.settleAlone(settlement) : await settler.settle(settlement);
+    const { id, fence } = attempt.job;
+    const settlement = { id, fence, transition };
+    return attempt.completeRan ? settler.settleAlone(settlement) : settler.settle(settlement);
   }
 }
 

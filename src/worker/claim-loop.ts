@@ -1,4 +1,5 @@
 import { claimJobs } from '../queries/claim-jobs.ts';
+import type { Runner } from '../queries/executor.ts';
 import { findHeldJobs } from '../queries/find-held-jobs.ts';
 import type { Held } from '../queries/held.ts';
 import { releaseJobs } from '../queries/release-jobs.ts';
@@ -12,6 +13,8 @@ import type { WorkerEmitter } from './worker-events.ts';
 
 export interface ClaimLoopOptions {
   readonly environment: AttemptEnvironment & { readonly workerId: number };
+  /** Runs the claims and the settlements. */
+  readonly runner: Runner;
   readonly queue: string;
   readonly handlers: ReadonlyMap<string, Handler>;
   readonly concurrency: number;
@@ -48,14 +51,14 @@ export class ClaimLoop {
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
-    const { environment, queue, handlers, concurrency, events, giveUp } = options;
-    const { db, tables, workerId } = environment;
+    const { environment, runner, queue, handlers, concurrency, events, giveUp } = options;
+    const { tables, workerId } = environment;
     this.#held = { queue, workerId };
     this.#attempts = new Attempts({
       environment,
       handlers,
       concurrency,
-      settler: new Settler(db, tables, this.#held, events, giveUp),
+      settler: new Settler(runner, tables, this.#held, events, giveUp),
       events,
       onChange: () => this.#changed(),
     });
@@ -131,12 +134,12 @@ export class ClaimLoop {
   }
 
   async #claim(limit: number): Promise<number> {
-    const { environment, queue, handlers, events } = this.#options;
+    const { environment, runner, queue, handlers, events } = this.#options;
     const startMs = performance.now();
     await this.#releaseUnknown(startMs);
     const sweep = this.#bands.sweepIsDue(startMs) || this.#mayBeEmpty;
     this.#swept = sweep;
-    const jobs = await claimJobs(environment.db, environment.tables, {
+    const jobs = await claimJobs(runner, environment.tables, {
       ...this.#held,
       kinds: [...handlers.keys()],
       bands: this.#bands.of(sweep),

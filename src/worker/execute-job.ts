@@ -1,4 +1,5 @@
 import { JobTimeoutError, QueueError, WorkerLostError } from '../errors.ts';
+import type { JobDefinition, OutputInput } from '../job/definition.ts';
 import { Cancel, type Outcome, Snooze } from '../job/outcome.ts';
 import { outputToStore, payloadFromStore } from '../job/validate.ts';
 import type { Attempt } from './attempt.ts';
@@ -22,7 +23,8 @@ export async function executeJob(attempt: Attempt): Promise<Outcome> {
     // Without a schema there is nothing to wait for.
     const payload =
       handler.job.payload === undefined ? undefined : await payloadFromStore(handler.job, job.payload);
-    return await outcomeOf(attempt, await attempt.run(payload));
+    const returned = await attempt.run(payload);
+    return outcomeWithoutOutput(attempt, returned) ?? (await completed(handler.job, returned));
   } catch (error) {
     if (attempt.interrupted) return { type: 'interrupted' };
     // A handler that heeds its signal throws an AbortError of its own; the reason says more.
@@ -33,14 +35,19 @@ export async function executeJob(attempt: Attempt): Promise<Outcome> {
   }
 }
 
-async function outcomeOf(attempt: Attempt, returned: unknown): Promise<Outcome> {
+/** The outcome, unless it is a completion whose output must be made ready for the database first. */
+function outcomeWithoutOutput(attempt: Attempt, returned: unknown): Outcome | undefined {
   if (returned instanceof Snooze) return { type: 'snoozed', delayMs: returned.delayMs };
   if (returned instanceof Cancel) return { type: 'cancelled', reason: returned.reason };
   // The job's end is in the transaction already, with the output that complete() was given.
-  if (attempt.completeRan) return { type: 'completed', output: 'null' };
-  const { job } = attempt.handler;
-  if (returned === undefined && job.output === undefined) return { type: 'completed', output: 'null' };
-  return { type: 'completed', output: await outputToStore(job, returned) };
+  const nothing = returned === undefined && attempt.handler.job.output === undefined;
+  if (attempt.completeRan || nothing) return { type: 'completed', output: 'null' };
+  return undefined;
+}
+
+async function completed(job: JobDefinition, returned: unknown): Promise<Outcome> {
+  // What an output schema takes is checked by it; without one, anything that JSON can hold is an output.
+  return { type: 'completed', output: await outputToStore(job, returned as OutputInput<JobDefinition>) };
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Jobs are claimed ahead that will have begun within this time. */
 const HORIZON_MS = 50;
 /** More brings no more throughput, and payloads take memory. */
-const MAX_PREFETCH = 200;
+const MAX_PREFETCH = 1_000;
 /** The least weight of one attempt in the average: it follows the last twenty or so. */
 const WEIGHT = 0.05;
 /** With fewer attempts than this nothing is known. */

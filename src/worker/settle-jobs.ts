@@ -1,5 +1,5 @@
 import type { Finish, Reschedule, Transition } from '../job/transition.ts';
-import { type Database, sqlStateOf } from '../queries/executor.ts';
+import { type Runner, sqlStateOf } from '../queries/executor.ts';
 import { finishJobs } from '../queries/finish-jobs.ts';
 import type { Held } from '../queries/held.ts';
 import { rescheduleJobs } from '../queries/reschedule-jobs.ts';
@@ -21,6 +21,7 @@ interface Waiting extends Settlement {
 
 /** As many rows as one statement writes without growing slow. */
 const MAX_BATCH = 500;
+const MAX_BATCH_CHARACTERS = 8 * 1024 * 1024;
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5_000;
 
@@ -37,7 +38,7 @@ export class Settler {
   #writing: Promise<void> | undefined;
 
   constructor(
-    private readonly db: Database,
+    private readonly db: Runner,
     private readonly tables: QueueTables,
     private readonly held: Held,
     private readonly events: WorkerEmitter,
@@ -50,9 +51,9 @@ export class Settler {
    *
    * @throws what the database says about this row
    */
-  settle(settlement: Settlement): Promise<boolean> {
+  settle({ id, fence, transition }: Settlement): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ ...settlement, resolve, reject });
+      this.#waiting.push({ id, fence, transition, resolve, reject });
       this.#writing ??= this.#writeAll();
     });
   }
@@ -73,15 +74,23 @@ export class Settler {
     this.#writing = undefined;
   }
 
-  /** The next rows, each job once: its answer is told by its id, and a lost attempt may end together with a newer one. */
+  /**
+   * The next rows, each job once: its answer is told by its id, and a lost attempt may end together with a newer one. And no
+   * more output than one parameter carries well.
+   */
   #nextBatch(): Waiting[] {
     const batch = new Map<number, Waiting>();
-    const later: Waiting[] = [];
-    for (const waiting of this.#waiting) {
-      if (batch.size < MAX_BATCH && !batch.has(waiting.id)) batch.set(waiting.id, waiting);
-      else later.push(waiting);
+    const again: Waiting[] = [];
+    let at = 0;
+    for (let characters = 0; at < this.#waiting.length && batch.size < MAX_BATCH; at++) {
+      const waiting = this.#waiting[at];
+      if (waiting === undefined) break;
+      characters += outputLength(waiting.transition);
+      if (characters > MAX_BATCH_CHARACTERS && batch.size > 0) break;
+      if (batch.has(waiting.id)) again.push(waiting);
+      else batch.set(waiting.id, waiting);
     }
-    this.#waiting = later;
+    this.#waiting = [...again, ...this.#waiting.slice(at)];
     return [...batch.values()];
   }
 
@@ -116,6 +125,10 @@ export class Settler {
     const rescheduled = reschedules.length === 0 ? [] : await rescheduleJobs(db, tables, held, reschedules);
     return new Set([...finished, ...rescheduled]);
   }
+}
+
+function outputLength(transition: Transition): number {
+  return transition.type === 'finish' ? (transition.output?.length ?? 0) : 0;
 }
 
 function isFinish(settlement: Settlement): settlement is Settlement<Finish> {

@@ -1,3 +1,4 @@
+import { preparing } from '../drivers/prepared.ts';
 import { QueueError } from '../errors.ts';
 import { checkDatabase } from '../queries/check-database.ts';
 import type { Database } from '../queries/executor.ts';
@@ -129,10 +130,14 @@ export class Worker {
     const workerId = await this.#liveness.start();
     const { concurrencyByQueue, pollIntervalMs, name, retentionMs } = this.#settings;
     const environment = { db: this.#db, tables: this.#tables, workerId };
+    const runner = preparing(this.#db, (error) =>
+      this.#events.emit('error', { error, during: 'preparing a statement; from now on none is prepared' }),
+    );
     this.#loops = [...concurrencyByQueue].map(
       ([queue, concurrency]) =>
         new ClaimLoop({
           environment,
+          runner,
           queue,
           handlers: this.#handlers,
           concurrency,
