@@ -3,6 +3,7 @@ import type { AttemptError } from '../schema/attempt-error.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { dateOf, epochMs } from './epoch-ms.ts';
 import { queryRows, type RawRow, type Runner } from './executor.ts';
+import { planAnew } from './plan-anew.ts';
 
 /** A job that this worker holds. */
 export interface ClaimedJob {
@@ -11,6 +12,8 @@ export interface ClaimedJob {
   readonly kind: string;
   /** As stored: not validated yet. */
   readonly payload: unknown;
+  /** How much room the payload takes in the database: less than its JSON text where Postgres has compressed it. */
+  readonly payloadBytes: number;
   readonly priority: number;
   readonly runAt: Date;
   /** Which attempt this is, counted from 1. */
@@ -32,11 +35,14 @@ export interface Band {
   readonly floorMs: number;
 }
 
+/** A claim stops at the job that brings its payloads above this: 500 of a megabyte each would blow up the process. */
+const MAX_CLAIM_BYTES = 8 * 1024 * 1024;
+
 export interface Claim {
   readonly queue: string;
   readonly kinds: readonly string[];
   readonly bands: readonly Band[];
-  /** At most so many jobs are claimed. */
+  /** At most so many jobs are claimed; fewer when their payloads are large. */
   readonly limit: number;
   /** Who will hold them; `null` when the row's lock itself is the hold (one transaction for the whole job). */
   readonly workerId: number | null;
@@ -45,7 +51,8 @@ export interface Claim {
 }
 
 /**
- * Takes up to `limit` due jobs of one queue, in the order of priority, `run_at`, id.
+ * Takes up to `limit` due jobs of one queue, in the order of priority, `run_at`, id; fewer when their payloads exceed 8 MB, but always
+ * one when there is one.
  *
  * **Under concurrency.** No job is given to two claims: a row that another claim has locked is skipped, and a row that it has
  * claimed no longer matches. No claim waits for another, and none takes more than `limit`. Each claim raises the job's fence, so every
@@ -77,11 +84,11 @@ export function claimJobsQuery({ queueJobs, queueWorkers }: QueueTables, claim: 
     : sql`j.worker_id is null`;
   return sql`
     with due as (
-      select j.id
-      from jsonb_to_recordset(${JSON.stringify(claim.bands.map(toBandRow))}::text::jsonb)
+      select j.id, j.bytes
+      from ${planAnew()} cross join jsonb_to_recordset(${JSON.stringify(claim.bands.map(toBandRow))}::text::jsonb)
         as band(priority int2, floor timestamptz)
       cross join lateral (
-        select j.id from ${queueJobs} as j
+        select j.id, pg_column_size(j.payload) as bytes from ${queueJobs} as j
         where j.queue = ${claim.queue} and j.priority = band.priority and j.priority >= 0
           and j.run_at >= band.floor and j.run_at <= statement_timestamp()
           and ${held}
@@ -90,12 +97,16 @@ export function claimJobsQuery({ queueJobs, queueWorkers }: QueueTables, claim: 
         for no key update skip locked
       ) as j
       limit ${claim.limit}
+    ),
+    within as (
+      select id from (select id, sum(bytes) over (rows between unbounded preceding and 1 preceding) as before from due) as d
+      where before is null or before < ${MAX_CLAIM_BYTES}::int8
     )
     update ${queueJobs} as j
     set attempt = j.attempt + 1, fence = j.fence + 1, worker_id = ${claim.workerId}::int8, claimed_at = statement_timestamp()
-    where j.queue = ${claim.queue} and j.id = any(array(select id from due))
-    returning j.id, j.kind, j.payload, j.priority, j.attempt, j.max_attempts, j.fence, j.unique_key,
-      nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata, ${epochMs('j.run_at')} as run_at,
+    where j.queue = ${claim.queue} and j.id = any(array(select id from within))
+    returning j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
+      j.attempt, j.max_attempts, j.fence, j.unique_key, nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata, ${epochMs('j.run_at')} as run_at,
       ${epochMs('j.created_at')} as created_at, ${epochMs('j.claimed_at')} as claimed_at`;
 }
 
@@ -109,6 +120,7 @@ function toClaimedJob(row: RawRow, queue: string): ClaimedJob {
     queue,
     kind: String(row.kind),
     payload: row.payload,
+    payloadBytes: Number(row.payload_bytes),
     priority: Number(row.priority),
     runAt: dateOf(row.run_at),
     attempt: Number(row.attempt),

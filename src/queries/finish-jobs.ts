@@ -3,6 +3,7 @@ import type { Finish } from '../job/transition.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { queryRows, type Runner } from './executor.ts';
 import { arrayText, type Held, type HeldJob, idsAndFences, stillHeld } from './held.ts';
+import { planAnew } from './plan-anew.ts';
 import { withError, withTime } from './recorded-error.ts';
 
 /** A held job and how it ends. */
@@ -40,7 +41,7 @@ export function finishJobsQuery(
   if (!finishes.some(({ transition }) => transition.keepResult)) {
     return sql`
     with i as materialized (
-      select id, fence from rows from (${idsAndFences(finishes)}) as r(id, fence)
+      select id, fence from ${planAnew()} cross join rows from (${idsAndFences(finishes)}) as r(id, fence)
     ),
     finished as (
       delete from ${queueJobs} as j
@@ -53,7 +54,7 @@ export function finishJobsQuery(
     with i as materialized (
       select id, fence, coalesce(state, 'completed') as state, coalesce(keep, true) as keep, nullif(output, 'null') as output,
         ${withTime(sql`nullif(error, 'null')`)} as error
-      from rows from (${idsAndFences(finishes)}, ${endings(finishes)}) as r(id, fence, state, keep, output, error)
+      from ${planAnew()} cross join rows from (${idsAndFences(finishes)}, ${endings(finishes)}) as r(id, fence, state, keep, output, error)
     ),
     finished as (
       delete from ${queueJobs} as j

@@ -3,6 +3,7 @@ import type { Reschedule } from '../job/transition.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { queryRows, type Runner } from './executor.ts';
 import { arrayText, type Held, type HeldJob, idsAndFences, stillHeld } from './held.ts';
+import { planAnew } from './plan-anew.ts';
 import { withError, withTime } from './recorded-error.ts';
 
 /** A held job and how it goes on. */
@@ -37,7 +38,7 @@ export function rescheduleJobsQuery(
     with i as materialized (
       select id, fence, attempt, statement_timestamp() + delay_ms * interval '1 millisecond' as run_at,
         ${withTime(sql`nullif(error, 'null')`)} as error
-      from rows from (${idsAndFences(reschedules)}, unnest(${arrayText(transitions.map(({ attempt }) => attempt))}::text::int2[]),
+      from ${planAnew()} cross join rows from (${idsAndFences(reschedules)}, unnest(${arrayText(transitions.map(({ attempt }) => attempt))}::text::int2[]),
         unnest(${arrayText(transitions.map(({ delayMs }) => delayMs ?? 'null'))}::text::float8[]),
         jsonb_array_elements(${JSON.stringify(transitions.map(({ error }) => error))}::text::jsonb)) as r(id, fence, attempt, delay_ms, error)
     )

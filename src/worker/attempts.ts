@@ -70,6 +70,7 @@ export class Attempts {
   /** Takes claimed jobs in, in their order. */
   add(jobs: readonly ClaimedJob[]): void {
     const { environment, handlers } = this.#options;
+    this.#prefetch.noteClaimed(jobs.map(({ payloadBytes }) => payloadBytes));
     for (const job of jobs) {
       const handler = handlers.get(job.kind);
       // The claim asks for the handlers' kinds only.

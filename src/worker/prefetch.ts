@@ -2,6 +2,8 @@
 const HORIZON_MS = 50;
 /** More brings no more throughput, and payloads take memory. */
 const MAX_PREFETCH = 1_000;
+/** What waits for a slot may take so much memory, by the size that payloads have lately had. */
+const MAX_BYTES = 8 * 1024 * 1024;
 /** The least weight of one attempt in the average: it follows the last twenty or so. */
 const WEIGHT = 0.05;
 /** With fewer attempts than this nothing is known. */
@@ -10,16 +12,22 @@ const MIN_ATTEMPTS = 5;
 /**
  * How many jobs to claim beyond the free slots: as many as the handlers will have finished within 50 ms, by the time that
  * they have lately taken. So no-op jobs travel in hundreds per claim, and long jobs are not hoarded by a worker that will not
- * begin them for minutes.
+ * begin them for minutes. And no more than memory bears.
  */
 export class Prefetch {
   #attempts = 0;
   #meanMs = 0;
+  #recentBytes = 0;
 
   /** Learns from an attempt. */
   note(durationMs: number): void {
     this.#attempts++;
     this.#meanMs += (durationMs - this.#meanMs) * Math.max(1 / this.#attempts, WEIGHT);
+  }
+
+  /** Learns from a claim. The largest counts for as long as it is remembered: memory is lost at once, and regained slowly. */
+  noteClaimed(payloadBytes: readonly number[]): void {
+    for (const bytes of payloadBytes) this.#recentBytes = Math.max(bytes, this.#recentBytes * (1 - WEIGHT));
   }
 
   /** The expectation was wrong: learns anew. */
@@ -30,6 +38,8 @@ export class Prefetch {
   /** How many jobs to hold beyond the slots. */
   size(concurrency: number): number {
     if (this.#attempts < MIN_ATTEMPTS) return 0;
-    return Math.min(Math.floor((concurrency * HORIZON_MS) / Math.max(this.#meanMs, 0.01)), MAX_PREFETCH);
+    const byTime = (concurrency * HORIZON_MS) / Math.max(this.#meanMs, 0.01);
+    const byMemory = MAX_BYTES / Math.max(this.#recentBytes, 1);
+    return Math.floor(Math.min(byTime, byMemory, MAX_PREFETCH));
   }
 }

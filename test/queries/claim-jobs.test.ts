@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { claimJobs } from '../../src/queries/claim-jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -105,6 +106,7 @@ describe('what a claim does to a job', () => {
       queue: 'q',
       kind: 'k',
       payload: { a: [1, 'ü'] },
+      payloadBytes: expect.any(Number),
       priority: 3,
       runAt: new Date(String(row?.run_at)),
       attempt: 3,
@@ -312,5 +314,31 @@ describe('never more than the limit', () => {
     }
     const [row] = await database.client`select count(*)::int as held from queue_jobs where worker_id = 1`;
     expect(row).toEqual({ held: 40 });
+  });
+});
+
+describe('large payloads', () => {
+  /** Text that does not compress. */
+  const megabytes = (count: number) => randomBytes(count * 768 * 1024).toString('base64');
+
+  test('end a claim above 8 MB', async () => {
+    await addJobs(
+      database.client,
+      Array.from({ length: 4 }, () => ({ payload: megabytes(3) })),
+    );
+    const first = await claim(database.db, { limit: 100 });
+    // The third begins below the limit, and ends above it.
+    expect(first).toHaveLength(3);
+    for (const { payloadBytes } of first) expect(payloadBytes).toBeGreaterThan(3 * 1024 * 1024);
+    expect(await claim(database.db, { limit: 100 })).toHaveLength(1);
+  });
+
+  test('are claimed all the same, one by one', async () => {
+    await addJobs(
+      database.client,
+      Array.from({ length: 2 }, () => ({ payload: megabytes(9) })),
+    );
+    expect(await claim(database.db, { limit: 2 })).toHaveLength(1);
+    expect(await claim(database.db, { limit: 2 })).toHaveLength(1);
   });
 });

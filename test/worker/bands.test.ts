@@ -11,6 +11,7 @@ function job(id: number, priority: number, runAtMs: number): ClaimedJob {
     queue: 'default',
     kind: 'work',
     payload: null,
+    payloadBytes: 4,
     attempt: 1,
     maxAttempts: 1,
     fence: 1,

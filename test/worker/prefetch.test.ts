@@ -30,6 +30,16 @@ describe('Prefetch', () => {
     expect(learnt(...times(100, 1), ...times(3, 60_000)).size(10)).toBe(0);
   });
 
+  test('claims no more ahead than 8 MB, by the largest payloads of late', () => {
+    const prefetch = learnt(...times(5, 0.01));
+    prefetch.noteClaimed([100, 1024 * 1024, 100]);
+    expect(prefetch.size(10)).toBe(8);
+    prefetch.noteClaimed([100 * 1024 * 1024]);
+    expect(prefetch.size(10)).toBe(0);
+    prefetch.noteClaimed(times(1_000, 100));
+    expect(prefetch.size(10)).toBe(1_000);
+  });
+
   test('forgets what proved wrong', () => {
     const prefetch = learnt(...times(50, 0.1));
     prefetch.distrust();

@@ -1,13 +1,13 @@
     with i as materialized (
       select id, fence, coalesce(state, 'completed') as state, coalesce(keep, true) as keep, nullif(output, 'null') as output,
         nullif(error, 'null') || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as error
-      from rows from (unnest($1::text::int8[]), unnest($2::text::int4[]), unnest($3::text::text[]), unnest($4::text::bool[]),
-        jsonb_array_elements($5::text::jsonb), jsonb_array_elements($6::text::jsonb)) as r(id, fence, state, keep, output, error)
+      from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c cross join rows from (unnest($4::text::int8[]), unnest($5::text::int4[]), unnest($6::text::text[]), unnest($7::text::bool[]),
+        jsonb_array_elements($8::text::jsonb), jsonb_array_elements($9::text::jsonb)) as r(id, fence, state, keep, output, error)
     ),
     finished as (
       delete from "queue_jobs" as j
-      where j.queue = $7 and j.id = any(array(select id from i))
-        and j.worker_id is not distinct from $8::int8 and ((j.id, j.fence) in (select id, fence from i)) is true
+      where j.queue = $10 and j.id = any(array(select id from i))
+        and j.worker_id is not distinct from $11::int8 and ((j.id, j.fence) in (select id, fence from i)) is true
       returning j.*
     ),
     recorded as (
@@ -20,11 +20,14 @@
       where i.keep
     )
     select id, fence from i where (id, fence) not in (select id, fence from finished)
--- $1 = "{42,43}"
--- $2 = "{1,2}"
--- $3 = "{completed,discarded}"
--- $4 = "{}"
--- $5 = "[{\"text\":\"mail\"},null]"
--- $6 = "[null,{\"attempt\":1,\"name\":\"Error\",\"message\":\"mail\",\"stack\":\"mail\"}]"
--- $7 = "mail"
--- $8 = 42
+-- $1 = 1
+-- $2 = 1
+-- $3 = 1
+-- $4 = "{42,43}"
+-- $5 = "{1,2}"
+-- $6 = "{completed,discarded}"
+-- $7 = "{}"
+-- $8 = "[{\"text\":\"mail\"},null]"
+-- $9 = "[null,{\"attempt\":1,\"name\":\"Error\",\"message\":\"mail\",\"stack\":\"mail\"}]"
+-- $10 = "mail"
+-- $11 = 42

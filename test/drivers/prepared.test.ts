@@ -1,0 +1,117 @@
+import { sql } from 'drizzle-orm';
+import postgres from 'postgres';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { preparing } from '../../src/drivers/prepared.ts';
+import { claimJobs } from '../../src/queries/claim-jobs.ts';
+import type { Runner } from '../../src/queries/executor.ts';
+import { finishJobs } from '../../src/queries/finish-jobs.ts';
+import { claimOf, clearTables, fillJobs, tables } from '../queries/support/jobs.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+
+const database = useTestDatabase({ max: 1 });
+const refused = vi.fn();
+
+beforeEach(async () => {
+  refused.mockReset();
+  await clearTables(database.client);
+});
+
+interface Prepared {
+  readonly custom_plans: string;
+  readonly generic_plans: string;
+}
+
+/** The server's statements that claim and settle. */
+async function preparedStatements(): Promise<Prepared[]> {
+  return await database.client<Prepared[]>`
+    select custom_plans, generic_plans from pg_prepared_statements where statement ~ '^\\s*with'`;
+}
+
+async function claimAndFinish(db: Runner, limit: number): Promise<number> {
+  const jobs = await claimJobs(db, tables, claimOf({ limit }));
+  const finished = await finishJobs(
+    db,
+    tables,
+    { queue: 'q', workerId: 1 },
+    [...jobs, { id: 1, fence: 99 }].map(({ id, fence }) => ({
+      id,
+      fence,
+      transition: { type: 'finish', state: 'completed', output: null, error: null, keepResult: true },
+    })),
+  );
+  return finished.size;
+}
+
+test('claims and settlements are prepared on postgres.js, and answer as without', async () => {
+  const db = preparing(database.db, refused);
+  await fillJobs(database.client, 10);
+  expect(await claimAndFinish(db, 4)).toBe(4);
+  expect(await claimAndFinish(database.db, 4)).toBe(4);
+  expect(await claimAndFinish(db, 4)).toBe(2);
+  expect(await preparedStatements()).toHaveLength(2);
+  expect(refused).not.toHaveBeenCalled();
+});
+
+test('are planned for what the table holds, also when it was empty at first', async () => {
+  await database.client`alter table queue_jobs set (autovacuum_enabled = off)`;
+  await fillJobs(database.client, 100);
+  await database.client`delete from queue_jobs`;
+  // Now its size is 0 pages, and nothing looks cheaper than reading all of them.
+  await database.client`vacuum analyze queue_jobs`;
+  const db = preparing(database.db, refused);
+  for (let times = 0; times < 20; times++) await claimAndFinish(db, 10);
+  await fillJobs(database.client, 20_000);
+  for (let times = 0; times < 20; times++) expect(await claimAndFinish(db, 10)).toBe(10);
+  const statements = await preparedStatements();
+  expect(statements).toHaveLength(2);
+  for (const { custom_plans, generic_plans } of statements) {
+    // One that was prepared by the test before may have been executed more often.
+    expect(Number(custom_plans)).toBeGreaterThanOrEqual(40);
+    expect(Number(generic_plans)).toBe(0);
+  }
+});
+
+describe('where statements cannot be prepared', () => {
+  test('by the client’s own setting: none is', async () => {
+    const client = postgres(database.url, { max: 1, prepare: false, onnotice: () => {} });
+    const { drizzle } = await import('drizzle-orm/postgres-js');
+    const db = preparing(drizzle({ client }), refused);
+    await fillJobs(database.client, 2);
+    expect(await claimAndFinish(db, 2)).toBe(2);
+    const statements = await client`select from pg_prepared_statements`.simple();
+    await client.end();
+    expect(statements).toHaveLength(0);
+  });
+
+  // A pooler says so; here the answer is put into the client's mouth, and the rest is real.
+  test.each(['26000', '42P05', '0A000'])(
+    'and the server says %s: the statement is repeated without',
+    async (code) => {
+      let asked = 0;
+      const client = new Proxy(database.client, {
+        get: (target, name) =>
+          name === 'unsafe'
+            ? async () => {
+                asked++;
+                throw Object.assign(new Error('no'), { code });
+              }
+            : Reflect.get(target, name),
+      });
+      const db = new Proxy(database.db, {
+        get: (target, name) => (name === '$client' ? client : Reflect.get(target, name)),
+      });
+      const runner = preparing(db, refused);
+      await fillJobs(database.client, 5);
+      expect(await claimAndFinish(runner, 2)).toBe(2);
+      expect(await claimAndFinish(runner, 3)).toBe(3);
+      expect(refused).toHaveBeenCalledTimes(1);
+      expect(asked).toBe(1);
+    },
+  );
+
+  test('and another error is passed on', async () => {
+    const runner = preparing(database.db, refused);
+    await expect(runner.execute(sql`select 1 / 0 + ${1}::int`)).rejects.toThrow('division by zero');
+    expect(refused).not.toHaveBeenCalled();
+  });
+});
