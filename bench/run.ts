@@ -1,34 +1,34 @@
 /**
- * Runs one scenario: `npm run bench -- SCENARIO`. A scenario prints its table and, as its last line, one JSON object with
- * everything that it has measured.
+ * Runs one scenario, or all: `npm run bench -- SCENARIO [--quick] [--check]`. Installs what the benches need, once, and goes on
+ * in `main.ts` with the Node.js that came with it: some of the peers do not run on the oldest that this library supports.
  */
-import { execFileSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Scenario } from './scenario.ts';
-
-/** Loaded when asked for: what one needs, another need not have installed. */
-const scenarios: Readonly<Record<string, () => Promise<Scenario>>> = {
-  designs: async () => (await import('./designs/scenario.ts')).designs,
-};
 
 const directory = fileURLToPath(new URL('.', import.meta.url));
+const lock = `${directory}package-lock.json`;
+/** What the lock file was when its packages were installed. */
+const installedLock = `${directory}node_modules/.installed-lock.json`;
 
-const [name = '', ...options] = process.argv.slice(2);
-const load = Object.hasOwn(scenarios, name) ? scenarios[name] : undefined;
-if (load === undefined) {
-  console.error(
-    `Usage: npm run bench -- SCENARIO, where SCENARIO is one of: ${Object.keys(scenarios).join(', ')}`,
-  );
-  process.exitCode = 2;
-} else {
-  if (!existsSync(`${directory}node_modules`)) {
-    console.error('Installing what the benches need, once …');
-    execFileSync('npm', ['ci', '--no-audit', '--no-fund'], {
-      cwd: directory,
-      stdio: ['ignore', 'ignore', 'inherit'],
-    });
-  }
-  const scenario = await load();
-  console.log(JSON.stringify(await scenario(options)));
+if (!existsSync(installedLock) || !readFileSync(lock).equals(readFileSync(installedLock))) {
+  console.error('Installing what the benches need, once …');
+  // Not `npm ci`: it refuses a lock file that lacks the optional binaries of other platforms.
+  execFileSync('npm', ['install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: directory,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  copyFileSync(lock, installedLock);
 }
+
+const node = `${directory}node_modules/node/bin/node`;
+const main = spawn(node, ['--import', 'tsx', `${directory}main.ts`, ...process.argv.slice(2)], {
+  cwd: fileURLToPath(new URL('..', import.meta.url)),
+  stdio: 'inherit',
+});
+// A Ctrl-C goes to both processes; this one waits until the other has put its servers away.
+process.on('SIGINT', () => undefined);
+process.on('SIGTERM', () => main.kill('SIGTERM'));
+main.on('exit', (code) => {
+  process.exitCode = code ?? 1;
+});

@@ -31,8 +31,7 @@ export interface Measurement extends Sample {
  * The same work on seven designs: jobs per second by the number of consumers, with and without work per job, in a fresh and in a
  * deep queue. Draws `docs/designs.svg`. With `--quick` one short run of each and no drawing: to see that it works.
  */
-export const designs: Scenario = async (options) => {
-  const quick = options.includes('--quick');
+export const designs: Scenario = async ({ quick }) => {
   const consumerCounts = quick ? [1, 4] : [1, 2, 4, 8, 16];
   const runs = quick ? 1 : 5;
   const start = performance.now();

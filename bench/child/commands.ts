@@ -1,0 +1,39 @@
+import type { Handled } from './counter.ts';
+import type { ProgramName } from './programs.ts';
+
+/** What to work off, and what to note about it. */
+export interface WorkRequest {
+  readonly program: ProgramName;
+  readonly url: string;
+  readonly options: unknown;
+  /** Note the time of every so-manieth job. */
+  readonly sampleEvery: number;
+  /** Note when each job began, by its number. */
+  readonly noteStarts: boolean;
+}
+
+/** What a measured process does when it is told to. */
+export interface Commands {
+  /** Begins to work off jobs. */
+  work(request: WorkRequest): Promise<void>;
+  /** Waits until so many jobs are done, or for so long; answers whether they are. */
+  untilHandled(count: number, timeoutMs: number): Promise<boolean>;
+  /** How many were done so far. */
+  count(): Promise<number>;
+  /** What was done so far. */
+  handled(): Promise<Handled>;
+  /** Ends what was begun. */
+  stop(): Promise<void>;
+}
+
+export interface Request {
+  readonly id: number;
+  readonly method: keyof Commands;
+  readonly args: readonly unknown[];
+}
+
+export interface Answer {
+  readonly id: number;
+  readonly result?: unknown;
+  readonly error?: string;
+}

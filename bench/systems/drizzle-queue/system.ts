@@ -1,0 +1,38 @@
+import postgres from 'postgres';
+import { migrateDatabase } from '../../../test/support/databases.ts';
+import { padBytes, type System } from '../../harness/system.ts';
+import type { DrizzleQueueOptions } from './work.ts';
+
+/** The library's tables with what docs/schema.md recommends for many jobs per second. */
+export async function createTables(url: string): Promise<void> {
+  await migrateDatabase(url);
+  const sql = postgres(url, { max: 1 });
+  await sql`alter table queue_jobs set (
+    fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05)`;
+  await sql`alter table queue_results set (
+    autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05)`;
+  await sql.end();
+}
+
+/** This library with default options but those that are given. */
+export function drizzleQueue(name: string, options: Partial<DrizzleQueueOptions> = {}): System {
+  const complete: DrizzleQueueOptions = { driver: 'postgres.js', keepResult: true, ...options };
+  return {
+    name: `drizzle-queue${name === '' ? '' : `, ${name}`}`,
+    setup: 'createWorker with its default options, fillfactor = 50 as docs/schema.md has it',
+    program: 'drizzle-queue',
+    options: complete,
+    table: 'queue_jobs',
+    create: createTables,
+    async fill({ sql }, { from, count, payloadBytes }) {
+      await sql`
+        insert into queue_jobs (queue, kind, payload, max_attempts)
+        select 'bench', 'bench', jsonb_build_object('n', i, 'pad', repeat('x', ${padBytes(payloadBytes)}::int4)), 20
+        from generate_series(${from}::int4, ${from + count - 1}::int4) as i`;
+    },
+    async anyLeft(sql) {
+      const [row] = await sql<{ left: boolean }[]>`select exists (select from queue_jobs) as left`;
+      return row?.left ?? false;
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import { drizzle as drizzleNodePostgres } from 'drizzle-orm/node-postgres';
+import { drizzle as drizzlePostgresJs } from 'drizzle-orm/postgres-js';
+import { createQueue, createWorker, type Database, defineJob, handle, unvalidated, type Worker } from 'drizzle-queue';
+import pg from 'pg';
+import postgres from 'postgres';
+import type { Program } from '../../child/programs.ts';
+
+export interface DrizzleQueueOptions {
+  readonly driver: 'postgres.js' | 'node-postgres';
+  readonly keepResult: boolean;
+  /** How many queues; the worker serves all of them. The jobs are in the first. */
+  readonly queues?: number;
+  /** How many workers in the process. */
+  readonly workers?: number;
+  /** Further options of `createWorker`. */
+  readonly worker?: Readonly<Record<string, unknown>>;
+}
+
+/** drizzle-queue with its default options: one worker, one handler per job. */
+export const work: Program = async ({ url, onJob }, options) => {
+  const { driver, keepResult, queues = 1, workers = 1, worker } = options as DrizzleQueueOptions;
+  const { db, close } = connect(driver, url);
+  const jobs = Array.from({ length: queues }, (_, index) =>
+    defineJob(index === 0 ? 'bench' : `bench-${index}`, {
+      payload: unvalidated<{ n: number }>(),
+      queue: index === 0 ? 'bench' : `bench-${index}`,
+      keepResult,
+    }),
+  );
+  const started: Worker[] = [];
+  for (let index = 0; index < workers; index++) {
+    const one = createWorker(db, {
+      queue: createQueue(),
+      handlers: jobs.map((job) => handle(job, ({ payload }) => onJob(payload.n))),
+      ...worker,
+    });
+    await one.start();
+    started.push(one);
+  }
+  return async () => {
+    await Promise.all(started.map((one) => one.stop()));
+    await close();
+  };
+};
+
+function connect(driver: DrizzleQueueOptions['driver'], url: string): { db: Database; close(): Promise<void> } {
+  if (driver === 'postgres.js') {
+    const client = postgres(url, { onnotice: () => {} });
+    return { db: drizzlePostgresJs({ client }), close: () => client.end() };
+  }
+  const client = new pg.Pool({ connectionString: url });
+  return { db: drizzleNodePostgres({ client }), close: () => client.end() };
+}

@@ -1,0 +1,41 @@
+import { Logger, runMigrations } from 'graphile-worker';
+import { padBytes, type System } from '../../harness/system.ts';
+import type { GraphileWorkerOptions } from './work.ts';
+
+const create = (url: string) =>
+  runMigrations({ connectionString: url, logger: new Logger(() => () => undefined) });
+
+function graphileWorker(name: string, setup: string, options: GraphileWorkerOptions): System {
+  return {
+    name: `graphile-worker, ${name}`,
+    setup,
+    program: 'graphile-worker',
+    options,
+    table: 'graphile_worker._private_jobs',
+    create,
+    async fill({ sql }, { from, count, payloadBytes }) {
+      await sql`
+        select count(*) from graphile_worker.add_jobs(array(
+          select row('bench', json_build_object('n', i, 'pad', repeat('x', ${padBytes(payloadBytes)}::int4)),
+            null, null, null, null, null, null)::graphile_worker.job_spec
+          from generate_series(${from}::int4, ${from + count - 1}::int4) as i))`;
+    },
+    async anyLeft(sql) {
+      const [row] = await sql<{ left: boolean }[]>`
+        select exists (select from graphile_worker._private_jobs) as left`;
+      return row?.left ?? false;
+    },
+  };
+}
+
+/** As its page on performance recommends. */
+export const graphileBest = graphileWorker(
+  'best',
+  'localQueue.size 500, completeJobBatchDelay 0, failJobBatchDelay 0, prepared statements, concurrency 24',
+  { concurrency: 24, batches: true },
+);
+
+export const graphileDefaults: System = {
+  ...graphileWorker('defaults', 'concurrency 24, everything else by default', { concurrency: 24, batches: false }),
+  share: 0.1,
+};
