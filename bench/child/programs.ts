@@ -13,6 +13,8 @@ export const programs = {
   'drizzle-queue': async (): Promise<Program> => (await import('../systems/drizzle-queue/work.ts')).work,
   limit: async (): Promise<Program> => (await import('../systems/limit/work.ts')).work,
   'graphile-worker': async (): Promise<Program> => (await import('../systems/graphile-worker/work.ts')).work,
+  'pg-boss': async (): Promise<Program> => (await import('../systems/pg-boss/work.ts')).work,
+  bullmq: async (): Promise<Program> => (await import('../systems/bullmq/work.ts')).work,
 };
 
 export type ProgramName = keyof typeof programs;

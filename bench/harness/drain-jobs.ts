@@ -32,7 +32,8 @@ export async function drainFresh(sites: Sites, system: System, load: DrainLoad):
     const { payloadBytes } = load;
     const total = Math.round(load.jobs * (system.share ?? 1) * (1 + WARM_UP_SHARE));
     await site.fill({ from: 0, count: total, payloadBytes });
-    return await drainSite(site, { ...load, jobs: total }, 0);
+    const { drain = (_, load) => drainSite(site, load, 0) } = system;
+    return await drain(site, { ...load, jobs: total });
   } finally {
     await site.close();
   }
@@ -93,9 +94,9 @@ function rateOf(handled: readonly Handled[], endMs: number | undefined): number 
   const done = handled.reduce((sum, each) => sum + each.count, 0);
   const perSample = done / samples.length;
   const first = Math.floor((samples.length * WARM_UP_SHARE) / (1 + WARM_UP_SHARE));
+  const counted = endMs === undefined ? (samples.length - 1 - first) * perSample : done - 1 - first * perSample;
   const last = endMs ?? samples.at(-1) ?? Number.NaN;
-  const counted = endMs === undefined ? samples.length - 1 - first : samples.length - first;
-  return (counted * perSample * 1_000) / (last - (samples[first] ?? Number.NaN));
+  return (counted * 1_000) / (last - (samples[first] ?? Number.NaN));
 }
 
 /** @throws Error unless each of the jobs was done, and none twice */

@@ -5,8 +5,9 @@ export function times(value: number, of: number): string {
 }
 
 /** A number as in a table; a dash where there is none. */
-export function figure(value: number | undefined, digits = 0): string {
+export function figure(value: number | undefined, digits?: number): string {
   if (value === undefined || !Number.isFinite(value)) return '–';
+  digits ??= value > 0 && value < 10 && !Number.isInteger(value) ? 1 : 0;
   return value.toLocaleString('en-GB', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 

@@ -1,5 +1,6 @@
 import type { Sql } from 'postgres';
 import type { ProgramName } from '../child/programs.ts';
+import type { Drained, DrainLoad } from './drain-jobs.ts';
 
 /** Jobs to put in. Their payload is `{ n, pad }`: the job's number from `from` on, and as many letters as make up the size. */
 export interface Fill {
@@ -28,6 +29,8 @@ export interface System {
   fill(site: SystemSite, fill: Fill): Promise<void>;
   /** Whether a job waits or runs. */
   anyLeft(sql: Sql): Promise<boolean>;
+  /** Works off and measures by itself, instead of by its program. */
+  drain?(site: SystemSite, load: DrainLoad): Promise<Drained>;
 }
 
 /** Where a system lives while it is measured. */

@@ -7,9 +7,12 @@ import { median } from '../median.ts';
 import type { Options } from '../options.ts';
 import { printTable } from '../print-table.ts';
 import type { Scenario, ScenarioResult } from '../scenario.ts';
+import { bullmqOnPostgres, bullmqOnRedis } from '../systems/bullmq/system.ts';
 import { drizzleQueue } from '../systems/drizzle-queue/system.ts';
 import { graphileBest, graphileDefaults } from '../systems/graphile-worker/system.ts';
-import { limit } from '../systems/limit/system.ts';
+import { hasPgbench } from '../systems/limit/pgbench.ts';
+import { limit, limitByPgbench } from '../systems/limit/system.ts';
+import { pgBossBest, pgBossDefaults } from '../systems/pg-boss/system.ts';
 
 const withoutResults = drizzleQueue('no results', { keepResult: false });
 const withResults = drizzleQueue('results kept');
@@ -20,8 +23,12 @@ const SYSTEMS: readonly System[] = [
   withResults,
   onNodePostgres,
   limit,
+  ...(hasPgbench() ? [limitByPgbench] : []),
   graphileBest,
   graphileDefaults,
+  pgBossBest,
+  pgBossDefaults,
+  bullmqOnPostgres,
 ];
 
 /** The medians of one system with one size of payload. */
@@ -41,7 +48,9 @@ export const drain: Scenario = async (options): Promise<DrainResult> => {
   const { quick, only } = options;
   const jobs = options.jobs ?? (quick ? 3_000 : 100_000);
   const runs = options.runs ?? (quick ? 1 : 3);
-  const systems = SYSTEMS.filter(({ name }) => only === undefined || only.some((text) => name.includes(text)));
+  const redis = await bullmqOnRedis();
+  const all = redis === undefined ? SYSTEMS : [...SYSTEMS, redis];
+  const systems = all.filter(({ name }) => only === undefined || only.some((text) => name.includes(text)));
   const server = await startServer();
   try {
     const sites = new Sites(server);

@@ -1,5 +1,7 @@
+import { countFootprint } from '../../harness/footprint.ts';
 import type { System } from '../../harness/system.ts';
 import { drizzleQueue } from '../drizzle-queue/system.ts';
+import { runPgbench } from './pgbench.ts';
 import type { LimitOptions } from './work.ts';
 
 const options: LimitOptions = { batch: 500 };
@@ -11,4 +13,19 @@ export const limit: System = {
   setup: `the library's claim and finish statements, ${options.batch} jobs each, prepared, on 2 connections; no handlers, no results`,
   program: 'limit',
   options,
+};
+
+/** The same statements, driven by a program in C. */
+export const limitByPgbench: System = {
+  ...limit,
+  name: 'the limit (pgbench)',
+  setup: `the same, ${options.batch} jobs each, by pgbench -M prepared with 2 clients; the payload is not sent`,
+  async drain(site, { jobs }) {
+    const count = await countFootprint(site.sql, limit.table);
+    const jobsPerSecond = await runPgbench(site.url, jobs, options.batch);
+    const { walBytes, ...footprint } = await count();
+    const [left] = await site.sql<{ jobs: number }[]>`select count(*)::int4 as jobs from queue_jobs`;
+    const done = jobs - (left?.jobs ?? 0);
+    return { ...footprint, jobs: done, jobsPerSecond, walBytesPerJob: walBytes / done, cpuUsPerJob: Number.NaN };
+  },
 };

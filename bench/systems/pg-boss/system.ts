@@ -1,0 +1,63 @@
+import { PgBoss } from 'pg-boss';
+import { padBytes, type System } from '../../harness/system.ts';
+import type { PgBossOptions } from './work.ts';
+
+const CHUNK = 5_000;
+
+async function createTables(url: string, notify: boolean): Promise<void> {
+  const boss = new PgBoss({ connectionString: url, supervise: false, schedule: false });
+  await boss.start();
+  await boss.createQueue('bench', { notify });
+  await boss.stop({ graceful: false, close: true });
+}
+
+const create = (url: string) => createTables(url, false);
+const createListening = (url: string) => createTables(url, true);
+
+function pgBoss(name: string, setup: string, options: PgBossOptions): System {
+  return {
+    name: `pg-boss, ${name}`,
+    setup,
+    program: 'pg-boss',
+    options,
+    table: 'pgboss.job_common',
+    create: options.listen ? createListening : create,
+    async fill({ url }, { from, count, payloadBytes }) {
+      const boss = new PgBoss({ connectionString: url, supervise: false, schedule: false });
+      await boss.start();
+      const pad = 'x'.repeat(padBytes(payloadBytes));
+      for (let n = from; n < from + count; n += CHUNK) {
+        const length = Math.min(CHUNK, from + count - n);
+        await boss.insert(
+          'bench',
+          Array.from({ length }, (_, index) => ({ data: { n: n + index, pad } })),
+        );
+      }
+      await boss.stop({ graceful: false, close: true });
+    },
+    async anyLeft(sql) {
+      const [row] = await sql<{ left: boolean }[]>`
+        select exists (select from pgboss.job_common where name = 'bench' and state < 'completed') as left`;
+      return row?.left ?? false;
+    },
+  };
+}
+
+/** The fastest that it can be set to. */
+export const pgBossBest = pgBoss('best', 'batchSize 500, burstWhenBatchFull, localConcurrency 4, pollingIntervalSeconds 0.5', {
+  work: { batchSize: 500, burstWhenBatchFull: true, localConcurrency: 4, pollingIntervalSeconds: 0.5 },
+  listen: false,
+});
+
+/** As `work` without options: one job every 2 seconds. */
+export const pgBossDefaults: System = {
+  ...pgBoss('defaults', 'work() without options', { work: {}, listen: false }),
+  share: 0.001,
+};
+
+/** The quickest that it can be set to. */
+export const pgBossListening = pgBoss(
+  'listening',
+  'useListenNotify, a queue with notify, batchSize 500, burstWhenBatchFull, localConcurrency 4',
+  { work: { batchSize: 500, burstWhenBatchFull: true, localConcurrency: 4, pollingIntervalSeconds: 0.5 }, listen: true },
+);

@@ -1,0 +1,26 @@
+import { PgBoss, type WorkOptions } from 'pg-boss';
+import type { Program } from '../../child/programs.ts';
+
+export interface PgBossOptions {
+  readonly work: WorkOptions;
+  /** Listen for new jobs. */
+  readonly listen: boolean;
+  /** How many queues, each with workers of its own. The jobs are in the first. */
+  readonly queues?: number;
+}
+
+/** pg-boss with one array handler, as it has them. */
+export const work: Program = async ({ url, onJob }, options) => {
+  const { work, listen, queues = 1 } = options as PgBossOptions;
+  const boss = new PgBoss({ connectionString: url, useListenNotify: listen });
+  boss.on('error', (error) => console.error('pg-boss:', error));
+  await boss.start();
+  for (let index = 0; index < queues; index++) {
+    const name = index === 0 ? 'bench' : `bench-${index}`;
+    if (index > 0) await boss.createQueue(name, { notify: listen });
+    await boss.work<{ n: number }>(name, work, async (jobs) => {
+      for (const { data } of jobs) onJob(data.n);
+    });
+  }
+  return () => boss.stop({ graceful: true, close: true });
+};
