@@ -6,6 +6,13 @@ import type { Scenario } from './scenario.ts';
 const scenarios: Readonly<Record<string, () => Promise<Scenario>>> = {
   designs: async () => (await import('./designs/scenario.ts')).designs,
   drain: async () => (await import('./scenarios/drain.ts')).drain,
+  pinned: async () => (await import('./scenarios/pinned.ts')).pinned,
+  scheduled: async () => (await import('./scenarios/scheduled/scenario.ts')).scheduled,
+  enqueue: async () => (await import('./scenarios/enqueue/scenario.ts')).enqueue,
+  latency: async () => (await import('./scenarios/latency/scenario.ts')).latency,
+  concurrency: async () => (await import('./scenarios/concurrency.ts')).concurrency,
+  idle: async () => (await import('./scenarios/idle.ts')).idle,
+  mixed: async () => (await import('./scenarios/mixed.ts')).mixed,
 };
 
 const [name = '', ...rest] = process.argv.slice(2);
@@ -17,7 +24,7 @@ SCENARIO is one of: ${Object.keys(scenarios).join(', ')}`);
   process.exitCode = 2;
 } else {
   const scenario = await load();
-  const result = await scenario(options);
+  const { report: _, ...result } = await scenario(options);
   console.log(JSON.stringify(result));
   if (options.check && result.missed !== undefined && result.missed.length > 0) {
     console.error(`Missed:\n${result.missed.map((figure) => `- ${figure}`).join('\n')}`);

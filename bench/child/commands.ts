@@ -1,5 +1,5 @@
 import type { Handled } from './counter.ts';
-import type { ProgramName } from './programs.ts';
+import type { MeasurementName, ProgramName } from './programs.ts';
 
 /** What to work off, and what to note about it. */
 export interface WorkRequest {
@@ -14,6 +14,8 @@ export interface WorkRequest {
 
 /** What a measured process does when it is told to. */
 export interface Commands {
+  /** Loads a program's code. */
+  load(program: ProgramName): Promise<void>;
   /** Begins to work off jobs. */
   work(request: WorkRequest): Promise<void>;
   /** Waits until so many jobs are done, or for so long; answers whether they are. */
@@ -22,6 +24,8 @@ export interface Commands {
   count(): Promise<number>;
   /** What was done so far. */
   handled(): Promise<Handled>;
+  /** Carries out a measurement that takes place in the process, and answers what it has shown. */
+  measure(name: MeasurementName, request: unknown): Promise<unknown>;
   /** Ends what was begun. */
   stop(): Promise<void>;
 }

@@ -1,12 +1,13 @@
 /** A measured process: it does what it is told over IPC, and ends with whoever started it. */
 import type { Answer, Commands, Request, WorkRequest } from './commands.ts';
 import { Counter } from './counter.ts';
-import { programs } from './programs.ts';
+import { measurements, programs } from './programs.ts';
 
 let counter = new Counter(1, false);
 const ends: (() => Promise<void>)[] = [];
 
 const commands: Commands = {
+  load: async (program) => void (await programs[program]()),
   async work({ program, url, options, sampleEvery, noteStarts }: WorkRequest) {
     const counting = new Counter(sampleEvery, noteStarts);
     counter = counting;
@@ -16,6 +17,11 @@ const commands: Commands = {
   untilHandled: (count, timeoutMs) => counter.untilCount(count, timeoutMs),
   count: async () => counter.handled.count,
   handled: async () => counter.handled,
+  async measure(name, request) {
+    const measurement = await measurements[name]();
+    // Whoever calls it names the measurement beside its request.
+    return await measurement(request as never);
+  },
   async stop() {
     for (const end of ends.splice(0).reverse()) await end();
   },

@@ -18,3 +18,16 @@ export const programs = {
 };
 
 export type ProgramName = keyof typeof programs;
+
+/** Measures something in the process that it is called in; takes and answers what can be sent between processes. */
+export type Measurement = (request: never) => Promise<unknown>;
+
+/** What else a measured process can be told to do. */
+export const measurements = {
+  claims: async (): Promise<Measurement> => (await import('../scenarios/scheduled/time-claims.ts')).timeClaims,
+  transactions: async (): Promise<Measurement> => (await import('../scenarios/enqueue/transactions.ts')).transactions,
+  bulk: async (): Promise<Measurement> => (await import('../scenarios/enqueue/bulk.ts')).bulk,
+  arrivals: async (): Promise<Measurement> => (await import('../scenarios/latency/arrivals.ts')).arrivals,
+};
+
+export type MeasurementName = keyof typeof measurements;

@@ -1,6 +1,7 @@
 import type { Sql } from 'postgres';
 import type { ProgramName } from '../child/programs.ts';
 import type { Drained, DrainLoad } from './drain-jobs.ts';
+import type { Site } from './site.ts';
 
 /** Jobs to put in. Their payload is `{ n, pad }`: the job's number from `from` on, and as many letters as make up the size. */
 export interface Fill {
@@ -30,7 +31,7 @@ export interface System {
   /** Whether a job waits or runs. */
   anyLeft(sql: Sql): Promise<boolean>;
   /** Works off and measures by itself, instead of by its program. */
-  drain?(site: SystemSite, load: DrainLoad): Promise<Drained>;
+  drain?(site: Site, load: DrainLoad): Promise<Drained>;
 }
 
 /** Where a system lives while it is measured. */

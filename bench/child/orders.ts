@@ -1,0 +1,23 @@
+import { drizzle } from 'drizzle-orm/postgres-js';
+import { bigint, integer, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
+import postgres from 'postgres';
+
+/** What the app of the benches writes beside its jobs. */
+export const orders = pgTable('orders', {
+  id: bigint({ mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+  item: text().notNull(),
+  quantity: integer().notNull(),
+  createdAt: timestamp('created_at', { withTimezone: true }).notNull().defaultNow(),
+});
+
+export const createOrders = `create table orders (
+  id bigint generated always as identity primary key, item text not null, quantity int not null,
+  created_at timestamptz not null default now())`;
+
+export const newOrder = { item: 'a pound of tea', quantity: 2 };
+
+/** The app's database: the same driver whichever queue stands beside it. */
+export function connectApp(url: string, connections: number) {
+  const client = postgres(url, { max: connections, onnotice: () => {} });
+  return { client, db: drizzle({ client }), close: () => client.end() };
+}
