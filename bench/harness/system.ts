@@ -26,7 +26,7 @@ export interface System {
   readonly share?: number;
   /** Creates its tables, with the tuning that its documentation recommends. */
   create(url: string): Promise<void>;
-  /** Puts jobs in, by the fastest way that it has. */
+  /** Puts jobs in, in one transaction where it can, by the fastest way that it has. */
   fill(site: SystemSite, fill: Fill): Promise<void>;
   /** Whether a job waits or runs. */
   anyLeft(sql: Sql): Promise<boolean>;

@@ -10,6 +10,8 @@ export interface DrizzleQueueOptions {
   readonly keepResult: boolean;
   /** How many queues; the worker serves all of them. The jobs are in the first. */
   readonly queues?: number;
+  /** Serve another queue than the one that the jobs are in: listen, with nothing to do. */
+  readonly servesOther?: boolean;
   /** How many workers in the process. */
   readonly workers?: number;
   /** Further options of `createWorker`. */
@@ -18,15 +20,12 @@ export interface DrizzleQueueOptions {
 
 /** drizzle-queue with its default options: one worker, one handler per job. */
 export const work: Program = async ({ url, onJob }, options) => {
-  const { driver, keepResult, queues = 1, workers = 1, worker } = options as DrizzleQueueOptions;
+  const { driver, keepResult, queues = 1, servesOther = false, workers = 1, worker } = options as DrizzleQueueOptions;
   const { db, close } = connect(driver, url);
-  const jobs = Array.from({ length: queues }, (_, index) =>
-    defineJob(index === 0 ? 'bench' : `bench-${index}`, {
-      payload: unvalidated<{ n: number }>(),
-      queue: index === 0 ? 'bench' : `bench-${index}`,
-      keepResult,
-    }),
-  );
+  const jobs = Array.from({ length: queues }, (_, index) => {
+    const name = index === 0 && !servesOther ? 'bench' : `bench-${index}`;
+    return defineJob(name, { payload: unvalidated<{ n: number }>(), queue: name, keepResult });
+  });
   const started: Worker[] = [];
   for (let index = 0; index < workers; index++) {
     const one = createWorker(db, {

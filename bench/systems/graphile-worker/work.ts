@@ -5,18 +5,25 @@ export interface GraphileWorkerOptions {
   readonly concurrency: number;
   /** With the settings that its page on performance recommends. */
   readonly batches: boolean;
+  /** How many tasks it knows; it has no queues of which one could serve some. The jobs are of the first. */
+  readonly queues?: number;
+  /** Know another task than that of the jobs: listen, with nothing to do. */
+  readonly servesOther?: boolean;
 }
 
 /** graphile-worker with one task executor per job. */
 export const work: Program = async ({ url, onJob }, options) => {
-  const { concurrency, batches } = options as GraphileWorkerOptions;
+  const { concurrency, batches, queues = 1, servesOther = false } = options as GraphileWorkerOptions;
   const runner = await run({
     connectionString: url,
     noHandleSignals: true,
     logger: new Logger(() => () => undefined),
-    taskList: {
-      bench: async (payload) => onJob((payload as { n: number }).n),
-    },
+    taskList: Object.fromEntries(
+      Array.from({ length: queues }, (_, index) => [
+        index === 0 && !servesOther ? 'bench' : `bench-${index}`,
+        async (payload: unknown) => onJob((payload as { n: number }).n),
+      ]),
+    ),
     preset: {
       worker: {
         concurrentJobs: concurrency,

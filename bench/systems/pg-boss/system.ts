@@ -1,4 +1,5 @@
 import { PgBoss } from 'pg-boss';
+import type postgres from 'postgres';
 import { padBytes, type System } from '../../harness/system.ts';
 import type { PgBossOptions } from './work.ts';
 
@@ -22,17 +23,22 @@ function pgBoss(name: string, setup: string, options: PgBossOptions): System {
     options,
     table: 'pgboss.job_common',
     create: options.listen ? createListening : create,
-    async fill({ url }, { from, count, payloadBytes }) {
+    async fill({ url, sql }, { from, count, payloadBytes }) {
       const boss = new PgBoss({ connectionString: url, supervise: false, schedule: false });
       await boss.start();
       const pad = 'x'.repeat(padBytes(payloadBytes));
-      for (let n = from; n < from + count; n += CHUNK) {
-        const length = Math.min(CHUNK, from + count - n);
-        await boss.insert(
-          'bench',
-          Array.from({ length }, (_, index) => ({ data: { n: n + index, pad } })),
-        );
-      }
+      await sql.begin(async (tx) => {
+        const db = {
+          executeSql: async (text: string, values: unknown[] = []) => ({
+            rows: await tx.unsafe(text, values as postgres.ParameterOrJSON<never>[]),
+          }),
+        };
+        for (let n = from; n < from + count; n += CHUNK) {
+          const length = Math.min(CHUNK, from + count - n);
+          const jobs = Array.from({ length }, (_, index) => ({ data: { n: n + index, pad } }));
+          await boss.insert('bench', jobs, { db });
+        }
+      });
       await boss.stop({ graceful: false, close: true });
     },
     async anyLeft(sql) {

@@ -1,0 +1,135 @@
+import { inTurns, missed, withSites } from '../../harness/bench.ts';
+import { Child } from '../../harness/child.ts';
+import { countFootprint, type Footprint } from '../../harness/footprint.ts';
+import { print } from '../../harness/report.ts';
+import { Site, type Sites } from '../../harness/site.ts';
+import { Working } from '../../harness/working.ts';
+import { createOrders } from '../../child/orders.ts';
+import { median } from '../../median.ts';
+import type { Scenario } from '../../scenario.ts';
+import type { BulkRequest } from './bulk.ts';
+import { BULKS, type Bulk, FORMS, type Form } from './forms.ts';
+import { type BulkRow, type FormRow, reportOf } from './report.ts';
+import type { TransactionsRequest, TransactionsResult } from './transactions.ts';
+
+const CONNECTIONS = [1, 8, 32];
+
+/** What it costs to put jobs in: within the app's transactions, and in bulk. */
+export const enqueue: Scenario = async (options) => {
+  const { quick } = options;
+  const runs = options.runs ?? (quick ? 1 : 3);
+  const measuredMs = quick ? 300 : 2_500;
+  const cells = FORMS.flatMap((form) =>
+    (quick ? [8] : CONNECTIONS)
+      .filter((connections) => form.connections === undefined || form.connections === connections)
+      .map((connections) => ({ form, connections })),
+  );
+  const [forms, bulks] = await withSites(async (sites) => [
+    await inTurns(
+      'enqueue',
+      runs,
+      cells,
+      ({ form, connections }) => `${form.name}, ${connections} connections`,
+      ({ form, connections }) => transact(sites, form, connections, measuredMs),
+    ),
+    await inTurns(
+      'enqueue',
+      runs,
+      BULKS,
+      ({ name }) => name,
+      (bulk) => putIn(sites, bulk, quick),
+    ),
+  ]);
+  const formRows = forms.map(({ of, values }): FormRow => ({
+    form: of.form.name,
+    connections: of.connections,
+    perSecond: median(values.map(({ perSecond }) => perSecond)),
+    p50Ms: median(values.map(({ p50Ms }) => p50Ms)),
+    p99Ms: median(values.map(({ p99Ms }) => p99Ms)),
+    walBytesPerTransaction: median(values.map(({ walBytes, perSecond }) => walBytes / ((perSecond * measuredMs) / 1_000))),
+    deadlocks: Math.max(...values.map(({ deadlocks }) => deadlocks)),
+  }));
+  const bulkRows = bulks.map(({ of, values }): BulkRow => ({
+    bulk: of.name,
+    against: of.against,
+    rowsPerSecond: median(values),
+  }));
+  const report = reportOf(formRows, bulkRows, runs);
+  print(report);
+  const rate = (name: string, connections: number) =>
+    formRows.find((row) => row.form === name && row.connections === connections)?.perSecond ?? Number.NaN;
+  const rows = (name: string) => bulkRows.find(({ bulk }) => bulk === name)?.rowsPerSecond ?? Number.NaN;
+  return {
+    scenario: 'enqueue',
+    runs,
+    transactions: formRows,
+    bulk: bulkRows,
+    missed: missed('enqueue', [
+      ...CONNECTIONS.map((connections) => ({
+        what: `with wake-ups ÷ without, ${connections} connections`,
+        reached: rate('drizzle-queue', connections) / rate('drizzle-queue, wakeUps: false', connections),
+        atLeast: 0.9,
+      })),
+      {
+        what: 'enqueueMany ÷ a bare INSERT … SELECT',
+        reached: rows('enqueueMany of 1,000') / rows('bare INSERT … SELECT of 1,000'),
+        atLeast: 0.9,
+      },
+    ]),
+    report,
+  };
+};
+
+/** The transactions of one form, on a fresh database, while workers listen. */
+async function transact(
+  sites: Sites,
+  { system, enqueuer, options, atWork = false }: Form,
+  connections: number,
+  measuredMs: number,
+): Promise<TransactionsResult & Footprint> {
+  const site = await Site.open(sites, system(atWork));
+  const child = await Child.start();
+  try {
+    await site.sql.unsafe(createOrders);
+    const count = await countFootprint(site.sql, site.system.table);
+    const working = await Working.start(site, { sampleEvery: 1_000 });
+    const warmUpMs = measuredMs / 5;
+    const request: TransactionsRequest = { enqueuer, options, url: site.url, connections, warmUpMs, measuredMs };
+    // It is what `transactions` answers.
+    const result = (await child.call('measure', 'transactions', request)) as TransactionsResult;
+    await working.end();
+    const footprint = await count();
+    // The warm-up has written as much per transaction as the rest.
+    return { ...result, ...footprint, walBytes: (footprint.walBytes * measuredMs) / (measuredMs + warmUpMs) };
+  } finally {
+    await child.end();
+    await site.close();
+  }
+}
+
+/** Rows per second of one way to put many jobs in. */
+async function putIn(sites: Sites, bulk: Bulk, quick: boolean): Promise<number> {
+  const site = await Site.open(sites, bulk.system);
+  const child = await Child.start();
+  try {
+    const jobs = quick ? Math.min(bulk.jobs, 20_000) : bulk.jobs;
+    if (bulk.jobs > 1_000) {
+      await site.sql`create table numbers as select i as n from generate_series(1, ${jobs}::int4) as i`;
+      await site.sql`vacuum (analyze) numbers`;
+    }
+    await site.sql`checkpoint`;
+    const request: BulkRequest = {
+      form: bulk.form,
+      enqueuer: bulk.enqueuer,
+      url: site.url,
+      connections: 1,
+      jobs,
+      measuredMs: bulk.jobs > 1_000 ? 0 : quick ? 200 : 2_000,
+    };
+    // It is what `bulk` answers.
+    return (await child.call('measure', 'bulk', request)) as number;
+  } finally {
+    await child.end();
+    await site.close();
+  }
+}
