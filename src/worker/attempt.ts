@@ -84,17 +84,7 @@ export class Attempt {
    */
   run(payload: unknown): unknown {
     if (this.#ended) throw this.#reason;
-    const attempt = this;
-    const context: UntypedContext = {
-      payload,
-      job: this.job,
-      get signal() {
-        return attempt.signal;
-      },
-      db: this.environment.db,
-      complete: (tx, output) => this.#complete(tx, output),
-    };
-    const returned = this.handler.run(context);
+    const returned = this.handler.run(new Context(this, payload, (tx, output) => this.#complete(tx, output)));
     if (!isPromiseLike(returned)) return returned;
     return new Promise((resolve, reject) => {
       this.#reject = reject;
@@ -165,6 +155,33 @@ export class Attempt {
     if (this.#over) throw new LeaseLostError(kind, id, 'this attempt is already over');
     if (this.#completeRan) throw new LeaseLostError(kind, id, 'complete has already been called');
   }
+}
+
+/** What the handler gets. */
+class Context implements UntypedContext {
+  readonly job: ClaimedJob;
+  readonly db: Database;
+  declare readonly signal: AbortSignal;
+  readonly #attempt: Attempt;
+
+  constructor(
+    attempt: Attempt,
+    readonly payload: unknown,
+    readonly complete: UntypedContext['complete'],
+  ) {
+    this.#attempt = attempt;
+    this.job = attempt.job;
+    this.db = attempt.environment.db;
+    // Made when it is looked at; yet the context's own, so that a copy ({ ...context }) has it too.
+    Object.defineProperty(this, 'signal', Context.#signal);
+  }
+
+  static readonly #signal = {
+    enumerable: true,
+    get(this: Context): AbortSignal {
+      return this.#attempt.signal;
+    },
+  };
 }
 
 function isPromiseLike(value: unknown): value is PromiseLike<unknown> {

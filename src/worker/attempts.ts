@@ -156,7 +156,7 @@ export class Attempts {
 
   async #execute(attempt: Attempt): Promise<void> {
     const startMs = performance.now();
-    const outcome = await executeJob(attempt);
+    const outcome = outcomeIfStillHeld(attempt, await executeJob(attempt));
     const durationMs = performance.now() - startMs;
     this.#running.delete(attempt);
     this.#unsettled.add(attempt);
@@ -164,22 +164,24 @@ export class Attempts {
     this.#beginWaiting();
     this.#announceChange();
     try {
-      await this.#settle(attempt, outcomeIfStillHeld(attempt, outcome), durationMs);
+      const transition = transitionFor(outcome, attempt.facts);
+      const written = await this.#write(attempt, transition);
+      announce(this.#options.events, attempt, outcome, { transition, written, durationMs });
     } catch (error) {
-      this.#settlingFailed(attempt, error);
+      await this.#settleRefused(attempt, error, durationMs);
     }
     this.#forget(attempt);
   }
 
-  async #settle(attempt: Attempt, outcome: Outcome, durationMs: number): Promise<void> {
+  /** The database refuses the outcome itself (an output that is too large, say): then the attempt has failed. */
+  async #settleRefused(attempt: Attempt, refusal: unknown, durationMs: number): Promise<void> {
+    const outcome: Outcome = { type: 'failed', error: refusal };
     const transition = transitionFor(outcome, attempt.facts);
     try {
       const written = await this.#write(attempt, transition);
       announce(this.#options.events, attempt, outcome, { transition, written, durationMs });
     } catch (error) {
-      // The database refuses the outcome itself (an output that is too large, say): then the attempt has failed.
-      if (outcome.type === 'failed') throw error;
-      await this.#settle(attempt, { type: 'failed', error }, durationMs);
+      this.#settlingFailed(attempt, error);
     }
   }
 
