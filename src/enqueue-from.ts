@@ -10,7 +10,11 @@ import {
   MAX_PRIORITY,
 } from './job/limits.ts';
 import { metadataToStore } from './job/new-job.ts';
-import type { SelectedJobs } from './queries/insert-selected-jobs.ts';
+import type { Executor } from './queries/executor.ts';
+import { insertSelectedJobs, type SelectedJobs } from './queries/insert-selected-jobs.ts';
+import type { WakeUp } from './queries/wake-up.ts';
+import type { QueueTables } from './schema/index.ts';
+import type { WakeUps } from './wake-ups.ts';
 
 /** A Drizzle select whose rows are `TRow`, such as `db.select({ orderId: orders.id }).from(orders)`. */
 export interface SelectOf<TRow> extends PromiseLike<TRow[]> {
@@ -43,6 +47,21 @@ export interface EnqueueFromOptions<TFields> {
   metadata?: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** Inserts the selected jobs, and notifies the workers of their queue as `wakeUps` allows. */
+export async function enqueueSelected(
+  db: Executor,
+  tables: QueueTables,
+  jobs: SelectedJobs,
+  wakeUps: WakeUps | undefined,
+): Promise<{ enqueued: number; duplicates: number }> {
+  const insert = (wakeUp?: WakeUp) => insertSelectedJobs(db, tables, jobs, wakeUp);
+  const { enqueued, duplicates } =
+    wakeUps === undefined
+      ? await insert()
+      : await wakeUps.allow(db, jobs.mayBeDue ? [jobs.queue] : [], insert);
+  return { enqueued, duplicates };
+}
+
 /** The insert's expressions for a select and its options, all checked. */
 export function selectedJobs<TSelect extends SelectOf<unknown>>(
   job: JobDefinition,
@@ -60,6 +79,7 @@ export function selectedJobs<TSelect extends SelectOf<unknown>>(
   const { runAt, priority = job.priority } = options;
   return {
     source,
+    mayBeDue: runAt !== undefined || delayMs === 0,
     queue: checkText(what('queue'), options.queue ?? job.queue, MAX_NAME_BYTES),
     kind: job.kind,
     maxAttempts: checkInteger(what('maxAttempts'), options.maxAttempts ?? job.maxAttempts, 1, MAX_ATTEMPTS),

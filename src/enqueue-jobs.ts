@@ -4,6 +4,7 @@ import type { Executor } from './queries/executor.ts';
 import { findStandingJobs } from './queries/find-standing-jobs.ts';
 import { insertJobs } from './queries/insert-jobs.ts';
 import type { QueueTables } from './schema/index.ts';
+import type { WakeUps } from './wake-ups.ts';
 
 /** What became of an enqueue. */
 export interface Enqueued {
@@ -17,7 +18,7 @@ export interface Enqueued {
 const MAX_INSERTS = 10;
 
 /**
- * Inserts; where a live job is in the way, finds it; where that has just finished, inserts again. Answers in input order.
+ * Inserts, and notifies the workers as `wakeUps` allows; where a live job is in the way, finds it; where that has just finished, inserts again. Answers in input order.
  *
  * @throws QueueError when a live job with the same key comes and goes at every try
  */
@@ -25,6 +26,7 @@ export async function enqueueJobs(
   db: Executor,
   tables: QueueTables,
   jobs: readonly NewJob[],
+  wakeUps: WakeUps | undefined,
 ): Promise<Enqueued[]> {
   const answers = new Array<Enqueued>(jobs.length);
   let open = jobs.map((job, index) => ({ job, index }));
@@ -34,10 +36,16 @@ export async function enqueueJobs(
         `A live job with the same unique key came and went ${MAX_INSERTS} times during an enqueue`,
       );
     }
-    open = answer(open, await insertJobs(db, tables, jobsOf(open)), false);
+    open = answer(open, await insert(jobsOf(open)), false);
     if (open.length > 0) open = answer(open, await findStandingJobs(db, tables, jobsOf(open)), true);
   }
   return answers;
+
+  async function insert(jobs: readonly NewJob[]): Promise<readonly (number | undefined)[]> {
+    if (wakeUps === undefined) return (await insertJobs(db, tables, jobs)).ids;
+    const queues = jobs.filter(mayBeDue).map(({ queue }) => queue);
+    return (await wakeUps.allow(db, queues, (wakeUp) => insertJobs(db, tables, jobs, wakeUp))).ids;
+  }
 
   /** Notes the ids that came; answers the jobs for which none did. */
   function answer(asked: typeof open, ids: readonly (number | undefined)[], duplicate: boolean): typeof open {
@@ -47,6 +55,11 @@ export async function enqueueJobs(
       return id === undefined;
     });
   }
+}
+
+/** A job with a delay is surely not due; whether a time has passed is for the database's clock to say. */
+function mayBeDue({ delayMs, runAtMs }: NewJob): boolean {
+  return runAtMs !== null || delayMs === 0;
 }
 
 function jobsOf(open: readonly { readonly job: NewJob }[]): NewJob[] {

@@ -48,10 +48,10 @@ export type {
   JobRecordOf,
   ListFilter,
   Queue,
-  RedriveFilter,
 } from './queue.ts';
 // Define and enqueue
 export { type CreateQueueOptions, createQueue } from './queue.ts';
+export type { RedriveFilter } from './redrive.ts';
 export { type Drained, type DrainOptions, drain } from './worker/drain.ts';
 export {
   type CompleteArguments,

@@ -1,4 +1,10 @@
-import { type EnqueueFromOptions, type SelectedRow, type SelectOf, selectedJobs } from './enqueue-from.ts';
+import {
+  type EnqueueFromOptions,
+  enqueueSelected,
+  type SelectedRow,
+  type SelectOf,
+  selectedJobs,
+} from './enqueue-from.ts';
 import { type Enqueued, enqueueJobs } from './enqueue-jobs.ts';
 import { QueueError } from './errors.ts';
 import {
@@ -8,17 +14,19 @@ import {
   type PayloadInput,
 } from './job/definition.ts';
 import { describeError } from './job/describe-error.ts';
-import { checkDate, checkInteger } from './job/limits.ts';
+import { checkId, checkInteger } from './job/limits.ts';
 import { type EnqueueOptions, type NewJob, newJob } from './job/new-job.ts';
 import type { StoredValue } from './job/stored.ts';
 import { cancelJob } from './queries/cancel-job.ts';
 import type { Executor } from './queries/executor.ts';
 import { findJob } from './queries/find-job.ts';
-import { insertSelectedJobs } from './queries/insert-selected-jobs.ts';
 import type { JobRecord, JobState } from './queries/job-record.ts';
 import { listJobs } from './queries/list-jobs.ts';
-import { type Redriven, redriveJobs } from './queries/redrive-jobs.ts';
+import type { Redriven } from './queries/redrive-jobs.ts';
+import { wakeChannel } from './queries/wake-channel.ts';
+import { type RedriveFilter, redrive } from './redrive.ts';
 import { type QueueTables, queueJobs, queueResults, queueWorkers } from './schema/index.ts';
+import { WakeUps } from './wake-ups.ts';
 
 /** A job's record, with the payload and output types of its definition, as they come back from JSON. */
 export type JobRecordOf<TJob extends JobDefinition> = JobRecord<
@@ -63,22 +71,18 @@ export type CancelResult =
   | { readonly cancelled: true }
   | { readonly cancelled: false; readonly reason: 'running' | 'finished' | 'not-found' };
 
-/** Which discarded jobs {@link Queue.redrive} puts back. An empty filter means all of them. */
-export interface RedriveFilter {
-  kind?: string | undefined;
-  queue?: string | undefined;
-  /** Only jobs that were discarded at this time or later. */
-  finishedAfter?: Date | undefined;
-  /** Only jobs that were discarded before this time. */
-  finishedBefore?: Date | undefined;
-  /** At most so many, the oldest ids first. @default no limit */
-  limit?: number | undefined;
-}
-
 /** Settings of {@link createQueue}. */
 export interface CreateQueueOptions {
   /** The queue's tables, from `createQueueTables`. @default the tables of `drizzle-queue/schema` */
   tables?: QueueTables | undefined;
+  /**
+   * Whether an enqueue of jobs that are due tells the workers at once (`NOTIFY`), in the caller's transaction and at most about
+   * twenty times a second for each queue. Workers poll in any case, so nothing is lost without. Turn it off where Postgres has
+   * no `NOTIFY` (some compatible databases), where no worker listens, or where enqueues run in transactions that are to be
+   * prepared (`PREPARE TRANSACTION` refuses one that has notified).
+   * @default true
+   */
+  wakeUps?: boolean | undefined;
 }
 
 /**
@@ -86,7 +90,14 @@ export interface CreateQueueOptions {
  * argument of each method is the caller's own Drizzle database or transaction, and what it does commits or rolls back with it.
  */
 export class Queue {
-  constructor(readonly tables: QueueTables) {}
+  readonly #wakeUps: WakeUps | undefined;
+
+  constructor(
+    readonly tables: QueueTables,
+    { wakeUps = true }: Pick<CreateQueueOptions, 'wakeUps'> = {},
+  ) {
+    this.#wakeUps = wakeUps ? new WakeUps(wakeChannel(tables)) : undefined;
+  }
 
   /**
    * Puts one job in. With a transaction, the job exists if and only if the transaction commits, and no worker sees it earlier.
@@ -104,9 +115,8 @@ export class Queue {
   ): Promise<Enqueued> {
     checkDefinition('enqueue', job);
     // An argument that may be left out is one that the definition types as `undefined`.
-    const [enqueued] = await enqueueJobs(db, this.tables, [
-      await newJob(job, payload as PayloadInput<TJob>, options),
-    ]);
+    const jobs = [await newJob(job, payload as PayloadInput<TJob>, options)];
+    const [enqueued] = await enqueueJobs(db, this.tables, jobs, this.#wakeUps);
     if (enqueued === undefined) throw new QueueError('The insert returned no row');
     return enqueued;
   }
@@ -128,7 +138,7 @@ export class Queue {
       // As in enqueue: it may be left out where the definition types it as `undefined`.
       jobs.push(await newJob(job, payload as PayloadInput<TJob>, options));
     }
-    return await enqueueJobs(db, this.tables, jobs);
+    return await enqueueJobs(db, this.tables, jobs, this.#wakeUps);
   }
 
   /**
@@ -148,7 +158,7 @@ export class Queue {
     options: EnqueueFromOptions<ReturnType<TSelect['as']>> = {},
   ): Promise<{ enqueued: number; duplicates: number }> {
     checkDefinition('enqueueFrom', job);
-    return await insertSelectedJobs(db, this.tables, selectedJobs(job, select, options));
+    return await enqueueSelected(db, this.tables, selectedJobs(job, select, options), this.#wakeUps);
   }
 
   /** One job by id, live or finished; `undefined` when there is none. With a definition it is typed, and must be of its kind. */
@@ -220,14 +230,7 @@ export class Queue {
    * Under concurrency: two redrives of the same jobs put each back once.
    */
   async redrive(db: Executor, which: number | RedriveFilter): Promise<Redriven> {
-    if (typeof which === 'number') {
-      return await redriveJobs(db, this.tables, { id: checkId('redrive', which) });
-    }
-    const { limit, finishedAfter, finishedBefore } = which;
-    if (finishedAfter !== undefined) checkDate('redrive: finishedAfter', finishedAfter);
-    if (finishedBefore !== undefined) checkDate('redrive: finishedBefore', finishedBefore);
-    if (limit !== undefined) checkInteger('redrive: limit', limit, 1, Number.MAX_SAFE_INTEGER);
-    return await redriveJobs(db, this.tables, which);
+    return await redrive(db, this.tables, which, this.#wakeUps);
   }
 }
 
@@ -236,10 +239,5 @@ export class Queue {
  * that both the web app and the workers import.
  */
 export function createQueue(options: CreateQueueOptions = {}): Queue {
-  return new Queue(options.tables ?? { queueJobs, queueResults, queueWorkers });
-}
-
-function checkId(method: string, id: unknown): number {
-  if (typeof id === 'number' && Number.isSafeInteger(id) && id > 0) return id;
-  throw new TypeError(`${method}: id must be a job's id, a whole number above 0; got ${String(id)}`);
+  return new Queue(options.tables ?? { queueJobs, queueResults, queueWorkers }, options);
 }

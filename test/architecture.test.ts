@@ -60,7 +60,7 @@ const parts: Readonly<Record<string, Part>> = {
     reason: 'layer 2: what Drizzle has no API for, one file per driver, without depending on any',
   },
   producing: {
-    files: /^(queue|enqueue-from|enqueue-jobs)\.ts$/,
+    files: /^(queue|enqueue-from|enqueue-jobs|redrive|wake-ups)\.ts$/,
     parts: ['errors', 'schema', 'job', 'queries'],
     packages: DRIZZLE,
     reason: 'a web app that only enqueues must not load the worker',

@@ -69,6 +69,12 @@ export function checkText(what: string, value: string, maxBytes: number): string
   return value;
 }
 
+/** @throws TypeError unless it can be the id of a job */
+export function checkId(method: string, id: unknown): number {
+  if (typeof id === 'number' && Number.isSafeInteger(id) && id > 0) return id;
+  throw new TypeError(`${method}: id must be a job's id, a whole number above 0; got ${String(id)}`);
+}
+
 function show(value: unknown): string {
   if (value instanceof Date) return 'an invalid or out-of-range Date';
   return typeof value === 'string' ? `'${value.slice(0, 60)}'` : String(value);

@@ -2,12 +2,21 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { NewJob } from '../job/new-job.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from './executor.ts';
-import { jsonRows } from './json-rows.ts';
+import { jobRows } from './job-rows.ts';
 import { quotedName } from './quoted-name.ts';
+import { notified, type WakeUp } from './wake-up.ts';
+
+/** What became of an insert. */
+export interface Inserted {
+  /** In input order; `undefined` where a live job with the same unique key stands already. */
+  readonly ids: readonly (number | undefined)[];
+  /** The queues whose workers are notified when the transaction commits. */
+  readonly woken: ReadonlySet<string>;
+}
 
 /**
- * Inserts any number of jobs in one statement; answers the id of each in input order, `undefined` where a live job with the
- * same unique key stands already.
+ * Inserts any number of jobs in one statement, which also notifies the workers of the queues of `wakeUp` in which one of them is
+ * due.
  *
  * **Under concurrency.** The unique index decides. A key that another open transaction has just inserted makes this statement
  * wait for that transaction, and then insert if it rolled back, or leave the job out if it committed. Keys are inserted in
@@ -18,73 +27,79 @@ export async function insertJobs(
   db: Executor,
   tables: QueueTables,
   jobs: readonly NewJob[],
-): Promise<(number | undefined)[]> {
-  if (jobs.length === 0) return [];
-  if (jobs.length > 1 && jobs.some((job) => job.uniqueKey !== null)) {
-    const ids = new Array<number | undefined>(jobs.length).fill(undefined);
-    for (const row of await queryRows(db, tables, insertKeyedJobsQuery(tables, jobs))) {
-      ids[Number(row.place) - 1] = Number(row.id);
-    }
-    return ids;
+  wakeUp?: WakeUp,
+): Promise<Inserted> {
+  const ids = new Array<number | undefined>(jobs.length).fill(undefined);
+  const woken = new Set<string>();
+  if (jobs.length === 0) return { ids, woken };
+  const numbered = jobs.length > 1 && jobs.some(hasKey);
+  const query = numbered ? insertKeyedJobsQuery(tables, jobs, wakeUp) : insertJobsQuery(tables, jobs, wakeUp);
+  for (const [at, { id, place, woke }] of (await queryRows(db, tables, query)).entries()) {
+    const index = numbered ? Number(place) - 1 : at;
+    ids[index] = Number(id);
+    if (woke === true) woken.add(jobs[index]?.queue ?? '');
   }
-  const rows = await queryRows(db, tables, insertJobsQuery(tables, jobs));
-  return jobs.map((_job, index) => (rows[index] === undefined ? undefined : Number(rows[index].id)));
+  return { ids, woken };
 }
 
 /**
  * One job, or any number without unique keys: only a lone job can be refused, and `RETURNING` answers in the order of the
  * insert, so a row is told by its position.
  */
-export function insertJobsQuery({ queueJobs }: QueueTables, jobs: readonly NewJob[]): SQL {
-  return sql`
-    with i as (${input(jobs)})
+export function insertJobsQuery({ queueJobs }: QueueTables, jobs: readonly NewJob[], wakeUp?: WakeUp): SQL {
+  // Only where a row has a key: an insert that may meet a conflict takes longer for every row.
+  const unlessDuplicate = jobs.some(hasKey) ? UNLESS_DUPLICATE : sql``;
+  const insert = sql`
     insert into ${queueJobs} (${COLUMNS})
-    select ${COLUMNS} from i order by place
-    on conflict (queue, kind, unique_key) where unique_key is not null do nothing
+    select ${COLUMNS} from (${jobRows(jobs)}) as i order by place${unlessDuplicate}
     returning id`;
+  if (wakeUp === undefined) return insert;
+  // A CTE's rows come in the order in which the insert answered them.
+  return sql`
+    with inserted as (${insert}, queue, run_at)
+    select i.id, ${woke(jobs, wakeUp)} from inserted as i`;
 }
 
 /**
  * Several jobs, some with unique keys. Ids are drawn first, in input order, and rows are inserted in the order of their keys:
  * so a row is told by its id although some are left out, and jobs of one bulk still run in input order.
  */
-export function insertKeyedJobsQuery({ queueJobs }: QueueTables, jobs: readonly NewJob[]): SQL {
+export function insertKeyedJobsQuery(
+  { queueJobs }: QueueTables,
+  jobs: readonly NewJob[],
+  wakeUp?: WakeUp,
+): SQL {
   return sql`
-    with i as (${input(jobs)}),
-    numbered as materialized (
+    with numbered as materialized (
       select nextval(s.sequence) as id, o.*
       from (select pg_get_serial_sequence(${quotedName(queueJobs)}, 'id')::regclass as sequence) as s,
-        (select * from i order by place) as o
+        (select * from (${jobRows(jobs)}) as i order by place) as o
     ),
     inserted as (
       insert into ${queueJobs} (id, ${COLUMNS}) overriding system value
-      select id, ${COLUMNS} from numbered order by queue, kind, unique_key, place
-      on conflict (queue, kind, unique_key) where unique_key is not null do nothing
-      returning id
+      select id, ${COLUMNS} from numbered order by queue, kind, unique_key, place${UNLESS_DUPLICATE}
+      returning id, queue, run_at
     )
-    select n.place, inserted.id from inserted join numbered as n on n.id = inserted.id`;
+    select n.place, i.id, ${wakeUp === undefined ? sql`null as woke` : woke(jobs, wakeUp)}
+    from inserted as i join numbered as n on n.id = i.id`;
 }
 
 const COLUMNS = sql.raw(
   'queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata',
 );
 
-/** The jobs as rows of these columns and `place`, their place in the input. */
-function input(jobs: readonly NewJob[]): SQL {
-  return sql`
-      select queue, kind, coalesce(payload, 'null'::jsonb) as payload, priority,
-        coalesce(to_timestamp(run_at_ms / 1000), statement_timestamp() + delay_ms * interval '1 millisecond') as run_at,
-        statement_timestamp() as created_at, max_attempts, unique_key, metadata, place
-      from ${jsonRows(
-        jobs.map(toJson),
-        'queue text, kind text, payload jsonb, priority int2, delay_ms float8, run_at_ms float8, max_attempts int2, unique_key text, metadata jsonb',
-      )} as r`;
+const UNLESS_DUPLICATE = sql`
+    on conflict (queue, kind, unique_key) where unique_key is not null do nothing`;
+
+/** Whether a row of `inserted` has its queue's workers notified: where it is due, by the database's clock. */
+function woke(jobs: readonly NewJob[], { channel, queues }: WakeUp): SQL {
+  const mixed = jobs.some(({ queue }) => queue !== jobs[0]?.queue);
+  // Postgres sends one of several that are alike in a transaction, so one call for every row does no harm.
+  return sql`case when i.run_at <= statement_timestamp()${
+    mixed ? sql` and ${JSON.stringify(queues)}::text::jsonb @> to_jsonb(i.queue)` : sql``
+  } then ${notified(channel, sql`i.queue`)} end as woke`;
 }
 
-function toJson(job: NewJob): string {
-  return (
-    `{"queue":${JSON.stringify(job.queue)},"kind":${JSON.stringify(job.kind)},"payload":${job.payload}` +
-    `,"priority":${job.priority},"delay_ms":${job.delayMs},"run_at_ms":${job.runAtMs},"max_attempts":${job.maxAttempts}` +
-    `,"unique_key":${JSON.stringify(job.uniqueKey)},"metadata":${job.metadata}}`
-  );
+function hasKey({ uniqueKey }: NewJob): boolean {
+  return uniqueKey !== null;
 }

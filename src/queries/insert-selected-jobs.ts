@@ -1,11 +1,14 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from './executor.ts';
+import { notified, type WakeUp } from './wake-up.ts';
 
 /** Where each column of the jobs comes from: an expression over the user's own select. */
 export interface SelectedJobs {
   /** The user's select, with its alias: what goes behind `FROM`. */
   readonly source: SQLWrapper;
+  /** False where all have a delay, so that none can be due; what has passed is for the database's clock to say. */
+  readonly mayBeDue: boolean;
   readonly queue: string;
   readonly kind: string;
   readonly maxAttempts: number;
@@ -14,6 +17,14 @@ export interface SelectedJobs {
   readonly runAt: SQL;
   readonly uniqueKey: SQL | undefined;
   readonly metadata: SQL;
+}
+
+/** What became of an insert of selected jobs. */
+export interface SelectedInserted {
+  readonly enqueued: number;
+  readonly duplicates: number;
+  /** The queue, if its workers are notified when the transaction commits. */
+  readonly woken: readonly string[];
 }
 
 /**
@@ -27,29 +38,42 @@ export async function insertSelectedJobs(
   db: Executor,
   tables: QueueTables,
   jobs: SelectedJobs,
-): Promise<{ enqueued: number; duplicates: number }> {
-  const query = insertSelectedJobsQuery(tables, jobs);
+  wakeUp?: WakeUp,
+): Promise<SelectedInserted> {
+  const query = insertSelectedJobsQuery(tables, jobs, wakeUp);
   const [row] = await queryRows(db, tables, query, { withUsersSql: true });
   const enqueued = Number(row?.enqueued);
-  return { enqueued, duplicates: Number(row?.selected ?? enqueued) - enqueued };
+  const duplicates = Number(row?.selected ?? enqueued) - enqueued;
+  return { enqueued, duplicates, woken: row?.woke === true ? [jobs.queue] : [] };
 }
 
-export function insertSelectedJobsQuery({ queueJobs }: QueueTables, jobs: SelectedJobs): SQL {
+export function insertSelectedJobsQuery(
+  { queueJobs }: QueueTables,
+  jobs: SelectedJobs,
+  wakeUp?: WakeUp,
+): SQL {
   // The expressions are the user's own, of any precedence: each stands in parentheses before it is cast.
   const insert = sql`
       insert into ${queueJobs} (queue, kind, max_attempts, payload, priority, run_at, created_at, unique_key, metadata)`;
   const columns = sql`
         ${jobs.queue}::text, ${jobs.kind}::text, ${jobs.maxAttempts}::int2, ${jobs.payload}, (${jobs.priority})::int2,
         (${jobs.runAt})::timestamptz, statement_timestamp()`;
+  const enqueued =
+    wakeUp === undefined
+      ? sql`select count(*)::float8 as enqueued, null as woke from inserted`
+      : sql`select enqueued, case when due then ${notified(wakeUp.channel, sql`${jobs.queue}::text`)} end as woke
+      from (
+        select count(*)::float8 as enqueued, bool_or(i.run_at <= statement_timestamp()) as due from inserted as i
+      ) as counted`;
   if (jobs.uniqueKey === undefined) {
     // Nothing is copied on the way: a million rows stream from the select into the table.
     return sql`
     with inserted as (${insert}
       select ${columns}, null, ${jobs.metadata}
       from ${jobs.source}
-      returning 1
+      returning run_at
     )
-    select count(*)::float8 as enqueued from inserted`;
+    ${enqueued}`;
   }
   return sql`
     with i as materialized (
@@ -62,7 +86,7 @@ export function insertSelectedJobsQuery({ queueJobs }: QueueTables, jobs: Select
       select ${jobs.queue}::text, ${jobs.kind}::text, ${jobs.maxAttempts}::int2, statement_timestamp(), i.*
       from i order by unique_key
       on conflict (queue, kind, unique_key) where unique_key is not null do nothing
-      returning 1
+      returning run_at
     )
-    select (select count(*) from i)::float8 as selected, (select count(*) from inserted)::float8 as enqueued`;
+    select (select count(*) from i)::float8 as selected, e.* from (${enqueued}) as e`;
 }

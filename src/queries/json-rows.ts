@@ -23,6 +23,16 @@ export function jsonRows(rows: readonly string[], columns: string): SQL {
   return sql`(${sql.join(parts, sql` union all `)})`;
 }
 
+/** As {@link jsonRows}, for rows that are a value each: columns `element`, a jsonb, and `place`. */
+export function jsonElements(values: readonly string[]): SQL {
+  const parts = partsOf(values).map(
+    ({ before, rows }) => sql`
+        select r.element, ${sql.raw(`${before} + r.place`)} as place
+        from jsonb_array_elements(${`[${rows.join(',')}]`}::text::jsonb) with ordinality as r(element, place)`,
+  );
+  return sql`(${sql.join(parts, sql` union all `)})`;
+}
+
 function partsOf(rows: readonly string[]): { before: number; rows: string[] }[] {
   const parts: { before: number; rows: string[] }[] = [];
   let size = Number.POSITIVE_INFINITY;

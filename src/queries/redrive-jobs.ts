@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from './executor.ts';
+import { notified, type WakeUp } from './wake-up.ts';
 
 /** Which discarded jobs to put back. */
 export interface Redrive {
@@ -24,19 +25,28 @@ export interface Redriven {
 
 /**
  * Puts discarded jobs back to the live ones, due now, with all their attempts again: same id, same payload, history kept.
- * The fence goes on from where it was.
+ * The fence goes on from where it was. With `wakeUp` it notifies the workers of every queue to which a job came back.
  *
  * **Under concurrency.** A result that another redrive has locked is left to it, so no job comes back twice. A result is
  * deleted only for a job that was really inserted: where a live job holds the unique key, the result stays. Keys go in the
  * same sorted order as in `insertJobs`, so that the two never deadlock.
  */
-export async function redriveJobs(db: Executor, tables: QueueTables, redrive: Redrive): Promise<Redriven> {
-  const [row] = await queryRows(db, tables, redriveJobsQuery(tables, redrive));
+export async function redriveJobs(
+  db: Executor,
+  tables: QueueTables,
+  redrive: Redrive,
+  wakeUp?: WakeUp,
+): Promise<Redriven> {
+  const [row] = await queryRows(db, tables, redriveJobsQuery(tables, redrive, wakeUp));
   const redriven = Number(row?.redriven);
   return { redriven, duplicates: Number(row?.discarded) - redriven };
 }
 
-export function redriveJobsQuery({ queueJobs, queueResults }: QueueTables, redrive: Redrive): SQL {
+export function redriveJobsQuery(
+  { queueJobs, queueResults }: QueueTables,
+  redrive: Redrive,
+  wakeUp?: WakeUp,
+): SQL {
   const { id, kind, queue, finishedAfter, finishedBefore, limit } = redrive;
   const conditions = [
     sql`r.state = 'discarded'`,
@@ -70,5 +80,10 @@ export function redriveJobsQuery({ queueJobs, queueResults }: QueueTables, redri
       delete from ${queueResults} as r
       where (r.job_id, r.queue) in (select id, queue from redriven)
     )
-    select (select count(*) from redriven)::float8 as redriven, (select count(*) from discarded)::float8 as discarded`;
+    select (select count(*) from redriven)::float8 as redriven, (select count(*) from discarded)::float8 as discarded${
+      wakeUp === undefined
+        ? sql``
+        : sql`,
+      (select count(${notified(wakeUp.channel, sql`d.queue`)}) from (select distinct queue from redriven) as d)::float8 as woken`
+    }`;
 }

@@ -1,10 +1,14 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { NewJob } from '../../src/job/new-job.ts';
 import { findStandingJobs } from '../../src/queries/find-standing-jobs.ts';
-import { insertJobs } from '../../src/queries/insert-jobs.ts';
+import { insertJobs as insertJobsAndWake } from '../../src/queries/insert-jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJobs, claim, clearTables, jobRow, tables } from './support/jobs.ts';
 import { begin, commit, rollback, twoBackends, untilBlocked } from './support/locks.ts';
+
+/** The ids alone. */
+const insertJobs = async (...args: Parameters<typeof insertJobsAndWake>) =>
+  (await insertJobsAndWake(...args)).ids;
 
 const database = useTestDatabase();
 

@@ -1,11 +1,15 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Executor } from '../../src/queries/executor.ts';
 import { finishJobs } from '../../src/queries/finish-jobs.ts';
-import { insertJobs } from '../../src/queries/insert-jobs.ts';
+import { insertJobs as insertJobsAndWake } from '../../src/queries/insert-jobs.ts';
 import { type Redrive, type Redriven, redriveJobs } from '../../src/queries/redrive-jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJobs, claim, clearTables, type GivenJob, jobRow, resultRow, tables } from './support/jobs.ts';
 import { begin, commit, rollback, twoBackends, untilBlocked } from './support/locks.ts';
+
+/** The ids alone. */
+const insertJobs = async (...args: Parameters<typeof insertJobsAndWake>) =>
+  (await insertJobsAndWake(...args)).ids;
 
 const database = useTestDatabase();
 

@@ -126,7 +126,7 @@ describe('large inputs', () => {
     const entries = Array.from({ length: 70_000 }, (_, payload) => ({ payload }));
     const answers = await queue.enqueueMany(db, index, entries);
     expect(db.sent).toHaveLength(1);
-    expect(db.sent[0]?.params).toHaveLength(1);
+    expect(db.sent[0]?.params.length).toBeLessThan(20);
     const live = await liveJobs();
     expect(live).toHaveLength(70_000);
     expect(answers.map(({ id }) => id)).toEqual(live.map(({ id }) => id));

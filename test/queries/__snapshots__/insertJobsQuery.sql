@@ -1,13 +1,16 @@
-    with i as (
-      select queue, kind, coalesce(payload, 'null'::jsonb) as payload, priority,
-        coalesce(to_timestamp(run_at_ms / 1000), statement_timestamp() + delay_ms * interval '1 millisecond') as run_at,
-        statement_timestamp() as created_at, max_attempts, unique_key, metadata, place
-      from (
-        select r.queue, r.kind, r.payload, r.priority, r.delay_ms, r.run_at_ms, r.max_attempts, r.unique_key, r.metadata, 0 + r.place as place
-        from rows from (jsonb_to_recordset($1::text::jsonb) as (queue text, kind text, payload jsonb, priority int2, delay_ms float8, run_at_ms float8, max_attempts int2, unique_key text, metadata jsonb)) with ordinality
-          as r(queue, kind, payload, priority, delay_ms, run_at_ms, max_attempts, unique_key, metadata, place)) as r)
     insert into "queue_jobs" (queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata)
-    select queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata from i order by place
-    on conflict (queue, kind, unique_key) where unique_key is not null do nothing
+    select queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata from (
+      select $1::text as queue, $2::text as kind, $3::text::jsonb as payload, $4::int2 as priority,
+        coalesce(to_timestamp($5::float8 / 1000), statement_timestamp() + $6::float8 * interval '1 millisecond') as run_at,
+        statement_timestamp() as created_at, $7::int2 as max_attempts, $8::text as unique_key,
+        $9::text::jsonb as metadata, 1 as place) as i order by place
     returning id
--- $1 = "[{\"queue\":\"mail\",\"kind\":\"mail\",\"payload\":{\"text\":\"mail\"},\"priority\":5,\"delay_ms\":0,\"run_at_ms\":null,\"max_attempts\":20,\"unique_key\":null,\"metadata\":{\"text\":\"mail\"}}]"
+-- $1 = "mail"
+-- $2 = "mail"
+-- $3 = "{\"text\":\"mail\"}"
+-- $4 = 5
+-- $5 = null
+-- $6 = 0
+-- $7 = 20
+-- $8 = null
+-- $9 = "{\"text\":\"mail\"}"

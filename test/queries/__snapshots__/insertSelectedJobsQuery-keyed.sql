@@ -8,9 +8,9 @@
       select $5::text, $6::text, $7::int2, statement_timestamp(), i.*
       from i order by unique_key
       on conflict (queue, kind, unique_key) where unique_key is not null do nothing
-      returning 1
+      returning run_at
     )
-    select (select count(*) from i)::float8 as selected, (select count(*) from inserted)::float8 as enqueued
+    select (select count(*) from i)::float8 as selected, e.* from (select count(*)::float8 as enqueued, null as woke from inserted) as e
 -- $1 = "mail"
 -- $2 = 5
 -- $3 = "2024-02-29T12:34:56.789Z"

@@ -4,9 +4,9 @@
         $1::text, $2::text, $3::int2, jsonb_build_object($4::text, n), ($5)::int2,
         ($6)::timestamptz, statement_timestamp(), null, $7::text::jsonb
       from (select 1 as n) as selected
-      returning 1
+      returning run_at
     )
-    select count(*)::float8 as enqueued from inserted
+    select count(*)::float8 as enqueued, null as woke from inserted
 -- $1 = "mail"
 -- $2 = "mail"
 -- $3 = 20

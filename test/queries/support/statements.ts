@@ -57,6 +57,17 @@ export function allStatements(
     metadata: JSON.stringify({ text }),
   };
   const keyed = { ...job, uniqueKey: text };
+  const differing: NewJob = {
+    queue: `${text} 2`,
+    kind: `${text} 2`,
+    payload: 'null',
+    priority: 1,
+    maxAttempts: 1,
+    delayMs: 1_000,
+    runAtMs: time.getTime(),
+    uniqueKey: null,
+    metadata: '{}',
+  };
   const claim = {
     queue: text,
     kinds: [text],
@@ -80,6 +91,7 @@ export function allStatements(
   const retry: Reschedule = { type: 'reschedule', delayMs: 1_000, attempt: 1, error };
   const giveBack: Reschedule = { type: 'reschedule', delayMs: null, attempt: 0, error: null };
   const selected = {
+    mayBeDue: true,
     source: sql`(select 1 as n) as selected`,
     queue: text,
     kind: text,
@@ -90,6 +102,7 @@ export function allStatements(
     uniqueKey: undefined,
     metadata: sql`${JSON.stringify({ text })}::text::jsonb`,
   };
+  const wakeUp = { channel: 'queue_wake_queue_jobs', queues: [text] };
   const wholePage = { kind: undefined, queue: undefined, state: undefined, before: undefined, limit: 51 };
   const page = { kind: text, queue: text, before: id, limit: 51 };
   return {
@@ -107,12 +120,17 @@ export function allStatements(
       { id: id + 1, fence: 2, transition: discard },
     ]),
     insertJobsQuery: insertJobsQuery(tables, [job]),
+    'insertJobsQuery, unique, waking': insertJobsQuery(tables, [keyed], wakeUp),
+    'insertJobsQuery, several': insertJobsQuery(tables, [job, job]),
+    'insertJobsQuery, differing, waking': insertJobsQuery(tables, [job, differing], wakeUp),
     insertKeyedJobsQuery: insertKeyedJobsQuery(tables, [keyed, { ...job, runAtMs: time.getTime() }]),
+    'insertKeyedJobsQuery, waking': insertKeyedJobsQuery(tables, [keyed, job], wakeUp),
     insertSelectedJobsQuery: insertSelectedJobsQuery(tables, selected),
     'insertSelectedJobsQuery, keyed': insertSelectedJobsQuery(tables, {
       ...selected,
       uniqueKey: sql`n::text`,
     }),
+    'insertSelectedJobsQuery, waking': insertSelectedJobsQuery(tables, selected, wakeUp),
     listJobsQuery: listJobsQuery(tables, wholePage),
     'listJobsQuery, live': listJobsQuery(tables, { ...page, state: 'due' }),
     'listJobsQuery, finished': listJobsQuery(tables, { ...page, state: 'discarded' }),
@@ -127,6 +145,7 @@ export function allStatements(
       finishedBefore: time,
       limit: 10,
     }),
+    'redriveJobsQuery, waking': redriveJobsQuery(tables, {}, wakeUp),
     registerWorkerQuery: registerWorkerQuery(tables, { name: text, queues: [text] }),
     releaseJobsQuery: releaseJobsQuery(tables, { queue: text, workerId: id, exceptIds: [id] }),
     removeSilentWorkersQuery: removeSilentWorkersQuery(tables, 30_000),

@@ -20,9 +20,14 @@ export const drivers = {
   },
   PGlite: async (): Promise<OpenDriver> => {
     const client = new PGlite();
-    const folder = new URL('../../../drizzle/', import.meta.url);
-    const migrations = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
-    for (const name of migrations) await client.exec(await readFile(new URL(name, folder), 'utf8'));
+    await migratePglite(client);
     return { db: drizzlePglite({ client }), close: () => client.close() };
   },
 };
+
+/** Creates the library's tables. */
+export async function migratePglite(client: PGlite): Promise<void> {
+  const folder = new URL('../../../drizzle/', import.meta.url);
+  const migrations = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
+  for (const name of migrations) await client.exec(await readFile(new URL(name, folder), 'utf8'));
+}

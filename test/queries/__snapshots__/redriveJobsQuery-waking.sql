@@ -1,0 +1,23 @@
+    with discarded as materialized (
+      select r.* from "queue_results" as r
+      where r.state = 'discarded'
+      order by r.job_id limit $1::int8
+      for no key update skip locked
+    ),
+    redriven as (
+      insert into "queue_jobs" (id, queue, kind, payload, priority, run_at, attempt, max_attempts, fence, unique_key, errors,
+        metadata, created_at) overriding system value
+      select d.job_id, d.queue, d.kind, d.payload, d.priority, statement_timestamp(), 0, d.max_attempts, d.fence,
+        d.unique_key, d.errors, d.metadata, d.created_at
+      from discarded as d order by d.queue, d.kind, d.unique_key, d.job_id
+      on conflict do nothing
+      returning id, queue
+    ),
+    removed as (
+      delete from "queue_results" as r
+      where (r.job_id, r.queue) in (select id, queue from redriven)
+    )
+    select (select count(*) from redriven)::float8 as redriven, (select count(*) from discarded)::float8 as discarded,
+      (select count(pg_notify($2::text, d.queue) is not null) from (select distinct queue from redriven) as d)::float8 as woken
+-- $1 = null
+-- $2 = "queue_wake_queue_jobs"
