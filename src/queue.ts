@@ -134,9 +134,10 @@ export class Queue {
   ): Promise<Enqueued[]> {
     checkDefinition('enqueueMany', job);
     const jobs: NewJob[] = [];
-    for (const { payload, ...options } of entries) {
+    for (const entry of entries) {
       // As in enqueue: it may be left out where the definition types it as `undefined`.
-      jobs.push(await newJob(job, payload as PayloadInput<TJob>, options));
+      const made = newJob(job, entry.payload as PayloadInput<TJob>, entry);
+      jobs.push('then' in made ? await made : made);
     }
     return await enqueueJobs(db, this.tables, jobs, this.#wakeUps);
   }

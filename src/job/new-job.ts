@@ -56,30 +56,49 @@ export interface NewJob {
 
 /**
  * Everything that an enqueue says, checked, before anything is sent: a refused job leaves the caller's transaction usable.
+ * A promise only where the payload's schema answers one: a bulk has no time to wait a turn for every job.
  *
- * @throws InvalidPayloadError | RangeError | TypeError
+ * @throws InvalidPayloadError | RangeError | TypeError at once, or by the promise
  */
-export async function newJob<TJob extends JobDefinition>(
+export function newJob<TJob extends JobDefinition>(
   job: TJob,
   payload: PayloadInput<TJob>,
-  options: EnqueueOptions = {},
-): Promise<NewJob> {
-  const what = (option: string) => `enqueue('${job.kind}'): ${option}`;
+  options: EnqueueOptions = NO_OPTIONS,
+): NewJob | Promise<NewJob> {
   const { delayMs, runAt, uniqueKey, metadata } = options;
   if (delayMs !== undefined && runAt !== undefined) {
-    throw new TypeError(`${what('delayMs and runAt')} exclude each other`);
+    throw new TypeError(`${optionOf(job, 'delayMs and runAt')} exclude each other`);
   }
-  return {
-    queue: options.queue === undefined ? job.queue : checkText(what('queue'), options.queue, MAX_NAME_BYTES),
+  const queue =
+    options.queue === undefined
+      ? job.queue
+      : checkText(optionOf(job, 'queue'), options.queue, MAX_NAME_BYTES);
+  // What the definition says was checked when it was made.
+  const priority = options.priority ?? job.priority;
+  if (priority !== job.priority) checkInteger(optionOf(job, 'priority'), priority, 0, MAX_PRIORITY);
+  const maxAttempts = options.maxAttempts ?? job.maxAttempts;
+  if (maxAttempts !== job.maxAttempts)
+    checkInteger(optionOf(job, 'maxAttempts'), maxAttempts, 1, MAX_ATTEMPTS);
+  const made = (payload: string): NewJob => ({
+    queue,
     kind: job.kind,
-    payload: await payloadToStore(job, payload),
-    priority: checkInteger(what('priority'), options.priority ?? job.priority, 0, MAX_PRIORITY),
-    maxAttempts: checkInteger(what('maxAttempts'), options.maxAttempts ?? job.maxAttempts, 1, MAX_ATTEMPTS),
-    delayMs: checkDurationMs(what('delayMs'), delayMs ?? 0),
-    runAtMs: runAt === undefined ? null : checkDate(what('runAt'), runAt).getTime(),
-    uniqueKey: uniqueKey === undefined ? null : checkText(what('uniqueKey'), uniqueKey, MAX_UNIQUE_KEY_BYTES),
+    payload,
+    priority,
+    maxAttempts,
+    delayMs: delayMs === undefined ? 0 : checkDurationMs(optionOf(job, 'delayMs'), delayMs ?? 0),
+    runAtMs: runAt === undefined ? null : checkDate(optionOf(job, 'runAt'), runAt).getTime(),
+    uniqueKey:
+      uniqueKey === undefined ? null : checkText(optionOf(job, 'uniqueKey'), uniqueKey, MAX_UNIQUE_KEY_BYTES),
     metadata: metadata === undefined ? '{}' : metadataToStore(job.kind, metadata),
-  };
+  });
+  const stored = payloadToStore(job, payload);
+  return typeof stored === 'string' ? made(stored) : stored.then(made);
+}
+
+const NO_OPTIONS: EnqueueOptions = {};
+
+function optionOf({ kind }: JobDefinition, option: string): string {
+  return `enqueue('${kind}'): ${option}`;
 }
 
 /** @throws TypeError unless it is a plain object; InvalidPayloadError when jsonb cannot keep it */

@@ -42,10 +42,19 @@ export function unvalidated<T>(): StandardSchema<T, Stored<T>> {
     '~standard': {
       version: 1,
       vendor: 'drizzle-queue',
-      // The promise of this function is that the caller vouches for the type.
-      validate: (value) => ({ value: value as Stored<T> }),
+      validate: acceptAs<Stored<T>>,
     },
   };
+}
+
+/** The promise of {@link unvalidated} is that the caller vouches for the type. */
+function acceptAs<T>(value: unknown): SchemaResult<T> {
+  return { value: value as T };
+}
+
+/** Whether a schema is made by {@link unvalidated}, so that there is no need to ask it. */
+export function isUnvalidated(schema: StandardSchema): boolean {
+  return schema['~standard'].validate === acceptAs;
 }
 
 /** Whether a value can be used as a schema; for messages to callers without TypeScript. */

@@ -21,12 +21,16 @@ export class UnstorableValueError extends TypeError {
  * @throws UnstorableValueError naming the first offending place
  */
 export function toStoredJson(value: unknown): string {
-  const path: (string | number)[] = [];
-  check(value, path, new Set());
+  check(value, [], []);
   return JSON.stringify(value);
 }
 
-function check(value: unknown, path: (string | number)[], ancestors: Set<object>): void {
+/** @param ancestors the objects that `value` stands in, outermost first */
+function check(value: unknown, path: (string | number)[], ancestors: object[]): void {
+  if (typeof value === 'object' && value !== null && isPlain(value)) {
+    checkObject(value, path, ancestors);
+    return;
+  }
   const json = typeof value === 'object' && value !== null ? asJson(value, path) : value;
   switch (typeof json) {
     case 'string':
@@ -38,7 +42,9 @@ function check(value: unknown, path: (string | number)[], ancestors: Set<object>
     case 'boolean':
       return;
     case 'object':
-      if (json !== null) checkObject(json, path, ancestors);
+      if (json === null) return;
+      refuseEmpty(json, path);
+      checkObject(json, path, ancestors);
       return;
     case 'bigint':
       refuse('a BigInt is not JSON; send it as text', path);
@@ -46,6 +52,12 @@ function check(value: unknown, path: (string | number)[], ancestors: Set<object>
     default:
       refuse(`a value of type ${typeof json} is not JSON`, path);
   }
+}
+
+/** Whether it is what JSON is made of, which most objects are: then nothing has to be asked about its class. */
+function isPlain(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value);
+  return (prototype === Object.prototype || prototype === Array.prototype) && !('toJSON' in value);
 }
 
 /** What `JSON.stringify` puts in an object's place: what its `toJSON` says, the value of a boxed one, or itself. */
@@ -63,23 +75,22 @@ function asJson(value: object, path: readonly (string | number)[]): unknown {
 /** `JSON.stringify` makes `{}` of them, because nothing that they hold is a property. */
 const EMPTY_AS_JSON = [Map, Set, WeakMap, WeakSet, Promise, RegExp, Error];
 
-function checkObject(value: object, path: (string | number)[], ancestors: Set<object>): void {
-  if (ancestors.has(value)) refuse('the value contains itself', path);
+function checkObject(value: object, path: (string | number)[], ancestors: object[]): void {
+  if (ancestors.includes(value)) refuse('the value contains itself', path);
   if (path.length >= MAX_DEPTH) refuse(`nested deeper than ${MAX_DEPTH} levels`, path.slice(0, 3));
-  const empty = EMPTY_AS_JSON.find((type) => value instanceof type);
-  if (empty !== undefined) {
-    refuse(`a ${empty.name} would be stored as {}; send what it holds as an array or a plain object`, path);
-  }
-  ancestors.add(value);
+  ancestors.push(value);
   if (Array.isArray(value)) {
-    for (const [index, item] of value.entries()) {
+    for (let index = 0; index < value.length; index++) {
+      const item: unknown = value[index];
       if (item === undefined) refuse('undefined in an array would be stored as null', [...path, index]);
       path.push(index);
       check(item, path, ancestors);
       path.pop();
     }
   } else {
-    for (const [key, item] of Object.entries(value)) {
+    for (const key of Object.keys(value)) {
+      // It is one of its own keys.
+      const item = (value as Readonly<Record<string, unknown>>)[key];
       if (item === undefined) continue;
       checkText(key, path);
       path.push(key);
@@ -87,7 +98,14 @@ function checkObject(value: object, path: (string | number)[], ancestors: Set<ob
       path.pop();
     }
   }
-  ancestors.delete(value);
+  ancestors.pop();
+}
+
+function refuseEmpty(value: object, path: readonly (string | number)[]): void {
+  const empty = EMPTY_AS_JSON.find((type) => value instanceof type);
+  if (empty !== undefined) {
+    refuse(`a ${empty.name} would be stored as {}; send what it holds as an array or a plain object`, path);
+  }
 }
 
 function hasToJson(value: object): value is { toJSON(key: string): unknown } {
@@ -101,7 +119,11 @@ function lastOf(path: readonly (string | number)[]): string {
 /** Half of a surrogate pair: JavaScript keeps it in a text, Postgres does not. */
 export const HALF_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
+/** What `checkText` looks for is made of these; most texts have none, and this is a quick search. */
+const SUSPECT = /[\0\ud800-\udfff]/;
+
 function checkText(text: string, path: readonly (string | number)[]): void {
+  if (!SUSPECT.test(text)) return;
   if (text.includes('\0')) refuse('contains a NUL character (\\u0000), which Postgres cannot keep', path);
   if (HALF_SURROGATE.test(text)) {
     refuse('contains half of a surrogate pair, which is not Unicode text', path);

@@ -1,6 +1,11 @@
 import { InvalidOutputError, InvalidPayloadError, type ValidationIssue } from '../errors.ts';
 import type { JobDefinition, OutputInput, Payload, PayloadInput } from './definition.ts';
-import type { SchemaIssue, StandardSchema } from './standard-schema.ts';
+import {
+  isUnvalidated,
+  type SchemaIssue,
+  type SchemaResult,
+  type StandardSchema,
+} from './standard-schema.ts';
 import { formatPath, toStoredJson, UnstorableValueError } from './stored-json.ts';
 
 type Refusal = typeof InvalidPayloadError | typeof InvalidOutputError;
@@ -10,13 +15,15 @@ type Refusal = typeof InvalidPayloadError | typeof InvalidOutputError;
  * because that is what a worker will validate: a payload that passes here passes there. So a `Date` under `z.date()` is refused
  * now, with its path, and not on the first attempt in production; `z.coerce.date()` takes it.
  *
- * @throws InvalidPayloadError
+ * A promise only where the schema answers one.
+ *
+ * @throws InvalidPayloadError at once, or by the promise
  */
-export async function payloadToStore<TJob extends JobDefinition>(
+export function payloadToStore<TJob extends JobDefinition>(
   job: TJob,
   payload: PayloadInput<TJob>,
-): Promise<string> {
-  return await toStore(job, job.payload, payload, InvalidPayloadError);
+): string | Promise<string> {
+  return toStore(job, job.payload, payload, InvalidPayloadError);
 }
 
 /**
@@ -57,18 +64,24 @@ async function parseStored(job: JobDefinition, schema: StandardSchema, stored: u
   }
 }
 
-async function toStore(
+function toStore(
   job: JobDefinition,
   schema: StandardSchema | undefined,
   value: unknown,
   Refused: Refusal,
-): Promise<string> {
+): string | Promise<string> {
   // `undefined` is no JSON; an absent payload or output is null in the database.
   const json = storedJsonOf(job, value === undefined ? null : value, Refused);
-  if (schema !== undefined) {
-    await parse(job, schema, value === undefined ? undefined : JSON.parse(json), Refused);
+  if (schema === undefined || isUnvalidated(schema)) return json;
+  const result = schema['~standard'].validate(value === undefined ? undefined : JSON.parse(json));
+  if (!('then' in result)) {
+    accepted(job, result, Refused);
+    return json;
   }
-  return json;
+  return result.then((result) => {
+    accepted(job, result, Refused);
+    return json;
+  });
 }
 
 function storedJsonOf(job: JobDefinition, value: unknown, Refused: Refusal): string {
@@ -86,7 +99,11 @@ async function parse(
   value: unknown,
   Refused: Refusal,
 ): Promise<unknown> {
-  const result = await schema['~standard'].validate(value);
+  return accepted(job, await schema['~standard'].validate(value), Refused);
+}
+
+/** The value of a result; @throws what `Refused` says where it has issues */
+function accepted(job: JobDefinition, result: SchemaResult<unknown>, Refused: Refusal): unknown {
   if (result.issues !== undefined) throw new Refused(job.kind, result.issues.map(toValidationIssue));
   return result.value;
 }

@@ -2,7 +2,10 @@ import { defineJob, type EnqueueOptions, InvalidPayloadError, unvalidated } from
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { MAX_DELAY_MS } from '../../src/job/limits.ts';
-import { newJob } from '../../src/job/new-job.ts';
+import { newJob as make } from '../../src/job/new-job.ts';
+
+/** As a promise also where the schema answers at once. */
+const newJob = async (...args: Parameters<typeof make>) => await make(...args);
 
 const job = defineJob('send', {
   payload: z.object({ to: z.string() }),

@@ -3,7 +3,14 @@ import fc from 'fast-check';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { outputToStore, payloadFromStore, payloadToStore } from '../../src/job/validate.ts';
+import * as validate from '../../src/job/validate.ts';
+
+const { outputToStore, payloadFromStore } = validate;
+
+/** As a promise also where the schema answers at once. */
+const payloadToStore: (...args: Parameters<typeof validate.payloadToStore>) => Promise<string> = async (
+  ...args
+) => await validate.payloadToStore(...args);
 
 /** The error that a promise is rejected with. */
 async function rejection(promise: Promise<unknown>): Promise<unknown> {
@@ -204,6 +211,21 @@ describe('a payload that may be left out', () => {
       issues: [{ message: 'Invalid input: expected string, received null' }],
     });
   });
+});
+
+test('only a schema that answers a promise is waited for', async () => {
+  const sync = defineJob('greet', { payload: z.string() });
+  expect(validate.payloadToStore(sync, 'a')).toBe('"a"');
+  expect(() => validate.payloadToStore(sync, 5 as never)).toThrow(InvalidPayloadError);
+  const async = defineJob('greet', {
+    payload: v.pipeAsync(
+      v.string(),
+      v.checkAsync(async () => true),
+    ),
+  });
+  const stored = validate.payloadToStore(async, 'a');
+  expect(stored).toBeInstanceOf(Promise);
+  expect(await stored).toBe('"a"');
 });
 
 test('an error that a payload itself throws is passed on', async () => {
