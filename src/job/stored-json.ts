@@ -21,16 +21,41 @@ export class UnstorableValueError extends TypeError {
  * @throws UnstorableValueError naming the first offending place
  */
 export function toStoredJson(value: unknown): string {
-  check(value, [], []);
+  if (isPlainJson(value, [])) {
+    const json = JSON.stringify(value);
+    // NUL and half surrogate pairs come out escaped.
+    if (!json.includes('\\u')) return json;
+  }
+  check(value, [], new Set());
   return JSON.stringify(value);
 }
 
-/** @param ancestors the objects that `value` stands in, outermost first */
-function check(value: unknown, path: (string | number)[], ancestors: object[]): void {
-  if (typeof value === 'object' && value !== null && isPlain(value)) {
-    checkObject(value, path, ancestors);
-    return;
+/**
+ * Whether a value is made of nothing but what JSON is made of, its texts aside. Most are, and this finds out several times
+ * faster than {@link check}, which knows where the first thing is that is not.
+ */
+function isPlainJson(value: unknown, ancestors: object[]): boolean {
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value !== 'object') return typeof value === 'string' || typeof value === 'boolean';
+  if (value === null) return true;
+  if (!isPlain(value) || ancestors.length >= MAX_DEPTH || ancestors.includes(value)) return false;
+  ancestors.push(value);
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++)
+      if (!isPlainJson(value[index], ancestors)) return false;
+  } else {
+    // It is one of its keys.
+    const properties = value as Readonly<Record<string, unknown>>;
+    for (const key in properties) {
+      const item = properties[key];
+      if (item !== undefined && !isPlainJson(item, ancestors)) return false;
+    }
   }
+  ancestors.pop();
+  return true;
+}
+
+function check(value: unknown, path: (string | number)[], ancestors: Set<object>): void {
   const json = typeof value === 'object' && value !== null ? asJson(value, path) : value;
   switch (typeof json) {
     case 'string':
@@ -42,9 +67,7 @@ function check(value: unknown, path: (string | number)[], ancestors: object[]): 
     case 'boolean':
       return;
     case 'object':
-      if (json === null) return;
-      refuseEmpty(json, path);
-      checkObject(json, path, ancestors);
+      if (json !== null) checkObject(json, path, ancestors);
       return;
     case 'bigint':
       refuse('a BigInt is not JSON; send it as text', path);
@@ -75,22 +98,23 @@ function asJson(value: object, path: readonly (string | number)[]): unknown {
 /** `JSON.stringify` makes `{}` of them, because nothing that they hold is a property. */
 const EMPTY_AS_JSON = [Map, Set, WeakMap, WeakSet, Promise, RegExp, Error];
 
-function checkObject(value: object, path: (string | number)[], ancestors: object[]): void {
-  if (ancestors.includes(value)) refuse('the value contains itself', path);
+function checkObject(value: object, path: (string | number)[], ancestors: Set<object>): void {
+  if (ancestors.has(value)) refuse('the value contains itself', path);
   if (path.length >= MAX_DEPTH) refuse(`nested deeper than ${MAX_DEPTH} levels`, path.slice(0, 3));
-  ancestors.push(value);
+  const empty = EMPTY_AS_JSON.find((type) => value instanceof type);
+  if (empty !== undefined) {
+    refuse(`a ${empty.name} would be stored as {}; send what it holds as an array or a plain object`, path);
+  }
+  ancestors.add(value);
   if (Array.isArray(value)) {
-    for (let index = 0; index < value.length; index++) {
-      const item: unknown = value[index];
+    for (const [index, item] of value.entries()) {
       if (item === undefined) refuse('undefined in an array would be stored as null', [...path, index]);
       path.push(index);
       check(item, path, ancestors);
       path.pop();
     }
   } else {
-    for (const key of Object.keys(value)) {
-      // It is one of its own keys.
-      const item = (value as Readonly<Record<string, unknown>>)[key];
+    for (const [key, item] of Object.entries(value)) {
       if (item === undefined) continue;
       checkText(key, path);
       path.push(key);
@@ -98,14 +122,7 @@ function checkObject(value: object, path: (string | number)[], ancestors: object
       path.pop();
     }
   }
-  ancestors.pop();
-}
-
-function refuseEmpty(value: object, path: readonly (string | number)[]): void {
-  const empty = EMPTY_AS_JSON.find((type) => value instanceof type);
-  if (empty !== undefined) {
-    refuse(`a ${empty.name} would be stored as {}; send what it holds as an array or a plain object`, path);
-  }
+  ancestors.delete(value);
 }
 
 function hasToJson(value: object): value is { toJSON(key: string): unknown } {
@@ -119,11 +136,7 @@ function lastOf(path: readonly (string | number)[]): string {
 /** Half of a surrogate pair: JavaScript keeps it in a text, Postgres does not. */
 export const HALF_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
-/** What `checkText` looks for is made of these; most texts have none, and this is a quick search. */
-const SUSPECT = /[\0\ud800-\udfff]/;
-
 function checkText(text: string, path: readonly (string | number)[]): void {
-  if (!SUSPECT.test(text)) return;
   if (text.includes('\0')) refuse('contains a NUL character (\\u0000), which Postgres cannot keep', path);
   if (HALF_SURROGATE.test(text)) {
     refuse('contains half of a surrogate pair, which is not Unicode text', path);

@@ -25,9 +25,10 @@ export function jsonRows(rows: readonly string[], columns: string): SQL {
 
 /** As {@link jsonRows}, for rows that are a value each: columns `element`, a jsonb, and `place`. */
 export function jsonElements(values: readonly string[]): SQL {
+  // Of a plain `place` Postgres knows that it comes in order, and need not sort.
   const parts = partsOf(values).map(
     ({ before, rows }) => sql`
-        select r.element, ${sql.raw(`${before} + r.place`)} as place
+        select r.element, ${sql.raw(before === 0 ? 'r.place' : `${before} + r.place`)} as place
         from jsonb_array_elements(${`[${rows.join(',')}]`}::text::jsonb) with ordinality as r(element, place)`,
   );
   return sql`(${sql.join(parts, sql` union all `)})`;

@@ -4,7 +4,7 @@
         coalesce(to_timestamp($4::float8 / 1000), statement_timestamp() + $5::float8 * interval '1 millisecond') as run_at,
         statement_timestamp() as created_at, $6::int2 as max_attempts, $7::text as unique_key,
         $8::text::jsonb as metadata, r.place from (
-        select r.element, 0 + r.place as place
+        select r.element, r.place as place
         from jsonb_array_elements($9::text::jsonb) with ordinality as r(element, place)) as r) as i order by place
     returning id
 -- $1 = "mail"
