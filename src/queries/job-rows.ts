@@ -51,7 +51,7 @@ export function jobRows(jobs: readonly NewJob[]): SQL {
 }
 
 function varyingSettings(first: NewJob, jobs: readonly NewJob[]): Setting[] {
-  // All at once first: most bulks differ in nothing, and that is a third of the time of asking for each setting.
+  // All at once first: most bulks differ in nothing, and asking for each setting takes several times as long.
   const same = jobs.every(
     (job) =>
       job.queue === first.queue &&
