@@ -16,7 +16,7 @@ export function jsonRows(rows: readonly string[], columns: string): SQL {
   const names = columns.split(',').map((column) => column.trim().split(' ')[0] ?? '');
   const parts = partsOf(rows).map(
     ({ before, rows }) => sql`
-        select ${sql.raw(names.map((name) => `r.${name}`).join(', '))}, ${sql.raw(`${before} + r.place`)} as place
+        select ${sql.raw(names.map((name) => `r.${name}`).join(', '))}, ${placeAfter(before)} as place
         from rows from (jsonb_to_recordset(${`[${rows.join(',')}]`}::text::jsonb) as (${sql.raw(columns)})) with ordinality
           as r(${sql.raw(names.join(', '))}, place)`,
   );
@@ -25,13 +25,17 @@ export function jsonRows(rows: readonly string[], columns: string): SQL {
 
 /** As {@link jsonRows}, for rows that are a value each: columns `element`, a jsonb, and `place`. */
 export function jsonElements(values: readonly string[]): SQL {
-  // Of a plain `place` Postgres knows that it comes in order, and need not sort.
   const parts = partsOf(values).map(
     ({ before, rows }) => sql`
-        select r.element, ${sql.raw(before === 0 ? 'r.place' : `${before} + r.place`)} as place
+        select r.element, ${placeAfter(before)} as place
         from jsonb_array_elements(${`[${rows.join(',')}]`}::text::jsonb) with ordinality as r(element, place)`,
   );
   return sql`(${sql.join(parts, sql` union all `)})`;
+}
+
+/** Of a plain `place` Postgres knows that it comes in order, and need not sort. */
+function placeAfter(before: number): SQL {
+  return sql.raw(before === 0 ? 'r.place' : `${before} + r.place`);
 }
 
 function partsOf(rows: readonly string[]): { before: number; rows: string[] }[] {

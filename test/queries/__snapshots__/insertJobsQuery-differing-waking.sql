@@ -5,7 +5,7 @@
         coalesce(to_timestamp(r.run_at_ms / 1000), statement_timestamp() + r.delay_ms * interval '1 millisecond') as run_at,
         statement_timestamp() as created_at, r.max_attempts as max_attempts, $1::text as unique_key,
         r.metadata as metadata, r.place from (
-        select r.payload, r.queue, r.kind, r.priority, r.delay_ms, r.run_at_ms, r.max_attempts, r.metadata, 0 + r.place as place
+        select r.payload, r.queue, r.kind, r.priority, r.delay_ms, r.run_at_ms, r.max_attempts, r.metadata, r.place as place
         from rows from (jsonb_to_recordset($2::text::jsonb) as (payload jsonb, queue text, kind text, priority int2, delay_ms float8, run_at_ms float8, max_attempts int2, metadata jsonb)) with ordinality
           as r(payload, queue, kind, priority, delay_ms, run_at_ms, max_attempts, metadata, place)) as r) as i order by place
     returning id, queue, run_at)

@@ -6,7 +6,7 @@
         coalesce(to_timestamp($5::float8 / 1000), statement_timestamp() + $6::float8 * interval '1 millisecond') as run_at,
         statement_timestamp() as created_at, $7::int2 as max_attempts, r.unique_key as unique_key,
         $8::text::jsonb as metadata, r.place from (
-        select r.payload, r.unique_key, 0 + r.place as place
+        select r.payload, r.unique_key, r.place as place
         from rows from (jsonb_to_recordset($9::text::jsonb) as (payload jsonb, unique_key text)) with ordinality
           as r(payload, unique_key, place)) as r) as i order by place) as o
     ),

@@ -6,7 +6,7 @@
         coalesce(to_timestamp(r.run_at_ms / 1000), statement_timestamp() + $5::float8 * interval '1 millisecond') as run_at,
         statement_timestamp() as created_at, $6::int2 as max_attempts, r.unique_key as unique_key,
         $7::text::jsonb as metadata, r.place from (
-        select r.payload, r.run_at_ms, r.unique_key, 0 + r.place as place
+        select r.payload, r.run_at_ms, r.unique_key, r.place as place
         from rows from (jsonb_to_recordset($8::text::jsonb) as (payload jsonb, run_at_ms float8, unique_key text)) with ordinality
           as r(payload, run_at_ms, unique_key, place)) as r) as i order by place) as o
     ),
