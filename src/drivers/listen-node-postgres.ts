@@ -1,0 +1,72 @@
+import { aborted, type Listen } from './listen.ts';
+
+/** What is used of a client of node-postgres, and of the drivers that are made after it. */
+interface PgClient {
+  connect(): Promise<unknown>;
+  query(text: string): Promise<unknown>;
+  end(): Promise<unknown>;
+  unref?(): void;
+  on(event: 'notification', listener: (message: { payload?: string }) => void): unknown;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  on(event: 'end', listener: () => void): unknown;
+}
+
+type PgConfig = Readonly<Record<string, unknown>>;
+type PgClientClass = new (config: PgConfig) => PgClient;
+
+/** node-postgres has no limit for connecting, and a firewall may swallow the attempt. */
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/**
+ * Listens by a client of its own, made as the pool makes its own: a pooled one would be missing from the app's pool for as long as the worker
+ * runs. For node-postgres and neon-serverless, given a pool or a client.
+ *
+ * @returns `undefined` when `client` is none of these
+ */
+export function listenByNodePostgres(client: object): Listen | undefined {
+  const source = clientSource(client);
+  if (source === undefined) return undefined;
+  const [Client, config] = source;
+  return async (channel, events, signal) => {
+    const listener = new Client({
+      ...config,
+      // pg hides the password from `{ ...config }`.
+      ...('password' in config && { password: config.password }),
+      keepAlive: true,
+      connectionTimeoutMillis: config.connectionTimeoutMillis || CONNECT_TIMEOUT_MS,
+    });
+    try {
+      const lost = new Promise<never>((_, reject) => {
+        // Stays for good: a client without a listener for its errors ends the process with the first.
+        listener.on('error', reject);
+        listener.on('end', () => reject(new Error('The connection that listens was closed')));
+        listener.on('notification', ({ payload }) => events.notify(payload ?? ''));
+        listener
+          .connect()
+          .then(() => listener.query(`listen "${channel}"`))
+          .then(() => events.ready())
+          .catch(reject);
+      });
+      await Promise.race([lost, aborted(signal)]);
+    } finally {
+      listener.end().catch(() => undefined);
+      // The goodbye to a server that does not answer must not keep the process alive.
+      listener.unref?.();
+    }
+  };
+}
+
+function clientSource(client: object): readonly [PgClientClass, PgConfig] | undefined {
+  const fields = client as Readonly<Record<string, unknown>>;
+  const { connect, Client, options, connectionParameters, constructor: ownClass } = fields;
+  if (typeof connect !== 'function') return undefined;
+  // A pool knows the class of its clients, and a client is made of what it has made of its own settings.
+  if (typeof Client === 'function' && isConfig(options)) return [Client as PgClientClass, options];
+  if (typeof ownClass === 'function' && isConfig(connectionParameters))
+    return [ownClass as PgClientClass, connectionParameters];
+  return undefined;
+}
+
+function isConfig(value: unknown): value is PgConfig {
+  return typeof value === 'object' && value !== null;
+}

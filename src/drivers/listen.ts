@@ -1,0 +1,23 @@
+/** What a listener reports. */
+export interface ListenEvents {
+  /** It listens, perhaps again: what was notified before this moment may have been missed. */
+  ready(): void;
+  /** A notification has come. */
+  notify(payload: string): void;
+}
+
+/**
+ * Listens on one connection of its own, beside the app's pool, until the signal is aborted: then it resolves, without
+ * waiting for a server that does not answer. Rejects when the connection cannot be made or is lost; whoever calls tries again.
+ *
+ * @param channel only `[a-z0-9_]`: not every driver quotes it
+ */
+export type Listen = (channel: string, events: ListenEvents, signal: AbortSignal) => Promise<void>;
+
+/** Resolves when the signal is aborted. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
