@@ -1,14 +1,18 @@
-import { claimJobs } from '../queries/claim-jobs.ts';
+import { type ClaimedJob, claimJobs } from '../queries/claim-jobs.ts';
 import type { Runner } from '../queries/executor.ts';
 import { findHeldJobs } from '../queries/find-held-jobs.ts';
 import type { Held } from '../queries/held.ts';
 import { releaseJobs } from '../queries/release-jobs.ts';
+import { Alarm } from './alarm.ts';
 import type { AttemptEnvironment } from './attempt.ts';
 import { Attempts } from './attempts.ts';
 import { Bands } from './bands.ts';
 import type { Handler } from './handler.ts';
+import { jittered } from './jittered.ts';
+import { Pace } from './pace.ts';
 import { pause } from './pause.ts';
 import { Settler } from './settle-jobs.ts';
+import type { Idle, Watch } from './watch.ts';
 import type { WorkerEmitter } from './worker-events.ts';
 
 export interface ClaimLoopOptions {
@@ -20,32 +24,41 @@ export interface ClaimLoopOptions {
   readonly concurrency: number;
   readonly pollIntervalMs: number;
   readonly events: WorkerEmitter;
-  /** End when no job is due and none is held, instead of waiting for more. */
-  readonly untilEmpty: boolean;
+  /** What wakes the loop when its queue is idle; without one it ends when no job is due and none is held. */
+  readonly watch: Watch | undefined;
   /** Aborted when settling must no longer be repeated. */
   readonly giveUp: AbortSignal;
 }
 
 const MAX_ERROR_PAUSE_MS = 5_000;
+/** What becomes due later, the watch sees in time. */
+const MAX_EXPECTED_MS = 2_000;
 /** For so long after a claim whose answer was lost, the server may still be carrying it out. */
 const SUSPECT_MS = 60_000;
 const RELEASE_EVERY_MS = 5_000;
 
 /**
- * One queue in one process: claims as many due jobs as its attempts have use for. One loop for all slots, so the database sees
- * one claim for many jobs, and never more claims than queues.
+ * One queue in one process: claims as many due jobs as its attempts have use for. One loop for all slots, so that one claim serves many.
+ *
+ * While claims come back full it does not pause. After one that came back short it looks again every few milliseconds, then less and
+ * less often; at last the queue is idle, and the watch or a notification wakes it.
  */
-export class ClaimLoop {
+export class ClaimLoop implements Idle {
   readonly #options: ClaimLoopOptions;
   readonly #held: Held & { readonly workerId: number };
-  readonly #bands = new Bands();
+  readonly bands = new Bands();
+  readonly #pace: Pace;
   readonly #attempts: Attempts;
   readonly #stopping = new AbortController();
+  /** Rings when there may be something to claim. */
+  readonly #alarm = new Alarm();
   #changed: () => void = () => undefined;
-  /** Whether the last claim was a sweep. */
-  #swept = false;
-  /** Whether the loop would end if a sweep found nothing. */
-  #mayBeEmpty = false;
+  /** Whether the queue was announced idle, and no job was found since. */
+  #announced = false;
+  /** Whether the loop waits without a time at which it looks by itself. */
+  #atRest = false;
+  /** Whether jobs or notifications have come since the queue was last idle. */
+  #eventful = true;
   #suspectUntilMs = 0;
   #nextReleaseMs = 0;
 
@@ -54,19 +67,48 @@ export class ClaimLoop {
     const { environment, runner, queue, handlers, concurrency, events, giveUp } = options;
     const { tables, workerId } = environment;
     this.#held = { queue, workerId };
+    this.#pace = new Pace(options.pollIntervalMs);
     this.#attempts = new Attempts({
       environment,
       handlers,
       concurrency,
       settler: new Settler(runner, tables, this.#held, events, giveUp),
       events,
-      onChange: () => this.#changed(),
+      onChange: () => {
+        this.#changed();
+        this.#lookAfterLast();
+      },
+    });
+    // What this worker puts back itself, nobody notifies it of.
+    events.on('failed', ({ job, retryInMs }) => this.#expect(job, retryInMs));
+    events.on('snoozed', ({ job, delayMs }) => this.#expect(job, delayMs));
+    events.on('interrupted', ({ job }) => {
+      if (job.queue !== queue) return;
+      // Given back, it keeps its run_at, which the floors have passed.
+      this.bands.sweepNext();
+      this.wake();
     });
   }
 
-  /** Claims until `stop` is called (or nothing is left, with `untilEmpty`); answers how many jobs. Never rejects. */
+  get queue(): string {
+    return this.#options.queue;
+  }
+
+  /** Claims soon. */
+  wake(): void {
+    this.#alarm.ring();
+  }
+
+  /** Claims at once, and stays hot: others may follow that do not notify. */
+  notify(): void {
+    this.#eventful = true;
+    this.#pace.note(performance.now());
+    this.#alarm.ring();
+  }
+
+  /** Claims until `stop` is called (or nothing is left, without a watch); answers how many jobs. Never rejects. */
   async run(): Promise<number> {
-    const { queue, pollIntervalMs, events, untilEmpty } = this.#options;
+    const { queue, pollIntervalMs, events, watch } = this.#options;
     let failures = 0;
     let total = 0;
     while (!this.#stopping.signal.aborted) {
@@ -75,9 +117,12 @@ export class ClaimLoop {
         await this.#change();
         continue;
       }
+      // A ring from here on may tell of a job that this claim does not see.
+      this.#alarm.clear();
+      const sweep = this.bands.sweepIsDue(performance.now());
       let claimed: number;
       try {
-        claimed = await this.#claim(demand);
+        claimed = await this.#claim(demand, sweep);
         total += claimed;
         failures = 0;
       } catch (error) {
@@ -87,17 +132,13 @@ export class ClaimLoop {
         continue;
       }
       if (claimed >= demand) continue;
-      if (claimed === 0 && this.#attempts.size === 0) {
-        events.emit('idle', { queue });
-        if (untilEmpty) {
-          // Only a sweep has looked everywhere.
-          if (this.#swept) return total;
-          this.#mayBeEmpty = true;
-          continue;
-        }
+      if (watch === undefined && claimed === 0 && this.#attempts.size === 0) {
+        // Only a sweep has looked everywhere.
+        if (sweep) return total;
+        this.bands.sweepNext();
+        continue;
       }
-      this.#mayBeEmpty = false;
-      await pause(jittered(pollIntervalMs), this.#stopping.signal);
+      await this.#rest();
     }
     return total;
   }
@@ -107,6 +148,7 @@ export class ClaimLoop {
     this.#stopping.abort();
     this.#attempts.stop();
     this.#changed();
+    this.#alarm.ring();
   }
 
   /** Resolves when no handler runs and every outcome is written. */
@@ -133,16 +175,14 @@ export class ClaimLoop {
     this.#attempts.endLost(await findHeldJobs(db, tables, this.#held, unfinished));
   }
 
-  async #claim(limit: number): Promise<number> {
+  async #claim(limit: number, sweep: boolean): Promise<number> {
     const { environment, runner, queue, handlers, events } = this.#options;
     const startMs = performance.now();
     await this.#releaseUnknown(startMs);
-    const sweep = this.#bands.sweepIsDue(startMs) || this.#mayBeEmpty;
-    this.#swept = sweep;
     const jobs = await claimJobs(runner, environment.tables, {
       ...this.#held,
       kinds: [...handlers.keys()],
-      bands: this.#bands.of(sweep),
+      bands: this.bands.of(sweep),
       limit,
       fromGoneWorkers: sweep,
     }).catch((error: unknown) => {
@@ -150,10 +190,43 @@ export class ClaimLoop {
       throw error;
     });
     const endMs = performance.now();
-    this.#bands.note(jobs, sweep, startMs, endMs);
-    if (jobs.length > 0) events.emit('claimed', { queue, count: jobs.length, durationMs: endMs - startMs });
+    this.bands.note({ jobs, short: jobs.length < limit, sweep, startMs, endMs });
+    if (jobs.length > 0) {
+      this.#announced = false;
+      this.#eventful = true;
+      this.#pace.note(endMs);
+      events.emit('claimed', { queue, count: jobs.length, durationMs: endMs - startMs });
+    }
     this.#attempts.add(jobs);
+    if (this.#attempts.size === 0 && !this.#announced) {
+      this.#announced = true;
+      events.emit('idle', { queue });
+    }
     return jobs.length;
+  }
+
+  /** Waits until another claim is worth its statement. */
+  async #rest(): Promise<void> {
+    const { watch, pollIntervalMs } = this.#options;
+    const gapMs = this.#pace.gapMs(performance.now());
+    if (gapMs !== undefined && watch !== undefined) return void (await this.#alarm.pause(gapMs));
+    watch?.add(this, this.#eventful);
+    this.#eventful = false;
+    this.#atRest = true;
+    this.#lookAfterLast();
+    await this.#alarm.pause(watch === undefined ? pollIntervalMs : Number.POSITIVE_INFINITY);
+    this.#atRest = false;
+    watch?.remove(this);
+  }
+
+  /** When the last job has ended it is time for another claim: it may have left one, and if not, the queue is idle. */
+  #lookAfterLast(): void {
+    if (this.#atRest && !this.#announced && this.#attempts.size === 0) this.wake();
+  }
+
+  #expect(job: ClaimedJob, inMs: number | undefined): void {
+    if (job.queue !== this.queue || inMs === undefined || inMs > MAX_EXPECTED_MS) return;
+    this.#options.watch?.expect(this, inMs);
   }
 
   /** A claim may have been carried out although its answer never came: those jobs are held by nobody who knows. */
@@ -174,9 +247,4 @@ export class ClaimLoop {
       };
     });
   }
-}
-
-/** A quarter more or less: workers that were started together do not poll together. */
-function jittered(ms: number): number {
-  return ms * (0.75 + Math.random() / 2);
 }

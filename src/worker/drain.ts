@@ -5,7 +5,7 @@ import { createDrainingWorker } from './worker.ts';
 import type { WorkerOptions } from './worker-options.ts';
 
 /** Settings of {@link drain}. */
-export interface DrainOptions<TDb> extends Omit<WorkerOptions<TDb>, 'shutdownTimeoutMs'> {
+export interface DrainOptions<TDb> extends Omit<WorkerOptions<TDb>, 'shutdownTimeoutMs' | 'listen'> {
   /**
    * How long to work at most, in milliseconds, at least 1. Handlers that still run then are told to stop and get a second to
    * return; leave that much, and a little for the writing, before the platform's own limit.

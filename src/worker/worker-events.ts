@@ -20,7 +20,14 @@ export interface WorkerEvents {
   interrupted: [{ readonly job: ClaimedJob }];
   /** An attempt ended, but its job was no longer held by this worker, so nothing was written. */
   lost: [{ readonly job: ClaimedJob }];
-  /** No due job was found in a queue, and none is running. */
+  /** Notifications of enqueued jobs arrive: from now on a worker that is idle asks about once a second. */
+  listening: [];
+  /**
+   * They do not, or no more; from now on the worker asks every `pollIntervalMs`. `error` says why; it is undefined when the
+   * worker was told not to listen, or the driver cannot.
+   */
+  polling: [{ readonly error: unknown }];
+  /** No due job was found in a queue, and none is running; once, until there is one again. */
   idle: [{ readonly queue: string }];
   /** Something of the worker's own failed, such as a query; it goes on. Printed to stderr when nobody listens. */
   error: [{ readonly error: unknown; readonly during: string }];

@@ -25,8 +25,16 @@ export interface WorkerOptions<TDb> extends RunOptions<TDb> {
    */
   queues?: Readonly<Record<string, QueueSettings>> | undefined;
   /**
-   * How long to wait after a claim that found less than it asked for, in milliseconds, 5–60,000; a quarter more or less at
-   * random. While claims come back full a worker does not wait at all. Less is a shorter latency and more queries.
+   * Whether to listen for notifications of enqueued jobs, on one connection beside the app's pool, where the driver can: jobs
+   * then start within milliseconds, and an idle worker asks about once a second. They are only hints: without them, for whatever reason, the
+   * worker polls. Set it to `false` behind PgBouncer in transaction mode.
+   * @default true
+   */
+  listen?: boolean | undefined;
+  /**
+   * How often idle queues are asked for due jobs when the worker does not listen, in milliseconds, 5–60,000; a quarter more or
+   * less at random. One that listens asks once a second, or as seldom as this if that is longer. Just after a job was
+   * found a worker asks more often, and while claims come back full it does not wait at all.
    * @default 75
    */
   pollIntervalMs?: number | undefined;
@@ -55,6 +63,7 @@ export interface WorkerOptions<TDb> extends RunOptions<TDb> {
 /** The settings, checked and complete. */
 export interface WorkerSettings {
   readonly concurrencyByQueue: ReadonlyMap<string, number>;
+  readonly listen: boolean;
   readonly pollIntervalMs: number;
   readonly shutdownTimeoutMs: number;
   readonly retentionMs: number;
@@ -71,6 +80,7 @@ export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings
   const { retentionMs = WEEK_MS } = options;
   return {
     concurrencyByQueue: concurrencyByQueue(options.handlers, options.queues),
+    listen: options.listen ?? true,
     pollIntervalMs: checkDurationMs(what('pollIntervalMs'), options.pollIntervalMs ?? 75, 5, 60_000),
     shutdownTimeoutMs: checkDurationMs(
       what('shutdownTimeoutMs'),

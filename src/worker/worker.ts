@@ -1,18 +1,24 @@
+import { listenOf } from '../drivers/detect.ts';
 import { preparing } from '../drivers/prepared.ts';
 import { QueueError } from '../errors.ts';
 import { checkDatabase } from '../queries/check-database.ts';
-import type { Database } from '../queries/executor.ts';
+import type { Database, Runner } from '../queries/executor.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ClaimLoop } from './claim-loop.ts';
 import { type Handler, handlersByKind } from './handler.ts';
 import { Liveness } from './liveness.ts';
-import { pause } from './pause.ts';
 import { pruneLoop } from './prune.ts';
+import { WakeUps } from './wake-ups.ts';
+import { Watch } from './watch.ts';
+import { within } from './within.ts';
 import { WorkerEmitter, type WorkerEvents } from './worker-events.ts';
 import { type WorkerOptions, type WorkerSettings, workerSettings } from './worker-options.ts';
 
 /** What a stop allows for writing the last outcomes, after the handlers' time and their grace. */
 const SETTLE_ALLOWANCE_MS = 5_000;
+
+/** How often a worker that listens asks for due jobs all the same: for the ones that nobody notifies of. */
+const WATCH_MS = 800;
 
 /** One process's claiming object: made by {@link createWorker}. */
 export class Worker {
@@ -23,6 +29,7 @@ export class Worker {
   readonly #untilEmpty: boolean;
   readonly #events = new WorkerEmitter();
   readonly #liveness: Liveness;
+  readonly #wakeUps: WakeUps;
   /** Ends the pruning. */
   readonly #stopping = new AbortController();
   /** Ends the settling, at the very last. */
@@ -30,6 +37,7 @@ export class Worker {
   readonly #stopped: Promise<void>;
   #markStopped: () => void = () => undefined;
   #loops: readonly ClaimLoop[] = [];
+  #watch: Watch | undefined;
   #work: Promise<void> = Promise.resolve();
   #starting: Promise<void> | undefined;
   #stop: Promise<void> | undefined;
@@ -44,7 +52,16 @@ export class Worker {
     this.#stopped = new Promise((resolve) => {
       this.#markStopped = resolve;
     });
-    const { name, silentMs, concurrencyByQueue } = this.#settings;
+    const { name, silentMs, concurrencyByQueue, listen } = this.#settings;
+    this.#wakeUps = new WakeUps({
+      db,
+      tables: this.#tables,
+      listen: listen ? listenOf(db) : undefined,
+      events: this.#events,
+      onWake: (queue) => {
+        for (const loop of this.#loops) if (queue === undefined || loop.queue === queue) loop.notify();
+      },
+    });
     this.#liveness = new Liveness({
       db,
       tables: this.#tables,
@@ -133,6 +150,8 @@ export class Worker {
     const runner = preparing(this.#db, (error) =>
       this.#events.emit('error', { error, during: 'preparing a statement; from now on none is prepared' }),
     );
+    const watch = this.#untilEmpty ? undefined : this.#newWatch(runner, workerId);
+    this.#watch = watch;
     this.#loops = [...concurrencyByQueue].map(
       ([queue, concurrency]) =>
         new ClaimLoop({
@@ -143,16 +162,34 @@ export class Worker {
           concurrency,
           pollIntervalMs,
           events: this.#events,
-          untilEmpty: this.#untilEmpty,
+          watch,
           giveUp: this.#giveUp.signal,
         }),
     );
     this.#events.emit('started', { workerId, name, queues: [...concurrencyByQueue.keys()] });
     this.#work = this.#runLoops();
+    void watch?.run();
+    // Not waited for: a worker works from the start, whether it can listen or not.
+    if (!this.#untilEmpty) this.#wakeUps.start();
     void pruneLoop(
       { db: this.#db, tables: this.#tables, retentionMs, events: this.#events },
       this.#stopping.signal,
     );
+  }
+
+  #newWatch(runner: Runner, workerId: number): Watch {
+    const { pollIntervalMs } = this.#settings;
+    const watch = new Watch({
+      runner,
+      tables: this.#tables,
+      workerId,
+      kinds: [...this.#handlers.keys()],
+      intervalMs: () => (this.#wakeUps.listening ? Math.max(WATCH_MS, pollIntervalMs) : pollIntervalMs),
+      events: this.#events,
+    });
+    // The pause of one that listens is long for one that must poll.
+    this.#events.on('polling', () => watch.look());
+    return watch;
   }
 
   async #runLoops(): Promise<void> {
@@ -168,6 +205,8 @@ export class Worker {
     await this.#starting?.catch(() => undefined);
     this.#stopping.abort();
     for (const loop of this.#loops) loop.stop();
+    this.#watch?.stop();
+    const silenced = this.#wakeUps.stop();
     const finished = this.#work.then(() => Promise.all(this.#loops.map((loop) => loop.finished())));
     const { shutdownTimeoutMs } = this.#settings;
     if (!(await within(finished, shutdownTimeoutMs))) {
@@ -181,13 +220,15 @@ export class Worker {
       // A database that does not answer must not keep the process from ending.
       await within(done, SETTLE_ALLOWANCE_MS);
     }
+    await silenced;
     this.#events.emit('stopped');
     this.#markStopped();
   }
 }
 
 /**
- * A worker for the handlers' jobs. It uses the given database and opens no connection of its own.
+ * A worker for the handlers' jobs. It uses the given database, and one connection beside its pool to listen
+ * for notifications, where the driver can.
  *
  * ```ts
  * const worker = createWorker(db, { queue, handlers: [handle(sendReceipt, async ({ payload }) => { … })] });
@@ -205,14 +246,4 @@ export function createWorker<TDb extends Database>(db: TDb, options: WorkerOptio
 export function createDrainingWorker<TDb extends Database>(db: TDb, options: WorkerOptions<TDb>): Worker {
   // As in createWorker.
   return new Worker(db, options as unknown as WorkerOptions<Database>, true);
-}
-
-/** Whether the promise resolves within so many milliseconds. */
-async function within(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  const timeout = new AbortController();
-  const done = promise.then(() => true);
-  const late = pause(ms, timeout.signal).then(() => false);
-  const result = await Promise.race([done, late]);
-  timeout.abort();
-  return result;
 }

@@ -80,6 +80,7 @@ describe('statements about held and waiting jobs', () => {
       'claimJobsQuery',
       'claimJobsQuery, sweep',
       'claimJobsQuery, held by lock',
+      'findDueQuery',
       'findHeldJobsQuery',
       'findStandingJobsQuery',
       'finishJobsQuery',
@@ -126,7 +127,7 @@ describe('functions', () => {
     expect([...names].filter((name) => !known.has(name))).toEqual([]);
   });
 
-  test('the only volatile ones draw ids and notify, beside an INSERT', async () => {
+  test('the only volatile ones draw ids and notify, not in an UPDATE or DELETE', async () => {
     const names = new Set(texts.flatMap(([, text]) => functionsIn(text)));
     expect((await ofVolatility(names, 'v')).sort()).toEqual(['nextval', 'pg_notify']);
   });

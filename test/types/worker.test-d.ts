@@ -108,6 +108,8 @@ describe('a worker', () => {
       | 'cancelled'
       | 'interrupted'
       | 'lost'
+      | 'listening'
+      | 'polling'
       | 'idle'
       | 'error'
       | 'stopped'

@@ -1,5 +1,7 @@
 import { createQueue, createWorker, defineJob, handle, type WorkerEvents } from 'drizzle-queue';
+import { queueJobs } from 'drizzle-queue/schema';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { wakeChannel } from '../../src/queries/wake-channel.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { nextEvent } from './next-event.ts';
@@ -49,21 +51,25 @@ describe('when connections break', () => {
     await next;
     await worker.stop();
     expect(errors.length).toBeGreaterThan(0);
-    for (const { during } of errors) expect(during).toMatch(/claiming|settling|heartbeat|pruning/);
+    for (const { during } of errors) expect(during).toMatch(/claiming|looking|settling|heartbeat|pruning/);
   });
 
   test('jobs of a claim whose answer was lost are given back, with their attempt', async () => {
     const worker = createWorker(database.db, { queue, handlers: [handle(work, ({ job }) => job.attempt)] });
     worker.on('error', () => {});
     const started = nextEvent(worker, 'started');
+    const listening = nextEvent(worker, 'listening');
     await worker.start();
     const [{ workerId }] = await started;
+    await listening;
     // What such a claim leaves behind: the worker's own name on a job that it knows nothing of.
     const { id } = await queue.enqueue(database.db, work, undefined, { delayMs: 3_600_000 });
     await database.client`
       update queue_jobs set attempt = 1, fence = 1, worker_id = ${workerId}, claimed_at = now(), run_at = now()`;
     const failedClaim = nextEvent(worker, 'error', ({ during }) => during.startsWith('claiming'));
     await database.client`alter table queue_jobs rename to hidden`;
+    // An idle queue is not claimed from.
+    await database.client`select pg_notify(${wakeChannel({ queueJobs })}, 'default')`;
     await failedClaim;
     await database.client`alter table hidden rename to queue_jobs`;
     await until(async () => (await queue.find(database.db, id))?.state === 'completed');

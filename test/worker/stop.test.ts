@@ -149,11 +149,14 @@ describe('a worker that was declared gone by mistake', () => {
     const lostEvent = nextEvent(worker, 'lost');
     await worker.start();
     await claimed;
-    await database.client`delete from queue_workers`;
-    // A peer has claimed one of the two.
-    await database.client`
-      insert into queue_workers (id, name, queues) overriding system value values (424242, 'peer', '[]')`;
-    await database.client`update queue_jobs set fence = fence + 1, worker_id = 424242 where id = ${lost?.id ?? 0}`;
+    // In one transaction: the first heartbeat may still be on its way, and must not find the one without the other.
+    await database.client.begin(async (tx) => {
+      await tx`delete from queue_workers`;
+      // A peer has claimed one of the two.
+      await tx`
+        insert into queue_workers (id, name, queues) overriding system value values (424242, 'peer', '[]')`;
+      await tx`update queue_jobs set fence = fence + 1, worker_id = 424242 where id = ${lost?.id ?? 0}`;
+    });
     // Its next heartbeat finds out.
     await until(() => reasons.length > 0);
     expect(reasons).toMatchObject([{ name: 'LeaseLostError', jobId: lost?.id }]);

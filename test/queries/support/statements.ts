@@ -7,6 +7,7 @@ import { beatWorkerQuery } from '../../../src/queries/beat-worker.ts';
 import { cancelJobQuery } from '../../../src/queries/cancel-job.ts';
 import { columnsQuery, serverVersionQuery } from '../../../src/queries/check-database.ts';
 import { claimJobsQuery } from '../../../src/queries/claim-jobs.ts';
+import { findDueQuery } from '../../../src/queries/find-due.ts';
 import { findHeldJobsQuery } from '../../../src/queries/find-held-jobs.ts';
 import { findJobQuery } from '../../../src/queries/find-job.ts';
 import { findStandingJobsQuery } from '../../../src/queries/find-standing-jobs.ts';
@@ -14,6 +15,7 @@ import { finishJobsQuery } from '../../../src/queries/finish-jobs.ts';
 import { insertJobsQuery, insertKeyedJobsQuery } from '../../../src/queries/insert-jobs.ts';
 import { insertSelectedJobsQuery } from '../../../src/queries/insert-selected-jobs.ts';
 import { listJobsQuery } from '../../../src/queries/list-jobs.ts';
+import { notifyWorkersQuery } from '../../../src/queries/notify-workers.ts';
 import { pruneResultsQuery } from '../../../src/queries/prune-results.ts';
 import { quotedName } from '../../../src/queries/quoted-name.ts';
 import { reclaimJobQuery } from '../../../src/queries/reclaim-job.ts';
@@ -112,6 +114,15 @@ export function allStatements(
     'claimJobsQuery, sweep': claimJobsQuery(tables, { ...claim, fromGoneWorkers: true }),
     'claimJobsQuery, held by lock': claimJobsQuery(tables, { ...claim, workerId: null, limit: 1 }),
     columnsQuery: columnsQuery(quotedName(tables.queueJobs)),
+    findDueQuery: findDueQuery(tables, {
+      looks: [
+        { queue: text, floorMs: time.getTime(), fromGoneWorkers: false },
+        { queue: `${text}, too`, floorMs: Number.NEGATIVE_INFINITY, fromGoneWorkers: true },
+      ],
+      kinds: [text],
+      workerId: id,
+      horizonMs: 1_600,
+    }),
     findHeldJobsQuery: findHeldJobsQuery(tables, held, [{ id, fence: 1 }]),
     findJobQuery: findJobQuery(tables, id),
     findStandingJobsQuery: findStandingJobsQuery(tables, [keyed]),
@@ -134,6 +145,7 @@ export function allStatements(
     listJobsQuery: listJobsQuery(tables, wholePage),
     'listJobsQuery, live': listJobsQuery(tables, { ...page, state: 'due' }),
     'listJobsQuery, finished': listJobsQuery(tables, { ...page, state: 'discarded' }),
+    notifyWorkersQuery: notifyWorkersQuery(tables, text),
     pruneResultsQuery: pruneResultsQuery(tables, { retentionMs: 86_400_000, limit: 1_000 }),
     reclaimJobQuery: reclaimJobQuery(tables, { id, queue: text, fence: 3 }),
     redriveJobsQuery: redriveJobsQuery(tables, {}),

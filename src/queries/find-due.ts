@@ -1,0 +1,78 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { MAX_PRIORITY } from '../job/limits.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { epochMs } from './epoch-ms.ts';
+import { queryRows, type Runner } from './executor.ts';
+
+/** Where to look in one queue. */
+export interface DueLook {
+  readonly queue: string;
+  /** Jobs with an earlier `run_at` are not looked at; milliseconds since 1970, or `-Infinity` for all of them. */
+  readonly floorMs: number;
+  /** Also look at jobs whose holder is in `queue_workers` no more. */
+  readonly fromGoneWorkers: boolean;
+}
+
+export interface DueQuestion {
+  readonly looks: readonly DueLook[];
+  readonly kinds: readonly string[];
+  readonly workerId: number;
+  /** How far ahead to look, in milliseconds. */
+  readonly horizonMs: number;
+}
+
+/** What there is to do in one queue. */
+export interface DueAnswer {
+  readonly queue: string;
+  /** In how many milliseconds the next job is due; 0 or less when one is, `undefined` when none is within the horizon. */
+  readonly dueInMs: number | undefined;
+  /** When the database looked, in milliseconds since 1970. */
+  readonly nowMs: number;
+}
+
+/**
+ * Asks for many queues at once whether a claim would find a job, and when the next one is due: one statement for all idle
+ * queues of a process, instead of a claim for each.
+ *
+ * **Under concurrency.** A plain read, which locks nothing: somebody else may claim what it found, and a job that commits a
+ * moment later is not seen. So it says when to claim, and nothing more.
+ *
+ * It finds its rows as a claim does, by one exact index range per queue and priority, and reads one of each. The horizon
+ * ends the range: jobs scheduled for tomorrow cost nothing, whatever their kind.
+ */
+export async function findDue(
+  runner: Runner,
+  tables: QueueTables,
+  question: DueQuestion,
+): Promise<DueAnswer[]> {
+  const rows = await queryRows(runner, tables, findDueQuery(tables, question));
+  return rows.map((row) => ({
+    queue: String(row.queue),
+    dueInMs: row.due_at === null ? undefined : Number(row.due_at) - Number(row.now),
+    nowMs: Number(row.now),
+  }));
+}
+
+export function findDueQuery({ queueJobs, queueWorkers }: QueueTables, question: DueQuestion): SQL {
+  return sql`
+    select i.queue, min(${epochMs('j.run_at')}) as due_at, ${epochMs('statement_timestamp()')} as now
+    from jsonb_to_recordset(${JSON.stringify(question.looks.map(toLookRow))}::text::jsonb)
+      as i(queue text, floor timestamptz, sweep bool)
+    cross join generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
+    left join lateral (
+      select j.run_at from ${queueJobs} as j
+      where j.queue = i.queue and j.priority = band.priority::int2 and j.priority >= 0
+        and j.run_at >= i.floor
+        and j.run_at <= statement_timestamp() + ${question.horizonMs}::float8 * interval '1 millisecond'
+        and (j.worker_id is null or (i.sweep and j.worker_id is distinct from ${question.workerId}::int8
+          and j.worker_id not in (select w.id from ${queueWorkers} as w)))
+        and j.kind = any(array(select jsonb_array_elements_text(${JSON.stringify(question.kinds)}::text::jsonb)))
+      order by j.run_at, j.id limit 1
+    ) as j on true
+    group by i.queue`;
+}
+
+function toLookRow({ queue, floorMs, fromGoneWorkers }: DueLook): object {
+  const floor = Number.isFinite(floorMs) ? new Date(floorMs).toISOString() : '-infinity';
+  return { queue, floor, sweep: fromGoneWorkers };
+}

@@ -1,0 +1,13 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { type Executor, queryRows } from './executor.ts';
+import { wakeChannel } from './wake-channel.ts';
+
+/** Sends all workers of these tables a notification, when the transaction commits. */
+export async function notifyWorkers(db: Executor, tables: QueueTables, payload: string): Promise<void> {
+  await queryRows(db, tables, notifyWorkersQuery(tables, payload));
+}
+
+export function notifyWorkersQuery(tables: QueueTables, payload: string): SQL {
+  return sql`select pg_notify(${wakeChannel(tables)}, ${payload})`;
+}
