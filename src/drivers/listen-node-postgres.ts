@@ -40,11 +40,15 @@ export function listenByNodePostgres(client: object): Listen | undefined {
         // Stays for good: a client without a listener for its errors ends the process with the first.
         listener.on('error', reject);
         listener.on('end', () => reject(new Error('The connection that listens was closed')));
-        listener.on('notification', ({ payload }) => events.notify(payload ?? ''));
+        listener.on('notification', ({ payload }) => {
+          if (!signal.aborted) events.notify(payload ?? '');
+        });
         listener
           .connect()
           .then(() => listener.query(`listen "${channel}"`))
-          .then(() => events.ready())
+          .then(() => {
+            if (!signal.aborted) events.ready();
+          })
           .catch(reject);
       });
       await Promise.race([lost, aborted(signal)]);

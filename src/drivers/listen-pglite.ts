@@ -8,7 +8,9 @@ export interface PGliteClient {
 /** Listens on the one connection that PGlite has: it is in this process, and cannot be lost. */
 export function listenByPGlite(client: PGliteClient): Listen {
   return async (channel, events, signal) => {
-    const unlisten = await client.listen(channel, (payload) => events.notify(payload));
+    const unlisten = await client.listen(channel, (payload) => {
+      if (!signal.aborted) events.notify(payload);
+    });
     if (!signal.aborted) events.ready();
     await aborted(signal);
     // Not waited for: a handler's transaction may have the connection. And it fails when PGlite is closed, which is as good.

@@ -8,7 +8,7 @@ export interface ListenEvents {
 
 /**
  * Listens on one connection of its own, beside the app's pool, until the signal is aborted: then it resolves, without
- * waiting for a server that does not answer. Rejects when the connection cannot be made or is lost; whoever calls tries again.
+ * waiting for a server that does not answer, and reports nothing more. Rejects when the connection cannot be made or is lost; whoever calls tries again.
  *
  * @param channel only `[a-z0-9_]`: not every driver quotes it
  */

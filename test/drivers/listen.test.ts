@@ -1,0 +1,190 @@
+import { sql } from 'drizzle-orm';
+import { drizzle as drizzleNodePostgres } from 'drizzle-orm/node-postgres';
+import { drizzle as drizzleProxy } from 'drizzle-orm/pg-proxy';
+import { drizzle } from 'drizzle-orm/postgres-js';
+import pg from 'pg';
+import postgres from 'postgres';
+import { describe, expect, test } from 'vitest';
+import { listenOf } from '../../src/drivers/detect.ts';
+import type { Listen } from '../../src/drivers/listen.ts';
+import type { Database } from '../../src/queries/executor.ts';
+import { drivers, type OpenDriver } from '../queue/support/drivers.ts';
+import { startPostgres } from '../support/embedded-postgres.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+const database = useTestDatabase();
+
+function required(listen: Listen | undefined): Listen {
+  if (listen === undefined) throw new Error('this driver cannot listen');
+  return listen;
+}
+
+/** What one call of `listen` reports. */
+function listenTo(db: Database, channel: string) {
+  const heard: string[] = [];
+  const session = new AbortController();
+  let ready = 0;
+  let end: unknown;
+  const over = required(listenOf(db))(
+    channel,
+    { ready: () => void ready++, notify: (payload) => void heard.push(payload) },
+    session.signal,
+  ).then(
+    () => {
+      end = 'resolved';
+    },
+    (error: unknown) => {
+      end = error;
+    },
+  );
+  return {
+    heard,
+    over,
+    stop: () => session.abort(),
+    get ready() {
+      return ready;
+    },
+    get end() {
+      return end;
+    },
+  };
+}
+
+/** The processes of the server that listen, or have. */
+async function listeners(channel: string): Promise<number[]> {
+  const rows = await database.client<{ pid: number }[]>`
+    select pid from pg_stat_activity where datname = current_database() and lower(query) = ${`listen "${channel}"`}`;
+  return rows.map(({ pid }) => pid);
+}
+
+const opened: Readonly<Record<string, () => Promise<OpenDriver>>> = {
+  'postgres.js': async () => {
+    const client = postgres(database.url, { max: 1 });
+    return { db: drizzle({ client }), close: () => client.end() };
+  },
+  'node-postgres, a pool': async () => {
+    const pool = new pg.Pool({ connectionString: database.url, max: 1 });
+    return { db: drizzleNodePostgres({ client: pool }), close: () => pool.end() };
+  },
+  'node-postgres, a pool with a password': async () => {
+    const { hostname, port, pathname } = new URL(database.url);
+    const settings = { host: hostname, port: Number(port), database: pathname.slice(1), user: 'postgres' };
+    const pool = new pg.Pool({ ...settings, password: 'none is needed', max: 1 });
+    return { db: drizzleNodePostgres({ client: pool }), close: () => pool.end() };
+  },
+  'node-postgres, a client': async () => {
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    return { db: drizzleNodePostgres({ client }), close: () => client.end() };
+  },
+  PGlite: () => drivers.PGlite(),
+};
+
+describe.each(Object.entries(opened))('%s', (name, open) => {
+  test('hears what is notified on its channel, also while the pool’s one connection is taken', async () => {
+    const { db, close } = await open();
+    const listening = listenTo(db, 'wake_a');
+    await until(() => listening.ready === 1);
+    await db.execute(sql`select pg_notify('wake_b', 'other')`);
+    await db.transaction(async (tx) => {
+      await tx.execute(sql`select pg_notify('wake_a', 'at commit')`);
+    });
+    await until(() => listening.heard.length > 0);
+    if (name !== 'PGlite') {
+      await db.transaction(async () => {
+        await database.client`select pg_notify('wake_a', 'meanwhile')`;
+        await until(() => listening.heard.length > 1);
+      });
+    }
+    expect(listening.heard).toEqual(name === 'PGlite' ? ['at commit'] : ['at commit', 'meanwhile']);
+    listening.stop();
+    await listening.over;
+    expect(listening.end).toBe('resolved');
+    await db.execute(sql`select pg_notify('wake_a', 'too late')`);
+    await until(async () => (await listeners('wake_a')).length === 0);
+    expect(listening.heard).not.toContain('too late');
+    await close();
+  });
+
+  test.skipIf(name === 'PGlite')('rejects when its connection is lost, and can be called again', async () => {
+    const { db, close } = await open();
+    for (let round = 0; round < 2; round++) {
+      const listening = listenTo(db, 'wake_c');
+      await until(() => listening.ready === 1);
+      const pids = await listeners('wake_c');
+      expect(pids).toHaveLength(1);
+      await database.client`select pg_terminate_backend(${pids[0] ?? 0})`;
+      await listening.over;
+      expect(listening.end).toBeInstanceOf(Error);
+      // Nobody connects anew behind our back.
+      expect(await listeners('wake_c')).toEqual([]);
+    }
+    await close();
+  });
+});
+
+describe('postgres.js', () => {
+  test('two on one client do not end each other, nor what the app listens to', async () => {
+    const client = postgres(database.url, { max: 1 });
+    const db = drizzle({ client });
+    const own: string[] = [];
+    await client.listen('own', (payload) => own.push(payload));
+    const first = listenTo(db, 'wake_d');
+    const second = listenTo(db, 'wake_d');
+    await until(() => first.ready === 1 && second.ready === 1);
+    first.stop();
+    await first.over;
+    await client.notify('wake_d', 'x');
+    await until(() => second.heard.length === 1);
+    expect(first.heard).toEqual([]);
+    second.stop();
+    await second.over;
+    await client.notify('own', 'y');
+    await until(() => own.length === 1);
+    await client.end();
+  });
+});
+
+const unreachable: Readonly<Record<string, (url: string) => OpenDriver>> = {
+  'postgres.js': (url) => {
+    const client = postgres(url, { max: 1 });
+    return { db: drizzle({ client }), close: () => client.end({ timeout: 0 }) };
+  },
+  'node-postgres': (url) => {
+    const pool = new pg.Pool({ connectionString: url, max: 1 });
+    pool.on('error', () => {});
+    return { db: drizzleNodePostgres({ client: pool }), close: () => pool.end() };
+  },
+};
+
+describe.each(Object.entries(unreachable))('%s, when the server goes', (_, open) => {
+  test('rejects, and rejects again while it is away', async () => {
+    const server = await startPostgres();
+    const { db, close } = open(server.url);
+    const listening = listenTo(db, 'wake_e');
+    await until(() => listening.ready === 1);
+    await server.crash();
+    await listening.over;
+    expect(listening.end).toBeInstanceOf(Error);
+    const again = listenTo(db, 'wake_e');
+    await again.over;
+    expect(again.end).toMatchObject({ code: 'ECONNREFUSED' });
+    await server.restart();
+    const back = listenTo(db, 'wake_e');
+    await until(() => back.ready === 1);
+    back.stop();
+    await back.over;
+    expect(back.ready).toBe(1);
+    await close();
+    await server.stop();
+  });
+});
+
+test('what cannot listen is told by its looks', () => {
+  expect(listenOf(drizzle.mock())).toBeUndefined();
+  expect(listenOf(drizzleProxy(async () => ({ rows: [] })) as unknown as Database)).toBeUndefined();
+  // Neon over HTTP: a tagged template without `listen`.
+  const overHttp = Object.assign(drizzle.mock(), { $client: Object.assign(() => {}, { transaction() {} }) });
+  expect(listenOf(overHttp as unknown as Database)).toBeUndefined();
+});
