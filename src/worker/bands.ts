@@ -7,6 +7,10 @@ const SWEEP_SHARE = 20;
 /** But the next one comes within this time: one slow sweep (a busy pool, a cold cache) must not blind the queue for long. */
 const MAX_SWEEP_PAUSE_MS = 5_000;
 
+/** A sweep that took no longer is cheap: then it may take a quarter of the time while there is reason to expect a late job. */
+const CHEAP_SWEEP_MS = 25;
+const EXPECTANT_SWEEP_SHARE = 4;
+
 /** A floor stays so far below the time of the look: transactions commit a little after the time that their jobs bear. */
 const COMMIT_ALLOWANCE_MS = 1_000;
 
@@ -36,15 +40,22 @@ export interface Claimed {
 export class Bands {
   readonly #floorMs = new Array<number>(MAX_PRIORITY + 1).fill(Number.NEGATIVE_INFINITY);
   #nextSweepMs = Number.NEGATIVE_INFINITY;
+  #nextCheapSweepMs = Number.NEGATIVE_INFINITY;
 
-  /** Whether the next claim should start from the very start. `nowMs` is any monotonic clock. */
-  sweepIsDue(nowMs: number): boolean {
-    return nowMs >= this.#nextSweepMs;
+  /**
+   * Whether the next claim should start from the very start.
+   *
+   * @param nowMs of any monotonic clock
+   * @param expectant whether a job was told of and not found: it may have been enqueued long before its transaction committed
+   */
+  sweepIsDue(nowMs: number, expectant = false): boolean {
+    return nowMs >= (expectant ? this.#nextCheapSweepMs : this.#nextSweepMs);
   }
 
   /** Makes the next claim a sweep: something lies behind the floors, or nothing may be overlooked. */
   sweepNext(): void {
     this.#nextSweepMs = Number.NEGATIVE_INFINITY;
+    this.#nextCheapSweepMs = Number.NEGATIVE_INFINITY;
   }
 
   /** The bands of the next claim. */
@@ -83,6 +94,9 @@ export class Bands {
   }
 
   #swept(startMs: number, endMs: number): void {
-    this.#nextSweepMs = endMs + Math.min((endMs - startMs) * SWEEP_SHARE, MAX_SWEEP_PAUSE_MS);
+    const tookMs = endMs - startMs;
+    this.#nextSweepMs = endMs + Math.min(tookMs * SWEEP_SHARE, MAX_SWEEP_PAUSE_MS);
+    this.#nextCheapSweepMs =
+      tookMs <= CHEAP_SWEEP_MS ? endMs + tookMs * EXPECTANT_SWEEP_SHARE : this.#nextSweepMs;
   }
 }

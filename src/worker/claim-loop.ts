@@ -9,6 +9,7 @@ import { Attempts } from './attempts.ts';
 import { Bands } from './bands.ts';
 import type { Handler } from './handler.ts';
 import { jittered } from './jittered.ts';
+import { LostAnswers } from './lost-answers.ts';
 import { Pace } from './pace.ts';
 import { pause } from './pause.ts';
 import { Settler } from './settle-jobs.ts';
@@ -33,9 +34,6 @@ export interface ClaimLoopOptions {
 const MAX_ERROR_PAUSE_MS = 5_000;
 /** What becomes due later, the watch sees in time. */
 const MAX_EXPECTED_MS = 2_000;
-/** For so long after a claim whose answer was lost, the server may still be carrying it out. */
-const SUSPECT_MS = 60_000;
-const RELEASE_EVERY_MS = 5_000;
 
 /**
  * One queue in one process: claims as many due jobs as its attempts have use for. One loop for all slots, so that one claim serves many.
@@ -59,8 +57,9 @@ export class ClaimLoop implements Idle {
   #atRest = false;
   /** Whether jobs or notifications have come since the queue was last idle. */
   #eventful = true;
-  #suspectUntilMs = 0;
-  #nextReleaseMs = 0;
+  /** Whether a notification has come that no job has answered yet. */
+  #expectant = false;
+  readonly #lostAnswers = new LostAnswers();
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
@@ -102,6 +101,7 @@ export class ClaimLoop implements Idle {
   /** Claims at once, and stays hot: others may follow that do not notify. */
   notify(): void {
     this.#eventful = true;
+    this.#expectant = true;
     this.#pace.note(performance.now());
     this.#alarm.ring();
   }
@@ -119,7 +119,7 @@ export class ClaimLoop implements Idle {
       }
       // A ring from here on may tell of a job that this claim does not see.
       this.#alarm.clear();
-      const sweep = this.bands.sweepIsDue(performance.now());
+      const sweep = this.bands.sweepIsDue(performance.now(), this.#expectant);
       let claimed: number;
       try {
         claimed = await this.#claim(demand, sweep);
@@ -178,7 +178,12 @@ export class ClaimLoop implements Idle {
   async #claim(limit: number, sweep: boolean): Promise<number> {
     const { environment, runner, queue, handlers, events } = this.#options;
     const startMs = performance.now();
-    await this.#releaseUnknown(startMs);
+    if (this.#lostAnswers.releaseIsDue(startMs)) {
+      await this.release();
+      this.#lostAnswers.noteRelease(startMs);
+    }
+    const told = this.#expectant;
+    this.#expectant = false;
     const jobs = await claimJobs(runner, environment.tables, {
       ...this.#held,
       kinds: [...handlers.keys()],
@@ -186,11 +191,12 @@ export class ClaimLoop implements Idle {
       limit,
       fromGoneWorkers: sweep,
     }).catch((error: unknown) => {
-      this.#suspectUntilMs = performance.now() + SUSPECT_MS;
+      this.#lostAnswers.note(performance.now());
       throw error;
     });
     const endMs = performance.now();
     this.bands.note({ jobs, short: jobs.length < limit, sweep, startMs, endMs });
+    if (told && !sweep && jobs.length === 0) this.#expectant = true;
     if (jobs.length > 0) {
       this.#announced = false;
       this.#eventful = true;
@@ -227,13 +233,6 @@ export class ClaimLoop implements Idle {
   #expect(job: ClaimedJob, inMs: number | undefined): void {
     if (job.queue !== this.queue || inMs === undefined || inMs > MAX_EXPECTED_MS) return;
     this.#options.watch?.expect(this, inMs);
-  }
-
-  /** A claim may have been carried out although its answer never came: those jobs are held by nobody who knows. */
-  async #releaseUnknown(nowMs: number): Promise<void> {
-    if (nowMs > this.#suspectUntilMs || nowMs < this.#nextReleaseMs) return;
-    await this.release();
-    this.#nextReleaseMs = nowMs + RELEASE_EVERY_MS;
   }
 
   /** Waits until a slot is free or an outcome is written, or the loop is stopped. */

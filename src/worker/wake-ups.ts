@@ -37,7 +37,6 @@ const CLOSE_MS = 1_000;
 export class WakeUps {
   readonly #options: WakeUpsOptions;
   readonly #stopping = new AbortController();
-  readonly #heard = new Alarm();
   #session: AbortController | undefined;
   #listening = false;
   /** How often in a row listening has ended, or could not begin. */
@@ -64,7 +63,6 @@ export class WakeUps {
     this.#stopping.abort();
     this.#listening = false;
     this.#session?.abort();
-    this.#heard.ring();
     await within(this.#over, CLOSE_MS);
   }
 
@@ -72,6 +70,7 @@ export class WakeUps {
     while (!this.#stopping.signal.aborted) {
       const session = new AbortController();
       this.#session = session;
+      const heard = new Alarm();
       let tested = false;
       let error: unknown;
       try {
@@ -81,11 +80,11 @@ export class WakeUps {
             ready: () => {
               this.#options.onWake(undefined);
               // Drivers that connect anew by themselves are ready again in the same session.
-              if (!tested) void this.#test(session);
+              if (!tested) void this.#test(session, heard);
               tested = true;
             },
             notify: (payload) => {
-              this.#heard.ring();
+              heard.ring();
               this.#options.onWake(payload);
             },
           },
@@ -96,6 +95,7 @@ export class WakeUps {
         error = thrown;
       }
       session.abort();
+      heard.ring();
       if (this.#stopping.signal.aborted) return;
       this.#lose(error);
       const retryMs = Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_RETRY_MS);
@@ -113,23 +113,22 @@ export class WakeUps {
   }
 
   /** Sends notifications to itself, now and whenever it has been quiet for long, until one does not come back. */
-  async #test(session: AbortController): Promise<void> {
+  async #test(session: AbortController, heard: Alarm): Promise<void> {
     const { db, tables, events } = this.#options;
     const { signal } = session;
     try {
       while (!signal.aborted) {
-        this.#heard.clear();
+        heard.clear();
         // Nobody's queue, and other workers on the channel hear it too: it tests their connections as well.
         await notifyWorkers(db, tables, `test of ${crypto.randomUUID()}`);
-        if (!(await this.#heard.pause(ECHO_MS)) && !signal.aborted) throw notHeard();
+        if (!(await heard.pause(ECHO_MS)) && !signal.aborted) throw notHeard();
         if (signal.aborted) return;
         this.#failures = 0;
         if (!this.#listening) {
           this.#listening = true;
           events.emit('listening');
         }
-        let heard = true;
-        while (heard && !signal.aborted) heard = await this.#heard.pause(jittered(QUIET_MS));
+        while (!signal.aborted) if (!(await heard.pause(jittered(QUIET_MS)))) break;
       }
     } catch (error) {
       session.abort(error);

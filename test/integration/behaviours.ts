@@ -13,7 +13,10 @@ import {
 } from 'drizzle-queue';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { notifyWorkers } from '../../src/queries/notify-workers.ts';
+import { tables } from '../queries/support/jobs.ts';
 import { until } from '../support/until.ts';
+import { nextEvent } from '../worker/next-event.ts';
 
 const queue = createQueue();
 const greet = defineJob('greet', {
@@ -155,5 +158,22 @@ export function behaviours(database: () => Database): void {
     expect(new Set(done).size).toBe(50);
     const { jobs } = await queue.list(db, { state: 'running' });
     expect(jobs).toEqual([]);
+  });
+
+  test('a worker hears of a job', async () => {
+    const db = database();
+    const worker = createWorker(db, { queue, handlers: [greeting], pollIntervalMs: 60_000 });
+    const listening = nextEvent(worker, 'listening');
+    const idle = nextEvent(worker, 'idle');
+    const completed = nextEvent(worker, 'completed');
+    await worker.start();
+    await listening;
+    await idle;
+    await db.transaction(async (tx) => {
+      await queue.enqueue(tx, greet, { name: 'Hal' });
+      await notifyWorkers(tx, tables, 'default');
+    });
+    expect((await completed)[0].job.payload).toEqual({ name: 'Hal' });
+    await worker.stop();
   });
 }

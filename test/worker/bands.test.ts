@@ -92,6 +92,16 @@ describe('Bands', () => {
     expect(bands.sweepIsDue(8_000)).toBe(true);
   });
 
+  test('cheap sweeps take a quarter of the time while a late job is expected', () => {
+    const bands = new Bands();
+    bands.note({ ...full(), sweep: true, startMs: 100, endMs: 110 });
+    expect(bands.sweepIsDue(149, true)).toBe(false);
+    expect(bands.sweepIsDue(150, true)).toBe(true);
+    bands.note({ ...full(), sweep: true, startMs: 1_000, endMs: 1_026 });
+    expect(bands.sweepIsDue(1_026 + 519, true)).toBe(false);
+    expect(bands.sweepIsDue(1_026 + 520, true)).toBe(true);
+  });
+
   test('a sweep can be asked for', () => {
     const bands = new Bands();
     bands.note({ ...full(), sweep: true, startMs: 1_000, endMs: 3_000 });
