@@ -6,9 +6,9 @@ import type { Database, Runner } from '../queries/executor.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ClaimLoop } from './claim-loop.ts';
 import { type Handler, handlersByKind } from './handler.ts';
+import { Listener } from './listener.ts';
 import { Liveness } from './liveness.ts';
 import { pruneLoop } from './prune.ts';
-import { WakeUps } from './wake-ups.ts';
 import { Watch } from './watch.ts';
 import { within } from './within.ts';
 import { WorkerEmitter, type WorkerEvents } from './worker-events.ts';
@@ -29,7 +29,7 @@ export class Worker {
   readonly #untilEmpty: boolean;
   readonly #events = new WorkerEmitter();
   readonly #liveness: Liveness;
-  readonly #wakeUps: WakeUps;
+  readonly #listener: Listener;
   /** Ends the pruning. */
   readonly #stopping = new AbortController();
   /** Ends the settling, at the very last. */
@@ -53,7 +53,7 @@ export class Worker {
       this.#markStopped = resolve;
     });
     const { name, silentMs, concurrencyByQueue, listen } = this.#settings;
-    this.#wakeUps = new WakeUps({
+    this.#listener = new Listener({
       db,
       tables: this.#tables,
       listen: listen ? listenOf(db) : undefined,
@@ -170,7 +170,7 @@ export class Worker {
     this.#work = this.#runLoops();
     void watch?.run();
     // Not waited for: a worker works from the start, whether it can listen or not.
-    if (!this.#untilEmpty) this.#wakeUps.start();
+    if (!this.#untilEmpty) this.#listener.start();
     void pruneLoop(
       { db: this.#db, tables: this.#tables, retentionMs, events: this.#events },
       this.#stopping.signal,
@@ -184,7 +184,7 @@ export class Worker {
       tables: this.#tables,
       workerId,
       kinds: [...this.#handlers.keys()],
-      intervalMs: () => (this.#wakeUps.listening ? Math.max(WATCH_MS, pollIntervalMs) : pollIntervalMs),
+      intervalMs: () => (this.#listener.listening ? Math.max(WATCH_MS, pollIntervalMs) : pollIntervalMs),
       events: this.#events,
     });
     // The pause of one that listens is long for one that must poll.
@@ -206,7 +206,7 @@ export class Worker {
     this.#stopping.abort();
     for (const loop of this.#loops) loop.stop();
     this.#watch?.stop();
-    const silenced = this.#wakeUps.stop();
+    const silenced = this.#listener.stop();
     const finished = this.#work.then(() => Promise.all(this.#loops.map((loop) => loop.finished())));
     const { shutdownTimeoutMs } = this.#settings;
     if (!(await within(finished, shutdownTimeoutMs))) {

@@ -10,7 +10,7 @@ import { pause } from './pause.ts';
 import { within } from './within.ts';
 import type { WorkerEmitter } from './worker-events.ts';
 
-export interface WakeUpsOptions {
+export interface ListenerOptions {
   readonly db: Database;
   readonly tables: QueueTables;
   /** How the driver listens; `undefined` when it cannot, or must not. */
@@ -34,8 +34,8 @@ const CLOSE_MS = 1_000;
  * worker polls as if it could not listen. It counts as listening only once a notification to itself has come back: behind PgBouncer in
  * transaction mode `LISTEN` succeeds, and nothing ever comes.
  */
-export class WakeUps {
-  readonly #options: WakeUpsOptions;
+export class Listener {
+  readonly #options: ListenerOptions;
   readonly #stopping = new AbortController();
   #session: AbortController | undefined;
   #listening = false;
@@ -43,7 +43,7 @@ export class WakeUps {
   #failures = 0;
   #over: Promise<void> = Promise.resolve();
 
-  constructor(options: WakeUpsOptions) {
+  constructor(options: ListenerOptions) {
     this.#options = options;
   }
 

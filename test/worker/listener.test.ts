@@ -15,7 +15,7 @@ import { listenOf } from '../../src/drivers/detect.ts';
 import type { Listen } from '../../src/drivers/listen.ts';
 import { notifyWorkers } from '../../src/queries/notify-workers.ts';
 import { wakeChannel } from '../../src/queries/wake-channel.ts';
-import { WakeUps } from '../../src/worker/wake-ups.ts';
+import { Listener } from '../../src/worker/listener.ts';
 import { WorkerEmitter } from '../../src/worker/worker-events.ts';
 import { tables } from '../queries/support/jobs.ts';
 import { migrateDatabase } from '../support/databases.ts';
@@ -165,18 +165,18 @@ describe('a worker that listens', () => {
   test('sees what was enqueued long before its commit', async () => {
     const worker = await idleWorker();
     const completed = nextEvent(worker, 'completed');
+    const [begun] = await database.client<{ at: string }[]>`select clock_timestamp()::text as at`;
     let committedMs = 0;
     await database.db.transaction(async (tx) => {
       await queue.enqueue(tx, work);
       await notifyWorkers(tx, tables, 'default');
       // Others come and go meanwhile, which raises the floors past it.
-      const [row] = await tx.execute('select now() as began');
       await until(async () => {
         const between = nextEvent(worker, 'completed');
         await enqueueAndNotify();
         await between;
         const [passed] = await database.client`
-          select clock_timestamp() > ${String(row?.began)}::timestamptz + interval '1500 ms' as passed`;
+          select clock_timestamp() > ${begun?.at ?? ''}::timestamptz + interval '1500 ms' as passed`;
         return passed?.passed;
       });
       committedMs = performance.now();
@@ -212,7 +212,7 @@ describe('a worker that does not listen', () => {
     url.pathname = 'postgres';
     const pool = new pg.Pool({ connectionString: url.href });
     const elsewhere = listenOf(drizzle({ client: pool }) as unknown as Database) as Listen;
-    const wakeUps = new WakeUps({
+    const listener = new Listener({
       db: database.db,
       tables,
       listen: elsewhere,
@@ -221,13 +221,13 @@ describe('a worker that does not listen', () => {
     });
     events.on('error', ({ error }) => errors.push(error));
     const polling = new Promise((resolve) => events.on('polling', resolve));
-    wakeUps.start();
+    listener.start();
     await polling;
-    expect(wakeUps.listening).toBe(false);
+    expect(listener.listening).toBe(false);
     expect(errors).toMatchObject([{ message: expect.stringContaining('set listen: false') }]);
     // It tries again, since a busy server may be slow.
     await until(() => wakes > 1);
-    await wakeUps.stop();
+    await listener.stop();
     expect(errors).toHaveLength(1);
     await pool.end();
   });
