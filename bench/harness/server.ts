@@ -9,7 +9,7 @@ export const SERVER_SETTINGS = {
   max_wal_size: '4GB',
   // Checkpoints come between measurements (see `Site`), where they disturb nobody.
   checkpoint_timeout: '1h',
-  max_connections: 200,
+  max_connections: 600,
 } as const;
 
 /** The settings in words, for below a table. */
