@@ -1,26 +1,26 @@
 /** Carries a scenario out, prints its tables, and as the last line one JSON object with everything that it has measured. */
 import { type Options, parseOptions } from './options.ts';
 import type { Scenario } from './scenario.ts';
+import { scenarios } from './scenarios.ts';
 
-/** Loaded when asked for: what one needs, another need not load. */
-const scenarios: Readonly<Record<string, () => Promise<Scenario>>> = {
+const known: Readonly<Record<string, () => Promise<Scenario>>> = {
+  all: async () => (await import('./all.ts')).all,
+  ...scenarios,
   designs: async () => (await import('./designs/scenario.ts')).designs,
-  drain: async () => (await import('./scenarios/drain.ts')).drain,
-  pinned: async () => (await import('./scenarios/pinned.ts')).pinned,
-  scheduled: async () => (await import('./scenarios/scheduled/scenario.ts')).scheduled,
-  enqueue: async () => (await import('./scenarios/enqueue/scenario.ts')).enqueue,
-  latency: async () => (await import('./scenarios/latency/scenario.ts')).latency,
-  concurrency: async () => (await import('./scenarios/concurrency.ts')).concurrency,
-  idle: async () => (await import('./scenarios/idle.ts')).idle,
-  mixed: async () => (await import('./scenarios/mixed.ts')).mixed,
 };
 
 const [name = '', ...rest] = process.argv.slice(2);
-const load = Object.hasOwn(scenarios, name) ? scenarios[name] : undefined;
+const load = Object.hasOwn(known, name) ? known[name] : undefined;
 const options = readOptions();
 if (load === undefined || options === undefined) {
   console.error(`Usage: npm run bench -- SCENARIO [--quick] [--check] [--runs=N] [--jobs=N] [--only=TEXT,…]
-SCENARIO is one of: ${Object.keys(scenarios).join(', ')}`);
+
+SCENARIO is one of: ${Object.keys(known).join(', ')}
+--quick   small and short, to see that it works: its figures mean nothing
+--check   end with exit code 1 when a figure is missed
+--runs    how often everything is measured, in turns; the medians are shown
+--jobs    how many jobs each measurement takes
+--only    measure only the systems whose name contains one of these texts`);
   process.exitCode = 2;
 } else {
   const scenario = await load();

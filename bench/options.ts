@@ -38,6 +38,7 @@ export function parseOptions(args: readonly string[]): Options {
 function count(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1) throw new Error(`--${name} takes a whole number above 0, got ${text}`);
+  if (!Number.isSafeInteger(value) || value < 1)
+    throw new Error(`--${name} takes a whole number above 0, got ${text}`);
   return value;
 }

@@ -30,7 +30,10 @@ const commands: Commands = {
 process.on('message', async ({ id, method, args }: Request) => {
   const answer = await carryOut(method, args).then(
     (result): Answer => ({ id, result }),
-    (error: unknown): Answer => ({ id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+    (error: unknown): Answer => ({
+      id,
+      error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+    }),
   );
   process.send?.(answer);
 });

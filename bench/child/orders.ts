@@ -1,5 +1,5 @@
-import { drizzle } from 'drizzle-orm/postgres-js';
 import { bigint, integer, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
+import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 
 /** What the app of the benches writes beside its jobs. */

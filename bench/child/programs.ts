@@ -24,8 +24,10 @@ export type Measurement = (request: never) => Promise<unknown>;
 
 /** What else a measured process can be told to do. */
 export const measurements = {
-  claims: async (): Promise<Measurement> => (await import('../scenarios/scheduled/time-claims.ts')).timeClaims,
-  transactions: async (): Promise<Measurement> => (await import('../scenarios/enqueue/transactions.ts')).transactions,
+  claims: async (): Promise<Measurement> =>
+    (await import('../scenarios/scheduled/time-claims.ts')).timeClaims,
+  transactions: async (): Promise<Measurement> =>
+    (await import('../scenarios/enqueue/transactions.ts')).transactions,
   bulk: async (): Promise<Measurement> => (await import('../scenarios/enqueue/bulk.ts')).bulk,
   arrivals: async (): Promise<Measurement> => (await import('../scenarios/latency/arrivals.ts')).arrivals,
 };

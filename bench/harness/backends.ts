@@ -30,7 +30,9 @@ const TICK_MS = 10;
 function cpuMsOf(pid: number): number {
   try {
     // After the name, which may contain anything and ends with the last bracket.
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ');
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /, '')
+      .split(' ');
     return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
   } catch {
     return Number.NaN;

@@ -14,7 +14,10 @@ export async function withSites<T>(measure: (sites: Sites) => Promise<T>): Promi
 }
 
 /** The systems that are wanted by name; all unless the options name some. */
-export function chosen<T extends Pick<System, 'name'>>(systems: readonly T[], { only }: Options): readonly T[] {
+export function chosen<T extends Pick<System, 'name'>>(
+  systems: readonly T[],
+  { only }: Options,
+): readonly T[] {
   return systems.filter(({ name }) => only === undefined || only.some((text) => name.includes(text)));
 }
 
@@ -53,7 +56,10 @@ export interface Wanted {
 /** Those that were not reached, in words. */
 export function missed(scenario: string, wanted: readonly Wanted[]): string[] {
   return wanted
-    .filter(({ reached, atLeast = Number.NEGATIVE_INFINITY, atMost = Number.POSITIVE_INFINITY }) => !(reached >= atLeast && reached <= atMost))
+    .filter(
+      ({ reached, atLeast = Number.NEGATIVE_INFINITY, atMost = Number.POSITIVE_INFINITY }) =>
+        !(reached >= atLeast && reached <= atMost),
+    )
     .map(({ what, reached, atLeast, atMost }) => {
       const bound = atLeast === undefined ? `at most ${atMost}` : `at least ${atLeast}`;
       return `${scenario}: ${what}: ${bound} wanted, ${Number(reached.toPrecision(3))} reached`;

@@ -25,7 +25,8 @@ export class Child {
     this.#process.on('message', (answer: Answer) => this.#pending.get(answer.id)?.(answer));
     this.#process.once('exit', (code, signal) => {
       running.delete(this.#process);
-      for (const [id, settle] of this.#pending) settle({ id, error: `The process has ended: ${code ?? signal}` });
+      for (const [id, settle] of this.#pending)
+        settle({ id, error: `The process has ended: ${code ?? signal}` });
     });
   }
 

@@ -72,7 +72,8 @@ function rateOf(handled: readonly Handled[], endMs: number | undefined): number 
   const done = doneBy(handled);
   const perSample = done / samples.length;
   const first = Math.floor((samples.length * WARM_UP_SHARE) / (1 + WARM_UP_SHARE));
-  const counted = endMs === undefined ? (samples.length - 1 - first) * perSample : done - 1 - first * perSample;
+  const counted =
+    endMs === undefined ? (samples.length - 1 - first) * perSample : done - 1 - first * perSample;
   const last = endMs ?? samples.at(-1) ?? Number.NaN;
   return (counted * 1_000) / (last - (samples[first] ?? Number.NaN));
 }

@@ -14,7 +14,11 @@ export class Site {
 
   static async open(sites: Sites, system: System): Promise<Site> {
     const database = await createDatabase(sites.server.url, { template: await sites.template(system) });
-    const sql = postgres(database.url, { max: 2, onnotice: () => {}, connection: { application_name: 'bench' } });
+    const sql = postgres(database.url, {
+      max: 2,
+      onnotice: () => {},
+      connection: { application_name: 'bench' },
+    });
     return new Site(system, database.url, sql, database);
   }
 

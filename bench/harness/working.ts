@@ -37,7 +37,8 @@ export class Working {
   /** Waits until so many jobs are done in all, or for so long; answers whether they are. */
   async untilHandled(jobs: number, limitMs: number): Promise<boolean> {
     const [only] = this.children;
-    if (this.children.length === 1 && only !== undefined) return await only.call('untilHandled', jobs, limitMs);
+    if (this.children.length === 1 && only !== undefined)
+      return await only.call('untilHandled', jobs, limitMs);
     for (const deadline = performance.now() + limitMs; performance.now() < deadline; ) {
       if ((await this.count()) >= jobs) return true;
       await new Promise((resolve) => setTimeout(resolve, 10));

@@ -31,22 +31,28 @@ export const concurrency: Scenario = async (options) => {
   const { quick } = options;
   const jobs = options.jobs ?? (quick ? 3_000 : 100_000);
   const runs = options.runs ?? (quick ? 1 : 3);
-  const crews = chosen([...(quick ? [1, 4] : [1, 2, 4, 8, 16]).map(crewOf), ...(quick ? [2] : [1, 2, 4]).map(peersOf)], options);
+  const crews = chosen(
+    [...(quick ? [1, 4] : [1, 2, 4, 8, 16]).map(crewOf), ...(quick ? [2] : [1, 2, 4]).map(peersOf)],
+    options,
+  );
   const taken = await withSites((sites) =>
     inTurns(
       'concurrency',
       runs,
       crews,
       ({ name }) => name,
-      ({ system, processes }) => drainFresh(sites, system, { jobs, processes, payloadBytes: SMALL, limitMs: 30_000 }),
+      ({ system, processes }) =>
+        drainFresh(sites, system, { jobs, processes, payloadBytes: SMALL, limitMs: 30_000 }),
     ),
   );
-  const rows = taken.map(({ of, values }): Row => ({
-    system: of.system.program === 'drizzle-queue' ? OURS : of.system.name,
-    loops: of.loops,
-    processes: of.processes,
-    ...medianOfDrains(values),
-  }));
+  const rows = taken.map(
+    ({ of, values }): Row => ({
+      system: of.system.program === 'drizzle-queue' ? OURS : of.system.name,
+      loops: of.loops,
+      processes: of.processes,
+      ...medianOfDrains(values),
+    }),
+  );
   const report = reportOf(rows, jobs, runs);
   print(report);
   const own = rows.filter(({ system }) => system === OURS);
@@ -79,7 +85,12 @@ function crewOf(loops: number): Crew {
 }
 
 function peersOf(processes: number): Crew {
-  return { name: `${graphileBest.name}, ${processes} processes`, system: graphileBest, loops: processes, processes };
+  return {
+    name: `${graphileBest.name}, ${processes} processes`,
+    system: graphileBest,
+    loops: processes,
+    processes,
+  };
 }
 
 function reportOf(rows: readonly Row[], jobs: number, runs: number): Report {
@@ -93,7 +104,10 @@ function reportOf(rows: readonly Row[], jobs: number, runs: number): Report {
           figure(row.loops),
           figure(row.processes),
           figure(row.jobsPerSecond),
-          times(row.jobsPerSecond, rows.find(({ system }) => system === row.system)?.jobsPerSecond ?? Number.NaN),
+          times(
+            row.jobsPerSecond,
+            rows.find(({ system }) => system === row.system)?.jobsPerSecond ?? Number.NaN,
+          ),
           figure(row.walBytesPerJob),
           percent(row.hotShare),
           figure(row.deadlocks),
@@ -107,7 +121,11 @@ function reportOf(rows: readonly Row[], jobs: number, runs: number): Report {
         kind: 'lines',
         x: 'claim loops',
         y: 'jobs/s',
-        points: rows.map(({ system, loops, jobsPerSecond }) => ({ series: system, x: loops, y: jobsPerSecond })),
+        points: rows.map(({ system, loops, jobsPerSecond }) => ({
+          series: system,
+          x: loops,
+          y: jobsPerSecond,
+        })),
       },
     ],
     remarks: [

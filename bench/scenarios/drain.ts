@@ -56,11 +56,16 @@ export const drain: Scenario = async (options): Promise<DrainResult> => {
       runs,
       cells,
       ({ system, payloadBytes }) => `${system.name}, ${payloadBytes} B`,
-      ({ system, payloadBytes }) => drainFresh(sites, system, { jobs, payloadBytes, limitMs: quick ? 3_000 : LIMIT_MS }),
+      ({ system, payloadBytes }) =>
+        drainFresh(sites, system, { jobs, payloadBytes, limitMs: quick ? 3_000 : LIMIT_MS }),
     ),
   );
   const rows = taken.map(
-    ({ of, values }): Row => ({ system: of.system.name, payloadBytes: of.payloadBytes, ...medianOfDrains(values) }),
+    ({ of, values }): Row => ({
+      system: of.system.name,
+      payloadBytes: of.payloadBytes,
+      ...medianOfDrains(values),
+    }),
   );
   const report = reportOf(rows, systems, jobs, runs);
   print(report);
@@ -72,7 +77,11 @@ export const drain: Scenario = async (options): Promise<DrainResult> => {
     runs,
     rows,
     missed: missed('drain', [
-      { what: 'no results ÷ graphile-worker', reached: rate(withoutResults) / rate(graphileBest), atLeast: 2.5 },
+      {
+        what: 'no results ÷ graphile-worker',
+        reached: rate(withoutResults) / rate(graphileBest),
+        atLeast: 2.5,
+      },
       { what: 'results kept ÷ graphile-worker', reached: rate(withResults) / rate(graphileBest), atLeast: 2 },
       { what: 'no results ÷ limit', reached: rate(withoutResults) / rate(limit), atLeast: 0.7 },
     ]),
@@ -86,7 +95,17 @@ function reportOf(rows: readonly Row[], systems: readonly System[], jobs: number
     const rate = ({ name }: System) => own.find(({ system }) => system === name)?.jobsPerSecond ?? Number.NaN;
     return {
       title: `drain: ${figure(jobs)} no-op jobs, payload ${figure(payloadBytes)} B, one worker process; medians of ${runs}`,
-      header: ['', 'jobs/s', '÷ graphile best', '÷ limit', 'jobs', 'WAL B/job', 'HOT', 'worker CPU µs/job', 'deadlocks'],
+      header: [
+        '',
+        'jobs/s',
+        '÷ graphile best',
+        '÷ limit',
+        'jobs',
+        'WAL B/job',
+        'HOT',
+        'worker CPU µs/job',
+        'deadlocks',
+      ],
       rows: own.map((row) => [
         row.system,
         figure(row.jobsPerSecond),

@@ -1,5 +1,5 @@
-import { chosen, missed, withSites } from '../harness/bench.ts';
 import { type Backends, readBackends } from '../harness/backends.ts';
+import { chosen, missed, withSites } from '../harness/bench.ts';
 import { figure } from '../harness/ratios.ts';
 import { print, type Report } from '../harness/report.ts';
 import { SERVER_TEXT } from '../harness/server.ts';
@@ -13,12 +13,12 @@ import { graphileBest } from '../systems/graphile-worker/system.ts';
 import { pgBossBest, pgBossDefaults, pgBossListening } from '../systems/pg-boss/system.ts';
 
 const LISTENING = 'drizzle-queue, LISTEN';
-/** The connections that postgres.js opens for an app that needs only one at a time. */
-const APP_CONNECTIONS = 10;
+/** The size of the app's pool; every connection beyond is the worker's own. */
+const POOL_SIZE = 3;
 
 const SYSTEMS: readonly System[] = [
-  drizzleQueue('LISTEN'),
-  drizzleQueue('polling', { worker: { listen: false } }),
+  drizzleQueue('LISTEN', { poolSize: POOL_SIZE }),
+  drizzleQueue('polling', { poolSize: POOL_SIZE, worker: { listen: false } }),
   graphileBest,
   pgBossDefaults,
   pgBossBest,
@@ -62,7 +62,11 @@ export const idle: Scenario = async (options) => {
         .filter(({ system }) => system === LISTENING)
         .flatMap(({ queues, queriesPerSecond, connections }) => [
           { what: `queries/s with ${queues} queues`, reached: queriesPerSecond, atMost: 2 },
-          { what: `connections beyond the app's pool with ${queues} queues`, reached: connections - APP_CONNECTIONS, atMost: 2 },
+          {
+            what: `connections beyond the app's pool with ${queues} queues`,
+            reached: connections - POOL_SIZE,
+            atMost: 2,
+          },
         ]),
     ),
     report,
@@ -148,11 +152,15 @@ function reportOf(rows: readonly Row[], measuredMs: number): Report {
         kind: 'lines',
         x: 'queues',
         y: 'queries/s',
-        points: rows.map(({ system, queues, queriesPerSecond }) => ({ series: system, x: queues, y: queriesPerSecond })),
+        points: rows.map(({ system, queues, queriesPerSecond }) => ({
+          series: system,
+          x: queues,
+          y: queriesPerSecond,
+        })),
       },
     ],
     remarks: [
-      `Queries are transactions of the database (a statement by itself is one). Of the connections of drizzle-queue up to ${APP_CONNECTIONS} are the app's own pool, which is as large as it comes; the peers have pools of their own.`,
+      `Queries are transactions of the database (a statement by itself is one). Of the connections of drizzle-queue up to ${POOL_SIZE} are the app's own pool, which is that large here; the peers have pools of their own.`,
       'CPU in thousandths of one core: of the worker process, and of the connections on the server. graphile-worker has tasks where others have queues. BullMQ has a worker per queue.',
       SERVER_TEXT,
     ],

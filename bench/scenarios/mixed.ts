@@ -1,6 +1,6 @@
 import { chosen, inTurns, missed, withSites } from '../harness/bench.ts';
 import { drainFresh } from '../harness/drain-jobs.ts';
-import { feed, type Fed, type Second } from '../harness/feed.ts';
+import { type Fed, feed, type Second } from '../harness/feed.ts';
 import { figure, percent } from '../harness/ratios.ts';
 import { print, type Report } from '../harness/report.ts';
 import { SERVER_TEXT } from '../harness/server.ts';
@@ -34,7 +34,11 @@ export const mixed: Scenario = async (options) => {
       loads,
       ({ name }) => name,
       async ({ system, seconds }) => {
-        const { jobsPerSecond } = await drainFresh(sites, system, { jobs, payloadBytes: SMALL, limitMs: 20_000 });
+        const { jobsPerSecond } = await drainFresh(sites, system, {
+          jobs,
+          payloadBytes: SMALL,
+          limitMs: 20_000,
+        });
         return await feed(sites, system, jobsPerSecond * SHARE, seconds);
       },
     ),
@@ -54,10 +58,22 @@ export const mixed: Scenario = async (options) => {
 function wanted({ seconds, fedPerSecond, deadlocks }: Row) {
   const backlogs = seconds.map(({ backlog }) => backlog);
   return [
-    { what: 'the largest backlog, in seconds of feeding', reached: Math.max(...backlogs) / fedPerSecond, atMost: 2 },
+    {
+      what: 'the largest backlog, in seconds of feeding',
+      reached: Math.max(...backlogs) / fedPerSecond,
+      atMost: 2,
+    },
     // Autovacuum comes once a minute: by the second third it has come.
-    { what: 'table size, the last third ÷ the one before', reached: growth(seconds, ({ tableBytes }) => tableBytes), atMost: 1.15 },
-    { what: 'dead rows, the last third ÷ the one before', reached: growth(seconds, ({ deadRows }) => deadRows), atMost: 1.15 },
+    {
+      what: 'table size, the last third ÷ the one before',
+      reached: growth(seconds, ({ tableBytes }) => tableBytes),
+      atMost: 1.15,
+    },
+    {
+      what: 'dead rows, the last third ÷ the one before',
+      reached: growth(seconds, ({ deadRows }) => deadRows),
+      atMost: 1.15,
+    },
     { what: 'deadlocks', reached: deadlocks, atMost: 0 },
   ];
 }
@@ -75,7 +91,20 @@ function reportOf(rows: readonly Row[]): Report {
     tables: [
       {
         title: `mixed: fed at ${SHARE * 100} % of what it drains`,
-        header: ['', 'fed/s', 's', 'p50 ms', 'p99 ms', 'largest backlog', 'dead rows', 'table MB', 'growth', 'WAL B/job', 'HOT', 'deadlocks'],
+        header: [
+          '',
+          'fed/s',
+          's',
+          'p50 ms',
+          'p99 ms',
+          'largest backlog',
+          'dead rows',
+          'table MB',
+          'growth',
+          'WAL B/job',
+          'HOT',
+          'deadlocks',
+        ],
         rows: rows.map((row) => [
           row.system,
           figure(row.fedPerSecond),
@@ -85,7 +114,10 @@ function reportOf(rows: readonly Row[]): Report {
           figure(Math.max(...row.seconds.map(({ backlog }) => backlog))),
           figure(Math.max(...row.seconds.map(({ deadRows }) => deadRows))),
           megabytes(Math.max(...row.seconds.map(({ tableBytes }) => tableBytes))),
-          figure(growth(row.seconds, ({ tableBytes }) => tableBytes), 2),
+          figure(
+            growth(row.seconds, ({ tableBytes }) => tableBytes),
+            2,
+          ),
           figure(row.walBytesPerJob),
           percent(row.hotShare),
           figure(row.deadlocks),
@@ -94,7 +126,12 @@ function reportOf(rows: readonly Row[]): Report {
     ],
     charts: [
       chart('mixed-backlog', 'Jobs that wait or run', 'jobs', ({ backlog }) => backlog),
-      chart('mixed-table', 'Size of the table with its indexes', 'MB', ({ tableBytes }) => tableBytes / 2 ** 20),
+      chart(
+        'mixed-table',
+        'Size of the table with its indexes',
+        'MB',
+        ({ tableBytes }) => tableBytes / 2 ** 20,
+      ),
       chart('mixed-dead', 'Dead rows', 'rows', ({ deadRows }) => deadRows),
     ],
     remarks: [
@@ -108,6 +145,13 @@ function reportOf(rows: readonly Row[]): Report {
     const points = rows.flatMap(({ system, seconds }) =>
       seconds.map((second, index) => ({ series: system, x: index + 1, y: of(second) })),
     );
-    return { name, title: `${title}, fed at ${SHARE * 100} % of what it drains`, kind: 'lines' as const, x: 'seconds', y, points };
+    return {
+      name,
+      title: `${title}, fed at ${SHARE * 100} % of what it drains`,
+      kind: 'lines' as const,
+      x: 'seconds',
+      y,
+      points,
+    };
   }
 }

@@ -42,10 +42,19 @@ export const pinned: Scenario = async (options) => {
   );
   const rows = taken.map(({ of, values }) => {
     const finished = Math.min(...values.map(({ steps }) => steps.length));
-    const steps = Array.from({ length: finished }, (_, step) => median(values.map((value) => value.steps[step] ?? Number.NaN)));
+    const steps = Array.from({ length: finished }, (_, step) =>
+      median(values.map((value) => value.steps[step] ?? Number.NaN)),
+    );
     const walBytesPerJob = median(values.map(({ walBytes, jobs }) => walBytes / jobs));
     const hotShare = median(values.map((value) => value.hotShare));
-    return { system: of.name, steps, kept: keptOf(steps), walBytesPerJob, hotShare, deadlocks: Math.max(...values.map((value) => value.deadlocks)) };
+    return {
+      system: of.name,
+      steps,
+      kept: keptOf(steps),
+      walBytesPerJob,
+      hotShare,
+      deadlocks: Math.max(...values.map((value) => value.deadlocks)),
+    };
   });
   const report = reportOf(rows, jobs, runs);
   print(report);
@@ -75,8 +84,18 @@ async function drainPinned(sites: Sites, system: System, jobsPerStep: number): P
     try {
       for (let step = 0; step < STEPS; step++) {
         await system.fill(site, { from: step * jobsPerStep, count: jobsPerStep, payloadBytes: SMALL });
-        if (!(await working.untilHandled((step + 1) * jobsPerStep, Math.max(deadline - performance.now(), 0)))) break;
-        steps.push(rateOfStep((await working.handled())[0]?.samples ?? new Float64Array(), step, jobsPerStep / sampleEvery, sampleEvery));
+        if (
+          !(await working.untilHandled((step + 1) * jobsPerStep, Math.max(deadline - performance.now(), 0)))
+        )
+          break;
+        steps.push(
+          rateOfStep(
+            (await working.handled())[0]?.samples ?? new Float64Array(),
+            step,
+            jobsPerStep / sampleEvery,
+            sampleEvery,
+          ),
+        );
       }
     } finally {
       await working.end();
@@ -93,7 +112,9 @@ async function drainPinned(sites: Sites, system: System, jobsPerStep: number): P
 function rateOfStep(samples: Float64Array, step: number, perStep: number, sampleEvery: number): number {
   const first = Math.ceil((step + WARM_UP_SHARE) * perStep);
   const last = Math.min(Math.floor((step + 1) * perStep), samples.length) - 1;
-  return ((last - first) * sampleEvery * 1_000) / ((samples[last] ?? Number.NaN) - (samples[first] ?? Number.NaN));
+  return (
+    ((last - first) * sampleEvery * 1_000) / ((samples[last] ?? Number.NaN) - (samples[first] ?? Number.NaN))
+  );
 }
 
 /** How much of its first throughput is left at last: medians of three steps each, since one step is soon disturbed. */

@@ -44,7 +44,7 @@ async function open(request: BulkRequest): Promise<{ run(): Promise<unknown>; cl
   const { client, db, close } = connectApp(url, 1);
   const returning = form === 'bare, returning ids' ? 'returning id' : '';
   const forms = {
-    'enqueueFrom': () => createQueue().enqueueFrom(db, job, db.select({ n: numbers.n }).from(numbers)),
+    enqueueFrom: () => createQueue().enqueueFrom(db, job, db.select({ n: numbers.n }).from(numbers)),
     'bare select': () =>
       db.execute(sql`
         insert into queue_jobs (queue, kind, payload, max_attempts)

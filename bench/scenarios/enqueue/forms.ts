@@ -1,8 +1,8 @@
 import type { EnqueuerName } from '../../child/enqueuer.ts';
 import type { System } from '../../harness/system.ts';
 import { bullmqOnPostgres } from '../../systems/bullmq/system.ts';
-import { drizzleQueue } from '../../systems/drizzle-queue/system.ts';
 import type { EnqueueMode } from '../../systems/drizzle-queue/enqueue.ts';
+import { drizzleQueue } from '../../systems/drizzle-queue/system.ts';
 import { graphileBest } from '../../systems/graphile-worker/system.ts';
 import { pgBossBest, pgBossListening } from '../../systems/pg-boss/system.ts';
 import type { BulkForm } from './bulk.ts';
@@ -20,8 +20,7 @@ export interface Form {
   readonly connections?: number;
 }
 
-const ours = (atWork: boolean) =>
-  drizzleQueue('', { keepResult: false, servesOther: !atWork });
+const ours = (atWork: boolean) => drizzleQueue('', { keepResult: false, servesOther: !atWork });
 
 function drizzleQueueForm(name: string, options: EnqueueMode, more: Partial<Form> = {}): Form {
   return { name: `drizzle-queue${name}`, system: ours, enqueuer: 'drizzle-queue', options, ...more };
@@ -66,9 +65,21 @@ export const BULKS: readonly Bulk[] = [
   ownBulk(BARE, 'bare', 1_000, BARE),
   ownBulk('bare INSERT … SELECT … RETURNING id of 1,000', 'bare, returning ids', 1_000, BARE),
   ownBulk('enqueueMany of 1,000', 'enqueuer', 1_000, BARE),
-  { ...ownBulk('graphile-worker, addJobs of 1,000', 'enqueuer', 1_000, BARE), system: graphileBest, enqueuer: 'graphile-worker' },
-  { ...ownBulk('pg-boss, insert of 1,000', 'enqueuer', 1_000, BARE), system: pgBossBest, enqueuer: 'pg-boss' },
-  { ...ownBulk('BullMQ on Postgres, addBulk of 1,000', 'enqueuer', 1_000, BARE), system: bullmqOnPostgres, enqueuer: 'bullmq' },
+  {
+    ...ownBulk('graphile-worker, addJobs of 1,000', 'enqueuer', 1_000, BARE),
+    system: graphileBest,
+    enqueuer: 'graphile-worker',
+  },
+  {
+    ...ownBulk('pg-boss, insert of 1,000', 'enqueuer', 1_000, BARE),
+    system: pgBossBest,
+    enqueuer: 'pg-boss',
+  },
+  {
+    ...ownBulk('BullMQ on Postgres, addBulk of 1,000', 'enqueuer', 1_000, BARE),
+    system: bullmqOnPostgres,
+    enqueuer: 'bullmq',
+  },
   ownBulk(BARE_SELECT, 'bare select', 1_000_000, BARE_SELECT),
   ownBulk('enqueueFrom of 1,000,000', 'enqueueFrom', 1_000_000, BARE_SELECT),
 ];

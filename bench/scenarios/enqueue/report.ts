@@ -27,7 +27,16 @@ export function reportOf(forms: readonly FormRow[], bulks: readonly BulkRow[], r
     tables: [
       {
         title: `enqueue: transactions that insert an order and enqueue a job; medians of ${runs}`,
-        header: ['', 'connections', 'transactions/s', '÷ without wake-ups', 'p50 ms', 'p99 ms', 'WAL B', 'deadlocks'],
+        header: [
+          '',
+          'connections',
+          'transactions/s',
+          '÷ without wake-ups',
+          'p50 ms',
+          'p99 ms',
+          'WAL B',
+          'deadlocks',
+        ],
         rows: [
           ...forms.map((row) => [
             row.form,

@@ -1,10 +1,10 @@
+import { createOrders } from '../../child/orders.ts';
 import { inTurns, missed, withSites } from '../../harness/bench.ts';
 import { Child } from '../../harness/child.ts';
 import { countFootprint, type Footprint } from '../../harness/footprint.ts';
 import { print } from '../../harness/report.ts';
 import { Site, type Sites } from '../../harness/site.ts';
 import { Working } from '../../harness/working.ts';
-import { createOrders } from '../../child/orders.ts';
 import { median } from '../../median.ts';
 import type { Scenario } from '../../scenario.ts';
 import type { BulkRequest } from './bulk.ts';
@@ -40,20 +40,26 @@ export const enqueue: Scenario = async (options) => {
       (bulk) => putIn(sites, bulk, quick),
     ),
   ]);
-  const formRows = forms.map(({ of, values }): FormRow => ({
-    form: of.form.name,
-    connections: of.connections,
-    perSecond: median(values.map(({ perSecond }) => perSecond)),
-    p50Ms: median(values.map(({ p50Ms }) => p50Ms)),
-    p99Ms: median(values.map(({ p99Ms }) => p99Ms)),
-    walBytesPerTransaction: median(values.map(({ walBytes, perSecond }) => walBytes / ((perSecond * measuredMs) / 1_000))),
-    deadlocks: Math.max(...values.map(({ deadlocks }) => deadlocks)),
-  }));
-  const bulkRows = bulks.map(({ of, values }): BulkRow => ({
-    bulk: of.name,
-    against: of.against,
-    rowsPerSecond: median(values),
-  }));
+  const formRows = forms.map(
+    ({ of, values }): FormRow => ({
+      form: of.form.name,
+      connections: of.connections,
+      perSecond: median(values.map(({ perSecond }) => perSecond)),
+      p50Ms: median(values.map(({ p50Ms }) => p50Ms)),
+      p99Ms: median(values.map(({ p99Ms }) => p99Ms)),
+      walBytesPerTransaction: median(
+        values.map(({ walBytes, perSecond }) => walBytes / ((perSecond * measuredMs) / 1_000)),
+      ),
+      deadlocks: Math.max(...values.map(({ deadlocks }) => deadlocks)),
+    }),
+  );
+  const bulkRows = bulks.map(
+    ({ of, values }): BulkRow => ({
+      bulk: of.name,
+      against: of.against,
+      rowsPerSecond: median(values),
+    }),
+  );
   const report = reportOf(formRows, bulkRows, runs);
   print(report);
   const rate = (name: string, connections: number) =>
@@ -94,7 +100,14 @@ async function transact(
     const count = await countFootprint(site.sql, site.system.table);
     const working = await Working.start(site, { sampleEvery: 1_000 });
     const warmUpMs = measuredMs / 5;
-    const request: TransactionsRequest = { enqueuer, options, url: site.url, connections, warmUpMs, measuredMs };
+    const request: TransactionsRequest = {
+      enqueuer,
+      options,
+      url: site.url,
+      connections,
+      warmUpMs,
+      measuredMs,
+    };
     // It is what `transactions` answers.
     const result = (await child.call('measure', 'transactions', request)) as TransactionsResult;
     await working.end();

@@ -83,7 +83,11 @@ export const latency: Scenario = async (options) => {
       })),
       ...rows
         .filter(({ late }) => late)
-        .map(({ system, maxMs }) => ({ what: `the largest ms of late commits, ${system}`, reached: maxMs, atMost: 100 })),
+        .map(({ system, p99Ms }) => ({
+          what: `p99 ms of late commits, ${system}`,
+          reached: p99Ms,
+          atMost: 100,
+        })),
     ]),
     report,
   };
@@ -96,7 +100,15 @@ async function measure(sites: Sites, load: Load): Promise<Measured> {
   try {
     const count = await countFootprint(site.sql, system.table);
     const working = await Working.start(site, { sampleEvery: 1_000, noteStarts: true });
-    const request: ArrivalsRequest = { enqueuer, url: site.url, connections: 20, perSecond, jobs, lateEvery, openMs };
+    const request: ArrivalsRequest = {
+      enqueuer,
+      url: site.url,
+      connections: 20,
+      perSecond,
+      jobs,
+      lateEvery,
+      openMs,
+    };
     // It is what `arrivals` answers.
     const arrived = (await child.call('measure', 'arrivals', request)) as Arrivals;
     if (!(await working.untilHandled(jobs, 20_000))) throw new Error(`${load.name} has left jobs undone`);
@@ -118,11 +130,12 @@ async function measure(sites: Sites, load: Load): Promise<Measured> {
 
 function latenciesOf({ committedMs, late }: Arrivals, starts: Float64Array, which: 0 | 1): Latencies {
   // The first ones warm up.
-  const from = Math.floor(committedMs.length * 0.05);
+  const from = Math.max(Math.floor(committedMs.length * 0.05), 2);
   const values = Array.from(committedMs, (committed, n) => (starts[n] ?? Number.NaN) - committed)
     .filter((_, n) => n >= from && late[n] === which)
     .sort((a, b) => a - b);
-  const at = (share: number) => values[Math.min(Math.floor(values.length * share), values.length - 1)] ?? Number.NaN;
+  const at = (share: number) =>
+    values[Math.min(Math.floor(values.length * share), values.length - 1)] ?? Number.NaN;
   return { jobs: values.length, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1) };
 }
 

@@ -25,7 +25,12 @@ const BACKLOGS: readonly Backlog[] = [
   {
     name: '1 million scheduled for tomorrow, 1 million due',
     parts: [
-      { queue: 'bench', kind: 'bench', priority: 'i % 10', runAt: `now() + interval '1 day' + i * interval '1 millisecond'` },
+      {
+        queue: 'bench',
+        kind: 'bench',
+        priority: 'i % 10',
+        runAt: `now() + interval '1 day' + i * interval '1 millisecond'`,
+      },
       { queue: 'bench', kind: 'bench', priority: '5', runAt: DUE },
     ],
   },
@@ -69,12 +74,14 @@ export const scheduled: Scenario = async (options) => {
     for (const { site } of opened) await site.close();
     return taken;
   });
-  const rows = taken.map(({ of, values }): Row => ({
-    backlog: of.backlog.name,
-    limit: of.limit,
-    claimMs: median(values.map(({ claimMs }) => claimMs)),
-    sweepMs: median(values.map(({ sweepMs }) => sweepMs)),
-  }));
+  const rows = taken.map(
+    ({ of, values }): Row => ({
+      backlog: of.backlog.name,
+      limit: of.limit,
+      claimMs: median(values.map(({ claimMs }) => claimMs)),
+      sweepMs: median(values.map(({ sweepMs }) => sweepMs)),
+    }),
+  );
   const report = reportOf(rows, runs);
   print(report);
   return {
@@ -105,7 +112,11 @@ async function fill(sites: Sites, { parts }: Backlog, jobs: number, claims: numb
   return site;
 }
 
-async function insert(sql: Sql, { queue, kind, priority, runAt }: Backlog['parts'][number], count: number): Promise<void> {
+async function insert(
+  sql: Sql,
+  { queue, kind, priority, runAt }: Backlog['parts'][number],
+  count: number,
+): Promise<void> {
   await sql.unsafe(`
     insert into queue_jobs (queue, kind, payload, max_attempts, priority, run_at)
     select '${queue}', '${kind}', jsonb_build_object('n', i), 20, ${priority}, ${runAt} from generate_series(1, ${count}) as i`);

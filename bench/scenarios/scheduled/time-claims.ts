@@ -1,5 +1,5 @@
-import * as tables from 'drizzle-queue/schema';
 import { drizzle } from 'drizzle-orm/postgres-js';
+import * as tables from 'drizzle-queue/schema';
 import postgres from 'postgres';
 import { MAX_PRIORITY } from '../../../src/job/limits.ts';
 import { type Band, claimJobs } from '../../../src/queries/claim-jobs.ts';

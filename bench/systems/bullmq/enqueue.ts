@@ -11,7 +11,9 @@ export const openEnqueuer: OpenEnqueuer = async ({ url, connections }) => {
       await queue.add('bench', { n });
     },
     async many(from, count) {
-      await queue.addBulk(Array.from({ length: count }, (_, index) => ({ name: 'bench', data: { n: from + index } })));
+      await queue.addBulk(
+        Array.from({ length: count }, (_, index) => ({ name: 'bench', data: { n: from + index } })),
+      );
     },
     close: () => queue.close(),
   };

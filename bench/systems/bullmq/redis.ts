@@ -18,7 +18,18 @@ async function start(): Promise<string | undefined> {
   const directory = mkdtempSync(join(tmpdir(), 'bench-redis-'));
   const server = spawn(
     'redis-server',
-    ['--port', String(port), '--dir', directory, '--save', '', '--appendonly', 'yes', '--maxmemory-policy', 'noeviction'],
+    [
+      '--port',
+      String(port),
+      '--dir',
+      directory,
+      '--save',
+      '',
+      '--appendonly',
+      'yes',
+      '--maxmemory-policy',
+      'noeviction',
+    ],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
   server.unref();

@@ -39,7 +39,8 @@ export async function bullmqOnRedis(): Promise<System | undefined> {
   if (redisUrl === undefined) return undefined;
   return {
     name: 'BullMQ on Redis',
-    setup: 'concurrency 24; Redis with an append-only file that is synced every second, so a commit can be lost',
+    setup:
+      'concurrency 24; Redis with an append-only file that is synced every second, so a commit can be lost',
     program: 'bullmq',
     options: { ...options, redisUrl } satisfies BullmqOptions,
     table: 'none',
@@ -66,7 +67,9 @@ async function addJobs(
   const pad = 'x'.repeat(padBytes(payloadBytes));
   for (let n = from; n < from + count; n += CHUNK) {
     const length = Math.min(CHUNK, from + count - n);
-    await queue.addBulk(Array.from({ length }, (_, index) => ({ name: 'bench', data: { n: n + index, pad } })));
+    await queue.addBulk(
+      Array.from({ length }, (_, index) => ({ name: 'bench', data: { n: n + index, pad } })),
+    );
   }
   await queue.close();
 }

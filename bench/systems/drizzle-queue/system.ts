@@ -39,4 +39,7 @@ export function drizzleQueue(name: string, options: Partial<DrizzleQueueOptions>
 
 export const withoutResults = drizzleQueue('no results', { keepResult: false });
 export const withResults = drizzleQueue('results kept');
-export const onNodePostgres = drizzleQueue('no results, node-postgres', { keepResult: false, driver: 'node-postgres' });
+export const onNodePostgres = drizzleQueue('no results, node-postgres', {
+  keepResult: false,
+  driver: 'node-postgres',
+});

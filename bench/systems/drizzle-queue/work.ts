@@ -1,6 +1,14 @@
 import { drizzle as drizzleNodePostgres } from 'drizzle-orm/node-postgres';
 import { drizzle as drizzlePostgresJs } from 'drizzle-orm/postgres-js';
-import { createQueue, createWorker, type Database, defineJob, handle, unvalidated, type Worker } from 'drizzle-queue';
+import {
+  createQueue,
+  createWorker,
+  type Database,
+  defineJob,
+  handle,
+  unvalidated,
+  type Worker,
+} from 'drizzle-queue';
 import pg from 'pg';
 import postgres from 'postgres';
 import type { Program } from '../../child/programs.ts';
@@ -14,14 +22,24 @@ export interface DrizzleQueueOptions {
   readonly servesOther?: boolean;
   /** How many workers in the process. */
   readonly workers?: number;
+  /** How many connections the app's pool has at most. @default the driver's */
+  readonly poolSize?: number;
   /** Further options of `createWorker`. */
   readonly worker?: Readonly<Record<string, unknown>>;
 }
 
 /** drizzle-queue with its default options: one worker, one handler per job. */
 export const work: Program = async ({ url, onJob }, options) => {
-  const { driver, keepResult, queues = 1, servesOther = false, workers = 1, worker } = options as DrizzleQueueOptions;
-  const { db, close } = connect(driver, url);
+  const {
+    driver,
+    keepResult,
+    queues = 1,
+    servesOther = false,
+    workers = 1,
+    poolSize,
+    worker,
+  } = options as DrizzleQueueOptions;
+  const { db, close } = connect(driver, url, poolSize);
   const jobs = Array.from({ length: queues }, (_, index) => {
     const name = index === 0 && !servesOther ? 'bench' : `bench-${index}`;
     return defineJob(name, { payload: unvalidated<{ n: number }>(), queue: name, keepResult });
@@ -42,11 +60,16 @@ export const work: Program = async ({ url, onJob }, options) => {
   };
 };
 
-function connect(driver: DrizzleQueueOptions['driver'], url: string): { db: Database; close(): Promise<void> } {
+function connect(
+  driver: DrizzleQueueOptions['driver'],
+  url: string,
+  max: number | undefined,
+): { db: Database; close(): Promise<void> } {
+  const pool = max === undefined ? {} : { max };
   if (driver === 'postgres.js') {
-    const client = postgres(url, { onnotice: () => {} });
+    const client = postgres(url, { onnotice: () => {}, ...pool });
     return { db: drizzlePostgresJs({ client }), close: () => client.end() };
   }
-  const client = new pg.Pool({ connectionString: url });
+  const client = new pg.Pool({ connectionString: url, ...pool });
   return { db: drizzleNodePostgres({ client }), close: () => client.end() };
 }

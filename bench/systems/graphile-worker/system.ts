@@ -36,6 +36,9 @@ export const graphileBest = graphileWorker(
 );
 
 export const graphileDefaults: System = {
-  ...graphileWorker('defaults', 'concurrency 24, everything else by default', { concurrency: 24, batches: false }),
+  ...graphileWorker('defaults', 'concurrency 24, everything else by default', {
+    concurrency: 24,
+    batches: false,
+  }),
   share: 0.1,
 };

@@ -44,7 +44,13 @@ function statements(batch: number): { script: string; variables: Record<string, 
     priority,
     floorMs: Number.NEGATIVE_INFINITY,
   }));
-  const transition = { type: 'finish', state: 'completed', output: null, error: null, keepResult: false } as const;
+  const transition = {
+    type: 'finish',
+    state: 'completed',
+    output: null,
+    error: null,
+    keepResult: false,
+  } as const;
   const claim = withVariables(
     'c',
     claimJobsQuery(tables, { ...held, kinds: ['bench'], bands, limit: batch, fromGoneWorkers: false }),
@@ -55,7 +61,9 @@ function statements(batch: number): { script: string; variables: Record<string, 
   const row = JSON.parse(finish.variables[rowsName] ?? '[]')[0];
   const fields = Object.entries(row)
     .map(([name, value]) =>
-      name === 'id' || name === 'fence' ? `'${name}', ${name}` : `'${name}', '${JSON.stringify(value)}'::json`,
+      name === 'id' || name === 'fence'
+        ? `'${name}', ${name}`
+        : `'${name}', '${JSON.stringify(value)}'::json`,
     )
     .join(', ');
   const script = `
@@ -74,7 +82,9 @@ function statements(batch: number): { script: string; variables: Record<string, 
 /** The query's text with a pgbench variable for each parameter. */
 function withVariables(prefix: string, query: SQL): { text: string; variables: Record<string, string> } {
   const { sql, params } = new PgDialect().sqlToQuery(query);
-  const variables = Object.fromEntries(params.map((value, index) => [`${prefix}${index + 1}`, String(value)]));
+  const variables = Object.fromEntries(
+    params.map((value, index) => [`${prefix}${index + 1}`, String(value)]),
+  );
   // pgbench takes a colon within a literal for the beginning of a variable, too.
   const text = sql.replaceAll(/'[^']*'/g, (literal) => literal.replaceAll(/:(?=\w)/g, "' || chr(58) || '"));
   return { text: text.replaceAll(/\$(\d+)/g, `:${prefix}$1`), variables };

@@ -26,6 +26,12 @@ export const limitByPgbench: System = {
     const { walBytes, ...footprint } = await count();
     const [left] = await site.sql<{ jobs: number }[]>`select count(*)::int4 as jobs from queue_jobs`;
     const done = jobs - (left?.jobs ?? 0);
-    return { ...footprint, jobs: done, jobsPerSecond, walBytesPerJob: walBytes / done, cpuUsPerJob: Number.NaN };
+    return {
+      ...footprint,
+      jobs: done,
+      jobsPerSecond,
+      walBytesPerJob: walBytes / done,
+      cpuUsPerJob: Number.NaN,
+    };
   },
 };

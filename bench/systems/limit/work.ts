@@ -1,10 +1,10 @@
 import { PgDialect } from 'drizzle-orm/pg-core';
 import * as tables from 'drizzle-queue/schema';
 import postgres from 'postgres';
-import type { Program } from '../../child/programs.ts';
+import { MAX_PRIORITY } from '../../../src/job/limits.ts';
 import { type Band, claimJobsQuery } from '../../../src/queries/claim-jobs.ts';
 import { finishJobsQuery } from '../../../src/queries/finish-jobs.ts';
-import { MAX_PRIORITY } from '../../../src/job/limits.ts';
+import type { Program } from '../../child/programs.ts';
 
 export interface LimitOptions {
   /** How many jobs per claim. */
@@ -26,17 +26,30 @@ export const work: Program = async ({ url, onJob }, options) => {
   }));
 
   async function claim() {
-    const query = claimJobsQuery(tables, { ...held, kinds: ['bench'], bands, limit: batch, fromGoneWorkers: false });
+    const query = claimJobsQuery(tables, {
+      ...held,
+      kinds: ['bench'],
+      bands,
+      limit: batch,
+      fromGoneWorkers: false,
+    });
     const rows = await execute(query);
     const floorMs = Math.floor(Math.min(...rows.map((row) => Number(row.run_at))));
     // All jobs have the same priority.
-    if (rows.length > 0) bands = bands.map((band) => (band.priority === rows[0]?.priority ? { ...band, floorMs } : band));
+    if (rows.length > 0)
+      bands = bands.map((band) => (band.priority === rows[0]?.priority ? { ...band, floorMs } : band));
     return rows;
   }
 
   async function finish(rows: Awaited<ReturnType<typeof claim>>): Promise<void> {
     if (rows.length === 0) return;
-    const transition = { type: 'finish', state: 'completed', output: null, error: null, keepResult: false } as const;
+    const transition = {
+      type: 'finish',
+      state: 'completed',
+      output: null,
+      error: null,
+      keepResult: false,
+    } as const;
     await execute(
       finishJobsQuery(
         tables,

@@ -50,10 +50,14 @@ function pgBoss(name: string, setup: string, options: PgBossOptions): System {
 }
 
 /** The fastest that it can be set to. */
-export const pgBossBest = pgBoss('best', 'batchSize 500, burstWhenBatchFull, localConcurrency 4, pollingIntervalSeconds 0.5', {
-  work: { batchSize: 500, burstWhenBatchFull: true, localConcurrency: 4, pollingIntervalSeconds: 0.5 },
-  listen: false,
-});
+export const pgBossBest = pgBoss(
+  'best',
+  'batchSize 500, burstWhenBatchFull, localConcurrency 4, pollingIntervalSeconds 0.5',
+  {
+    work: { batchSize: 500, burstWhenBatchFull: true, localConcurrency: 4, pollingIntervalSeconds: 0.5 },
+    listen: false,
+  },
+);
 
 /** As `work` without options: one job every 2 seconds. */
 export const pgBossDefaults: System = {
@@ -65,5 +69,8 @@ export const pgBossDefaults: System = {
 export const pgBossListening = pgBoss(
   'listening',
   'useListenNotify, a queue with notify, batchSize 500, burstWhenBatchFull, localConcurrency 4',
-  { work: { batchSize: 500, burstWhenBatchFull: true, localConcurrency: 4, pollingIntervalSeconds: 0.5 }, listen: true },
+  {
+    work: { batchSize: 500, burstWhenBatchFull: true, localConcurrency: 4, pollingIntervalSeconds: 0.5 },
+    listen: true,
+  },
 );

@@ -1,0 +1,23 @@
+/** What each scenario means, for the reader of its tables. */
+export const ABOUT: Readonly<Record<string, string>> = {
+  drain: `A backlog of no-op jobs, and one worker process: how fast is the machinery itself? drizzle-queue runs with its default
+options and a handler per job. The peers are set up as fast as their documentation knows how, and once more as they come.
+*The limit* is our own claim and delete statements with no worker around them, from a bare postgres.js loop and, where it is
+installed, from pgbench. What a job of yours does will take longer than any of this.
+
+Keep in mind what each does per job. graphile-worker deletes a finished job and keeps nothing; compare it with "no results". pg-boss
+keeps every finished job, and its handler takes a whole batch that succeeds or fails as one. drizzle-queue
+with results keeps each job, its payload and its output.`,
+  pinned: `Some report, some forgotten transaction, some replica holds an old snapshot: Postgres may then remove no dead row, and a
+queue makes at least one per job. Does the queue get slower with each job that is done?`,
+  scheduled: `A queue holds more than what is due for this worker: jobs for tomorrow, other queues, kinds that only newer workers
+know. What do they cost a claim that does not want them?`,
+  enqueue: `The transactions of the app, each with an order and a job. What wakes the workers must not slow these down: \`NOTIFY\`
+holds a lock of the whole server during the commit. And in bulk: what does an enqueue cost beyond the insert itself?`,
+  latency: `From the moment that the enqueuer knows of its commit, to the handler's first line in another process. A job that is
+visible later than others with a later time (a *late commit*: its transaction stayed open) must not be overlooked.`,
+  concurrency: `One queue, and more and more claim loops on two cores. They share what the machine has, so the total cannot double
+for ever; it must not fall.`,
+  idle: `Most workers wait most of the time. What does waiting cost?`,
+  mixed: `Jobs come and go at the same time, as in life: does the backlog stay small, and the table?`,
+};
