@@ -1,5 +1,5 @@
 import { writePage } from './page/write-page.ts';
-import type { Scenario, ScenarioResult } from './scenario.ts';
+import { carryOut, type Scenario, type ScenarioResult } from './scenario.ts';
 import { scenarios } from './scenarios.ts';
 
 /** Every scenario, one after the other. Writes `docs/benchmarks.md` and its charts, unless it is to be quick. */
@@ -9,7 +9,7 @@ export const all: Scenario = async (options) => {
   for (const [name, load] of Object.entries(scenarios)) {
     const scenarioStartMs = performance.now();
     const scenario = await load();
-    results.push(await scenario(options));
+    results.push(await carryOut(scenario, options));
     console.error(`${name}: ${Math.round((performance.now() - scenarioStartMs) / 1_000)} s`);
   }
   if (!options.quick) console.log(`Written: ${await writePage(results)}`);

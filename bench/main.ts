@@ -1,6 +1,6 @@
 /** Carries a scenario out, prints its tables, and as the last line one JSON object with everything that it has measured. */
 import { type Options, parseOptions } from './options.ts';
-import type { Scenario } from './scenario.ts';
+import { carryOut, type Scenario } from './scenario.ts';
 import { scenarios } from './scenarios.ts';
 
 const known: Readonly<Record<string, () => Promise<Scenario>>> = {
@@ -24,7 +24,7 @@ SCENARIO is one of: ${Object.keys(known).join(', ')}
   process.exitCode = 2;
 } else {
   const scenario = await load();
-  const { report: _, ...result } = await scenario(options);
+  const { report: _, ...result } = await carryOut(scenario, options);
   console.log(JSON.stringify(result));
   if (options.check && result.missed !== undefined && result.missed.length > 0) {
     console.error(`Missed:\n${result.missed.map((figure) => `- ${figure}`).join('\n')}`);

@@ -12,3 +12,9 @@ export interface ScenarioResult {
 
 /** Measures, prints tables for people, and answers everything that was measured. */
 export type Scenario = (options: Options) => Promise<ScenarioResult>;
+
+/** Carries a scenario out. One that is to be quick has no figures to reach. */
+export async function carryOut(scenario: Scenario, options: Options): Promise<ScenarioResult> {
+  const { missed, ...result } = await scenario(options);
+  return options.quick || missed === undefined ? result : { ...result, missed };
+}

@@ -9,5 +9,6 @@ export const scenarios: Readonly<Record<string, () => Promise<Scenario>>> = {
   latency: async () => (await import('./scenarios/latency/scenario.ts')).latency,
   concurrency: async () => (await import('./scenarios/concurrency.ts')).concurrency,
   idle: async () => (await import('./scenarios/idle.ts')).idle,
+  memory: async () => (await import('./scenarios/memory.ts')).memory,
   mixed: async () => (await import('./scenarios/mixed.ts')).mixed,
 };

@@ -12,6 +12,16 @@ export interface WorkRequest {
   readonly noteStarts: boolean;
 }
 
+/** In bytes. */
+export interface Memory {
+  /** What JavaScript's objects take. */
+  readonly heapBytes: number;
+  /** What the process takes of the machine. */
+  readonly rssBytes: number;
+  /** The most that it has ever taken. */
+  readonly maxRssBytes: number;
+}
+
 /** What a measured process does when it is told to. */
 export interface Commands {
   /** Loads a program's code. */
@@ -24,6 +34,8 @@ export interface Commands {
   count(): Promise<number>;
   /** What was done so far. */
   handled(): Promise<Handled>;
+  /** Collects garbage, and answers what memory the process takes after that. */
+  memory(): Promise<Memory>;
   /** Carries out a measurement that takes place in the process, and answers what it has shown. */
   measure(name: MeasurementName, request: unknown): Promise<unknown>;
   /** Ends what was begun. */

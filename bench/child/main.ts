@@ -17,6 +17,11 @@ const commands: Commands = {
   untilHandled: (count, timeoutMs) => counter.untilCount(count, timeoutMs),
   count: async () => counter.handled.count,
   handled: async () => counter.handled,
+  async memory() {
+    globalThis.gc?.();
+    const { heapUsed, rss } = process.memoryUsage();
+    return { heapBytes: heapUsed, rssBytes: rss, maxRssBytes: process.resourceUsage().maxRSS * 1_024 };
+  },
   async measure(name, request) {
     const measurement = await measurements[name]();
     // Whoever calls it names the measurement beside its request.

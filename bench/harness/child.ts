@@ -16,7 +16,7 @@ export class Child {
   #lastId = 0;
 
   private constructor(program: string) {
-    this.#process = spawn(process.execPath, ['--enable-source-maps', program], {
+    this.#process = spawn(process.execPath, ['--enable-source-maps', '--expose-gc', program], {
       cwd: fileURLToPath(new URL('../..', import.meta.url)),
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

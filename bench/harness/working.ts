@@ -1,3 +1,4 @@
+import type { Memory } from '../child/commands.ts';
 import type { Handled } from '../child/counter.ts';
 import { Child } from './child.ts';
 import type { Site } from './site.ts';
@@ -18,6 +19,8 @@ export class Working {
     readonly children: readonly Child[],
     /** Processor time that the processes had spent before they began to work, each. */
     private readonly startCpuMs: readonly number[],
+    /** What memory they took before. */
+    readonly startMemory: readonly Memory[],
   ) {}
 
   static async start(
@@ -29,9 +32,10 @@ export class Working {
     // In the processes at the same time, so that none has done all the work before the next begins.
     await Promise.all(children.map((child) => child.call('load', program)));
     const startCpuMs = await Promise.all(children.map(async (child) => (await child.call('handled')).cpuMs));
+    const startMemory = await Promise.all(children.map((child) => child.call('memory')));
     const request = { program, url, options, sampleEvery, noteStarts };
     await Promise.all(children.map((child) => child.call('work', request)));
-    return new Working(name, children, startCpuMs);
+    return new Working(name, children, startCpuMs, startMemory);
   }
 
   /** Waits until so many jobs are done in all, or for so long; answers whether they are. */

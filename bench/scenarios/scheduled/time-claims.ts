@@ -1,6 +1,7 @@
 import { drizzle } from 'drizzle-orm/postgres-js';
 import * as tables from 'drizzle-queue/schema';
 import postgres from 'postgres';
+import { preparing } from '../../../src/drivers/prepared.ts';
 import { MAX_PRIORITY } from '../../../src/job/limits.ts';
 import { type Band, claimJobs } from '../../../src/queries/claim-jobs.ts';
 import { nowMs } from '../../child/counter.ts';
@@ -21,7 +22,10 @@ export interface TimedClaims {
 /** How long a claim takes, as the worker sees it; what it claims stays claimed. */
 export async function timeClaims({ url, claims, limit }: TimeClaimsRequest): Promise<TimedClaims> {
   const client = postgres(url, { max: 1, onnotice: () => {} });
-  const db = drizzle({ client });
+  // Prepared, as the worker has them.
+  const db = preparing(drizzle({ client }), (error) => {
+    throw error;
+  });
   const bands: Band[] = Array.from({ length: MAX_PRIORITY + 1 }, (_, priority) => ({
     priority,
     floorMs: Number.NEGATIVE_INFINITY,

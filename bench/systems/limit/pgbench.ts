@@ -55,20 +55,14 @@ function statements(batch: number): { script: string; variables: Record<string, 
     'c',
     claimJobsQuery(tables, { ...held, kinds: ['bench'], bands, limit: batch, fromGoneWorkers: false }),
   );
-  const finish = withVariables('f', finishJobsQuery(tables, held, [{ id: 1, fence: 1, transition }]));
+  // Numbers that stand nowhere else, so that their places are found again.
+  const finish = withVariables('f', finishJobsQuery(tables, held, [{ id: 1234, fence: 5678, transition }]));
   const bandsName = nameOf(claim.variables, (value) => value.includes('"floor"'));
-  const rowsName = nameOf(finish.variables, (value) => value.includes('"fence"'));
-  const row = JSON.parse(finish.variables[rowsName] ?? '[]')[0];
-  const fields = Object.entries(row)
-    .map(([name, value]) =>
-      name === 'id' || name === 'fence'
-        ? `'${name}', ${name}`
-        : `'${name}', '${JSON.stringify(value)}'::json`,
-    )
-    .join(', ');
+  const idsName = nameOf(finish.variables, (value) => value === '{1234}');
+  const fencesName = nameOf(finish.variables, (value) => value === '{5678}');
   const script = `
     with claimed as (${claim.text})
-    select coalesce(json_agg(json_build_object(${fields}))::text, '[]') as ${rowsName},
+    select coalesce(array_agg(id)::text, '{}') as ${idsName}, coalesce(array_agg(fence)::text, '{}') as ${fencesName},
       coalesce((
         select json_agg(json_build_object('priority', p, 'floor', (
           select coalesce((to_timestamp(floor(min(run_at) / 1000)) at time zone 'UTC')::text || 'Z', '-infinity')
