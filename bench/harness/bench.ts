@@ -1,11 +1,15 @@
+import type { PostgresSettings } from '../../test/support/embedded-postgres.ts';
 import type { Options } from '../options.ts';
 import { startServer } from './server.ts';
 import { Sites } from './site.ts';
 import type { System } from './system.ts';
 
 /** Has a server for as long as something is measured. */
-export async function withSites<T>(measure: (sites: Sites) => Promise<T>): Promise<T> {
-  const server = await startServer();
+export async function withSites<T>(
+  measure: (sites: Sites) => Promise<T>,
+  settings: PostgresSettings = {},
+): Promise<T> {
+  const server = await startServer(settings);
   try {
     return await measure(new Sites(server));
   } finally {

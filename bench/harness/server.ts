@@ -1,4 +1,8 @@
-import { type PostgresServer, startPostgres } from '../../test/support/embedded-postgres.ts';
+import {
+  type PostgresServer,
+  type PostgresSettings,
+  startPostgres,
+} from '../../test/support/embedded-postgres.ts';
 
 /** As safe as a server is by default: what a commit costs is a part of what a queue costs. */
 export const SERVER_SETTINGS = {
@@ -18,6 +22,6 @@ export const SERVER_TEXT = `PostgreSQL 18, ${Object.entries(SERVER_SETTINGS)
   .join(', ')}; everything else as it comes`;
 
 /** The one server that all systems share. */
-export function startServer(): Promise<PostgresServer> {
-  return startPostgres({ version: '18', settings: SERVER_SETTINGS });
+export function startServer(more: PostgresSettings = {}): Promise<PostgresServer> {
+  return startPostgres({ version: '18', settings: { ...SERVER_SETTINGS, ...more } });
 }

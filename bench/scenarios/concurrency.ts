@@ -32,7 +32,7 @@ export const concurrency: Scenario = async (options) => {
   const jobs = options.jobs ?? (quick ? 3_000 : 100_000);
   const runs = options.runs ?? (quick ? 1 : 3);
   const crews = chosen(
-    [...(quick ? [1, 4] : [1, 2, 4, 8, 16]).map(crewOf), ...(quick ? [2] : [1, 2, 4]).map(peersOf)],
+    [...(quick ? [1, 4] : [1, 2, 4, 8, 16]).map(crewOf), ...(quick ? [2] : [1, 4]).map(peersOf)],
     options,
   );
   const taken = await withSites((sites) =>

@@ -23,7 +23,7 @@ export const mixed: Scenario = async (options) => {
   const loads = chosen(
     [
       { name: withoutResults.name, system: withoutResults, seconds: quick ? 4 : 180 },
-      ...(quick ? [] : [{ name: graphileBest.name, system: graphileBest, seconds: 60 }]),
+      ...(quick ? [] : [{ name: graphileBest.name, system: graphileBest, seconds: 45 }]),
     ],
     options,
   );

@@ -17,7 +17,7 @@ const STEPS = 10;
 /** So much of a step's jobs is done before its measuring begins: the worker has to notice them first. */
 const WARM_UP_SHARE = 0.1;
 /** A system that needs longer for all steps is stopped: what it has shown until then tells enough. */
-const LIMIT_MS = 45_000;
+const LIMIT_MS = 30_000;
 
 interface Pinned extends Footprint {
   /** Jobs per second of each step that was finished. */

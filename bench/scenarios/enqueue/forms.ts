@@ -35,7 +35,12 @@ export const FORMS: readonly Form[] = [
   drizzleQueueForm(', wakeUps: false, workers at work', { wakeUps: false }, { atWork: true, connections: 8 }),
   { name: 'graphile-worker, add_job', system: other(graphileBest), enqueuer: 'graphile-worker' },
   { name: 'pg-boss, fromDrizzle', system: other(pgBossBest), enqueuer: 'pg-boss' },
-  { name: 'pg-boss, fromDrizzle, notify', system: other(pgBossListening), enqueuer: 'pg-boss' },
+  {
+    name: 'pg-boss, fromDrizzle, notify',
+    system: other(pgBossListening),
+    enqueuer: 'pg-boss',
+    connections: 32,
+  },
 ];
 
 /** A peer whose workers have nothing to do with the jobs. */

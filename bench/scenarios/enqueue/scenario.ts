@@ -18,7 +18,7 @@ const CONNECTIONS = [1, 8, 32];
 export const enqueue: Scenario = async (options) => {
   const { quick } = options;
   const runs = options.runs ?? (quick ? 1 : 3);
-  const measuredMs = quick ? 300 : 2_500;
+  const measuredMs = quick ? 300 : 1_500;
   const cells = FORMS.flatMap((form) =>
     (quick ? [8] : CONNECTIONS)
       .filter((connections) => form.connections === undefined || form.connections === connections)
@@ -137,7 +137,7 @@ async function putIn(sites: Sites, bulk: Bulk, quick: boolean): Promise<number> 
       url: site.url,
       connections: 1,
       jobs,
-      measuredMs: bulk.jobs > 1_000 ? 0 : quick ? 200 : 2_000,
+      measuredMs: bulk.jobs > 1_000 ? 0 : quick ? 200 : 1_000,
     };
     // It is what `bulk` answers.
     return (await child.call('measure', 'bulk', request)) as number;

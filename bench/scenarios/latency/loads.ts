@@ -3,7 +3,7 @@ import type { System } from '../../harness/system.ts';
 import { bullmqOnPostgres } from '../../systems/bullmq/system.ts';
 import { drizzleQueue } from '../../systems/drizzle-queue/system.ts';
 import { graphileBest, graphileDefaults } from '../../systems/graphile-worker/system.ts';
-import { pgBossBest, pgBossDefaults, pgBossListening } from '../../systems/pg-boss/system.ts';
+import { pgBossBest, pgBossListening } from '../../systems/pg-boss/system.ts';
 
 /** Jobs that arrive, and who waits for them. */
 export interface Load {
@@ -24,9 +24,9 @@ const listening = drizzleQueue('LISTEN', { keepResult: false });
 const polling = drizzleQueue('polling', { keepResult: false, worker: { listen: false } });
 
 const RATES = [
-  { perSecond: 1, seconds: 12 },
-  { perSecond: 100, seconds: 6 },
-  { perSecond: 1_000, seconds: 5 },
+  { perSecond: 1, seconds: 10 },
+  { perSecond: 100, seconds: 5 },
+  { perSecond: 1_000, seconds: 4 },
 ];
 
 export function loadsOf(quick: boolean): Load[] {
@@ -52,12 +52,10 @@ export function loadsOf(quick: boolean): Load[] {
   return [
     ...own(listening),
     ...own(polling),
-    load(graphileBest, 'graphile-worker', 100, 6),
-    load(graphileDefaults, 'graphile-worker', 100, 6),
-    load(pgBossListening, 'pg-boss', 100, 6),
-    load(pgBossBest, 'pg-boss', 100, 6),
-    // At its defaults it does one job every two seconds: at 100 a second they would only pile up.
-    ...(quick ? [] : [load(pgBossDefaults, 'pg-boss', 0.2, 15)]),
-    load(bullmqOnPostgres, 'bullmq', 100, 6),
+    load(graphileBest, 'graphile-worker', 100, 4),
+    load(graphileDefaults, 'graphile-worker', 100, 4),
+    load(pgBossListening, 'pg-boss', 100, 4),
+    load(pgBossBest, 'pg-boss', 100, 4),
+    load(bullmqOnPostgres, 'bullmq', 100, 4),
   ];
 }

@@ -21,7 +21,7 @@ export const bullmqOnPostgres: System = {
   program: 'bullmq',
   options,
   table: 'bullmq.job',
-  share: 0.1,
+  share: 0.05,
   create,
   async fill({ url }, fill) {
     await addJobs(new Queue('bench', { connection: url }, createPostgresBackend), fill);

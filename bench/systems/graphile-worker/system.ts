@@ -40,5 +40,5 @@ export const graphileDefaults: System = {
     concurrency: 24,
     batches: false,
   }),
-  share: 0.1,
+  share: 0.05,
 };

@@ -62,7 +62,7 @@ export const pgBossBest = pgBoss(
 /** As `work` without options: one job every 2 seconds. */
 export const pgBossDefaults: System = {
   ...pgBoss('defaults', 'work() without options', { work: {}, listen: false }),
-  share: 0.001,
+  share: 0.000_04,
 };
 
 /** The quickest that it can be set to. */
