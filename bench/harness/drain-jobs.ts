@@ -25,13 +25,15 @@ export interface Drained extends Omit<Footprint, 'walBytes'> {
 
 /** Jobs that are done before the measuring begins, beside those that are measured: code gets warm, pools connect. */
 const WARM_UP_SHARE = 0.1;
+/** As many as a rate can be told from. */
+const MIN_JOBS = 3;
 
 /** Fills a fresh database, and measures how fast the system works it off. */
 export async function drainFresh(sites: Sites, system: System, load: DrainLoad): Promise<Drained> {
   const site = await Site.open(sites, system);
   try {
     const { payloadBytes } = load;
-    const jobs = Math.round(load.jobs * (system.share ?? 1) * (1 + WARM_UP_SHARE));
+    const jobs = Math.max(Math.round(load.jobs * (system.share ?? 1) * (1 + WARM_UP_SHARE)), MIN_JOBS);
     await site.fill({ from: 0, count: jobs, payloadBytes });
     const { drain = drainSite } = system;
     return await drain(site, { ...load, jobs });

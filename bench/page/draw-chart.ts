@@ -46,15 +46,16 @@ function specOf({ title, kind, x, y, points, log = false }: Chart): TopLevelSpec
     return {
       ...shared,
       height: { step: 24 },
-      mark: { type: 'bar' },
+      // Bars begin at zero, where a logarithm does not.
+      mark: log ? { type: 'point', filled: true, size: 150 } : { type: 'bar' },
       encoding: {
-        y: { field: 'series', type: 'nominal', sort: names, title: null },
+        y: { field: 'series', type: 'nominal', sort: names, title: null, axis: { labelLimit: 0, grid: log } },
         x: {
           field: 'y',
           type: 'quantitative',
           title: x,
           axis: { format: '~s' },
-          ...(log && { scale: { type: 'log', domainMin: 0.5 } }),
+          ...(log && { scale: { type: 'log' } }),
         },
         color: { ...color, legend: null },
       },

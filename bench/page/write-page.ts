@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import type { Table } from '../harness/report.ts';
+import { SERVER_TEXT } from '../harness/server.ts';
 import type { ScenarioResult } from '../scenario.ts';
 import { ABOUT } from './about.ts';
 import { drawChart } from './draw-chart.ts';
@@ -24,7 +25,10 @@ export async function writePage(results: readonly ScenarioResult[]): Promise<str
         ABOUT[scenario] ?? '',
         ...(report?.tables ?? []).map(markdown),
         ...shown,
-        (report?.remarks ?? []).map((remark) => `- ${remark}`).join('\n'),
+        (report?.remarks ?? [])
+          .filter((remark) => remark !== SERVER_TEXT)
+          .map((remark) => `- ${remark}`)
+          .join('\n'),
       ].join('\n\n'),
     );
   }
@@ -43,6 +47,7 @@ All figures are of one run of \`npm run bench -- all\` on ${new Date().toISOStri
 
 - ${hardware}
 - ${versions}
+- ${SERVER_TEXT}
 
 What to make of them:
 

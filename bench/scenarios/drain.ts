@@ -138,9 +138,17 @@ function reportOf(rows: readonly Row[], systems: readonly System[], jobs: number
       },
     ],
     remarks: [
-      ...systems.map(({ name, setup }) => `${name}: ${setup}.`),
+      ...setupsOf(systems),
       `A tenth more jobs are done first, to warm up. Where fewer jobs stand in the table the system was given fewer, or was stopped after ${LIMIT_MS / 1_000} s.`,
       SERVER_TEXT,
     ],
   };
+}
+
+/** One sentence per setup, with all that share it. */
+function setupsOf(systems: readonly System[]): string[] {
+  return [...new Set(systems.map(({ setup }) => setup))].map((setup) => {
+    const sharing = systems.filter((system) => system.setup === setup);
+    return `${sharing.map(({ name }) => name).join('; ')}: ${setup}.`;
+  });
 }

@@ -44,7 +44,7 @@ export function loadsOf(quick: boolean): Load[] {
     ...rates.map(({ perSecond, seconds }) => load(system, 'drizzle-queue', perSecond, seconds)),
     {
       ...load(system, 'drizzle-queue', 50, 6),
-      name: `${system.name}, some late`,
+      name: `${system.name}, a tenth late`,
       lateEvery: 10,
       openMs: quick ? 200 : 2_000,
     },
