@@ -76,6 +76,12 @@ export async function claimJobs(db: Runner, tables: QueueTables, claim: Claim): 
   return rows.sort(inClaimOrder).map((row) => toClaimedJob(row, claim.queue));
 }
 
+/** Whether a claim of `limit` jobs has seen the end of what is due: neither the limit nor the size of the payloads stopped it. */
+export function sawTheEnd(limit: number, jobs: readonly ClaimedJob[]): boolean {
+  if (jobs.length >= limit) return false;
+  return jobs.reduce((bytes, { payloadBytes }) => bytes + payloadBytes, 0) < MAX_CLAIM_BYTES;
+}
+
 export function claimJobsQuery({ queueJobs, queueWorkers }: QueueTables, claim: Claim): SQL {
   const held = claim.fromGoneWorkers
     ? // Never its own: a worker that was declared gone by mistake still runs what it holds.

@@ -3,6 +3,7 @@ import { MAX_PRIORITY } from '../job/limits.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { epochMs } from './epoch-ms.ts';
 import { queryRows, type Runner } from './executor.ts';
+import { planAnew } from './plan-anew.ts';
 
 /** Where to look in one queue. */
 export interface DueLook {
@@ -56,7 +57,7 @@ export async function findDue(
 export function findDueQuery({ queueJobs, queueWorkers }: QueueTables, question: DueQuestion): SQL {
   return sql`
     select i.queue, min(${epochMs('j.run_at')}) as due_at, ${epochMs('statement_timestamp()')} as now
-    from jsonb_to_recordset(${JSON.stringify(question.looks.map(toLookRow))}::text::jsonb)
+    from ${planAnew()} cross join jsonb_to_recordset(${JSON.stringify(question.looks.map(toLookRow))}::text::jsonb)
       as i(queue text, floor timestamptz, sweep bool)
     cross join generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
     left join lateral (

@@ -1,4 +1,4 @@
-import { type ClaimedJob, claimJobs } from '../queries/claim-jobs.ts';
+import { type ClaimedJob, claimJobs, sawTheEnd } from '../queries/claim-jobs.ts';
 import type { Runner } from '../queries/executor.ts';
 import { findHeldJobs } from '../queries/find-held-jobs.ts';
 import type { Held } from '../queries/held.ts';
@@ -32,8 +32,7 @@ export interface ClaimLoopOptions {
 }
 
 const MAX_ERROR_PAUSE_MS = 5_000;
-/** What becomes due later, the watch sees in time. */
-const MAX_EXPECTED_MS = 2_000;
+const MAX_EXPECTED_MS = 2_000; // What is due later, the watch sees in time.
 
 /**
  * One queue in one process: claims as many due jobs as its attempts have use for. One loop for all slots, so that one claim serves many.
@@ -51,11 +50,12 @@ export class ClaimLoop implements Idle {
   /** Rings when there may be something to claim. */
   readonly #alarm = new Alarm();
   #changed: () => void = () => undefined;
+  #foundNothing = false;
   /** Whether the queue was announced idle, and no job was found since. */
   #announced = false;
-  /** Whether the loop waits without a time at which it looks by itself. */
+  /** The loop waits without a time at which it looks by itself. */
   #atRest = false;
-  /** Whether jobs or notifications have come since the queue was last idle. */
+  /** Jobs or notifications have come since the queue was last idle. */
   #eventful = true;
   /** Whether a notification has come that no job has answered yet. */
   #expectant = false;
@@ -132,7 +132,7 @@ export class ClaimLoop implements Idle {
         continue;
       }
       if (claimed >= demand) continue;
-      if (watch === undefined && claimed === 0 && this.#attempts.size === 0) {
+      if (watch === undefined && this.#foundNothing) {
         // Only a sweep has looked everywhere.
         if (sweep) return total;
         this.bands.sweepNext();
@@ -182,6 +182,8 @@ export class ClaimLoop implements Idle {
       await this.release();
       this.#lostAnswers.noteRelease(startMs);
     }
+    // What ends during the claim may be due again at once, unseen.
+    const quiet = this.#attempts.size === 0;
     const told = this.#expectant;
     this.#expectant = false;
     const jobs = await claimJobs(runner, environment.tables, {
@@ -195,7 +197,7 @@ export class ClaimLoop implements Idle {
       throw error;
     });
     const endMs = performance.now();
-    this.bands.note({ jobs, short: jobs.length < limit, sweep, startMs, endMs });
+    this.bands.note({ jobs, short: sawTheEnd(limit, jobs), sweep, startMs, endMs });
     if (told && !sweep && jobs.length === 0) this.#expectant = true;
     if (jobs.length > 0) {
       this.#announced = false;
@@ -204,10 +206,9 @@ export class ClaimLoop implements Idle {
       events.emit('claimed', { queue, count: jobs.length, durationMs: endMs - startMs });
     }
     this.#attempts.add(jobs);
-    if (this.#attempts.size === 0 && !this.#announced) {
-      this.#announced = true;
-      events.emit('idle', { queue });
-    }
+    this.#foundNothing = quiet && jobs.length === 0;
+    if (this.#foundNothing && !this.#announced) events.emit('idle', { queue });
+    this.#announced ||= this.#foundNothing;
     return jobs.length;
   }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { claimJobs } from '../../src/queries/claim-jobs.ts';
+import { claimJobs, sawTheEnd } from '../../src/queries/claim-jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import {
   addJob,
@@ -330,7 +330,11 @@ describe('large payloads', () => {
     // The third begins below the limit, and ends above it.
     expect(first).toHaveLength(3);
     for (const { payloadBytes } of first) expect(payloadBytes).toBeGreaterThan(3 * 1024 * 1024);
-    expect(await claim(database.db, { limit: 100 })).toHaveLength(1);
+    expect(sawTheEnd(100, first)).toBe(false);
+    const rest = await claim(database.db, { limit: 100 });
+    expect(rest).toHaveLength(1);
+    expect(sawTheEnd(100, rest)).toBe(true);
+    expect(sawTheEnd(1, rest)).toBe(false);
   });
 
   test('are claimed all the same, one by one', async () => {
