@@ -163,7 +163,7 @@ function reportOf(rows: readonly Row[], jobs: number, runs: number): Report {
     remarks: [
       'end ÷ start: the median of the last three steps that were finished, by that of the first three.',
       `A system is stopped after ${LIMIT_MS / 1_000} s; a dash is a step that it did not get to. BullMQ is left out: it would take minutes to make so many dead rows.`,
-      'The worker runs throughout, and each step is put in by one transaction.',
+      'The worker runs throughout, and each step is put in by one transaction, whose WAL is counted too.',
       SERVER_TEXT,
     ],
   };

@@ -173,7 +173,7 @@ function reportOf(rows: readonly Row[], runs: number): Report {
     ],
     remarks: [
       '"A tenth late": every tenth job is enqueued by a transaction that stays open for 2 s more, which are not counted.',
-      'Enqueuer and worker are two processes on the machine of the server, and compare times of the same clock. Without options pg-boss does one job every 2 seconds, so it is not in the table. Jobs arrive at random moments (Poisson).',
+      'Enqueuer and worker are two processes on the machine of the server, and compare times of the same clock. Without options pg-boss does one job every 2 seconds, so it is not in the table. Jobs arrive at random moments (Poisson). The WAL is that of their enqueue, too.',
       SERVER_TEXT,
     ],
   };

@@ -4,7 +4,7 @@ import { drizzleQueue } from '../drizzle-queue/system.ts';
 import { runPgbench } from './pgbench.ts';
 import type { LimitOptions } from './work.ts';
 
-const options: LimitOptions = { batch: 500 };
+const options: LimitOptions = { batch: 1_000 };
 
 /** What the statements alone allow on this machine, without a worker around them. */
 export const limit: System = {
