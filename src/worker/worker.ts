@@ -59,7 +59,8 @@ export class Worker {
       listen: listen ? listenOf(db) : undefined,
       events: this.#events,
       onWake: (queue) => {
-        for (const loop of this.#loops) if (queue === undefined || loop.queue === queue) loop.notify();
+        if (queue === undefined) this.#watch?.look();
+        else for (const loop of this.#loops) if (loop.queue === queue) loop.notify();
       },
     });
     this.#liveness = new Liveness({
