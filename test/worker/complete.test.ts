@@ -117,7 +117,10 @@ describe('complete(tx)', () => {
       queue,
       handlers: [
         handle(sendReceipt, async (context) => {
-          // Another worker claims it: as after a declared death.
+          // Another worker, which lives, claims it: as after a declared death.
+          await database.client`
+            insert into queue_workers (id, name, queues) overriding system value values (424242, 'other', '[]')
+            on conflict do nothing`;
           await database.db
             .update(queueJobs)
             .set({ fence: sql`fence + 1`, workerId: 424_242 })
