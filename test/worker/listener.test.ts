@@ -10,7 +10,7 @@ import {
 } from 'drizzle-queue';
 import pg from 'pg';
 import postgres from 'postgres';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { listenOf } from '../../src/drivers/detect.ts';
 import type { Listen } from '../../src/drivers/listen.ts';
 import { notifyWorkers } from '../../src/queries/notify-workers.ts';
@@ -44,6 +44,8 @@ async function enqueueAndNotify(): Promise<void> {
 /** A worker that listens, and whose queue is idle. */
 async function idleWorker(db: Database = database.db) {
   const worker = createWorker(db, { queue, pollIntervalMs: SELDOM, handlers: [handle(work, () => {})] });
+  // A test that fails must not leave its worker to the next.
+  onTestFinished(() => worker.stop());
   const listening = nextEvent(worker, 'listening');
   const idle = nextEvent(worker, 'idle');
   await worker.start();
@@ -99,7 +101,9 @@ describe('a worker that listens', () => {
     const late = Object.assign(db, {
       execute: async (query: Parameters<typeof execute>[0]) => {
         const rows = await execute(query);
-        const run = JSON.stringify(rows).includes('"command":"UPDATE"') ? meanwhile : undefined;
+        // Claims are updates. Other statements (a look, a heartbeat) may end between, and leave it in place.
+        if (!JSON.stringify(rows).includes('"command":"UPDATE"')) return rows;
+        const run = meanwhile;
         meanwhile = undefined;
         await run?.();
         return rows;
