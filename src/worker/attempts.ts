@@ -22,7 +22,9 @@ export interface AttemptsOptions {
 }
 
 /** Handlers may run this far ahead of the settling; beyond it a slow database would let unwritten outcomes pile up. */
-const MAX_UNSETTLED = 1_000;
+const MAX_UNSETTLED = 4_000;
+/** After so many beginnings the event loop gets a turn. */
+const MAX_PER_TURN = 100;
 /** When no slot has become free for so long, what was claimed ahead is given back: somebody else may have one. */
 const MAX_WAIT_MS = 500;
 
@@ -39,6 +41,7 @@ export class Attempts {
   readonly #running = new Set<Attempt>();
   /** The outcome is not written yet. */
   readonly #unsettled = new Set<Attempt>();
+  #begunInTurn = 0;
   #stopped = false;
   #patience: NodeJS.Timeout | undefined;
   #lastBeganMs = 0;
@@ -115,16 +118,30 @@ export class Attempts {
 
   #beginWaiting(): void {
     let began = false;
-    while (this.#running.size < this.#options.concurrency) {
+    while (this.#running.size < this.#options.concurrency && this.#begunInTurn < MAX_PER_TURN) {
       const attempt = this.#waiting.shift();
       if (attempt === undefined) break;
       began = true;
+      this.#countInTurn();
       this.#running.add(attempt);
       void this.#execute(attempt);
     }
     // The time counts from the last one that began: while jobs begin, the others are right to wait.
     if (began) this.#lastBeganMs = performance.now();
     if (this.#waiting.length > 0) this.#patience ??= setTimeout(() => this.#losePatience(), MAX_WAIT_MS);
+  }
+
+  /**
+   * Handlers that wait for nothing would all run one after the other before anything else does, and the next claim and the
+   * settlements, though asked for, would reach the socket only when the last has ended: database and process would take turns.
+   */
+  #countInTurn(): void {
+    this.#begunInTurn++;
+    if (this.#begunInTurn < MAX_PER_TURN) return;
+    setImmediate(() => {
+      this.#begunInTurn = 0;
+      this.#beginWaiting();
+    });
   }
 
   /** One timer for all that waits, set again when it was too early: one per job would cost as much as the job. */

@@ -1,7 +1,7 @@
 /** Jobs are claimed ahead that will have begun within this time. */
 const HORIZON_MS = 50;
 /** More brings no more throughput, and payloads take memory. */
-const MAX_PREFETCH = 1_000;
+const MAX_PREFETCH = 4_000;
 /** What waits for a slot may take so much memory, by the size that payloads have lately had. */
 const MAX_BYTES = 8 * 1024 * 1024;
 /** The least weight of one attempt in the average: it follows the last twenty or so. */

@@ -20,7 +20,7 @@ interface Waiting extends Settlement {
 }
 
 /** As many rows as one statement writes without growing slow. */
-const MAX_BATCH = 500;
+const MAX_BATCH = 2_000;
 const MAX_BATCH_CHARACTERS = 8 * 1024 * 1024;
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5_000;

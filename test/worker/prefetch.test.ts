@@ -19,10 +19,10 @@ describe('Prefetch', () => {
     expect(learnt(...times(4, 0.1)).size(10)).toBe(0);
   });
 
-  test('claims what will be finished within 50 ms, at most 1,000', () => {
+  test('claims what will be finished within 50 ms, at most 4,000', () => {
     expect(learnt(...times(5, 5)).size(10)).toBe(100);
     expect(learnt(...times(5, 100)).size(10)).toBe(5);
-    expect(learnt(...times(5, 0.01)).size(10)).toBe(1_000);
+    expect(learnt(...times(5, 0.01)).size(10)).toBe(4_000);
   });
 
   test('claims nothing ahead of long jobs', () => {
@@ -36,8 +36,8 @@ describe('Prefetch', () => {
     expect(prefetch.size(10)).toBe(8);
     prefetch.noteClaimed([100 * 1024 * 1024]);
     expect(prefetch.size(10)).toBe(0);
-    prefetch.noteClaimed(times(1_000, 100));
-    expect(prefetch.size(10)).toBe(1_000);
+    prefetch.noteClaimed(times(4_000, 100));
+    expect(prefetch.size(10)).toBe(4_000);
   });
 
   test('forgets what proved wrong', () => {
