@@ -48,6 +48,38 @@ describe('jobs that were claimed ahead', () => {
     await worker.stop();
   });
 
+  test('leave the event loop its turns, although their handlers wait for nothing', async () => {
+    const begun = new Map<number, number>();
+    let turn = 0;
+    let done = 0;
+    let over = false;
+    const countTurns = () => {
+      turn++;
+      if (!over) setImmediate(countTurns);
+    };
+    const worker = createWorker(database.db, {
+      queue,
+      handlers: [
+        handle(work, () => {
+          begun.set(turn, (begun.get(turn) ?? 0) + 1);
+          done++;
+        }),
+      ],
+    });
+    await queue.enqueueMany(
+      database.db,
+      work,
+      Array.from({ length: 2_000 }, () => ({ payload: { long: false } })),
+    );
+    countTurns();
+    await worker.start();
+    await until(() => done === 2_000);
+    over = true;
+    await worker.stop();
+    // One limit's worth when a claim comes back, and one when the turn begins.
+    expect(Math.max(...begun.values())).toBeLessThanOrEqual(200);
+  });
+
   test('go to another worker when their own cannot begin them', async () => {
     const stuck = gate();
     let own = 0;

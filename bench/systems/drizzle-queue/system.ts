@@ -8,7 +8,8 @@ export async function createTables(url: string): Promise<void> {
   await migrateDatabase(url);
   const sql = postgres(url, { max: 1 });
   await sql`alter table queue_jobs set (
-    fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05)`;
+    fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0,
+    autovacuum_analyze_scale_factor = 0.05)`;
   await sql`alter table queue_results set (
     autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05)`;
   await sql.end();
@@ -19,7 +20,7 @@ export function drizzleQueue(name: string, options: Partial<DrizzleQueueOptions>
   const complete: DrizzleQueueOptions = { driver: 'postgres.js', keepResult: true, ...options };
   return {
     name: `drizzle-queue${name === '' ? '' : `, ${name}`}`,
-    setup: 'createWorker with its default options, fillfactor = 50 as docs/schema.md has it',
+    setup: 'createWorker with its default options, and the storage parameters of docs/schema.md',
     program: 'drizzle-queue',
     options: complete,
     table: 'queue_jobs',
