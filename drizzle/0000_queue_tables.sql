@@ -14,8 +14,15 @@ CREATE TABLE "queue_jobs" (
 	"payload" jsonb NOT NULL,
 	"errors" jsonb DEFAULT '[]'::jsonb NOT NULL,
 	"metadata" jsonb DEFAULT '{}'::jsonb NOT NULL,
+	"cancel_reason" text,
+	"progress" jsonb,
 	CONSTRAINT "queue_jobs_pkey" PRIMARY KEY("id","queue"),
 	CONSTRAINT "queue_jobs_priority_check" CHECK (priority between 0 and 9)
+);
+--> statement-breakpoint
+CREATE TABLE "queue_pauses" (
+	"queue" text PRIMARY KEY NOT NULL,
+	"paused_at" timestamp with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "queue_results" (

@@ -25,7 +25,7 @@ import { listJobs } from './queries/list-jobs.ts';
 import type { Redriven } from './queries/redrive-jobs.ts';
 import { wakeChannel } from './queries/wake-channel.ts';
 import { type RedriveFilter, redrive } from './redrive.ts';
-import { type QueueTables, queueJobs, queueResults, queueWorkers } from './schema/index.ts';
+import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from './schema/index.ts';
 import { WakeUps } from './wake-ups.ts';
 
 /** A job's record, with the payload and output types of its definition, as they come back from JSON. */
@@ -240,5 +240,5 @@ export class Queue {
  * that both the web app and the workers import.
  */
 export function createQueue(options: CreateQueueOptions = {}): Queue {
-  return new Queue(options.tables ?? { queueJobs, queueResults, queueWorkers }, options);
+  return new Queue(options.tables ?? { queueJobs, queueResults, queueWorkers, queuePauses }, options);
 }

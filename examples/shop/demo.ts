@@ -73,7 +73,9 @@ async function demo(signal: AbortSignal): Promise<boolean> {
   signal.throwIfAborted();
   await migrate(database.url, signal);
   await db.insert(products).values(skus.map((sku) => ({ sku, stock: openingStock })));
-  say('drizzle-kit migrate has created orders, products, queue_jobs, queue_results, queue_workers');
+  say(
+    'drizzle-kit migrate has created orders, products, queue_jobs, queue_results, queue_workers, queue_pauses',
+  );
 
   const workers = Array.from({ length: WORKERS }, () =>
     startWorkerProcess(database.url, (crash) => ending.abort(crash)),

@@ -1,10 +1,11 @@
 import type { PgSchema } from 'drizzle-orm/pg-core';
 import { declareTableIn } from './declare-table.ts';
 import { defineJobsTable, type JobsTable } from './queue-jobs.ts';
+import { definePausesTable, type PausesTable } from './queue-pauses.ts';
 import { defineResultsTable, type ResultsTable } from './queue-results.ts';
 import { defineWorkersTable, type WorkersTable } from './queue-workers.ts';
 
-/** The three tables of a queue, under whatever names. */
+/** The four tables of a queue, under whatever names. */
 export interface QueueTables<
   TPrefix extends string = string,
   TSchema extends string | undefined = string | undefined,
@@ -12,6 +13,7 @@ export interface QueueTables<
   queueJobs: JobsTable<`${TPrefix}jobs`, TSchema>;
   queueResults: ResultsTable<`${TPrefix}results`, TSchema>;
   queueWorkers: WorkersTable<`${TPrefix}workers`, TSchema>;
+  queuePauses: PausesTable<`${TPrefix}pauses`, TSchema>;
 }
 
 /** Where {@link createQueueTables} puts the tables. */
@@ -33,8 +35,8 @@ export interface QueueTablesOptions<TPrefix extends string, TSchema extends stri
  * Destructure them into top-level exports: drizzle-kit does not look inside objects.
  *
  * ```ts
- * export const { queueJobs, queueResults, queueWorkers } = createQueueTables({ prefix: 'mail_' });
- * export const queue = createQueue({ tables: { queueJobs, queueResults, queueWorkers } });
+ * export const { queueJobs, queueResults, queueWorkers, queuePauses } = createQueueTables({ prefix: 'mail_' });
+ * export const queue = createQueue({ tables: { queueJobs, queueResults, queueWorkers, queuePauses } });
  * ```
  *
  * @throws TypeError when the prefix is not a plain lower-case name: index names are made of it.
@@ -55,5 +57,6 @@ export function createQueueTables<
     queueJobs: defineJobsTable<`${TPrefix}jobs`, TSchema>(table, `${prefix}jobs`),
     queueResults: defineResultsTable<`${TPrefix}results`, TSchema>(table, `${prefix}results`),
     queueWorkers: defineWorkersTable<`${TPrefix}workers`, TSchema>(table, `${prefix}workers`),
+    queuePauses: definePausesTable<`${TPrefix}pauses`, TSchema>(table, `${prefix}pauses`),
   };
 }

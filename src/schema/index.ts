@@ -12,9 +12,12 @@ export const queueJobs: QueueTables<'queue_', undefined>['queueJobs'] = tables.q
 export const queueResults: QueueTables<'queue_', undefined>['queueResults'] = tables.queueResults;
 /** `queue_workers`: who is alive. */
 export const queueWorkers: QueueTables<'queue_', undefined>['queueWorkers'] = tables.queueWorkers;
+/** `queue_pauses`: which queues are paused. */
+export const queuePauses: QueueTables<'queue_', undefined>['queuePauses'] = tables.queuePauses;
 
 export type { AttemptError } from './attempt-error.ts';
 export { createQueueTables, type QueueTables, type QueueTablesOptions } from './create-queue-tables.ts';
 export type { JobColumns, JobsTable } from './queue-jobs.ts';
+export type { PauseColumns, PausesTable } from './queue-pauses.ts';
 export type { FinalState, ResultColumns, ResultsTable } from './queue-results.ts';
 export type { WorkerColumns, WorkersTable } from './queue-workers.ts';

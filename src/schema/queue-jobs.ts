@@ -43,6 +43,8 @@ export type JobColumns = {
   uniqueKey: TextColumn;
   errors: WithDefault<NotNull<JsonColumn<AttemptError[]>>>;
   metadata: WithDefault<NotNull<JsonColumn<Record<string, unknown>>>>;
+  cancelReason: TextColumn;
+  progress: JsonColumn;
   createdAt: WithDefault<NotNull<TimestampColumn>>;
 };
 
@@ -58,8 +60,8 @@ export type JobsTable<
  * small as the live work.
  *
  * Two rules keep it fast, and both are easy to break with one line:
- * - No index contains, or has in its predicate, a column that a claim writes (`attempt`, `fence`, `worker_id`, `claimed_at`).
- *   A claim is then a HOT update: no index is touched.
+ * - No index contains, or has in its predicate, a column that a claim writes (`attempt`, `fence`, `worker_id`, `claimed_at`), or
+ *   that is written while the job is held (`cancel_reason`, `progress`). These are then HOT updates: no index is touched.
  * - `queue` is in every key, so that the table can be partitioned or distributed by queue without a storage change.
  *
  * Columns stand widest first: Postgres pads to the alignment of each next column, and a claim copies the whole row.
@@ -86,6 +88,9 @@ export function defineJobsTable<TName extends string, TSchema extends string | u
       payload: jsonb('payload').notNull(),
       errors: jsonb('errors').$type<AttemptError[]>().notNull().default([]),
       metadata: jsonb('metadata').$type<Record<string, unknown>>().notNull().default({}),
+      // Null as a rule, which takes no room. Both are written while the job is held, so they are in no index either.
+      cancelReason: text('cancel_reason'),
+      progress: jsonb('progress'),
     },
     (t) => [
       primaryKey({ name: `${name}_pkey`, columns: [t.id, t.queue] }),

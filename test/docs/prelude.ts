@@ -10,7 +10,7 @@ import { z } from 'zod';
 
 export { and, asc, count, desc, eq, gte, inArray, isNull, lt, sql } from 'drizzle-orm';
 export * from 'drizzle-queue';
-export { queueJobs, queueResults, queueWorkers } from 'drizzle-queue/schema';
+export { queueJobs, queuePauses, queueResults, queueWorkers } from 'drizzle-queue/schema';
 export { expect, test } from 'vitest';
 export { z };
 

@@ -5,6 +5,7 @@ import {
   createQueueTables,
   type QueueTables,
   queueJobs,
+  queuePauses,
   queueResults,
   queueWorkers,
 } from 'drizzle-queue/schema';
@@ -73,7 +74,7 @@ describe.skipIf(process.env.DRIZZLE === 'v1')('drizzle-kit', { timeout: 120_000 
       expect((await project.push()).filter((statement) => !isPrimaryKeyAgain(statement))).toEqual([
         'ALTER TABLE "queue_jobs" ADD COLUMN "metadata" jsonb DEFAULT \'{}\'::jsonb NOT NULL;',
       ]);
-      await checkDatabase(database.db, { queueJobs, queueResults, queueWorkers });
+      await checkDatabase(database.db, { queueJobs, queueResults, queueWorkers, queuePauses });
     });
   });
 
@@ -81,18 +82,18 @@ describe.skipIf(process.env.DRIZZLE === 'v1')('drizzle-kit', { timeout: 120_000 
   const cases: Record<string, { schema: string; tables: QueueTables; schemaFilter?: string[] }> = {
     "export * from 'drizzle-queue/schema'": {
       schema: exportAll,
-      tables: { queueJobs, queueResults, queueWorkers },
+      tables: { queueJobs, queueResults, queueWorkers, queuePauses },
     },
     'a prefix of its own': {
       schema: `${importCreate}
-        export const { queueJobs, queueResults, queueWorkers } = createQueueTables({ prefix: 'mail_' });`,
+        export const { queueJobs, queueResults, queueWorkers, queuePauses } = createQueueTables({ prefix: 'mail_' });`,
       tables: createQueueTables({ prefix: 'mail_' }),
     },
     'a Postgres schema of its own': {
       schema: `${importCreate}
         import { pgSchema } from 'drizzle-orm/pg-core';
         export const work = pgSchema('work');
-        export const { queueJobs, queueResults, queueWorkers } = createQueueTables({ schema: work });`,
+        export const { queueJobs, queueResults, queueWorkers, queuePauses } = createQueueTables({ schema: work });`,
       tables: createQueueTables({ schema: work }),
       schemaFilter: ['public', 'work'],
     },

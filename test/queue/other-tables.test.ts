@@ -31,6 +31,7 @@ beforeAll(async () => {
       ['queue_jobs', tables.queueJobs],
       ['queue_results', tables.queueResults],
       ['queue_workers', tables.queueWorkers],
+      ['queue_pauses', tables.queuePauses],
     ] as const) {
       await database.client.unsafe(`create table ${quotedName(table)} (like ${original} including all)`);
     }
@@ -39,6 +40,7 @@ beforeAll(async () => {
   await database.client`alter table queue_jobs rename to not_queue_jobs`;
   await database.client`alter table queue_results rename to not_queue_results`;
   await database.client`alter table queue_workers rename to not_queue_workers`;
+  await database.client`alter table queue_pauses rename to not_queue_pauses`;
 });
 
 describe.each(Object.entries(places))('tables %s', (_, tables) => {

@@ -1,6 +1,6 @@
 import { pgSchema } from 'drizzle-orm/pg-core';
 import { createQueue, type Queue } from 'drizzle-queue';
-import { createQueueTables, queueJobs, queueResults, queueWorkers } from 'drizzle-queue/schema';
+import { createQueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from 'drizzle-queue/schema';
 import { describe, expectTypeOf, test } from 'vitest';
 
 describe('createQueue', () => {
@@ -8,7 +8,7 @@ describe('createQueue', () => {
     expectTypeOf(createQueue()).toEqualTypeOf<Queue>();
     createQueue({});
     createQueue({ tables: undefined });
-    createQueue({ tables: { queueJobs, queueResults, queueWorkers } });
+    createQueue({ tables: { queueJobs, queueResults, queueWorkers, queuePauses } });
   });
 
   test('takes tables of any prefix', () => {
@@ -16,6 +16,7 @@ describe('createQueue', () => {
     expectTypeOf(mail.queueJobs._.name).toEqualTypeOf<'mail_jobs'>();
     expectTypeOf(mail.queueResults._.name).toEqualTypeOf<'mail_results'>();
     expectTypeOf(mail.queueWorkers._.name).toEqualTypeOf<'mail_workers'>();
+    expectTypeOf(mail.queuePauses._.name).toEqualTypeOf<'mail_pauses'>();
     createQueue({ tables: mail });
     createQueue({ tables: createQueueTables() });
     const prefix = 'a_' as string;
@@ -28,15 +29,15 @@ describe('createQueue', () => {
     createQueue({ tables: own });
     createQueue({ tables: createQueueTables({ schema: pgSchema('work'), prefix: 'mail_' }) });
     // As destructured to top-level exports.
-    const { queueJobs, queueResults, queueWorkers } = own;
-    createQueue({ tables: { queueJobs, queueResults, queueWorkers } });
+    const { queueJobs, queueResults, queueWorkers, queuePauses } = own;
+    createQueue({ tables: { queueJobs, queueResults, queueWorkers, queuePauses } });
   });
 
-  test('takes all three tables, each in its place', () => {
-    // @ts-expect-error two are missing
+  test('takes all four tables, each in its place', () => {
+    // @ts-expect-error three are missing
     createQueue({ tables: { queueJobs } });
     // @ts-expect-error results in the place of jobs
-    createQueue({ tables: { queueJobs: queueResults, queueResults, queueWorkers } });
+    createQueue({ tables: { queueJobs: queueResults, queueResults, queueWorkers, queuePauses } });
     // @ts-expect-error unknown option
     createQueue({ prefix: 'mail_' });
     // @ts-expect-error it holds no connection

@@ -5,6 +5,7 @@ import {
   type AttemptError,
   createQueueTables,
   queueJobs,
+  type queuePauses,
   type queueResults,
   type queueWorkers,
 } from 'drizzle-queue/schema';
@@ -30,11 +31,14 @@ describe('the tables as Drizzle sees them', () => {
       errors: AttemptError[];
       metadata: Record<string, unknown>;
       createdAt: Date;
+      cancelReason: string | null;
+      progress: unknown;
     }>();
     expectTypeOf<InferSelectModel<typeof queueResults>['state']>().toEqualTypeOf<
       'completed' | 'discarded' | 'cancelled'
     >();
     expectTypeOf<InferSelectModel<typeof queueWorkers>['queues']>().toEqualTypeOf<string[]>();
+    expectTypeOf<InferSelectModel<typeof queuePauses>>().toEqualTypeOf<{ queue: string; pausedAt: Date }>();
   });
 
   test('columns with a default may be left out of an insert, the identity may not be set', () => {

@@ -1,10 +1,10 @@
 import type { Claim, ClaimedJob } from '../../../src/queries/claim-jobs.ts';
 import { claimJobs } from '../../../src/queries/claim-jobs.ts';
 import type { Executor } from '../../../src/queries/executor.ts';
-import { queueJobs, queueResults, queueWorkers } from '../../../src/schema/index.ts';
+import { queueJobs, queuePauses, queueResults, queueWorkers } from '../../../src/schema/index.ts';
 import type { Connection } from '../../support/test-database.ts';
 
-export const tables = { queueJobs, queueResults, queueWorkers };
+export const tables = { queueJobs, queueResults, queueWorkers, queuePauses };
 
 /** What a test says about a job; the rest is ordinary: due now in queue `q`, kind `k`, held by nobody. */
 export interface GivenJob {
@@ -95,7 +95,7 @@ export async function resultRow(client: Client, id: number): Promise<ResultRow |
 }
 
 export async function clearTables(client: Client): Promise<void> {
-  await client`truncate queue_jobs, queue_results, queue_workers`;
+  await client`truncate queue_jobs, queue_results, queue_workers, queue_pauses`;
 }
 
 /** Every priority from the start. */
