@@ -77,6 +77,22 @@ export class LeaseLostError extends QueueError {
   }
 }
 
+/**
+ * Somebody has asked for the end of a running job (`queue.cancel`): the reason of its handler's signal. A handler that throws
+ * from there on ends its job as cancelled; one that completes it all the same has completed it.
+ */
+export class JobCancelledError extends QueueError {
+  override name = 'JobCancelledError';
+  constructor(
+    readonly kind: string,
+    readonly jobId: number,
+    /** What `queue.cancel` was given. */
+    readonly reason: string,
+  ) {
+    super(`Job ${jobId} ('${kind}') is to be cancelled: ${reason}`);
+  }
+}
+
 /** Throw it in a handler to discard the job at once, whatever attempts are left. `cause` is kept in the job's errors. */
 export class NonRetryableError extends QueueError {
   override name = 'NonRetryableError';

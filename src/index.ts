@@ -3,12 +3,14 @@
  * free to change.
  */
 
+export type { CancelOptions, CancelResult } from './cancel.ts';
 export type { EnqueueFromOptions, PerRow, SelectOf } from './enqueue-from.ts';
 export type { Enqueued } from './enqueue-jobs.ts';
 // Fail
 export {
   InvalidOutputError,
   InvalidPayloadError,
+  JobCancelledError,
   JobTimeoutError,
   LeaseLostError,
   MissingMigrationError,
@@ -37,16 +39,15 @@ export type { EnqueueOptions } from './job/new-job.ts';
 // Work
 export { type Cancel, cancel, type Snooze, snooze } from './job/outcome.ts';
 export { type StandardSchema, unvalidated } from './job/standard-schema.ts';
+export type { JobList, ListFilter } from './list.ts';
 export type { Database, Executor, Transaction } from './queries/executor.ts';
+export type { PausedQueue } from './queries/find-pauses.ts';
 export type { JobRecord, JobState, LiveState } from './queries/job-record.ts';
 export type { Redriven } from './queries/redrive-jobs.ts';
 export type {
-  CancelResult,
   EnqueueArguments,
   EnqueueEntry,
-  JobList,
   JobRecordOf,
-  ListFilter,
   Queue,
 } from './queue.ts';
 // Define and enqueue
@@ -61,6 +62,7 @@ export {
   type HandlerResult,
   handle,
   type JobInfo,
+  type RunningJob,
   type TransactionOf,
 } from './worker/handler.ts';
 export { type RanJob, type RunNextOptions, runNext } from './worker/run-next.ts';

@@ -1,3 +1,4 @@
+import { type CancelOptions, type CancelResult, cancel } from './cancel.ts';
 import {
   type EnqueueFromOptions,
   enqueueSelected,
@@ -13,16 +14,17 @@ import {
   type OutputInput,
   type PayloadInput,
 } from './job/definition.ts';
-import { describeError } from './job/describe-error.ts';
-import { checkId, checkInteger } from './job/limits.ts';
+import { checkId, checkText, MAX_NAME_BYTES } from './job/limits.ts';
 import { type EnqueueOptions, type NewJob, newJob } from './job/new-job.ts';
 import type { StoredValue } from './job/stored.ts';
-import { cancelJob } from './queries/cancel-job.ts';
+import { type JobList, type ListFilter, list } from './list.ts';
 import type { Executor } from './queries/executor.ts';
 import { findJob } from './queries/find-job.ts';
-import type { JobRecord, JobState } from './queries/job-record.ts';
-import { listJobs } from './queries/list-jobs.ts';
+import { findPauses, type PausedQueue } from './queries/find-pauses.ts';
+import type { JobRecord } from './queries/job-record.ts';
+import { pauseQueue } from './queries/pause-queue.ts';
 import type { Redriven } from './queries/redrive-jobs.ts';
+import { resumeQueue } from './queries/resume-queue.ts';
 import { wakeChannel } from './queries/wake-channel.ts';
 import { type RedriveFilter, redrive } from './redrive.ts';
 import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from './schema/index.ts';
@@ -45,39 +47,15 @@ export type EnqueueArguments<TJob extends JobDefinition> =
 export type EnqueueEntry<TJob extends JobDefinition> = EnqueueOptions &
   (undefined extends PayloadInput<TJob> ? { payload?: PayloadInput<TJob> } : { payload: PayloadInput<TJob> });
 
-/** Which jobs {@link Queue.list} lists. */
-export interface ListFilter<TJob extends JobDefinition = JobDefinition> {
-  /** Only jobs of this definition's kind; their payload and output are typed by it. */
-  job?: TJob | undefined;
-  /** Only jobs of this kind. Not together with `job`. */
-  kind?: string | undefined;
-  queue?: string | undefined;
-  state?: JobState | undefined;
-  /** The `nextCursor` of the page before. @default the first page */
-  cursor?: number | undefined;
-  /** 1–1,000 jobs a page. @default 50 */
-  limit?: number | undefined;
-}
-
-/** One page of jobs, newest id first. */
-export interface JobList<TRecord> {
-  readonly jobs: TRecord[];
-  /** For the next page; `undefined` on the last one. */
-  readonly nextCursor: number | undefined;
-}
-
-/** What became of a cancel. */
-export type CancelResult =
-  | { readonly cancelled: true }
-  | { readonly cancelled: false; readonly reason: 'running' | 'finished' | 'not-found' };
-
 /** Settings of {@link createQueue}. */
 export interface CreateQueueOptions {
   /** The queue's tables, from `createQueueTables`. @default the tables of `drizzle-queue/schema` */
   tables?: QueueTables | undefined;
   /**
    * Whether an enqueue of jobs that are due tells the workers at once (`NOTIFY`), in the caller's transaction and at most about
-   * twenty times a second for each queue. Workers poll in any case, so nothing is lost without. Turn it off where Postgres has
+   * twenty times a second for each queue; and so do `cancel` of a running job, `pause` and `resume`. Workers poll in any case, so
+   * nothing is lost without: jobs start a little later, and a worker that listens all the same learns of a cancel or a pause up to
+   * six seconds later. Turn it off where Postgres has
    * no `NOTIFY` (some compatible databases), where no worker listens, or where enqueues run in transactions that are to be
    * prepared (`PREPARE TRANSACTION` refuses one that has notified).
    * @default true
@@ -86,7 +64,7 @@ export interface CreateQueueOptions {
 }
 
 /**
- * The producing side of a queue: it puts jobs in, finds them, cancels and redrives them. It holds no connection; the first
+ * The producing side of a queue: it puts jobs in, finds them, cancels and redrives them, and pauses queues. It holds no connection; the first
  * argument of each method is the caller's own Drizzle database or transaction, and what it does commits or rolls back with it.
  */
 export class Queue {
@@ -188,40 +166,49 @@ export class Queue {
     db: Executor,
     filter: ListFilter<TJob> = {},
   ): Promise<JobList<JobRecordOf<TJob>>> {
-    const limit = checkInteger('list: limit', filter.limit ?? 50, 1, 1_000);
-    if (filter.job !== undefined) checkDefinition('list', filter.job);
-    if (filter.job !== undefined && filter.kind !== undefined) {
-      throw new TypeError('list: job and kind exclude each other');
-    }
-    if (filter.cursor !== undefined) checkInteger('list: cursor', filter.cursor, 1, Number.MAX_SAFE_INTEGER);
-    const records = await listJobs(db, this.tables, {
-      kind: filter.job?.kind ?? filter.kind,
-      queue: filter.queue,
-      state: filter.state,
-      before: filter.cursor,
-      limit: limit + 1,
-    });
     // Stored in the form that the definition's schemas took in; the kind was filtered.
-    const jobs = records.slice(0, limit) as JobRecordOf<TJob>[];
-    return { jobs, nextCursor: records.length > limit ? jobs.at(-1)?.id : undefined };
+    return (await list(db, this.tables, filter)) as JobList<JobRecordOf<TJob>>;
   }
 
   /**
-   * Ends a job that waits (scheduled or due). A running job is left alone, and so is a finished one; the answer says which.
+   * Ends a job that waits (scheduled or due). For one that runs it asks: within a second its handler's signal is aborted with a
+   * `JobCancelledError`, wherever it runs; when the handler then throws, or its attempt ends in any other way than completed, the
+   * job ends as cancelled, and it is not run again. With `force` a running job ends at once; its handler's signal is aborted
+   * too, and nothing that it still does about the job has an effect. The answer says which.
    *
-   * Under concurrency: against a claim one of the two wins, and never both.
+   * Under concurrency: against a claim, or the end of an attempt, one of the two wins, and never both. A handler that completes its
+   * job all the same, by returning or by a `complete(tx)` that commits, has completed it.
    */
-  async cancel(db: Executor, id: number, reason = 'cancelled'): Promise<CancelResult> {
-    const found = await findJob(db, this.tables, checkId('cancel', id));
-    if (found === undefined) return { cancelled: false, reason: 'not-found' };
-    if ('finishedAt' in found) return { cancelled: false, reason: 'finished' };
-    const { message } = describeError(new Error(reason), found.attempt);
-    const error = { attempt: found.attempt, name: 'Cancelled', message };
-    if (await cancelJob(db, this.tables, { id, queue: found.queue, reason: error }))
-      return { cancelled: true };
-    // A claim, or another cancel, came first. A job that is gone has completed without a kept result.
-    const now = await findJob(db, this.tables, id);
-    return { cancelled: false, reason: now === undefined || 'finishedAt' in now ? 'finished' : 'running' };
+  async cancel(
+    db: Executor,
+    id: number,
+    reasonOrOptions: string | CancelOptions = {},
+  ): Promise<CancelResult> {
+    const options = typeof reasonOrOptions === 'string' ? { reason: reasonOrOptions } : reasonOrOptions;
+    return await cancel(db, this.tables, id, options, this.#wakeUps?.channel);
+  }
+
+  /**
+   * Pauses a queue: workers learn of it within a second, begin no job of it, and give back what they have claimed ahead; so do
+   * `drain` and `runNext`. What runs goes on, and enqueueing goes on. It stays until {@link resume}, whatever is restarted. Answers
+   * `false` when it was paused already.
+   *
+   * In a transaction it holds from the commit on; a rolled-back pause never was.
+   */
+  async pause(db: Executor, queue: string): Promise<boolean> {
+    checkText('pause: queue', queue, MAX_NAME_BYTES);
+    return await pauseQueue(db, this.tables, { queue, channel: this.#wakeUps?.channel });
+  }
+
+  /** Ends the pause of a queue; workers learn of it within a second. Answers `false` when it was not paused. */
+  async resume(db: Executor, queue: string): Promise<boolean> {
+    checkText('resume: queue', queue, MAX_NAME_BYTES);
+    return await resumeQueue(db, this.tables, { queue, channel: this.#wakeUps?.channel });
+  }
+
+  /** The queues that are paused, by name, and since when. */
+  async paused(db: Executor): Promise<PausedQueue[]> {
+    return await findPauses(db, this.tables);
   }
 
   /**

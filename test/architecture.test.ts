@@ -60,7 +60,7 @@ const parts: Readonly<Record<string, Part>> = {
     reason: 'layer 2: what Drizzle has no API for, one file per driver, without depending on any',
   },
   producing: {
-    files: /^(queue|enqueue-from|enqueue-jobs|redrive|wake-ups)\.ts$/,
+    files: /^(queue|cancel|enqueue-from|enqueue-jobs|list|redrive|wake-ups)\.ts$/,
     parts: ['errors', 'schema', 'job', 'queries'],
     packages: DRIZZLE,
     reason: 'a web app that only enqueues must not load the worker',
@@ -262,6 +262,7 @@ describe('the package', () => {
     expect(Object.keys(await import('drizzle-queue')).sort()).toEqual([
       'InvalidOutputError',
       'InvalidPayloadError',
+      'JobCancelledError',
       'JobTimeoutError',
       'LeaseLostError',
       'MissingMigrationError',

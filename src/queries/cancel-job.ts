@@ -1,44 +1,57 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { ErrorRecord } from '../job/describe-error.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows } from './executor.ts';
+import { queryRows, type Runner } from './executor.ts';
 import { withError, withTime } from './recorded-error.ts';
+import { REQUESTED } from './wake-channel.ts';
+import { notified } from './wake-up.ts';
+
+export interface JobCancel {
+  readonly id: number;
+  readonly queue: string;
+  readonly reason: ErrorRecord;
+  /** Also when a worker holds it, which is told on `channel`; `undefined` where nobody is to be notified. */
+  readonly force?: { readonly channel: string | undefined } | undefined;
+}
 
 /**
- * Ends a job that nobody holds: it moves to the results as `cancelled`. Answers whether it did.
+ * Ends a job that nobody holds, or by `force` whoever holds it: it moves to the results as `cancelled`. Answers whether it did.
  *
  * **Under concurrency.** Against a claim, one of the two wins: a job that a claim has just locked is left alone, and a job that
- * is cancelled here no longer matches the claim. Never waits for a running job.
+ * is cancelled here no longer matches the claim. By force it wins against the holder's settlement in the same way: the job is
+ * gone then, so the settlement matches nothing. Never waits for anybody: a row that is locked is left alone.
  */
-export async function cancelJob(
-  db: Executor,
-  tables: QueueTables,
-  job: { readonly id: number; readonly queue: string; readonly reason: ErrorRecord },
-): Promise<boolean> {
-  const rows = await queryRows(db, tables, cancelJobQuery(tables, job));
+export async function cancelJob(db: Runner, tables: QueueTables, cancel: JobCancel): Promise<boolean> {
+  const rows = await queryRows(db, tables, cancelJobQuery(tables, cancel));
   return rows.length > 0;
 }
 
 export function cancelJobQuery(
   { queueJobs, queueResults }: QueueTables,
-  job: { readonly id: number; readonly queue: string; readonly reason: ErrorRecord },
+  { id, queue, reason, force }: JobCancel,
 ): SQL {
-  return sql`
-    with waiting as (
+  const cancelled = sql`
+    with free as (
       select j.id from ${queueJobs} as j
-      where j.queue = ${job.queue} and j.id = ${job.id} and j.worker_id is null
+      where j.queue = ${queue} and j.id = ${id}${force === undefined ? sql` and j.worker_id is null` : sql``}
       for no key update skip locked
     ),
     cancelled as (
       delete from ${queueJobs} as j
-      where j.queue = ${job.queue} and j.id = any(array(select id from waiting))
+      where j.queue = ${queue} and j.id = any(array(select id from free))
       returning j.*
-    )
+    )`;
+  const insert = sql`
     insert into ${queueResults} (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority, fence,
-      unique_key, metadata, created_at, run_at, finished_at)
+      unique_key, metadata, worker_id, created_at, run_at, claimed_at, finished_at)
     select c.id, c.queue, c.kind, c.payload, 'cancelled',
-      ${withError(sql`c.errors`, sql`(${withTime(sql`${JSON.stringify(job.reason)}::text::jsonb`)})`)},
-      c.attempt, c.max_attempts, c.priority, c.fence, c.unique_key, c.metadata, c.created_at, c.run_at, statement_timestamp()
+      ${withError(sql`c.errors`, sql`(${withTime(sql`${JSON.stringify(reason)}::text::jsonb`)})`)},
+      c.attempt, c.max_attempts, c.priority, c.fence, c.unique_key, c.metadata, c.worker_id, c.created_at, c.run_at, c.claimed_at,
+      statement_timestamp()
     from cancelled as c
     returning job_id`;
+  if (force?.channel === undefined) return sql`${cancelled}${insert}`;
+  return sql`${cancelled},
+    recorded as (${insert})
+    select r.job_id, ${notified(force.channel, sql`${REQUESTED}`)} as woke from recorded as r`;
 }

@@ -26,6 +26,8 @@ export interface ClaimedJob {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly createdAt: Date;
   readonly claimedAt: Date;
+  /** Why somebody has asked for its end while an earlier attempt ran: then it must end, and not run. As a rule `null`. */
+  readonly cancelReason: string | null;
 }
 
 /** One priority of one queue, and where a claim starts in it. */
@@ -48,6 +50,11 @@ export interface Claim {
   readonly workerId: number | null;
   /** Also take jobs whose holder is in `queue_workers` no more. Costs a look at every held job, so only a sweep does it. */
   readonly fromGoneWorkers: boolean;
+  /**
+   * Claims nothing while the queue is paused. Workers learn of pauses beside their claims, and so do not ask with each.
+   * @default false
+   */
+  readonly heedPauses?: boolean | undefined;
 }
 
 /**
@@ -82,12 +89,16 @@ export function sawTheEnd(limit: number, jobs: readonly ClaimedJob[]): boolean {
   return jobs.reduce((bytes, { payloadBytes }) => bytes + payloadBytes, 0) < MAX_CLAIM_BYTES;
 }
 
-export function claimJobsQuery({ queueJobs, queueWorkers }: QueueTables, claim: Claim): SQL {
+export function claimJobsQuery({ queueJobs, queueWorkers, queuePauses }: QueueTables, claim: Claim): SQL {
   const held = claim.fromGoneWorkers
     ? // Never its own: a worker that was declared gone by mistake still runs what it holds.
       sql`(j.worker_id is null or (j.worker_id is distinct from ${claim.workerId}::int8
             and j.worker_id not in (select w.id from ${queueWorkers} as w)))`
     : sql`j.worker_id is null`;
+  const unlessPaused = claim.heedPauses
+    ? sql`
+          and not exists (select from ${queuePauses} as p where p.queue = ${claim.queue})`
+    : sql``;
   return sql`
     with due as (
       select j.id, j.bytes
@@ -97,7 +108,7 @@ export function claimJobsQuery({ queueJobs, queueWorkers }: QueueTables, claim: 
         select j.id, pg_column_size(j.payload) as bytes from ${queueJobs} as j
         where j.queue = ${claim.queue} and j.priority = band.priority and j.priority >= 0
           and j.run_at >= band.floor and j.run_at <= statement_timestamp()
-          and ${held}
+          and ${held}${unlessPaused}
           and j.kind = any(array(select jsonb_array_elements_text(${JSON.stringify(claim.kinds)}::text::jsonb)))
         order by j.run_at, j.id limit (select ${claim.limit}::int8)
         for no key update skip locked
@@ -113,7 +124,7 @@ export function claimJobsQuery({ queueJobs, queueWorkers }: QueueTables, claim: 
     where j.queue = ${claim.queue} and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
       j.attempt, j.max_attempts, j.fence, j.unique_key, nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata, ${epochMs('j.run_at')} as run_at,
-      ${epochMs('j.created_at')} as created_at, ${epochMs('j.claimed_at')} as claimed_at`;
+      ${epochMs('j.created_at')} as created_at, ${epochMs('j.claimed_at')} as claimed_at, j.cancel_reason`;
 }
 
 function toBandRow({ priority, floorMs }: Band): { priority: number; floor: string } {
@@ -138,6 +149,7 @@ function toClaimedJob(row: RawRow, queue: string): ClaimedJob {
     metadata: (row.metadata ?? {}) as Record<string, unknown>,
     createdAt: dateOf(row.created_at),
     claimedAt: dateOf(row.claimed_at),
+    cancelReason: row.cancel_reason === null ? null : String(row.cancel_reason),
   };
 }
 

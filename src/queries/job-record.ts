@@ -32,15 +32,23 @@ interface CommonRecord<TKind extends string, TPayload> {
 
 /** A job, wherever it is: still to do, or finished. Told apart by `state`. */
 export type JobRecord<TKind extends string = string, TPayload = unknown, TOutput = unknown> =
-  | (CommonRecord<TKind, TPayload> & { readonly state: 'scheduled' | 'due' })
-  | (CommonRecord<TKind, TPayload> & {
-      readonly state: 'running';
-      readonly workerId: number;
-      readonly claimedAt: Date;
-    })
+  | (CommonRecord<TKind, TPayload> & LiveFields & { readonly state: 'scheduled' | 'due' })
+  | (CommonRecord<TKind, TPayload> &
+      LiveFields & {
+        readonly state: 'running';
+        readonly workerId: number;
+        readonly claimedAt: Date;
+      })
   | (CommonRecord<TKind, TPayload> &
       FinishedFields & { readonly state: 'completed'; readonly output: TOutput })
   | (CommonRecord<TKind, TPayload> & FinishedFields & { readonly state: 'discarded' | 'cancelled' });
+
+interface LiveFields {
+  /** What a handler has last said by `job.progress(value)`, in this attempt or an earlier one; `null` before that. */
+  readonly progress: unknown;
+  /** Why somebody has asked for its end while it runs; `null` when nobody has. */
+  readonly cancelReason: string | null;
+}
 
 interface FinishedFields {
   /** `null` when no worker held it, as when it was cancelled while waiting. */
@@ -54,7 +62,8 @@ export function liveRecords({ queueJobs }: QueueTables, where: SQL): SQL {
   return sql`
       select j.id, j.queue, j.kind, ${liveState} as state, j.payload, null::jsonb as output, j.errors, j.attempt, j.max_attempts,
         j.priority, j.unique_key, j.metadata, j.worker_id, ${epochMs('j.created_at')} as created_at,
-        ${epochMs('j.run_at')} as run_at, ${epochMs('j.claimed_at')} as claimed_at, null::float8 as finished_at
+        ${epochMs('j.run_at')} as run_at, ${epochMs('j.claimed_at')} as claimed_at, null::float8 as finished_at,
+        j.progress, j.cancel_reason
       from ${queueJobs} as j where ${where}`;
 }
 
@@ -63,7 +72,8 @@ export function resultRecords({ queueResults }: QueueTables, where: SQL): SQL {
   return sql`
       select r.job_id as id, r.queue, r.kind, r.state, r.payload, r.output, r.errors, r.attempt, r.max_attempts,
         r.priority, r.unique_key, r.metadata, r.worker_id, ${epochMs('r.created_at')} as created_at,
-        ${epochMs('r.run_at')} as run_at, ${epochMs('r.claimed_at')} as claimed_at, ${epochMs('r.finished_at')} as finished_at
+        ${epochMs('r.run_at')} as run_at, ${epochMs('r.claimed_at')} as claimed_at, ${epochMs('r.finished_at')} as finished_at,
+        null::jsonb as progress, null::text as cancel_reason
       from ${queueResults} as r where ${where}`;
 }
 
@@ -88,6 +98,10 @@ export function toJobRecord(row: RawRow): JobRecord {
     createdAt: dateOf(row.created_at),
     runAt: dateOf(row.run_at),
   };
+  const live = {
+    progress: row.progress,
+    cancelReason: row.cancel_reason === null ? null : String(row.cancel_reason),
+  };
   const workerId = row.worker_id === null ? null : Number(row.worker_id);
   const claimedAt = row.claimed_at === null ? null : dateOf(row.claimed_at);
   // The column has a CHECK, and the live states are computed by the query.
@@ -95,9 +109,9 @@ export function toJobRecord(row: RawRow): JobRecord {
   switch (state) {
     case 'scheduled':
     case 'due':
-      return { ...common, state };
+      return { ...common, ...live, state };
     case 'running':
-      return { ...common, state, workerId: Number(workerId), claimedAt: claimedAt ?? common.runAt };
+      return { ...common, ...live, state, workerId: Number(workerId), claimedAt: claimedAt ?? common.runAt };
     case 'completed':
       return {
         ...common,

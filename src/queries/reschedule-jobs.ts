@@ -12,8 +12,9 @@ export interface RescheduledJob extends HeldJob {
 }
 
 /**
- * Puts held jobs of one queue back: held by nobody, due after a delay or where they were. Answers the ids of those it put
- * back; the others were no longer held by this worker under this fence.
+ * Puts held jobs of one queue back: held by nobody, due after a delay or where they were. Answers those it put back, by id, each
+ * with why its end was asked for, if it was: then it must not run again. The others were no longer held by this worker under
+ * this fence.
  *
  * **Under concurrency.** Fenced as `finishJobs` is. The new `run_at` is the database's time plus the delay, computed
  * before the update so that the update itself holds no function: it can then be pushed to wherever the row lives.
@@ -23,9 +24,11 @@ export async function rescheduleJobs(
   tables: QueueTables,
   held: Held,
   reschedules: readonly RescheduledJob[],
-): Promise<Set<number>> {
+): Promise<Map<number, string | null>> {
   const rows = await queryRows(db, tables, rescheduleJobsQuery(tables, held, reschedules));
-  return new Set(rows.map((row) => Number(row.id)));
+  return new Map(
+    rows.map((row) => [Number(row.id), row.cancel_reason === null ? null : String(row.cancel_reason)]),
+  );
 }
 
 export function rescheduleJobsQuery(
@@ -47,5 +50,5 @@ export function rescheduleJobsQuery(
       errors = ${withError(sql`j.errors`, sql`i.error`)}
     from i
     where i.id = j.id and i.fence = j.fence and ${stillHeld(held)}
-    returning j.id`;
+    returning j.id, j.cancel_reason`;
 }

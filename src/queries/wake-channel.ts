@@ -20,6 +20,12 @@ export function wakeChannel({ queueJobs }: Pick<QueueTables, 'queueJobs'>): stri
   return `queue_wakes_${readable.slice(0, 34)}_${hash64(JSON.stringify([schema ?? null, name]))}`;
 }
 
+/**
+ * The payload that names no queue (none has an empty name): something was asked of the workers, a cancel or a pause, and each
+ * looks whether it is meant.
+ */
+export const REQUESTED = '';
+
 /** FNV-1a over the text's UTF-8 bytes, as 16 hex digits. Not cryptographic; `node:crypto` is not there in every runtime. */
 function hash64(text: string): string {
   let hash = 0xcbf29ce484222325n;

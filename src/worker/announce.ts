@@ -1,6 +1,7 @@
 import type { Outcome } from '../job/outcome.ts';
 import type { Transition } from '../job/transition.ts';
 import type { Attempt } from './attempt.ts';
+import type { Settled } from './settle-jobs.ts';
 import type { WorkerEmitter } from './worker-events.ts';
 
 /** Says what became of an attempt, after it was written. */
@@ -8,14 +9,19 @@ export function announce(
   events: WorkerEmitter,
   attempt: Attempt,
   outcome: Outcome,
-  settled: { readonly transition: Transition; readonly written: boolean; readonly durationMs: number },
+  written: { readonly transition: Transition; readonly settled: Settled; readonly durationMs: number },
 ): void {
   const { job } = attempt;
-  const { transition, written, durationMs } = settled;
-  if (!written) {
+  const { transition, settled, durationMs } = written;
+  if (settled === 'lost') {
     // Nothing matched: the handler's own transaction has ended the job, or the job is somebody else's.
     if (attempt.completeRan) events.emit('completed', { job, durationMs });
     else events.emit('lost', { job });
+    return;
+  }
+  if (typeof settled === 'object') {
+    if (outcome.type === 'failed') events.emit('failed', { job, error: outcome.error, retryInMs: undefined });
+    events.emit('cancelled', { job, reason: settled.cancelled });
     return;
   }
   switch (outcome.type) {

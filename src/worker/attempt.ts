@@ -1,4 +1,4 @@
-import { LeaseLostError } from '../errors.ts';
+import { JobCancelledError, LeaseLostError } from '../errors.ts';
 import { type AttemptFacts, transitionFor } from '../job/transition.ts';
 import { outputToStore } from '../job/validate.ts';
 import type { ClaimedJob } from '../queries/claim-jobs.ts';
@@ -6,7 +6,7 @@ import type { Database, Executor, Transaction } from '../queries/executor.ts';
 import { finishJobs } from '../queries/finish-jobs.ts';
 import type { Held } from '../queries/held.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import type { Handler, UntypedContext } from './handler.ts';
+import type { Handler, RunningJob, UntypedContext } from './handler.ts';
 
 /** What all attempts of one worker share. */
 export interface AttemptEnvironment {
@@ -17,6 +17,8 @@ export interface AttemptEnvironment {
   readonly workerId: number | null;
   /** Throws when `complete` must not run in this transaction. */
   readonly checkTransaction?: (tx: Executor) => Promise<void>;
+  /** Told what a handler gives to `job.progress`; nobody is, in `runNext`. */
+  readonly onProgress?: (attempt: Attempt, value: unknown) => void;
 }
 
 /** How long a handler that was told to stop may take to end by itself. */
@@ -34,6 +36,7 @@ export class Attempt {
   #reject: ((reason: Error) => void) | undefined;
   #ended = false;
   #interrupted = false;
+  #cancelReason: string | undefined;
   #over = false;
   #completeRan = false;
 
@@ -41,7 +44,9 @@ export class Attempt {
     readonly job: ClaimedJob,
     readonly handler: Handler,
     readonly environment: AttemptEnvironment,
-  ) {}
+  ) {
+    this.#cancelReason = job.cancelReason ?? undefined;
+  }
 
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
@@ -59,6 +64,16 @@ export class Attempt {
   /** Whether the worker's stop has ended it. */
   get interrupted(): boolean {
     return this.#interrupted;
+  }
+
+  /** Why somebody has asked for the job's end, if that is known. */
+  get cancelReason(): string | undefined {
+    return this.#cancelReason;
+  }
+
+  /** Whether a handler runs that may still write about its job. */
+  get open(): boolean {
+    return !this.#over && !this.#completeRan;
   }
 
   /** Whether `complete(tx)` has ended the job, provided that its transaction commits. */
@@ -107,6 +122,13 @@ export class Attempt {
     setTimeout(() => this.#leave(), INTERRUPT_GRACE_MS).unref();
   }
 
+  /** Tells the handler that somebody asks for the job's end, and goes on waiting for it. */
+  cancel(reason: string): void {
+    if (this.#over || this.#cancelReason !== undefined) return;
+    this.#cancelReason = reason;
+    this.#abort(new JobCancelledError(this.job.kind, this.job.id, reason));
+  }
+
   #abort(reason: Error): void {
     // The first reason stays, as a signal's does.
     this.#reason ??= reason;
@@ -117,6 +139,11 @@ export class Attempt {
   #leave(): void {
     this.#ended = true;
     if (this.#reason !== undefined) this.#reject?.(this.#reason);
+  }
+
+  /** Passes on how far the handler is, as long as that is of interest. */
+  report(value: unknown): void {
+    if (this.open) this.environment.onProgress?.(this, value);
   }
 
   /** From here on `complete` is refused: the attempt's end is decided. */
@@ -159,7 +186,7 @@ export class Attempt {
 
 /** What the handler gets. */
 class Context implements UntypedContext {
-  readonly job: ClaimedJob;
+  readonly job: RunningJob;
   readonly db: Database;
   declare readonly signal: AbortSignal;
   readonly #attempt: Attempt;
@@ -170,7 +197,8 @@ class Context implements UntypedContext {
     readonly complete: UntypedContext['complete'],
   ) {
     this.#attempt = attempt;
-    this.job = attempt.job;
+    // A copy: events hand out the job itself, which is none of a handler's business.
+    this.job = { ...attempt.job, progress: (value) => attempt.report(value) };
     this.db = attempt.environment.db;
     // Made when it is looked at; yet the context's own, so that a copy ({ ...context }) has it too.
     Object.defineProperty(this, 'signal', Context.#signal);

@@ -1,22 +1,18 @@
 import { LeaseLostError } from '../errors.ts';
-import type { Outcome } from '../job/outcome.ts';
-import { type Transition, transitionFor } from '../job/transition.ts';
 import type { ClaimedJob } from '../queries/claim-jobs.ts';
-import { announce } from './announce.ts';
 import { Attempt, type AttemptEnvironment } from './attempt.ts';
+import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
 import { executeJob, outcomeIfStillHeld } from './execute-job.ts';
 import type { Handler } from './handler.ts';
+import { mayWait } from './may-wait.ts';
 import { Prefetch } from './prefetch.ts';
-import type { Settler } from './settle-jobs.ts';
-import type { WorkerEmitter } from './worker-events.ts';
+import { Progress } from './progress.ts';
 
-export interface AttemptsOptions {
+export interface AttemptsOptions extends ConcludeOptions {
   readonly environment: AttemptEnvironment;
   readonly handlers: ReadonlyMap<string, Handler>;
   /** How many handlers run at once. */
   readonly concurrency: number;
-  readonly settler: Settler;
-  readonly events: WorkerEmitter;
   /** Called when a slot is free, or an outcome is written. */
   readonly onChange: () => void;
 }
@@ -34,6 +30,7 @@ const MAX_WAIT_MS = 500;
  */
 export class Attempts {
   readonly #options: AttemptsOptions;
+  readonly #environment: AttemptEnvironment;
   readonly #prefetch = new Prefetch();
   /** Claimed ahead, not begun. */
   #waiting: Attempt[] = [];
@@ -43,11 +40,15 @@ export class Attempts {
   readonly #unsettled = new Set<Attempt>();
   #begunInTurn = 0;
   #stopped = false;
+  #paused = false;
   #patience: NodeJS.Timeout | undefined;
   #lastBeganMs = 0;
 
   constructor(options: AttemptsOptions) {
     this.#options = options;
+    const { environment, events } = options;
+    const progress = new Progress(environment, events);
+    this.#environment = { ...environment, onProgress: (attempt, value) => progress.report(attempt, value) };
   }
 
   /** How many jobs are held, in whatever stage. */
@@ -63,6 +64,7 @@ export class Attempts {
   /** How many jobs to claim now; 0 when there is enough to do. */
   get demand(): number {
     const { concurrency } = this.#options;
+    if (this.#paused) return 0;
     if (this.#unsettled.size >= MAX_UNSETTLED) return 0;
     const ahead = this.#prefetch.size(concurrency);
     // Refilled when half empty, so that a claim is worth its round trip.
@@ -72,17 +74,17 @@ export class Attempts {
 
   /** Takes claimed jobs in, in their order. */
   add(jobs: readonly ClaimedJob[]): void {
-    const { environment, handlers } = this.#options;
+    const { handlers } = this.#options;
     this.#prefetch.noteClaimed(jobs.map(({ payloadBytes }) => payloadBytes));
     for (const job of jobs) {
       const handler = handlers.get(job.kind);
       // The claim asks for the handlers' kinds only.
       if (handler === undefined)
         throw new TypeError(`Claimed a job of the kind '${job.kind}', which has no handler`);
-      this.#waiting.push(new Attempt(job, handler, environment));
+      this.#waiting.push(new Attempt(job, handler, this.#environment));
     }
-    // They were claimed while the worker was told to stop.
-    if (this.#stopped) {
+    // They were claimed while the worker was told to stop, or the queue to pause.
+    if (this.#stopped || this.#paused) {
       this.#giveBack(() => true);
       return;
     }
@@ -95,6 +97,28 @@ export class Attempts {
     this.#stopped = true;
     clearTimeout(this.#patience);
     this.#giveBack(() => true);
+  }
+
+  /** Begins nothing more until `resume`, and gives back what waits. What runs goes on. */
+  pause(): void {
+    this.#paused = true;
+    this.#giveBack(() => true);
+    // Whoever waits for slots is told that there are none to wait for.
+    this.#options.onChange();
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#options.onChange();
+  }
+
+  get paused(): boolean {
+    return this.#paused;
+  }
+
+  /** What runs. */
+  get running(): readonly Attempt[] {
+    return [...this.#running];
   }
 
   /** Tells every running handler that the worker stops. */
@@ -164,9 +188,7 @@ export class Attempts {
     this.#waiting = this.#waiting.filter((attempt) => !which(attempt));
     for (const attempt of back) {
       this.#unsettled.add(attempt);
-      void this.#write(attempt, transitionFor({ type: 'interrupted' }, attempt.facts))
-        .catch((error: unknown) => this.#settlingFailed(attempt, error))
-        .finally(() => this.#forget(attempt));
+      void giveBack(this.#options, attempt).then(() => this.#forget(attempt));
     }
     return back.length;
   }
@@ -180,31 +202,8 @@ export class Attempts {
     this.#prefetch.note(durationMs);
     this.#beginWaiting();
     this.#announceChange();
-    try {
-      const transition = transitionFor(outcome, attempt.facts);
-      const written = await this.#write(attempt, transition);
-      announce(this.#options.events, attempt, outcome, { transition, written, durationMs });
-    } catch (error) {
-      await this.#settleRefused(attempt, error, durationMs);
-    }
+    await conclude(this.#options, attempt, outcome, durationMs);
     this.#forget(attempt);
-  }
-
-  /** The database refuses the outcome itself (an output that is too large, say): then the attempt has failed. */
-  async #settleRefused(attempt: Attempt, refusal: unknown, durationMs: number): Promise<void> {
-    const outcome: Outcome = { type: 'failed', error: refusal };
-    const transition = transitionFor(outcome, attempt.facts);
-    try {
-      const written = await this.#write(attempt, transition);
-      announce(this.#options.events, attempt, outcome, { transition, written, durationMs });
-    } catch (error) {
-      this.#settlingFailed(attempt, error);
-    }
-  }
-
-  #settlingFailed({ job }: Attempt, error: unknown): void {
-    // It stays held until this worker stops, and is given back then.
-    this.#options.events.emit('error', { error, during: `settling job ${job.id} of '${job.queue}'` });
   }
 
   #forget(attempt: Attempt): void {
@@ -216,21 +215,4 @@ export class Attempts {
   #announceChange(): void {
     if (this.size === 0 || this.demand > 0) this.#options.onChange();
   }
-
-  #write(attempt: Attempt, transition: Transition): Promise<boolean> {
-    const { settler } = this.#options;
-    const { id, fence } = attempt.job;
-    const settlement = { id, fence, transition };
-    return attempt.completeRan ? settler.settleAlone(settlement) : settler.settle(settlement);
-  }
-}
-
-/**
- * Whether a job may be claimed ahead of its slot. A crash spends the attempt of all that its worker holds, begun or not. So a job
- * on its last attempt must not wait, and neither must one whose last attempt ended without a word: among those may be
- * the one that kills its workers, and the others would be discarded for standing behind it.
- */
-function mayWait({ attempt, maxAttempts, errors }: ClaimedJob): boolean {
-  const lastRecorded = errors.at(-1)?.attempt ?? 0;
-  return attempt < maxAttempts && lastRecorded >= attempt - 1;
 }

@@ -7,6 +7,7 @@ import { Alarm } from './alarm.ts';
 import type { AttemptEnvironment } from './attempt.ts';
 import { Attempts } from './attempts.ts';
 import { Bands } from './bands.ts';
+import { Changes } from './changes.ts';
 import type { Handler } from './handler.ts';
 import { jittered } from './jittered.ts';
 import { LostAnswers } from './lost-answers.ts';
@@ -45,11 +46,12 @@ export class ClaimLoop implements Idle {
   readonly #held: Held & { readonly workerId: number };
   readonly bands = new Bands();
   readonly #pace: Pace;
-  readonly #attempts: Attempts;
+  readonly attempts: Attempts;
+  /** A slot is free, an outcome is written, the loop is stopped, or its queue is paused or resumed. */
+  readonly #changes = new Changes();
   readonly #stopping = new AbortController();
   /** Rings when there may be something to claim. */
   readonly #alarm = new Alarm();
-  #changed: () => void = () => undefined;
   #foundNothing = false;
   /** Whether the queue was announced idle, and no job was found since. */
   #announced = false;
@@ -67,14 +69,14 @@ export class ClaimLoop implements Idle {
     const { tables, workerId } = environment;
     this.#held = { queue, workerId };
     this.#pace = new Pace(options.pollIntervalMs);
-    this.#attempts = new Attempts({
+    this.attempts = new Attempts({
       environment,
       handlers,
       concurrency,
       settler: new Settler(runner, tables, this.#held, events, giveUp),
       events,
       onChange: () => {
-        this.#changed();
+        this.#changes.announce();
         this.#lookAfterLast();
       },
     });
@@ -112,9 +114,11 @@ export class ClaimLoop implements Idle {
     let failures = 0;
     let total = 0;
     while (!this.#stopping.signal.aborted) {
-      const { demand } = this.#attempts;
+      const { demand } = this.attempts;
       if (demand <= 0) {
-        await this.#change();
+        // A drain does not wait for the end of a pause.
+        if (watch === undefined && this.attempts.paused && this.attempts.size === 0) return total;
+        await this.#changes.next();
         continue;
       }
       // A ring from here on may tell of a job that this claim does not see.
@@ -146,33 +150,33 @@ export class ClaimLoop implements Idle {
   /** Claims no more, and gives back what has not begun. Handlers go on. */
   stop(): void {
     this.#stopping.abort();
-    this.#attempts.stop();
-    this.#changed();
+    this.attempts.stop();
+    this.#changes.announce();
     this.#alarm.ring();
   }
 
   /** Resolves when no handler runs and every outcome is written. */
   async finished(): Promise<void> {
-    while (this.#attempts.size > 0) await this.#change();
+    while (this.attempts.size > 0) await this.#changes.next();
   }
 
   /** Tells every running handler that the worker stops. */
   interrupt(reason: Error): void {
-    this.#attempts.interrupt(reason);
+    this.attempts.interrupt(reason);
   }
 
   /** Gives back whatever this worker holds here without knowing: after a claim whose answer was lost, and at the very end. */
   async release(): Promise<void> {
     const { db, tables } = this.#options.environment;
-    await releaseJobs(db, tables, { ...this.#held, exceptIds: this.#attempts.ids });
+    await releaseJobs(db, tables, { ...this.#held, exceptIds: this.attempts.ids });
   }
 
   /** Ends the attempts whose jobs are no longer held: after this worker was declared gone for a while. */
   async endLostAttempts(): Promise<void> {
-    const { unfinished } = this.#attempts;
+    const { unfinished } = this.attempts;
     if (unfinished.length === 0) return;
     const { db, tables } = this.#options.environment;
-    this.#attempts.endLost(await findHeldJobs(db, tables, this.#held, unfinished));
+    this.attempts.endLost(await findHeldJobs(db, tables, this.#held, unfinished));
   }
 
   async #claim(limit: number, sweep: boolean): Promise<number> {
@@ -183,7 +187,7 @@ export class ClaimLoop implements Idle {
       this.#lostAnswers.noteRelease(startMs);
     }
     // What ends during the claim may be due again at once, unseen.
-    const quiet = this.#attempts.size === 0;
+    const quiet = this.attempts.size === 0;
     const told = this.#expectant;
     this.#expectant = false;
     const jobs = await claimJobs(runner, environment.tables, {
@@ -205,7 +209,7 @@ export class ClaimLoop implements Idle {
       this.#pace.note(endMs);
       events.emit('claimed', { queue, count: jobs.length, durationMs: endMs - startMs });
     }
-    this.#attempts.add(jobs);
+    this.attempts.add(jobs);
     this.#foundNothing = quiet && jobs.length === 0;
     if (this.#foundNothing && !this.#announced) events.emit('idle', { queue });
     this.#announced ||= this.#foundNothing;
@@ -228,23 +232,11 @@ export class ClaimLoop implements Idle {
 
   /** When the last job has ended it is time for another claim: it may have left one, and if not, the queue is idle. */
   #lookAfterLast(): void {
-    if (this.#atRest && !this.#announced && this.#attempts.size === 0) this.wake();
+    if (this.#atRest && !this.#announced && this.attempts.size === 0) this.wake();
   }
 
   #expect(job: ClaimedJob, inMs: number | undefined): void {
     if (job.queue !== this.queue || inMs === undefined || inMs > MAX_EXPECTED_MS) return;
     this.#options.watch?.expect(this, inMs);
-  }
-
-  /** Waits until a slot is free or an outcome is written, or the loop is stopped. */
-  async #change(): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const others = this.#changed;
-      this.#changed = () => {
-        this.#changed = () => undefined;
-        others();
-        resolve();
-      };
-    });
   }
 }

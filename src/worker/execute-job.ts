@@ -9,6 +9,9 @@ import type { Attempt } from './attempt.ts';
  * outcome is a value.
  */
 export async function executeJob(attempt: Attempt): Promise<Outcome> {
+  // Asked for before it began: while an earlier attempt ran, whose worker died or gave it back.
+  const unwanted = cancelledBy(attempt);
+  if (unwanted !== undefined) return unwanted;
   const { job, handler } = attempt;
   if (job.attempt > job.maxAttempts) {
     // Every attempt was claimed and none was settled: whatever the job does, it kills its worker.
@@ -24,8 +27,12 @@ export async function executeJob(attempt: Attempt): Promise<Outcome> {
     const payload =
       handler.job.payload === undefined ? undefined : await payloadFromStore(handler.job, job.payload);
     const returned = await attempt.run(payload);
-    return outcomeWithoutOutput(attempt, returned) ?? (await completed(handler.job, returned));
+    const outcome = outcomeWithoutOutput(attempt, returned) ?? (await completed(handler.job, returned));
+    // What is not wanted is not put off either. What is done is done.
+    return (outcome.type === 'snoozed' ? cancelledBy(attempt) : undefined) ?? outcome;
   } catch (error) {
+    const cancelled = cancelledBy(attempt);
+    if (cancelled !== undefined) return cancelled;
     if (attempt.interrupted) return { type: 'interrupted' };
     // A handler that heeds its signal throws an AbortError of its own; the reason says more.
     return { type: 'failed', error: attempt.reason ?? error };
@@ -33,6 +40,11 @@ export async function executeJob(attempt: Attempt): Promise<Outcome> {
     if (timer !== undefined) clearTimeout(timer);
     attempt.close();
   }
+}
+
+/** The outcome of an attempt that did not complete its job, when somebody has asked for the job's end. */
+function cancelledBy({ cancelReason }: Attempt): Outcome | undefined {
+  return cancelReason === undefined ? undefined : { type: 'cancelled', reason: cancelReason };
 }
 
 /** The outcome, unless it is a completion whose output must be made ready for the database first. */
@@ -56,6 +68,8 @@ async function completed(job: JobDefinition, returned: unknown): Promise<Outcome
  */
 export function outcomeIfStillHeld(attempt: Attempt, outcome: Outcome): Outcome {
   if (!attempt.completeRan || outcome.type !== 'completed') return outcome;
+  const cancelled = cancelledBy(attempt);
+  if (cancelled !== undefined) return cancelled;
   const error = new QueueError('The transaction in which the handler called complete(tx) did not commit');
   return { type: 'failed', error };
 }

@@ -5,16 +5,31 @@ import type { ClaimedJob } from '../queries/claim-jobs.ts';
 import type { Database, Transaction } from '../queries/executor.ts';
 
 /** What a handler is told about its job beside the payload. */
-export type JobInfo = Omit<ClaimedJob, 'payload'>;
+export type JobInfo = Omit<ClaimedJob, 'payload' | 'cancelReason'>;
+
+/** A handler's job. */
+export interface RunningJob extends JobInfo {
+  /**
+   * Says how far the handler is: any JSON value, of at most 4,096 bytes. `queue.find` and `queue.list` show the last one for as
+   * long as the job is live; it is not kept in the result.
+   *
+   * Call it as often as you like: the first value is written at once and the last one always, those between at most four times a
+   * second, together with those of the worker's other jobs of the queue. It never throws and never waits: a value that cannot be
+   * stored, or a database that does not answer, is an `error` event of the worker. In `runNext` nothing is written, since nobody
+   * would see it before the transaction ends.
+   */
+  progress(value: unknown): void;
+}
 
 /** What a handler gets. */
 export interface HandlerContext<TJob extends JobDefinition = JobDefinition, TDb = Database> {
   /** The payload, as the definition's schema made it from what is stored. */
   readonly payload: Payload<TJob>;
-  readonly job: JobInfo;
+  readonly job: RunningJob;
   /**
    * Aborted when the attempt is over although the handler is not: its `timeoutMs` has passed (`JobTimeoutError`), the job was
-   * lost to another worker (`LeaseLostError`), or the worker stops. Hand it on to whatever takes time.
+   * lost to another worker (`LeaseLostError`), somebody has cancelled it (`JobCancelledError`), or the worker stops. Hand it on
+   * to whatever takes time.
    */
   readonly signal: AbortSignal;
   /** The worker's database; in `runNext`, the transaction that holds the job. */
@@ -50,7 +65,7 @@ export type TransactionOf<TDb extends Database> = Parameters<Parameters<TDb['tra
 /** A context whose types have been left behind; the definition has validated the values. */
 export interface UntypedContext<TDb = Database> {
   readonly payload: unknown;
-  readonly job: JobInfo;
+  readonly job: RunningJob;
   readonly signal: AbortSignal;
   readonly db: TDb;
   complete(tx: Transaction, output?: unknown): Promise<void>;

@@ -41,7 +41,8 @@ export interface RanJob {
  * its process is tried for ever. After a `timeoutMs` the whole transaction rolls back, because the handler may still be
  * writing in it.
  *
- * Under concurrency: no other claim sees the job before the transaction ends.
+ * Under concurrency: no other claim sees the job before the transaction ends. A queue that is paused has no job for it. What it
+ * runs cannot be cancelled from outside, since the row is locked.
  */
 export async function runNext<TDb extends Database>(
   db: TDb,
@@ -92,6 +93,7 @@ async function runOne(
         limit: 1,
         workerId: null,
         fromGoneWorkers: true,
+        heedPauses: true,
       });
       const handler = job === undefined ? undefined : handlers.get(job.kind);
       if (job === undefined || handler === undefined) return undefined;

@@ -1,4 +1,5 @@
 import type { Finish, Reschedule, Transition } from '../job/transition.ts';
+import { cancelJob } from '../queries/cancel-job.ts';
 import { type Runner, sqlStateOf } from '../queries/executor.ts';
 import { finishJobs } from '../queries/finish-jobs.ts';
 import type { Held } from '../queries/held.ts';
@@ -14,8 +15,14 @@ export interface Settlement<TTransition extends Transition = Transition> {
   readonly transition: TTransition;
 }
 
+/**
+ * What became of a settlement: it took effect; or the job was no longer held under this fence; or it was to be put back, but
+ * somebody had asked for its end meanwhile, so it has ended as cancelled, for this reason.
+ */
+export type Settled = 'written' | 'lost' | { readonly cancelled: string };
+
 interface Waiting extends Settlement {
-  readonly resolve: (written: boolean) => void;
+  readonly resolve: (settled: Settled) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -46,12 +53,11 @@ export class Settler {
   ) {}
 
   /**
-   * Writes one transition, in a batch with others. Answers whether it took effect: not when the job is no longer held under
-   * this fence.
+   * Writes one transition, in a batch with others. Answers what became of it.
    *
    * @throws what the database says about this row
    */
-  settle({ id, fence, transition }: Settlement): Promise<boolean> {
+  settle({ id, fence, transition }: Settlement): Promise<Settled> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ id, fence, transition, resolve, reject });
       this.#writing ??= this.#writeAll();
@@ -62,9 +68,9 @@ export class Settler {
    * The same in a statement of its own: for a job whose row the handler's own transaction may have locked, so that the others
    * need not wait for that transaction.
    */
-  async settleAlone(settlement: Settlement): Promise<boolean> {
-    const written = await this.#repeat([settlement]);
-    return written.has(settlement.id);
+  async settleAlone(settlement: Settlement): Promise<Settled> {
+    const settled = await this.#repeat([settlement]);
+    return settled.get(settlement.id) ?? 'lost';
   }
 
   async #writeAll(): Promise<void> {
@@ -96,16 +102,16 @@ export class Settler {
 
   async #write(batch: readonly Waiting[]): Promise<void> {
     try {
-      const written = await this.#repeat(batch);
-      for (const { id, resolve } of batch) resolve(written.has(id));
+      const settled = await this.#repeat(batch);
+      for (const { id, resolve } of batch) resolve(settled.get(id) ?? 'lost');
     } catch (error) {
       if (batch.length === 1) batch[0]?.reject(error);
       else for (const one of batch) await this.#write([one]);
     }
   }
 
-  /** Writes a batch, again and again while the reason to fail is not in it; answers the ids that took effect. */
-  async #repeat(batch: readonly Settlement[]): Promise<Set<number>> {
+  /** Writes a batch, again and again while the reason to fail is not in it; answers what took effect, by id. */
+  async #repeat(batch: readonly Settlement[]): Promise<Map<number, Settled>> {
     for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
       try {
         return await this.#writeOnce(batch);
@@ -117,13 +123,37 @@ export class Settler {
     }
   }
 
-  async #writeOnce(batch: readonly Settlement[]): Promise<Set<number>> {
+  async #writeOnce(batch: readonly Settlement[]): Promise<Map<number, Settled>> {
     const { db, tables, held } = this;
     const finishes = batch.filter(isFinish);
     const reschedules = batch.filter(isReschedule);
     const finished = finishes.length === 0 ? [] : await finishJobs(db, tables, held, finishes);
-    const rescheduled = reschedules.length === 0 ? [] : await rescheduleJobs(db, tables, held, reschedules);
-    return new Set([...finished, ...rescheduled]);
+    const settled = new Map<number, Settled>();
+    for (const id of finished) settled.set(id, 'written');
+    if (reschedules.length === 0) return settled;
+    for (const [id, cancelReason] of await rescheduleJobs(db, tables, held, reschedules)) {
+      settled.set(id, 'written');
+      if (cancelReason === null) continue;
+      const attempt = reschedules.find((settlement) => settlement.id === id)?.transition.attempt ?? 0;
+      if (await this.#cancel(id, attempt, cancelReason)) settled.set(id, { cancelled: cancelReason });
+    }
+    return settled;
+  }
+
+  /**
+   * Ends a job that was put back with a request for its end, of which its worker had not heard yet; answers whether it did. Should
+   * this fail, or somebody claim the job first, the next claim ends it: no claim runs such a job.
+   */
+  async #cancel(id: number, attempt: number, message: string): Promise<boolean> {
+    const { db, tables, held, events } = this;
+    const reason = { attempt, name: 'Cancelled', message };
+    try {
+      return await cancelJob(db, tables, { id, queue: held.queue, reason });
+    } catch (error) {
+      // Not the batch's failure: to repeat it would find its jobs settled, and call them lost.
+      events.emit('error', { error, during: `cancelling job ${id} of '${held.queue}'` });
+      return false;
+    }
   }
 }
 

@@ -8,13 +8,13 @@ export interface WorkerEvents {
   claimed: [{ readonly queue: string; readonly count: number; readonly durationMs: number }];
   /** A job has ended well. */
   completed: [{ readonly job: ClaimedJob; readonly durationMs: number }];
-  /** An attempt has failed. `retryInMs` is undefined when the job is discarded. */
+  /** An attempt has failed. `retryInMs` is undefined when the job is discarded, or cancelled. */
   failed: [{ readonly job: ClaimedJob; readonly error: unknown; readonly retryInMs: number | undefined }];
   /** A job has ended badly: no attempt is left, or a NonRetryableError was thrown. */
   discarded: [{ readonly job: ClaimedJob; readonly error: unknown }];
   /** A handler has asked for later. */
   snoozed: [{ readonly job: ClaimedJob; readonly delayMs: number }];
-  /** A handler has asked for the end. */
+  /** A job has ended because its handler asked for that, or somebody from outside (`queue.cancel`). */
   cancelled: [{ readonly job: ClaimedJob; readonly reason: string }];
   /** The worker stopped before the handler ended; the job is due again, its attempt not spent. */
   interrupted: [{ readonly job: ClaimedJob }];
@@ -27,6 +27,10 @@ export interface WorkerEvents {
    * worker was told not to listen, or the driver cannot.
    */
   polling: [{ readonly error: unknown }];
+  /** A queue is paused: nothing of it is begun until it is resumed. */
+  paused: [{ readonly queue: string }];
+  /** A queue is not paused any more. */
+  resumed: [{ readonly queue: string }];
   /** No due job was found in a queue, and none is running; once, until there is one again. */
   idle: [{ readonly queue: string }];
   /** Something of the worker's own failed, such as a query; it goes on. Printed to stderr when nobody listens. */

@@ -3,12 +3,15 @@ import { preparing } from '../drivers/prepared.ts';
 import { QueueError } from '../errors.ts';
 import { checkDatabase } from '../queries/check-database.ts';
 import type { Database, Runner } from '../queries/executor.ts';
+import { REQUESTED } from '../queries/wake-channel.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ClaimLoop } from './claim-loop.ts';
 import { type Handler, handlersByKind } from './handler.ts';
 import { Listener } from './listener.ts';
 import { Liveness } from './liveness.ts';
+import { onFirstSignal } from './on-first-signal.ts';
 import { pruneLoop } from './prune.ts';
+import { Requests } from './requests.ts';
 import { Watch } from './watch.ts';
 import { within } from './within.ts';
 import { WorkerEmitter, type WorkerEvents } from './worker-events.ts';
@@ -18,7 +21,7 @@ import { type WorkerOptions, type WorkerSettings, workerSettings } from './worke
 const SETTLE_ALLOWANCE_MS = 5_000;
 
 /** How often a worker that listens asks for due jobs all the same: for the ones that nobody notifies of. */
-const WATCH_MS = 800;
+const WATCH_MS = 1_000;
 
 /** One process's claiming object: made by {@link createWorker}. */
 export class Worker {
@@ -38,6 +41,7 @@ export class Worker {
   #markStopped: () => void = () => undefined;
   #loops: readonly ClaimLoop[] = [];
   #watch: Watch | undefined;
+  #requests: Requests | undefined;
   #work: Promise<void> = Promise.resolve();
   #starting: Promise<void> | undefined;
   #stop: Promise<void> | undefined;
@@ -59,6 +63,7 @@ export class Worker {
       listen: listen ? listenOf(db) : undefined,
       events: this.#events,
       onWake: (queue) => {
+        if (queue === undefined || queue === REQUESTED) this.#requests?.look();
         if (queue === undefined) this.#watch?.look();
         else for (const loop of this.#loops) if (loop.queue === queue) loop.notify();
       },
@@ -110,21 +115,12 @@ export class Worker {
    * process at once, as signals do.
    */
   async run(): Promise<void> {
-    const onSignal = () => {
-      removeListeners();
-      void this.stop();
-    };
-    const removeListeners = () => {
-      process.off('SIGINT', onSignal);
-      process.off('SIGTERM', onSignal);
-    };
-    process.on('SIGINT', onSignal);
-    process.on('SIGTERM', onSignal);
+    const forget = onFirstSignal(() => void this.stop());
     try {
       await this.start();
       await this.#stopped;
     } finally {
-      removeListeners();
+      forget();
     }
   }
 
@@ -148,8 +144,9 @@ export class Worker {
     const workerId = await this.#liveness.start();
     const { concurrencyByQueue, pollIntervalMs, name, retentionMs } = this.#settings;
     const environment = { db: this.#db, tables: this.#tables, workerId };
+    const events = this.#events;
     const runner = preparing(this.#db, (error) =>
-      this.#events.emit('error', { error, during: 'preparing a statement; from now on none is prepared' }),
+      events.emit('error', { error, during: 'preparing a statement; from now on none is prepared' }),
     );
     const watch = this.#untilEmpty ? undefined : this.#newWatch(runner, workerId);
     this.#watch = watch;
@@ -162,20 +159,20 @@ export class Worker {
           handlers: this.#handlers,
           concurrency,
           pollIntervalMs,
-          events: this.#events,
+          events,
           watch,
           giveUp: this.#giveUp.signal,
         }),
     );
-    this.#events.emit('started', { workerId, name, queues: [...concurrencyByQueue.keys()] });
+    this.#requests = new Requests({ ...environment, loops: this.#loops, listener: this.#listener, events });
+    // Before the first claim: a queue may have been paused long ago.
+    await this.#requests.start();
+    events.emit('started', { workerId, name, queues: [...concurrencyByQueue.keys()] });
     this.#work = this.#runLoops();
     void watch?.run();
     // Not waited for: a worker works from the start, whether it can listen or not.
     if (!this.#untilEmpty) this.#listener.start();
-    void pruneLoop(
-      { db: this.#db, tables: this.#tables, retentionMs, events: this.#events },
-      this.#stopping.signal,
-    );
+    void pruneLoop({ db: this.#db, tables: this.#tables, retentionMs, events }, this.#stopping.signal);
   }
 
   #newWatch(runner: Runner, workerId: number): Watch {
@@ -205,6 +202,8 @@ export class Worker {
     // A start that is under way is let through first; its error is its caller's.
     await this.#starting?.catch(() => undefined);
     this.#stopping.abort();
+    // Handlers may run on for long and be cancelled, of which nobody notifies any more: from here on it looks often.
+    this.#requests?.look();
     for (const loop of this.#loops) loop.stop();
     this.#watch?.stop();
     const silenced = this.#listener.stop();
@@ -222,6 +221,7 @@ export class Worker {
       await within(done, SETTLE_ALLOWANCE_MS);
     }
     await silenced;
+    this.#requests?.stop();
     this.#events.emit('stopped');
     this.#markStopped();
   }

@@ -24,7 +24,7 @@ const events = [
   'cancel: cancelled',
   'cancel: finished',
   'cancel: not-found',
-  'cancel: running',
+  'cancel: requested',
   'claimed by a worker that is gone',
   'completed in a transaction',
   'jobs released',

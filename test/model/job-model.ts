@@ -134,12 +134,12 @@ export class JobModel {
     return released.length;
   }
 
-  /** Ends a waiting job from outside; answers why not otherwise. */
-  cancel(id: number): 'cancelled' | 'running' | 'finished' | 'not-found' {
+  /** Ends a waiting job from outside, asks for the end of a held one; answers why not otherwise. */
+  cancel(id: number): 'cancelled' | 'requested' | 'finished' | 'not-found' {
     const job = this.#get(id);
     if (job.state === 'gone') return 'not-found';
     if (job.state !== 'live') return 'finished';
-    if (job.workerId !== null) return 'running';
+    if (job.workerId !== null) return 'requested';
     this.#finish(job, 'cancelled', 'Cancelled');
     return 'cancelled';
   }

@@ -1,5 +1,5 @@
 import { createQueue, defineJob, type Enqueued, fixedBackoff, NonRetryableError } from 'drizzle-queue';
-import { queueJobs, queueResults, queueWorkers } from 'drizzle-queue/schema';
+import { queueJobs, queuePauses, queueResults, queueWorkers } from 'drizzle-queue/schema';
 import { expect } from 'vitest';
 import type { Outcome } from '../../src/job/outcome.ts';
 import { type Finish, type Reschedule, type Transition, transitionFor } from '../../src/job/transition.ts';
@@ -25,7 +25,7 @@ import {
 } from './job-model.ts';
 import { expectAsModelled, expectSound, readState } from './queue-state.ts';
 
-const tables = { queueJobs, queueResults, queueWorkers };
+const tables = { queueJobs, queueResults, queueWorkers, queuePauses };
 const queue = createQueue({ tables });
 const backoff = fixedBackoff(BACKOFF_MS);
 const kept = defineJob('kept', { backoff });
@@ -295,7 +295,7 @@ export class Walk {
     const reschedules = rows.filter(isReschedule);
     const settled = new Set([
       ...(finishes.length > 0 ? await finishJobs(db, tables, held, finishes) : []),
-      ...(reschedules.length > 0 ? await rescheduleJobs(db, tables, held, reschedules) : []),
+      ...(reschedules.length > 0 ? (await rescheduleJobs(db, tables, held, reschedules)).keys() : []),
     ]);
 
     const effective = new Set<number>();

@@ -26,7 +26,9 @@ test.each([
     priority: 1,
     errors: [{ attempt: 1, name: 'Error', message: 'x', at: 'then' }],
   });
-  const { id: _id, errors, ...job } = { ...(await jobRow(database.client, id)) };
+  const { id: _id, errors, cancel_reason, progress, ...job } = { ...(await jobRow(database.client, id)) };
+  // These are about a job that lives.
+  expect([cancel_reason, progress]).toEqual([null, null]);
   expect(await cancel(database.db, id)).toBe(true);
   expect(await jobRow(database.client, id)).toBeUndefined();
   const result = await resultRow(database.client, id);

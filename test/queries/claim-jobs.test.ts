@@ -117,6 +117,7 @@ describe('what a claim does to a job', () => {
       metadata: { tenant: 't' },
       createdAt: new Date(String(row?.created_at)),
       claimedAt: new Date(String(row?.claimed_at)),
+      cancelReason: null,
     });
     const [age] = await database.client<{ s: number }[]>`
       select extract(epoch from clock_timestamp() - claimed_at)::float8 as s from queue_jobs`;

@@ -115,13 +115,27 @@ describe('the job afterwards', () => {
         },
       })),
     );
-    expect(written).toEqual(new Set(ids));
+    expect(new Set(written.keys())).toEqual(new Set(ids));
     for (const [place, id] of ids.entries()) {
       const row = await jobRow(database.client, id);
       expect(row).toMatchObject({ attempt: place, errors: place % 2 === 0 ? [] : [{ message: `${place}` }] });
       expect(await dueInMs(id)).toBeGreaterThan((place - 0.1) * 1_000_000);
       expect(await dueInMs(id)).toBeLessThanOrEqual(place * 1_000_000);
     }
+  });
+});
+
+test('says why the end of a job was asked for, and leaves that on its row', async () => {
+  const id = await addJob(database.client, { workerId: 1 });
+  await database.client`update queue_jobs set cancel_reason = 'the customer left'`;
+  const transition = retry;
+  const written = await rescheduleJobs(database.db, tables, { queue: 'q', workerId: 1 }, [
+    { id, fence: 0, transition },
+  ]);
+  expect(written).toEqual(new Map([[id, 'the customer left']]));
+  expect(await jobRow(database.client, id)).toMatchObject({
+    worker_id: null,
+    cancel_reason: 'the customer left',
   });
 });
 
@@ -165,7 +179,7 @@ describe('the fence: nothing is changed', () => {
     ]) {
       await database.client`update queue_jobs set worker_id = 1, attempt = 2`;
       const written = await rescheduleJobs(database.db, tables, { queue: 'q', workerId: 1 }, batch);
-      expect(written).toEqual(new Set([id]));
+      expect(written).toEqual(new Map([[id, null]]));
       expect(await jobRow(database.client, id)).toMatchObject({ attempt: 7, errors: [], worker_id: null });
     }
   });
@@ -181,7 +195,7 @@ describe('the fence: nothing is changed', () => {
       { queue: 'q', workerId: 1 },
       [lost, own].map((id) => ({ id, fence: 1, transition: retry })),
     );
-    expect(written).toEqual(new Set([own]));
+    expect(written).toEqual(new Map([[own, null]]));
     expect(await jobRow(database.client, lost)).toMatchObject({ worker_id: 2, fence: 2, errors: [] });
   });
 });

@@ -53,6 +53,7 @@ test('the texts hold no literals but their own', () => {
       `'due'`,
       `'epoch'`,
       `'id'`,
+      `'message'`,
       `'null'`,
       `'running'`,
       `'scheduled'`,
@@ -77,17 +78,21 @@ describe('statements about held and waiting jobs', () => {
   test('are these', () => {
     expect(aboutJobs.map(([name]) => name)).toEqual([
       'cancelJobQuery',
+      'cancelJobQuery, forced',
       'claimJobsQuery',
       'claimJobsQuery, sweep',
       'claimJobsQuery, held by lock',
       'findDueQuery',
       'findHeldJobsQuery',
+      'findRequestsQuery',
       'findStandingJobsQuery',
       'finishJobsQuery',
       'listJobsQuery, live',
       'reclaimJobQuery',
       'releaseJobsQuery',
+      'requestCancelQuery',
       'rescheduleJobsQuery',
+      'writeProgressQuery',
     ]);
   });
 

@@ -39,6 +39,8 @@ describe('a job in every state', () => {
       errors: [],
       createdAt: record?.createdAt,
       runAt: record?.createdAt,
+      progress: null,
+      cancelReason: null,
     });
     expect(record?.createdAt).toBeInstanceOf(Date);
     expectTypeOf(record?.payload).toEqualTypeOf<{ orderId: number } | undefined>();

@@ -4,6 +4,7 @@ import {
   type JobRecord,
   type JobRecordOf,
   type JobState,
+  type PausedQueue,
   type Redriven,
 } from 'drizzle-queue';
 import { describe, expectTypeOf, test } from 'vitest';
@@ -103,6 +104,17 @@ describe('the state of a record says what else it has', () => {
     }
   });
 
+  test('only a live one has progress, and may be asked to end', () => {
+    // @ts-expect-error it may be finished
+    record.progress;
+    // @ts-expect-error it may be finished
+    record.cancelReason;
+    if (record.state === 'running' || record.state === 'scheduled' || record.state === 'due') {
+      expectTypeOf(record.progress).toEqualTypeOf<unknown>();
+      expectTypeOf(record.cancelReason).toEqualTypeOf<string | null>();
+    }
+  });
+
   test('it cannot be changed', () => {
     // @ts-expect-error read-only
     record.attempt = 5;
@@ -155,8 +167,14 @@ describe('cancel and redrive', () => {
       // @ts-expect-error it was cancelled
       result.reason;
     } else {
-      expectTypeOf(result.reason).toEqualTypeOf<'running' | 'finished' | 'not-found'>();
+      expectTypeOf(result.reason).toEqualTypeOf<'requested' | 'locked' | 'finished' | 'not-found'>();
     }
+    queue.cancel(db, 1);
+    queue.cancel(db, 1, { force: true, reason: 'refunded' });
+    // @ts-expect-error unknown option
+    queue.cancel(db, 1, { forced: true });
+    // @ts-expect-error one or the other
+    queue.cancel(db, 1, 'refunded', { force: true });
     // @ts-expect-error a job's id
     queue.cancel(db, send);
   });
@@ -171,5 +189,20 @@ describe('cancel and redrive', () => {
     queue.redrive(db, { state: 'cancelled' });
     // @ts-expect-error a Date
     queue.redrive(db, { finishedBefore: '2030-01-01' });
+  });
+});
+
+describe('pause and resume', () => {
+  test('take the name of a queue, and say whether something has changed', () => {
+    expectTypeOf(queue.pause(db, 'mail')).resolves.toEqualTypeOf<boolean>();
+    expectTypeOf(queue.resume(db, 'mail')).resolves.toEqualTypeOf<boolean>();
+    expectTypeOf(queue.paused(db)).resolves.toEqualTypeOf<PausedQueue[]>();
+    expectTypeOf<PausedQueue>().toEqualTypeOf<{ readonly queue: string; readonly pausedAt: Date }>();
+    // @ts-expect-error which one?
+    queue.pause(db);
+    // @ts-expect-error a definition
+    queue.pause(db, send);
+    // @ts-expect-error the database comes first
+    queue.resume('mail');
   });
 });

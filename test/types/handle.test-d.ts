@@ -8,6 +8,7 @@ import {
   handle,
   type JobDefinition,
   type JobInfo,
+  type RunningJob,
   snooze,
 } from 'drizzle-queue';
 import { describe, expectTypeOf, test } from 'vitest';
@@ -37,10 +38,14 @@ describe('what a handler gets', () => {
 
   test('the job without its stored payload, the signal, a database', () => {
     handle(send, async ({ job, signal, db }) => {
-      expectTypeOf(job).toEqualTypeOf<JobInfo>();
+      expectTypeOf(job).toEqualTypeOf<RunningJob>();
+      expectTypeOf(job).toExtend<JobInfo>();
       expectTypeOf(job.attempt).toEqualTypeOf<number>();
+      expectTypeOf(job.progress).toEqualTypeOf<(value: unknown) => void>();
       // @ts-expect-error as stored: the payload is beside it
       job.payload;
+      // @ts-expect-error such a job is not run
+      job.cancelReason;
       expectTypeOf(signal).toEqualTypeOf<AbortSignal>();
       expectTypeOf(db).toEqualTypeOf<Database>();
       // @ts-expect-error the app's own type has to be named

@@ -110,6 +110,8 @@ describe('a worker', () => {
       | 'lost'
       | 'listening'
       | 'polling'
+      | 'paused'
+      | 'resumed'
       | 'idle'
       | 'error'
       | 'stopped'
@@ -133,6 +135,8 @@ describe('a worker', () => {
       .on('cancelled', (event) => expectTypeOf(event.reason).toEqualTypeOf<string>())
       .on('interrupted', (event) => expectTypeOf(event.job.id).toEqualTypeOf<number>())
       .on('lost', (event) => expectTypeOf(event.job.kind).toEqualTypeOf<string>())
+      .on('paused', (event) => expectTypeOf(event.queue).toEqualTypeOf<string>())
+      .on('resumed', (event) => expectTypeOf(event.queue).toEqualTypeOf<string>())
       .on('idle', (event) => expectTypeOf(event.queue).toEqualTypeOf<string>())
       .on('error', (event) => expectTypeOf(event.during).toEqualTypeOf<string>())
       .on('stopped', (...none) => expectTypeOf(none).toEqualTypeOf<[]>());

@@ -22,6 +22,7 @@ function job(id: number, priority: number, runAtMs: number): ClaimedJob {
     metadata: {},
     createdAt: at,
     claimedAt: new Date(CLAIMED_AT),
+    cancelReason: null,
   };
 }
 

@@ -10,12 +10,15 @@ import { claimJobsQuery } from '../../../src/queries/claim-jobs.ts';
 import { findDueQuery } from '../../../src/queries/find-due.ts';
 import { findHeldJobsQuery } from '../../../src/queries/find-held-jobs.ts';
 import { findJobQuery } from '../../../src/queries/find-job.ts';
+import { findPausesQuery } from '../../../src/queries/find-pauses.ts';
+import { findRequestsQuery } from '../../../src/queries/find-requests.ts';
 import { findStandingJobsQuery } from '../../../src/queries/find-standing-jobs.ts';
 import { finishJobsQuery } from '../../../src/queries/finish-jobs.ts';
 import { insertJobsQuery, insertKeyedJobsQuery } from '../../../src/queries/insert-jobs.ts';
 import { insertSelectedJobsQuery } from '../../../src/queries/insert-selected-jobs.ts';
 import { listJobsQuery } from '../../../src/queries/list-jobs.ts';
 import { notifyWorkersQuery } from '../../../src/queries/notify-workers.ts';
+import { pauseQueueQuery } from '../../../src/queries/pause-queue.ts';
 import { pruneResultsQuery } from '../../../src/queries/prune-results.ts';
 import { quotedName } from '../../../src/queries/quoted-name.ts';
 import { reclaimJobQuery } from '../../../src/queries/reclaim-job.ts';
@@ -24,8 +27,11 @@ import { registerWorkerQuery } from '../../../src/queries/register-worker.ts';
 import { releaseJobsQuery } from '../../../src/queries/release-jobs.ts';
 import { removeSilentWorkersQuery } from '../../../src/queries/remove-silent-workers.ts';
 import { removeWorkerQuery } from '../../../src/queries/remove-worker.ts';
+import { requestCancelQuery } from '../../../src/queries/request-cancel.ts';
 import { rescheduleJobsQuery } from '../../../src/queries/reschedule-jobs.ts';
+import { resumeQueueQuery } from '../../../src/queries/resume-queue.ts';
 import { transactionIdQuery } from '../../../src/queries/transaction-id.ts';
+import { writeProgressQuery } from '../../../src/queries/write-progress.ts';
 import type { QueueTables } from '../../../src/schema/index.ts';
 
 /** What the arguments of the statements are made of. */
@@ -104,15 +110,22 @@ export function allStatements(
     uniqueKey: undefined,
     metadata: sql`${JSON.stringify({ text })}::text::jsonb`,
   };
-  const wakeUp = { channel: 'queue_wake_queue_jobs', queues: [text] };
+  const channel = 'queue_wake_queue_jobs';
+  const wakeUp = { channel, queues: [text] };
   const wholePage = { kind: undefined, queue: undefined, state: undefined, before: undefined, limit: 51 };
   const page = { kind: text, queue: text, before: id, limit: 51 };
   return {
     beatWorkerQuery: beatWorkerQuery(tables, { id, name: text, queues: [text] }),
     cancelJobQuery: cancelJobQuery(tables, { id, queue: text, reason: error }),
+    'cancelJobQuery, forced': cancelJobQuery(tables, { id, queue: text, reason: error, force: { channel } }),
     claimJobsQuery: claimJobsQuery(tables, claim),
     'claimJobsQuery, sweep': claimJobsQuery(tables, { ...claim, fromGoneWorkers: true }),
-    'claimJobsQuery, held by lock': claimJobsQuery(tables, { ...claim, workerId: null, limit: 1 }),
+    'claimJobsQuery, held by lock': claimJobsQuery(tables, {
+      ...claim,
+      workerId: null,
+      limit: 1,
+      heedPauses: true,
+    }),
     columnsQuery: columnsQuery(quotedName(tables.queueJobs)),
     findDueQuery: findDueQuery(tables, {
       looks: [
@@ -125,6 +138,13 @@ export function allStatements(
     }),
     findHeldJobsQuery: findHeldJobsQuery(tables, held, [{ id, fence: 1 }]),
     findJobQuery: findJobQuery(tables, id),
+    findPausesQuery: findPausesQuery(tables),
+    findRequestsQuery: findRequestsQuery(tables, {
+      workerId: id,
+      queues: [text, `${text}, too`],
+      jobs: [{ id, fence: 1, queue: text }],
+    }),
+    'findRequestsQuery, no job': findRequestsQuery(tables, { workerId: id, queues: [text], jobs: [] }),
     findStandingJobsQuery: findStandingJobsQuery(tables, [keyed]),
     finishJobsQuery: finishJobsQuery(tables, held, [
       { id, fence: 1, transition: finish },
@@ -146,6 +166,7 @@ export function allStatements(
     'listJobsQuery, live': listJobsQuery(tables, { ...page, state: 'due' }),
     'listJobsQuery, finished': listJobsQuery(tables, { ...page, state: 'discarded' }),
     notifyWorkersQuery: notifyWorkersQuery(tables, text),
+    pauseQueueQuery: pauseQueueQuery(tables, { queue: text, channel }),
     pruneResultsQuery: pruneResultsQuery(tables, { retentionMs: 86_400_000, limit: 1_000 }),
     reclaimJobQuery: reclaimJobQuery(tables, { id, queue: text, fence: 3 }),
     redriveJobsQuery: redriveJobsQuery(tables, {}),
@@ -162,11 +183,16 @@ export function allStatements(
     releaseJobsQuery: releaseJobsQuery(tables, { queue: text, workerId: id, exceptIds: [id] }),
     removeSilentWorkersQuery: removeSilentWorkersQuery(tables, 30_000),
     removeWorkerQuery: removeWorkerQuery(tables, id),
+    requestCancelQuery: requestCancelQuery(tables, { id, queue: text, reason: text, channel }),
     rescheduleJobsQuery: rescheduleJobsQuery(tables, held, [
       { id, fence: 1, transition: retry },
       { id: id + 1, fence: 2, transition: giveBack },
     ]),
+    resumeQueueQuery: resumeQueueQuery(tables, { queue: text, channel }),
     serverVersionQuery,
     transactionIdQuery,
+    writeProgressQuery: writeProgressQuery(tables, held, [
+      { id, fence: 1, progress: JSON.stringify({ text }) },
+    ]),
   };
 }

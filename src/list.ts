@@ -1,0 +1,54 @@
+import { checkDefinition, type JobDefinition } from './job/definition.ts';
+import { checkInteger } from './job/limits.ts';
+import type { Executor } from './queries/executor.ts';
+import type { JobRecord, JobState } from './queries/job-record.ts';
+import { listJobs } from './queries/list-jobs.ts';
+import type { QueueTables } from './schema/index.ts';
+
+/** Which jobs {@link Queue.list} lists. */
+export interface ListFilter<TJob extends JobDefinition = JobDefinition> {
+  /** Only jobs of this definition's kind; their payload and output are typed by it. */
+  job?: TJob | undefined;
+  /** Only jobs of this kind. Not together with `job`. */
+  kind?: string | undefined;
+  queue?: string | undefined;
+  state?: JobState | undefined;
+  /** The `nextCursor` of the page before. @default the first page */
+  cursor?: number | undefined;
+  /** 1–1,000 jobs a page. @default 50 */
+  limit?: number | undefined;
+}
+
+/** One page of jobs, newest id first. */
+export interface JobList<TRecord> {
+  readonly jobs: TRecord[];
+  /** For the next page; `undefined` on the last one. */
+  readonly nextCursor: number | undefined;
+}
+
+/**
+ * One page of live jobs and results.
+ *
+ * @throws RangeError | TypeError before anything is sent
+ */
+export async function list(
+  db: Executor,
+  tables: QueueTables,
+  filter: ListFilter,
+): Promise<JobList<JobRecord>> {
+  const limit = checkInteger('list: limit', filter.limit ?? 50, 1, 1_000);
+  if (filter.job !== undefined) checkDefinition('list', filter.job);
+  if (filter.job !== undefined && filter.kind !== undefined) {
+    throw new TypeError('list: job and kind exclude each other');
+  }
+  if (filter.cursor !== undefined) checkInteger('list: cursor', filter.cursor, 1, Number.MAX_SAFE_INTEGER);
+  const records = await listJobs(db, tables, {
+    kind: filter.job?.kind ?? filter.kind,
+    queue: filter.queue,
+    state: filter.state,
+    before: filter.cursor,
+    limit: limit + 1,
+  });
+  const jobs = records.slice(0, limit);
+  return { jobs, nextCursor: records.length > limit ? jobs.at(-1)?.id : undefined };
+}

@@ -1,0 +1,82 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { type Executor, queryRows, type RawRow } from './executor.ts';
+import { type HeldJob, idsAndFences } from './held.ts';
+
+export interface RequestsQuestion {
+  readonly workerId: number;
+  /** The queues that the worker serves. */
+  readonly queues: readonly string[];
+  /** The jobs that it holds, as far as it knows. */
+  readonly jobs: readonly (HeldJob & { readonly queue: string })[];
+}
+
+/** What is asked of a worker about a job of its own, or what it has missed about it. */
+export interface JobRequest extends HeldJob {
+  /** Whether it still holds the job, under this fence. */
+  readonly held: boolean;
+  /** Why the job is to end, or has ended as cancelled; `null` when it is neither, so it was lost or has ended in another way. */
+  readonly cancelReason: string | null;
+}
+
+export interface RequestsAnswer {
+  /** Which of its queues are paused. */
+  readonly paused: ReadonlySet<string>;
+  /** Those of its jobs about which there is something to know; hardly ever any. */
+  readonly jobs: readonly JobRequest[];
+}
+
+/**
+ * Asks for all that is asked of a worker from outside: pauses of its queues, and cancels of its jobs. One statement; of a
+ * worker without jobs, one that reads a table of a few rows.
+ *
+ * **Under concurrency.** A plain read: what it answers may be out of date when it arrives, so it is good for stopping work early
+ * and for nothing else; every write checks the fence itself.
+ */
+export async function findRequests(
+  db: Executor,
+  tables: QueueTables,
+  question: RequestsQuestion,
+): Promise<RequestsAnswer> {
+  const rows = await queryRows(db, tables, findRequestsQuery(tables, question));
+  return {
+    paused: new Set(rows.filter((row) => row.id === null).map((row) => String(row.queue))),
+    jobs: rows.filter((row) => row.id !== null).map(toJobRequest),
+  };
+}
+
+/** `limit 1`: each job is looked up by its key; a join could become one that reads the whole table. */
+export function findRequestsQuery(
+  { queueJobs, queuePauses, queueResults }: QueueTables,
+  { workerId, queues, jobs }: RequestsQuestion,
+): SQL {
+  const pauses = sql`
+    select p.queue, null::int8 as id, null::int4 as fence, null::bool as held, null::text as cancel_reason from ${queuePauses} as p
+    where p.queue = any(array(select jsonb_array_elements_text(${JSON.stringify(queues)}::text::jsonb)))`;
+  if (jobs.length === 0) return pauses;
+  const queuesOfJobs = JSON.stringify(jobs.map(({ queue }) => queue));
+  return sql`${pauses}
+    union all
+    select i.queue, i.id, i.fence, j.id is not null, coalesce(j.cancel_reason, r.reason)
+    from rows from (${idsAndFences(jobs)}, jsonb_array_elements_text(${queuesOfJobs}::text::jsonb)) as i(id, fence, queue)
+    left join lateral (
+      select j.id, j.cancel_reason from ${queueJobs} as j
+      where j.queue = i.queue and j.id = i.id and j.fence = i.fence and j.worker_id = ${workerId}::int8
+      limit 1
+    ) as j on true
+    left join lateral (
+      select r.errors -> -1 ->> 'message' as reason from ${queueResults} as r
+      where j.id is null and r.queue = i.queue and r.job_id = i.id and r.fence = i.fence and r.state = 'cancelled'
+      limit 1
+    ) as r on true
+    where j.id is null or j.cancel_reason is not null`;
+}
+
+function toJobRequest(row: RawRow): JobRequest {
+  return {
+    id: Number(row.id),
+    fence: Number(row.fence),
+    held: row.held === true,
+    cancelReason: row.cancel_reason === null ? null : String(row.cancel_reason),
+  };
+}

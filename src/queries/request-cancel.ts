@@ -1,0 +1,48 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { type Executor, queryRows } from './executor.ts';
+import { REQUESTED } from './wake-channel.ts';
+import { notified } from './wake-up.ts';
+
+export interface CancelRequest {
+  readonly id: number;
+  readonly queue: string;
+  readonly reason: string;
+  /** Where workers are notified; `undefined`: nobody is. */
+  readonly channel: string | undefined;
+}
+
+/**
+ * Asks for the end of a held job: writes the reason to its row, where its worker will find it, and whoever claims or
+ * settles the job. Answers whether the job was held. Of two requests the first gives the reason.
+ *
+ * **Under concurrency.** Never waits: a row that is locked (it is just being claimed or settled, or `complete(tx)` or `runNext`
+ * holds it) is left alone, and the caller tries again or says so. A settlement that comes later sees the request, since it
+ * changes the same row.
+ */
+export async function requestCancel(
+  db: Executor,
+  tables: QueueTables,
+  request: CancelRequest,
+): Promise<boolean> {
+  const rows = await queryRows(db, tables, requestCancelQuery(tables, request));
+  return rows.length > 0;
+}
+
+export function requestCancelQuery(
+  { queueJobs }: QueueTables,
+  { id, queue, reason, channel }: CancelRequest,
+): SQL {
+  return sql`
+    with held as (
+      select j.id from ${queueJobs} as j
+      where j.queue = ${queue} and j.id = ${id} and j.worker_id is not null
+      for no key update skip locked
+    ),
+    requested as (
+      update ${queueJobs} as j set cancel_reason = coalesce(j.cancel_reason, ${reason}::text)
+      where j.queue = ${queue} and j.id = any(array(select id from held))
+      returning j.id
+    )
+    select r.id, ${channel === undefined ? sql`false` : notified(channel, sql`${REQUESTED}`)} as woke from requested as r`;
+}

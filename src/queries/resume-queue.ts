@@ -1,0 +1,33 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { type Executor, queryRows } from './executor.ts';
+import { REQUESTED } from './wake-channel.ts';
+import { notified } from './wake-up.ts';
+
+/**
+ * Ends the pause of a queue; answers whether it was paused. Workers are notified on `channel` when the transaction commits,
+ * unless that is `undefined`.
+ *
+ * **Under concurrency.** Waits for another open transaction that has just resumed the same queue. A pause that another
+ * transaction has not committed yet is not seen, and stands.
+ */
+export async function resumeQueue(
+  db: Executor,
+  tables: QueueTables,
+  resume: { readonly queue: string; readonly channel: string | undefined },
+): Promise<boolean> {
+  const rows = await queryRows(db, tables, resumeQueueQuery(tables, resume));
+  return rows.length > 0;
+}
+
+export function resumeQueueQuery(
+  { queuePauses }: QueueTables,
+  { queue, channel }: { readonly queue: string; readonly channel: string | undefined },
+): SQL {
+  return sql`
+    with resumed as (
+      delete from ${queuePauses} as p where p.queue = ${queue}
+      returning p.queue
+    )
+    select r.queue, ${channel === undefined ? sql`false` : notified(channel, sql`${REQUESTED}`)} as woke from resumed as r`;
+}

@@ -1,0 +1,49 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { type Executor, queryRows } from './executor.ts';
+import { type Held, type HeldJob, idsAndFences, stillHeld } from './held.ts';
+
+/** How far a held job is. */
+export interface JobProgress extends HeldJob {
+  /** JSON text. */
+  readonly progress: string;
+}
+
+/**
+ * Writes how far held jobs of one queue are. Answers the ids of those it wrote; the others are no longer held by this worker
+ * under this fence, or just then locked by another transaction.
+ *
+ * **Under concurrency.** Fenced as `finishJobs` is. Never waits: a row that is locked, such as by the handler's own `complete(tx)`, is
+ * left out. So it can be in nobody's way, and two statements about the same jobs cannot deadlock.
+ */
+export async function writeProgress(
+  db: Executor,
+  tables: QueueTables,
+  held: Held,
+  jobs: readonly JobProgress[],
+): Promise<Set<number>> {
+  const rows = await queryRows(db, tables, writeProgressQuery(tables, held, jobs));
+  return new Set(rows.map((row) => Number(row.id)));
+}
+
+export function writeProgressQuery(
+  { queueJobs }: QueueTables,
+  held: Held,
+  jobs: readonly JobProgress[],
+): SQL {
+  const values = `[${jobs.map(({ progress }) => progress).join(',')}]`;
+  return sql`
+    with i as materialized (
+      select id, fence, progress
+      from rows from (${idsAndFences(jobs)}, jsonb_array_elements(${values}::text::jsonb)) as r(id, fence, progress)
+    ),
+    free as (
+      select j.id from ${queueJobs} as j
+      where ${stillHeld(held)}
+      for no key update skip locked
+    )
+    update ${queueJobs} as j set progress = i.progress
+    from i
+    where j.queue = ${held.queue} and j.id = any(array(select id from free)) and i.id = j.id and i.fence = j.fence
+    returning j.id`;
+}

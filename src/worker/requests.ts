@@ -1,0 +1,129 @@
+import { JobCancelledError, LeaseLostError } from '../errors.ts';
+import type { Database } from '../queries/executor.ts';
+import { findRequests, type JobRequest } from '../queries/find-requests.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { Alarm } from './alarm.ts';
+import type { Attempt } from './attempt.ts';
+import type { Attempts } from './attempts.ts';
+import type { Bands } from './bands.ts';
+import { jittered } from './jittered.ts';
+import type { Listener } from './listener.ts';
+import { pause } from './pause.ts';
+import type { WorkerEmitter } from './worker-events.ts';
+
+/** One queue's loop, as far as it can be asked for something. */
+export interface Asked {
+  readonly queue: string;
+  readonly attempts: Pick<Attempts, 'running' | 'paused' | 'pause' | 'resume'>;
+  readonly bands: Pick<Bands, 'sweepNext'>;
+  wake(): void;
+}
+
+export interface RequestsOptions {
+  readonly db: Database;
+  readonly tables: QueueTables;
+  readonly workerId: number;
+  readonly loops: readonly Asked[];
+  /** Knows whether notifications arrive at this moment. */
+  readonly listener: Pick<Listener, 'listening'>;
+  readonly events: WorkerEmitter;
+}
+
+/** Without notifications: a quarter more at most is still within the second that is promised. */
+const POLL_MS = 750;
+/** With them, for what nobody notified of. */
+const FALLBACK_MS = 5_000;
+/** Many requests in a row are looked at together. */
+const GATHER_MS = 20;
+
+/**
+ * Learns what is asked of a worker from outside: that a running job is to end, that a queue is to pause or go on. One small
+ * statement for all queues and jobs of the worker, beside its claims, which need not ask: at once when it is notified, every five
+ * seconds in case that fails, and more than once a second where there are no notifications.
+ */
+export class Requests {
+  readonly #options: RequestsOptions;
+  readonly #alarm = new Alarm();
+  readonly #stopping = new AbortController();
+
+  constructor(options: RequestsOptions) {
+    this.#options = options;
+    // The pause of one that listens is long for one that must poll.
+    options.events.on('polling', () => this.look());
+  }
+
+  /** Looks, and goes on looking until it is stopped. Resolves after the first look: a queue may be paused already. */
+  async start(): Promise<void> {
+    await this.#look();
+    void this.#run();
+  }
+
+  /** Looks soon: something was asked, or may have been. */
+  look(): void {
+    this.#alarm.ring();
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+    this.#alarm.ring();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await this.#alarm.pause(jittered(this.#options.listener.listening ? FALLBACK_MS : POLL_MS));
+      if (signal.aborted) return;
+      await pause(GATHER_MS, signal);
+      // A ring from here on may tell of what this look does not see.
+      this.#alarm.clear();
+      await this.#look();
+    }
+  }
+
+  /** Never rejects: the next look is not far. */
+  async #look(): Promise<void> {
+    const { db, tables, workerId, loops, events } = this.#options;
+    const running = loops.flatMap(({ attempts }) => attempts.running);
+    try {
+      const { paused, jobs } = await findRequests(db, tables, {
+        workerId,
+        queues: loops.map(({ queue }) => queue),
+        jobs: running.map(({ job }) => job),
+      });
+      for (const loop of loops) this.#pauseOrResume(loop, paused.has(loop.queue));
+      for (const request of jobs) {
+        const attempt = running.find(({ job }) => job.id === request.id && job.fence === request.fence);
+        if (attempt !== undefined) tell(attempt, request);
+      }
+    } catch (error) {
+      events.emit('error', { error, during: 'looking for cancels and pauses' });
+    }
+  }
+
+  #pauseOrResume(loop: Asked, paused: boolean): void {
+    const { queue, attempts, bands } = loop;
+    if (paused === attempts.paused) return;
+    if (paused) {
+      attempts.pause();
+    } else {
+      attempts.resume();
+      // What was given back lies behind the floors.
+      bands.sweepNext();
+      loop.wake();
+    }
+    this.#options.events.emit(paused ? 'paused' : 'resumed', { queue });
+  }
+}
+
+function tell(attempt: Attempt, { held, cancelReason }: JobRequest): void {
+  const { kind, id } = attempt.job;
+  if (held) {
+    if (cancelReason !== null) attempt.cancel(cancelReason);
+    return;
+  }
+  // Its own `complete(tx)` may be what has ended it; then the handler may go on in peace.
+  if (!attempt.open) return;
+  attempt.end(
+    cancelReason === null ? new LeaseLostError(kind, id) : new JobCancelledError(kind, id, cancelReason),
+  );
+}
