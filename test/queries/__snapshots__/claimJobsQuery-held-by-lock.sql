@@ -7,30 +7,32 @@
         where j.queue = $5 and j.priority = band.priority and j.priority >= 0
           and j.run_at >= band.floor and j.run_at <= statement_timestamp()
           and j.worker_id is null
-          and j.kind = any(array(select jsonb_array_elements_text($6::text::jsonb)))
-        order by j.run_at, j.id limit (select $7::int8)
+          and not exists (select from "queue_pauses" as p where p.queue = $6)
+          and j.kind = any(array(select jsonb_array_elements_text($7::text::jsonb)))
+        order by j.run_at, j.id limit (select $8::int8)
         for no key update skip locked
       ) as j
-      limit $8
+      limit $9
     ),
     within as (
       select id from (select id, sum(bytes) over (rows between unbounded preceding and 1 preceding) as before from due) as d
-      where before is null or before < $9::int8
+      where before is null or before < $10::int8
     )
     update "queue_jobs" as j
-    set attempt = j.attempt + 1, fence = j.fence + 1, worker_id = $10::int8, claimed_at = statement_timestamp()
-    where j.queue = $11 and j.id = any(array(select id from within))
+    set attempt = j.attempt + 1, fence = j.fence + 1, worker_id = $11::int8, claimed_at = statement_timestamp()
+    where j.queue = $12 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
       j.attempt, j.max_attempts, j.fence, j.unique_key, nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata, date_part('epoch', j.run_at) * 1000 as run_at,
-      date_part('epoch', j.created_at) * 1000 as created_at, date_part('epoch', j.claimed_at) * 1000 as claimed_at
+      date_part('epoch', j.created_at) * 1000 as created_at, date_part('epoch', j.claimed_at) * 1000 as claimed_at, j.cancel_reason
 -- $1 = 1
 -- $2 = 1
 -- $3 = 1
 -- $4 = "[{\"priority\":0,\"floor\":\"-infinity\"},{\"priority\":1,\"floor\":\"-infinity\"},{\"priority\":2,\"floor\":\"-infinity\"},{\"priority\":3,\"floor\":\"-infinity\"},{\"priority\":4,\"floor\":\"-infinity\"},{\"priority\":5,\"floor\":\"2024-02-29T12:34:56.789Z\"},{\"priority\":6,\"floor\":\"-infinity\"},{\"priority\":7,\"floor\":\"-infinity\"},{\"priority\":8,\"floor\":\"-infinity\"},{\"priority\":9,\"floor\":\"-infinity\"}]"
 -- $5 = "mail"
--- $6 = "[\"mail\"]"
--- $7 = 1
+-- $6 = "mail"
+-- $7 = "[\"mail\"]"
 -- $8 = 1
--- $9 = 8388608
--- $10 = null
--- $11 = "mail"
+-- $9 = 1
+-- $10 = 8388608
+-- $11 = null
+-- $12 = "mail"

@@ -23,7 +23,7 @@
     where j.queue = $12 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
       j.attempt, j.max_attempts, j.fence, j.unique_key, nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata, date_part('epoch', j.run_at) * 1000 as run_at,
-      date_part('epoch', j.created_at) * 1000 as created_at, date_part('epoch', j.claimed_at) * 1000 as claimed_at
+      date_part('epoch', j.created_at) * 1000 as created_at, date_part('epoch', j.claimed_at) * 1000 as claimed_at, j.cancel_reason
 -- $1 = 1
 -- $2 = 1
 -- $3 = 1

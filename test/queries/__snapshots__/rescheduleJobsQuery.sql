@@ -12,7 +12,7 @@
     from i
     where i.id = j.id and i.fence = j.fence and j.queue = $9 and j.id = any(array(select id from i))
         and j.worker_id is not distinct from $10::int8 and ((j.id, j.fence) in (select id, fence from i)) is true
-    returning j.id
+    returning j.id, j.cancel_reason
 -- $1 = 1
 -- $2 = 1
 -- $3 = 1

@@ -1,0 +1,28 @@
+    with free as (
+      select j.id from "queue_jobs" as j
+      where j.queue = $1 and j.id = $2
+      for no key update skip locked
+    ),
+    cancelled as (
+      delete from "queue_jobs" as j
+      where j.queue = $3 and j.id = any(array(select id from free))
+      returning j.*
+    ),
+    recorded as (
+    insert into "queue_results" (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority, fence,
+      unique_key, metadata, worker_id, created_at, run_at, claimed_at, finished_at)
+    select c.id, c.queue, c.kind, c.payload, 'cancelled',
+      case when ($4::text::jsonb || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) is null then c.errors
+        else (case when jsonb_array_length(c.errors) >= 10 then c.errors - 0 else c.errors end) || jsonb_build_array(($5::text::jsonb || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')))) end,
+      c.attempt, c.max_attempts, c.priority, c.fence, c.unique_key, c.metadata, c.worker_id, c.created_at, c.run_at, c.claimed_at,
+      statement_timestamp()
+    from cancelled as c
+    returning job_id)
+    select r.job_id, pg_notify($6::text, $7) is not null as woke from recorded as r
+-- $1 = "mail"
+-- $2 = 42
+-- $3 = "mail"
+-- $4 = "{\"attempt\":1,\"name\":\"Error\",\"message\":\"mail\",\"stack\":\"mail\"}"
+-- $5 = "{\"attempt\":1,\"name\":\"Error\",\"message\":\"mail\",\"stack\":\"mail\"}"
+-- $6 = "queue_wake_queue_jobs"
+-- $7 = ""
