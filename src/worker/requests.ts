@@ -29,8 +29,8 @@ export interface RequestsOptions {
   readonly events: WorkerEmitter;
 }
 
-/** Without notifications: a quarter more at most is still within the second that is promised. */
-const POLL_MS = 750;
+/** Without notifications; with a quarter more, and a busy server, still within the second that is promised. */
+const POLL_MS = 500;
 /** With them, for what nobody notified of. */
 const FALLBACK_MS = 5_000;
 /** Many requests in a row are looked at together. */
@@ -39,7 +39,7 @@ const GATHER_MS = 20;
 /**
  * Learns what is asked of a worker from outside: that a running job is to end, that a queue is to pause or go on. One small
  * statement for all queues and jobs of the worker, beside its claims, which need not ask: at once when it is notified, every five
- * seconds in case that fails, and more than once a second where there are no notifications.
+ * seconds in case that fails, and twice a second where there are no notifications.
  */
 export class Requests {
   readonly #options: RequestsOptions;
