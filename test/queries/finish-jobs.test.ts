@@ -61,7 +61,9 @@ describe('the result', () => {
     expect(await finish(database, id, 5)).toBe(true);
     expect(await jobRow(database.client, id)).toBeUndefined();
     const result = await resultRow(database.client, id);
-    const { id: _, ...rest } = { ...job };
+    // What was asked of it, and how far it was, end with it.
+    const { id: _, cancel_reason, progress, ...rest } = { ...job };
+    expect([cancel_reason, progress]).toEqual([null, null]);
     expect(result).toEqual({
       ...rest,
       job_id: id,

@@ -73,6 +73,8 @@ describe('a job that is put back', () => {
       run_at: job?.run_at,
       worker_id: null,
       claimed_at: null,
+      cancel_reason: null,
+      progress: null,
     });
     expect(Date.parse(String(job?.run_at))).toBeGreaterThan(Date.parse(String(finished_at)));
     expect([state, output]).toEqual(['discarded', null]);
