@@ -63,6 +63,8 @@ test('writes every column, with the database’s time', async () => {
     unique_key: 'u',
     errors: [],
     metadata: { tenant: 7 },
+    cancel_reason: null,
+    progress: null,
     run_at: row?.run_at,
     created_at: row?.created_at,
   });
