@@ -1,7 +1,9 @@
 import { describeError } from './job/describe-error.ts';
-import { checkId } from './job/limits.ts';
+import { checkBoolean, checkId, checkObject } from './job/limits.ts';
+import { shown } from './job/shown.ts';
 import { cancelJob } from './queries/cancel-job.ts';
 import type { Executor } from './queries/executor.ts';
+import { faultPoint } from './queries/fault-point.ts';
 import { findJob } from './queries/find-job.ts';
 import { requestCancel } from './queries/request-cancel.ts';
 import type { QueueTables } from './schema/index.ts';
@@ -37,10 +39,12 @@ export async function cancel(
   db: Executor,
   tables: QueueTables,
   id: number,
-  { reason = 'cancelled', force = false }: CancelOptions,
+  options: CancelOptions,
   channel: string | undefined,
 ): Promise<CancelResult> {
   checkId('cancel', id);
+  const { reason = 'cancelled', force = false } = checkObject('cancel: its options', options);
+  checkBoolean('cancel: force', force);
   let wasThere = false;
   for (let tries = 1, waitMs = FIRST_WAIT_MS; ; tries++, waitMs *= 2) {
     const found = await findJob(db, tables, id);
@@ -49,10 +53,12 @@ export async function cancel(
     if ('finishedAt' in found) return { cancelled: false, reason: 'finished' };
     wasThere = true;
     const { queue, attempt } = found;
-    const { message } = describeError(new Error(reason), attempt);
+    await faultPoint('cancel: found');
+    const { message } = describeError(new Error(typeof reason === 'string' ? reason : shown(reason)), attempt);
     const record = { attempt, name: 'Cancelled', message };
     const cancelled = { id, queue, reason: record, force: force ? { channel } : undefined };
     if (await cancelJob(db, tables, cancelled)) return { cancelled: true };
+    await faultPoint('cancel: not waiting');
     if (!force && (await requestCancel(db, tables, { id, queue, reason: message, channel })))
       return { cancelled: false, reason: 'requested' };
     // Somebody is just changing the row, or has changed it between the two.

@@ -4,6 +4,7 @@ import {
   checkDate,
   checkDurationMs,
   checkInteger,
+  checkObject,
   checkText,
   MAX_ATTEMPTS,
   MAX_NAME_BYTES,
@@ -67,8 +68,16 @@ export function selectedJobs<TSelect extends SelectOf<unknown>>(
   job: JobDefinition,
   select: TSelect,
   options: EnqueueFromOptions<ReturnType<TSelect['as']>>,
+  maxMetadataBytes: number,
 ): SelectedJobs {
   const what = (option: string) => `enqueueFrom('${job.kind}'): ${option}`;
+  checkObject(what('its options'), options);
+  if (typeof select?.as !== 'function') throw new TypeError(`${what('the select')} ${NO_SELECT}`);
+  if (options.uniqueKey !== undefined && typeof options.uniqueKey !== 'function') {
+    throw new TypeError(
+      `${what('uniqueKey')} must be a function of the row, which answers an SQL expression`,
+    );
+  }
   if (options.delayMs !== undefined && options.runAt !== undefined) {
     throw new TypeError(`${what('delayMs and runAt')} exclude each other`);
   }
@@ -95,16 +104,17 @@ export function selectedJobs<TSelect extends SelectOf<unknown>>(
           ? sql`statement_timestamp() + ${delayMs}::float8 * interval '1 millisecond'`
           : sql`${checkDate(what('runAt'), runAt).toISOString()}`,
     uniqueKey: options.uniqueKey === undefined ? undefined : sql`${options.uniqueKey(row)}`,
-    metadata: sql`${options.metadata === undefined ? '{}' : metadataToStore(job.kind, options.metadata)}::text::jsonb`,
+    metadata: sql`${options.metadata === undefined ? '{}' : metadataToStore(job.kind, options.metadata, maxMetadataBytes)}::text::jsonb`,
   };
 }
+
+const NO_SELECT = 'must be a Drizzle select, such as db.select({ … }).from(…)';
 
 /** A row as the payload: an object with the select's own keys, nested where the select is. */
 function payloadOf(source: SQLWrapper, what: string): SQL {
   const described = source as { _?: { selectedFields?: Record<string, unknown> } };
   const fields = described._?.selectedFields;
-  if (fields === undefined)
-    throw new TypeError(`${what} must be a Drizzle select, such as db.select({ … }).from(…)`);
+  if (fields === undefined) throw new TypeError(`${what} ${NO_SELECT}`);
   return objectOf(fields, source, what);
 }
 

@@ -1,6 +1,7 @@
 import { QueueError } from './errors.ts';
 import type { NewJob } from './job/new-job.ts';
 import type { Executor } from './queries/executor.ts';
+import { faultPoint } from './queries/fault-point.ts';
 import { findStandingJobs } from './queries/find-standing-jobs.ts';
 import { insertJobs } from './queries/insert-jobs.ts';
 import type { QueueTables } from './schema/index.ts';
@@ -20,7 +21,7 @@ const MAX_INSERTS = 10;
 /**
  * Inserts, and notifies the workers as `wakeUps` allows; where a live job is in the way, finds it; where that has just finished, inserts again. Answers in input order.
  *
- * @throws QueueError when a live job with the same key comes and goes at every try
+ * @throws QueueError when a live job with the same key comes and goes at every try, or cannot be seen
  */
 export async function enqueueJobs(
   db: Executor,
@@ -33,11 +34,15 @@ export async function enqueueJobs(
   for (let tries = 0; open.length > 0; tries++) {
     if (tries === MAX_INSERTS) {
       throw new QueueError(
-        `A live job with the same unique key came and went ${MAX_INSERTS} times during an enqueue`,
+        `A live job with the same unique key came and went ${MAX_INSERTS} times during an enqueue, or it is hidden from ` +
+          'this role by row-level security (then make the tenant a part of the key)',
       );
     }
     open = answer(open, await insert(jobsOf(open)), false);
-    if (open.length > 0) open = answer(open, await findStandingJobs(db, tables, jobsOf(open)), true);
+    if (open.length === 0) break;
+    await faultPoint('enqueue: refused');
+    open = answer(open, await findStandingJobs(db, tables, jobsOf(open)), true);
+    if (open.length > 0) await faultPoint('enqueue: nobody stands');
   }
   return answers;
 

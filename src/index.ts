@@ -4,6 +4,7 @@
  */
 
 export type { CancelOptions, CancelResult } from './cancel.ts';
+export type { CreateQueueOptions } from './create-queue-options.ts';
 export type { EnqueueFromOptions, PerRow, SelectOf } from './enqueue-from.ts';
 export type { Enqueued } from './enqueue-jobs.ts';
 // Fail
@@ -51,7 +52,7 @@ export type {
   Queue,
 } from './queue.ts';
 // Define and enqueue
-export { type CreateQueueOptions, createQueue } from './queue.ts';
+export { createQueue } from './queue.ts';
 export type { RedriveFilter } from './redrive.ts';
 export { type Drained, type DrainOptions, drain } from './worker/drain.ts';
 export {

@@ -1,5 +1,6 @@
 import { checkDefinition, type JobDefinition } from './job/definition.ts';
-import { checkInteger } from './job/limits.ts';
+import { checkInteger, checkObject, checkText, MAX_NAME_BYTES } from './job/limits.ts';
+import { shown } from './job/shown.ts';
 import type { Executor } from './queries/executor.ts';
 import type { JobRecord, JobState } from './queries/job-record.ts';
 import { listJobs } from './queries/list-jobs.ts';
@@ -36,19 +37,37 @@ export async function list(
   tables: QueueTables,
   filter: ListFilter,
 ): Promise<JobList<JobRecord>> {
+  checkObject('list: its filter', filter);
   const limit = checkInteger('list: limit', filter.limit ?? 50, 1, 1_000);
   if (filter.job !== undefined) checkDefinition('list', filter.job);
   if (filter.job !== undefined && filter.kind !== undefined) {
     throw new TypeError('list: job and kind exclude each other');
   }
   if (filter.cursor !== undefined) checkInteger('list: cursor', filter.cursor, 1, Number.MAX_SAFE_INTEGER);
+  if (filter.kind !== undefined) checkText('list: kind', filter.kind, MAX_NAME_BYTES);
+  if (filter.queue !== undefined) checkText('list: queue', filter.queue, MAX_NAME_BYTES);
   const records = await listJobs(db, tables, {
     kind: filter.job?.kind ?? filter.kind,
     queue: filter.queue,
-    state: filter.state,
+    state: filter.state === undefined ? undefined : checkState(filter.state),
     before: filter.cursor,
     limit: limit + 1,
   });
   const jobs = records.slice(0, limit);
   return { jobs, nextCursor: records.length > limit ? jobs.at(-1)?.id : undefined };
+}
+
+const STATES: Readonly<Record<JobState, true>> = {
+  scheduled: true,
+  due: true,
+  running: true,
+  completed: true,
+  discarded: true,
+  cancelled: true,
+};
+
+/** A misspelt state would be an empty list, which looks as if all were well. */
+function checkState(state: JobState): JobState {
+  if (typeof state === 'string' && Object.hasOwn(STATES, state)) return state;
+  throw new TypeError(`list: state must be one of ${Object.keys(STATES).join(', ')}; got ${shown(state)}`);
 }

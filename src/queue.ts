@@ -1,4 +1,5 @@
 import { type CancelOptions, type CancelResult, cancel } from './cancel.ts';
+import { type CreateQueueOptions, checkQueueOptions } from './create-queue-options.ts';
 import {
   type EnqueueFromOptions,
   enqueueSelected,
@@ -14,8 +15,9 @@ import {
   type OutputInput,
   type PayloadInput,
 } from './job/definition.ts';
-import { checkId, checkText, MAX_NAME_BYTES } from './job/limits.ts';
+import { checkId, checkObject, checkText, DEFAULT_MAX_PAYLOAD_BYTES, MAX_NAME_BYTES } from './job/limits.ts';
 import { type EnqueueOptions, type NewJob, newJob } from './job/new-job.ts';
+import { shown } from './job/shown.ts';
 import type { StoredValue } from './job/stored.ts';
 import { type JobList, type ListFilter, list } from './list.ts';
 import type { Executor } from './queries/executor.ts';
@@ -47,21 +49,6 @@ export type EnqueueArguments<TJob extends JobDefinition> =
 export type EnqueueEntry<TJob extends JobDefinition> = EnqueueOptions &
   (undefined extends PayloadInput<TJob> ? { payload?: PayloadInput<TJob> } : { payload: PayloadInput<TJob> });
 
-/** Settings of {@link createQueue}. */
-export interface CreateQueueOptions {
-  /** The queue's tables, from `createQueueTables`. @default the tables of `drizzle-queue/schema` */
-  tables?: QueueTables | undefined;
-  /**
-   * Whether an enqueue of jobs that are due tells the workers at once (`NOTIFY`), in the caller's transaction and at most about
-   * twenty times a second for each queue; and so do `cancel` of a running job, `pause` and `resume`. Workers poll in any case, so
-   * nothing is lost without: jobs start a little later, and a worker that listens all the same learns of a cancel or a pause up to
-   * six seconds later. Turn it off where Postgres has
-   * no `NOTIFY` (some compatible databases), where no worker listens, or where enqueues run in transactions that are to be
-   * prepared (`PREPARE TRANSACTION` refuses one that has notified).
-   * @default true
-   */
-  wakeUps?: boolean | undefined;
-}
 
 /**
  * The producing side of a queue: it puts jobs in, finds them, cancels and redrives them, and pauses queues. It holds no connection; the first
@@ -69,12 +56,14 @@ export interface CreateQueueOptions {
  */
 export class Queue {
   readonly #wakeUps: WakeUps | undefined;
+  readonly #maxPayloadBytes: number;
 
   constructor(
     readonly tables: QueueTables,
-    { wakeUps = true }: Pick<CreateQueueOptions, 'wakeUps'> = {},
+    { wakeUps = true, maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES }: Omit<CreateQueueOptions, 'tables'> = {},
   ) {
     this.#wakeUps = wakeUps ? new WakeUps(wakeChannel(tables)) : undefined;
+    this.#maxPayloadBytes = maxPayloadBytes;
   }
 
   /**
@@ -93,7 +82,7 @@ export class Queue {
   ): Promise<Enqueued> {
     checkDefinition('enqueue', job);
     // An argument that may be left out is one that the definition types as `undefined`.
-    const jobs = [await newJob(job, payload as PayloadInput<TJob>, options)];
+    const jobs = [await newJob(job, payload as PayloadInput<TJob>, options, this.#maxPayloadBytes)];
     const [enqueued] = await enqueueJobs(db, this.tables, jobs, this.#wakeUps);
     if (enqueued === undefined) throw new QueueError('The insert returned no row');
     return enqueued;
@@ -111,10 +100,13 @@ export class Queue {
     entries: readonly EnqueueEntry<TJob>[],
   ): Promise<Enqueued[]> {
     checkDefinition('enqueueMany', job);
+    if (!Array.isArray(entries)) throw new TypeError(`enqueueMany takes an array; got ${shown(entries)}`);
     const jobs: NewJob[] = [];
-    for (const entry of entries) {
+    for (const entry of entries as readonly EnqueueEntry<TJob>[]) {
+      if (typeof entry !== 'object' || entry === null)
+        checkObject(`enqueueMany('${job.kind}'): an entry`, entry);
       // As in enqueue: it may be left out where the definition types it as `undefined`.
-      const made = newJob(job, entry.payload as PayloadInput<TJob>, entry);
+      const made = newJob(job, entry.payload as PayloadInput<TJob>, entry, this.#maxPayloadBytes);
       jobs.push('then' in made ? await made : made);
     }
     return await enqueueJobs(db, this.tables, jobs, this.#wakeUps);
@@ -122,8 +114,8 @@ export class Queue {
 
   /**
    * Puts one job in per row of a Drizzle select, as one `INSERT … SELECT`: a million jobs without a round trip each. A row
-   * becomes the payload, with the select's own keys, as Postgres writes it in JSON. Rows are not validated here; a
-   * worker validates when it claims.
+   * becomes the payload, with the select's own keys, as Postgres writes it in JSON. Rows are neither validated nor measured here;
+   * a worker validates when it claims.
    *
    * ```ts
    * const due = tx.select({ userId: users.id }).from(users).where(lt(users.trialEndsAt, sql`now()`));
@@ -137,7 +129,12 @@ export class Queue {
     options: EnqueueFromOptions<ReturnType<TSelect['as']>> = {},
   ): Promise<{ enqueued: number; duplicates: number }> {
     checkDefinition('enqueueFrom', job);
-    return await enqueueSelected(db, this.tables, selectedJobs(job, select, options), this.#wakeUps);
+    return await enqueueSelected(
+      db,
+      this.tables,
+      selectedJobs(job, select, options, this.#maxPayloadBytes),
+      this.#wakeUps,
+    );
   }
 
   /** One job by id, live or finished; `undefined` when there is none. With a definition it is typed, and must be of its kind. */
@@ -225,7 +222,10 @@ export class Queue {
 /**
  * A queue over the tables of `drizzle-queue/schema`, or over others. It opens nothing: make it once, at the top of a module
  * that both the web app and the workers import.
+ *
+ * @throws RangeError | TypeError when an option is wrong
  */
 export function createQueue(options: CreateQueueOptions = {}): Queue {
+  checkQueueOptions(options);
   return new Queue(options.tables ?? { queueJobs, queueResults, queueWorkers, queuePauses }, options);
 }

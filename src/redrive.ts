@@ -1,4 +1,4 @@
-import { checkDate, checkId, checkInteger } from './job/limits.ts';
+import { checkDate, checkId, checkInteger, checkObject, checkText, MAX_NAME_BYTES } from './job/limits.ts';
 import type { Executor } from './queries/executor.ts';
 import { type Redriven, redriveJobs } from './queries/redrive-jobs.ts';
 import type { QueueTables } from './schema/index.ts';
@@ -38,7 +38,10 @@ export async function redrive(
 }
 
 function checkFilter(filter: RedriveFilter): RedriveFilter {
-  const { limit, finishedAfter, finishedBefore } = filter;
+  checkObject('redrive: its filter', filter);
+  const { kind, queue, limit, finishedAfter, finishedBefore } = filter;
+  if (kind !== undefined) checkText('redrive: kind', kind, MAX_NAME_BYTES);
+  if (queue !== undefined) checkText('redrive: queue', queue, MAX_NAME_BYTES);
   if (finishedAfter !== undefined) checkDate('redrive: finishedAfter', finishedAfter);
   if (finishedBefore !== undefined) checkDate('redrive: finishedBefore', finishedBefore);
   if (limit !== undefined) checkInteger('redrive: limit', limit, 1, Number.MAX_SAFE_INTEGER);

@@ -60,7 +60,7 @@ const parts: Readonly<Record<string, Part>> = {
     reason: 'layer 2: what Drizzle has no API for, one file per driver, without depending on any',
   },
   producing: {
-    files: /^(queue|cancel|enqueue-from|enqueue-jobs|list|redrive|wake-ups)\.ts$/,
+    files: /^(queue|cancel|create-queue-options|enqueue-from|enqueue-jobs|list|redrive|wake-ups)\.ts$/,
     parts: ['errors', 'schema', 'job', 'queries'],
     packages: DRIZZLE,
     reason: 'a web app that only enqueues must not load the worker',

@@ -9,7 +9,8 @@ import { listenByPostgresJs, type PostgresJsClient } from './listen-postgres-js.
  * looks like: to import a driver in order to compare its class would load it.
  */
 export function listenOf(db: Database): Listen | undefined {
-  const client: unknown = Reflect.get(db, '$client');
+  // Whether it is a database at all is for the first statement to find.
+  const client: unknown = Reflect.get(Object(db), '$client');
   // postgres.js and Bun's SQL are tagged templates, so functions; Neon's over HTTP is one too, without `listen`.
   if (typeof client === 'function') {
     // What has a `listen` is one of the two.

@@ -1,3 +1,6 @@
+import { checkObject } from './limits.ts';
+import { shown } from './shown.ts';
+
 /**
  * How long to wait before the next attempt: milliseconds, at least 0.
  *
@@ -38,15 +41,22 @@ export interface ExponentialBackoffOptions {
  * @throws RangeError when a setting is outside its range
  */
 export function exponentialBackoff(options: ExponentialBackoffOptions = {}): Backoff {
+  checkObject('exponentialBackoff: its options', options);
   const { initialMs = 1_000, maxMs = 3_600_000, factor = 2, random = Math.random } = options;
-  if (!(initialMs > 0 && Number.isFinite(initialMs))) {
-    throw new RangeError(`exponentialBackoff: initialMs must be a number above 0, got ${initialMs}`);
+  // Number.isFinite first: it is false for whatever is no number, and a comparison might throw.
+  if (!(Number.isFinite(initialMs) && initialMs > 0)) {
+    throw new RangeError(`exponentialBackoff: initialMs must be a number above 0, got ${shown(initialMs)}`);
   }
-  if (!(maxMs >= initialMs && Number.isFinite(maxMs))) {
-    throw new RangeError(`exponentialBackoff: maxMs must be a number of at least initialMs, got ${maxMs}`);
+  if (!(Number.isFinite(maxMs) && maxMs >= initialMs)) {
+    throw new RangeError(
+      `exponentialBackoff: maxMs must be a number of at least initialMs, got ${shown(maxMs)}`,
+    );
   }
-  if (!(factor >= 1 && Number.isFinite(factor))) {
-    throw new RangeError(`exponentialBackoff: factor must be a number of at least 1, got ${factor}`);
+  if (!(Number.isFinite(factor) && factor >= 1)) {
+    throw new RangeError(`exponentialBackoff: factor must be a number of at least 1, got ${shown(factor)}`);
+  }
+  if (typeof random !== 'function') {
+    throw new TypeError(`exponentialBackoff: random must be a function, got ${shown(random)}`);
   }
   // The power overflows to Infinity for late attempts; the cap makes that maxMs.
   return (attempt) => Math.round(random() * Math.min(maxMs, initialMs * factor ** (attempt - 1)));
@@ -58,8 +68,8 @@ export function exponentialBackoff(options: ExponentialBackoffOptions = {}): Bac
  * @throws RangeError when `delayMs` is negative or not a number
  */
 export function fixedBackoff(delayMs: number): Backoff {
-  if (!(delayMs >= 0 && Number.isFinite(delayMs))) {
-    throw new RangeError(`fixedBackoff: delayMs must be a number of at least 0, got ${delayMs}`);
+  if (!(Number.isFinite(delayMs) && delayMs >= 0)) {
+    throw new RangeError(`fixedBackoff: delayMs must be a number of at least 0, got ${shown(delayMs)}`);
   }
   return () => delayMs;
 }

@@ -1,14 +1,17 @@
 import { UnknownKindError } from '../errors.ts';
 import { type Backoff, exponentialBackoff } from './backoff.ts';
 import {
+  checkBoolean,
   checkDurationMs,
   checkInteger,
+  checkObject,
   checkText,
   MAX_ATTEMPTS,
   MAX_NAME_BYTES,
   MAX_PRIORITY,
   MAX_TIMER_MS,
 } from './limits.ts';
+import { shown } from './shown.ts';
 import {
   isStandardSchema,
   type SchemaInput,
@@ -120,6 +123,7 @@ export function defineJob<
 >(kind: TKind, options: JobOptions<TPayload, TOutput> = {}): JobDefinition<TKind, TPayload, TOutput> {
   checkText('defineJob: kind', kind, MAX_NAME_BYTES);
   const what = (option: string) => `defineJob('${kind}'): ${option}`;
+  checkObject(what('its options'), options);
   for (const name of ['payload', 'output'] as const) {
     if (options[name] !== undefined && !isStandardSchema(options[name])) {
       throw new TypeError(
@@ -129,12 +133,8 @@ export function defineJob<
   }
   const { timeoutMs } = options;
   const backoff = options.backoff ?? exponentialBackoff();
-  const keepResult = options.keepResult ?? true;
   if (typeof backoff !== 'function') {
-    throw new TypeError(`${what('backoff')} must be a function, got ${String(backoff)}`);
-  }
-  if (typeof keepResult !== 'boolean') {
-    throw new TypeError(`${what('keepResult')} must be true or false, got ${String(keepResult)}`);
+    throw new TypeError(`${what('backoff')} must be a function, got ${shown(backoff)}`);
   }
   return Object.freeze({
     kind,
@@ -152,7 +152,7 @@ export function defineJob<
     timeoutMs:
       timeoutMs === undefined ? undefined : checkDurationMs(what('timeoutMs'), timeoutMs, 1, MAX_TIMER_MS),
     backoff,
-    keepResult,
+    keepResult: checkBoolean(what('keepResult'), options.keepResult ?? true),
   });
 }
 
@@ -168,7 +168,7 @@ export function checkDefinition(caller: string, value: JobDefinition): void {
     typeof value.kind !== 'string' ||
     !('maxAttempts' in value)
   ) {
-    const got = typeof value === 'string' ? `the text '${value}'` : String(value);
+    const got = typeof value === 'string' ? `the text ${shown(value)}` : shown(value);
     throw new UnknownKindError(`${caller} takes a job definition, as defineJob() makes it; got ${got}`);
   }
 }

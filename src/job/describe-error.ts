@@ -18,20 +18,24 @@ export type ErrorRecord = Omit<AttemptError, 'at'>;
  * which may hold what nobody wants in a log.
  */
 export function describeError(thrown: unknown, attempt: number): ErrorRecord {
+  return { attempt, ...describeThrown(thrown) };
+}
+
+/** The same of an error that belongs to no attempt: what may be printed of it. Its other properties may hold anything. */
+export function describeThrown(thrown: unknown): Omit<ErrorRecord, 'attempt'> {
   try {
-    return recordOf(withoutQuery(thrown), attempt);
+    return recordOf(withoutQuery(thrown));
   } catch {
     // A getter, a toString or a proxy threw in its turn.
-    return { attempt, name: 'NonError', message: 'thrown: a value that cannot be read' };
+    return { name: 'NonError', message: 'thrown: a value that cannot be read' };
   }
 }
 
-function recordOf(error: unknown, attempt: number): ErrorRecord {
+function recordOf(error: unknown): Omit<ErrorRecord, 'attempt'> {
   if (!(error instanceof Error)) {
-    return { attempt, name: 'NonError', message: storable(`thrown: ${preview(error)}`, MAX_MESSAGE) };
+    return { name: 'NonError', message: storable(`thrown: ${preview(error)}`, MAX_MESSAGE) };
   }
   const record = {
-    attempt,
     name: storable(String(error.name || 'Error'), MAX_NAME),
     message: storable(messageWithCauses(error), MAX_MESSAGE),
   };
@@ -55,8 +59,8 @@ function messageIn(error: Error): string {
   return error.errors.slice(0, MAX_CAUSES).map(preview).join(', ');
 }
 
-/** What is behind drizzle-orm's query errors. */
-function withoutQuery(thrown: unknown): unknown {
+/** What is behind drizzle-orm's query errors; anything else as it is. */
+export function withoutQuery(thrown: unknown): unknown {
   let error = thrown;
   for (let depth = 0; depth <= MAX_CAUSES && repeatsQuery(error); depth++) error = error.cause;
   return repeatsQuery(error) ? 'a failed query, without the error that it failed with' : error;

@@ -1,3 +1,4 @@
+import { shown } from './shown.ts';
 import { HALF_SURROGATE } from './stored-json.ts';
 
 /**
@@ -21,13 +22,19 @@ export const MAX_TIMER_MS = 2 ** 31 - 1;
 export const MAX_NAME_BYTES = 200;
 export const MAX_UNIQUE_KEY_BYTES = 2_000;
 
+/** What the payload of a job may take as JSON text, in bytes, unless the queue says otherwise. */
+export const DEFAULT_MAX_PAYLOAD_BYTES = 1024 * 1024;
+
+/** The most that a queue may allow: some way below the 256 MB that jsonb can hold, since a bulk puts a payload into more JSON. */
+export const LARGEST_MAX_PAYLOAD_BYTES = 100 * 1024 * 1024;
+
 const EARLIEST = Date.parse('0001-01-01T00:00:00Z');
 const LATEST = Date.parse('9999-12-31T00:00:00Z');
 
 /** @throws RangeError unless the value is a whole number from `min` to `max` */
 export function checkInteger(what: string, value: number, min: number, max: number): number {
   if (!Number.isInteger(value) || value < min || value > max) {
-    throw new RangeError(`${what} must be a whole number from ${min} to ${max}, got ${show(value)}`);
+    throw new RangeError(`${what} must be a whole number from ${min} to ${max}, got ${shown(value)}`);
   }
   return value;
 }
@@ -36,7 +43,7 @@ export function checkInteger(what: string, value: number, min: number, max: numb
 export function checkDurationMs(what: string, value: number, minMs = 0, maxMs = MAX_DELAY_MS): number {
   if (typeof value !== 'number' || !(value >= minMs && value <= maxMs)) {
     throw new RangeError(
-      `${what} must be a number of milliseconds from ${minMs} to ${maxMs}, got ${show(value)}`,
+      `${what} must be a number of milliseconds from ${minMs} to ${maxMs}, got ${shown(value)}`,
     );
   }
   return Math.round(value);
@@ -46,15 +53,27 @@ export function checkDurationMs(what: string, value: number, minMs = 0, maxMs = 
 export function checkDate(what: string, value: Date): Date {
   const time = value instanceof Date ? value.getTime() : Number.NaN;
   if (!(time >= EARLIEST && time <= LATEST)) {
-    throw new RangeError(`${what} must be a valid Date between the years 1 and 9999, got ${show(value)}`);
+    throw new RangeError(`${what} must be a valid Date between the years 1 and 9999, got ${shown(value)}`);
   }
   return value;
+}
+
+/** @throws TypeError unless the value is true or false */
+export function checkBoolean(what: string, value: boolean): boolean {
+  if (typeof value === 'boolean') return value;
+  throw new TypeError(`${what} must be true or false, got ${shown(value)}`);
+}
+
+/** For callers without TypeScript. @throws TypeError unless the value is an object, as options are */
+export function checkObject<T extends object>(what: string, value: T): T {
+  if (typeof value === 'object' && value !== null) return value;
+  throw new TypeError(`${what} must be an object, got ${shown(value)}`);
 }
 
 /** @throws TypeError unless the value is a text of 1 to `maxBytes` bytes that Postgres can keep */
 export function checkText(what: string, value: string, maxBytes: number): string {
   if (typeof value !== 'string' || value === '') {
-    throw new TypeError(`${what} must be a text that is not empty, got ${show(value)}`);
+    throw new TypeError(`${what} must be a text that is not empty, got ${shown(value)}`);
   }
   if (value.includes('\0')) {
     throw new TypeError(`${what} must not contain a NUL character: Postgres cannot keep it`);
@@ -62,7 +81,7 @@ export function checkText(what: string, value: string, maxBytes: number): string
   if (HALF_SURROGATE.test(value)) {
     throw new TypeError(`${what} must not contain half of a surrogate pair: it is not Unicode text`);
   }
-  const bytes = new TextEncoder().encode(value).length;
+  const bytes = utf8Bytes(value);
   if (bytes > maxBytes) {
     throw new TypeError(`${what} must be at most ${maxBytes} bytes of UTF-8, got ${bytes}`);
   }
@@ -72,10 +91,10 @@ export function checkText(what: string, value: string, maxBytes: number): string
 /** @throws TypeError unless it can be the id of a job */
 export function checkId(method: string, id: unknown): number {
   if (typeof id === 'number' && Number.isSafeInteger(id) && id > 0) return id;
-  throw new TypeError(`${method}: id must be a job's id, a whole number above 0; got ${String(id)}`);
+  throw new TypeError(`${method}: id must be a job's id, a whole number above 0; got ${shown(id)}`);
 }
 
-function show(value: unknown): string {
-  if (value instanceof Date) return 'an invalid or out-of-range Date';
-  return typeof value === 'string' ? `'${value.slice(0, 60)}'` : String(value);
+/** How many bytes a text takes in the database. */
+export function utf8Bytes(text: string): number {
+  return new TextEncoder().encode(text).length;
 }

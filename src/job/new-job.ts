@@ -4,13 +4,16 @@ import {
   checkDate,
   checkDurationMs,
   checkInteger,
+  checkObject,
   checkText,
+  DEFAULT_MAX_PAYLOAD_BYTES,
   MAX_ATTEMPTS,
   MAX_NAME_BYTES,
   MAX_PRIORITY,
   MAX_UNIQUE_KEY_BYTES,
 } from './limits.ts';
 import { toStoredJson, UnstorableValueError } from './stored-json.ts';
+import { checkStoredSize } from './stored-size.ts';
 import { payloadToStore } from './validate.ts';
 
 /** What one enqueue may say differently from the job's definition. */
@@ -58,13 +61,17 @@ export interface NewJob {
  * Everything that an enqueue says, checked, before anything is sent: a refused job leaves the caller's transaction usable.
  * A promise only where the payload's schema answers one: a bulk has no time to wait a turn for every job.
  *
+ * @param maxPayloadBytes how large the payload may be as JSON text, and so may the metadata
  * @throws InvalidPayloadError | RangeError | TypeError at once, or by the promise
  */
 export function newJob<TJob extends JobDefinition>(
   job: TJob,
   payload: PayloadInput<TJob>,
   options: EnqueueOptions = NO_OPTIONS,
+  maxPayloadBytes: number = DEFAULT_MAX_PAYLOAD_BYTES,
 ): NewJob | Promise<NewJob> {
+  // The condition first: in a bulk, even the text for the message takes its time.
+  if (typeof options !== 'object' || options === null) checkObject(optionOf(job, 'its options'), options);
   const { delayMs, runAt, uniqueKey, metadata } = options;
   if (delayMs !== undefined && runAt !== undefined) {
     throw new TypeError(`${optionOf(job, 'delayMs and runAt')} exclude each other`);
@@ -89,9 +96,9 @@ export function newJob<TJob extends JobDefinition>(
     runAtMs: runAt === undefined ? null : checkDate(optionOf(job, 'runAt'), runAt).getTime(),
     uniqueKey:
       uniqueKey === undefined ? null : checkText(optionOf(job, 'uniqueKey'), uniqueKey, MAX_UNIQUE_KEY_BYTES),
-    metadata: metadata === undefined ? '{}' : metadataToStore(job.kind, metadata),
+    metadata: metadata === undefined ? '{}' : metadataToStore(job.kind, metadata, maxPayloadBytes),
   });
-  const stored = payloadToStore(job, payload);
+  const stored = payloadToStore(job, payload, maxPayloadBytes);
   return typeof stored === 'string' ? made(stored) : stored.then(made);
 }
 
@@ -101,8 +108,12 @@ function optionOf({ kind }: JobDefinition, option: string): string {
   return `enqueue('${kind}'): ${option}`;
 }
 
-/** @throws TypeError unless it is a plain object; InvalidPayloadError when jsonb cannot keep it */
-export function metadataToStore(kind: string, metadata: Readonly<Record<string, unknown>>): string {
+/** @throws TypeError unless it is a plain object; InvalidPayloadError when jsonb cannot keep it, or it is too large */
+export function metadataToStore(
+  kind: string,
+  metadata: Readonly<Record<string, unknown>>,
+  maxBytes: number,
+): string {
   let json: string;
   try {
     json = toStoredJson(metadata);
@@ -113,5 +124,6 @@ export function metadataToStore(kind: string, metadata: Readonly<Record<string, 
   }
   // Told by the text: a Date, say, is an object until it is JSON.
   if (!json.startsWith('{')) throw new TypeError(`enqueue('${kind}'): metadata must be an object`);
+  checkStoredSize(kind, 'metadata', json, maxBytes);
   return json;
 }

@@ -1,4 +1,5 @@
 import { checkDurationMs } from './limits.ts';
+import { shown } from './shown.ts';
 
 /** How one attempt ended. A value, so that nothing is thrown past the place where an attempt runs. */
 export type Outcome =
@@ -47,5 +48,6 @@ export function snooze(delayMs: number): Snooze {
  * in the result's errors.
  */
 export function cancel(reason: string): Cancel {
-  return new Cancel(String(reason));
+  // For callers without TypeScript: some values cannot become a text.
+  return new Cancel(typeof reason === 'string' ? reason : shown(reason));
 }

@@ -1,5 +1,6 @@
 import { InvalidOutputError, InvalidPayloadError, type ValidationIssue } from '../errors.ts';
 import type { JobDefinition, OutputInput, Payload, PayloadInput } from './definition.ts';
+import { DEFAULT_MAX_PAYLOAD_BYTES } from './limits.ts';
 import {
   isUnvalidated,
   type SchemaIssue,
@@ -7,6 +8,7 @@ import {
   type StandardSchema,
 } from './standard-schema.ts';
 import { formatPath, toStoredJson, UnstorableValueError } from './stored-json.ts';
+import { checkStoredSize } from './stored-size.ts';
 
 type Refusal = typeof InvalidPayloadError | typeof InvalidOutputError;
 
@@ -17,17 +19,20 @@ type Refusal = typeof InvalidPayloadError | typeof InvalidOutputError;
  *
  * A promise only where the schema answers one.
  *
+ * @param maxBytes how long the JSON text may be
  * @throws InvalidPayloadError at once, or by the promise
  */
 export function payloadToStore<TJob extends JobDefinition>(
   job: TJob,
   payload: PayloadInput<TJob>,
+  maxBytes: number = DEFAULT_MAX_PAYLOAD_BYTES,
 ): string | Promise<string> {
-  return toStore(job, job.payload, payload, InvalidPayloadError);
+  return toStore(job, job.payload, payload, InvalidPayloadError, maxBytes);
 }
 
 /**
- * The JSON text to store for a handler's output, checked in the same way.
+ * The JSON text to store for a handler's output, checked in the same way, but of any size: the work is done, and to do it again
+ * would not make its output smaller.
  *
  * @throws InvalidOutputError
  */
@@ -35,7 +40,7 @@ export async function outputToStore<TJob extends JobDefinition>(
   job: TJob,
   output: OutputInput<TJob>,
 ): Promise<string> {
-  return await toStore(job, job.output, output, InvalidOutputError);
+  return await toStore(job, job.output, output, InvalidOutputError, Number.POSITIVE_INFINITY);
 }
 
 /**
@@ -69,9 +74,12 @@ function toStore(
   schema: StandardSchema | undefined,
   value: unknown,
   Refused: Refusal,
+  maxBytes: number,
 ): string | Promise<string> {
   // `undefined` is no JSON; an absent payload or output is null in the database.
   const json = storedJsonOf(job, value === undefined ? null : value, Refused);
+  // Before the schema is asked, which may take its time over something large.
+  checkStoredSize(job.kind, '', json, maxBytes);
   if (schema === undefined || isUnvalidated(schema)) return json;
   const result = schema['~standard'].validate(value === undefined ? undefined : JSON.parse(json));
   if (!('then' in result)) {

@@ -2,15 +2,17 @@ import { type SQL, sql } from 'drizzle-orm';
 import { getTableConfig } from 'drizzle-orm/pg-core';
 import { MissingMigrationError, UnsupportedPostgresError } from '../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { checkGrants } from './check-grants.ts';
 import { type Executor, queryRows } from './executor.ts';
 import { quotedName } from './quoted-name.ts';
 
 const OLDEST_SUPPORTED = 140_000;
 
 /**
- * Checks that the server is new enough and that the queue's tables have the columns of this version of the library.
+ * Checks what a worker needs: that the server is new enough, that the queue's tables have the columns of this version of the
+ * library, and that the role may do with them what a worker does.
  *
- * @throws UnsupportedPostgresError | MissingMigrationError saying what to do
+ * @throws UnsupportedPostgresError | MissingMigrationError | QueueError saying what to do
  */
 export async function checkDatabase(db: Executor, tables: QueueTables): Promise<void> {
   const [server] = await queryRows(db, tables, serverVersionQuery);
@@ -26,6 +28,7 @@ export async function checkDatabase(db: Executor, tables: QueueTables): Promise<
       throw new MissingMigrationError(`The table ${name} has no column ${names}`);
     }
   }
+  await checkGrants(db, tables);
 }
 
 export const serverVersionQuery: SQL = sql`

@@ -3,6 +3,7 @@ import type { AttemptError } from '../schema/attempt-error.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { dateOf, epochMs } from './epoch-ms.ts';
 import { queryRows, type RawRow, type Runner } from './executor.ts';
+import { faultPoint } from './fault-point.ts';
 import { planAnew } from './plan-anew.ts';
 
 /** A job that this worker holds. */
@@ -79,6 +80,7 @@ export interface Claim {
  */
 export async function claimJobs(db: Runner, tables: QueueTables, claim: Claim): Promise<ClaimedJob[]> {
   const rows = await queryRows(db, tables, claimJobsQuery(tables, claim));
+  await faultPoint('claim: answered');
   // `update … returning` answers in no order.
   return rows.sort(inClaimOrder).map((row) => toClaimedJob(row, claim.queue));
 }

@@ -30,10 +30,14 @@ export interface Database extends Executor {
 /** One row of a raw query. Drivers decode some types differently, so each query converts what it reads. */
 export type RawRow = Record<string, unknown>;
 
+/** What is wrong where no database was given. */
+export const NO_DATABASE = 'drizzle-queue needs a Drizzle database or transaction as the first argument';
+
 /**
  * Runs one statement of ours and answers its rows.
  *
  * @param withUsersSql whether the user's own SQL is part of it, whose missing tables and columns are not our missing migration
+ * @throws TypeError when `db` is no database
  * @throws MissingMigrationError when the queue's tables or columns are missing; other errors of the driver pass unchanged
  */
 export async function queryRows(
@@ -42,6 +46,8 @@ export async function queryRows(
   query: SQL,
   { withUsersSql = false }: { readonly withUsersSql?: boolean } = {},
 ): Promise<RawRow[]> {
+  // For callers without TypeScript: the database is easily forgotten where it comes first.
+  if (typeof db?.execute !== 'function') throw new TypeError(NO_DATABASE);
   let result: unknown;
   try {
     result = await db.execute(query);
@@ -49,7 +55,9 @@ export async function queryRows(
     throw missingMigration(error, tables, withUsersSql) ?? error;
   }
   // postgres.js, Bun and pg-proxy answer an array; pg, PGlite, Neon and the HTTP drivers answer { rows }.
-  return Array.isArray(result) ? result : (result as { rows: RawRow[] }).rows;
+  const rows = Array.isArray(result) ? result : (result as { rows?: RawRow[] } | undefined)?.rows;
+  if (rows === undefined) throw new TypeError(NO_DATABASE);
+  return rows;
 }
 
 /** The SQLSTATE of a failed query, wherever the driver put it. */
@@ -82,5 +90,8 @@ function missingMigration(
   // A column of ours is often named by an alias or a CTE, but nobody else's is in our statements.
   const ours = namesOurs || (sqlState === UNDEFINED_COLUMN && !withUsersSql);
   if (!ours) return undefined;
-  return new MissingMigrationError(`The queue's tables are not up to date (${message})`, { cause: error });
+  // Not Drizzle's error around it, which repeats the parameters, and so the payload.
+  return new MissingMigrationError(`The queue's tables are not up to date (${message})`, {
+    cause: driverError,
+  });
 }

@@ -1,4 +1,5 @@
-import type { PgSchema } from 'drizzle-orm/pg-core';
+import { is } from 'drizzle-orm';
+import { PgSchema } from 'drizzle-orm/pg-core';
 import { declareTableIn } from './declare-table.ts';
 import { defineJobsTable, type JobsTable } from './queue-jobs.ts';
 import { definePausesTable, type PausesTable } from './queue-pauses.ts';
@@ -46,17 +47,27 @@ export function createQueueTables<
   const TSchema extends string | undefined = undefined,
 >(options: QueueTablesOptions<TPrefix, TSchema> = {}): QueueTables<TPrefix, TSchema> {
   // The default belongs to the type parameter's own default, which TypeScript cannot connect with the value.
-  const prefix = options.prefix ?? ('queue_' as TPrefix);
-  if (!/^[a-z_][a-z0-9_]{0,39}$/.test(prefix)) {
+  const prefix = options?.prefix ?? ('queue_' as TPrefix);
+  // Only a text: an array of one, say, would pass the pattern as well.
+  if (typeof prefix !== 'string' || !/^[a-z_][a-z0-9_]{0,39}$/.test(prefix)) {
+    const got = typeof prefix === 'string' ? `'${prefix}'` : `a value of type ${typeof prefix}`;
     throw new TypeError(
-      `createQueueTables: prefix must be 1–40 characters of a–z, 0–9 and _, not starting with a digit; got '${prefix}'`,
+      `createQueueTables: prefix must be 1–40 characters of a–z, 0–9 and _, not starting with a digit; got ${got}`,
     );
   }
-  const table = declareTableIn(options.schema);
+  // A NUL would end the text of a statement in the middle of it.
+  if (options?.schema !== undefined && !(is(options.schema, PgSchema) && isName(options.schema.schemaName))) {
+    throw new TypeError('createQueueTables: schema must be what pgSchema() answers for a name without NUL');
+  }
+  const table = declareTableIn(options?.schema);
   return {
     queueJobs: defineJobsTable<`${TPrefix}jobs`, TSchema>(table, `${prefix}jobs`),
     queueResults: defineResultsTable<`${TPrefix}results`, TSchema>(table, `${prefix}results`),
     queueWorkers: defineWorkersTable<`${TPrefix}workers`, TSchema>(table, `${prefix}workers`),
     queuePauses: definePausesTable<`${TPrefix}pauses`, TSchema>(table, `${prefix}pauses`),
   };
+}
+
+function isName(value: unknown): boolean {
+  return typeof value === 'string' && value !== '' && !value.includes('\0');
 }

@@ -1,9 +1,11 @@
 import { getTableColumns } from 'drizzle-orm';
 import type { PgTable, PgUpdateSetSource } from 'drizzle-orm/pg-core';
+import { checkCall } from './check-call.ts';
 import type { ExclusiveStrength, WhichRows } from './lock-options.ts';
 import type { QueryBuilders } from './query-builders.ts';
 import { namedFields, type RowFields } from './row-fields.ts';
 import type { RowsQuery } from './rows-query.ts';
+import { shown } from './shown.ts';
 import { isTaken } from './taken-rows.ts';
 
 /** Settings of {@link holdRows}. */
@@ -42,7 +44,7 @@ export interface HoldRowsOptions<TTable extends PgTable, TFields extends RowFiel
  *
  * From Phil Sorber, "You keep using that query" (2012), with the lock that he looks back on.
  *
- * @throws RangeError | TypeError when an option is wrong or the table declares no primary key
+ * @throws RangeError | TypeError when an argument or option is wrong or the table declares no primary key
  */
 export function holdRows<TTable extends PgTable, TFields extends RowFields = TTable['_']['columns']>(
   db: QueryBuilders,
@@ -50,7 +52,11 @@ export function holdRows<TTable extends PgTable, TFields extends RowFields = TTa
   options: HoldRowsOptions<TTable, TFields>,
   // NoInfer: where a row type is expected, TypeScript would guess the fields from that and miss their default.
 ): RowsQuery<NoInfer<TFields>> {
+  checkCall('holdRows', db, table, options);
   const { set, returning, strength = 'no key update', ...which } = options;
+  if (typeof set !== 'object' || set === null) {
+    throw new TypeError(`holdRows: set must be an object, as in update(table).set(…); got ${shown(set)}`);
+  }
   return (
     db
       .update(table)

@@ -1,4 +1,5 @@
 import { is, Placeholder, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
+import { shown } from './shown.ts';
 
 /**
  * How strongly a row is locked, weakest last:
@@ -85,11 +86,12 @@ function checkLimit(what: string, limit: number | Placeholder): number | Placeho
   if (is(limit, Placeholder) || (typeof limit === 'number' && Number.isSafeInteger(limit) && limit > 0)) {
     return limit;
   }
-  throw new RangeError(`${what}: limit must be a whole number above 0; got ${limit}`);
+  throw new RangeError(`${what}: limit must be a whole number above 0; got ${shown(limit)}`);
 }
 
 /** Names are looked up rather than spliced in: one from a caller without types must not become SQL. */
 function lookUp<K extends string>(what: string, known: Readonly<Record<K, SQL>>, name: K): SQL {
-  if (Object.hasOwn(known, name)) return known[name];
-  throw new TypeError(`${what} must be one of ${Object.keys(known).join(', ')}; got ${String(name)}`);
+  // Only a text: what else there is may become one on the way, and throw, or become another the next time.
+  if (typeof name === 'string' && Object.hasOwn(known, name)) return known[name];
+  throw new TypeError(`${what} must be one of ${Object.keys(known).join(', ')}; got ${shown(name)}`);
 }

@@ -1,5 +1,6 @@
 import { getTableColumns, is, SQL, sql } from 'drizzle-orm';
 import { type PgTable, QueryBuilder } from 'drizzle-orm/pg-core';
+import { checkCall } from './check-call.ts';
 import { type LockStrength, lockingClauses, lockOf, type WhichRows } from './lock-options.ts';
 import type { QueryBuilders } from './query-builders.ts';
 import { namedFields, type RowFields } from './row-fields.ts';
@@ -48,7 +49,7 @@ export interface LockRowsOptions<TFields extends RowFields> extends WhichRows {
  *
  * Never answered from drizzle-orm's query cache: a cached row is not locked.
  *
- * @throws RangeError | TypeError when an option is wrong
+ * @throws RangeError | TypeError when an argument or option is wrong
  */
 export function lockRows<TTable extends PgTable, TFields extends RowFields = TTable['_']['columns']>(
   db: QueryBuilders,
@@ -56,6 +57,7 @@ export function lockRows<TTable extends PgTable, TFields extends RowFields = TTa
   options: LockRowsOptions<TFields> = {},
   // NoInfer: where a row type is expected, TypeScript would guess the fields from that and miss their default.
 ): RowsQuery<NoInfer<TFields>> {
+  checkCall('lockRows', db, table, options);
   const { returning, strength = 'update', ...which } = options;
   const lock = lockOf('lockRows', strength);
   // The default belongs to the type parameter's own default, which TypeScript cannot connect with the value.

@@ -1,5 +1,6 @@
 import { getTableColumns } from 'drizzle-orm';
 import type { PgTable } from 'drizzle-orm/pg-core';
+import { checkCall } from './check-call.ts';
 import type { ExclusiveStrength, WhichRows } from './lock-options.ts';
 import type { QueryBuilders } from './query-builders.ts';
 import { namedFields, type RowFields } from './row-fields.ts';
@@ -35,7 +36,7 @@ export interface PopRowsOptions<TFields extends RowFields> extends WhichRows {
  *
  * From Tomás Farías Santana, "SKIP LOCKED can be used to implement a queue in PostgreSQL".
  *
- * @throws RangeError | TypeError when an option is wrong or the table declares no primary key
+ * @throws RangeError | TypeError when an argument or option is wrong or the table declares no primary key
  */
 export function popRows<TTable extends PgTable, TFields extends RowFields = TTable['_']['columns']>(
   db: QueryBuilders,
@@ -43,6 +44,7 @@ export function popRows<TTable extends PgTable, TFields extends RowFields = TTab
   options: PopRowsOptions<TFields> = {},
   // NoInfer: where a row type is expected, TypeScript would guess the fields from that and miss their default.
 ): RowsQuery<NoInfer<TFields>> {
+  checkCall('popRows', db, table, options);
   const { returning, strength = 'update', ...which } = options;
   return (
     db

@@ -3,6 +3,7 @@ import { type AttemptFacts, transitionFor } from '../job/transition.ts';
 import { outputToStore } from '../job/validate.ts';
 import type { ClaimedJob } from '../queries/claim-jobs.ts';
 import type { Database, Executor, Transaction } from '../queries/executor.ts';
+import { faultPoint } from '../queries/fault-point.ts';
 import { finishJobs } from '../queries/finish-jobs.ts';
 import type { Held } from '../queries/held.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
@@ -162,6 +163,7 @@ export class Attempt {
     const json = await outputToStore(handler.job, output);
     await environment.checkTransaction?.(tx);
     this.#checkOpen();
+    await faultPoint('complete: checked');
     const transition = transitionFor({ type: 'completed', output: json }, this.facts);
     if (transition.type !== 'finish') throw new TypeError('A completed attempt finishes its job');
     // Before the statement: once it is sent it may take effect, whatever comes back.

@@ -1,3 +1,4 @@
+import { withoutQuery } from '../job/describe-error.ts';
 import type { Outcome } from '../job/outcome.ts';
 import { type Transition, transitionFor } from '../job/transition.ts';
 import { announce } from './announce.ts';
@@ -21,8 +22,10 @@ export async function conclude(
     await writeAndAnnounce(options, attempt, outcome, durationMs);
   } catch (refusal) {
     // The database refuses the outcome itself (an output that is too large, say): then the attempt has failed.
-    await writeAndAnnounce(options, attempt, { type: 'failed', error: refusal }, durationMs).catch(
-      (error: unknown) => settlingFailed(options, attempt, error),
+    // Drizzle's error around the driver's repeats the parameters, and the output is among them.
+    const outcome: Outcome = { type: 'failed', error: withoutQuery(refusal) };
+    await writeAndAnnounce(options, attempt, outcome, durationMs).catch((error: unknown) =>
+      settlingFailed(options, attempt, error),
     );
   }
 }

@@ -1,4 +1,4 @@
-import { checkDurationMs, MAX_TIMER_MS } from '../job/limits.ts';
+import { checkDurationMs, checkObject, MAX_TIMER_MS } from '../job/limits.ts';
 import type { Database } from '../queries/executor.ts';
 import { pause } from './pause.ts';
 import { createDrainingWorker } from './worker.ts';
@@ -39,7 +39,7 @@ export async function drain<TDb extends Database>(
   db: TDb,
   options: DrainOptions<NoInfer<TDb>>,
 ): Promise<Drained> {
-  const { deadlineMs, ...workerOptions } = options;
+  const { deadlineMs, ...workerOptions } = checkObject('drain: its options', options);
   checkDurationMs('drain: deadlineMs', deadlineMs, 1, MAX_TIMER_MS);
   const worker = createDrainingWorker(db, { ...workerOptions, shutdownTimeoutMs: 0 });
   const count = { completed: 0, failed: 0, discarded: 0, snoozed: 0, cancelled: 0, interrupted: 0 };

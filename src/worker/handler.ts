@@ -1,6 +1,7 @@
 import { UnknownKindError } from '../errors.ts';
 import { checkDefinition, type JobDefinition, type OutputInput, type Payload } from '../job/definition.ts';
 import type { Cancel, Snooze } from '../job/outcome.ts';
+import { shown } from '../job/shown.ts';
 import type { ClaimedJob } from '../queries/claim-jobs.ts';
 import type { Database, Transaction } from '../queries/executor.ts';
 
@@ -108,10 +109,15 @@ export function handle<TJob extends JobDefinition, TDb = Database>(
  * @throws UnknownKindError when there is none, or two for one kind
  */
 export function handlersByKind<TDb>(handlers: readonly Handler<TDb>[]): ReadonlyMap<string, Handler<TDb>> {
+  if (!Array.isArray(handlers)) throw new TypeError(`handlers must be an array; got ${shown(handlers)}`);
   if (handlers.length === 0)
     throw new UnknownKindError('A worker needs at least one handler: handle(job, function)');
   const byKind = new Map<string, Handler<TDb>>();
-  for (const handler of handlers) {
+  for (const handler of handlers as readonly Handler<TDb>[]) {
+    if (typeof handler?.run !== 'function') {
+      throw new TypeError(`handlers must hold what handle(job, function) answers; got ${shown(handler)}`);
+    }
+    checkDefinition('A handler', handler.job);
     const { kind } = handler.job;
     if (byKind.has(kind)) throw new UnknownKindError(`There are two handlers for the kind '${kind}'`);
     byKind.set(kind, handler);

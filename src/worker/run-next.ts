@@ -1,9 +1,11 @@
 import { LeaseLostError, QueueError } from '../errors.ts';
-import { MAX_PRIORITY } from '../job/limits.ts';
+import { checkText, MAX_NAME_BYTES, MAX_PRIORITY } from '../job/limits.ts';
 import type { Outcome } from '../job/outcome.ts';
+import { shown } from '../job/shown.ts';
 import { type Transition, transitionFor } from '../job/transition.ts';
 import { type ClaimedJob, claimJobs } from '../queries/claim-jobs.ts';
-import type { Database, Executor, Transaction } from '../queries/executor.ts';
+import { type Database, type Executor, NO_DATABASE, type Transaction } from '../queries/executor.ts';
+import { faultPoint } from '../queries/fault-point.ts';
 import { findHeldJobs } from '../queries/find-held-jobs.ts';
 import { finishJobs } from '../queries/finish-jobs.ts';
 import { reclaimJob } from '../queries/reclaim-job.ts';
@@ -12,8 +14,8 @@ import { transactionId } from '../queries/transaction-id.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { Attempt } from './attempt.ts';
 import { executeJob, outcomeIfStillHeld } from './execute-job.ts';
-import { type Handler, handlersByKind, type TransactionOf } from './handler.ts';
-import type { RunOptions } from './worker-options.ts';
+import type { Handler, TransactionOf } from './handler.ts';
+import { checkRunOptions, type RunOptions } from './worker-options.ts';
 
 /** Settings of {@link runNext}. */
 export interface RunNextOptions<TDb> extends RunOptions<TDb> {
@@ -48,9 +50,12 @@ export async function runNext<TDb extends Database>(
   db: TDb,
   options: RunNextOptions<TransactionOf<NoInfer<TDb>>>,
 ): Promise<RanJob | undefined> {
-  const handlers = handlersByKind(options.handlers);
-  const queues = options.queues ?? new Set(options.handlers.map(({ job }) => job.queue));
-  for (const queue of queues) {
+  const handlers = checkRunOptions('runNext', options);
+  if (typeof db?.transaction !== 'function') throw new TypeError(`runNext: ${NO_DATABASE}`);
+  const queues = options.queues ?? [...new Set(options.handlers.map(({ job }) => job.queue))];
+  if (!Array.isArray(queues)) throw new TypeError(`runNext: queues must be an array, got ${shown(queues)}`);
+  for (const queue of queues as readonly string[]) {
+    checkText('runNext: the name of a queue', queue, MAX_NAME_BYTES);
     // Drizzle hands over its own transaction type, which is what the handlers were typed for.
     const ran = await runOne(db, options.queue.tables, handlers as ReadonlyMap<string, Handler>, queue);
     if (ran !== undefined) return ran;
@@ -98,6 +103,7 @@ async function runOne(
       const handler = job === undefined ? undefined : handlers.get(job.kind);
       if (job === undefined || handler === undefined) return undefined;
       const { attempt, outcome } = await runInSavepoint(tx, tables, job, handler);
+      await faultPoint('runNext: ran');
       if (!(attempt.completeRan && outcome.type === 'completed')) {
         await write(tx, tables, attempt, transitionFor(outcome, attempt.facts));
       }
@@ -106,6 +112,7 @@ async function runOne(
   } catch (error) {
     if (!(error instanceof Abandoned)) throw error;
     const { attempt, outcome } = error;
+    await faultPoint('runNext: rolled back');
     await writeAnew(db, tables, attempt, outcome);
     return toRanJob(attempt.job, outcome);
   }

@@ -1,3 +1,4 @@
+import { describeThrown, withoutQuery } from '../job/describe-error.ts';
 import type { ClaimedJob } from '../queries/claim-jobs.ts';
 
 /** What a worker announces, always after it is written. */
@@ -33,7 +34,10 @@ export interface WorkerEvents {
   resumed: [{ readonly queue: string }];
   /** No due job was found in a queue, and none is running; once, until there is one again. */
   idle: [{ readonly queue: string }];
-  /** Something of the worker's own failed, such as a query; it goes on. Printed to stderr when nobody listens. */
+  /**
+   * Something of the worker's own failed, such as a query; it goes on. Of a query that failed it is the driver's error, without
+   * Drizzle's around it, which repeats the parameters. When nobody listens, its name, message and stack go to stderr.
+   */
   error: [{ readonly error: unknown; readonly during: string }];
   /** The worker has stopped: nothing of it runs any more. */
   stopped: [];
@@ -57,15 +61,16 @@ export class WorkerEmitter {
     const listeners = this.#listeners.get(event) as Set<Listener<K>> | undefined;
     if (listeners === undefined || listeners.size === 0) {
       // An error that nobody hears of would be worse than a line on stderr.
-      if (event === 'error') console.error('drizzle-queue worker:', ...args);
+      if (event === 'error') print(...(args as WorkerEvents['error']));
       return;
     }
+    const told = withoutParameters(event, args);
     // A copy: a listener may add and remove listeners.
     for (const listener of [...listeners]) {
       try {
-        listener(...args);
+        listener(...told);
       } catch (error) {
-        if (event === 'error') console.error('drizzle-queue worker: an error listener threw', error);
+        if (event === 'error') print({ error, during: 'a listener of its errors' });
         else this.emit('error', { error, during: `a listener of '${event}'` });
       }
     }
@@ -75,4 +80,17 @@ export class WorkerEmitter {
   #of<K extends keyof WorkerEvents>(event: K): Set<Listener<K>> {
     return (this.#listeners.get(event) ?? new Set()) as Set<Listener<K>>;
   }
+}
+
+/** The parameters of a worker's failed query may be outputs and errors of jobs, which nobody expects in a log. */
+function withoutParameters<K extends keyof WorkerEvents>(event: K, args: WorkerEvents[K]): WorkerEvents[K] {
+  if (event !== 'error' && event !== 'polling') return args;
+  // These two events hold an `error`, and are the same events without what is around it.
+  const [told] = args as WorkerEvents['error' | 'polling'];
+  return [{ ...told, error: withoutQuery(told.error) }] as WorkerEvents[K];
+}
+
+/** What may be printed: whatever else hangs on an error (a row, a URL with its password) stays out of the log. */
+function print({ error, during }: WorkerEvents['error'][0]): void {
+  console.error('drizzle-queue worker:', { during, ...describeThrown(error) });
 }

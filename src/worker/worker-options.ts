@@ -1,7 +1,16 @@
 import { hostname } from 'node:os';
-import { checkDurationMs, checkInteger, checkText, MAX_DELAY_MS, MAX_NAME_BYTES } from '../job/limits.ts';
+import {
+  checkBoolean,
+  checkDurationMs,
+  checkInteger,
+  checkObject,
+  checkText,
+  MAX_DELAY_MS,
+  MAX_NAME_BYTES,
+} from '../job/limits.ts';
+import { shown } from '../job/shown.ts';
 import type { Queue } from '../queue.ts';
-import type { Handler } from './handler.ts';
+import { type Handler, handlersByKind } from './handler.ts';
 
 /** How one queue is served. */
 export interface QueueSettings {
@@ -74,13 +83,30 @@ export interface WorkerSettings {
 const DEFAULT_CONCURRENCY = 10;
 const WEEK_MS = 7 * 24 * 3_600_000;
 
-/** @throws RangeError | TypeError naming the setting that is outside its range */
+/**
+ * What all functions that run jobs need, for callers without TypeScript.
+ *
+ * @throws TypeError | UnknownKindError
+ */
+export function checkRunOptions<TDb>(
+  caller: string,
+  options: RunOptions<TDb>,
+): ReadonlyMap<string, Handler<TDb>> {
+  checkObject(`${caller}: its options`, options);
+  if (typeof options.queue?.tables !== 'object') {
+    throw new TypeError(`${caller}: queue must be what createQueue() answers; got ${shown(options.queue)}`);
+  }
+  return handlersByKind(options.handlers);
+}
+
+/** @throws RangeError | TypeError | UnknownKindError naming the setting that is outside its range */
 export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings {
   const what = (setting: string) => `createWorker: ${setting}`;
+  checkRunOptions('createWorker', options);
   const { retentionMs = WEEK_MS } = options;
   return {
     concurrencyByQueue: concurrencyByQueue(options.handlers, options.queues),
-    listen: options.listen ?? true,
+    listen: checkBoolean(what('listen'), options.listen ?? true),
     pollIntervalMs: checkDurationMs(what('pollIntervalMs'), options.pollIntervalMs ?? 75, 5, 60_000),
     shutdownTimeoutMs: checkDurationMs(
       what('shutdownTimeoutMs'),
@@ -103,12 +129,15 @@ function concurrencyByQueue<TDb>(
 ): ReadonlyMap<string, number> {
   const named = new Set(handlers.map(({ job }) => job.queue));
   if (queues === undefined) return new Map([...named].map((queue) => [queue, DEFAULT_CONCURRENCY]));
-  const served = Object.entries(queues).map(
-    ([queue, { concurrency = DEFAULT_CONCURRENCY }]): [string, number] => [
+  checkObject('createWorker: queues', queues);
+  const served = Object.entries(queues).map(([queue, settings]): [string, number] => {
+    const what = `createWorker: queues['${queue}']`;
+    const { concurrency = DEFAULT_CONCURRENCY } = checkObject(what, settings);
+    return [
       checkText('createWorker: the name of a queue', queue, MAX_NAME_BYTES),
-      checkInteger(`createWorker: queues['${queue}'].concurrency`, concurrency, 1, 10_000),
-    ],
-  );
+      checkInteger(`${what}.concurrency`, concurrency, 1, 10_000),
+    ];
+  });
   if (served.length === 0)
     throw new TypeError('createWorker: queues names no queue; leave it out to serve all');
   for (const { job } of handlers) {

@@ -48,10 +48,10 @@ export class Worker {
 
   /** @internal use {@link createWorker} */
   constructor(db: Database, options: WorkerOptions<Database>, untilEmpty = false) {
+    this.#settings = workerSettings(options); // First: it checks them.
     this.#db = db;
     this.#tables = options.queue.tables;
     this.#handlers = handlersByKind(options.handlers);
-    this.#settings = workerSettings(options);
     this.#untilEmpty = untilEmpty;
     this.#stopped = new Promise((resolve) => {
       this.#markStopped = resolve;

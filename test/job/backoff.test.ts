@@ -80,18 +80,18 @@ describe('exponentialBackoff', () => {
     [{ initialMs: -5 }, 'initialMs', '-5'],
     [{ initialMs: Number.NaN }, 'initialMs', 'NaN'],
     [{ initialMs: Number.POSITIVE_INFINITY }, 'initialMs', 'Infinity'],
-    [{ initialMs: '1s' }, 'initialMs', '1s'],
+    [{ initialMs: '1s' }, 'initialMs', "'1s'"],
     [{ initialMs: null }, 'initialMs', 'null'],
     [{ initialMs: 10n }, 'initialMs', '10'],
     [{ initialMs: 10, maxMs: 9 }, 'maxMs', '9'],
     [{ maxMs: Number.POSITIVE_INFINITY }, 'maxMs', 'Infinity'],
     [{ maxMs: Number.NaN }, 'maxMs', 'NaN'],
-    [{ maxMs: '5000' }, 'maxMs', '5000'],
+    [{ maxMs: '5000' }, 'maxMs', "'5000'"],
     [{ factor: 0.99 }, 'factor', '0.99'],
     [{ factor: -2 }, 'factor', '-2'],
     [{ factor: Number.NaN }, 'factor', 'NaN'],
     [{ factor: Number.POSITIVE_INFINITY }, 'factor', 'Infinity'],
-    [{ factor: '2' }, 'factor', '2'],
+    [{ factor: '2' }, 'factor', "'2'"],
   ])('refuses %o and says which setting and value', (options, setting, value) => {
     const make = () => exponentialBackoff(options as ExponentialBackoffOptions);
     expect(make).toThrow(RangeError);
@@ -120,7 +120,7 @@ describe('fixedBackoff', () => {
     [-1, '-1'],
     [Number.NaN, 'NaN'],
     [Number.POSITIVE_INFINITY, 'Infinity'],
-    ['5', '5'],
+    ['5', "'5'"],
     [undefined, 'undefined'],
   ])('refuses %s and says so', (delayMs, value) => {
     const make = () => fixedBackoff(delayMs as number);

@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { checkDate, checkDurationMs, checkInteger, checkText, MAX_DELAY_MS } from '../../src/job/limits.ts';
+import {
+  checkBoolean,
+  checkDate,
+  checkDurationMs,
+  checkInteger,
+  checkObject,
+  checkText,
+  MAX_DELAY_MS,
+} from '../../src/job/limits.ts';
 
 /** For a value that TypeScript would not let through. */
 const wrong = <T>(value: unknown): T => value as T;
@@ -95,4 +103,19 @@ describe('checkText', () => {
     expect(check).toThrow(TypeError);
     expect(check).toThrow(`queue ${message}`);
   });
+});
+
+test('checkBoolean answers true or false, and refuses what only looks like it', () => {
+  expect([true, false].map((value) => checkBoolean('listen', value))).toEqual([true, false]);
+  for (const value of [0, 1, 'false', null, undefined]) {
+    expect(() => checkBoolean('listen', wrong(value))).toThrow(/^listen must be true or false, got /);
+  }
+});
+
+test('checkObject answers an object, and refuses null', () => {
+  const options = {};
+  expect(checkObject('options', options)).toBe(options);
+  for (const value of [null, undefined, 5, 'a']) {
+    expect(() => checkObject('options', wrong<object>(value))).toThrow(/^options must be an object, got /);
+  }
 });

@@ -149,6 +149,7 @@ describe('large inputs', () => {
     ['with keys', true],
   ])('more than 32 MB, %s: several parameters of one statement, answers in order', async (_, keyed) => {
     const db = recording(database.db);
+    const queue = createQueue({ maxPayloadBytes: 8 * 1024 * 1024 });
     // 12 of 3.5 million characters each, and small ones in between.
     const entries = Array.from({ length: 24 }, (_, n) => ({
       payload: n % 2 === 0 ? `${n} ${'é'.repeat(3_500_000)}` : `${n}`,

@@ -12,7 +12,8 @@ import { drivers, type OpenDriver } from './support/drivers.ts';
 import { untouched } from './support/executors.ts';
 
 const database = useTestDatabase();
-const queue = createQueue();
+// The limit has tests of its own: payload-limit.test.ts.
+const queue = createQueue({ maxPayloadBytes: 100 * 1024 * 1024 });
 const anything = defineJob('anything', { payload: unvalidated<unknown>(), queue: 'q' });
 
 /** `depth` levels of arrays. */

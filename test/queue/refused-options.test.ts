@@ -94,6 +94,55 @@ describe('a kind’s name instead of its definition', () => {
   });
 });
 
+describe('what is not there at all', () => {
+  type Call = (...given: unknown[]) => Promise<unknown>;
+  const enqueue = queue.enqueue.bind(queue) as Call;
+  const enqueueMany = queue.enqueueMany.bind(queue) as Call;
+  const enqueueFrom = queue.enqueueFrom.bind(queue) as Call;
+
+  test('the database', async () => {
+    for (const db of [undefined, null, {}, 'postgres://']) {
+      await expect(enqueue(db, index, 1)).rejects.toThrow(
+        new TypeError('drizzle-queue needs a Drizzle database or transaction as the first argument'),
+      );
+    }
+  });
+
+  test.each<[string, () => Promise<unknown>, string]>([
+    [
+      'options',
+      () => enqueue(untouched(), index, 1, null),
+      "enqueue('index'): its options must be an object, got null",
+    ],
+    ['entries', () => enqueueMany(untouched(), index), 'enqueueMany takes an array; got undefined'],
+    [
+      'an entry',
+      () => enqueueMany(untouched(), index, [{ payload: 1 }, undefined]),
+      "enqueueMany('index'): an entry must be",
+    ],
+    [
+      'a select',
+      () => enqueueFrom(untouched(), index, 'select 1'),
+      "enqueueFrom('index'): the select must be a Drizzle select",
+    ],
+    [
+      'a key’s expression',
+      () => enqueueFrom(untouched(), index, select(), { uniqueKey: 'key' }),
+      "enqueueFrom('index'): uniqueKey must be a function",
+    ],
+  ])('%s', async (_, call, message) => {
+    await expect(call()).rejects.toBeInstanceOf(TypeError);
+    await expect(call()).rejects.toThrow(message);
+  });
+
+  test('tables', () => {
+    const tables = { queueJobs: queue.tables.queueJobs, queueResults: undefined } as never;
+    expect(() => createQueue({ tables })).toThrow(
+      'createQueue: tables.queueResults must be a table of createQueueTables(), got undefined',
+    );
+  });
+});
+
 describe('ids and filters', () => {
   const badIds: unknown[] = [0, -1, 1.5, Number.NaN, '1', 1n, null, undefined, 2 ** 53];
 
@@ -117,12 +166,25 @@ describe('ids and filters', () => {
     ['job together with kind', { job: index, kind: 'index' }, /job and kind exclude each other/],
     ['a cursor that is none', { cursor: Number.NaN }, /cursor/],
     ['a text as cursor', { cursor: 'abc' as unknown as number }, /cursor/],
+    [
+      'a state that is misspelt',
+      { state: 'complete' as 'completed' },
+      /state must be one of scheduled, due, .*'complete'/,
+    ],
+    ['a state of Object.prototype', { state: 'toString' as 'due' }, /state must be one of/],
+    ['a number as kind', { kind: 5 as unknown as string }, /list: kind must be a text/],
+    ['an array as queue', { queue: ['q'] as unknown as string }, /list: queue must be a text/],
+    ['NUL in the queue', { queue: 'a\0' }, /list: queue must not contain a NUL/],
+    ['null', null as unknown as object, /list: its filter must be an object, got null/],
   ])('list: %s', async (_, filter, message) => {
     await expect(queue.list(untouched(), filter)).rejects.toThrow(message);
   });
 
   test.each([
     ['limit 0', { limit: 0 }, /limit/],
+    ['a number as kind', { kind: 5 as unknown as string }, /redrive: kind must be a text/],
+    ['an empty queue', { queue: '' }, /redrive: queue must be a text/],
+    ['null', null as unknown as object, /redrive: its filter must be an object, got null/],
     [
       'an invalid finishedAfter',
       { finishedAfter: new Date(Number.NaN) },

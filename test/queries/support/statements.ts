@@ -6,6 +6,7 @@ import type { Finish, Reschedule } from '../../../src/job/transition.ts';
 import { beatWorkerQuery } from '../../../src/queries/beat-worker.ts';
 import { cancelJobQuery } from '../../../src/queries/cancel-job.ts';
 import { columnsQuery, serverVersionQuery } from '../../../src/queries/check-database.ts';
+import { missingGrantsQuery } from '../../../src/queries/check-grants.ts';
 import { claimJobsQuery } from '../../../src/queries/claim-jobs.ts';
 import { findDueQuery } from '../../../src/queries/find-due.ts';
 import { findHeldJobsQuery } from '../../../src/queries/find-held-jobs.ts';
@@ -165,6 +166,7 @@ export function allStatements(
     listJobsQuery: listJobsQuery(tables, wholePage),
     'listJobsQuery, live': listJobsQuery(tables, { ...page, state: 'due' }),
     'listJobsQuery, finished': listJobsQuery(tables, { ...page, state: 'discarded' }),
+    missingGrantsQuery: missingGrantsQuery(tables),
     notifyWorkersQuery: notifyWorkersQuery(tables, text),
     pauseQueueQuery: pauseQueueQuery(tables, { queue: text, channel }),
     pruneResultsQuery: pruneResultsQuery(tables, { retentionMs: 86_400_000, limit: 1_000 }),

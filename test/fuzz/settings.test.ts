@@ -1,0 +1,169 @@
+import { pgSchema } from 'drizzle-orm/pg-core';
+import * as library from 'drizzle-queue';
+import { createQueue, createWorker, defineJob, drain, handle, runNext, unvalidated } from 'drizzle-queue';
+import * as schema from 'drizzle-queue/schema';
+import { createQueueTables } from 'drizzle-queue/schema';
+import fc from 'fast-check';
+import { describe, expect, test, vi } from 'vitest';
+import { useTestDatabase } from '../support/test-database.ts';
+import { useCanary } from './canary.ts';
+import * as hostile from './hostile.ts';
+import { attempt, holds } from './refusal.ts';
+
+const database = useTestDatabase();
+useCanary(database);
+const queue = createQueue();
+const work = defineJob('work');
+const handlers = [handle(work, () => {})];
+
+/** The functions as a caller without types sees them. */
+const untyped = { ...library, ...schema } as unknown as Record<string, (...given: unknown[]) => unknown>;
+
+const milliseconds = fc.integer({ min: 0, max: 100_000 });
+const anySchema = fc.constant(unvalidated<unknown>());
+const jobOptions = {
+  payload: anySchema,
+  output: anySchema,
+  queue: hostile.name,
+  priority: fc.integer({ min: 0, max: 9 }),
+  maxAttempts: fc.integer({ min: 1, max: 20 }),
+  timeoutMs: milliseconds,
+  backoff: fc.constant(() => 1),
+  keepResult: fc.boolean(),
+};
+const runOptions = {
+  queue: fc.constant(queue),
+  handlers: hostile.mostly(fc.constant(handlers)),
+};
+const workerOptions = {
+  ...runOptions,
+  queues: hostile.mostly(
+    fc.dictionary(hostile.text, hostile.options({ concurrency: fc.integer({ min: 1, max: 20 }) }), {
+      maxKeys: 3,
+    }),
+  ),
+  listen: fc.boolean(),
+  pollIntervalMs: milliseconds,
+  shutdownTimeoutMs: milliseconds,
+  retentionMs: milliseconds,
+  silentMs: milliseconds,
+  name: hostile.text,
+};
+
+const calls: Readonly<Record<string, fc.Arbitrary<unknown[]>>> = {
+  defineJob: fc.tuple(hostile.mostly(hostile.text), hostile.options(jobOptions)),
+  createQueue: fc.tuple(
+    hostile.options({
+      tables: fc.constant(queue.tables),
+      wakeUps: fc.boolean(),
+      maxPayloadBytes: fc.integer({ min: 1, max: 1_000_000 }),
+    }),
+  ),
+  createQueueTables: fc.tuple(
+    hostile.options({
+      prefix: fc.oneof(fc.constant('mail_'), hostile.text),
+      schema: fc.constant(pgSchema('work')),
+    }),
+  ),
+  createWorker: fc.tuple(fc.constant({}), hostile.options(workerOptions)),
+  handle: fc.tuple(hostile.mostly(fc.constant(work)), hostile.mostly(fc.constant(() => {}))),
+  snooze: fc.tuple(hostile.mostly(milliseconds)),
+  cancel: fc.tuple(hostile.value),
+  fixedBackoff: fc.tuple(hostile.mostly(milliseconds)),
+  exponentialBackoff: fc.tuple(
+    hostile.options({
+      initialMs: milliseconds,
+      maxMs: milliseconds,
+      factor: fc.integer({ min: 1, max: 5 }),
+      random: fc.constant(() => 0.5),
+    }),
+  ),
+};
+/** Whatever is no text is made one. */
+const acceptsAll = new Set(['cancel']);
+
+test.each(Object.entries(calls))(
+  '%s answers, or says what is wrong',
+  { timeout: 60_000 },
+  async (name, args) => {
+    // A worker without a handler's queue warns.
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    const seen = new Set<string>();
+    await holds(
+      fc.asyncProperty(args, async (args) => {
+        seen.add(await attempt(() => untyped[name]?.(...args)));
+      }),
+    );
+    warn.mockRestore();
+    expect([...seen].sort()).toEqual(acceptsAll.has(name) ? ['accepted'] : ['accepted', 'refused']);
+  },
+);
+
+describe('functions that run jobs say what is wrong', () => {
+  const db = hostile.mostly(fc.constant('the database'));
+  const given = (value: unknown) => (value === 'the database' ? database.db : value);
+
+  test('drain', { timeout: 60_000 }, async () => {
+    const options = hostile.options({ ...workerOptions, deadlineMs: fc.integer({ min: 1, max: 50 }) });
+    vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    await holds(
+      fc.asyncProperty(db, options, async (db, options) => {
+        await attempt(() => untyped.drain?.(given(db), options));
+      }),
+    );
+    vi.restoreAllMocks();
+    expect(await drain(database.db, { queue, handlers, deadlineMs: 10_000 })).toMatchObject({ empty: true });
+  });
+
+  test('runNext', { timeout: 60_000 }, async () => {
+    const options = hostile.options({ ...runOptions, queues: fc.array(hostile.text, { maxLength: 3 }) });
+    await holds(
+      fc.asyncProperty(db, options, async (db, options) => {
+        await attempt(() => untyped.runNext?.(given(db), options));
+      }),
+    );
+    expect(await runNext(database.db, { queue, handlers })).toBeUndefined();
+  });
+
+  test('a worker without a database, when it starts', async () => {
+    for (const db of [undefined, null, 5, 'postgres://', {}, { execute: 5 }]) {
+      const worker = createWorker(db as never, { queue, handlers });
+      await expect(worker.start()).rejects.toThrow(
+        'drizzle-queue needs a Drizzle database or transaction as the first argument',
+      );
+    }
+  });
+});
+
+test('tables in a Postgres schema of any name are only looked for there', { timeout: 60_000 }, async () => {
+  await holds(
+    fc.asyncProperty(hostile.text, async (name) => {
+      const outcome = await attempt(async () => {
+        const tables = createQueueTables({ schema: pgSchema(name) });
+        await createQueue({ tables }).enqueue(database.db, work);
+      });
+      expect(outcome).toBe('refused');
+    }),
+  );
+});
+
+test('a worker serves queues and kinds of any name', { timeout: 60_000 }, async () => {
+  const names = fc.sample(hostile.name, { numRuns: 60, seed: 7 });
+  const kinds = [...new Set(names)];
+  const ran: string[] = [];
+  const jobs = kinds.map((kind, index) => defineJob(kind, { queue: kinds.at(index / 2) ?? kind }));
+  for (const job of jobs)
+    await queue.enqueue(database.db, job, undefined, { metadata: { [job.kind]: job.queue } });
+  const drained = await drain(database.db, {
+    queue,
+    name: names[0],
+    handlers: jobs.map((job) => handle(job, ({ job: { kind } }) => void ran.push(kind))),
+    deadlineMs: 50_000,
+  });
+  expect(drained).toMatchObject({ completed: kinds.length, empty: true });
+  expect(ran.sort()).toEqual([...kinds].sort());
+  const results = await database.client<{ kind: string; queue: string; metadata: unknown }[]>`
+    select kind, queue, metadata from queue_results`;
+  expect(results.map(({ kind }) => kind).sort()).toEqual([...kinds].sort());
+  for (const { kind, queue, metadata } of results) expect(metadata).toEqual({ [kind]: queue });
+});
