@@ -41,6 +41,9 @@ export declare const client: postgres.Sql;
 export declare const cart: { email: string; totalCents: number };
 export declare const order: typeof orders.$inferSelect;
 
+/** Who the request is for. */
+export declare const tenant: string;
+
 /** A mail provider. */
 export declare const mailer: {
   send(to: string | number, options?: { signal?: AbortSignal; idempotencyKey?: string }): Promise<string>;

@@ -15,7 +15,9 @@ const shop = `
   create table orders (id int primary key generated always as identity, email text not null, total_cents int not null,
     placed_at timestamptz not null default now(), receipt_id text, receipt_job_id bigint);
   create role app_web;
-  create role app_worker;`;
+  create role app_worker;
+  create role app_reader;
+  create role app_admin;`;
 
 describe('the SQL in the documentation', () => {
   test.for(blocks)('runs: $place', async ({ code }) => {
