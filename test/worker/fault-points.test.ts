@@ -1,0 +1,140 @@
+import { sql } from 'drizzle-orm';
+import {
+  createQueue,
+  createWorker,
+  defineJob,
+  drain,
+  fixedBackoff,
+  handle,
+  LeaseLostError,
+  runNext,
+} from 'drizzle-queue';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { claimJobs } from '../../src/queries/claim-jobs.ts';
+import { atFaultPoints, type FaultPoint } from '../../src/queries/fault-point.ts';
+import { registerWorker } from '../../src/queries/register-worker.ts';
+import { claimOf, clearTables, jobRow, tables } from '../queries/support/jobs.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+import { nextEvent } from './next-event.ts';
+
+const database = useTestDatabase({ max: 10 });
+const queue = createQueue();
+const work = defineJob('work', { queue: 'q', backoff: fixedBackoff(3_600_000) });
+const slow = defineJob('slow', { queue: 'q', timeoutMs: 20, backoff: fixedBackoff(3_600_000) });
+
+beforeEach(() => clearTables(database.client));
+afterEach(() => atFaultPoints());
+
+/** Does something when an operation passes this point for the first time; answers how often it has passed. */
+function once(point: FaultPoint, act: () => Promise<unknown>): { readonly times: number } {
+  const passed = { times: 0 };
+  atFaultPoints(async (at) => {
+    if (at !== point || ++passed.times > 1) return;
+    await act();
+  });
+  return passed;
+}
+
+/** Another worker takes the job over; answers its id. */
+async function takeOver(kind: string): Promise<number> {
+  await database.client`delete from queue_workers`;
+  const workerId = await registerWorker(database.db, tables, { name: 'another', queues: ['q'] });
+  const claim = claimOf({ kinds: [kind], workerId, fromGoneWorkers: true });
+  expect(await claimJobs(database.db, tables, claim)).toHaveLength(1);
+  return workerId;
+}
+
+describe('in between', () => {
+  test('a check by complete(tx) and its statement, the job is lost: the handler’s writes are rolled back', async () => {
+    await database.client`create table written (n int)`;
+    const { id } = await queue.enqueue(database.db, work);
+    let other = 0;
+    once('complete: checked', async () => {
+      other = await takeOver('work');
+    });
+    let thrown: unknown;
+    const drained = await drain(database.db, {
+      queue,
+      deadlineMs: 20_000,
+      handlers: [
+        handle(work, async ({ complete }) => {
+          const transaction = database.db.transaction(async (tx) => {
+            await tx.execute(sql`insert into written values (1)`);
+            await complete(tx);
+          });
+          await transaction.catch((error: unknown) => {
+            thrown = error;
+          });
+        }),
+      ],
+    });
+    expect(thrown).toBeInstanceOf(LeaseLostError);
+    expect(drained).toMatchObject({ completed: 0, failed: 0 });
+    expect([...(await database.client`select * from written`)]).toEqual([]);
+    expect(await jobRow(database.client, id)).toMatchObject({ worker_id: other, fence: 2, attempt: 2 });
+  });
+
+  test('the rollback of runNext and the writing of its outcome, somebody claims the job: it is theirs', async () => {
+    const { id } = await queue.enqueue(database.db, slow);
+    let other = 0;
+    once('runNext: rolled back', async () => {
+      other = await takeOver('slow');
+    });
+    const ran = await runNext(database.db, {
+      queue,
+      handlers: [
+        handle(slow, ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve))),
+      ],
+    });
+    expect(ran).toMatchObject({ outcome: 'failed', error: { name: 'JobTimeoutError' } });
+    expect(await jobRow(database.client, id)).toMatchObject({
+      worker_id: other,
+      fence: 1,
+      attempt: 1,
+      errors: [],
+    });
+  });
+});
+
+describe('a worker whose connection breaks', () => {
+  test('after a claim took effect gives the jobs back, and no attempt is spent', async () => {
+    const { id } = await queue.enqueue(database.db, work);
+    once('claim: answered', async () => {
+      expect(await jobRow(database.client, id)).toMatchObject({ attempt: 1 });
+      throw new Error('the connection broke');
+    });
+    const worker = createWorker(database.db, { queue, handlers: [handle(work, () => {})] });
+    const error = nextEvent(worker, 'error');
+    const completed = nextEvent(worker, 'completed');
+    await worker.start();
+    expect((await error)[0]).toMatchObject({
+      during: "claiming from 'q'",
+      error: { message: 'the connection broke' },
+    });
+    await completed;
+    await worker.stop();
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'completed', attempt: 1 });
+  });
+
+  test('after an outcome was written writes it again, to no effect', async () => {
+    const { id } = await queue.enqueue(database.db, work);
+    const passed = once('settle: written', async () => {
+      expect(await queue.find(database.db, id)).toMatchObject({ state: 'completed' });
+      throw new Error('the connection broke');
+    });
+    let runs = 0;
+    const worker = createWorker(database.db, { queue, handlers: [handle(work, () => void runs++)] });
+    const error = nextEvent(worker, 'error');
+    const lost = nextEvent(worker, 'lost');
+    await worker.start();
+    expect((await error)[0].during).toMatch(/^settling/);
+    await lost;
+    await until(() => passed.times === 2);
+    await worker.stop();
+    expect(runs).toBe(1);
+    expect([...(await database.client`select job_id::int, fence from queue_results`)]).toEqual([
+      { job_id: id, fence: 1 },
+    ]);
+  });
+});
