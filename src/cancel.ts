@@ -54,7 +54,10 @@ export async function cancel(
     wasThere = true;
     const { queue, attempt } = found;
     await faultPoint('cancel: found');
-    const { message } = describeError(new Error(typeof reason === 'string' ? reason : shown(reason)), attempt);
+    const { message } = describeError(
+      new Error(typeof reason === 'string' ? reason : shown(reason)),
+      attempt,
+    );
     const record = { attempt, name: 'Cancelled', message };
     const cancelled = { id, queue, reason: record, force: force ? { channel } : undefined };
     if (await cancelJob(db, tables, cancelled)) return { cancelled: true };

@@ -41,7 +41,12 @@ export function checkQueueOptions(options: CreateQueueOptions): void {
   }
   if (tables === undefined) return;
   checkObject('createQueue: tables', tables);
-  for (const name of Object.keys({ queueJobs, queueResults, queueWorkers, queuePauses } satisfies QueueTables)) {
+  for (const name of Object.keys({
+    queueJobs,
+    queueResults,
+    queueWorkers,
+    queuePauses,
+  } satisfies QueueTables)) {
     const table: unknown = Reflect.get(tables, name);
     if (!is(table, PgTable)) {
       throw new TypeError(

@@ -49,7 +49,6 @@ export type EnqueueArguments<TJob extends JobDefinition> =
 export type EnqueueEntry<TJob extends JobDefinition> = EnqueueOptions &
   (undefined extends PayloadInput<TJob> ? { payload?: PayloadInput<TJob> } : { payload: PayloadInput<TJob> });
 
-
 /**
  * The producing side of a queue: it puts jobs in, finds them, cancels and redrives them, and pauses queues. It holds no connection; the first
  * argument of each method is the caller's own Drizzle database or transaction, and what it does commits or rolls back with it.

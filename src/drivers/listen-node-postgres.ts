@@ -1,9 +1,10 @@
 import { aborted, type Listen } from './listen.ts';
+import { runnerOn } from './runner-on.ts';
 
 /** What is used of a client of node-postgres, and of the drivers that are made after it. */
 interface PgClient {
   connect(): Promise<unknown>;
-  query(text: string): Promise<unknown>;
+  query(text: string, parameters?: unknown[]): Promise<unknown>;
   end(): Promise<unknown>;
   unref?(): void;
   on(event: 'notification', listener: (message: { payload?: string }) => void): unknown;
@@ -47,7 +48,7 @@ export function listenByNodePostgres(client: object): Listen | undefined {
           .connect()
           .then(() => listener.query(`listen "${channel}"`))
           .then(() => {
-            if (!signal.aborted) events.ready();
+            if (!signal.aborted) events.ready(runnerOn((text, values) => listener.query(text, values)));
           })
           .catch(reject);
       });

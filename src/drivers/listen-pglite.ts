@@ -5,7 +5,10 @@ export interface PGliteClient {
   listen(channel: string, callback: (payload: string) => void): Promise<() => Promise<void>>;
 }
 
-/** Listens on the one connection that PGlite has: it is in this process, and cannot be lost. */
+/**
+ * Listens on the one connection that PGlite has: it is in this process, and cannot be lost. So it carries no session either: all
+ * workers share it, and none of them can die without the database.
+ */
 export function listenByPGlite(client: PGliteClient): Listen {
   return async (channel, events, signal) => {
     const unlisten = await client.listen(channel, (payload) => {

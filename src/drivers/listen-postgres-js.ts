@@ -1,4 +1,6 @@
+import type { Runner } from '../queries/executor.ts';
 import { aborted, type Listen } from './listen.ts';
+import { runnerOn } from './runner-on.ts';
 
 /** What is used of postgres.js and of Bun's SQL, whose `listen` is made after it. */
 export interface PostgresJsClient {
@@ -16,7 +18,8 @@ interface ListenFunction {
 }
 
 interface DedicatedClient {
-  readonly options: { onclose?: (...args: unknown[]) => void };
+  readonly options: { onclose?: (...args: unknown[]) => void; readonly max?: number };
+  unsafe?(text: string, parameters: unknown[]): PromiseLike<unknown>;
   end(options: { timeout: number }): Promise<void>;
 }
 
@@ -33,7 +36,7 @@ export function listenByPostgresJs({ listen }: PostgresJsClient): Listen {
       if (!signal.aborted) events.notify(payload);
     };
     const onListen = () => {
-      if (!signal.aborted) events.ready();
+      if (!signal.aborted) events.ready(runnerOf(listen.sql));
     };
     let subscription: { unlisten(): unknown } | undefined;
     try {
@@ -47,6 +50,13 @@ export function listenByPostgresJs({ listen }: PostgresJsClient): Listen {
       leave(listen, channel, onNotify, subscription);
     }
   };
+}
+
+/** Only where the client is known to have one connection, and its loss is noticed: on a new one nobody would hold our locks. */
+function runnerOf(dedicated: DedicatedClient | undefined): Runner | undefined {
+  const unsafe = dedicated?.unsafe;
+  if (dedicated?.options.max !== 1 || dedicated.options.onclose === undefined) return undefined;
+  return unsafe && runnerOn((text, parameters) => unsafe.call(dedicated, text, parameters));
 }
 
 /** Rejects when the connection is lost, if postgres.js lets us see it. `forget` runs before postgres.js would connect anew. */

@@ -1,7 +1,14 @@
+import type { Runner } from '../queries/executor.ts';
+
 /** What a listener reports. */
 export interface ListenEvents {
-  /** It listens, perhaps again: what was notified before this moment may have been missed. */
-  ready(): void;
+  /**
+   * It listens, perhaps again: what was notified before this moment may have been missed.
+   *
+   * @param runner runs statements on the very connection that listens, for as long as that lasts; `undefined` where the driver
+   *   has no way to, or connects anew by itself without a word
+   */
+  ready(runner?: Runner): void;
   /** A notification has come. */
   notify(payload: string): void;
 }

@@ -1,12 +1,14 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows } from './executor.ts';
+import { queryRows, type Runner } from './executor.ts';
 
 /** A worker as the living know it. */
 export interface LivingWorker {
   readonly id: number;
   readonly name: string;
   readonly queues: readonly string[];
+  /** Whether it holds its session lock, so that its death shows by that. @default false */
+  readonly session?: boolean;
 }
 
 /**
@@ -16,15 +18,22 @@ export interface LivingWorker {
  * **Under concurrency.** Against a peer that removes the row at this moment, either the peer finds it fresh, or the row is
  * written anew after it; a job that a peer has claimed in between has a higher fence and is lost to this worker.
  */
-export async function beatWorker(db: Executor, tables: QueueTables, worker: LivingWorker): Promise<boolean> {
-  const [row] = await queryRows(db, tables, beatWorkerQuery(tables, worker));
+export async function beatWorker(
+  runner: Runner,
+  tables: QueueTables,
+  worker: LivingWorker,
+): Promise<boolean> {
+  const [row] = await queryRows(runner, tables, beatWorkerQuery(tables, worker));
   return row?.anew === true;
 }
 
-export function beatWorkerQuery({ queueWorkers }: QueueTables, { id, name, queues }: LivingWorker): SQL {
+export function beatWorkerQuery(
+  { queueWorkers }: QueueTables,
+  { id, name, queues, session = false }: LivingWorker,
+): SQL {
   return sql`
-    insert into ${queueWorkers} as w (id, name, queues) overriding system value
-    values (${id}, ${name}, ${JSON.stringify(queues)}::text::jsonb)
-    on conflict (id) do update set seen_at = statement_timestamp()
+    insert into ${queueWorkers} as w (id, name, queues, session) overriding system value
+    values (${id}, ${name}, ${JSON.stringify(queues)}::text::jsonb, ${String(session)}::text::bool)
+    on conflict (id) do update set seen_at = statement_timestamp(), session = excluded.session
     returning (w.xmax = 0) as anew`;
 }

@@ -1,14 +1,23 @@
 import type { Listen } from '../drivers/listen.ts';
 import { QueueError } from '../errors.ts';
-import type { Database } from '../queries/executor.ts';
+import type { Database, Runner } from '../queries/executor.ts';
 import { notifyWorkers } from '../queries/notify-workers.ts';
 import { wakeChannel } from '../queries/wake-channel.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { Alarm } from './alarm.ts';
 import { jittered } from './jittered.ts';
-import { pause } from './pause.ts';
+import { settlesWithin } from './settles-within.ts';
 import { within } from './within.ts';
 import type { WorkerEmitter } from './worker-events.ts';
+
+/** A connection on which notifications have come back, so it is this worker's own for as long as it lasts. */
+export interface ProvenConnection {
+  readonly runner: Runner;
+  /** Aborted when it is lost or given up. */
+  readonly signal: AbortSignal;
+  /** Gives it up; another is made. */
+  abandon(reason: unknown): void;
+}
 
 export interface ListenerOptions {
   readonly db: Database;
@@ -18,6 +27,8 @@ export interface ListenerOptions {
   readonly events: WorkerEmitter;
   /** A job was enqueued into this queue; `undefined`: perhaps into any, since notifications may have been missed. */
   readonly onWake: (queue: string | undefined) => void;
+  /** Called with each connection on which notifications come back, where the driver can run statements on it. */
+  readonly onProven?: (connection: ProvenConnection) => void;
 }
 
 /** A notification to oneself comes back within this time, or notifications do not come here. */
@@ -39,6 +50,9 @@ export class Listener {
   readonly #stopping = new AbortController();
   #session: AbortController | undefined;
   #listening = false;
+  /** A notification to itself has come back once: what is connected to is no pooler in transaction mode. */
+  #proven = false;
+  readonly #retry = new Alarm();
   /** How often in a row listening has ended, or could not begin. */
   #failures = 0;
   #over: Promise<void> = Promise.resolve();
@@ -58,11 +72,17 @@ export class Listener {
     else this.#over = this.#keepListening(listen);
   }
 
+  /** Tries again at once, if it is waiting for its next attempt. */
+  retryNow(): void {
+    this.#retry.ring();
+  }
+
   /** Ends at once, and waits a moment for the connection to close. Never rejects. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#listening = false;
     this.#session?.abort();
+    this.#retry.ring();
     await within(this.#over, CLOSE_MS);
   }
 
@@ -77,10 +97,10 @@ export class Listener {
         await listen(
           wakeChannel(this.#options.tables),
           {
-            ready: () => {
+            ready: (runner) => {
               this.#options.onWake(undefined);
               // Drivers that connect anew by themselves are ready again in the same session.
-              if (!tested) void this.#test(session, heard);
+              if (!tested) void this.#test(session, heard, runner);
               tested = true;
             },
             notify: (payload) => {
@@ -99,7 +119,8 @@ export class Listener {
       if (this.#stopping.signal.aborted) return;
       this.#lose(error);
       const retryMs = Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_RETRY_MS);
-      await pause(jittered(retryMs), this.#stopping.signal);
+      this.#retry.clear();
+      await this.#retry.pause(jittered(retryMs));
     }
   }
 
@@ -113,17 +134,25 @@ export class Listener {
   }
 
   /** Sends notifications to itself, now and whenever it has been quiet for long, until one does not come back. */
-  async #test(session: AbortController, heard: Alarm): Promise<void> {
-    const { db, tables, events } = this.#options;
+  async #test(session: AbortController, heard: Alarm, runner: Runner | undefined): Promise<void> {
+    const { db, tables, events, onProven } = this.#options;
     const { signal } = session;
+    const offer = () => {
+      if (runner) onProven?.({ runner, signal, abandon: (reason) => session.abort(reason) });
+    };
+    // A connection that replaces a proven one need not wait for its own echo, which takes the pool: this worker's session must be back soon.
+    const offered = this.#proven;
+    if (offered) offer();
     try {
       while (!signal.aborted) {
         heard.clear();
         // Nobody's queue, and other workers on the channel hear it too: it tests their connections as well.
         await notifyWorkers(db, tables, `test of ${crypto.randomUUID()}`);
-        if (!(await heard.pause(ECHO_MS)) && !signal.aborted) throw notHeard();
+        if (!(await settlesWithin(heard.pause(Number.POSITIVE_INFINITY), ECHO_MS))) throw notHeard();
         if (signal.aborted) return;
         this.#failures = 0;
+        if (!offered && !this.#proven) offer();
+        this.#proven = true;
         if (!this.#listening) {
           this.#listening = true;
           events.emit('listening');

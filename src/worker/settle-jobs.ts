@@ -129,7 +129,8 @@ export class Settler {
     const finishes = batch.filter(isFinish);
     const reschedules = batch.filter(isReschedule);
     const finished = finishes.length === 0 ? [] : await finishJobs(db, tables, held, finishes);
-X  }
+    X;
+  }
 }
 
 function outputLength(transition: Transition): number {

@@ -21,6 +21,8 @@ export interface WorkerEvents {
   interrupted: [{ readonly job: ClaimedJob }];
   /** An attempt ended, but its job was no longer held by this worker, so nothing was written. */
   lost: [{ readonly job: ClaimedJob }];
+  /** This worker has declared another gone, whose jobs are due again. */
+  gone: [{ readonly workerId: number; readonly name: string }];
   /** Notifications of enqueued jobs arrive: from now on a worker that is idle asks about once a second. */
   listening: [];
   /**

@@ -36,7 +36,8 @@ export interface WorkerOptions<TDb> extends RunOptions<TDb> {
   /**
    * Whether to listen for notifications of enqueued jobs, on one connection beside the app's pool, where the driver can: jobs
    * then start within milliseconds, and an idle worker asks about once a second. They are only hints: without them, for whatever reason, the
-   * worker polls. Set it to `false` behind PgBouncer in transaction mode.
+   * worker polls. The same connection carries the worker's session, by which its death is noticed within seconds. Set it to `false`
+   * behind PgBouncer in transaction mode.
    * @default true
    */
   listen?: boolean | undefined;
@@ -59,12 +60,26 @@ export interface WorkerOptions<TDb> extends RunOptions<TDb> {
    */
   retentionMs?: number | undefined;
   /**
-   * When another worker has not been seen for so long it is declared gone and its jobs are due again, in milliseconds, at
-   * least 15,000. Workers show themselves every 5 seconds. Shorter recovers sooner from a crash and mistakes a blocked event
-   * loop sooner for one.
+   * When the session of another worker has ended and it has not shown itself for so long, it is declared gone and its jobs are
+   * due again, in milliseconds, 1,000–60,000. It takes up to 1.5 seconds more to see that the session has ended. Shorter recovers sooner from
+   * a crash; longer forgives longer losses of the network.
+   * @default 2_500
+   */
+  reconnectMs?: number | undefined;
+  /**
+   * When another worker *without* a session (one that does not listen, or whose driver cannot) has not been seen for so long it is declared gone,
+   * in milliseconds, at least 15,000. Workers show themselves every 5 seconds. Shorter recovers sooner from a crash and
+   * mistakes a blocked event loop sooner for one.
    * @default 30_000
    */
   silentMs?: number | undefined;
+  /**
+   * When another worker that still holds its session has not been seen for so long it is declared gone, in milliseconds, at least
+   * 15,000: its process is there, and does nothing. Shorter recovers sooner from a process that hangs for ever; longer
+   * lets handlers block the event loop for longer.
+   * @default 60_000
+   */
+  frozenMs?: number | undefined;
   /** What the worker is called in `queue_workers`. @default 'host:pid' */
   name?: string | undefined;
 }
@@ -76,7 +91,9 @@ export interface WorkerSettings {
   readonly pollIntervalMs: number;
   readonly shutdownTimeoutMs: number;
   readonly retentionMs: number;
+  readonly reconnectMs: number;
   readonly silentMs: number;
+  readonly frozenMs: number;
   readonly name: string;
 }
 
@@ -118,7 +135,9 @@ export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings
       retentionMs === Number.POSITIVE_INFINITY
         ? retentionMs
         : checkDurationMs(what('retentionMs'), retentionMs, 0, MAX_DELAY_MS),
+    reconnectMs: checkDurationMs(what('reconnectMs'), options.reconnectMs ?? 2_500, 1_000, 60_000),
     silentMs: checkDurationMs(what('silentMs'), options.silentMs ?? 30_000, 15_000, 3_600_000),
+    frozenMs: checkDurationMs(what('frozenMs'), options.frozenMs ?? 60_000, 15_000, 3_600_000),
     name: checkText(what('name'), options.name ?? `${hostname()}:${process.pid}`, MAX_NAME_BYTES),
   };
 }

@@ -12,13 +12,10 @@ import { Liveness } from './liveness.ts';
 import { onFirstSignal } from './on-first-signal.ts';
 import { pruneLoop } from './prune.ts';
 import { Requests } from './requests.ts';
+import { stopGracefully } from './stop-gracefully.ts';
 import { Watch } from './watch.ts';
-import { within } from './within.ts';
 import { WorkerEmitter, type WorkerEvents } from './worker-events.ts';
 import { type WorkerOptions, type WorkerSettings, workerSettings } from './worker-options.ts';
-
-/** What a stop allows for writing the last outcomes, after the handlers' time and their grace. */
-const SETTLE_ALLOWANCE_MS = 5_000;
 
 /** How often a worker that listens asks for due jobs all the same: for the ones that nobody notifies of. */
 const WATCH_MS = 1_000;
@@ -56,7 +53,7 @@ export class Worker {
     this.#stopped = new Promise((resolve) => {
       this.#markStopped = resolve;
     });
-    const { name, silentMs, concurrencyByQueue, listen } = this.#settings;
+    const { name, reconnectMs, silentMs, frozenMs, concurrencyByQueue, listen } = this.#settings;
     this.#listener = new Listener({
       db,
       tables: this.#tables,
@@ -67,17 +64,27 @@ export class Worker {
         if (queue === undefined) this.#watch?.look();
         else for (const loop of this.#loops) if (loop.queue === queue) loop.notify();
       },
+      onProven: (connection) => this.#liveness.holdSession(connection),
     });
     this.#liveness = new Liveness({
       db,
       tables: this.#tables,
       name,
       queues: [...concurrencyByQueue.keys()],
+      reconnectMs,
       silentMs,
+      frozenMs,
       events: this.#events,
       onDeclaredGone: async () => {
         await Promise.all(this.#loops.map((loop) => loop.endLostAttempts()));
       },
+      onOthersGone: () => {
+        for (const loop of this.#loops) {
+          loop.bands.sweepNext();
+          loop.wake();
+        }
+      },
+      onReturn: () => this.#listener.retryNow(),
     });
   }
 
@@ -202,26 +209,17 @@ export class Worker {
     // A start that is under way is let through first; its error is its caller's.
     await this.#starting?.catch(() => undefined);
     this.#stopping.abort();
-    // Handlers may run on for long and be cancelled, of which nobody notifies any more: from here on it looks often.
-    this.#requests?.look();
-    for (const loop of this.#loops) loop.stop();
-    this.#watch?.stop();
-    const silenced = this.#listener.stop();
-    const finished = this.#work.then(() => Promise.all(this.#loops.map((loop) => loop.finished())));
-    const { shutdownTimeoutMs } = this.#settings;
-    if (!(await within(finished, shutdownTimeoutMs))) {
-      for (const loop of this.#loops) loop.interrupt(new QueueError('The worker stops'));
-      if (!(await within(finished, SETTLE_ALLOWANCE_MS))) this.#giveUp.abort();
-    }
-    for (const step of [...this.#loops.map((loop) => () => loop.release()), () => this.#liveness.stop()]) {
-      const done = step().catch((error: unknown) =>
-        this.#events.emit('error', { error, during: 'stopping' }),
-      );
-      // A database that does not answer must not keep the process from ending.
-      await within(done, SETTLE_ALLOWANCE_MS);
-    }
-    await silenced;
-    this.#requests?.stop();
+    await stopGracefully({
+      loops: this.#loops,
+      watch: this.#watch,
+      requests: this.#requests,
+      work: this.#work,
+      liveness: this.#liveness,
+      listener: this.#listener,
+      events: this.#events,
+      shutdownTimeoutMs: this.#settings.shutdownTimeoutMs,
+      giveUp: this.#giveUp,
+    });
     this.#events.emit('stopped');
     this.#markStopped();
   }
@@ -229,7 +227,7 @@ export class Worker {
 
 /**
  * A worker for the handlers' jobs. It uses the given database, and one connection beside its pool to listen
- * for notifications, where the driver can.
+ * for notifications and to show that it lives, where the driver can.
  *
  * ```ts
  * const worker = createWorker(db, { queue, handlers: [handle(sendReceipt, async ({ payload }) => { … })] });

@@ -7,7 +7,8 @@ import postgres from 'postgres';
 import { describe, expect, test } from 'vitest';
 import { listenOf } from '../../src/drivers/detect.ts';
 import type { Listen } from '../../src/drivers/listen.ts';
-import type { Database } from '../../src/queries/executor.ts';
+import { type Database, queryRows, type Runner } from '../../src/queries/executor.ts';
+import { tables } from '../queries/support/jobs.ts';
 import { drivers, type OpenDriver } from '../queue/support/drivers.ts';
 import { startPostgres } from '../support/embedded-postgres.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -25,10 +26,17 @@ function listenTo(db: Database, channel: string) {
   const heard: string[] = [];
   const session = new AbortController();
   let ready = 0;
+  let runner: Runner | undefined;
   let end: unknown;
   const over = required(listenOf(db))(
     channel,
-    { ready: () => void ready++, notify: (payload) => void heard.push(payload) },
+    {
+      ready: (connection) => {
+        ready++;
+        runner = connection;
+      },
+      notify: (payload) => void heard.push(payload),
+    },
     session.signal,
   ).then(
     () => {
@@ -44,6 +52,9 @@ function listenTo(db: Database, channel: string) {
     stop: () => session.abort(),
     get ready() {
       return ready;
+    },
+    get runner() {
+      return runner;
     },
     get end() {
       return end;
@@ -104,6 +115,26 @@ describe.each(Object.entries(opened))('%s', (name, open) => {
     await db.execute(sql`select pg_notify('wake_a', 'too late')`);
     await until(async () => (await listeners('wake_a')).length === 0);
     expect(listening.heard).not.toContain('too late');
+    await close();
+  });
+
+  test.skipIf(name === 'PGlite')('runs statements on the connection that listens', async () => {
+    const { db, close } = await open();
+    const listening = listenTo(db, 'wake_f');
+    await until(() => listening.ready === 1);
+    const pids = await listeners('wake_f');
+    expect(pids).toHaveLength(1);
+    const { runner } = listening;
+    if (runner === undefined) throw new Error('it runs no statements');
+    const query = sql`select pg_backend_pid() as pid, ${'text'}::text as text, ${7}::int4 as number, true as yes`;
+    // While the pool has no connection to give.
+    await db.transaction(async () => {
+      expect(await queryRows(runner, tables, query)).toEqual([
+        { pid: pids[0], text: 'text', number: 7, yes: true },
+      ]);
+    });
+    listening.stop();
+    await listening.over;
     await close();
   });
 

@@ -52,13 +52,16 @@ test('the texts hold no literals but their own', () => {
       `'discarded'`,
       `'due'`,
       `'epoch'`,
+      `'frozen'`,
       `'id'`,
+      `'lost'`,
       `'message'`,
       `'null'`,
       `'running'`,
       `'scheduled'`,
       `'server_version'`,
       `'server_version_num'`,
+      `'silent'`,
       `'{}'`,
     ].sort(),
   );
@@ -132,9 +135,16 @@ describe('functions', () => {
     expect([...names].filter((name) => !known.has(name))).toEqual([]);
   });
 
-  test('the only volatile ones draw ids and notify, beside an INSERT', async () => {
+  test('the only volatile ones draw ids and notify, beside an INSERT, and lock and set up a session', async () => {
     const names = new Set(texts.flatMap(([, text]) => functionsIn(text)));
-    expect((await ofVolatility(names, 'v')).sort()).toEqual(['nextval', 'pg_notify']);
+    expect((await ofVolatility(names, 'v')).sort()).toEqual([
+      'nextval',
+      'pg_advisory_unlock',
+      'pg_notify',
+      'pg_try_advisory_lock',
+      'pg_try_advisory_xact_lock_shared',
+      'set_config',
+    ]);
   });
 
   test('in an UPDATE or DELETE are never volatile', async () => {
@@ -165,7 +175,7 @@ describe('functions', () => {
       functionsIn(text).some((called) => time.includes(called)),
     );
     expect(new Set(withTime.map(([name]) => name.split(',')[0]))).toEqual(
-      new Set(['beatWorkerQuery', 'claimJobsQuery', 'reclaimJobQuery']),
+      new Set(['beatWorkerQuery', 'checkWorkersQuery', 'claimJobsQuery', 'reclaimJobQuery']),
     );
   });
 });

@@ -1,11 +1,10 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { beatWorker } from '../../src/queries/beat-worker.ts';
 import { registerWorker } from '../../src/queries/register-worker.ts';
-import { removeSilentWorkers } from '../../src/queries/remove-silent-workers.ts';
 import { removeWorker } from '../../src/queries/remove-worker.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJob, claim, clearTables, jobRow, tables } from './support/jobs.ts';
-import { begin, commit, rollback, twoBackends, untilBlocked } from './support/locks.ts';
+import { begin, rollback, twoBackends, untilBlocked } from './support/locks.ts';
 
 const database = useTestDatabase();
 
@@ -83,17 +82,22 @@ describe('a beat', () => {
     expect(await jobRow(database.client, lost)).toMatchObject({ worker_id: peer, fence: 2 });
   });
 
-  test('waits for a peer that is just removing the row, and writes it anew', async () => {
+  test('says whether the worker holds its session', async () => {
     const id = await registerWorker(database.db, tables, worker);
-    await silence(id, 60);
-    const [one, two] = await twoBackends(database);
-    await begin(one);
-    expect(await removeSilentWorkers(one.db, tables, 30_000)).toEqual([worker.name]);
-    const beating = beatWorker(two.db, tables, { id, ...worker });
-    await untilBlocked(database, two);
-    await commit(one);
-    expect(await beating).toBe(true);
-    expect(await rows()).toEqual([{ id, ...worker }]);
+    const session = async () => {
+      const [row] = await database.client<
+        { session: boolean }[]
+      >`select session from queue_workers where id = ${id}`;
+      return row?.session;
+    };
+    expect(await session()).toBe(false);
+    await beatWorker(database.db, tables, { id, ...worker, session: true });
+    expect(await session()).toBe(true);
+    await beatWorker(database.db, tables, { id, ...worker, session: false });
+    expect(await session()).toBe(false);
+    await removeWorker(database.db, tables, id);
+    await beatWorker(database.db, tables, { id, ...worker, session: true });
+    expect(await session()).toBe(true);
   });
 
   test('waits for a removal that rolls back, and finds its row', async () => {
@@ -105,39 +109,5 @@ describe('a beat', () => {
     await untilBlocked(database, two);
     await rollback(one);
     expect(await beating).toBe(false);
-  });
-});
-
-describe('removing silent workers', () => {
-  test('removes those not seen for so long, and answers their names', async () => {
-    const silent = await registerWorker(database.db, tables, { ...worker, name: 'silent' });
-    const alive = await registerWorker(database.db, tables, { ...worker, name: 'alive' });
-    await silence(silent, 31);
-    await silence(alive, 10);
-    expect(await removeSilentWorkers(database.db, tables, 30_000)).toEqual(['silent']);
-    expect(await rows()).toMatchObject([{ id: alive }]);
-    expect(await removeSilentWorkers(database.db, tables, 30_000)).toEqual([]);
-  });
-
-  test('skips one that is just being beaten, without waiting', async () => {
-    const id = await registerWorker(database.db, tables, worker);
-    await silence(id, 60);
-    const [one, two] = await twoBackends(database);
-    await begin(one);
-    expect(await beatWorker(one.db, tables, { id, ...worker })).toBe(false);
-    expect(await removeSilentWorkers(two.db, tables, 30_000)).toEqual([]);
-    await commit(one);
-    expect(await rows()).toMatchObject([{ id }]);
-  });
-
-  test('two peers at once remove one once', async () => {
-    const id = await registerWorker(database.db, tables, worker);
-    await silence(id, 60);
-    const [one, two] = await twoBackends(database);
-    await begin(one);
-    expect(await removeSilentWorkers(one.db, tables, 30_000)).toEqual([worker.name]);
-    expect(await removeSilentWorkers(two.db, tables, 30_000)).toEqual([]);
-    await commit(one);
-    expect(await rows()).toEqual([]);
   });
 });

@@ -108,6 +108,7 @@ describe('a worker', () => {
       | 'cancelled'
       | 'interrupted'
       | 'lost'
+      | 'gone'
       | 'listening'
       | 'polling'
       | 'paused'
@@ -137,6 +138,10 @@ describe('a worker', () => {
       .on('lost', (event) => expectTypeOf(event.job.kind).toEqualTypeOf<string>())
       .on('paused', (event) => expectTypeOf(event.queue).toEqualTypeOf<string>())
       .on('resumed', (event) => expectTypeOf(event.queue).toEqualTypeOf<string>())
+      .on('gone', (event) => {
+        expectTypeOf(event.workerId).toEqualTypeOf<number>();
+        expectTypeOf(event.name).toEqualTypeOf<string>();
+      })
       .on('idle', (event) => expectTypeOf(event.queue).toEqualTypeOf<string>())
       .on('error', (event) => expectTypeOf(event.during).toEqualTypeOf<string>())
       .on('stopped', (...none) => expectTypeOf(none).toEqualTypeOf<[]>());

@@ -53,16 +53,18 @@ async function idleWorker(db: Database = database.db) {
   return worker;
 }
 
+/** The connections that listen, of workers that hold their sessions. */
 async function listenerPids(): Promise<number[]> {
   const rows = await database.client<{ pid: number }[]>`
-    select pid from pg_stat_activity
-    where datname = current_database() and lower(query) = ${`listen "${wakeChannel(tables)}"`}`;
+    select l.pid from pg_locks as l join pg_database as d on d.oid = l.database
+    where l.locktype = 'advisory' and l.mode = 'ExclusiveLock' and d.datname = current_database()`;
   return rows.map(({ pid }) => pid);
 }
 
 describe('a worker that listens', () => {
   test('starts a job when it is told of it', async () => {
     const worker = await idleWorker();
+    await until(async () => (await listenerPids()).length === 1);
     const completed = nextEvent(worker, 'completed');
     await enqueueAndNotify();
     await completed;
@@ -77,9 +79,11 @@ describe('a worker that listens', () => {
     const polling = nextEvent(worker, 'polling');
     const listening = nextEvent(worker, 'listening');
     const completed = nextEvent(worker, 'completed');
-    await database.client.begin(async (tx) => {
-      await tx`select pg_terminate_backend(pid) from unnest(${await listenerPids()}::int[]) as pid`;
+    const pids = await until(async () => {
+      const pids = await listenerPids();
+      return pids.length > 0 && pids;
     });
+    await database.client`select pg_terminate_backend(pid) from unnest(${pids}::int[]) as pid`;
     await polling;
     // Nobody is told of this one.
     await database.db.transaction((tx) => queue.enqueue(tx, work));

@@ -7,6 +7,7 @@ import { beatWorkerQuery } from '../../../src/queries/beat-worker.ts';
 import { cancelJobQuery } from '../../../src/queries/cancel-job.ts';
 import { columnsQuery, serverVersionQuery } from '../../../src/queries/check-database.ts';
 import { missingGrantsQuery } from '../../../src/queries/check-grants.ts';
+import { checkWorkersQuery } from '../../../src/queries/check-workers.ts';
 import { claimJobsQuery } from '../../../src/queries/claim-jobs.ts';
 import { findDueQuery } from '../../../src/queries/find-due.ts';
 import { findHeldJobsQuery } from '../../../src/queries/find-held-jobs.ts';
@@ -18,6 +19,7 @@ import { finishJobsQuery } from '../../../src/queries/finish-jobs.ts';
 import { insertJobsQuery, insertKeyedJobsQuery } from '../../../src/queries/insert-jobs.ts';
 import { insertSelectedJobsQuery } from '../../../src/queries/insert-selected-jobs.ts';
 import { listJobsQuery } from '../../../src/queries/list-jobs.ts';
+import { lockSessionQuery } from '../../../src/queries/lock-session.ts';
 import { notifyWorkersQuery } from '../../../src/queries/notify-workers.ts';
 import { pauseQueueQuery } from '../../../src/queries/pause-queue.ts';
 import { pruneResultsQuery } from '../../../src/queries/prune-results.ts';
@@ -26,12 +28,13 @@ import { reclaimJobQuery } from '../../../src/queries/reclaim-job.ts';
 import { redriveJobsQuery } from '../../../src/queries/redrive-jobs.ts';
 import { registerWorkerQuery } from '../../../src/queries/register-worker.ts';
 import { releaseJobsQuery } from '../../../src/queries/release-jobs.ts';
-import { removeSilentWorkersQuery } from '../../../src/queries/remove-silent-workers.ts';
+import { removeGoneWorkersQuery } from '../../../src/queries/remove-gone-workers.ts';
 import { removeWorkerQuery } from '../../../src/queries/remove-worker.ts';
 import { requestCancelQuery } from '../../../src/queries/request-cancel.ts';
 import { rescheduleJobsQuery } from '../../../src/queries/reschedule-jobs.ts';
 import { resumeQueueQuery } from '../../../src/queries/resume-queue.ts';
 import { transactionIdQuery } from '../../../src/queries/transaction-id.ts';
+import { unlockSessionQuery } from '../../../src/queries/unlock-session.ts';
 import { writeProgressQuery } from '../../../src/queries/write-progress.ts';
 import type { QueueTables } from '../../../src/schema/index.ts';
 
@@ -111,14 +114,18 @@ export function allStatements(
     uniqueKey: undefined,
     metadata: sql`${JSON.stringify({ text })}::text::jsonb`,
   };
+  const worker = { id, name: text, queues: [text], session: true };
+  const limits = { silentMs: 30_000, frozenMs: 60_000, startRespiteMs: 10_000 };
   const channel = 'queue_wake_queue_jobs';
   const wakeUp = { channel, queues: [text] };
   const wholePage = { kind: undefined, queue: undefined, state: undefined, before: undefined, limit: 51 };
   const page = { kind: text, queue: text, before: id, limit: 51 };
   return {
-    beatWorkerQuery: beatWorkerQuery(tables, { id, name: text, queues: [text] }),
+    beatWorkerQuery: beatWorkerQuery(tables, worker),
     cancelJobQuery: cancelJobQuery(tables, { id, queue: text, reason: error }),
     'cancelJobQuery, forced': cancelJobQuery(tables, { id, queue: text, reason: error, force: { channel } }),
+    checkWorkersQuery: checkWorkersQuery(tables, { worker, beat: false, limits }),
+    'checkWorkersQuery, beat': checkWorkersQuery(tables, { worker, beat: true, limits }),
     claimJobsQuery: claimJobsQuery(tables, claim),
     'claimJobsQuery, sweep': claimJobsQuery(tables, { ...claim, fromGoneWorkers: true }),
     'claimJobsQuery, held by lock': claimJobsQuery(tables, {
@@ -166,6 +173,7 @@ export function allStatements(
     listJobsQuery: listJobsQuery(tables, wholePage),
     'listJobsQuery, live': listJobsQuery(tables, { ...page, state: 'due' }),
     'listJobsQuery, finished': listJobsQuery(tables, { ...page, state: 'discarded' }),
+    lockSessionQuery: lockSessionQuery(tables, id),
     missingGrantsQuery: missingGrantsQuery(tables),
     notifyWorkersQuery: notifyWorkersQuery(tables, text),
     pauseQueueQuery: pauseQueueQuery(tables, { queue: text, channel }),
@@ -183,7 +191,11 @@ export function allStatements(
     'redriveJobsQuery, waking': redriveJobsQuery(tables, {}, wakeUp),
     registerWorkerQuery: registerWorkerQuery(tables, { name: text, queues: [text] }),
     releaseJobsQuery: releaseJobsQuery(tables, { queue: text, workerId: id, exceptIds: [id] }),
-    removeSilentWorkersQuery: removeSilentWorkersQuery(tables, 30_000),
+    removeGoneWorkersQuery: removeGoneWorkersQuery(
+      tables,
+      [{ id, seen: String(time.getTime() / 1_000) }],
+      limits,
+    ),
     removeWorkerQuery: removeWorkerQuery(tables, id),
     requestCancelQuery: requestCancelQuery(tables, { id, queue: text, reason: text, channel }),
     rescheduleJobsQuery: rescheduleJobsQuery(tables, held, [
@@ -193,6 +205,7 @@ export function allStatements(
     resumeQueueQuery: resumeQueueQuery(tables, { queue: text, channel }),
     serverVersionQuery,
     transactionIdQuery,
+    unlockSessionQuery: unlockSessionQuery(tables, id),
     writeProgressQuery: writeProgressQuery(tables, held, [
       { id, fence: 1, progress: JSON.stringify({ text }) },
     ]),

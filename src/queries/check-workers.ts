@@ -1,0 +1,89 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { beatWorkerQuery, type LivingWorker } from './beat-worker.ts';
+import { queryRows, type Runner } from './executor.ts';
+import { type GoneLimits, seenText, testedLock, type WhyGone, whyGone } from './why-gone.ts';
+
+/** A worker that looks gone. */
+export interface SeenGone {
+  readonly id: number;
+  /** Changes whenever the worker shows itself. */
+  readonly seen: string;
+  readonly why: WhyGone;
+}
+
+export interface WorkersCheckOptions {
+  /** Who checks. */
+  readonly worker: LivingWorker;
+  /** Whether to say in the same statement that it is alive: see `beatWorker`. */
+  readonly beat: boolean;
+  readonly limits: GoneLimits;
+}
+
+/** What a check has seen, before its own beat. */
+export interface WorkersCheck {
+  /** How many workers are registered. */
+  readonly workers: number;
+  /**
+   * When the one that checks was registered, as text with all its digits; `undefined` when it is not. Another time than before says that
+   * it was declared gone in between, also when the answer of the statement that registered it anew was lost.
+   */
+  readonly startedAt: string | undefined;
+  /**
+   * Whether its own session lock is free although its row says that it holds one. On the connection that holds it it
+   * always looks free, so `pid` tells which connection this was.
+   */
+  readonly unlocked: boolean;
+  /** The process id of the server's end of the connection that the check ran on. */
+  readonly pid: number;
+  /** Other workers that look gone. */
+  readonly gone: readonly SeenGone[];
+}
+
+/**
+ * Looks which workers look gone, and says on demand that the one who looks is alive: all that a worker does about liveness is this
+ * one statement, as long as nobody is gone.
+ *
+ * **Under concurrency.** Any number of workers may check at once. The locks that it finds free are taken, in shared mode, until the
+ * statement ends; a worker that wants its session lock at that moment tries again. What it answers is what it saw: whoever
+ * acts on it looks again.
+ */
+export async function checkWorkers(
+  runner: Runner,
+  tables: QueueTables,
+  options: WorkersCheckOptions,
+): Promise<WorkersCheck> {
+  const rows = await queryRows(runner, tables, checkWorkersQuery(tables, options));
+  const [row] = rows;
+  return {
+    workers: Number(row?.workers),
+    startedAt: typeof row?.started === 'string' ? row.started : undefined,
+    unlocked: row?.unlocked === true,
+    pid: Number(row?.pid),
+    gone: rows
+      .filter(({ id }) => id !== null)
+      // The words are the statement's own.
+      .map(({ id, seen, why }) => ({ id: Number(id), seen: String(seen), why: why as WhyGone })),
+  };
+}
+
+export function checkWorkersQuery(tables: QueueTables, { worker, beat, limits }: WorkersCheckOptions): SQL {
+  return sql`
+    with ${
+      beat
+        ? sql`beat as (${beatWorkerQuery(tables, worker)}
+    ),
+    `
+        : sql``
+    }seen as materialized (
+      select w.id, extract(epoch from w.started_at)::text as started, ${seenText} as seen, l.free, ${whyGone(limits)} as why
+      from ${tables.queueWorkers} as w cross join lateral ${testedLock(tables)} as l
+    )
+    select own.*, pg_backend_pid() as pid, g.id, g.seen, g.why
+    from (
+      select count(*) as workers, max(s.started) filter (where s.id = ${worker.id}::int8) as started,
+        bool_or(s.free) filter (where s.id = ${worker.id}::int8) as unlocked
+      from seen as s
+    ) as own
+    left join seen as g on g.why is not null and g.id <> ${worker.id}::int8`;
+}

@@ -1,0 +1,43 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { queryRows, type Runner } from './executor.ts';
+import { sessionKey } from './session-key.ts';
+
+/**
+ * The server notices within 15 seconds that a host has vanished without closing its connections. By default it would take two hours,
+ * and hold the lock for as long.
+ */
+const KEEPALIVES = {
+  tcp_keepalives_idle: '5',
+  tcp_keepalives_interval: '2',
+  tcp_keepalives_count: '3',
+  tcp_user_timeout: '10000',
+} as const;
+
+/**
+ * Takes a worker's session lock on the connection of `runner`, which holds it until it ends, and makes the server watch over that
+ * connection. Answers the process id of the server's end of it, or `undefined` when it did not get the lock.
+ *
+ * Only for a connection that belongs to one client for as long as it lasts: behind a pooler in transaction mode the lock would stay
+ * behind on a connection that others get next.
+ *
+ * **Under concurrency.** Never waits: `undefined` says that a peer is just testing the lock, or that the server still holds
+ * a connection of this worker that has been lost. Try again.
+ */
+export async function lockSession(
+  runner: Runner,
+  tables: QueueTables,
+  workerId: number,
+): Promise<number | undefined> {
+  const [row] = await queryRows(runner, tables, lockSessionQuery(tables, workerId));
+  return row?.locked === true ? Number(row.pid) : undefined;
+}
+
+export function lockSessionQuery(tables: QueueTables, workerId: number): SQL {
+  const settings = Object.entries(KEEPALIVES).map(
+    ([name, value]) => sql`set_config(${name}, ${value}, false)`,
+  );
+  return sql`
+    select pg_try_advisory_lock(${sessionKey(tables, sql`${workerId}::int8`)}) as locked, pg_backend_pid() as pid,
+      ${sql.join(settings, sql`, `)}`;
+}

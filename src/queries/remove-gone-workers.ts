@@ -1,0 +1,50 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { SeenGone } from './check-workers.ts';
+import { queryRows, type Runner } from './executor.ts';
+import { jsonRows } from './json-rows.ts';
+import { type GoneLimits, seenText, testedLock, whyGone } from './why-gone.ts';
+
+/** A worker whose row was removed. */
+export interface RemovedWorker {
+  readonly id: number;
+  readonly name: string;
+}
+
+/**
+ * Declares workers gone that a check has seen so; answers those that it has removed. Their jobs are due again for the next
+ * sweep.
+ *
+ * **Under concurrency.** It looks again: a worker that has shown itself since the check, or has its session back, stays. A row that
+ * is being beaten at this moment is locked, and skipped: its worker is alive. Two peers remove one worker once. While it
+ * runs, the worker cannot take its session lock; when it can again, its row is gone and its next beat says so.
+ */
+export async function removeGoneWorkers(
+  runner: Runner,
+  tables: QueueTables,
+  workers: readonly Omit<SeenGone, 'why'>[],
+  limits: GoneLimits,
+): Promise<RemovedWorker[]> {
+  const rows = await queryRows(runner, tables, removeGoneWorkersQuery(tables, workers, limits));
+  return rows.map(({ id, name }) => ({ id: Number(id), name: String(name) }));
+}
+
+export function removeGoneWorkersQuery(
+  tables: QueueTables,
+  workers: readonly Omit<SeenGone, 'why'>[],
+  limits: GoneLimits,
+): SQL {
+  const { queueWorkers } = tables;
+  const seen = workers.map(({ id, seen }) => JSON.stringify({ id, seen }));
+  return sql`
+    with unchanged as materialized (
+      select w.id, w.session, w.seen_at from ${queueWorkers} as w
+      where (w.id, ${seenText}) in (select i.id, i.seen from ${jsonRows(seen, 'id int8, seen text')} as i)
+      for update skip locked
+    ),
+    gone as materialized (
+      select w.id, ${whyGone(limits)} as why from unchanged as w cross join lateral ${testedLock(tables)} as l
+    )
+    delete from ${queueWorkers} as w where w.id = any(array(select g.id from gone as g where g.why is not null))
+    returning w.id, w.name`;
+}

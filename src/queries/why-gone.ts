@@ -1,0 +1,49 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { sessionKey } from './session-key.ts';
+
+/**
+ * Why a worker looks gone: `lost`, its session has ended; `silent`, it has no session and was not seen for long; `frozen`, it
+ * has one, and was not seen for very long.
+ */
+export type WhyGone = 'lost' | 'silent' | 'frozen';
+
+/** When a worker looks gone. */
+export interface GoneLimits {
+  /** For so long a worker without a session may not be seen. */
+  readonly silentMs: number;
+  /** For so long one that holds its session may not be seen. */
+  readonly frozenMs: number;
+  /** For so long after the server's start a free lock says nothing: the start has ended all sessions. */
+  readonly startRespiteMs: number;
+}
+
+/** When a worker has last shown itself, as text with all its digits. */
+export const seenText: SQL = sql`extract(epoch from w.seen_at)::text`;
+
+/**
+ * For a `FROM`, after the workers as `w`: `free`, whether the worker's session lock can be had. Null for a worker without a session,
+ * whose lock is not touched, so that it can take it.
+ *
+ * Shared, so that any number of peers may test it at once, and released when the transaction ends. A subselect with a volatile function is
+ * never merged into the query around it, so the lock is tested once.
+ */
+export function testedLock(tables: QueueTables): SQL {
+  return sql`(
+        select case when w.session then pg_try_advisory_xact_lock_shared(${sessionKey(tables, sql`w.id`)}) end as free
+      )`;
+}
+
+/**
+ * Why the worker `w` looks gone, or null, given its tested lock as `l`. Nobody was silent for longer than the server has been up: in an outage
+ * nobody could show itself. All times are the database's.
+ */
+export function whyGone({ silentMs, frozenMs, startRespiteMs }: GoneLimits): SQL {
+  return sql`case
+        when greatest(w.seen_at, pg_postmaster_start_time()) < statement_timestamp()
+          - case when not l.free then ${frozenMs}::float8 else ${silentMs}::float8 end * interval '1 millisecond'
+        then case when not l.free then 'frozen' else 'silent' end
+        when l.free and pg_postmaster_start_time() < statement_timestamp() - ${startRespiteMs}::float8 * interval '1 millisecond'
+        then 'lost'
+      end`;
+}

@@ -1,0 +1,48 @@
+import { QueueError } from '../errors.ts';
+import type { ClaimLoop } from './claim-loop.ts';
+import type { Listener } from './listener.ts';
+import type { Liveness } from './liveness.ts';
+import type { Requests } from './requests.ts';
+import type { Watch } from './watch.ts';
+import { within } from './within.ts';
+import type { WorkerEmitter } from './worker-events.ts';
+
+/** The parts of a worker that its stop ends. */
+export interface WorkerParts {
+  readonly loops: readonly ClaimLoop[];
+  readonly watch: Watch | undefined;
+  readonly requests: Requests | undefined;
+  /** Resolves when no loop claims any more. */
+  readonly work: Promise<void>;
+  readonly liveness: Liveness;
+  readonly listener: Listener;
+  readonly events: WorkerEmitter;
+  readonly shutdownTimeoutMs: number;
+  /** Ends the settling, at the very last. */
+  readonly giveUp: AbortController;
+}
+
+/** What a stop allows for writing the last outcomes, after the handlers' time and their grace. */
+const SETTLE_ALLOWANCE_MS = 5_000;
+
+/** See `Worker.stop`. Never rejects. */
+export async function stopGracefully(parts: WorkerParts): Promise<void> {
+  const { loops, watch, requests, work, liveness, listener, events, shutdownTimeoutMs, giveUp } = parts;
+  // Handlers may run on for long and be cancelled meanwhile.
+  requests?.look();
+  for (const loop of loops) loop.stop();
+  watch?.stop();
+  const finished = work.then(() => Promise.all(loops.map((loop) => loop.finished())));
+  if (!(await within(finished, shutdownTimeoutMs))) {
+    for (const loop of loops) loop.interrupt(new QueueError('The worker stops'));
+    if (!(await within(finished, SETTLE_ALLOWANCE_MS))) giveUp.abort();
+  }
+  for (const step of [...loops.map((loop) => () => loop.release()), () => liveness.stop()]) {
+    const done = step().catch((error: unknown) => events.emit('error', { error, during: 'stopping' }));
+    // A database that does not answer must not keep the process from ending.
+    await within(done, SETTLE_ALLOWANCE_MS);
+  }
+  // Last: its connection carries the worker's session, without which peers would take over what handlers are still at.
+  await listener.stop();
+  requests?.stop();
+}

@@ -1,0 +1,282 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { beatWorker } from '../../src/queries/beat-worker.ts';
+import { checkWorkers } from '../../src/queries/check-workers.ts';
+import type { Executor } from '../../src/queries/executor.ts';
+import { lockSession } from '../../src/queries/lock-session.ts';
+import { registerWorker } from '../../src/queries/register-worker.ts';
+import { removeGoneWorkers } from '../../src/queries/remove-gone-workers.ts';
+import { removeWorker } from '../../src/queries/remove-worker.ts';
+import { unlockSession } from '../../src/queries/unlock-session.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { clearTables, tables } from './support/jobs.ts';
+import { begin, commit, rollback, twoBackends, untilBlocked } from './support/locks.ts';
+
+const database = useTestDatabase();
+
+beforeEach(() => clearTables(database.client));
+
+/** As if the server had been up for long: it may just have been started for these tests. */
+const limits = { silentMs: 30_000, frozenMs: 60_000, startRespiteMs: 0 };
+
+/** A worker that was seen so many seconds ago. Nobody holds its session lock, whatever its row says. */
+async function addWorker(
+  name: string,
+  { session = false, secondsAgo = 0 }: { readonly session?: boolean; readonly secondsAgo?: number } = {},
+): Promise<number> {
+  const id = await registerWorker(database.db, tables, { name, queues: [] });
+  await database.client`
+    update queue_workers set session = ${session}, seen_at = clock_timestamp() - ${secondsAgo}::float8 * interval '1 s'
+    where id = ${id}`;
+  return id;
+}
+
+async function checkAs(id: number, { beat = false, db = database.db as Executor, session = false } = {}) {
+  return checkWorkers(db, tables, { worker: { id, name: 'me', queues: [], session }, beat, limits });
+}
+
+/** As {@link checkAs}, as somebody who is not registered. */
+async function seenGone(db: Executor = database.db) {
+  return (await checkAs(999_999, { db })).gone;
+}
+
+async function remove(id: number, seen?: string, db: Executor = database.db): Promise<string[]> {
+  const found = seen ?? (await seenGone()).find((worker) => worker.id === id)?.seen;
+  if (found === undefined) throw new Error(`the worker ${id} does not look gone`);
+  const removed = await removeGoneWorkers(db, tables, [{ id, seen: found }], limits);
+  return removed.map(({ name }) => name);
+}
+
+async function names(): Promise<string[]> {
+  const rows = await database.client<{ name: string }[]>`select name from queue_workers order by id`;
+  return rows.map(({ name }) => name);
+}
+
+async function serverUpSeconds(): Promise<number> {
+  const [row] = await database.client<{ seconds: number }[]>`
+    select extract(epoch from clock_timestamp() - pg_postmaster_start_time())::float8 as seconds`;
+  return Number(row?.seconds);
+}
+
+/** A time of the database, with its microseconds. */
+const SECONDS = /^\d+\.\d{6}$/;
+
+/** By these whoever is not seen at this very moment is gone. */
+const impatient = { silentMs: 1, frozenMs: 1, startRespiteMs: 0 };
+
+describe('the session lock', () => {
+  test('is one connection’s until it is given back, and can be had by no other', async () => {
+    const id = await addWorker('one');
+    const other = await addWorker('other');
+    const [one, two] = await twoBackends(database);
+    expect(await lockSession(one.db, tables, id)).toBe(one.pid);
+    expect(await lockSession(two.db, tables, id)).toBeUndefined();
+    expect(await lockSession(two.db, tables, other)).toEqual(expect.any(Number));
+    await unlockSession(one.db, tables, id);
+    expect(await lockSession(two.db, tables, id)).toEqual(expect.any(Number));
+  });
+
+  test('makes the server watch over the connection', async () => {
+    const [one] = await twoBackends(database);
+    await lockSession(one.db, tables, await addWorker('one'));
+    const [row] = await one.client`
+      select current_setting('tcp_keepalives_idle') as idle, current_setting('tcp_keepalives_interval') as interval,
+        current_setting('tcp_keepalives_count') as count, current_setting('tcp_user_timeout') as timeout`;
+    expect(row).toEqual({ idle: '5', interval: '2', count: '3', timeout: '10000' });
+  });
+
+  test('of tables with the same name in another schema is another', async () => {
+    const [one, two] = await twoBackends(database);
+    await database.client`create schema tenant`;
+    await database.client`create table tenant.queue_workers (like queue_workers)`;
+    await two.client`set search_path = tenant, public`;
+    expect(await lockSession(one.db, tables, 424_242)).toEqual(expect.any(Number));
+    expect(await lockSession(two.db, tables, 424_242)).toEqual(expect.any(Number));
+    await database.client`drop schema tenant cascade`;
+  });
+});
+
+describe('a check', () => {
+  test('finds lost whose session lock is free, and not who holds it', async () => {
+    const lost = await addWorker('lost', { session: true });
+    const alive = await addWorker('alive', { session: true });
+    const [one] = await twoBackends(database);
+    await lockSession(one.db, tables, alive);
+    expect(await seenGone()).toEqual([{ id: lost, seen: expect.stringMatching(SECONDS), why: 'lost' }]);
+  });
+
+  test('does not touch the lock of a worker without a session', async () => {
+    const id = await addWorker('new');
+    const [one, two] = await twoBackends(database);
+    await begin(one);
+    expect(await seenGone(one.db)).toEqual([]);
+    expect(await lockSession(two.db, tables, id)).toEqual(expect.any(Number));
+    await commit(one);
+  });
+
+  test('by two at the same time finds the same', async () => {
+    const lost = await addWorker('lost', { session: true });
+    const [one, two] = await twoBackends(database);
+    await begin(one);
+    expect(await seenGone(one.db)).toMatchObject([{ id: lost, why: 'lost' }]);
+    expect(await seenGone(two.db)).toMatchObject([{ id: lost, why: 'lost' }]);
+    // Meanwhile the worker itself cannot have its lock, and must try again.
+    expect(await lockSession(two.db, tables, lost)).toBeUndefined();
+    await commit(one);
+    expect(await lockSession(two.db, tables, lost)).toEqual(expect.any(Number));
+    expect(await seenGone(one.db)).toEqual([]);
+  });
+
+  test('says how many there are, and when the one that checks was registered', async () => {
+    const id = await addWorker('me');
+    await addWorker('other');
+    const first = await checkAs(id);
+    expect(first).toEqual({
+      workers: 2,
+      startedAt: expect.stringMatching(SECONDS),
+      unlocked: false,
+      pid: expect.any(Number),
+      gone: [],
+    });
+    expect(await checkAs(id, { beat: true })).toMatchObject({ workers: 2, startedAt: first.startedAt });
+    await removeWorker(database.db, tables, id);
+    expect(await checkAs(id)).toMatchObject({ workers: 1, startedAt: undefined });
+    expect(await checkAs(id, { beat: true })).toMatchObject({ workers: 1, startedAt: undefined });
+    // The beat has registered it anew.
+    const anew = await checkAs(id);
+    expect(anew).toMatchObject({ workers: 2, startedAt: expect.stringMatching(SECONDS) });
+    expect(anew.startedAt).not.toBe(first.startedAt);
+  });
+
+  test('that beats says that the worker is seen now, and whether it holds its session', async () => {
+    const id = await addWorker('me', { secondsAgo: 20 });
+    await checkAs(id);
+    const row = async () => {
+      const [row] = await database.client`
+        select session, seen_at > clock_timestamp() - interval '10 s' as fresh from queue_workers where id = ${id}`;
+      return row;
+    };
+    expect(await row()).toEqual({ session: false, fresh: false });
+    await checkAs(id, { beat: true, session: true });
+    expect(await row()).toEqual({ session: true, fresh: true });
+  });
+
+  test('tells a worker that its own lock is free, but never that it is gone', async () => {
+    const id = await addWorker('me', { session: true, secondsAgo: 3_600 });
+    expect(await checkAs(id)).toMatchObject({ unlocked: true, gone: [] });
+    const [one] = await twoBackends(database);
+    await lockSession(one.db, tables, id);
+    expect(await checkAs(id)).toMatchObject({ unlocked: false, gone: [] });
+    // The one that holds it can always have it.
+    expect(await checkAs(id, { db: one.db })).toMatchObject({ unlocked: true, pid: one.pid });
+  });
+
+  test('finds who was not seen for long: sooner without a session than with one', async () => {
+    const [one] = await twoBackends(database);
+    const silent = await addWorker('silent', { secondsAgo: 3_600 });
+    const ended = await addWorker('ended', { session: true, secondsAgo: 3_600 });
+    const frozen = await addWorker('frozen', { session: true, secondsAgo: 3_600 });
+    await lockSession(one.db, tables, frozen);
+    const why = async (limits: { silentMs: number; frozenMs: number }) => {
+      const worker = { id: 999_999, name: 'me', queues: [] };
+      const { gone } = await checkWorkers(database.db, tables, {
+        worker,
+        beat: false,
+        limits: { ...limits, startRespiteMs: 3_600_000 },
+      });
+      return Object.fromEntries(gone.map(({ id, why }) => [id, why]));
+    };
+    const hour = 3_600_000;
+    expect(await why({ silentMs: 1, frozenMs: 2 * hour })).toEqual({ [silent]: 'silent', [ended]: 'silent' });
+    expect(await why({ silentMs: 2 * hour, frozenMs: 1 })).toEqual({ [frozen]: 'frozen' });
+    expect(await why({ silentMs: 2 * hour, frozenMs: 2 * hour })).toEqual({});
+  });
+
+  test('takes nobody for silent, or lost, just after the server’s start', async () => {
+    const up = await serverUpSeconds();
+    await addWorker('silent', { secondsAgo: up + 7_200 });
+    await addWorker('lost', { session: true, secondsAgo: up + 7_200 });
+    const worker = { id: 999_999, name: 'me', queues: [] };
+    const seen = async (seconds: number) => {
+      const ms = seconds * 1_000;
+      const limits = { silentMs: ms, frozenMs: ms, startRespiteMs: ms };
+      return (await checkWorkers(database.db, tables, { worker, beat: false, limits })).gone.length;
+    };
+    expect(await seen(up + 3_600)).toBe(0);
+    expect(await seen(0.001)).toBe(2);
+  });
+});
+
+describe('removing gone workers', () => {
+  test('removes those that were seen gone, and answers them', async () => {
+    const lost = await addWorker('lost', { session: true });
+    await addWorker('also lost', { session: true });
+    expect(await remove(lost)).toEqual(['lost']);
+    expect(await names()).toEqual(['also lost']);
+  });
+
+  test('leaves one that has its session back', async () => {
+    const id = await addWorker('back', { session: true });
+    const [one] = await twoBackends(database);
+    const [found] = await seenGone();
+    await lockSession(one.db, tables, id);
+    expect(await remove(id, found?.seen)).toEqual([]);
+    await unlockSession(one.db, tables, id);
+    expect(await remove(id, found?.seen)).toEqual(['back']);
+  });
+
+  test('leaves one that has shown itself since, though its lock is still free', async () => {
+    const id = await addWorker('back', { session: true });
+    const [found] = await seenGone();
+    await beatWorker(database.db, tables, { id, name: 'back', queues: [], session: true });
+    expect(await remove(id, found?.seen)).toEqual([]);
+    expect(await names()).toEqual(['back']);
+  });
+
+  test('leaves one that is not gone, even if its seen_at is as given', async () => {
+    const id = await addWorker('alive', { secondsAgo: 1 });
+    const [row] = await database.client<{ seen: string }[]>`
+      select extract(epoch from seen_at)::text as seen from queue_workers`;
+    expect(await remove(id, row?.seen)).toEqual([]);
+    expect(await removeGoneWorkers(database.db, tables, [{ id, seen: row?.seen ?? '' }], impatient)).toEqual([
+      { id, name: 'alive' },
+    ]);
+  });
+
+  test('skips one that is just being beaten, without waiting', async () => {
+    const id = await addWorker('slow', { session: true });
+    const [found] = await seenGone();
+    const [one, two] = await twoBackends(database);
+    await begin(one);
+    expect(await beatWorker(one.db, tables, { id, name: 'slow', queues: [] })).toBe(false);
+    expect(await remove(id, found?.seen, two.db)).toEqual([]);
+    await rollback(one);
+    expect(await remove(id, found?.seen, two.db)).toEqual(['slow']);
+  });
+
+  test('two peers at once remove one once', async () => {
+    const id = await addWorker('lost', { session: true });
+    const [found] = await seenGone();
+    const [one, two] = await twoBackends(database);
+    await begin(one);
+    expect(await remove(id, found?.seen, one.db)).toEqual(['lost']);
+    expect(await remove(id, found?.seen, two.db)).toEqual([]);
+    await commit(one);
+    expect(await names()).toEqual([]);
+  });
+
+  test('holds up the worker’s own beat, which then writes the row anew', async () => {
+    const id = await addWorker('lost', { session: true });
+    const [one, two] = await twoBackends(database);
+    const [found] = await seenGone();
+    await begin(one);
+    expect(await remove(id, found?.seen, one.db)).toEqual(['lost']);
+    // Not before the removal is over either.
+    expect(await lockSession(two.db, tables, id)).toBeUndefined();
+    const beating = beatWorker(two.db, tables, { id, name: 'lost', queues: [] });
+    await untilBlocked(database, two);
+    await commit(one);
+    expect(await beating).toBe(true);
+    expect(await names()).toEqual(['lost']);
+    expect(await lockSession(two.db, tables, id)).toEqual(expect.any(Number));
+  });
+});
