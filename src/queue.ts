@@ -1,5 +1,6 @@
 import { type CancelOptions, type CancelResult, cancel } from './cancel.ts';
 import { type CreateQueueOptions, checkQueueOptions } from './create-queue-options.ts';
+import type { EnqueueArguments, EnqueueEntry } from './enqueue-arguments.ts';
 import {
   type EnqueueFromOptions,
   enqueueSelected,
@@ -8,17 +9,13 @@ import {
   selectedJobs,
 } from './enqueue-from.ts';
 import { type Enqueued, enqueueJobs } from './enqueue-jobs.ts';
+import { type EnqueueQuery, enqueueQuery } from './enqueue-query.ts';
 import { QueueError } from './errors.ts';
-import {
-  checkDefinition,
-  type JobDefinition,
-  type OutputInput,
-  type PayloadInput,
-} from './job/definition.ts';
+import { checkDefinition, type JobDefinition, type PayloadInput } from './job/definition.ts';
 import { checkId, checkObject, checkText, DEFAULT_MAX_PAYLOAD_BYTES, MAX_NAME_BYTES } from './job/limits.ts';
-import { type EnqueueOptions, type NewJob, newJob } from './job/new-job.ts';
+import { type NewJob, newJob } from './job/new-job.ts';
 import { shown } from './job/shown.ts';
-import type { StoredValue } from './job/stored.ts';
+import type { JobRecordOf } from './job-record-of.ts';
 import { type JobList, type ListFilter, list } from './list.ts';
 import type { Executor } from './queries/executor.ts';
 import { findJob } from './queries/find-job.ts';
@@ -30,24 +27,8 @@ import { resumeQueue } from './queries/resume-queue.ts';
 import { wakeChannel } from './queries/wake-channel.ts';
 import { type RedriveFilter, redrive } from './redrive.ts';
 import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from './schema/index.ts';
+import type { QueryBuilders } from './skip-locked/query-builders.ts';
 import { WakeUps } from './wake-ups.ts';
-
-/** A job's record, with the payload and output types of its definition, as they come back from JSON. */
-export type JobRecordOf<TJob extends JobDefinition> = JobRecord<
-  TJob['kind'],
-  StoredValue<PayloadInput<TJob>>,
-  StoredValue<OutputInput<TJob>>
->;
-
-/** Payload and options of an enqueue; the payload may be left out where the definition has none. */
-export type EnqueueArguments<TJob extends JobDefinition> =
-  undefined extends PayloadInput<TJob>
-    ? [payload?: PayloadInput<TJob>, options?: EnqueueOptions]
-    : [payload: PayloadInput<TJob>, options?: EnqueueOptions];
-
-/** One job of a bulk enqueue: its payload beside its options. */
-export type EnqueueEntry<TJob extends JobDefinition> = EnqueueOptions &
-  (undefined extends PayloadInput<TJob> ? { payload?: PayloadInput<TJob> } : { payload: PayloadInput<TJob> });
 
 /**
  * The producing side of a queue: it puts jobs in, finds them, cancels and redrives them, and pauses queues. It holds no connection; the first
@@ -85,6 +66,30 @@ export class Queue {
     const [enqueued] = await enqueueJobs(db, this.tables, jobs, this.#wakeUps);
     if (enqueued === undefined) throw new QueueError('The insert returned no row');
     return enqueued;
+  }
+
+  /**
+   * The query that puts one job in, not yet sent: for drivers whose only transaction is a batch of queries, as Neon's over HTTP.
+   *
+   * ```ts
+   * await db.batch([db.insert(orders).values(order), queue.enqueueQuery(db, sendReceipt, { orderId: order.id })]);
+   * ```
+   *
+   * Under concurrency: as {@link enqueue}; but it has one statement only, so it cannot always tell the id of a duplicate.
+   *
+   * @throws InvalidPayloadError | RangeError | TypeError at once, also when the payload's schema is asynchronous
+   */
+  enqueueQuery<TJob extends JobDefinition>(
+    db: QueryBuilders,
+    job: TJob,
+    ...[payload, options]: EnqueueArguments<TJob>
+  ): EnqueueQuery {
+    checkDefinition('enqueueQuery', job);
+    // As in enqueue.
+    return enqueueQuery(db, this.tables, job, payload as PayloadInput<TJob>, options, {
+      wakeUps: this.#wakeUps,
+      maxPayloadBytes: this.#maxPayloadBytes,
+    });
   }
 
   /**

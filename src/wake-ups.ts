@@ -56,8 +56,19 @@ export class WakeUps {
     }
   }
 
+  /**
+   * The permission to notify one queue, for a statement that is sent later, if at all, and of whose end nobody tells: it counts as
+   * used.
+   */
+  draw(queue: string): WakeUp | undefined {
+    return this.#draw(queue) ? { channel: this.channel, queues: [queue] } : undefined;
+  }
+
   #take(db: Executor, queue: string): boolean {
-    if (this.#notifiedBy.get(db)?.has(queue)) return false;
+    return !this.#notifiedBy.get(db)?.has(queue) && this.#draw(queue);
+  }
+
+  #draw(queue: string): boolean {
     const now = this.now();
     const fullAt = Math.max(this.#fullAt.get(queue) ?? now, now) + INTERVAL_MS;
     if (fullAt > now + BURST * INTERVAL_MS) return false;

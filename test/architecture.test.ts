@@ -60,8 +60,9 @@ const parts: Readonly<Record<string, Part>> = {
     reason: 'layer 2: what Drizzle has no API for, one file per driver, without depending on any',
   },
   producing: {
-    files: /^(queue|cancel|create-queue-options|enqueue-from|enqueue-jobs|list|redrive|wake-ups)\.ts$/,
-    parts: ['errors', 'schema', 'job', 'queries'],
+    files:
+      /^(queue|cancel|create-queue-options|enqueue-arguments|enqueue-from|enqueue-jobs|enqueue-query|job-record-of|list|redrive|wake-ups)\.ts$/,
+    parts: ['errors', 'schema', 'skip-locked', 'job', 'queries'],
     packages: DRIZZLE,
     reason: 'a web app that only enqueues must not load the worker',
   },

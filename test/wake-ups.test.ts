@@ -72,6 +72,13 @@ test('what notified nobody does not count: a duplicate, a scheduled job, a state
   });
 });
 
+test('what is drawn for a statement that may be sent later counts at once', async () => {
+  const wakeUps = new WakeUps('channel', () => 0);
+  for (let n = 0; n < BURST; n++) expect(wakeUps.draw('a')).toEqual({ channel: 'channel', queues: ['a'] });
+  expect(wakeUps.draw('a')).toBeUndefined();
+  expect(wakeUps.draw('b')).toBeDefined();
+});
+
 describe('a transaction', () => {
   test('notifies a queue once, and leaves the rest of the burst to others', async () => {
     const allow = wakeUpsAt({ ms: 0 });

@@ -129,7 +129,37 @@ export class Settler {
     const finishes = batch.filter(isFinish);
     const reschedules = batch.filter(isReschedule);
     const finished = finishes.length === 0 ? [] : await finishJobs(db, tables, held, finishes);
-    X;
+    await faultPoint('settle: finished');
+    const rescheduled =
+      reschedules.length === 0
+        ? new Map<number, string | null>()
+        : await rescheduleJobs(db, tables, held, reschedules);
+    await faultPoint('settle: written');
+    const settled = new Map<number, Settled>();
+    for (const id of finished) settled.set(id, 'written');
+    for (const [id, cancelReason] of rescheduled) {
+      settled.set(id, 'written');
+      if (cancelReason === null) continue;
+      const attempt = reschedules.find((settlement) => settlement.id === id)?.transition.attempt ?? 0;
+      if (await this.#cancel(id, attempt, cancelReason)) settled.set(id, { cancelled: cancelReason });
+    }
+    return settled;
+  }
+
+  /**
+   * Ends a job that was put back with a request for its end, of which its worker had not heard yet; answers whether it did. Should
+   * this fail, or somebody claim the job first, the next claim ends it: no claim runs such a job.
+   */
+  async #cancel(id: number, attempt: number, message: string): Promise<boolean> {
+    const { db, tables, held, events } = this;
+    const reason = { attempt, name: 'Cancelled', message };
+    try {
+      return await cancelJob(db, tables, { id, queue: held.queue, reason });
+    } catch (error) {
+      // Not the batch's failure: to repeat it would find its jobs settled, and call them lost.
+      events.emit('error', { error, during: `cancelling job ${id} of '${held.queue}'` });
+      return false;
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-import { listenOf } from '../drivers/detect.ts';
+import { listenOrPoll } from '../drivers/listen-or-poll.ts';
 import { preparing } from '../drivers/prepared.ts';
 import { QueueError } from '../errors.ts';
 import { checkDatabase } from '../queries/check-database.ts';
@@ -57,7 +57,7 @@ export class Worker {
     this.#listener = new Listener({
       db,
       tables: this.#tables,
-      listen: listen ? listenOf(db) : undefined,
+      listen: listen && !untilEmpty ? listenOrPoll(db) : undefined,
       events: this.#events,
       onWake: (queue) => {
         if (queue === undefined || queue === REQUESTED) this.#requests?.look();

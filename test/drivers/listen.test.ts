@@ -1,12 +1,14 @@
 import { sql } from 'drizzle-orm';
 import { drizzle as drizzleNodePostgres } from 'drizzle-orm/node-postgres';
+import { withReplicas } from 'drizzle-orm/pg-core';
 import { drizzle as drizzleProxy } from 'drizzle-orm/pg-proxy';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import pg from 'pg';
 import postgres from 'postgres';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { listenOf } from '../../src/drivers/detect.ts';
 import type { Listen } from '../../src/drivers/listen.ts';
+import { listenOrPoll } from '../../src/drivers/listen-or-poll.ts';
 import { type Database, queryRows, type Runner } from '../../src/queries/executor.ts';
 import { tables } from '../queries/support/jobs.ts';
 import { drivers, type OpenDriver } from '../queue/support/drivers.ts';
@@ -212,10 +214,36 @@ describe.each(Object.entries(unreachable))('%s, when the server goes', (_, open)
   });
 });
 
+test('a database with replicas listens at its primary', async () => {
+  const primary = drizzle({ client: postgres(database.url, { max: 1 }) });
+  const listening = listenTo(withReplicas(primary, [database.db]), 'wake_f');
+  await until(() => listening.ready === 1);
+  await database.client`select pg_notify('wake_f', 'x')`;
+  await until(() => listening.heard.length === 1);
+  listening.stop();
+  await listening.over;
+  await primary.$client.end();
+});
+
 test('what cannot listen is told by its looks', () => {
   expect(listenOf(drizzle.mock())).toBeUndefined();
   expect(listenOf(drizzleProxy(async () => ({ rows: [] })) as unknown as Database)).toBeUndefined();
   // Neon over HTTP: a tagged template without `listen`.
   const overHttp = Object.assign(drizzle.mock(), { $client: Object.assign(() => {}, { transaction() {} }) });
   expect(listenOf(overHttp as unknown as Database)).toBeUndefined();
+});
+
+test('what cannot listen is said once, in one line that names the driver and what to do', () => {
+  const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  const proxy = () => drizzleProxy(async () => ({ rows: [] })) as unknown as Database;
+  expect(listenOrPoll(proxy())).toBeUndefined();
+  expect(listenOrPoll(proxy())).toBeUndefined();
+  expect(listenOrPoll(database.db)).toBeDefined();
+  expect(warn.mock.calls).toEqual([
+    [
+      expect.stringMatching(/^PgRemoteDatabase cannot listen .*poll.*listen: false.*$/),
+      'DrizzleQueueWarning',
+    ],
+  ]);
+  warn.mockRestore();
 });

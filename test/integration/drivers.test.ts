@@ -1,43 +1,53 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { PGlite } from '@electric-sql/pglite';
 import { drizzle as drizzlePg } from 'drizzle-orm/node-postgres';
+import { drizzle as drizzleProxy, type RemoteCallback } from 'drizzle-orm/pg-proxy';
 import { drizzle as drizzlePglite } from 'drizzle-orm/pglite';
-import type { Database } from 'drizzle-queue';
 import pg from 'pg';
 import { afterAll, beforeAll, describe } from 'vitest';
+import { migratePglite } from '../queue/support/drivers.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { behaviours } from './behaviours.ts';
 
 describe('postgres.js', () => {
   const database = useTestDatabase();
-  behaviours(() => database.db);
+  behaviours(() => database.db, { url: () => database.url });
 });
 
 describe('node-postgres', () => {
   const database = useTestDatabase();
   let pool: pg.Pool;
-  let db: Database;
   beforeAll(() => {
     pool = new pg.Pool({ connectionString: database.url, max: 5 });
-    db = drizzlePg({ client: pool });
+    // A connection that is lost while it is idle is reported here, and would end the process if nobody listened.
+    pool.on('error', () => undefined);
   });
   // Before the database is dropped, which would end its connections with an error.
   afterAll(() => pool.end());
-  behaviours(() => db);
+  behaviours(() => drizzlePg({ client: pool }), { url: () => database.url });
 });
 
 describe('PGlite', () => {
   let client: PGlite;
-  let db: Database;
   beforeAll(async () => {
     client = new PGlite();
-    const migrations = fileURLToPath(new URL('../../drizzle/', import.meta.url));
-    for (const file of readdirSync(migrations).sort()) {
-      if (file.endsWith('.sql')) await client.exec(readFileSync(`${migrations}${file}`, 'utf8'));
-    }
-    db = drizzlePglite({ client });
+    await migratePglite(client);
   });
   afterAll(() => client.close());
-  behaviours(() => db);
+  behaviours(() => drizzlePglite({ client }), { lacks: ['connections', 'session'] });
+});
+
+describe('pg-proxy, which has neither transactions nor notifications', () => {
+  const database = useTestDatabase();
+  let pool: pg.Pool;
+  beforeAll(() => {
+    pool = new pg.Pool({ connectionString: database.url, max: 5 });
+  });
+  afterAll(() => pool.end());
+  // What an app's own endpoint would do, on the other side of HTTP.
+  const answer: RemoteCallback = async (text, values, method) => {
+    const rowMode = method === 'all' ? { rowMode: 'array' } : {};
+    const { rows } = await pool.query({ text, values, ...rowMode });
+    return { rows };
+  };
+  behaviours(() => drizzleProxy(answer), { lacks: ['transactions', 'listening'] });
 });

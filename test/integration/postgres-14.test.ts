@@ -1,5 +1,4 @@
 import { drizzle } from 'drizzle-orm/postgres-js';
-import type { Database } from 'drizzle-queue';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe } from 'vitest';
 import { migrateDatabase } from '../support/databases.ts';
@@ -11,16 +10,14 @@ import { behaviours } from './behaviours.ts';
 describe.skipIf(!hasPostgres('14'))('PostgreSQL 14, the oldest that is supported', () => {
   let server: PostgresServer;
   let client: postgres.Sql;
-  let db: Database;
   beforeAll(async () => {
     server = await startPostgres({ version: '14' });
     await migrateDatabase(server.url);
     client = postgres(server.url, { max: 5, onnotice: () => {} });
-    db = drizzle({ client });
   });
   afterAll(async () => {
     await client.end();
     await server.stop();
   });
-  behaviours(() => db);
+  behaviours(() => drizzle({ client }), { url: () => server.url });
 });

@@ -90,6 +90,7 @@ describe('statements about held and waiting jobs', () => {
       'findRequestsQuery',
       'findStandingJobsQuery',
       'finishJobsQuery',
+      'insertOneJobQuery, unique, waking',
       'listJobsQuery, live',
       'reclaimJobQuery',
       'releaseJobsQuery',

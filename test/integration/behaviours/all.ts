@@ -1,0 +1,17 @@
+import { batching } from './batching.ts';
+import type { Behaviour } from './behaviour.ts';
+import { enqueueing } from './enqueueing.ts';
+import { transactional } from './transactional.ts';
+import { uniqueKeys } from './unique-keys.ts';
+import { waking } from './waking.ts';
+import { working } from './working.ts';
+
+/** What every driver, every version of the server, of drizzle-orm and of Node.js must do: the library from end to end. */
+export const allBehaviours: readonly Behaviour[] = [
+  ...enqueueing,
+  ...uniqueKeys,
+  ...batching,
+  ...working,
+  ...transactional,
+  ...waking,
+];

@@ -1,0 +1,122 @@
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { closeDatabase, createDatabase, type Database, migrateDatabase } from '../support/databases.ts';
+import { type PostgresServer, startPostgres } from '../support/embedded-postgres.ts';
+import { hasPostgres } from '../support/postgres-binaries.ts';
+import { bundle } from './bundle.ts';
+import { type Combination, fullProduct, type Postgres, pairwise, titleOf } from './combinations.ts';
+import { startNeonEndpoint } from './neon-endpoint.ts';
+import { printTable } from './print-table.ts';
+import { programOf } from './runtimes.ts';
+import { type Shown, show } from './show.ts';
+
+/** How many combinations run at once: each is a process that waits for its server most of the time. */
+const AT_ONCE = 3;
+
+/** Runs the matrix; answers the exit code. */
+export async function main(args: readonly string[]): Promise<number> {
+  const only = args.find((arg) => arg.startsWith('--only='))?.slice('--only='.length);
+  const known = args.filter((arg) => arg === '--all' || arg === '--list' || arg.startsWith('--only='));
+  if (known.length !== args.length) {
+    console.error('Usage: npm run test:matrix -- [--all] [--only=TEXT] [--list]');
+    return 2;
+  }
+  const possible = fullProduct().filter(isInstalled);
+  // Chosen from what is left: a combination that is not installed here must not take its pairs along.
+  const chosen = (args.includes('--all') ? possible : pairwise(possible)).filter(
+    (combination) => only === undefined || titleOf(combination).includes(only),
+  );
+  const missing = new Set(
+    fullProduct()
+      .filter((one) => !isInstalled(one))
+      .flatMap(whatIsMissing),
+  );
+  if (missing.size > 0) console.log(`npm has none of these for this platform: ${[...missing].join(', ')}`);
+  console.log(`${chosen.length} of ${possible.length} combinations:`);
+  for (const combination of chosen) console.log(`  ${titleOf(combination)}`);
+  if (args.includes('--list')) return 0;
+
+  const startedAt = performance.now();
+  const types = checkTypes();
+  const shown = await showAll(chosen);
+  const wellTyped = await types;
+  printTable(shown, performance.now() - startedAt);
+  return wellTyped && chosen.length > 0 && shown.every(({ failures }) => failures.length === 0) ? 0 : 1;
+}
+
+async function showAll(chosen: readonly Combination[]): Promise<Shown[]> {
+  const bundles = { '0.45': await bundle('0.45'), '1.0': await bundle('1.0') };
+  const endpoint = await startNeonEndpoint();
+  const servers = new Map<Postgres, Promise<MigratedServer>>();
+  const newDatabase = async (version: Exclude<Postgres, 'PGlite'>): Promise<Database> => {
+    const starting = servers.get(version) ?? startMigrated(version);
+    servers.set(version, starting);
+    const { server, template } = await starting;
+    return await createDatabase(server.url, { template });
+  };
+  const migrations = readMigrations();
+  const shown: Shown[] = [];
+  const open = [...chosen];
+  const work = async (): Promise<void> => {
+    for (let combination = open.shift(); combination !== undefined; combination = open.shift()) {
+      const { drizzle, driver, runtime, postgres } = combination;
+      const database = postgres === 'PGlite' ? undefined : await newDatabase(postgres);
+      const result = await show(combination, {
+        command: [programOf(runtime) ?? '', bundles[drizzle]],
+        request: { driver, url: database?.url ?? '', neon: endpoint.address, migrations },
+      });
+      await database?.drop();
+      shown.push(result);
+      console.log(`${result.failures.length === 0 ? 'passed' : 'FAILED'}  ${titleOf(combination)}`);
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+  } finally {
+    await endpoint.close();
+    for (const starting of servers.values()) await (await starting).server.stop();
+  }
+  return chosen.flatMap((one) => shown.filter(({ combination }) => combination === one));
+}
+
+interface MigratedServer {
+  readonly server: PostgresServer;
+  /** The name of a database with the library's tables, to be copied. */
+  readonly template: string;
+}
+
+async function startMigrated(version: Exclude<Postgres, 'PGlite'>): Promise<MigratedServer> {
+  const server = await startPostgres({ version });
+  const template = await createDatabase(server.url);
+  await migrateDatabase(template.url);
+  await closeDatabase(server.url, template.name);
+  return { server, template: template.name };
+}
+
+function readMigrations(): string[] {
+  const folder = fileURLToPath(new URL('../../drizzle/', import.meta.url));
+  const names = readdirSync(folder).filter((name) => name.endsWith('.sql'));
+  return names.sort().map((name) => readFileSync(`${folder}${name}`, 'utf8'));
+}
+
+function isInstalled(combination: Combination): boolean {
+  return whatIsMissing(combination).length === 0;
+}
+
+function whatIsMissing({ runtime, postgres }: Combination): string[] {
+  return [
+    ...(programOf(runtime) === undefined ? [runtime] : []),
+    ...(postgres !== 'PGlite' && !hasPostgres(postgres) ? [`PostgreSQL ${postgres}`] : []),
+  ];
+}
+
+/** The programs of this folder, which the root's check leaves out, because it must pass before their packages are installed. */
+function checkTypes(): Promise<boolean> {
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  const tsc = spawn(process.execPath, [`${root}node_modules/typescript/bin/tsc`, '-p', 'test/matrix'], {
+    cwd: root,
+    stdio: 'inherit',
+  });
+  return new Promise((resolve) => tsc.once('exit', (code) => resolve(code === 0)));
+}

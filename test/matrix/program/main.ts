@@ -1,0 +1,45 @@
+/** Shows all behaviours on one driver, one after the other, and prints a line of JSON for each; then it ends by itself. */
+import { inspect } from 'node:util';
+import { allBehaviours } from '../../integration/behaviours/all.ts';
+import { endConnections } from '../../integration/behaviours/end-connections.ts';
+import type { Driver } from '../combinations.ts';
+import type { Report, Request } from '../report.ts';
+import { openDriver } from './open-driver.ts';
+
+const LIMIT_MS = 90_000;
+
+// The process that started this one has written it.
+const request = JSON.parse(process.env.MATRIX_REQUEST ?? '{}') as Request;
+const { db, offers, close } = await openDriver[request.driver satisfies Driver](request);
+for (const { name, needs = [], run } of allBehaviours) {
+  const lack = needs.find((need) => !offers.includes(need));
+  if (lack !== undefined) {
+    print({ name, skipped: lack });
+    continue;
+  }
+  const startedAt = performance.now();
+  try {
+    await within(LIMIT_MS, run({ db, endConnections: () => endConnections(request.url) }));
+    print({ name, durationMs: Math.round(performance.now() - startedAt) });
+  } catch (error) {
+    print({ name, error: inspect(error) });
+  }
+}
+await close();
+print({ name: 'closes', durationMs: 0 });
+
+function print(report: Report): void {
+  console.log(`${JSON.stringify(report)}`);
+}
+
+async function within(limitMs: number, running: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not within ${limitMs} ms`)), limitMs);
+  });
+  try {
+    await Promise.race([running, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

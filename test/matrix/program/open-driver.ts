@@ -1,0 +1,87 @@
+import type { Database } from 'drizzle-queue';
+import type { QueryBuilders } from 'drizzle-queue/skip-locked';
+import type { Need } from '../../integration/behaviours/behaviour.ts';
+import type { Driver } from '../combinations.ts';
+
+/** A database of one driver, with the library's tables. */
+export interface OpenDriver {
+  readonly db: Database & QueryBuilders;
+  readonly offers: readonly Need[];
+  close(): Promise<unknown>;
+}
+
+/** Where to connect to. */
+export interface Place {
+  /** The URL of the database. */
+  readonly url: string;
+  /** `host:port` of what stands for Neon's side of its drivers. */
+  readonly neon: string;
+  /** The statements that create the library's tables, for a database that is made here. */
+  readonly migrations: readonly string[];
+}
+
+const CONNECTIONS = 6;
+const FULL = ['transactions', 'connections', 'listening', 'session', 'server'] as const;
+
+/** Opens a driver as an app would; loads no other. */
+export const openDriver: Readonly<Record<Driver, (place: Place) => Promise<OpenDriver>>> = {
+  'postgres.js': async ({ url }) => {
+    const { default: postgres } = await import('postgres');
+    const { drizzle } = await import('drizzle-orm/postgres-js');
+    const client = postgres(url, { max: CONNECTIONS, onnotice: () => undefined });
+    return { db: drizzle({ client }), offers: FULL, close: () => client.end() };
+  },
+  'node-postgres': async ({ url }) => {
+    const { default: pg } = await import('pg');
+    const { drizzle } = await import('drizzle-orm/node-postgres');
+    const client = new pg.Pool({ connectionString: url, max: CONNECTIONS });
+    client.on('error', () => undefined);
+    return { db: drizzle({ client }), offers: FULL, close: () => client.end() };
+  },
+  'neon-serverless': async ({ url, neon }) => {
+    const { neonConfig, Pool } = await import('@neondatabase/serverless');
+    const { drizzle } = await import('drizzle-orm/neon-serverless');
+    // From Node.js 22 on there is one without a package.
+    neonConfig.webSocketConstructor = globalThis.WebSocket ?? (await import('ws')).default;
+    neonConfig.wsProxy = (host, port) => `${neon}/v2?address=${host}:${port}`;
+    neonConfig.useSecureWebSocket = false;
+    neonConfig.pipelineConnect = false;
+    const client = new Pool({ connectionString: withPassword(url), max: CONNECTIONS });
+    client.on('error', () => undefined);
+    return { db: drizzle({ client }), offers: FULL, close: () => client.end() };
+  },
+  'neon-http': async ({ url, neon: endpoint }) => {
+    const { neon, neonConfig } = await import('@neondatabase/serverless');
+    const { drizzle } = await import('drizzle-orm/neon-http');
+    neonConfig.fetchEndpoint = `http://${endpoint}/sql`;
+    const client = neon(withPassword(url));
+    return {
+      db: drizzle({ client }),
+      offers: ['batches', 'connections', 'no listening'],
+      close: async () => undefined,
+    };
+  },
+  PGlite: async ({ migrations }) => {
+    const { PGlite } = await import('@electric-sql/pglite');
+    const { drizzle } = await import('drizzle-orm/pglite');
+    const client = new PGlite();
+    for (const statements of migrations) await client.exec(statements);
+    return { db: drizzle({ client }), offers: ['transactions', 'listening'], close: () => client.close() };
+  },
+  'Bun SQL': async ({ url }) => {
+    const { drizzle } = await import('drizzle-orm/bun-sql');
+    const db = drizzle({ connection: { url, max: CONNECTIONS } });
+    // Its types are Bun's own, which are not installed.
+    const client: { close(): Promise<void> } = Reflect.get(db, '$client');
+    // Bun's connection that listens runs nothing else.
+    const offers = FULL.filter((need) => need !== 'session');
+    return { db, offers, close: () => client.close() };
+  },
+};
+
+/** Neon's drivers insist on one. */
+function withPassword(url: string): string {
+  const changed = new URL(url);
+  if (changed.password === '') changed.password = 'none';
+  return changed.href;
+}
