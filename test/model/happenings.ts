@@ -44,8 +44,8 @@ const claim = fc.record({
   sweep: fc.boolean(),
 });
 
-/** Everything that can happen to jobs, each with what it happens to. */
-const happenings = {
+/** What can happen to jobs in one go, each with what it happens to. */
+const atOnce = {
   enqueue: newJob,
   enqueueMany: fc.record({ queue, kind, entries: fc.array(newJob, { minLength: 2, maxLength: 4 }) }),
   claim,
@@ -56,8 +56,8 @@ const happenings = {
   settleTogether: fc.record({ attempt: which, endings }),
   /** Any attempt that there ever was, settled or lost long ago. */
   settleLate: fc.record({ attempt: which, ending }),
-  completeInTransaction: fc.record({ attempt: which, commit: fc.boolean() }),
-  cancel: fc.record({ job: which }),
+  /** Any job, or one that waits and has a key. */
+  cancel: fc.record({ job: which, keyed: fc.boolean() }),
   redriveOne: fc.record({ job: which, discarded: fc.boolean() }),
   redriveMany: fc.record({
     queue: fc.constantFrom(undefined, 'mail', 'slow'),
@@ -73,13 +73,17 @@ const happenings = {
   prune: fc.record({}),
 };
 
-/** What each thing happens to. */
-export type Happenings = {
-  [K in keyof typeof happenings]: (typeof happenings)[K] extends fc.Arbitrary<infer T> ? T : never;
-};
+type ValuesOf<T> = { [K in keyof T]: T[K] extends fc.Arbitrary<infer TValue> ? TValue : never };
 
-/** How often each thing happens beside the others. */
-const weights: Readonly<Record<keyof Happenings, number>> = {
+type StepOf<T> = { [K in keyof T]: { readonly happens: K; readonly to: T[K] } }[keyof T];
+
+type AtOnce = ValuesOf<typeof atOnce>;
+
+/** One thing that happens in one go. */
+export type SingleStep = StepOf<AtOnce>;
+
+/** How often each of them happens beside the others. */
+const weights: Readonly<Record<keyof AtOnce, number>> = {
   enqueue: 20,
   enqueueMany: 3,
   claim: 20,
@@ -87,7 +91,6 @@ const weights: Readonly<Record<keyof Happenings, number>> = {
   settle: 16,
   settleTogether: 8,
   settleLate: 5,
-  completeInTransaction: 6,
   cancel: 8,
   redriveOne: 4,
   redriveMany: 7,
@@ -99,15 +102,82 @@ const weights: Readonly<Record<keyof Happenings, number>> = {
   prune: 2,
 };
 
-/** One thing that happens. */
-export type Step = {
-  [K in keyof Happenings]: { readonly happens: K; readonly to: Happenings[K] };
-}[keyof Happenings];
+const single = stepsOf(atOnce, weights) as fc.Arbitrary<SingleStep>;
 
-export const step: fc.Arbitrary<Step> = fc.oneof(
-  ...Object.entries(happenings).map(([happens, to]) => ({
-    weight: weights[happens as keyof Happenings],
-    // The key and its value belong together, which the entries of an object do not say.
-    arbitrary: (to as fc.Arbitrary<unknown>).map((to) => ({ happens, to }) as Step),
-  })),
+/** Those that wait for nobody's lock, so that they can happen while a transaction is open. */
+const { claimTwice, cancel, look, prune, die, beat } = atOnce;
+const patient = stepsOf(
+  { claim, claimTwice, cancel, look, prune, die, beat },
+  // Whoever cancels a locked job waits a moment for the lock to go.
+  { claim: 8, claimTwice: 2, cancel: 1, look: 2, prune: 1, die: 2, beat: 2 },
+) as fc.Arbitrary<SingleStep>;
+
+/** What comes in between two statements of one operation. */
+const between = fc.array(single, { maxLength: 3 });
+const betweenPatient = fc.array(patient, { maxLength: 3 });
+/** While a key stands in the way: often somebody ends the job that has it. */
+const betweenKeyed = fc.array(
+  fc.oneof(
+    { weight: 2, arbitrary: single },
+    {
+      weight: 1,
+      arbitrary: which.map((job): SingleStep => ({ happens: 'cancel', to: { job, keyed: true } })),
+    },
+  ),
+  { maxLength: 3 },
 );
+
+/** What takes several statements, with what happens in between, by the fault point. */
+const interrupted = {
+  enqueueWhile: fc.record({ job: newJob, refused: betweenKeyed, nobodyStands: between }),
+  cancelWhile: fc.record({ job: which, found: between, notWaiting: between }),
+  /** The answer to the last statement may be lost; then the batch is written again. */
+  settleWhile: fc.record({
+    attempt: which,
+    endings,
+    finished: between,
+    written: between,
+    answerLost: fc.constantFrom(true, ...new Array<boolean>(9).fill(false)),
+  }),
+  /** The jobs are claimed, and the answer is lost. */
+  claimLost: fc.record({ claim, answered: between }),
+  completeInTransaction: fc.record({ attempt: which, commit: fc.boolean(), finished: betweenPatient }),
+  runNextWhile: fc.record({
+    queue,
+    kinds: fc.constantFrom(bothKinds, ['kept']),
+    ending,
+    ran: betweenPatient,
+  }),
+};
+
+/** What each thing happens to. */
+export type Happenings = AtOnce & ValuesOf<typeof interrupted>;
+
+/** One thing that happens. */
+export type Step = StepOf<Happenings>;
+
+export const step: fc.Arbitrary<Step> = stepsOf(
+  { ...atOnce, ...interrupted },
+  {
+    ...weights,
+    enqueueWhile: 10,
+    cancelWhile: 7,
+    settleWhile: 7,
+    claimLost: 5,
+    completeInTransaction: 7,
+    runNextWhile: 7,
+  },
+) as fc.Arbitrary<Step>;
+
+/** The key and its value belong together, which the entries of an object do not say; so callers say of what they are. */
+function stepsOf<T extends Readonly<Record<string, fc.Arbitrary<unknown>>>>(
+  happenings: T,
+  weights: Readonly<Record<keyof T, number>>,
+): fc.Arbitrary<{ readonly happens: keyof T; readonly to: unknown }> {
+  return fc.oneof(
+    ...Object.entries(happenings).map(([happens, to]) => ({
+      weight: weights[happens as keyof T],
+      arbitrary: to.map((to) => ({ happens: happens as keyof T, to })),
+    })),
+  );
+}

@@ -24,15 +24,28 @@ export interface ModelJob {
   workerId: number | null;
   /** The names of the kept errors. */
   errors: string[];
+  /** Whether somebody has asked for its end while it ran. */
+  cancelRequested: boolean;
 }
 
 /** A claim of one job, kept by whoever made it, even when it has long lost the job. */
 export interface ModelAttempt {
   readonly id: number;
   readonly queue: string;
-  readonly workerId: number;
+  /** `null` in `runNext`, where a row lock is the hold. */
+  readonly workerId: number | null;
   readonly fence: number;
   readonly attempt: number;
+}
+
+/** Who claims what, at which moment. */
+export interface ModelClaim {
+  readonly workerId: number | null;
+  readonly queue: string;
+  readonly kinds: readonly string[];
+  readonly limit: number;
+  readonly sweep: boolean;
+  readonly nowUs: number;
 }
 
 export type Ending = 'complete' | 'fail' | 'fail for good' | 'snooze' | 'cancel' | 'interrupt';
@@ -47,6 +60,8 @@ export const KIND_WITHOUT_RESULT = 'forgotten';
 export class JobModel {
   readonly jobs = new Map<number, ModelJob>();
   readonly livingWorkers = new Set<number>();
+  /** The job whose row an open transaction has locked: to all others it is as it was before that transaction. */
+  lockedId: number | undefined;
 
   get live(): ModelJob[] {
     return [...this.jobs.values()].filter((job) => job.state === 'live');
@@ -61,26 +76,33 @@ export class JobModel {
   enqueue(
     job: Pick<ModelJob, 'id' | 'queue' | 'kind' | 'priority' | 'maxAttempts' | 'uniqueKey' | 'runAt'>,
   ): void {
-    this.jobs.set(job.id, { ...job, state: 'live', attempt: 0, fence: 0, workerId: null, errors: [] });
+    this.jobs.set(job.id, {
+      ...job,
+      state: 'live',
+      attempt: 0,
+      fence: 0,
+      workerId: null,
+      errors: [],
+      cancelRequested: false,
+    });
   }
 
-  /** Answers the claimed jobs in claim order. */
-  claim(claim: {
-    readonly workerId: number;
-    readonly queue: string;
-    readonly kinds: readonly string[];
-    readonly limit: number;
-    readonly sweep: boolean;
-    readonly nowUs: number;
-  }): ModelJob[] {
+  /** The jobs that a claim would take, in its order. */
+  claimable(claim: ModelClaim): ModelJob[] {
     // A worker that is taken for gone by mistake still runs what it holds, so it does not take that a second time.
     const free = (job: ModelJob) =>
       job.workerId === null ||
       (claim.sweep && job.workerId !== claim.workerId && !this.livingWorkers.has(job.workerId));
-    const claimed = this.live
+    return this.live
       .filter((job) => job.queue === claim.queue && claim.kinds.includes(job.kind) && free(job))
       .filter((job) => known(job.runAt) <= claim.nowUs)
-      .sort((a, b) => a.priority - b.priority || known(a.runAt) - known(b.runAt) || a.id - b.id)
+      .sort((a, b) => a.priority - b.priority || known(a.runAt) - known(b.runAt) || a.id - b.id);
+  }
+
+  /** Answers the claimed jobs in claim order. */
+  claim(claim: ModelClaim): ModelJob[] {
+    const claimed = this.claimable(claim)
+      .filter(({ id }) => id !== this.lockedId)
       .slice(0, claim.limit);
     for (const job of claimed) {
       job.attempt++;
@@ -104,6 +126,7 @@ export class JobModel {
     switch (ending) {
       case 'complete':
         job.state = job.kind === KIND_WITHOUT_RESULT ? 'gone' : 'completed';
+        job.cancelRequested = false;
         break;
       case 'cancel':
         this.#finish(job, 'cancelled', 'Cancelled');
@@ -125,6 +148,17 @@ export class JobModel {
     return true;
   }
 
+  /** Runs a job in one transaction, from the claim to its end. */
+  runNext(job: ModelJob, ending: Ending): void {
+    job.attempt++;
+    job.fence++;
+    job.workerId = null;
+    // Nobody wants it any more; or all its attempts were claimed before and none was settled. Either way no handler runs.
+    if (job.cancelRequested) this.#finish(job, 'cancelled', 'Cancelled');
+    else if (job.attempt > job.maxAttempts) this.#finish(job, 'discarded', 'WorkerLostError');
+    else this.settle(job, ending === 'interrupt' ? 'complete' : ending);
+  }
+
   /** Gives back what a worker holds in a queue, but for some; answers how many. */
   release(workerId: number, queue: string, exceptIds: readonly number[]): number {
     const released = this.live.filter(
@@ -134,12 +168,16 @@ export class JobModel {
     return released.length;
   }
 
-  /** Ends a waiting job from outside, asks for the end of a held one; answers why not otherwise. */
-  cancel(id: number): 'cancelled' | 'requested' | 'finished' | 'not-found' {
+  /** Ends a waiting job from outside, asks for the end of a held one, leaves a locked one alone; answers which. */
+  cancel(id: number): 'cancelled' | 'requested' | 'locked' | 'finished' | 'not-found' {
     const job = this.#get(id);
     if (job.state === 'gone') return 'not-found';
     if (job.state !== 'live') return 'finished';
-    if (job.workerId !== null) return 'requested';
+    if (id === this.lockedId) return 'locked';
+    if (job.workerId !== null) {
+      job.cancelRequested = true;
+      return 'requested';
+    }
     this.#finish(job, 'cancelled', 'Cancelled');
     return 'cancelled';
   }
@@ -182,6 +220,7 @@ export class JobModel {
 
   #finish(job: ModelJob, state: FinalState, error: string): void {
     job.state = state;
+    job.cancelRequested = false;
     job.errors = [...job.errors, error].slice(-KEPT_ERRORS);
   }
 

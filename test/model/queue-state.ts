@@ -24,11 +24,11 @@ export async function readState(client: postgres.Sql): Promise<QueueState> {
   const [row] = await client<[{ state: QueueState }]>`
     with jobs as (
       select id, queue, kind, priority, max_attempts, unique_key, 'live' as state, attempt, fence, worker_id, errors, run_at,
-        claimed_at, null::jsonb as output
+        claimed_at, null::jsonb as output, cancel_reason
       from queue_jobs
     ), results as (
       select job_id, queue, kind, priority, max_attempts, unique_key, state, attempt, fence, worker_id, errors, run_at,
-        claimed_at, output
+        claimed_at, output, null as cancel_reason
       from queue_results
     )
     select json_build_object(
@@ -44,7 +44,7 @@ function rowAsJson(id: string): string {
   return `json_build_object('id', ${id}, 'queue', queue, 'kind', kind, 'priority', priority, 'maxAttempts', max_attempts,
     'uniqueKey', unique_key, 'state', state, 'attempt', attempt, 'fence', fence, 'workerId', worker_id,
     'errors', jsonb_path_query_array(errors, '$[*].name'), 'runAt', ${micros('run_at')},
-    'claimed', claimed_at is not null, 'output', output)`;
+    'claimed', claimed_at is not null, 'cancelRequested', cancel_reason is not null, 'output', output)`;
 }
 
 /** A time as a whole number of microseconds, which a double holds exactly. */

@@ -1,10 +1,9 @@
-import { createQueue, defineJob, type Enqueued, fixedBackoff, NonRetryableError } from 'drizzle-queue';
+import { createQueue, type Enqueued, runNext } from 'drizzle-queue';
 import { queueJobs, queuePauses, queueResults, queueWorkers } from 'drizzle-queue/schema';
 import { expect } from 'vitest';
-import type { Outcome } from '../../src/job/outcome.ts';
-import { type Finish, type Reschedule, type Transition, transitionFor } from '../../src/job/transition.ts';
 import { beatWorker } from '../../src/queries/beat-worker.ts';
-import { type ClaimedJob, claimJobs } from '../../src/queries/claim-jobs.ts';
+import { claimJobs } from '../../src/queries/claim-jobs.ts';
+import { atFaultPoints, type FaultPoint } from '../../src/queries/fault-point.ts';
 import { findHeldJobs } from '../../src/queries/find-held-jobs.ts';
 import { finishJobs } from '../../src/queries/finish-jobs.ts';
 import { pruneResults } from '../../src/queries/prune-results.ts';
@@ -12,41 +11,33 @@ import { registerWorker } from '../../src/queries/register-worker.ts';
 import { releaseJobs } from '../../src/queries/release-jobs.ts';
 import { removeWorker } from '../../src/queries/remove-worker.ts';
 import { rescheduleJobs } from '../../src/queries/reschedule-jobs.ts';
+import { Settler } from '../../src/worker/settle-jobs.ts';
+import { WorkerEmitter } from '../../src/worker/worker-events.ts';
 import type { Connection } from '../support/test-database.ts';
-import type { Happenings, Step } from './happenings.ts';
 import {
-  BACKOFF_MS,
-  type Ending,
-  JobModel,
-  KIND_WITHOUT_RESULT,
-  type ModelAttempt,
-  type ModelJob,
-  SNOOZE_MS,
-} from './job-model.ts';
+  type Claimed,
+  definitionOf,
+  finishOf,
+  handlersThat,
+  isFinish,
+  isReschedule,
+  settlementOf,
+} from './endings.ts';
+import type { Happenings, SingleStep, Step } from './happenings.ts';
+import { type Ending, JobModel, type ModelClaim, type ModelJob } from './job-model.ts';
 import { expectAsModelled, expectSound, readState } from './queue-state.ts';
 
 const tables = { queueJobs, queueResults, queueWorkers, queuePauses };
 const queue = createQueue({ tables });
-const backoff = fixedBackoff(BACKOFF_MS);
-const kept = defineJob('kept', { backoff });
-const forgotten = defineJob(KIND_WITHOUT_RESULT, { backoff, keepResult: false });
 
 const LONG_AGO = Date.UTC(1990, 0, 1);
 const FAR_AHEAD = Date.UTC(2090, 0, 1);
 const BANDS = Array.from({ length: 10 }, (_, priority) => ({ priority, floorMs: Number.NEGATIVE_INFINITY }));
 
-const outcomes: Readonly<Record<Ending, Outcome>> = {
-  complete: { type: 'completed', output: '{"done":true}' },
-  fail: { type: 'failed', error: new Error('no') },
-  'fail for good': { type: 'failed', error: new NonRetryableError('never') },
-  snooze: { type: 'snoozed', delayMs: SNOOZE_MS },
-  cancel: { type: 'cancelled', reason: 'gone' },
-  interrupt: { type: 'interrupted' },
-};
-
-/** An attempt in the hands of the worker that made it, with the whole claimed job. */
-interface Claimed extends ModelAttempt {
-  readonly job: ClaimedJob;
+/** An attempt, and how it ends. */
+interface Ended {
+  readonly claimed: Claimed;
+  readonly ending: Ending;
 }
 
 /** One walk through the lives of jobs: everything is done to the model and to the database, and the two are compared. */
@@ -63,11 +54,13 @@ export class Walk {
 
   /**
    * @param app the connection of whoever enqueues
+   * @param transaction the connection of whoever holds a transaction open
    * @param workers one connection per worker
    * @param saw is told what has happened
    */
   constructor(
     readonly app: Connection,
+    readonly transaction: Connection,
     readonly workers: readonly Connection[],
     readonly saw: (event: string) => void,
   ) {}
@@ -87,11 +80,7 @@ export class Walk {
 
   readonly #happen: { readonly [K in keyof Happenings]: (to: Happenings[K]) => Promise<void> } = {
     enqueue: async (job) => {
-      const enqueued = await queue.enqueue(this.app.db, definitionOf(job.kind), undefined, {
-        queue: job.queue,
-        ...optionsOf(job),
-      });
-      this.#expectEnqueued(enqueued, job);
+      this.#expectEnqueued(await this.#enqueue(job), job);
     },
 
     enqueueMany: async ({ queue: name, kind, entries }) => {
@@ -115,15 +104,7 @@ export class Walk {
     },
 
     settleTogether: async ({ attempt, endings }) => {
-      const one = this.#anyAttempt(attempt, this.#unsettled());
-      const mine = this.#unsettled().filter(
-        ({ workerId, queue }) => workerId === one?.workerId && queue === one.queue,
-      );
-      // A worker that has claimed a job again settles its newest claim.
-      const newest = [...new Map(mine.map((claimed) => [claimed.id, claimed])).values()];
-      await this.#settle(
-        newest.slice(-endings.length).map((claimed, index) => ({ claimed, ending: at(endings, index) })),
-      );
+      await this.#settle(this.#endedTogether(attempt, endings));
     },
 
     settleLate: async ({ attempt, ending }) => {
@@ -131,31 +112,166 @@ export class Walk {
       if (claimed !== undefined) await this.#settle([{ claimed, ending }]);
     },
 
-    completeInTransaction: async ({ attempt, commit }) => {
+    settleWhile: async ({ attempt, endings, finished, written, answerLost }) => {
+      const ended = this.#endedTogether(attempt, endings);
+      const held = ended[0]?.claimed;
+      if (held === undefined) return;
+      const giveUp = new AbortController();
+      const events = new WorkerEmitter();
+      events.on('error', ({ during }) => this.saw(`an answer lost while ${during.split(' ')[0]}`));
+      const settler = new Settler(this.app.db, tables, held, events, giveUp.signal);
+      const rows = ended.map((one) => ({ ...one, settlement: settlementOf(one.claimed, one.ending) }));
+      const effective = new Set<number>();
+      const cancelled = new Set<number>();
+      const settleInModel = (which: typeof rows) => {
+        for (const { claimed, ending } of which) {
+          this.#settled.add(claimed);
+          if (this.#model.settle(claimed, ending)) effective.add(claimed.id);
+        }
+      };
+      let again = false;
+      const answers = await this.#interrupted(
+        () => Promise.all(rows.map(({ settlement }) => settler.settle(settlement))),
+        {
+          'settle: finished': async () => {
+            if (again) return;
+            settleInModel(rows.filter(({ settlement }) => isFinish(settlement)));
+            await this.#takeAll(finished);
+          },
+          'settle: written': async () => {
+            if (again) return;
+            again = true;
+            const reschedules = rows.filter(({ settlement }) => isReschedule(settlement));
+            settleInModel(reschedules);
+            const requested = reschedules.filter(
+              ({ claimed: { id } }) => effective.has(id) && this.#model.jobs.get(id)?.cancelRequested,
+            );
+            await this.#takeAll(written);
+            if (answerLost) throw new Error('the answer was lost');
+            // What was put back with a request for its end is ended at once, unless somebody has claimed it.
+            for (const { claimed } of requested) {
+              const waits = this.#model.live.some(
+                ({ id, workerId }) => id === claimed.id && workerId === null,
+              );
+              if (waits && this.#model.cancel(claimed.id) === 'cancelled') cancelled.add(claimed.id);
+            }
+          },
+        },
+        giveUp,
+      );
+      // Written again, it finds nothing that it still holds.
+      expect(answers).toEqual(
+        ended.map(({ claimed: { id } }) => {
+          if (answerLost || !effective.has(id)) return 'lost';
+          return cancelled.has(id) ? { cancelled: 'cancelled' } : 'written';
+        }),
+      );
+      if (cancelled.size > 0) this.saw('cancelled as it was put back');
+    },
+
+    claimLost: async ({ claim, answered }) => {
+      await this.#compare();
+      const workerId = this.#claimant(claim);
+      const lost = new Error('the answer was lost');
+      const claiming = this.#interrupted(() => this.#claimJobs(claim, workerId), {
+        'claim: answered': async () => {
+          this.#model.claim({ ...claim, workerId, nowUs: this.#nowUs });
+          await this.#takeAll(answered);
+          throw lost;
+        },
+      });
+      await expect(claiming).rejects.toBe(lost);
+      // As a worker does after it: it gives back what it does not know to hold.
+      const exceptIds = this.#unsettled()
+        .filter((claimed) => claimed.workerId === workerId && claimed.queue === claim.queue)
+        .map(({ id }) => id);
+      const expected = this.#model.release(workerId, claim.queue, exceptIds);
+      const { db } = at(this.workers, claim.worker);
+      expect(await releaseJobs(db, tables, { queue: claim.queue, workerId, exceptIds })).toBe(expected);
+      if (expected > 0) this.saw('jobs of a lost answer given back');
+    },
+
+    completeInTransaction: async ({ attempt, commit, finished }) => {
       const claimed = this.#anyAttempt(attempt, this.#unsettled());
       if (claimed === undefined) return;
       const undo = new Error('undo');
-      let finished = new Set<number>();
-      const transaction = this.app.db.transaction(async (tx) => {
-        finished = await finishJobs(tx, tables, claimed, [finishOf(claimed, 'complete')]);
+      const holds = this.#model.holds(claimed);
+      let ended = new Set<number>();
+      const transaction = this.transaction.db.transaction(async (tx) => {
+        ended = await finishJobs(tx, tables, claimed, [finishOf(claimed, 'complete')]);
+        await this.#whileLocked(holds ? claimed.id : undefined, finished);
         if (!commit) throw undo;
       });
       if (commit) this.#settled.add(claimed);
       if (commit) await transaction;
       else await expect(transaction).rejects.toBe(undo);
-      const holds = commit ? this.#model.settle(claimed, 'complete') : this.#model.holds(claimed);
-      expect(finished).toEqual(new Set(holds ? [claimed.id] : []));
+      expect(ended).toEqual(new Set(holds ? [claimed.id] : []));
+      if (commit) expect(this.#model.settle(claimed, 'complete')).toBe(holds);
       if (holds) this.saw(commit ? 'completed in a transaction' : 'a completion rolled back');
     },
 
-    cancel: async ({ job }) => {
-      const id = this.#anyJob(job)?.id;
+    runNextWhile: async ({ queue: name, kinds, ending, ran }) => {
+      // A claim goes by times that the model may not know yet.
+      await this.#compare();
+      const claim = { workerId: null, queue: name, kinds, limit: 1, sweep: true, nowUs: this.#nowUs };
+      const [next] = this.#model.claimable(claim);
+      const handlers = handlersThat(ending, kinds);
+      const answer = await this.#interrupted(
+        () => runNext(this.transaction.db, { queue, handlers, queues: [name] }),
+        { 'runNext: ran': () => this.#whileLocked(next?.id, ran) },
+      );
+      expect(answer?.job.id).toBe(next?.id);
+      if (next === undefined) return;
+      this.#model.runNext(next, ending);
+      this.saw(`run in one transaction: ${answer?.outcome}`);
+    },
+
+    cancel: async ({ job, keyed }) => {
+      const waits = ({ state, uniqueKey, workerId }: ModelJob) =>
+        state === 'live' && uniqueKey !== null && workerId === null;
+      const id = this.#anyJob(job, keyed ? waits : undefined)?.id;
       if (id === undefined) return;
       const answer = this.#model.cancel(id);
       expect(await queue.cancel(this.app.db, id)).toEqual(
         answer === 'cancelled' ? { cancelled: true } : { cancelled: false, reason: answer },
       );
       this.saw(`cancel: ${answer}`);
+    },
+
+    cancelWhile: async ({ job, found, notWaiting }) => {
+      const id = this.#anyJob(job)?.id;
+      if (id === undefined) return;
+      const stateOf = () => this.#model.jobs.get(id)?.state;
+      const before = stateOf();
+      let expected = before === 'gone' ? 'not-found' : 'finished';
+      /** Whether somebody holds it; the library looks again where this changes under its hands. */
+      const isHeld = () => this.#model.live.some((job) => job.id === id && job.workerId !== null);
+      const waits = () => stateOf() === 'live' && !isHeld();
+      const first = { found, notWaiting };
+      const answer = await this.#interrupted(() => queue.cancel(this.app.db, id), {
+        'cancel: found': async () => {
+          await this.#takeAll(first.found);
+          first.found = [];
+          if (waits()) expected = this.#model.cancel(id);
+        },
+        'cancel: not waiting': async () => {
+          await this.#takeAll(first.notWaiting);
+          first.notWaiting = [];
+          if (isHeld()) expected = this.#model.cancel(id);
+        },
+      });
+      expect(answer).toEqual(
+        expected === 'cancelled' ? { cancelled: true } : { cancelled: false, reason: expected },
+      );
+      if (before === 'live') this.saw(`cancel of a live job: ${expected}`);
+    },
+
+    enqueueWhile: async ({ job, refused, nobodyStands }) => {
+      const enqueued = await this.#interrupted(() => this.#enqueue(job), {
+        'enqueue: refused': () => this.#takeAll(refused),
+        'enqueue: nobody stands': () => this.#takeAll(nobodyStands),
+      });
+      this.#expectEnqueued(enqueued, job);
     },
 
     redriveOne: async ({ job, discarded }) => {
@@ -245,18 +361,85 @@ export class Walk {
     this.#model.livingWorkers.add(id);
   }
 
-  async #claim({ worker, byOneOfThePast, ...claim }: Happenings['claim'], as?: number): Promise<void> {
+  async #takeAll(steps: readonly SingleStep[]): Promise<void> {
+    for (const step of steps) await this.take(step);
+  }
+
+  /** Takes steps while an open transaction has a job's row locked. */
+  async #whileLocked(id: number | undefined, steps: readonly SingleStep[]): Promise<void> {
+    this.#model.lockedId = id;
+    if (steps.length > 0) this.saw('while a transaction is open');
+    await this.#takeAll(steps);
+    this.#model.lockedId = undefined;
+  }
+
+  /**
+   * Runs an operation of the library, with something in between where it passes these fault points.
+   *
+   * @param giveUp what ends an operation that repeats whatever fails, when what came in between has failed
+   */
+  async #interrupted<T>(
+    run: () => Promise<T>,
+    between: Partial<Record<FaultPoint, () => Promise<void>>>,
+    giveUp?: AbortController,
+  ): Promise<T> {
+    const failures: unknown[] = [];
+    const pass = async (point: FaultPoint) => {
+      const act = between[point];
+      if (act === undefined) return;
+      // What comes in between is not interrupted in its turn.
+      atFaultPoints();
+      this.saw(`in between: ${point}`);
+      try {
+        await act();
+      } catch (error) {
+        if (isAssertion(error)) {
+          failures.push(error);
+          giveUp?.abort();
+        }
+        throw error;
+      } finally {
+        atFaultPoints(pass);
+      }
+    };
+    atFaultPoints(pass);
+    const answer = run().finally(() => atFaultPoints());
+    await answer.catch(() => undefined);
+    // Whatever the operation has made of it.
+    if (failures.length > 0) throw failures[0];
+    return await answer;
+  }
+
+  #enqueue(job: Happenings['enqueue']): Promise<Enqueued> {
+    return queue.enqueue(this.app.db, definitionOf(job.kind), undefined, {
+      queue: job.queue,
+      ...optionsOf(job),
+    });
+  }
+
+  /** By which id a claim is made. */
+  #claimant({ worker, byOneOfThePast }: Happenings['claim']): number {
+    return at(byOneOfThePast ? this.#everyWorkerId : this.#workerIds, worker);
+  }
+
+  #claimJobs({ worker, sweep, queue, kinds, limit }: Happenings['claim'], workerId: number) {
+    return claimJobs(at(this.workers, worker).db, tables, {
+      ...{ queue, kinds, limit, workerId },
+      bands: BANDS,
+      fromGoneWorkers: sweep,
+    });
+  }
+
+  async #claim(claim: Happenings['claim'], as?: number): Promise<void> {
     // A claim goes by times that the model may not know yet.
     await this.#compare();
-    const workerId = as ?? at(byOneOfThePast ? this.#everyWorkerId : this.#workerIds, worker);
+    const workerId = as ?? this.#claimant(claim);
     const takenOver = new Set(this.#model.live.filter((job) => job.workerId !== null).map(({ id }) => id));
-    const jobs = await claimJobs(at(this.workers, worker).db, tables, {
-      ...claim,
-      bands: BANDS,
-      workerId,
-      fromGoneWorkers: claim.sweep,
-    });
-    const expected = this.#model.claim({ ...claim, workerId, nowUs: this.#nowUs });
+    const modelled: ModelClaim = { ...claim, workerId, nowUs: this.#nowUs };
+    if (this.#model.claimable(modelled).some(({ id }) => id === this.#model.lockedId))
+      this.saw('a job left alone that a transaction has locked');
+    const jobs = await this.#claimJobs(claim, workerId);
+    const expected = this.#model.claim(modelled);
     expect(jobs.map(({ id, attempt, fence }) => ({ id, attempt, fence }))).toEqual(
       expected.map(({ id, attempt, fence }) => ({ id, attempt, fence })),
     );
@@ -283,9 +466,7 @@ export class Walk {
   }
 
   /** Settles attempts of one worker and queue, as a worker does: finishes in one statement, reschedules in another. */
-  async #settle(
-    settlements: readonly { readonly claimed: Claimed; readonly ending: Ending }[],
-  ): Promise<void> {
+  async #settle(settlements: readonly Ended[]): Promise<void> {
     const held = settlements[0]?.claimed;
     if (held === undefined) return;
     const { db } = this.app;
@@ -329,6 +510,17 @@ export class Walk {
     });
   }
 
+  /** What one worker has in one queue, with how it ends. */
+  #endedTogether(attempt: number, endings: readonly Ending[]): Ended[] {
+    const one = this.#anyAttempt(attempt, this.#unsettled());
+    const mine = this.#unsettled().filter(
+      ({ workerId, queue }) => workerId === one?.workerId && queue === one.queue,
+    );
+    // A worker that has claimed a job again settles its newest claim.
+    const newest = [...new Map(mine.map((claimed) => [claimed.id, claimed])).values()];
+    return newest.slice(-endings.length).map((claimed, index) => ({ claimed, ending: at(endings, index) }));
+  }
+
   #unsettled(): Claimed[] {
     return this.#claimed.filter((claimed) => !this.#settled.has(claimed));
   }
@@ -357,10 +549,6 @@ function at<T>(things: readonly T[], index: number): T {
   return thing;
 }
 
-function definitionOf(kind: string) {
-  return kind === KIND_WITHOUT_RESULT ? forgotten : kept;
-}
-
 function optionsOf({ uniqueKey, priority, maxAttempts, due }: Omit<Happenings['enqueue'], 'queue' | 'kind'>) {
   return { uniqueKey, priority, maxAttempts, runAt: dateOf(due) };
 }
@@ -370,32 +558,7 @@ function dateOf(due: Happenings['enqueue']['due']): Date | undefined {
   return new Date('longAgo' in due ? LONG_AGO + due.longAgo * 1_000 : FAR_AHEAD + due.farAhead * 1_000);
 }
 
-interface Settlement<TTransition extends Transition = Transition> {
-  readonly id: number;
-  readonly fence: number;
-  readonly transition: TTransition;
-}
-
-function settlementOf({ id, fence, job }: Claimed, ending: Ending): Settlement {
-  const { keepResult } = definitionOf(job.kind);
-  const { attempt, maxAttempts } = job;
-  return {
-    id,
-    fence,
-    transition: transitionFor(outcomes[ending], { attempt, maxAttempts, backoff, keepResult }),
-  };
-}
-
-function finishOf(claimed: Claimed, ending: Ending): Settlement<Finish> {
-  const settlement = settlementOf(claimed, ending);
-  if (isFinish(settlement)) return settlement;
-  throw new Error(`'${ending}' does not finish a job`);
-}
-
-function isFinish(settlement: Settlement): settlement is Settlement<Finish> {
-  return settlement.transition.type === 'finish';
-}
-
-function isReschedule(settlement: Settlement): settlement is Settlement<Reschedule> {
-  return settlement.transition.type === 'reschedule';
+/** Whether a check of this test has failed, as opposed to what it throws on purpose. */
+function isAssertion(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AssertionError';
 }

@@ -1,0 +1,81 @@
+import {
+  cancel,
+  defineJob,
+  fixedBackoff,
+  type Handler,
+  handle,
+  NonRetryableError,
+  snooze,
+} from 'drizzle-queue';
+import type { Outcome } from '../../src/job/outcome.ts';
+import { type Finish, type Reschedule, type Transition, transitionFor } from '../../src/job/transition.ts';
+import type { ClaimedJob } from '../../src/queries/claim-jobs.ts';
+import { BACKOFF_MS, type Ending, KIND_WITHOUT_RESULT, type ModelAttempt, SNOOZE_MS } from './job-model.ts';
+
+const backoff = fixedBackoff(BACKOFF_MS);
+const kept = defineJob('kept', { backoff });
+const forgotten = defineJob(KIND_WITHOUT_RESULT, { backoff, keepResult: false });
+
+/** An attempt in the hands of the worker that made it, with the whole claimed job. */
+export interface Claimed extends ModelAttempt {
+  readonly workerId: number;
+  readonly job: ClaimedJob;
+}
+
+/** What a worker writes about an attempt. */
+export interface Settlement<TTransition extends Transition = Transition> {
+  readonly id: number;
+  readonly fence: number;
+  readonly transition: TTransition;
+}
+
+const outcomes: Readonly<Record<Ending, Outcome>> = {
+  complete: { type: 'completed', output: '{"done":true}' },
+  fail: { type: 'failed', error: new Error('no') },
+  'fail for good': { type: 'failed', error: new NonRetryableError('never') },
+  snooze: { type: 'snoozed', delayMs: SNOOZE_MS },
+  cancel: { type: 'cancelled', reason: 'gone' },
+  interrupt: { type: 'interrupted' },
+};
+
+export function definitionOf(kind: string) {
+  return kind === KIND_WITHOUT_RESULT ? forgotten : kept;
+}
+
+/** What a worker writes about an attempt that ended so. */
+export function settlementOf({ id, fence, job }: Claimed, ending: Ending): Settlement {
+  const { keepResult } = definitionOf(job.kind);
+  const { attempt, maxAttempts } = job;
+  return {
+    id,
+    fence,
+    transition: transitionFor(outcomes[ending], { attempt, maxAttempts, backoff, keepResult }),
+  };
+}
+
+export function finishOf(claimed: Claimed, ending: Ending): Settlement<Finish> {
+  const settlement = settlementOf(claimed, ending);
+  if (isFinish(settlement)) return settlement;
+  throw new Error(`'${ending}' does not finish a job`);
+}
+
+export function isFinish(settlement: Settlement): settlement is Settlement<Finish> {
+  return settlement.transition.type === 'finish';
+}
+
+export function isReschedule(settlement: Settlement): settlement is Settlement<Reschedule> {
+  return settlement.transition.type === 'reschedule';
+}
+
+/** Handlers whose attempts end so. Nothing interrupts `runNext`, so that one completes instead. */
+export function handlersThat(ending: Ending, kinds: readonly string[]): Handler[] {
+  return kinds.map((kind) =>
+    handle(definitionOf(kind), () => {
+      const outcome = outcomes[ending];
+      if (outcome.type === 'failed') throw outcome.error;
+      if (outcome.type === 'snoozed') return snooze(outcome.delayMs);
+      if (outcome.type === 'cancelled') return cancel(outcome.reason);
+      return { done: true };
+    }),
+  );
+}
