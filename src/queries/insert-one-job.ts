@@ -41,7 +41,7 @@ export function insertOneJobQuery(
     duplicate: (wakeUp === undefined
       ? sql<boolean>`i.id is null`
       : sql<boolean>`
-        case when i.run_at <= statement_timestamp() then not ${notified(wakeUp.channel, sql`${job.queue}::text`)} else i.id is null end`
+        case when i.run_at <= statement_timestamp() then not (${notified(wakeUp.channel, sql`${job.queue}::text`)}) else i.id is null end`
     ).as('duplicate'),
   };
   const enqueued = builder.$with('enqueued', fields).as(sql`

@@ -75,15 +75,20 @@ test('notifies as an enqueue does: of what is due, as often as the throttle allo
   const heard: string[] = [];
   const { unlisten } = await database.client.listen(wakeChannel(tables), (payload) => heard.push(payload));
   const own = createQueue();
-  for (let n = 0; n < 20; n++) await own.enqueueQuery(database.db, greet, { name: `${n}` });
+  // Made within a moment; a busy machine may take long to send them.
+  const queries = Array.from({ length: 20 }, (_, n) =>
+    own.enqueueQuery(database.db, greet, { name: `${n}` }),
+  );
+  const notifying = queries.filter((query) => query.toSQL().sql.includes('pg_notify')).length;
+  for (const query of queries) await query;
   await createQueue({ wakeUps: false }).enqueueQuery(database.db, plain);
   await createQueue().enqueueQuery(database.db, plain, undefined, { delayMs: 1_000 });
   await createQueue().enqueueQuery(database.db, plain, undefined, { runAt: new Date(Date.now() + 60_000) });
   await database.client.notify(wakeChannel(tables), 'last');
   await until(() => heard.includes('last'));
-  expect(new Set(heard)).toEqual(new Set(['mail', 'last']));
-  expect(heard.length).toBeGreaterThan(5);
-  expect(heard.length).toBeLessThan(21);
+  expect(heard).toEqual([...new Array(notifying).fill('mail'), 'last']);
+  expect(notifying).toBeGreaterThanOrEqual(5);
+  expect(notifying).toBeLessThan(20);
   await unlisten();
 });
 

@@ -92,7 +92,7 @@ export const working: readonly Behaviour[] = [
   {
     name: 'of four that claim at once, each job is run by one',
     async run({ db }) {
-      const count = 400;
+      const count = 200;
       await queue.enqueueMany(
         db,
         claimed,

@@ -29,7 +29,8 @@ export const openDriver: Readonly<Record<Driver, (place: Place) => Promise<OpenD
     const { default: postgres } = await import('postgres');
     const { drizzle } = await import('drizzle-orm/postgres-js');
     const client = postgres(url, { max: CONNECTIONS, onnotice: () => undefined });
-    return { db: drizzle({ client }), offers: FULL, close: () => client.end() };
+    // Without the timeout it waits for ever for a connection that was lost in the middle of a statement.
+    return { db: drizzle({ client }), offers: FULL, close: () => client.end({ timeout: 5 }) };
   },
   'node-postgres': async ({ url }) => {
     const { default: pg } = await import('pg');
@@ -72,7 +73,7 @@ export const openDriver: Readonly<Record<Driver, (place: Place) => Promise<OpenD
     const { drizzle } = await import('drizzle-orm/bun-sql');
     const db = drizzle({ connection: { url, max: CONNECTIONS } });
     // Its types are Bun's own, which are not installed.
-    const client: { close(): Promise<void> } = Reflect.get(db, '$client');
+    const client = db.$client as unknown as { close(): Promise<void> };
     // Bun's connection that listens runs nothing else.
     const offers = FULL.filter((need) => need !== 'session');
     return { db, offers, close: () => client.close() };
