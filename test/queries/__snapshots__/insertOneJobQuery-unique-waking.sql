@@ -11,7 +11,7 @@ with "inserted" as (
     select coalesce(i.id, (
         select j.id from "queue_jobs" as j
         where j.queue = $10 and j.kind = $11 and j.unique_key = $12)) as id, 
-        case when i.run_at <= statement_timestamp() then not pg_notify($13::text, $14::text) is not null else i.id is null end as duplicate
+        case when i.run_at <= statement_timestamp() then not (pg_notify($13::text, $14::text) is not null) else i.id is null end as duplicate
     from (select 1) as one left join inserted as i on true) select "id", "duplicate" from "enqueued"
 -- $1 = "mail"
 -- $2 = "mail"
