@@ -1,8 +1,14 @@
 import { defineConfig } from 'tsdown';
 
+/** Modules of the sources, and not the declarations that are made of them. */
+const sources = (path: RegExp) => (id: string) => path.test(id) && !id.endsWith('.d.ts');
+
 /**
  * ESM and CommonJS, each with its own declarations: a CommonJS project that reads ESM declarations meets drizzle-orm's classes
  * twice, with private members that do not match.
+ *
+ * Each side of the queue is a file of its own, which the main entry only re-exports. A bundler can then leave the workers out of a
+ * web app as a whole (`sideEffects: false`); inside one file it must keep what it cannot prove harmless, imports of `node:` first.
  */
 export default defineConfig({
   entry: { index: 'src/index.ts', schema: 'src/schema/index.ts', 'skip-locked': 'src/skip-locked/index.ts' },
@@ -11,4 +17,15 @@ export default defineConfig({
   dts: true,
   target: 'node20',
   deps: { neverBundle: [/^drizzle-orm/] },
+  outputOptions: {
+    codeSplitting: {
+      // From what others need to what needs others: a group takes along what its modules import, unless another has it.
+      groups: [
+        { name: 'tables', test: sources(/\/src\/schema\//), priority: 4 },
+        { name: 'rows', test: sources(/\/src\/skip-locked\//), priority: 3 },
+        { name: 'queue', test: sources(/\/src\/queue\.ts$/), priority: 2 },
+        { name: 'worker', test: sources(/\/src\/worker\//), priority: 1 },
+      ],
+    },
+  },
 });

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 
 /** `DRIZZLE=v1` runs the same tests with drizzle-orm 1.0, whose package is installed under another name. */
 const drizzleV1 = process.env.DRIZZLE === 'v1';
@@ -17,6 +17,8 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
+    // They need a tarball: npm run test:package.
+    exclude: [...configDefaults.exclude, 'test/package/**'],
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
     // All share one server, and tests of concurrency need some of the machine's power for themselves.

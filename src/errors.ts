@@ -6,6 +6,30 @@
 /** The base of every error that drizzle-queue throws about jobs, so that `error instanceof QueueError` finds them all. */
 export class QueueError extends Error {
   override name = 'QueueError';
+  /** @internal What every copy of this package knows the class by. */
+  static readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.QueueError');
+
+  /**
+   * True also for an error of another copy of this package. A process can have two, its ES modules by `import` and its CommonJS
+   * files by `require`, and a class of one is none of the other.
+   */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    // biome-ignore-start lint/complexity/noThisInStatic: each class that extends this one is asked about itself.
+    if (Function.prototype[Symbol.hasInstance].call(this, value)) return true;
+    // A class of the app that extends one of these inherits its brand, but not everything with that brand is of that class.
+    return Object.hasOwn(this, 'brand') && isBranded(value, this.brand);
+    // biome-ignore-end lint/complexity/noThisInStatic: as above
+  }
+}
+
+/** Whether the value's class, or one that it extends, has the brand. */
+function isBranded(value: unknown, brand: symbol): boolean {
+  let at = value;
+  while (typeof at === 'object' && at !== null) {
+    if (Object(at.constructor).brand === brand) return true;
+    at = Object.getPrototypeOf(at);
+  }
+  return false;
 }
 
 /** What a schema had to say about a value: one line per complaint, with the path inside the value. */
@@ -25,6 +49,7 @@ function describeIssues(issues: readonly ValidationIssue[]): string {
  */
 export class InvalidPayloadError extends QueueError {
   override name = 'InvalidPayloadError';
+  static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.InvalidPayloadError');
   constructor(
     readonly kind: string,
     readonly issues: readonly ValidationIssue[],
@@ -36,6 +61,7 @@ export class InvalidPayloadError extends QueueError {
 /** A handler returned what its definition's `output` refuses, or what jsonb cannot keep. The attempt has failed. */
 export class InvalidOutputError extends QueueError {
   override name = 'InvalidOutputError';
+  static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.InvalidOutputError');
   constructor(
     readonly kind: string,
     readonly issues: readonly ValidationIssue[],
@@ -47,11 +73,13 @@ export class InvalidOutputError extends QueueError {
 /** Something that is not a job definition was given where one is needed, or two handlers were given for one kind. */
 export class UnknownKindError extends QueueError {
   override name = 'UnknownKindError';
+  static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.UnknownKindError');
 }
 
 /** A handler took longer than its definition's `timeoutMs`. Its signal is aborted with this error, and the attempt has failed. */
 export class JobTimeoutError extends QueueError {
   override name = 'JobTimeoutError';
+  static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.JobTimeoutError');
   constructor(
     readonly kind: string,
     readonly jobId: number,
@@ -68,6 +96,7 @@ export class JobTimeoutError extends QueueError {
  */
 export class LeaseLostError extends QueueError {
   override name = 'LeaseLostError';
+  static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.LeaseLostError');
   constructor(
     readonly kind: string,
     readonly jobId: number,
@@ -96,11 +125,13 @@ export class JobCancelledError extends QueueError {
 /** Throw it in a handler to discard the job at once, whatever attempts are left. `cause` is kept in the job's errors. */
 export class NonRetryableError extends QueueError {
   override name = 'NonRetryableError';
+  static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.NonRetryableError');
 }
 
 /** The attempt before this one never ended: its worker died. The reason of a job that is discarded for it. */
 export class WorkerLostError extends QueueError {
   override name = 'WorkerLostError';
+  static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.WorkerLostError');
   constructor(
     readonly kind: string,
     readonly jobId: number,
@@ -116,6 +147,7 @@ export class WorkerLostError extends QueueError {
 /** The queue's tables, or columns of them, are missing in the database: its migrations have not run. */
 export class MissingMigrationError extends QueueError {
   override name = 'MissingMigrationError';
+  static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.MissingMigrationError');
   constructor(what: string, options?: ErrorOptions) {
     super(
       `${what}. Run \`drizzle-kit generate && drizzle-kit migrate\` ` +
@@ -128,6 +160,9 @@ export class MissingMigrationError extends QueueError {
 /** The server is older than PostgreSQL 14. */
 export class UnsupportedPostgresError extends QueueError {
   override name = 'UnsupportedPostgresError';
+  static override readonly brand: symbol = /* @__PURE__ */ Symbol.for(
+    'drizzle-queue.UnsupportedPostgresError',
+  );
   constructor(readonly serverVersion: string) {
     super(`drizzle-queue needs PostgreSQL 14 or newer; this server is ${serverVersion}`);
   }

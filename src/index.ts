@@ -4,6 +4,7 @@
  */
 
 export type { CancelOptions, CancelResult } from './cancel.ts';
+export type { Finding, FindingCode } from './check/finding.ts';
 export type { CreateQueueOptions } from './create-queue-options.ts';
 export type { EnqueueArguments, EnqueueEntry } from './enqueue-arguments.ts';
 export type { EnqueueFromOptions, PerRow, SelectOf } from './enqueue-from.ts';

@@ -1,4 +1,6 @@
 import { type CancelOptions, type CancelResult, cancel } from './cancel.ts';
+import { checkQueue } from './check/check-queue.ts';
+import type { Finding } from './check/finding.ts';
 import { type CreateQueueOptions, checkQueueOptions } from './create-queue-options.ts';
 import type { EnqueueArguments, EnqueueEntry } from './enqueue-arguments.ts';
 import {
@@ -220,6 +222,11 @@ export class Queue {
    */
   async redrive(db: Executor, which: number | RedriveFilter): Promise<Redriven> {
     return await redrive(db, this.tables, which, this.#wakeUps);
+  }
+
+  /** What is wrong with the set-up of the database and what to do about it, errors first. Empty: nothing at all. */
+  check(db: Executor): Promise<Finding[]> {
+    return checkQueue(db, this.tables);
   }
 }
 

@@ -14,22 +14,35 @@ export type Outcome =
   /** The worker stopped first. The attempt is given back. */
   | { readonly type: 'interrupted' };
 
+/*
+ * Brands of the global registry: a process can have two copies of this package, its ES modules by `import` and its CommonJS files by
+ * `require`. A handler of one then returns a snooze to a worker of the other, and `instanceof` would take it for an output.
+ */
+const SNOOZE: unique symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.snooze');
+const CANCEL: unique symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.cancel');
+
 /** What {@link snooze} returns. */
 export class Snooze {
-  /** Keeps the type nominal: an output that happens to have a `delayMs` is no snooze. */
-  readonly #snooze = true;
-  constructor(readonly delayMs: number) {
-    void this.#snooze;
-  }
+  /** Keeps the type nominal as well: an output that happens to have a `delayMs` is no snooze. */
+  readonly [SNOOZE] = true;
+  constructor(readonly delayMs: number) {}
 }
 
 /** What {@link cancel} returns. */
 export class Cancel {
-  /** Keeps the type nominal: an output that happens to have a `reason` is no cancel. */
-  readonly #cancel = true;
-  constructor(readonly reason: string) {
-    void this.#cancel;
-  }
+  /** Keeps the type nominal as well: an output that happens to have a `reason` is no cancel. */
+  readonly [CANCEL] = true;
+  constructor(readonly reason: string) {}
+}
+
+/** Whether a handler has returned what {@link snooze} of any copy of this package makes. */
+export function isSnooze(returned: unknown): returned is Snooze {
+  return typeof returned === 'object' && returned !== null && SNOOZE in returned;
+}
+
+/** Whether a handler has returned what {@link cancel} of any copy of this package makes. */
+export function isCancel(returned: unknown): returned is Cancel {
+  return typeof returned === 'object' && returned !== null && CANCEL in returned;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { JobTimeoutError, QueueError, WorkerLostError } from '../errors.ts';
 import type { JobDefinition, OutputInput } from '../job/definition.ts';
-import { Cancel, type Outcome, Snooze } from '../job/outcome.ts';
+import { isCancel, isSnooze, type Outcome } from '../job/outcome.ts';
 import { outputToStore, payloadFromStore } from '../job/validate.ts';
 import type { Attempt } from './attempt.ts';
 
@@ -49,8 +49,8 @@ function cancelledBy({ cancelReason }: Attempt): Outcome | undefined {
 
 /** The outcome, unless it is a completion whose output must be made ready for the database first. */
 function outcomeWithoutOutput(attempt: Attempt, returned: unknown): Outcome | undefined {
-  if (returned instanceof Snooze) return { type: 'snoozed', delayMs: returned.delayMs };
-  if (returned instanceof Cancel) return { type: 'cancelled', reason: returned.reason };
+  if (isSnooze(returned)) return { type: 'snoozed', delayMs: returned.delayMs };
+  if (isCancel(returned)) return { type: 'cancelled', reason: returned.reason };
   // The job's end is in the transaction already, with the output that complete() was given.
   const nothing = returned === undefined && attempt.handler.job.output === undefined;
   if (attempt.completeRan || nothing) return { type: 'completed', output: 'null' };

@@ -42,11 +42,15 @@ test('the texts hold no literals but their own', () => {
   const literals = new Set(texts.flatMap(([, text]) => text.match(/'(?:[^']|'')*'/g) ?? []));
   expect([...literals].sort()).toEqual(
     [
+      `''`,
       `'1 millisecond'`,
       `'UTC'`,
       `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`,
       `'[]'`,
+      `'__drizzle_migrations'`,
       `'at'`,
+      `'autovacuum'`,
+      `'c'`,
       `'cancelled'`,
       `'completed'`,
       `'discarded'`,
@@ -57,11 +61,15 @@ test('the texts hold no literals but their own', () => {
       `'lost'`,
       `'message'`,
       `'null'`,
+      `'p'`,
+      `'r'`,
       `'running'`,
       `'scheduled'`,
+      `'select'`,
       `'server_version'`,
       `'server_version_num'`,
       `'silent'`,
+      `'transaction_read_only'`,
       `'{}'`,
     ].sort(),
   );

@@ -15,11 +15,14 @@ import { findHeldJobsQuery } from '../../../src/queries/find-held-jobs.ts';
 import { findJobQuery } from '../../../src/queries/find-job.ts';
 import { findPausesQuery } from '../../../src/queries/find-pauses.ts';
 import { findRequestsQuery } from '../../../src/queries/find-requests.ts';
+import { findSilentWorkersQuery } from '../../../src/queries/find-silent-workers.ts';
 import { findStandingJobsQuery } from '../../../src/queries/find-standing-jobs.ts';
 import { finishJobsQuery } from '../../../src/queries/finish-jobs.ts';
 import { insertJobsQuery, insertKeyedJobsQuery } from '../../../src/queries/insert-jobs.ts';
 import { insertOneJobQuery } from '../../../src/queries/insert-one-job.ts';
 import { insertSelectedJobsQuery } from '../../../src/queries/insert-selected-jobs.ts';
+import { inspectServerQuery } from '../../../src/queries/inspect-server.ts';
+import { inspectTableQuery } from '../../../src/queries/inspect-table.ts';
 import { listJobsQuery } from '../../../src/queries/list-jobs.ts';
 import { lockSessionQuery } from '../../../src/queries/lock-session.ts';
 import { notifyWorkersQuery } from '../../../src/queries/notify-workers.ts';
@@ -158,6 +161,7 @@ export function allStatements(
       jobs: [{ id, fence: 1, queue: text }],
     }),
     'findRequestsQuery, no job': findRequestsQuery(tables, { workerId: id, queues: [text], jobs: [] }),
+    findSilentWorkersQuery: findSilentWorkersQuery(tables, 300_000),
     findStandingJobsQuery: findStandingJobsQuery(tables, [keyed]),
     finishJobsQuery: finishJobsQuery(tables, held, [
       { id, fence: 1, transition: finish },
@@ -177,6 +181,8 @@ export function allStatements(
       uniqueKey: sql`n::text`,
     }),
     'insertSelectedJobsQuery, waking': insertSelectedJobsQuery(tables, selected, wakeUp),
+    inspectServerQuery,
+    inspectTableQuery: inspectTableQuery(tables.queueJobs),
     listJobsQuery: listJobsQuery(tables, wholePage),
     'listJobsQuery, live': listJobsQuery(tables, { ...page, state: 'due' }),
     'listJobsQuery, finished': listJobsQuery(tables, { ...page, state: 'discarded' }),

@@ -1,0 +1,25 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { useTestDatabase } from '../support/test-database.ts';
+import { useFixture } from './support/use-fixture.ts';
+import { DRIZZLE_MAJORS, DRIZZLE_VERSIONS } from './support/versions.ts';
+
+describe.each(DRIZZLE_MAJORS)('with drizzle-orm %s', (major) => {
+  const database = useTestDatabase();
+  const project = useFixture('nest', [`drizzle-orm@${DRIZZLE_VERSIONS[major]}`]);
+
+  test('a NestJS project in CommonJS compiles, and works its jobs off', async () => {
+    await project().run('npx', ['tsc']);
+    // CommonJS it is: the package is loaded by require.
+    const compiled = await readFile(join(project().directory, 'dist/jobs.js'), 'utf8');
+    expect(compiled).toContain('require("drizzle-queue")');
+
+    const said = await project().run(process.execPath, ['dist/main.js'], { DATABASE_URL: database.url });
+    expect(JSON.parse(said)).toEqual({
+      isOrdersJob: true,
+      receiptId: expect.stringMatching(/^receipt-\d+$/),
+      errors: [],
+    });
+  });
+});

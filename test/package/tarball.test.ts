@@ -1,0 +1,55 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, inject, test } from 'vitest';
+import type {} from './global-setup.ts';
+import { endOf, run } from './support/run-program.ts';
+import { tools } from './support/tools.ts';
+
+const { tarball, files, projects } = inject('packed');
+const cwd = projects['0.45'];
+
+describe('the tarball', () => {
+  test('holds the built library, and nothing of its tests, sources and examples', () => {
+    const entries = ['index', 'schema', 'skip-locked'].flatMap((entry) =>
+      ['js', 'cjs', 'd.ts', 'd.cts'].map((end) => `dist/${entry}.${end}`),
+    );
+    const named = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', ...entries];
+    expect(files).toEqual(expect.arrayContaining(named));
+    // What the entries share has a hash in its name.
+    const others = files.filter((file) => !named.includes(file));
+    expect(others.filter((file) => !/^dist\/[a-z-]+-[\w-]{8}\.(js|cjs|d\.ts|d\.cts)$/.test(file))).toEqual(
+      [],
+    );
+    expect(others.length).toBeLessThan(20);
+  });
+
+  test('has the same code and the same declarations for both module systems', () => {
+    const ends = (end: string) => files.filter((file) => file.endsWith(end)).length;
+    expect(ends('.cjs')).toBe(ends('.js'));
+    expect(ends('.d.cts')).toBe(ends('.d.ts'));
+  });
+
+  test('says the same of itself as the repository', async () => {
+    const manifest = async (folder: string) =>
+      JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
+    const packed = await manifest(join(cwd, 'node_modules/drizzle-queue'));
+    expect(packed.exports).toEqual((await manifest('.')).exports);
+    expect(packed).not.toHaveProperty('dependencies');
+    expect(packed).not.toHaveProperty('optionalDependencies');
+    // It would run on the machines of its users.
+    for (const script of ['preinstall', 'install', 'postinstall', 'prepare']) {
+      expect(packed.scripts).not.toHaveProperty(script);
+    }
+  });
+
+  test('has nothing to complain about for publint', async () => {
+    expect(await run(tools.publint, [tarball, '--strict'], { cwd })).toContain('All good!');
+  });
+
+  test('gives every kind of importer the types that belong to its code (are the types wrong?)', async () => {
+    // node10 knows no `exports`, and would need folders beside `dist` for the two entries with a name.
+    const { code, output } = await endOf(tools.attw, [tarball, '--profile', 'node16', '--no-emoji'], { cwd });
+    expect(code, output).toBe(0);
+    expect(output).toContain('No problems found');
+  });
+});

@@ -1,0 +1,381 @@
+import { readFile } from 'node:fs/promises';
+import { sql } from 'drizzle-orm';
+import { getTableConfig, type PgTable, pgSchema } from 'drizzle-orm/pg-core';
+import { drizzle } from 'drizzle-orm/postgres-js';
+import { createQueue, type Finding, type FindingCode } from 'drizzle-queue';
+import { createQueueTables } from 'drizzle-queue/schema';
+import postgres from 'postgres';
+import { describe, expect, test } from 'vitest';
+import { inspectServer } from '../../src/queries/inspect-server.ts';
+import { addJob, tables } from '../queries/support/jobs.ts';
+import { startPostgres } from '../support/embedded-postgres.ts';
+import { hasPostgres } from '../support/postgres-binaries.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+
+const queue = createQueue();
+const database = useTestDatabase();
+const empty = useTestDatabase({ template: false });
+
+const TUNED = `
+  alter table queue_jobs set (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05);
+  alter table queue_results set (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05);`;
+
+/** What is found in a database that is as it should be but for this, which is undone afterwards. */
+async function foundAfter(
+  change: string,
+  { in: at = database, with: of = queue }: { in?: typeof database; with?: typeof queue } = {},
+): Promise<Finding[]> {
+  const [connection] = await at.connect();
+  if (connection === undefined) throw new Error('there is no connection');
+  let findings: Finding[] | undefined;
+  await connection.db
+    .transaction(async (tx) => {
+      for (const statement of change.split(';')) {
+        if (statement.trim() !== '') await tx.execute(sql.raw(statement));
+      }
+      findings = await of.check(tx);
+      tx.rollback();
+    })
+    .catch((error: unknown) => {
+      if (findings === undefined) throw error;
+    });
+  return findings ?? [];
+}
+
+const codes = (findings: readonly Finding[]): FindingCode[] => findings.map(({ code }) => code);
+
+describe('a database that is as it should be', () => {
+  test('has nothing against it but advice', async () => {
+    const findings = await queue.check(database.db);
+    expect(findings.map(({ code, severity }) => [code, severity])).toEqual([
+      ['not-tuned', 'hint'],
+      ['not-tuned', 'hint'],
+    ]);
+  });
+
+  test('has nothing at all once the advice is followed, in the words of the findings or of the guide', async () => {
+    const fixes = (await queue.check(database.db)).map(({ fix }) => fix.replace(/^.*?: (?=alter)/, ''));
+    expect(await foundAfter(fixes.join(';'))).toEqual([]);
+    expect(await foundAfter(TUNED)).toEqual([]);
+    const guide = /```sql\n(alter table queue_jobs[^`]*)```/.exec(
+      await readFile('docs/schema.md', 'utf8'),
+    )?.[1];
+    expect(await foundAfter(guide?.replaceAll('--> statement-breakpoint', '') ?? '')).toEqual([]);
+  });
+
+  test('is only read by the check', async () => {
+    const [reader = database] = await database.connect();
+    await reader.client`set default_transaction_read_only = on`;
+    const findings = await queue.check(reader.db);
+    expect(codes(findings)).toEqual(['read-only', 'not-tuned', 'not-tuned']);
+    expect(findings[0]).toMatchObject({ severity: 'error', fix: 'Connect to the primary' });
+  });
+});
+
+describe('tables', () => {
+  test('none: the export and the commands', async () => {
+    const [finding, ...others] = await queue.check(empty.db);
+    expect(others).toEqual([]);
+    expect(finding).toMatchObject({ code: 'tables-missing', severity: 'error' });
+    expect(finding?.message).toBe("None of the queue's tables exists in this database");
+    expect(finding?.fix).toContain('`npx drizzle-kit generate` and `npx drizzle-kit migrate`');
+    expect(finding?.fix).toContain("`export * from 'drizzle-queue/schema'` at its top level");
+  });
+
+  test('none, though migrations have run: forgotten in the schema file, or nested in an object', async () => {
+    const [finding] = await foundAfter(
+      'create schema drizzle; create table drizzle.__drizzle_migrations (id int)',
+      { in: empty },
+    );
+    expect(finding?.message).toContain('though Drizzle has migrated it');
+    expect(finding?.fix).toContain('inside an object, which drizzle-kit passes over');
+  });
+
+  test.each(Object.values(tables).map((table: PgTable) => getTableConfig(table).name))(
+    'all but %s: exported only partly',
+    async (name) => {
+      const findings = await foundAfter(`${TUNED}; drop table ${name}`);
+      expect(codes(findings)).toEqual(['tables-missing']);
+      expect(findings[0]?.message).toBe(`"${name}" does not exist, though other tables of the queue do`);
+      expect(findings[0]?.fix).toContain('not all tables are exported');
+    },
+  );
+
+  test('under another name: what the app exports', async () => {
+    const mail = createQueue({ tables: createQueueTables({ prefix: 'mail_' }) });
+    const [finding, ...others] = await mail.check(database.db);
+    expect(others).toEqual([]);
+    expect(finding?.fix).toContain('= createQueueTables({ … })` at its top level');
+    expect(finding?.fix).toContain('export const { queueJobs, queueResults, queueWorkers');
+  });
+
+  const move = Object.values(tables)
+    .map((table: PgTable) => `alter table ${getTableConfig(table).name} set schema work;`)
+    .join('\n');
+
+  test('in another schema, which the search path does not have', async () => {
+    const findings = await foundAfter(`create schema work; ${move}`);
+    expect(codes(findings)).toEqual(['tables-elsewhere']);
+    expect(findings[0]?.message).toContain('tables of that name in the schema work');
+    expect(findings[0]?.fix).toContain("createQueueTables({ schema: pgSchema('work') })");
+  });
+
+  test('in a schema that is named, or in the search path', async () => {
+    const work = createQueue({ tables: createQueueTables({ schema: pgSchema('work') }) });
+    expect(await foundAfter(`${TUNED} create schema work; ${move}`, { with: work })).toEqual([]);
+    expect(await foundAfter(`${TUNED} create schema work; ${move} set search_path = work`)).toEqual([]);
+  });
+
+  test('that this role may not use', async () => {
+    const work = createQueue({ tables: createQueueTables({ schema: pgSchema('work') }) });
+    const asNobody = 'create role check_nobody; set local role check_nobody';
+    const findings = await foundAfter(`create schema work; ${move} ${asNobody}`, { with: work });
+    expect(codes(findings)).toEqual(['permission-denied']);
+    expect(findings[0]?.message).toContain('permission denied for schema work');
+    // Without a schema of its own, nothing is needed to look.
+    const silent = `insert into queue_workers (name, queues, seen_at) values ('w', '[]', now() - interval '1 day');`;
+    expect(await foundAfter(`${TUNED} ${silent} ${asNobody}`)).toEqual([]);
+  });
+
+  test('partitioned by queue, as they should be', async () => {
+    const findings = await foundAfter(`
+      alter table queue_jobs rename to flat;
+      alter index queue_jobs_pkey rename to flat_pkey;
+      alter index queue_jobs_claim_idx rename to flat_claim_idx;
+      alter index queue_jobs_unique_key_idx rename to flat_unique_key_idx;
+      create table queue_jobs (like flat including defaults including constraints) partition by list (queue);
+      create table jobs_mail partition of queue_jobs for values in ('mail');
+      create table jobs_other partition of queue_jobs default;
+      alter table queue_jobs alter column id add generated always as identity;
+      alter table queue_jobs add primary key (id, queue);
+      create index on queue_jobs (priority, queue, run_at, id) where priority >= 0;
+      create unique index on queue_jobs (queue, kind, unique_key) where unique_key is not null;
+      alter table queue_results set (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05);
+      alter table jobs_mail set (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05)`);
+    expect(codes(findings)).toEqual(['not-tuned']);
+    expect(findings[0]?.message).toContain('each partition of "queue_jobs"');
+  });
+});
+
+describe('columns', () => {
+  const columns = Object.values(tables).flatMap((table: PgTable) => {
+    const { name, columns } = getTableConfig(table);
+    return columns.map((column) => [name, column.name, column.notNull] as const);
+  });
+
+  test.each(columns)('%s has no %s', async (table, column) => {
+    const findings = await foundAfter(`${TUNED} alter table ${table} drop column ${column} cascade`);
+    expect(findings).toContainEqual({
+      code: 'column-missing',
+      severity: 'error',
+      message: `The table "${table}" has no column ${column}`,
+      fix: expect.stringContaining('drizzle-kit migrate'),
+    });
+    // Its indexes and constraints went with it.
+    expect(codes(findings).filter((code) => !/^(column|index|check)-missing$/.test(code))).toEqual([]);
+  });
+
+  test.each<[string, string]>([
+    ['alter column payload type json', 'payload of "queue_jobs" is json, not jsonb'],
+    ['alter column run_at type timestamp', 'run_at of "queue_jobs" is timestamp without time zone, not'],
+    ['alter column kind drop not null', 'kind of "queue_jobs" may be null'],
+    ['alter column unique_key set not null', 'unique_key of "queue_jobs" is NOT NULL'],
+    ['alter column created_at drop default', 'created_at of "queue_jobs" has lost its default'],
+    ['alter column id drop identity', 'id of "queue_jobs" has lost its default'],
+    [
+      'alter column errors drop default, alter column errors drop not null',
+      'errors of "queue_jobs" may be null and has lost its default',
+    ],
+  ])('%s', async (change, message) => {
+    const findings = await foundAfter(`${TUNED} alter table queue_jobs ${change}`);
+    expect(codes(findings)).toEqual(['column-differs']);
+    expect(findings[0]?.message).toContain(message);
+  });
+
+  test('that no insert fills', async () => {
+    const added = await foundAfter(`${TUNED} alter table queue_jobs add column tenant_id int not null`);
+    expect(codes(added)).toEqual(['column-unexpected']);
+    expect(added[0]?.message).toContain('The column tenant_id of "queue_jobs" is NOT NULL without a default');
+    const harmless = ['int', 'int not null default 0', 'int generated always as (1) stored not null'];
+    for (const definition of harmless) {
+      expect(await foundAfter(`${TUNED} alter table queue_jobs add column more ${definition}`)).toEqual([]);
+    }
+  });
+});
+
+describe('indexes and constraints', () => {
+  test.each<[string, FindingCode, Finding['severity'], string]>([
+    [
+      'drop index queue_jobs_claim_idx',
+      'index-missing',
+      'warning',
+      'no index (priority, queue, run_at, id) where …: its statements read the whole table',
+    ],
+    [
+      'drop index queue_jobs_unique_key_idx',
+      'index-missing',
+      'error',
+      'no unique index (queue, kind, unique_key) where …: every enqueue with a unique key fails',
+    ],
+    ['drop index queue_results_finished_at_idx', 'index-missing', 'warning', 'no index (finished_at)'],
+    [
+      'alter table queue_jobs drop constraint queue_jobs_pkey',
+      'index-missing',
+      'error',
+      'no primary key (id, queue)',
+    ],
+    [
+      'alter table queue_workers drop constraint queue_workers_pkey',
+      'index-missing',
+      'error',
+      'no primary key (id)',
+    ],
+    [
+      'drop index queue_jobs_claim_idx; create index queue_jobs_claim_idx on queue_jobs (queue, priority, run_at, id)',
+      'index-differs',
+      'warning',
+      'not the index (priority, queue, run_at, id) where … but index (queue, priority, run_at, id)',
+    ],
+    [
+      'drop index queue_jobs_unique_key_idx; create index queue_jobs_unique_key_idx on queue_jobs (queue, kind, unique_key) where unique_key is not null',
+      'index-differs',
+      'error',
+      'not the unique index',
+    ],
+    [
+      'alter table queue_jobs drop constraint queue_jobs_priority_check',
+      'check-missing',
+      'warning',
+      'The constraint queue_jobs_priority_check of "queue_jobs" is missing',
+    ],
+    [
+      'create index mine on queue_jobs (kind, worker_id)',
+      'index-on-claim-column',
+      'warning',
+      'The index mine of "queue_jobs" has worker_id, which every claim writes',
+    ],
+    [
+      'create index mine on queue_jobs (kind) where claimed_at is null and attempt > 0',
+      'index-on-claim-column',
+      'warning',
+      'has attempt, claimed_at, which every claim writes',
+    ],
+  ])('%s', async (change, code, severity, message) => {
+    const findings = await foundAfter(`${TUNED} ${change}`);
+    expect(findings).toEqual([
+      { code, severity, message: expect.stringContaining(message), fix: expect.any(String) },
+    ]);
+  });
+
+  test.each([
+    'alter index queue_jobs_claim_idx rename to another_name',
+    'alter table queue_jobs drop constraint queue_jobs_pkey; alter table queue_jobs add primary key (queue, id)',
+    "create index mine on queue_jobs ((metadata->>'tenant'), kind)",
+    'create index mine on queue_results (worker_id, attempt)',
+  ])('nothing is wrong with: %s', async (change) => {
+    expect(await foundAfter(`${TUNED} ${change}`)).toEqual([]);
+  });
+
+  test('an index that is invalid, as a failed CREATE INDEX CONCURRENTLY leaves it', async () => {
+    await database.client`alter index queue_jobs_unique_key_idx rename to valid_idx`;
+    try {
+      await addJob(database.client, { kind: 'twice' });
+      await addJob(database.client, { kind: 'twice' });
+      const create = database.client`
+        create unique index concurrently queue_jobs_unique_key_idx on queue_jobs (kind) where unique_key is null`;
+      await expect(create).rejects.toThrow('could not create unique index');
+      const found = (await queue.check(database.db)).find(({ code }) => code === 'index-invalid');
+      expect(found).toMatchObject({
+        severity: 'error',
+        message: expect.stringContaining('The index queue_jobs_unique_key_idx of "queue_jobs" is invalid'),
+        fix: expect.stringContaining('reindex index concurrently "queue_jobs_unique_key_idx"'),
+      });
+    } finally {
+      await database.client`drop index if exists queue_jobs_unique_key_idx`;
+      await database.client`alter index valid_idx rename to queue_jobs_unique_key_idx`;
+      await database.client`truncate queue_jobs`;
+    }
+  });
+});
+
+describe('upkeep', () => {
+  test('says which storage parameters are missing', async () => {
+    const findings = await foundAfter(`${TUNED} alter table queue_jobs reset (fillfactor)`);
+    expect(findings).toEqual([
+      {
+        code: 'not-tuned',
+        severity: 'hint',
+        message: '"queue_jobs" has no fillfactor: worth it from hundreds of jobs per second on',
+        fix: 'In a custom migration: alter table "queue_jobs" set (fillfactor = 50)',
+      },
+    ]);
+  });
+
+  test.each(['queue_jobs', 'queue_results'])('autovacuum that is off for %s', async (table) => {
+    const findings = await foundAfter(`${TUNED} alter table ${table} set (autovacuum_enabled = off)`);
+    expect(codes(findings)).toEqual(['autovacuum-off']);
+    expect(findings[0]?.fix).toBe(`alter table "${table}" reset (autovacuum_enabled)`);
+  });
+
+  test('workers that nobody has declared gone', async () => {
+    const findings = await foundAfter(`${TUNED}
+      insert into queue_workers (name, queues, seen_at) values
+        ('live', '[]', now() - interval '1 minute'), ('late', '[]', now() - interval '6 minutes'),
+        ('dead', '[]', now() - interval '3 days')`);
+    expect(findings.map(({ code, severity, message }) => [code, severity, message.split(',')[0]])).toEqual([
+      ['worker-silent', 'warning', "The worker 'dead' was last seen 3 days ago"],
+      ['worker-silent', 'warning', "The worker 'late' was last seen 6 minutes ago"],
+    ]);
+  });
+});
+
+test('errors come first, then warnings, then hints', async () => {
+  const findings = await foundAfter(`
+    alter table queue_results drop constraint queue_results_state_check;
+    alter table queue_jobs set (autovacuum_enabled = off);
+    drop table queue_workers`);
+  expect(findings.map(({ severity }) => severity)).toEqual(['error', 'warning', 'warning', 'hint', 'hint']);
+});
+
+test('a database that cannot be reached is the driver’s error', async () => {
+  const client = postgres('postgres://127.0.0.1:1/none', { connect_timeout: 2 });
+  await expect(queue.check(drizzle({ client }))).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
+  await client.end();
+});
+
+test.skipIf(!hasPostgres('13'))('PostgreSQL 13 and a server without autovacuum', async () => {
+  const server = await startPostgres({ version: '13', settings: { autovacuum: false } });
+  const client = postgres(server.url, { onnotice: () => {} });
+  try {
+    const findings = await queue.check(drizzle({ client }));
+    expect(codes(findings)).toEqual(['postgres-too-old', 'tables-missing', 'autovacuum-off']);
+    expect(findings[0]?.message).toContain('needs PostgreSQL 14 or newer; this server is 13.');
+    expect((await inspectServer(drizzle({ client }), tables)).autovacuum).toBe(false);
+  } finally {
+    await client.end();
+    await server.stop();
+  }
+});
+
+test('every finding has an entry in the guide', async () => {
+  const all: Record<FindingCode, true> = {
+    'autovacuum-off': true,
+    'check-missing': true,
+    'column-differs': true,
+    'column-missing': true,
+    'column-unexpected': true,
+    'index-differs': true,
+    'index-invalid': true,
+    'index-missing': true,
+    'index-on-claim-column': true,
+    'not-tuned': true,
+    'permission-denied': true,
+    'postgres-too-old': true,
+    'read-only': true,
+    'tables-elsewhere': true,
+    'tables-missing': true,
+    'worker-silent': true,
+  };
+  const guide = await readFile('docs/troubleshooting.md', 'utf8');
+  expect(Object.keys(all).filter((code) => !guide.includes(`\`${code}\``))).toEqual([]);
+});
