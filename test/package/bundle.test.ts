@@ -11,8 +11,8 @@ const enqueueOnly = `
   export { createQueue, defineJob } from 'drizzle-queue';
   export * from 'drizzle-queue/schema';`;
 
-/** What only workers need. */
-const workers = /skip locked|no key update|createWorker|silentMs|pollInterval|\blisten\b|node:/i;
+/** What only workers need: the claim's statement, what a worker is made of, and Node.js. */
+const WORKER_CODE = ['as band', 'worker_id not in', 'createWorker', 'pollIntervalMs', 'listen ', 'node:'];
 
 describe.each([
   ['esbuild', byEsbuild],
@@ -21,27 +21,27 @@ describe.each([
   test('of createQueue and defineJob has no worker code in it', async () => {
     const code = await bundle(projects['1.0'], enqueueOnly);
     expect(code).toContain('insert into');
-    expect(workers.exec(code)?.[0]).toBeUndefined();
+    expect(WORKER_CODE.filter((text) => code.includes(text))).toEqual([]);
     // Every import that is left is Drizzle's.
-    const imports = [...code.matchAll(/(?:from|import)\s*["']([^"']+)["']/g)].map(([, name]) => name);
+    const imports = [...code.matchAll(/(?:from|import)\s*["']([\w@:/.-]+)["']/g)].map(([, name]) => name);
     expect([...new Set(imports)].filter((name) => !name?.startsWith('drizzle-orm'))).toEqual([]);
   });
 
   test('of a worker has it', async () => {
     const code = await bundle(projects['1.0'], `export { createWorker } from 'drizzle-queue';`);
-    for (const text of ['skip locked', 'no key update', 'silentMs', 'node:']) expect(code).toContain(text);
+    expect(WORKER_CODE.filter((text) => !code.includes(text))).toEqual([]);
   });
 
   test('of the tables alone has nothing but them', async () => {
     const code = await bundle(projects['1.0'], `export * from 'drizzle-queue/schema';`);
-    expect(code).toContain('queue_results');
+    expect(code).toContain('finished_at');
     expect(code).not.toMatch(/insert into|QueueError|InvalidPayload/);
   });
 
-  test('of an error alone has no statement in it', async () => {
+  test('of an error alone is small', async () => {
     const code = await bundle(projects['1.0'], `export { NonRetryableError } from 'drizzle-queue';`);
     expect(code).toContain('NonRetryableError');
-    expect(code).not.toMatch(/insert into|select |skip locked/);
+    expect(code.length).toBeLessThan(5_000);
   });
 });
 

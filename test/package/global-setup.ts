@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
@@ -22,23 +22,39 @@ declare module 'vitest' {
   }
 }
 
-/** Before all tests: builds and packs the library once, and installs it beside each major of drizzle-orm. */
+/**
+ * Before all tests: builds and packs the library once, and installs it beside each major of drizzle-orm. With `KEEP_PACKED=FOLDER` that
+ * is kept there, and a run that finds it takes it as it is: for work on one of these tests.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  await installTools();
+  const keepIn = process.env.KEEP_PACKED;
+  if (keepIn !== undefined) {
+    const kept = await readFile(join(keepIn, 'packed.json'), 'utf8').catch(() => undefined);
+    project.provide('packed', kept === undefined ? await packAndInstall(keepIn) : JSON.parse(kept));
+    return async () => undefined;
+  }
   const directory = await mkdtemp(join(tmpdir(), 'drizzle-queue-package-'));
   const teardown = () => rm(directory, { recursive: true, force: true });
   try {
-    await installTools();
-    const { tarball, files } = await packLibrary(directory);
-    const install = async (major: DrizzleMajor): Promise<string> => {
-      const app = await createProject(join(directory, `with-drizzle-${major}`), tarball);
-      await app.install([`drizzle-orm@${DRIZZLE_VERSIONS[major]}`, 'postgres@3.4.9', '@types/node@20.19.43']);
-      return app.directory;
-    };
-    const [older, newer] = [await install('0.45'), await install('1.0')];
-    project.provide('packed', { tarball, files, projects: { '0.45': older, '1.0': newer } });
+    project.provide('packed', await packAndInstall(directory));
     return teardown;
   } catch (error) {
     await teardown();
     throw error;
   }
+}
+
+async function packAndInstall(directory: string): Promise<Packed> {
+  await mkdir(directory, { recursive: true });
+  const { tarball, files } = await packLibrary(directory);
+  const install = async (major: DrizzleMajor): Promise<string> => {
+    const app = await createProject(join(directory, `with-drizzle-${major}`), tarball);
+    await app.install([`drizzle-orm@${DRIZZLE_VERSIONS[major]}`, 'postgres@3.4.9', '@types/node@20.19.43']);
+    return app.directory;
+  };
+  const projects = { '0.45': await install('0.45'), '1.0': await install('1.0') };
+  const packed: Packed = { tarball, files, projects };
+  await writeFile(join(directory, 'packed.json'), JSON.stringify(packed));
+  return packed;
 }

@@ -13,18 +13,23 @@ const bundlers = {
     ...['entry.js', '--bundle', '--minify', '--format=esm', '--platform=neutral', '--outfile=out/entry.js'],
     ...['drizzle-orm', 'drizzle-orm/*', 'node:*'].map((name) => `--external:${name}`),
   ],
-  rolldown: [
-    tools.rolldown,
-    ...['entry.js', '--minify', '--format=esm', '--platform=neutral', '--dir=out'],
-    '--external=drizzle-orm,drizzle-orm/pg-core,node:os',
-  ],
+  rolldown: [tools.rolldown, '-c', 'rolldown.config.mjs'],
 };
+
+const ROLLDOWN_CONFIG = `export default {
+  input: 'entry.js',
+  platform: 'neutral',
+  external: [/^drizzle-orm/, /^node:/],
+  output: { dir: 'out', format: 'esm', minify: true },
+};
+`;
 
 function bundler([program = '', ...args]: readonly string[]): Bundler {
   return async (project, entry) => {
     const folder = await mkdtemp(join(project, 'bundle-'));
     try {
       await writeFile(join(folder, 'entry.js'), entry);
+      await writeFile(join(folder, 'rolldown.config.mjs'), ROLLDOWN_CONFIG);
       await run(program, args, { cwd: folder });
       return await readFile(join(folder, 'out', 'entry.js'), 'utf8');
     } finally {

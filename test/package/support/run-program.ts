@@ -1,5 +1,4 @@
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { spawn } from 'node:child_process';
 import { stripVTControlCharacters } from 'node:util';
 
 /** Where and how a program runs. */
@@ -17,20 +16,17 @@ export interface Ended {
   readonly output: string;
 }
 
-/** Runs a program to its end, however it ends. */
+/** Runs a program to its end, however it ends; after `timeoutMs` it is killed with all that it has started. */
 export async function endOf(
   program: string,
   args: readonly string[],
-  { cwd, env = {}, timeoutMs = 240_000 }: ProgramOptions,
+  { timeoutMs = 580_000, ...options }: ProgramOptions,
 ): Promise<Ended> {
-  return await new Promise((resolve) => {
-    const options = { cwd, env: { ...ordinaryEnv(), ...env }, timeout: timeoutMs, maxBuffer: 2 ** 26 };
-    execFile(program, args, options, (error, stdout, stderr) => {
-      const code = error === null ? 0 : typeof error.code === 'number' ? error.code : 1;
-      const [plain, plainErrors] = [stdout, stderr].map(stripVTControlCharacters);
-      resolve({ code, stdout: plain ?? '', output: `${plain}${plainErrors}` });
-    });
-  });
+  const running = start(program, args, options);
+  const timer = setTimeout(running.kill, timeoutMs);
+  const code = await running.ended;
+  clearTimeout(timer);
+  return { code, stdout: running.stdout(), output: running.output() };
 }
 
 /**
@@ -48,26 +44,54 @@ export async function run(
   return stdout;
 }
 
-/** A program that goes on until it is stopped. */
+/** A program that goes on until it ends or is stopped. */
 export interface Running {
+  stdout(): string;
   output(): string;
+  /** Its exit code; 1 when it was killed, or could not be started. */
+  readonly ended: Promise<number>;
   hasEnded(): boolean;
+  kill(): void;
   stop(): Promise<void>;
 }
 
 export function start(program: string, args: readonly string[], { cwd, env = {} }: ProgramOptions): Running {
-  // A process group of its own, so that a stop reaches what it has started as well.
-  const child = spawn(program, args, { cwd, env: { ...ordinaryEnv(), ...env }, detached: true });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
-  const closed = once(child, 'close');
+  // A process group of its own, so that a kill reaches what it has started as well.
+  const child = spawn(program, args, {
+    cwd,
+    env: { ...ordinaryEnv(), ...env },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [stdout, output] = ['', ''];
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk;
+    output += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    output += chunk;
+  });
+  child.on('error', (error) => {
+    output += error;
+  });
+  const ended = new Promise<number>((resolve) => {
+    child.on('close', (code) => resolve(code ?? 1));
+  });
+  // Tests that are interrupted leave nothing behind.
+  process.once('exit', () => kill());
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+  const kill = () => {
+    if (!hasEnded() && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  };
   return {
-    output: () => output,
+    stdout: () => stripVTControlCharacters(stdout),
+    output: () => stripVTControlCharacters(output),
+    ended,
     hasEnded,
+    kill,
     async stop() {
-      if (!hasEnded() && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-      await closed;
+      kill();
+      await ended;
     },
   };
 }
