@@ -17,8 +17,8 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
-    // They need a tarball: npm run test:package.
-    exclude: [...configDefaults.exclude, 'test/package/**'],
+    // They need a tarball: `npm run test:package`. They kill and block, and measure how long it takes to recover: `npm run test:faults`.
+    exclude: [...configDefaults.exclude, 'test/package/**', 'test/faults/**'],
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
     // All share one server, and tests of concurrency need some of the machine's power for themselves.

@@ -1,4 +1,6 @@
-import { type PostgresVersion, prepareBinaries } from './postgres-binaries.ts';
+import { chmod, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { changeOwner, type PostgresVersion, prepareBinaries } from './postgres-binaries.ts';
 import { serverUser } from './server-user.ts';
 import { Supervisor } from './supervisor.ts';
 
@@ -11,6 +13,8 @@ export interface PostgresOptions {
   readonly version?: PostgresVersion;
   /** Added to, or in place of, those that suit tests (see `testSettings`). */
   readonly settings?: PostgresSettings;
+  /** Fills the empty data directory, in place of `initdb`: with a copy of another server's. */
+  readonly fillData?: (data: string) => Promise<void>;
 }
 
 /** A PostgreSQL server that exists for this process only. */
@@ -49,13 +53,22 @@ const testSettings: PostgresSettings = {
 export async function startPostgres({
   version = '18',
   settings,
+  fillData,
 }: PostgresOptions = {}): Promise<PostgresServer> {
   const user = serverUser();
   const supervisor = new Supervisor();
   try {
     const directory = String(await supervisor.request({ method: 'create', user }));
     const native = await prepareBinaries(version, user, directory);
-    const options = { native, settings: { ...testSettings, ...settings } };
+    if (fillData !== undefined) {
+      const data = join(directory, 'data');
+      await mkdir(data);
+      await fillData(data);
+      await chmod(data, 0o700);
+      if (user) await changeOwner(data, user);
+    }
+    const filled = fillData !== undefined;
+    const options = { native, settings: { ...testSettings, ...settings }, filled };
     const port = Number(await supervisor.request({ method: 'start', options }));
     return {
       url: `postgres://postgres@127.0.0.1:${port}/postgres`,

@@ -107,7 +107,8 @@ function findObstacle(native: string, user: ServerUser | undefined): string | un
   return undefined;
 }
 
-async function changeOwner(directory: string, { uid, gid }: ServerUser): Promise<void> {
+/** Gives a folder and all that is in it to the user. */
+export async function changeOwner(directory: string, { uid, gid }: ServerUser): Promise<void> {
   await lchown(directory, uid, gid);
   for (const name of await readdir(directory, { recursive: true }))
     await lchown(join(directory, name), uid, gid);

@@ -10,6 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises';
  * @typedef {object} ClusterOptions
  * @property {string} native the folder with PostgreSQL's `bin/`, `lib/` and `share/`
  * @property {Record<string, string | number | boolean>} settings lines of `postgresql.conf`
+ * @property {boolean} filled whether there is something in the data directory already
  *
  * @typedef {import('./server-user.ts').ServerUser} ServerUser
  *
@@ -68,16 +69,20 @@ export class PostgresCluster {
    * @param {ClusterOptions} options
    * @returns {Promise<number>} the port
    */
-  async start({ native, settings }) {
+  async start({ native, settings, filled }) {
     this.#native = native;
+    if (!filled) await this.#initialise();
+    // In the file rather than on the command line, which ALTER SYSTEM could not override.
+    await appendFile(join(this.#data, 'postgresql.conf'), configuration(settings));
+    return this.restart();
+  }
+
+  async #initialise() {
     const initdb = this.#run('initdb', [
       ...['--pgdata', this.#data, '--username', 'postgres', '--auth', 'trust'],
       ...['--encoding', 'UTF8', '--locale', 'C', '--no-sync'],
     ]);
     if ((await initdb.ended) !== 0) throw failure('initdb failed', initdb);
-    // In the file rather than on the command line, which ALTER SYSTEM could not override.
-    await appendFile(join(this.#data, 'postgresql.conf'), configuration(settings));
-    return this.restart();
   }
 
   /**

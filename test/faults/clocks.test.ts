@@ -1,0 +1,53 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { ordinary, transactional } from './fixtures/ledger-jobs.ts';
+import { overlaps, violations } from './invariants.ts';
+import { Load } from './load.ts';
+import { printTimes, recoveryTimes } from './recovery.ts';
+import { monotonicMs } from './run-log.ts';
+import { useStage } from './stage.ts';
+
+const stage = useStage();
+const TEN_MINUTES_MS = 600_000;
+const DELAY_MS = 2_000;
+
+test('hosts whose clocks are 10 minutes off, either way, have no effect', { timeout: 180_000 }, async () => {
+  const { ledger, fleet } = stage;
+  const [early, late, victim] = await Promise.all([
+    fleet.start({ clockShiftMs: -TEN_MINUTES_MS }),
+    fleet.start({ clockShiftMs: TEN_MINUTES_MS }),
+    fleet.start({ clockShiftMs: TEN_MINUTES_MS }),
+    fleet.start(),
+  ]);
+  expect([early.running, late.running]).toEqual([true, true]);
+  const load = new Load(ledger);
+  const enqueuedAtMs = monotonicMs();
+  const delayed = await ledger.enqueue(
+    Array.from({ length: 40 }, () => ({ job: ordinary, work: { workMs: 0 }, delayMs: DELAY_MS })),
+  );
+  await delay(DELAY_MS + 1_000);
+  await ledger.enqueue(Array.from({ length: 40 }, () => ({ job: transactional, work: { workMs: 1_000 } })));
+  await delay(500);
+  const killedAtMs = await victim.kill();
+  const held = await ledger.heldBy(victim.workerId);
+  const times = await recoveryTimes(ledger, fleet, victim, held, killedAtMs);
+  await load.end();
+  await ledger.settled();
+  expect(await fleet.stop()).toEqual([0, 0, 0]);
+  printTimes('clocks 10 minutes off, from the kill to the start elsewhere', times);
+  expect(await violations(ledger, fleet)).toEqual([]);
+  expect(overlaps(fleet)).toEqual([]);
+  expect(Math.max(...times)).toBeLessThanOrEqual(5_000);
+  const waitedMs = fleet
+    .entries()
+    .flatMap(({ event, job, atMs }) =>
+      event === 'begun' && delayed.includes(job ?? 0) ? [atMs - enqueuedAtMs] : [],
+    );
+  expect(waitedMs).toHaveLength(delayed.length);
+  expect(Math.min(...waitedMs)).toBeGreaterThanOrEqual(DELAY_MS);
+  // On a machine that is busy, but not ten minutes.
+  expect(Math.max(...waitedMs)).toBeLessThan(DELAY_MS + 20_000);
+  // And they were shared by hosts with every clock.
+  const processes = new Set(fleet.entries().map(({ process }) => process));
+  expect(processes.size).toBe(4);
+});

@@ -1,0 +1,198 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { WorkerOptions } from 'drizzle-queue';
+import { until } from '../support/until.ts';
+import { startWorkerProcess, type WorkerProcess } from '../worker/worker-process.ts';
+import { monotonicMs, type ProcessEntry, RunLogReader } from './run-log.ts';
+
+/** What `fixtures/ledger-worker.ts` is told. */
+export interface LedgerWorkerSettings {
+  readonly name: string;
+  readonly url: string;
+  readonly driver: 'node-postgres' | 'postgres.js';
+  readonly poolSize: number;
+  readonly concurrency: number;
+  /** The file of its log. */
+  readonly log: string;
+  /** The folder of the gates. */
+  readonly gates: string;
+  /** The kinds that it has handlers for; all unless given. */
+  readonly kinds?: readonly string[];
+  /** Settings of its database sessions, as on the command line of postgres: `-c statement_timeout=300`. Only node-postgres. */
+  readonly sessionSettings?: string;
+  /** Settings of its worker. */
+  readonly worker?: Omit<WorkerOptions<never>, 'queue' | 'handlers' | 'queues' | 'name'>;
+}
+
+/** How to start a worker process. */
+export type StartOptions = Partial<Omit<LedgerWorkerSettings, 'name' | 'log' | 'gates'>> & {
+  /** How far off its clock is. */
+  readonly clockShiftMs?: number;
+};
+
+/** What the names of all worker processes, in `pg_stat_activity` too, begin with. */
+export const WORKER_NAME = 'ledger-worker';
+
+/** The worker processes of one test, dead or alive, and what they have written down. */
+export class Fleet {
+  readonly #url: string;
+  readonly #directory = mkdtempSync(join(tmpdir(), 'drizzle-queue-faults-'));
+  readonly #members: FleetWorker[] = [];
+
+  /** @param url the database of workers that are given no other */
+  constructor(url: string) {
+    this.#url = url;
+  }
+
+  /** Starts a worker process; resolves when it claims. */
+  async start({ clockShiftMs, ...options }: StartOptions = {}): Promise<FleetWorker> {
+    const name = `${WORKER_NAME}-${this.#members.length + 1}`;
+    const settings: LedgerWorkerSettings = {
+      url: this.#url,
+      driver: 'node-postgres',
+      poolSize: 6,
+      concurrency: 10,
+      ...options,
+      name,
+      log: join(this.#directory, `${name}.log`),
+      gates: this.#directory,
+    };
+    const reader = new RunLogReader(settings.log, name);
+    const worker = new FleetWorker(
+      name,
+      startWorkerProcess('faults/fixtures/ledger-worker.ts', {
+        LEDGER_WORKER: JSON.stringify(settings),
+        ...(clockShiftMs !== undefined && {
+          CLOCK_SHIFT_MS: String(clockShiftMs),
+          NODE_OPTIONS: '--import ./test/faults/fixtures/shifted-clock.mjs',
+        }),
+      }),
+      reader,
+    );
+    this.#members.push(worker);
+    await until(
+      () => {
+        worker.checkRunning();
+        return worker.entries().some(({ event }) => event === 'started');
+      },
+      { timeoutMs: 60_000 },
+    );
+    return worker;
+  }
+
+  /** Starts several alike. */
+  startMany(count: number, options?: StartOptions): Promise<FleetWorker[]> {
+    return Promise.all(Array.from({ length: count }, () => this.start(options)));
+  }
+
+  /** Those that run. */
+  get living(): FleetWorker[] {
+    return this.#members.filter(({ running }) => running);
+  }
+
+  /** Lets the attempts under a fence, of jobs with this gate, come to their end. */
+  openGate(gate: string, fence: number): void {
+    writeFileSync(join(this.#directory, `${gate}-${fence}`), '');
+  }
+
+  /** All that was written down so far, in the order of time. */
+  entries(): ProcessEntry[] {
+    return [...this.entriesByProcess()].sort((a, b) => a.atMs - b.atMs);
+  }
+
+  /** The same, one process after the other: for those who look often. */
+  *entriesByProcess(): Iterable<ProcessEntry> {
+    for (const worker of this.#members) yield* worker.entries();
+  }
+
+  /** When which process was killed. */
+  get killedAtMs(): ReadonlyMap<string, number> {
+    return new Map(
+      this.#members.flatMap(({ name, killedAtMs }) => (killedAtMs === undefined ? [] : [[name, killedAtMs]])),
+    );
+  }
+
+  /** @throws when a process has ended that nobody has killed */
+  checkRunning(): void {
+    for (const worker of this.#members) if (worker.killedAtMs === undefined) worker.checkRunning();
+  }
+
+  /** Stops all that run, gracefully; answers their exit codes. */
+  async stop(): Promise<(number | string)[]> {
+    this.checkRunning();
+    return await Promise.all(this.living.map((worker) => worker.stop()));
+  }
+
+  /** Whatever happened: nothing stays behind. */
+  async remove(): Promise<void> {
+    await Promise.all(this.living.map((worker) => worker.kill()));
+    for (const worker of this.#members) worker.forget();
+    rmSync(this.#directory, { recursive: true });
+  }
+}
+
+/** A worker process. */
+export class FleetWorker {
+  #killedAtMs: number | undefined;
+  #stopped = false;
+
+  constructor(
+    readonly name: string,
+    readonly process: WorkerProcess,
+    readonly log: RunLogReader,
+  ) {}
+
+  /** The id under which its worker is registered. */
+  get workerId(): number {
+    return Number(this.entries().find(({ event }) => event === 'started')?.detail);
+  }
+
+  get running(): boolean {
+    const { exitCode, signalCode } = this.process.child;
+    return exitCode === null && signalCode === null;
+  }
+
+  /** When it was killed, if it was. */
+  get killedAtMs(): number | undefined {
+    return this.#killedAtMs;
+  }
+
+  entries(): readonly ProcessEntry[] {
+    return this.log.entries();
+  }
+
+  /** @throws when it has ended, with what it has printed */
+  checkRunning(): void {
+    if (this.#stopped || this.running) return;
+    const { exitCode, signalCode } = this.process.child;
+    throw new Error(`${this.name} has ended (${exitCode ?? signalCode}):\n${this.process.output()}`);
+  }
+
+  /** SIGKILL; answers the moment. */
+  async kill(): Promise<number> {
+    this.#killedAtMs = monotonicMs();
+    await this.process.end('SIGKILL');
+    return this.#killedAtMs;
+  }
+
+  /** SIGSTOP: it does nothing more, until it is continued. */
+  freeze(): void {
+    this.process.child.kill('SIGSTOP');
+  }
+
+  continue(): void {
+    this.process.child.kill('SIGCONT');
+  }
+
+  /** SIGTERM; answers its exit code. */
+  async stop(): Promise<number | string> {
+    this.#stopped = true;
+    return await this.process.end('SIGTERM');
+  }
+
+  /** Closes the log. */
+  forget(): void {
+    this.log.close();
+  }
+}

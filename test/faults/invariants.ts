@@ -1,0 +1,162 @@
+import type { Fleet } from './fleet.ts';
+import { isExactlyOnce, type Ledger } from './ledger.ts';
+import type { ProcessEntry } from './run-log.ts';
+
+interface ResultRow {
+  readonly job_id: string;
+  readonly kind: string;
+  readonly state: string;
+  readonly fence: number;
+  readonly output: unknown;
+}
+
+interface EffectRow {
+  readonly n: number;
+  readonly job_id: string;
+  readonly fence: number;
+}
+
+/** So many of one sort are listed. */
+const MAX_LISTED = 5;
+
+/**
+ * Everything that the queue has promised and not kept, once it has come to rest: in words, one line each. Empty when
+ *
+ * - each committed enqueue has ended in a result, and each rolled-back one never ran;
+ * - no job has two results, and no worker was told that its end of a job is written unless the result bears its fence (no stale settle);
+ * - the effect of a `complete(tx)` is there exactly once, under the fence of the result, and every other effect at least once;
+ * - no two handlers have begun under the same fence of a job (one holder), and none after its job had ended;
+ * - no process has ended that nobody killed.
+ */
+export async function violations(ledger: Ledger, fleet: Fleet): Promise<string[]> {
+  const entries = fleet.entries();
+  const results = await ledger.rows<ResultRow>(
+    'select job_id, kind, state, fence, output from queue_results',
+  );
+  const enqueued = await ledger.rows<{ n: number; job_id: string }>('select n, job_id from ledger_enqueued');
+  const effects = await ledger.rows<EffectRow>('select n, job_id, fence from ledger_effects');
+  const resultOf = new Map(results.map((result) => [Number(result.job_id), result]));
+  const jobOf = new Map(enqueued.map(({ n, job_id }) => [n, Number(job_id)]));
+  return [
+    ...few(
+      'a commit was acknowledged and is gone',
+      [...ledger.acknowledged].filter((n) => !jobOf.has(n)),
+    ),
+    ...few(
+      'a committed enqueue has no result',
+      [...jobOf.values()].filter((id) => !resultOf.has(id)),
+    ),
+    ...few('a job has two results', repeated(results.map(({ job_id }) => job_id))),
+    ...few('a result of no committed enqueue', withoutEnqueue(results, new Set(jobOf.values()))),
+    ...few(
+      'a rolled-back enqueue ran',
+      entries.filter(({ n }) => n !== undefined && ledger.rolledBack.has(n)).map(({ n }) => n),
+    ),
+    ...few(
+      'a job did not complete',
+      results.filter(({ state }) => state !== 'completed').map(({ job_id, state }) => `${job_id} (${state})`),
+    ),
+    ...wrongOutputs(results, jobOf),
+    ...wrongEffects(results, effects),
+    ...wrongRuns(entries, resultOf),
+    ...(await unexpectedEnds(fleet)),
+  ];
+}
+
+function withoutEnqueue(results: readonly ResultRow[], ids: ReadonlySet<number>): string[] {
+  return results.filter(({ job_id }) => !ids.has(Number(job_id))).map(({ job_id }) => job_id);
+}
+
+/** Every handler of the ledger's returns the number of its job. */
+function wrongOutputs(results: readonly ResultRow[], jobOf: ReadonlyMap<number, number>): string[] {
+  const wrong = results.filter(({ job_id, output }) => jobOf.get(Number(output)) !== Number(job_id));
+  return few(
+    "a result with another job's output",
+    wrong.map(({ job_id, output }) => `${job_id} (${output})`),
+  );
+}
+
+function wrongEffects(results: readonly ResultRow[], effects: readonly EffectRow[]): string[] {
+  const fencesOf = new Map<number, number[]>();
+  for (const { job_id, fence } of effects) {
+    const id = Number(job_id);
+    fencesOf.set(id, [...(fencesOf.get(id) ?? []), fence]);
+  }
+  const wrong = results.flatMap(({ job_id, kind, fence }) => {
+    const fences = fencesOf.get(Number(job_id)) ?? [];
+    const right = isExactlyOnce(kind) ? fences.length === 1 && fences[0] === fence : fences.includes(fence);
+    return right ? [] : [`${kind} ${job_id}, which ended under fence ${fence}: [${fences}]`];
+  });
+  return few('the wrong effects', wrong);
+}
+
+function wrongRuns(entries: readonly ProcessEntry[], resultOf: ReadonlyMap<number, ResultRow>): string[] {
+  const begun = entries.filter(({ event }) => event === 'begun').map(({ job, fence }) => `${job}/${fence}`);
+  const settled = entries.filter(({ event }) => event === 'settled');
+  const fenceOf = (job: number | undefined) => resultOf.get(job ?? 0)?.fence ?? 0;
+  return [
+    ...few('two holders under one fence', repeated(begun)),
+    ...few('an end that was written twice', repeated(settled.map(({ job }) => job))),
+    ...few(
+      'a stale settle',
+      settled
+        .filter(({ job, fence }) => fence !== fenceOf(job))
+        .map(({ job, fence, process }) => `${process} ended ${job}/${fence}, the result has ${fenceOf(job)}`),
+    ),
+    ...few(
+      'a job that ran on after its end',
+      entries
+        .filter(
+          ({ event, job, fence = 0 }) => event === 'begun' && resultOf.has(job ?? 0) && fence > fenceOf(job),
+        )
+        .map(({ job, fence }) => `${job}/${fence}`),
+    ),
+  ];
+}
+
+async function unexpectedEnds(fleet: Fleet): Promise<string[]> {
+  try {
+    fleet.checkRunning();
+    return [];
+  } catch (error) {
+    return [String(error)];
+  }
+}
+
+/**
+ * Where a handler began although another one for the same job, of a process that lived, had not come to its end: in words, one
+ * line each. That is no broken promise, since only the holder counts; but where no worker was to be declared gone there must be none.
+ */
+export function overlaps(fleet: Fleet): string[] {
+  const killedAtMs = fleet.killedAtMs;
+  const running = new Map<number, Map<string, ProcessEntry>>();
+  const found: string[] = [];
+  for (const entry of fleet.entries()) {
+    const { event, job, fence, process, atMs } = entry;
+    if (job === undefined || (event !== 'begun' && event !== 'ended')) continue;
+    const others = running.get(job) ?? new Map<string, ProcessEntry>();
+    running.set(job, others);
+    if (event === 'ended') {
+      others.delete(`${process}/${fence}`);
+      continue;
+    }
+    for (const other of others.values()) {
+      if ((killedAtMs.get(other.process) ?? Number.POSITIVE_INFINITY) < atMs) continue;
+      found.push(`${process} began ${job}/${fence} while ${other.process} ran ${job}/${other.fence}`);
+    }
+    others.set(`${process}/${fence}`, entry);
+  }
+  return few('two at once', found);
+}
+
+/** A line that names the first few, or none when there are none. */
+function few(what: string, cases: readonly unknown[]): string[] {
+  if (cases.length === 0) return [];
+  const more = cases.length > MAX_LISTED ? ` and ${cases.length - MAX_LISTED} more` : '';
+  return [`${what}: ${cases.slice(0, MAX_LISTED).join(', ')}${more}`];
+}
+
+function repeated<T>(values: readonly T[]): T[] {
+  const seen = new Set<T>();
+  return values.filter((value) => seen.has(value) || !seen.add(value));
+}

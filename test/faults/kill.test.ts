@@ -1,0 +1,39 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { violations } from './invariants.ts';
+import { Load } from './load.ts';
+import { printTimes, recoveryTimes } from './recovery.ts';
+import { size } from './size.ts';
+import { useStage } from './stage.ts';
+
+const stage = useStage();
+const KILLS = size(8, 30);
+
+test(`SIGKILL of one of four workers, ${KILLS} times: its jobs begin elsewhere within 5 s`, {
+  timeout: KILLS * 30_000,
+}, async () => {
+  const { ledger, fleet } = stage;
+  // The suite is on node-postgres (see docs/workers.md); a death is the same on postgres.js.
+  await Promise.all([fleet.startMany(3), fleet.start({ driver: 'postgres.js' })]);
+  const load = new Load(ledger);
+  const times: number[] = [];
+  for (let kills = 0; kills < KILLS; ) {
+    // Random moments are the point.
+    await delay(200 + Math.random() * 1_300);
+    const victim = fleet.living[Math.floor(Math.random() * fleet.living.length)];
+    if (victim === undefined) throw new Error('no worker lives');
+    const killedAtMs = await victim.kill();
+    const held = await ledger.heldBy(victim.workerId);
+    const replacement = fleet.start({ driver: kills % 4 === 0 ? 'postgres.js' : 'node-postgres' });
+    times.push(...(await recoveryTimes(ledger, fleet, victim, held, killedAtMs)));
+    await replacement;
+    // One that was idle had nothing to recover.
+    if (held.length > 0) kills++;
+  }
+  await load.end();
+  await ledger.settled();
+  expect(await fleet.stop()).toEqual([0, 0, 0, 0]);
+  printTimes(`SIGKILL of one of four workers, ${KILLS} times, from the kill to the start elsewhere`, times);
+  expect(await violations(ledger, fleet)).toEqual([]);
+  expect(Math.max(...times)).toBeLessThanOrEqual(5_000);
+});

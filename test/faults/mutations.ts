@@ -1,0 +1,130 @@
+/**
+ * Shows that the fault suite bites: breaks the library in one place after the other, in a copy, and runs the tests that must notice.
+ * `npm run test:faults:mutations`, and a part of its name for one of them only. Takes some minutes; exits with 1 when a broken library
+ * passes.
+ */
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+interface Edit {
+  readonly file: string;
+  readonly text: string;
+  readonly by: string;
+}
+
+interface Mutation {
+  readonly name: string;
+  readonly edits: readonly Edit[];
+  /** The file and the name of the test that must fail. */
+  readonly test: readonly [file: string, name: string];
+}
+
+const HELD = 'src/queries/held.ts';
+const CLAIM = 'src/queries/claim-jobs.ts';
+
+const mutations: readonly Mutation[] = [
+  {
+    name: 'settling asks neither for the holder nor for the fence',
+    edits: [
+      {
+        file: HELD,
+        text: `and j.worker_id is not distinct from \${workerId}::int8 and ((j.id, j.fence) in (select id, fence from i)) is true`,
+        by: `and (\${workerId}::int8 is null or true)`,
+      },
+      { file: 'src/queries/reschedule-jobs.ts', text: 'and i.fence = j.fence', by: '' },
+      { file: 'src/queries/finish-jobs.ts', text: 'and i.fence = f.fence', by: '' },
+    ],
+    test: ['frozen', 'the sleeper comes back'],
+  },
+  {
+    name: 'settling asks for the holder, and not for the fence',
+    edits: [
+      { file: HELD, text: 'and ((j.id, j.fence) in (select id, fence from i)) is true', by: '' },
+      { file: 'src/queries/reschedule-jobs.ts', text: 'and i.fence = j.fence', by: '' },
+      { file: 'src/queries/finish-jobs.ts', text: 'and i.fence = f.fence', by: '' },
+    ],
+    test: ['network', 'in the middle of a COMMIT'],
+  },
+  {
+    name: 'a worker is declared gone without confirmation',
+    edits: [
+      {
+        file: 'src/worker/suspicion.ts',
+        text: "sinceMs + (why === 'lost' ? confirmedMs : 0)",
+        by: "sinceMs + (why === 'lost' ? 0 * confirmedMs : 0)",
+      },
+    ],
+    test: ['network', 'drops all connections'],
+  },
+  {
+    name: 'no sweep takes the jobs of a worker that is gone',
+    edits: [{ file: CLAIM, text: 'const held = claim.fromGoneWorkers', by: 'const held = claim.limit < 0' }],
+    test: ['kill', 'SIGKILL'],
+  },
+  {
+    name: 'a sweep takes the jobs of any other worker',
+    edits: [{ file: CLAIM, text: `and j.worker_id not in (select w.id from \${queueWorkers} as w)`, by: '' }],
+    test: ['connections', 'of the connections that hold the locks'],
+  },
+];
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const copy = mkdtempSync(join(tmpdir(), 'drizzle-queue-mutations-'));
+process.once('exit', () => rmSync(copy, { recursive: true }));
+for (const name of [
+  'src',
+  'test',
+  'drizzle',
+  'package.json',
+  'tsconfig.json',
+  'vitest.config.ts',
+  'vitest.faults.config.ts',
+])
+  cpSync(join(root, name), join(copy, name), {
+    recursive: true,
+    filter: (path) => !path.endsWith('node_modules'),
+  });
+symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+
+/** Runs one test in the copy; answers whether it passed, and what it said. */
+function run([file, name]: Mutation['test']): { readonly passed: boolean; readonly output: string } {
+  const { status, stdout, stderr } = spawnSync(
+    'npx',
+    ['vitest', 'run', '--config', 'vitest.faults.config.ts', `test/faults/${file}.test.ts`, '-t', name],
+    { cwd: copy, encoding: 'utf8', env: { ...process.env, NO_COLOR: '1' } },
+  );
+  return { passed: status === 0, output: stdout + stderr };
+}
+
+/** Breaks the copy, or mends it. */
+function apply({ name, edits }: Mutation): () => void {
+  const before = edits.map(({ file }) => [join(copy, file), readFileSync(join(copy, file), 'utf8')] as const);
+  for (const { file, text, by } of edits) {
+    const source = readFileSync(join(copy, file), 'utf8');
+    if (!source.includes(text)) throw new Error(`'${name}' is out of date: ${file} does not contain ${text}`);
+    writeFileSync(join(copy, file), source.replace(text, by));
+  }
+  return () => {
+    // Backwards, as a file may be edited twice.
+    for (const [path, source] of before.reverse()) writeFileSync(path, source);
+  };
+}
+
+const chosen = mutations.filter(({ name }) => name.includes(process.argv[2] ?? ''));
+for (const mutation of chosen) {
+  const mend = apply(mutation);
+  const { passed, output } = run(mutation.test);
+  mend();
+  const first = output.split('\n').find((line) => /^(AssertionError|Error|TypeError)/.test(line.trim()));
+  // A test that did not run has noticed nothing.
+  const ran = /Tests {2}1 failed/.test(
+    output.replace(/ +/g, (spaces) => (spaces.length > 1 ? '  ' : spaces)),
+  );
+  if (passed || !ran) process.exitCode = 1;
+  console.log(`${passed ? 'NOT NOTICED' : ran ? 'noticed' : 'DID NOT RUN'}: ${mutation.name}`);
+  console.log(`  by ${mutation.test.join(': ')}${first === undefined ? '' : `\n  ${first.trim()}`}`);
+  if (!passed && !ran) console.log(output);
+}

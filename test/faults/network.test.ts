@@ -1,0 +1,143 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { until } from '../support/until.ts';
+import { flaky, ordinary, snoozing, transactional } from './fixtures/ledger-jobs.ts';
+import { overlaps, violations } from './invariants.ts';
+import { Load } from './load.ts';
+import { print, printTimes, recoveryTimes, resumeTimes } from './recovery.ts';
+import { monotonicMs } from './run-log.ts';
+import { size } from './size.ts';
+import { useStage } from './stage.ts';
+import { TcpProxy } from './tcp-proxy.ts';
+
+const stage = useStage();
+let proxy: TcpProxy;
+beforeEach(async () => {
+  proxy = await TcpProxy.start(Number(new URL(stage.url).port));
+});
+afterEach(() => proxy.close());
+
+const LASTING_MS = size(6_000, 20_000);
+
+describe('a network between workers and database that', () => {
+  test('delays everything by 500 ms: slow, and nothing else', { timeout: 120_000 }, async () => {
+    const { ledger, fleet } = stage;
+    const workers = await fleet.startMany(3, { url: proxy.url(stage.url) });
+    const load = new Load(ledger, { perSecond: 30 });
+    await resumeTimes(fleet, workers, 0);
+    proxy.delayMs = 500;
+    await delay(LASTING_MS);
+    await load.end();
+    await ledger.settled();
+    proxy.delayMs = 0;
+    expect(await fleet.stop()).toEqual([0, 0, 0]);
+    expect(await violations(ledger, fleet)).toEqual([]);
+    expect(overlaps(fleet)).toEqual([]);
+  });
+
+  test('drops all connections again and again, and refuses new ones for a second: everybody is forgiven', {
+    timeout: 120_000,
+  }, async () => {
+    const { ledger, fleet } = stage;
+    const workers = await fleet.startMany(2, { url: proxy.url(stage.url) });
+    // Peers whose own network is well, and who would take the jobs over.
+    const peers = await fleet.startMany(2);
+    await until(() =>
+      [...workers, ...peers].every((worker) => worker.entries().some(({ event }) => event === 'listening')),
+    );
+    const load = new Load(ledger, { maxWorkMs: 3_000, perSecond: 20 });
+    await resumeTimes(fleet, workers, 0);
+    for (let turn = 0; turn < size(3, 8); turn++) {
+      const cutAtMs = monotonicMs();
+      proxy.weather = 'refusing';
+      proxy.cut();
+      await delay(1_000);
+      proxy.weather = 'fine';
+      await resumeTimes(fleet, workers, monotonicMs());
+      await until(() =>
+        workers.every((worker) =>
+          worker.entries().some(({ event, atMs }) => event === 'listening' && atMs > cutAtMs),
+        ),
+      );
+    }
+    await load.end();
+    await ledger.settled();
+    expect(await fleet.stop()).toEqual([0, 0, 0, 0]);
+    expect(await violations(ledger, fleet)).toEqual([]);
+    expect(overlaps(fleet)).toEqual([]);
+  });
+
+  test('falls silent, and accepts connections without a word: workers wait, and go on when it is back', {
+    timeout: 120_000,
+  }, async () => {
+    const { ledger, fleet } = stage;
+    const workers = await fleet.startMany(3, { url: proxy.url(stage.url) });
+    const load = new Load(ledger);
+    await resumeTimes(fleet, workers, 0);
+    proxy.weather = 'silent';
+    await delay(LASTING_MS);
+    proxy.weather = 'fine';
+    const times = await resumeTimes(fleet, workers, monotonicMs());
+    await load.end();
+    await ledger.settled();
+    expect(await fleet.stop()).toEqual([0, 0, 0]);
+    printTimes('a silent network, from its return to the next start in each worker', times);
+    expect(await violations(ledger, fleet)).toEqual([]);
+  });
+
+  test('parts one worker from all: its jobs begin elsewhere, and what it ends afterwards counts for nothing', {
+    timeout: 180_000,
+  }, async () => {
+    const { ledger, fleet } = stage;
+    const parted = await fleet.start({ url: proxy.url(stage.url) });
+    await until(() => parted.entries().some(({ event }) => event === 'listening'));
+    const gate = 'parted';
+    const jobs = [transactional, ordinary, flaky, snoozing, transactional, ordinary, flaky, snoozing];
+    const ids = await ledger.enqueue(jobs.map((job) => ({ job, work: { workMs: 0, gate } })));
+    await until(() => parted.entries().filter(({ event }) => event === 'begun').length === ids.length);
+    const other = await fleet.start();
+    await until(() => other.entries().some(({ event }) => event === 'listening'));
+
+    proxy.weather = 'silent';
+    // The server finds out by its keepalives (see docs/workers.md) and ends the sessions; here, at once.
+    proxy.abandon();
+    const partedAtMs = monotonicMs();
+    const times = await recoveryTimes(ledger, fleet, parted, ids, partedAtMs);
+    printTimes('a worker parted from all, from the end of its session to the start elsewhere', times);
+
+    fleet.openGate(gate, 1);
+    proxy.weather = 'fine';
+    await until(() => {
+      const own = parted.entries().filter(({ fence }) => fence === 1);
+      return ids.every((id) => own.some(({ event, job }) => event === 'lost' && job === id));
+    });
+    expect(await ledger.heldBy(other.workerId)).toHaveLength(ids.length);
+    fleet.openGate(gate, 2);
+    await ledger.settled();
+    expect(await fleet.stop()).toEqual([0, 0]);
+    expect(await violations(ledger, fleet)).toEqual([]);
+    expect(fleet.entries().filter(({ event, fence }) => event === 'settled' && fence === 1)).toEqual([]);
+  });
+
+  const CUTS = size(40, 200);
+
+  test(`cuts in the middle of a COMMIT, and of other statements, ${CUTS} times: the client cannot know`, {
+    timeout: 240_000,
+  }, async () => {
+    const { ledger, fleet } = stage;
+    const worker = await fleet.start({ url: proxy.url(stage.url) });
+    const load = new Load(ledger, { perSecond: 60 });
+    await resumeTimes(fleet, [worker], 0);
+    // The commits of the handlers; and claims, ends and postponements, which commit by themselves.
+    const statement = /^Q.{4}commit|with due as|delete from|update "queue_jobs"/is;
+    // Long enough for a job whose postponement is repeated to be claimed again in between.
+    proxy.cuts = { statement, share: 0.25, holdMs: 400 };
+    await until(() => proxy.lostAnswers >= CUTS, { timeoutMs: 180_000 });
+    proxy.cuts = undefined;
+    await load.end();
+    await ledger.settled(120_000);
+    expect(await fleet.stop()).toEqual([0]);
+    print(`${proxy.lostAnswers} answers lost, of COMMITs and other statements`);
+    expect(await violations(ledger, fleet)).toEqual([]);
+  });
+});

@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { serverUser } from '../support/server-user.ts';
+import { until } from '../support/until.ts';
+
+/** Whether the system has PgBouncer: `apt-get install pgbouncer`. */
+export function hasPgBouncer(): boolean {
+  return spawnSync('pgbouncer', ['--version']).status === 0;
+}
+
+/** A PgBouncer in transaction mode. */
+export interface PgBouncer {
+  readonly port: number;
+  /** The URL of a database through it. */
+  url(direct: string): string;
+  stop(): Promise<void>;
+}
+
+/** Starts a PgBouncer in transaction mode before a server, with at most `poolSize` connections to it. */
+export async function startPgBouncer(serverUrl: string, poolSize: number): Promise<PgBouncer> {
+  const user = serverUser();
+  const directory = mkdtempSync(join(tmpdir(), 'drizzle-queue-pgbouncer-'));
+  const port = await freePort();
+  const { hostname, port: serverPort, username } = new URL(serverUrl);
+  const file = join(directory, 'pgbouncer.ini');
+  writeFileSync(
+    file,
+    `
+[databases]
+* = host=${hostname} port=${serverPort} user=${username}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = ${poolSize}
+max_client_conn = 200
+`,
+  );
+  if (user) chownSync(directory, user.uid, user.gid);
+  // It refuses to run as root, as PostgreSQL does.
+  const child = spawn('pgbouncer', [file], { ...user, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+  }
+  const stop = async (): Promise<void> => {
+    await end(child);
+    rmSync(directory, { recursive: true });
+  };
+  process.once('exit', () => child.kill('SIGKILL'));
+  try {
+    await until(() => {
+      if (child.exitCode !== null) throw new Error(`PgBouncer has ended:\n${output}`);
+      return accepts(port);
+    });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    port,
+    url(direct) {
+      const url = new URL(direct);
+      url.port = String(port);
+      return url.href;
+    },
+    stop,
+  };
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGKILL');
+  await exited;
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on('error', () => resolve(false));
+  });
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.on('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const address = probe.address();
+      probe.close(() =>
+        typeof address === 'object' && address !== null
+          ? resolve(address.port)
+          : reject(new Error('no port')),
+      );
+    });
+  });
+}
