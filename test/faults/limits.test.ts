@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { sqlStateOf } from '../../src/queries/executor.ts';
 import { until } from '../support/until.ts';
@@ -93,16 +94,15 @@ describe('limits of the sessions', () => {
   }, async () => {
     const { ledger, fleet, url } = stage;
     const name = new URL(url).pathname.slice(1);
-    /** The setting is one of new sessions, so the old ones are ended. */
+    /** The setting is one of new sessions, so the old ones are ended: all of them, from another database. */
     const setReadOnly = async (readOnly: boolean) => {
-      await ledger.db.transaction(async (tx) => {
-        await tx.execute('set transaction read write');
-        await tx.execute(`alter database "${name}" set default_transaction_read_only = ${readOnly}`);
-      });
-      await ledger.rows(
-        'select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()',
-        [name],
-      );
+      const outside = new pg.Client({ connectionString: new URL('/postgres', url).href });
+      await outside.connect();
+      await outside.query(`alter database "${name}" set default_transaction_read_only = ${readOnly}`);
+      await outside.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [
+        name,
+      ]);
+      await outside.end();
     };
     const workers = await fleet.startMany(2);
     const load = new Load(ledger);

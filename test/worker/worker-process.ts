@@ -18,8 +18,17 @@ const repository = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Starts a program of `test/` with its imports of the library resolved to the sources. */
 export function startWorkerProcess(program: string, env: Record<string, string>): WorkerProcess {
+  return startProcess(['--import', 'tsx'], `test/${program}`, env);
+}
+
+/** Starts a program in plain JavaScript, or in whatever the options of Node.js make readable. */
+export function startProcess(
+  options: readonly string[],
+  program: string,
+  env: Record<string, string>,
+): WorkerProcess {
   const drizzle = process.env.DRIZZLE === 'v1' ? ['--import', './test/support/drizzle-v1.mjs'] : [];
-  const child = spawn(process.execPath, ['--import', 'tsx', ...drizzle, `test/${program}`], {
+  const child = spawn(process.execPath, [...options, ...drizzle, program], {
     cwd: repository,
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
