@@ -9,13 +9,18 @@ export function announce(
   events: WorkerEmitter,
   attempt: Attempt,
   outcome: Outcome,
-  written: { readonly transition: Transition; readonly settled: Settled; readonly durationMs: number },
+  written: {
+    readonly transition: Transition;
+    readonly settled: Settled;
+    /** Whether the handler's own transaction has ended the job. */
+    readonly completedByHandler: boolean;
+    readonly durationMs: number;
+  },
 ): void {
   const { job } = attempt;
-  const { transition, settled, durationMs } = written;
+  const { transition, settled, completedByHandler, durationMs } = written;
   if (settled === 'lost') {
-    // Nothing matched: the handler's own transaction has ended the job, or the job is somebody else's.
-    if (attempt.completeRan) events.emit('completed', { job, durationMs });
+    if (completedByHandler) events.emit('completed', { job, durationMs });
     else events.emit('lost', { job });
     return;
   }

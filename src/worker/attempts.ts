@@ -2,7 +2,7 @@ import { LeaseLostError } from '../errors.ts';
 import type { ClaimedJob } from '../queries/claim-jobs.ts';
 import { Attempt, type AttemptEnvironment } from './attempt.ts';
 import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
-import { executeJob, outcomeIfStillHeld } from './execute-job.ts';
+import { executeJob } from './execute-job.ts';
 import type { Handler } from './handler.ts';
 import { mayWait } from './may-wait.ts';
 import { Prefetch } from './prefetch.ts';
@@ -195,7 +195,7 @@ export class Attempts {
 
   async #execute(attempt: Attempt): Promise<void> {
     const startMs = performance.now();
-    const outcome = outcomeIfStillHeld(attempt, await executeJob(attempt));
+    const outcome = await executeJob(attempt);
     const durationMs = performance.now() - startMs;
     this.#running.delete(attempt);
     this.#unsettled.add(attempt);

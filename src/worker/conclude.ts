@@ -1,8 +1,10 @@
 import { withoutQuery } from '../job/describe-error.ts';
 import type { Outcome } from '../job/outcome.ts';
 import { type Transition, transitionFor } from '../job/transition.ts';
+import { hasEnded } from '../queries/has-ended.ts';
 import { announce } from './announce.ts';
 import type { Attempt } from './attempt.ts';
+import { outcomeIfStillHeld } from './execute-job.ts';
 import type { Settled, Settler } from './settle-jobs.ts';
 import type { WorkerEmitter } from './worker-events.ts';
 
@@ -47,9 +49,28 @@ async function writeAndAnnounce(
   outcome: Outcome,
   durationMs: number,
 ): Promise<void> {
-  const transition = transitionFor(outcome, attempt.facts);
+  const outcomeToWrite = outcomeIfStillHeld(attempt, outcome);
+  const transition = transitionFor(outcomeToWrite, attempt.facts);
   const settled = await write(options, attempt, transition);
-  announce(options.events, attempt, outcome, { transition, settled, durationMs });
+  const completedByHandler = settled === 'lost' && (await handlerHasEnded(options, attempt, outcome));
+  announce(options.events, attempt, outcomeToWrite, { transition, settled, completedByHandler, durationMs });
+}
+
+/** Whether a job that is no longer held has been ended by the handler's own transaction, and not been lost. */
+async function handlerHasEnded(
+  { events }: ConcludeOptions,
+  { completeRan, environment, job }: Attempt,
+  outcome: Outcome,
+): Promise<boolean> {
+  if (!completeRan) return false;
+  // A handler returns when its transaction has committed. One that throws may have lost the answer to its COMMIT.
+  if (outcome.type === 'completed') return true;
+  try {
+    return await hasEnded(environment.db, environment.tables, job);
+  } catch (error) {
+    events.emit('error', { error, during: `asking what became of job ${job.id} of '${job.queue}'` });
+    return false;
+  }
 }
 
 function write(

@@ -48,6 +48,7 @@ export class Fleet {
 
   /** Starts a worker process; resolves when it claims. */
   async start({ clockShiftMs, ...options }: StartOptions = {}): Promise<FleetWorker> {
+    const program = await bundleWorker();
     const name = `${WORKER_NAME}-${this.#members.length + 1}`;
     const settings: LedgerWorkerSettings = {
       url: this.#url,
@@ -63,7 +64,7 @@ export class Fleet {
     const reader = new RunLogReader(settings.log, name);
     const worker = new FleetWorker(
       name,
-      startProcess([], await bundleWorker(), {
+      startProcess([], program, {
         LEDGER_WORKER: JSON.stringify(settings),
         ...(clockShiftMs !== undefined && {
           CLOCK_SHIFT_MS: String(clockShiftMs),

@@ -18,6 +18,7 @@ import { findRequestsQuery } from '../../../src/queries/find-requests.ts';
 import { findSilentWorkersQuery } from '../../../src/queries/find-silent-workers.ts';
 import { findStandingJobsQuery } from '../../../src/queries/find-standing-jobs.ts';
 import { finishJobsQuery } from '../../../src/queries/finish-jobs.ts';
+import { hasEndedQuery } from '../../../src/queries/has-ended.ts';
 import { insertJobsQuery, insertKeyedJobsQuery } from '../../../src/queries/insert-jobs.ts';
 import { insertOneJobQuery } from '../../../src/queries/insert-one-job.ts';
 import { insertSelectedJobsQuery } from '../../../src/queries/insert-selected-jobs.ts';
@@ -167,6 +168,7 @@ export function allStatements(
       { id, fence: 1, transition: finish },
       { id: id + 1, fence: 2, transition: discard },
     ]),
+    hasEndedQuery: hasEndedQuery(tables, { id, queue: text, fence: 3 }),
     insertJobsQuery: insertJobsQuery(tables, [job]),
     'insertJobsQuery, unique, waking': insertJobsQuery(tables, [keyed], wakeUp),
     'insertJobsQuery, several': insertJobsQuery(tables, [job, job]),
