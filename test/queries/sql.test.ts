@@ -98,6 +98,7 @@ describe('statements about held and waiting jobs', () => {
       'findRequestsQuery',
       'findStandingJobsQuery',
       'finishJobsQuery',
+      'hasEndedQuery',
       'insertOneJobQuery, unique, waking',
       'listJobsQuery, live',
       'reclaimJobQuery',
