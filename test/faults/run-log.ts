@@ -15,6 +15,8 @@ export type RunEvent =
   | 'rescheduled'
   /** The worker was told that it no longer held the job. */
   | 'lost'
+  /** The worker has declared another gone. */
+  | 'gone'
   | 'listening'
   | 'polling'
   | 'error';
