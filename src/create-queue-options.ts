@@ -5,9 +5,9 @@ import { shown } from './job/shown.ts';
 import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from './schema/index.ts';
 
 /** Settings of {@link createQueue}. */
-export interface CreateQueueOptions {
+export interface CreateQueueOptions<TTables extends QueueTables = QueueTables> {
   /** The queue's tables, from `createQueueTables`. @default the tables of `drizzle-queue/schema` */
-  tables?: QueueTables | undefined;
+  tables?: TTables | undefined;
   /**
    * Whether an enqueue of jobs that are due tells the workers at once (`NOTIFY`), in the caller's transaction and at most about
    * twenty times a second for each queue; and so do `cancel` of a running job, `pause` and `resume`. Workers poll in any case, so

@@ -6,6 +6,7 @@ import {
   checkInteger,
   checkObject,
   checkText,
+  DEFAULT_MAX_PAYLOAD_BYTES,
   MAX_ATTEMPTS,
   MAX_NAME_BYTES,
   MAX_PRIORITY,
@@ -13,8 +14,10 @@ import {
 import { metadataToStore } from './job/new-job.ts';
 import type { Executor } from './queries/executor.ts';
 import { insertSelectedJobs, type SelectedJobs } from './queries/insert-selected-jobs.ts';
+import { checkNotNeeded, ownValue, textOf, valueOrDefault } from './queries/own-values.ts';
 import type { WakeUp } from './queries/wake-up.ts';
 import type { QueueTables } from './schema/index.ts';
+import type { OwnColumn } from './schema/own-columns.ts';
 import type { WakeUps } from './wake-ups.ts';
 
 /** A Drizzle select whose rows are `TRow`, such as `db.select({ orderId: orders.id }).from(orders)`. */
@@ -48,6 +51,12 @@ export interface EnqueueFromOptions<TFields> {
   metadata?: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** The options of {@link Queue.enqueueFrom}, with what the app's own columns are given: a value, or an expression. */
+export type EnqueueFromArguments<TFields, TOwn = unknown> =
+  Record<never, never> extends TOwn
+    ? [options?: EnqueueFromOptions<TFields> & { [K in keyof TOwn]: PerRow<TFields, TOwn[K]> }]
+    : [options: EnqueueFromOptions<TFields> & { [K in keyof TOwn]: PerRow<TFields, TOwn[K]> }];
+
 /** Inserts the selected jobs, and notifies the workers of their queue as `wakeUps` allows. */
 export async function enqueueSelected(
   db: Executor,
@@ -67,8 +76,9 @@ export async function enqueueSelected(
 export function selectedJobs<TSelect extends SelectOf<unknown>>(
   job: JobDefinition,
   select: TSelect,
-  options: EnqueueFromOptions<ReturnType<TSelect['as']>>,
-  maxMetadataBytes: number,
+  options: EnqueueFromOptions<ReturnType<TSelect['as']>> = {},
+  own: readonly OwnColumn[] = [],
+  maxMetadataBytes: number = DEFAULT_MAX_PAYLOAD_BYTES,
 ): SelectedJobs {
   const what = (option: string) => `enqueueFrom('${job.kind}'): ${option}`;
   checkObject(what('its options'), options);
@@ -105,7 +115,26 @@ export function selectedJobs<TSelect extends SelectOf<unknown>>(
           : sql`${checkDate(what('runAt'), runAt).toISOString()}`,
     uniqueKey: options.uniqueKey === undefined ? undefined : sql`${options.uniqueKey(row)}`,
     metadata: sql`${options.metadata === undefined ? '{}' : metadataToStore(job.kind, options.metadata, maxMetadataBytes)}::text::jsonb`,
+    own: own.flatMap((column) =>
+      ownSelected(column, Reflect.get(options, column.key), row, what('the options')),
+    ),
   };
+}
+
+/** An own column and its expression; nothing where its default is to apply. */
+function ownSelected(
+  column: OwnColumn,
+  given: unknown,
+  row: unknown,
+  what: string,
+): NonNullable<SelectedJobs['own']> {
+  // The user's own expression over the row; PostgreSQL says whether its type fits the column.
+  if (typeof given === 'function') return [{ column, value: sql`(${given(row)})` }];
+  const value = valueOrDefault(column, given);
+  if (value !== undefined)
+    return [{ column, value: ownValue(column, sql`${textOf(column, value, what)}::text`) }];
+  checkNotNeeded(column, what);
+  return [];
 }
 
 const NO_SELECT = 'must be a Drizzle select, such as db.select({ … }).from(…)';

@@ -2,7 +2,9 @@ import type { Query } from 'drizzle-orm';
 import type { JobDefinition, PayloadInput } from './job/definition.ts';
 import { type EnqueueOptions, newJob } from './job/new-job.ts';
 import { insertOneJobQuery } from './queries/insert-one-job.ts';
+import { withOwn } from './queries/own-values.ts';
 import type { QueueTables } from './schema/index.ts';
+import type { OwnColumn } from './schema/own-columns.ts';
 import type { QueryBuilders } from './skip-locked/query-builders.ts';
 import type { WakeUps } from './wake-ups.ts';
 
@@ -32,7 +34,15 @@ export function enqueueQuery<TJob extends JobDefinition>(
   job: TJob,
   payload: PayloadInput<TJob>,
   options: EnqueueOptions | undefined,
-  { wakeUps, maxPayloadBytes }: { readonly wakeUps: WakeUps | undefined; readonly maxPayloadBytes: number },
+  {
+    own,
+    wakeUps,
+    maxPayloadBytes,
+  }: {
+    readonly own: readonly OwnColumn[];
+    readonly wakeUps: WakeUps | undefined;
+    readonly maxPayloadBytes: number;
+  },
 ): EnqueueQuery {
   const made = newJob(job, payload, options, maxPayloadBytes);
   if ('then' in made) {
@@ -44,5 +54,5 @@ export function enqueueQuery<TJob extends JobDefinition>(
   }
   const wakeUp = made.runAtMs !== null || made.delayMs === 0 ? wakeUps?.draw(made.queue) : undefined;
   // One row, whatever happens; and the two ways in which it can end are those of the type.
-  return insertOneJobQuery(db, tables, made, wakeUp) as unknown as EnqueueQuery;
+  return insertOneJobQuery(db, tables, withOwn(own, made, options), wakeUp) as unknown as EnqueueQuery;
 }

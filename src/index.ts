@@ -7,7 +7,7 @@ export type { CancelOptions, CancelResult } from './cancel.ts';
 export type { Finding, FindingCode } from './check/finding.ts';
 export type { CreateQueueOptions } from './create-queue-options.ts';
 export type { EnqueueArguments, EnqueueEntry } from './enqueue-arguments.ts';
-export type { EnqueueFromOptions, PerRow, SelectOf } from './enqueue-from.ts';
+export type { EnqueueFromArguments, EnqueueFromOptions, PerRow, SelectOf } from './enqueue-from.ts';
 export type { Enqueued } from './enqueue-jobs.ts';
 export type { BatchEnqueued, EnqueueQuery } from './enqueue-query.ts';
 // Fail
@@ -43,15 +43,13 @@ export type { EnqueueOptions } from './job/new-job.ts';
 // Work
 export { type Cancel, cancel, type Snooze, snooze } from './job/outcome.ts';
 export { type StandardSchema, unvalidated } from './job/standard-schema.ts';
-export type { JobList, ListFilter } from './list.ts';
 export type { JobRecordOf } from './job-record-of.ts';
+export type { JobList, ListFilter, OwnFilter } from './list.ts';
 export type { Database, Executor, Transaction } from './queries/executor.ts';
 export type { PausedQueue } from './queries/find-pauses.ts';
 export type { JobRecord, JobState, LiveState } from './queries/job-record.ts';
 export type { Redriven } from './queries/redrive-jobs.ts';
-export type {
-  Queue,
-} from './queue.ts';
+export type { Queue } from './queue.ts';
 // Define and enqueue
 export { createQueue } from './queue.ts';
 export type { RedriveFilter } from './redrive.ts';

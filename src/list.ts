@@ -4,7 +4,9 @@ import { shown } from './job/shown.ts';
 import type { Executor } from './queries/executor.ts';
 import type { JobRecord, JobState } from './queries/job-record.ts';
 import { listJobs } from './queries/list-jobs.ts';
+import { ownWanted } from './queries/own-values.ts';
 import type { QueueTables } from './schema/index.ts';
+import { ownColumnsOf } from './schema/own-columns.ts';
 
 /** Which jobs {@link Queue.list} lists. */
 export interface ListFilter<TJob extends JobDefinition = JobDefinition> {
@@ -19,6 +21,9 @@ export interface ListFilter<TJob extends JobDefinition = JobDefinition> {
   /** 1–1,000 jobs a page. @default 50 */
   limit?: number | undefined;
 }
+
+/** What the app's own columns are to be; `null` where one is to be null. */
+export type OwnFilter<TOwn> = { readonly [K in keyof TOwn]?: TOwn[K] | undefined };
 
 /** One page of jobs, newest id first. */
 export interface JobList<TRecord> {
@@ -52,6 +57,7 @@ export async function list(
     state: filter.state === undefined ? undefined : checkState(filter.state),
     before: filter.cursor,
     limit: limit + 1,
+    own: ownWanted(ownColumnsOf(tables.queueJobs), filter),
   });
   const jobs = records.slice(0, limit);
   return { jobs, nextCursor: records.length > limit ? jobs.at(-1)?.id : undefined };

@@ -4,7 +4,7 @@ import type { Finding } from './check/finding.ts';
 import { type CreateQueueOptions, checkQueueOptions } from './create-queue-options.ts';
 import type { EnqueueArguments, EnqueueEntry } from './enqueue-arguments.ts';
 import {
-  type EnqueueFromOptions,
+  type EnqueueFromArguments,
   enqueueSelected,
   type SelectedRow,
   type SelectOf,
@@ -18,11 +18,13 @@ import { checkId, checkObject, checkText, DEFAULT_MAX_PAYLOAD_BYTES, MAX_NAME_BY
 import { type NewJob, newJob } from './job/new-job.ts';
 import { shown } from './job/shown.ts';
 import type { JobRecordOf } from './job-record-of.ts';
-import { type JobList, type ListFilter, list } from './list.ts';
+import { type JobList, type ListFilter, list, type OwnFilter } from './list.ts';
+
 import type { Executor } from './queries/executor.ts';
 import { findJob } from './queries/find-job.ts';
 import { findPauses, type PausedQueue } from './queries/find-pauses.ts';
 import type { JobRecord } from './queries/job-record.ts';
+import { withOwn } from './queries/own-values.ts';
 import { pauseQueue } from './queries/pause-queue.ts';
 import type { Redriven } from './queries/redrive-jobs.ts';
 import { resumeQueue } from './queries/resume-queue.ts';
@@ -30,20 +32,31 @@ import { wakeChannel } from './queries/wake-channel.ts';
 import { type RedriveFilter, redrive } from './redrive.ts';
 import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from './schema/index.ts';
 import type { QueryBuilders } from './skip-locked/query-builders.ts';
+import {
+  checkSameOwnColumns,
+  type OwnColumn,
+  type OwnColumns,
+  type OwnColumnsOf,
+  ownColumnsOf,
+} from './schema/own-columns.ts';
 import { WakeUps } from './wake-ups.ts';
 
 /**
  * The producing side of a queue: it puts jobs in, finds them, cancels and redrives them, and pauses queues. It holds no connection; the first
  * argument of each method is the caller's own Drizzle database or transaction, and what it does commits or rolls back with it.
+ * `TOwn` are the values of the app's own columns, which its tables say.
  */
-export class Queue {
+export class Queue<TOwn extends OwnColumns = OwnColumns> {
   readonly #wakeUps: WakeUps | undefined;
   readonly #maxPayloadBytes: number;
+  readonly #own: readonly OwnColumn[];
 
   constructor(
     readonly tables: QueueTables,
     { wakeUps = true, maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES }: Omit<CreateQueueOptions, 'tables'> = {},
   ) {
+    checkSameOwnColumns(tables.queueJobs, tables.queueResults);
+    this.#own = ownColumnsOf(tables.queueJobs);
     this.#wakeUps = wakeUps ? new WakeUps(wakeChannel(tables)) : undefined;
     this.#maxPayloadBytes = maxPayloadBytes;
   }
@@ -60,11 +73,12 @@ export class Queue {
   async enqueue<TJob extends JobDefinition>(
     db: Executor,
     job: TJob,
-    ...[payload, options]: EnqueueArguments<TJob>
+    ...[payload, options]: EnqueueArguments<TJob, TOwn['insert']>
   ): Promise<Enqueued> {
     checkDefinition('enqueue', job);
     // An argument that may be left out is one that the definition types as `undefined`.
-    const jobs = [await newJob(job, payload as PayloadInput<TJob>, options, this.#maxPayloadBytes)];
+    const made = await newJob(job, payload as PayloadInput<TJob>, options, this.#maxPayloadBytes);
+    const jobs = [withOwn(this.#own, made, options)];
     const [enqueued] = await enqueueJobs(db, this.tables, jobs, this.#wakeUps);
     if (enqueued === undefined) throw new QueueError('The insert returned no row');
     return enqueued;
@@ -84,11 +98,12 @@ export class Queue {
   enqueueQuery<TJob extends JobDefinition>(
     db: QueryBuilders,
     job: TJob,
-    ...[payload, options]: EnqueueArguments<TJob>
+    ...[payload, options]: EnqueueArguments<TJob, TOwn['insert']>
   ): EnqueueQuery {
     checkDefinition('enqueueQuery', job);
     // As in enqueue.
     return enqueueQuery(db, this.tables, job, payload as PayloadInput<TJob>, options, {
+      own: this.#own,
       wakeUps: this.#wakeUps,
       maxPayloadBytes: this.#maxPayloadBytes,
     });
@@ -103,7 +118,7 @@ export class Queue {
   async enqueueMany<TJob extends JobDefinition>(
     db: Executor,
     job: TJob,
-    entries: readonly EnqueueEntry<TJob>[],
+    entries: readonly EnqueueEntry<TJob, TOwn['insert']>[],
   ): Promise<Enqueued[]> {
     checkDefinition('enqueueMany', job);
     if (!Array.isArray(entries)) throw new TypeError(`enqueueMany takes an array; got ${shown(entries)}`);
@@ -113,7 +128,7 @@ export class Queue {
         checkObject(`enqueueMany('${job.kind}'): an entry`, entry);
       // As in enqueue: it may be left out where the definition types it as `undefined`.
       const made = newJob(job, entry.payload as PayloadInput<TJob>, entry, this.#maxPayloadBytes);
-      jobs.push('then' in made ? await made : made);
+      jobs.push(withOwn(this.#own, 'then' in made ? await made : made, entry));
     }
     return await enqueueJobs(db, this.tables, jobs, this.#wakeUps);
   }
@@ -132,24 +147,20 @@ export class Queue {
     db: Executor,
     job: TJob,
     select: TSelect,
-    options: EnqueueFromOptions<ReturnType<TSelect['as']>> = {},
+    ...[options]: EnqueueFromArguments<ReturnType<TSelect['as']>, TOwn['insert']>
   ): Promise<{ enqueued: number; duplicates: number }> {
     checkDefinition('enqueueFrom', job);
-    return await enqueueSelected(
-      db,
-      this.tables,
-      selectedJobs(job, select, options, this.#maxPayloadBytes),
-      this.#wakeUps,
-    );
+    const jobs = selectedJobs(job, select, options, this.#own, this.#maxPayloadBytes);
+    return await enqueueSelected(db, this.tables, jobs, this.#wakeUps);
   }
 
   /** One job by id, live or finished; `undefined` when there is none. With a definition it is typed, and must be of its kind. */
-  find(db: Executor, id: number): Promise<JobRecord | undefined>;
+  find(db: Executor, id: number): Promise<(JobRecord & TOwn['select']) | undefined>;
   find<TJob extends JobDefinition>(
     db: Executor,
     job: TJob,
     id: number,
-  ): Promise<JobRecordOf<TJob> | undefined>;
+  ): Promise<JobRecordOf<TJob, TOwn['select']> | undefined>;
   async find(db: Executor, jobOrId: JobDefinition | number, id?: number): Promise<JobRecord | undefined> {
     if (typeof jobOrId === 'number') return await findJob(db, this.tables, checkId('find', jobOrId));
     checkDefinition('find', jobOrId);
@@ -167,10 +178,10 @@ export class Queue {
    */
   async list<TJob extends JobDefinition>(
     db: Executor,
-    filter: ListFilter<TJob> = {},
-  ): Promise<JobList<JobRecordOf<TJob>>> {
+    filter: ListFilter<TJob> & OwnFilter<TOwn['select']> = {},
+  ): Promise<JobList<JobRecordOf<TJob, TOwn['select']>>> {
     // Stored in the form that the definition's schemas took in; the kind was filtered.
-    return (await list(db, this.tables, filter)) as JobList<JobRecordOf<TJob>>;
+    return (await list(db, this.tables, filter)) as JobList<JobRecordOf<TJob, TOwn['select']>>;
   }
 
   /**
@@ -236,7 +247,9 @@ export class Queue {
  *
  * @throws RangeError | TypeError when an option is wrong
  */
-export function createQueue(options: CreateQueueOptions = {}): Queue {
+export function createQueue<TTables extends QueueTables = QueueTables>(
+  options: CreateQueueOptions<TTables> = {},
+): Queue<OwnColumnsOf<TTables['queueJobs']>> {
   checkQueueOptions(options);
   return new Queue(options.tables ?? { queueJobs, queueResults, queueWorkers, queuePauses }, options);
 }

@@ -55,6 +55,8 @@ export interface NewJob {
   readonly uniqueKey: string | null;
   /** JSON text of an object. */
   readonly metadata: string;
+  /** The values of the app's own columns as texts, in their order; `undefined` where the column's default is to apply. */
+  readonly own?: readonly (string | null | undefined)[];
 }
 
 /**

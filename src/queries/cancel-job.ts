@@ -1,7 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { ErrorRecord } from '../job/describe-error.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { ownColumnsOf } from '../schema/own-columns.ts';
 import { queryRows, type Runner } from './executor.ts';
+import { ownNames } from './own-values.ts';
 import { withError, withTime } from './recorded-error.ts';
 import { REQUESTED } from './wake-channel.ts';
 import { notified } from './wake-up.ts';
@@ -30,6 +32,7 @@ export function cancelJobQuery(
   { queueJobs, queueResults }: QueueTables,
   { id, queue, reason, force }: JobCancel,
 ): SQL {
+  const own = ownColumnsOf(queueJobs);
   const cancelled = sql`
     with free as (
       select j.id from ${queueJobs} as j
@@ -43,11 +46,11 @@ export function cancelJobQuery(
     )`;
   const insert = sql`
     insert into ${queueResults} (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority, fence,
-      unique_key, metadata, worker_id, created_at, run_at, claimed_at, finished_at)
+      unique_key, metadata, worker_id, created_at, run_at, claimed_at, finished_at${ownNames(own)})
     select c.id, c.queue, c.kind, c.payload, 'cancelled',
       ${withError(sql`c.errors`, sql`(${withTime(sql`${JSON.stringify(reason)}::text::jsonb`)})`)},
       c.attempt, c.max_attempts, c.priority, c.fence, c.unique_key, c.metadata, c.worker_id, c.created_at, c.run_at, c.claimed_at,
-      statement_timestamp()
+      statement_timestamp()${ownNames(own, 'c.')}
     from cancelled as c
     returning job_id`;
   if (force?.channel === undefined) return sql`${cancelled}${insert}`;

@@ -1,12 +1,20 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { AttemptError } from '../schema/attempt-error.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { ownColumnsOf } from '../schema/own-columns.ts';
 import { dateOf, epochMs } from './epoch-ms.ts';
 import { queryRows, type RawRow, type Runner } from './executor.ts';
+
+
 import { faultPoint } from './fault-point.ts';
+
+
+import { ownRecord, selectOwn } from './own-values.ts';
+
+
 import { planAnew } from './plan-anew.ts';
 
-/** A job that this worker holds. */
+/** A job that this worker holds. The values of the app's own columns stand beside these. */
 export interface ClaimedJob {
   readonly id: number;
   readonly queue: string;
@@ -82,7 +90,11 @@ export async function claimJobs(db: Runner, tables: QueueTables, claim: Claim): 
   const rows = await queryRows(db, tables, claimJobsQuery(tables, claim));
   await faultPoint('claim: answered');
   // `update … returning` answers in no order.
-  return rows.sort(inClaimOrder).map((row) => toClaimedJob(row, claim.queue));
+  const own = ownColumnsOf(tables.queueJobs);
+  return rows.sort(inClaimOrder).map((row) => {
+    const job = toClaimedJob(row, claim.queue);
+    return own.length === 0 ? job : Object.assign(job, ownRecord(own, row));
+  });
 }
 
 /** Whether a claim of `limit` jobs has seen the end of what is due: neither the limit nor the size of the payloads stopped it. */
@@ -126,7 +138,7 @@ export function claimJobsQuery({ queueJobs, queueWorkers, queuePauses }: QueueTa
     where j.queue = ${claim.queue} and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
       j.attempt, j.max_attempts, j.fence, j.unique_key, nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata, ${epochMs('j.run_at')} as run_at,
-      ${epochMs('j.created_at')} as created_at, ${epochMs('j.claimed_at')} as claimed_at, j.cancel_reason`;
+      ${epochMs('j.created_at')} as created_at, ${epochMs('j.claimed_at')} as claimed_at, j.cancel_reason${selectOwn(ownColumnsOf(queueJobs), 'j')}`;
 }
 
 function toBandRow({ priority, floorMs }: Band): { priority: number; floor: string } {

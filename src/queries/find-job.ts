@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { ownColumnsOf } from '../schema/own-columns.ts';
 import { type Executor, queryRows } from './executor.ts';
 import { type JobRecord, liveRecords, resultRecords, toJobRecord } from './job-record.ts';
 
@@ -11,7 +12,7 @@ import { type JobRecord, liveRecords, resultRecords, toJobRecord } from './job-r
  */
 export async function findJob(db: Executor, tables: QueueTables, id: number): Promise<JobRecord | undefined> {
   const [row] = await queryRows(db, tables, findJobQuery(tables, id));
-  return row === undefined ? undefined : toJobRecord(row);
+  return row === undefined ? undefined : toJobRecord(row, ownColumnsOf(tables.queueJobs));
 }
 
 export function findJobQuery(tables: QueueTables, id: number): SQL {

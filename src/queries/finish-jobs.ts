@@ -1,8 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Finish } from '../job/transition.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { ownColumnsOf } from '../schema/own-columns.ts';
 import { queryRows, type Runner } from './executor.ts';
 import { arrayText, type Held, type HeldJob, idsAndFences, stillHeld } from './held.ts';
+import { ownNames } from './own-values.ts';
 import { planAnew } from './plan-anew.ts';
 import { withError, withTime } from './recorded-error.ts';
 
@@ -37,6 +39,7 @@ export function finishJobsQuery(
   held: Held,
   finishes: readonly FinishedJob[],
 ): SQL {
+  const own = ownColumnsOf(queueJobs);
   const lost = sql`select id, fence from i where (id, fence) not in (select id, fence from finished)`;
   if (!finishes.some(({ transition }) => transition.keepResult)) {
     return sql`
@@ -63,9 +66,9 @@ export function finishJobsQuery(
     ),
     recorded as (
       insert into ${queueResults} (job_id, queue, kind, payload, state, output, errors, attempt, max_attempts, priority, fence,
-        unique_key, metadata, worker_id, created_at, run_at, claimed_at, finished_at)
+        unique_key, metadata, worker_id, created_at, run_at, claimed_at, finished_at${ownNames(own)})
       select f.id, f.queue, f.kind, f.payload, i.state, i.output, ${withError(sql`f.errors`, sql`i.error`)}, f.attempt, f.max_attempts, f.priority, f.fence,
-        f.unique_key, f.metadata, f.worker_id, f.created_at, f.run_at, f.claimed_at, statement_timestamp()
+        f.unique_key, f.metadata, f.worker_id, f.created_at, f.run_at, f.claimed_at, statement_timestamp()${ownNames(own, 'f.')}
       from finished as f join i on i.id = f.id and i.fence = f.fence
       where i.keep
     )

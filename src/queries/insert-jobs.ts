@@ -1,8 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { NewJob } from '../job/new-job.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { ownColumnsOf } from '../schema/own-columns.ts';
 import { type Executor, queryRows } from './executor.ts';
-import { jobRows } from './job-rows.ts';
+import { type GivenColumn, jobRows } from './job-rows.ts';
+import { ownNames } from './own-values.ts';
 import { quotedName } from './quoted-name.ts';
 import { notified, type WakeUp } from './wake-up.ts';
 
@@ -49,9 +51,10 @@ export async function insertJobs(
 export function insertJobsQuery({ queueJobs }: QueueTables, jobs: readonly NewJob[], wakeUp?: WakeUp): SQL {
   // Only where a row has a key: an insert that may meet a conflict takes longer for every row.
   const unlessDuplicate = jobs.some(hasKey) ? UNLESS_DUPLICATE : sql``;
+  const own = givenColumns(queueJobs, jobs);
   const insert = sql`
-    insert into ${queueJobs} (${COLUMNS})
-    select ${COLUMNS} from (${jobRows(jobs)}) as i order by place${unlessDuplicate}
+    insert into ${queueJobs} (${COLUMNS}${ownNames(own)})
+    select ${COLUMNS}${ownValues(own)} from (${jobRows(jobs, own)}) as i order by place${unlessDuplicate}
     returning id`;
   if (wakeUp === undefined) return insert;
   // A CTE's rows come in the order in which the insert answered them.
@@ -69,15 +72,16 @@ export function insertKeyedJobsQuery(
   jobs: readonly NewJob[],
   wakeUp?: WakeUp,
 ): SQL {
+  const own = givenColumns(queueJobs, jobs);
   return sql`
     with numbered as materialized (
       select nextval(s.sequence) as id, o.*
       from (select pg_get_serial_sequence(${quotedName(queueJobs)}, 'id')::regclass as sequence) as s,
-        (select * from (${jobRows(jobs)}) as i order by place) as o
+        (select * from (${jobRows(jobs, own)}) as i order by place) as o
     ),
     inserted as (
-      insert into ${queueJobs} (id, ${COLUMNS}) overriding system value
-      select id, ${COLUMNS} from numbered order by queue, kind, unique_key, place${UNLESS_DUPLICATE}
+      insert into ${queueJobs} (id, ${COLUMNS}${ownNames(own)}) overriding system value
+      select id, ${COLUMNS}${ownValues(own)} from numbered order by queue, kind, unique_key, place${UNLESS_DUPLICATE}
       returning id, queue, run_at
     )
     select n.place, i.id, ${wakeUp === undefined ? sql`null as woke` : woke(jobs, wakeUp)}
@@ -87,6 +91,17 @@ export function insertKeyedJobsQuery(
 const COLUMNS = sql.raw(
   'queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata',
 );
+
+/** The own columns that any of the jobs says something about, with their places; the others are left to their defaults. */
+function givenColumns(queueJobs: QueueTables['queueJobs'], jobs: readonly NewJob[]): GivenColumn[] {
+  return ownColumnsOf(queueJobs).flatMap((column, index) =>
+    jobs.some(({ own }) => own?.[index] !== undefined) ? [{ ...column, index }] : [],
+  );
+}
+
+function ownValues(own: readonly GivenColumn[]): SQL {
+  return sql.raw(own.map(({ index }) => `, own_${index}`).join(''));
+}
 
 const UNLESS_DUPLICATE = sql`
     on conflict (queue, kind, unique_key) where unique_key is not null do nothing`;

@@ -1,6 +1,8 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { OwnColumn } from '../schema/own-columns.ts';
 import { type Executor, queryRows } from './executor.ts';
+import { ownNames } from './own-values.ts';
 import { notified, type WakeUp } from './wake-up.ts';
 
 /** Where each column of the jobs comes from: an expression over the user's own select. */
@@ -17,6 +19,8 @@ export interface SelectedJobs {
   readonly runAt: SQL;
   readonly uniqueKey: SQL | undefined;
   readonly metadata: SQL;
+  /** The own columns that are set; the others are left to their defaults. */
+  readonly own?: readonly { readonly column: OwnColumn; readonly value: SQL }[];
 }
 
 /** What became of an insert of selected jobs. */
@@ -52,9 +56,11 @@ export function insertSelectedJobsQuery(
   jobs: SelectedJobs,
   wakeUp?: WakeUp,
 ): SQL {
+  const own = jobs.own ?? [];
+  const names = ownNames(own.map(({ column }) => column));
   // The expressions are the user's own, of any precedence: each stands in parentheses before it is cast.
   const insert = sql`
-      insert into ${queueJobs} (queue, kind, max_attempts, payload, priority, run_at, created_at, unique_key, metadata)`;
+      insert into ${queueJobs} (queue, kind, max_attempts, payload, priority, run_at, created_at, unique_key, metadata${names})`;
   const columns = sql`
         ${jobs.queue}::text, ${jobs.kind}::text, ${jobs.maxAttempts}::int2, ${jobs.payload}, (${jobs.priority})::int2,
         (${jobs.runAt})::timestamptz, statement_timestamp()`;
@@ -69,7 +75,7 @@ export function insertSelectedJobsQuery(
     // Nothing is copied on the way: a million rows stream from the select into the table.
     return sql`
     with inserted as (${insert}
-      select ${columns}, null, ${jobs.metadata}
+      select ${columns}, null, ${jobs.metadata}${sql.join(own.map(({ value }) => sql`, ${value}`))}
       from ${jobs.source}
       returning run_at
     )
@@ -78,11 +84,11 @@ export function insertSelectedJobsQuery(
   return sql`
     with i as materialized (
       select ${jobs.payload} as payload, (${jobs.priority})::int2 as priority, (${jobs.runAt})::timestamptz as run_at,
-        (${jobs.uniqueKey})::text as unique_key, ${jobs.metadata} as metadata
+        (${jobs.uniqueKey})::text as unique_key, ${jobs.metadata} as metadata${sql.join(own.map(({ value }, index) => sql`, ${value} as ${sql.raw(`own_${index}`)}`))}
       from ${jobs.source}
     ),
     inserted as (
-      insert into ${queueJobs} (queue, kind, max_attempts, created_at, payload, priority, run_at, unique_key, metadata)
+      insert into ${queueJobs} (queue, kind, max_attempts, created_at, payload, priority, run_at, unique_key, metadata${names})
       select ${jobs.queue}::text, ${jobs.kind}::text, ${jobs.maxAttempts}::int2, statement_timestamp(), i.*
       from i order by unique_key
       on conflict (queue, kind, unique_key) where unique_key is not null do nothing

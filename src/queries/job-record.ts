@@ -1,9 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { AttemptError } from '../schema/attempt-error.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { type OwnColumn, ownColumnsOf } from '../schema/own-columns.ts';
 import type { FinalState } from '../schema/queue-results.ts';
 import { dateOf, epochMs } from './epoch-ms.ts';
 import type { RawRow } from './executor.ts';
+import { ownRecord, selectOwn } from './own-values.ts';
 
 /** Where a live job stands. `scheduled`: not due yet. `due`: may run now. `running`: a worker holds it. */
 export type LiveState = 'scheduled' | 'due' | 'running';
@@ -63,17 +65,17 @@ export function liveRecords({ queueJobs }: QueueTables, where: SQL): SQL {
       select j.id, j.queue, j.kind, ${liveState} as state, j.payload, null::jsonb as output, j.errors, j.attempt, j.max_attempts,
         j.priority, j.unique_key, j.metadata, j.worker_id, ${epochMs('j.created_at')} as created_at,
         ${epochMs('j.run_at')} as run_at, ${epochMs('j.claimed_at')} as claimed_at, null::float8 as finished_at,
-        j.progress, j.cancel_reason
+        j.progress, j.cancel_reason${selectOwn(ownColumnsOf(queueJobs), 'j')}
       from ${queueJobs} as j where ${where}`;
 }
 
 /** The results `r` that satisfy `where`, as records. */
-export function resultRecords({ queueResults }: QueueTables, where: SQL): SQL {
+export function resultRecords({ queueJobs, queueResults }: QueueTables, where: SQL): SQL {
   return sql`
       select r.job_id as id, r.queue, r.kind, r.state, r.payload, r.output, r.errors, r.attempt, r.max_attempts,
         r.priority, r.unique_key, r.metadata, r.worker_id, ${epochMs('r.created_at')} as created_at,
         ${epochMs('r.run_at')} as run_at, ${epochMs('r.claimed_at')} as claimed_at, ${epochMs('r.finished_at')} as finished_at,
-        null::jsonb as progress, null::text as cancel_reason
+        null::jsonb as progress, null::text as cancel_reason${selectOwn(ownColumnsOf(queueJobs), 'r')}
       from ${queueResults} as r where ${where}`;
 }
 
@@ -82,8 +84,9 @@ export const liveState: SQL = sql.raw(
   `case when j.worker_id is not null then 'running' when j.run_at > statement_timestamp() then 'scheduled' else 'due' end`,
 );
 
-export function toJobRecord(row: RawRow): JobRecord {
+export function toJobRecord(row: RawRow, own: readonly OwnColumn[]): JobRecord {
   const common = {
+    ...ownRecord(own, row),
     id: Number(row.id),
     queue: String(row.queue),
     kind: String(row.kind),

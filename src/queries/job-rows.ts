@@ -1,13 +1,15 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { NewJob } from '../job/new-job.ts';
+import type { OwnColumn } from '../schema/own-columns.ts';
 import { jsonElements, jsonRows } from './json-rows.ts';
+import { ownDefault, ownValue } from './own-values.ts';
 
 /** What of a job, beside its payload, may be the same for all jobs of an insert. */
 interface Setting {
   /** Its column in a row of JSON. */
   readonly column: string;
-  readonly type: 'text' | 'int2' | 'float8' | 'jsonb';
-  readonly of: (job: NewJob) => string | number | null;
+  readonly type: 'text' | 'int2' | 'float8' | 'jsonb' | 'bool';
+  readonly of: (job: NewJob) => string | number | boolean | null;
 }
 
 const QUEUE: Setting = { column: 'queue', type: 'text', of: (job) => job.queue };
@@ -21,17 +23,23 @@ const METADATA: Setting = { column: 'metadata', type: 'jsonb', of: (job) => job.
 
 const SETTINGS = [QUEUE, KIND, PRIORITY, DELAY, RUN_AT, MAX_ATTEMPTS, UNIQUE_KEY, METADATA];
 
+/** An own column that an insert sets, and its place among all own columns. */
+export interface GivenColumn extends OwnColumn {
+  readonly index: number;
+}
+
 /**
- * Jobs as rows for an insert: the columns of `queue_jobs` that an enqueue sets, and `place`, the job's place in the input.
+ * Jobs as rows for an insert: the columns of `queue_jobs` that an enqueue sets, `own_0` and so on for the app's own, and `place`, the
+ * job's place in the input.
  *
  * A setting that all of them share is one parameter instead of a part of every row, so that of 1,000 jobs which differ in
  * their payloads alone, only the payloads are parsed. A lone job is parameters alone, with no JSON around it.
  */
-export function jobRows(jobs: readonly NewJob[]): SQL {
+export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = []): SQL {
   const [first] = jobs;
   if (first === undefined) throw new TypeError('jobRows needs a job');
   // Written out, because Drizzle takes much longer to build a text of parts within parts, and most enqueues are of one job.
-  if (jobs.length === 1) {
+  if (jobs.length === 1 && own.length === 0) {
     return sql`
       select ${first.queue}::text as queue, ${first.kind}::text as kind, ${first.payload}::text::jsonb as payload,
         ${first.priority}::int2 as priority,
@@ -39,7 +47,8 @@ export function jobRows(jobs: readonly NewJob[]): SQL {
         statement_timestamp() as created_at, ${first.maxAttempts}::int2 as max_attempts,
         ${first.uniqueKey}::text as unique_key, ${first.metadata}::text::jsonb as metadata, 1 as place`;
   }
-  const varying = varyingSettings(first, jobs);
+  const ownSettings = own.map(toOwnSetting);
+  const varying = varyingSettings(first, jobs, ownSettings);
   const value = (setting: Setting) =>
     varying.includes(setting) ? sql.raw(`r.${setting.column}`) : parameter(setting, first);
   const { payload, rows } = payloads(jobs, varying);
@@ -47,10 +56,37 @@ export function jobRows(jobs: readonly NewJob[]): SQL {
       select ${value(QUEUE)} as queue, ${value(KIND)} as kind, ${payload} as payload, ${value(PRIORITY)} as priority,
         coalesce(to_timestamp(${value(RUN_AT)} / 1000), statement_timestamp() + ${value(DELAY)} * interval '1 millisecond') as run_at,
         statement_timestamp() as created_at, ${value(MAX_ATTEMPTS)} as max_attempts, ${value(UNIQUE_KEY)} as unique_key,
-        ${value(METADATA)} as metadata, r.place from ${rows} as r`;
+        ${value(METADATA)} as metadata${sql.join(
+          ownSettings.map(({ column, text, leftOut }) => {
+            const given = ownValue(column, value(text));
+            const anyLeftOut = varying.includes(leftOut);
+            const chosen = anyLeftOut
+              ? sql`case when ${value(leftOut)} then ${ownDefault(column)} else ${given} end`
+              : given;
+            return sql`, ${chosen} as ${sql.raw(`own_${column.index}`)}`;
+          }),
+        )}, r.place from ${rows} as r`;
 }
 
-function varyingSettings(first: NewJob, jobs: readonly NewJob[]): Setting[] {
+/** An own column in the rows of an insert. */
+interface OwnSetting {
+  readonly column: GivenColumn;
+  readonly text: Setting;
+  /** Whether its default is to apply; never for all jobs, or the column would not be set at all. */
+  readonly leftOut: Setting;
+}
+
+function toOwnSetting(column: GivenColumn): OwnSetting {
+  const { index } = column;
+  return {
+    column,
+    text: { column: `own_${index}`, type: 'text', of: (job) => job.own?.[index] ?? null },
+    leftOut: { column: `own_${index}_left_out`, type: 'bool', of: (job) => job.own?.[index] === undefined },
+  };
+}
+
+function varyingSettings(first: NewJob, jobs: readonly NewJob[], own: readonly OwnSetting[]): Setting[] {
+  const ownSettings = own.flatMap(({ text, leftOut }) => [text, leftOut]);
   // All at once first: most bulks differ in nothing, and asking for each setting takes several times as long.
   const same = jobs.every(
     (job) =>
@@ -63,7 +99,8 @@ function varyingSettings(first: NewJob, jobs: readonly NewJob[]): Setting[] {
       job.uniqueKey === first.uniqueKey &&
       job.metadata === first.metadata,
   );
-  return same ? [] : SETTINGS.filter(({ of }) => jobs.some((job) => of(job) !== of(first)));
+  const settings = same ? ownSettings : [...SETTINGS, ...ownSettings];
+  return settings.filter(({ of }) => jobs.some((job) => of(job) !== of(first)));
 }
 
 function parameter({ type, of }: Setting, job: NewJob): SQL {

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { ownColumnsOf } from '../schema/own-columns.ts';
 import { type Executor, queryRows } from './executor.ts';
 import {
   type JobRecord,
@@ -9,6 +10,7 @@ import {
   resultRecords,
   toJobRecord,
 } from './job-record.ts';
+import { type OwnWanted, ownValue } from './own-values.ts';
 
 export interface JobsPage {
   readonly kind: string | undefined;
@@ -17,6 +19,8 @@ export interface JobsPage {
   /** Only jobs with a smaller id. */
   readonly before: number | undefined;
   readonly limit: number;
+  /** What own columns are to be, as texts. */
+  readonly own?: readonly OwnWanted[];
 }
 
 /**
@@ -27,11 +31,12 @@ export interface JobsPage {
  */
 export async function listJobs(db: Executor, tables: QueueTables, page: JobsPage): Promise<JobRecord[]> {
   const rows = await queryRows(db, tables, listJobsQuery(tables, page));
-  return rows.map(toJobRecord);
+  const own = ownColumnsOf(tables.queueJobs);
+  return rows.map((row) => toJobRecord(row, own));
 }
 
 export function listJobsQuery(tables: QueueTables, page: JobsPage): SQL {
-  const { kind, queue, state, before, limit } = page;
+  const { kind, queue, state, before, limit, own = [] } = page;
   const where = (table: 'j' | 'r', id: string, stateText: SQL): SQL => {
     const column = (name: string) => sql.raw(`${table}.${name}`);
     const conditions = [
@@ -39,6 +44,7 @@ export function listJobsQuery(tables: QueueTables, page: JobsPage): SQL {
       queue === undefined ? undefined : sql`${column('queue')} = ${queue}`,
       kind === undefined ? undefined : sql`${column('kind')} = ${kind}`,
       state === undefined ? undefined : sql`${stateText} = ${state}`,
+      ...own.map((wanted) => is(column(wanted.column.name), wanted)),
     ].filter((condition) => condition !== undefined);
     const all = conditions.length === 0 ? sql`true` : sql.join(conditions, sql` and `);
     // Ordered and limited inside each half: each then reads its primary key backwards, and only as far as the page needs.
@@ -58,6 +64,10 @@ export function listJobsQuery(tables: QueueTables, page: JobsPage): SQL {
       ${sql.join(halves, sql` union all `)}
     ) as record
     order by id desc limit ${limit}`;
+}
+
+function is(column: SQL, { column: own, text }: OwnWanted): SQL {
+  return text === null ? sql`${column} is null` : sql`${column} = ${ownValue(own, sql`${text}::text`)}`;
 }
 
 function isLive(state: JobState): boolean {

@@ -1,6 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { ownColumnsOf } from '../schema/own-columns.ts';
 import { type Executor, queryRows } from './executor.ts';
+import { ownNames } from './own-values.ts';
 import { notified, type WakeUp } from './wake-up.ts';
 
 /** Which discarded jobs to put back. */
@@ -47,6 +49,7 @@ export function redriveJobsQuery(
   redrive: Redrive,
   wakeUp?: WakeUp,
 ): SQL {
+  const own = ownColumnsOf(queueJobs);
   const { id, kind, queue, finishedAfter, finishedBefore, limit } = redrive;
   const conditions = [
     sql`r.state = 'discarded'`,
@@ -69,9 +72,9 @@ export function redriveJobsQuery(
     ),
     redriven as (
       insert into ${queueJobs} (id, queue, kind, payload, priority, run_at, attempt, max_attempts, fence, unique_key, errors,
-        metadata, created_at) overriding system value
+        metadata, created_at${ownNames(own)}) overriding system value
       select d.job_id, d.queue, d.kind, d.payload, d.priority, statement_timestamp(), 0, d.max_attempts, d.fence,
-        d.unique_key, d.errors, d.metadata, d.created_at
+        d.unique_key, d.errors, d.metadata, d.created_at${ownNames(own, 'd.')}
       from discarded as d order by d.queue, d.kind, d.unique_key, d.job_id
       on conflict do nothing
       returning id, queue

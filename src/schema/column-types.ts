@@ -4,6 +4,7 @@ import type {
   integer,
   jsonb,
   PgTableWithColumns,
+  pgTable,
   smallint,
   TableConfig,
   text,
@@ -43,6 +44,14 @@ export type TextColumnOf<T extends string> = ReturnType<typeof textBuilder.$type
 export type JsonColumn<T = unknown> = ReturnType<typeof jsonbBuilder.$type<T>>;
 /** `timestamptz` read as a Date. */
 export type TimestampColumn = typeof timestampBuilder;
+
+/** Any columns, as `pgTable` takes them: Drizzle's builders by key. The two majors have different names for the type. */
+export type ColumnBuilders = ReturnType<
+  Extract<Parameters<typeof pgTable>[1], (...args: never[]) => unknown>
+>;
+
+/** No columns beside the library's. */
+export type NoColumns = Record<never, never>;
 
 /**
  * The same table type, placed in the Postgres schema `TSchema` (`undefined`: the default one). Computed from the table's own

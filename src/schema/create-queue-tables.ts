@@ -1,6 +1,9 @@
 import { is } from 'drizzle-orm';
 import { PgSchema } from 'drizzle-orm/pg-core';
+import type { ColumnBuilders, NoColumns } from './column-types.ts';
+
 import { declareTableIn } from './declare-table.ts';
+import { checkOwnColumns, checkOwnKeys, type TakenKey } from './own-columns.ts';
 import { defineJobsTable, type JobsTable } from './queue-jobs.ts';
 import { definePausesTable, type PausesTable } from './queue-pauses.ts';
 import { defineResultsTable, type ResultsTable } from './queue-results.ts';
@@ -10,15 +13,20 @@ import { defineWorkersTable, type WorkersTable } from './queue-workers.ts';
 export interface QueueTables<
   TPrefix extends string = string,
   TSchema extends string | undefined = string | undefined,
+  TColumns extends ColumnBuilders = NoColumns,
 > {
-  queueJobs: JobsTable<`${TPrefix}jobs`, TSchema>;
-  queueResults: ResultsTable<`${TPrefix}results`, TSchema>;
+  queueJobs: JobsTable<`${TPrefix}jobs`, TSchema, TColumns>;
+  queueResults: ResultsTable<`${TPrefix}results`, TSchema, TColumns>;
   queueWorkers: WorkersTable<`${TPrefix}workers`, TSchema>;
   queuePauses: PausesTable<`${TPrefix}pauses`, TSchema>;
 }
 
 /** Where {@link createQueueTables} puts the tables. */
-export interface QueueTablesOptions<TPrefix extends string, TSchema extends string | undefined> {
+export interface QueueTablesOptions<
+  TPrefix extends string,
+  TSchema extends string | undefined,
+  TColumns extends ColumnBuilders = NoColumns,
+> {
   /**
    * What the tables' names begin with.
    * @default 'queue_'
@@ -29,6 +37,14 @@ export interface QueueTablesOptions<TPrefix extends string, TSchema extends stri
    * @default the default schema, `public`
    */
   schema?: { readonly schemaName: TSchema } & Pick<PgSchema, 'table'>;
+  /**
+   * Columns of the app's own, such as `{ tenantId: text('tenant_id').notNull() }`. The jobs and the results both get them, so
+   * a value stays with its job for life. They are options of an enqueue (required as in an insert), filters of `list`, and part of
+   * every record and of the handler's `job`. Each needs a name of its own in the database; text, numbers, booleans,
+   * dates, uuid, enums, json and `customType` can be used, and neither arrays nor anything that the database generates.
+   * @default none
+   */
+  columns?: TColumns & { readonly [K in TakenKey]?: never };
 }
 
 /**
@@ -40,12 +56,13 @@ export interface QueueTablesOptions<TPrefix extends string, TSchema extends stri
  * export const queue = createQueue({ tables: { queueJobs, queueResults, queueWorkers, queuePauses } });
  * ```
  *
- * @throws TypeError when the prefix is not a plain lower-case name: index names are made of it.
+ * @throws TypeError when the prefix is not a plain lower-case name (index names are made of it), or a column cannot be used
  */
 export function createQueueTables<
   const TPrefix extends string = 'queue_',
   const TSchema extends string | undefined = undefined,
->(options: QueueTablesOptions<TPrefix, TSchema> = {}): QueueTables<TPrefix, TSchema> {
+  TColumns extends ColumnBuilders = NoColumns,
+>(options: QueueTablesOptions<TPrefix, TSchema, TColumns> = {}): QueueTables<TPrefix, TSchema, TColumns> {
   // The default belongs to the type parameter's own default, which TypeScript cannot connect with the value.
   const prefix = options?.prefix ?? ('queue_' as TPrefix);
   // Only a text: an array of one, say, would pass the pattern as well.
@@ -60,9 +77,17 @@ export function createQueueTables<
     throw new TypeError('createQueueTables: schema must be what pgSchema() answers for a name without NUL');
   }
   const table = declareTableIn(options?.schema);
+  const columns: NoColumns = options?.columns ?? {};
+  checkOwnKeys(columns);
+  const queueJobs = defineJobsTable<`${TPrefix}jobs`, TSchema, TColumns>(table, `${prefix}jobs`, columns);
+  checkOwnColumns(queueJobs);
   return {
-    queueJobs: defineJobsTable<`${TPrefix}jobs`, TSchema>(table, `${prefix}jobs`),
-    queueResults: defineResultsTable<`${TPrefix}results`, TSchema>(table, `${prefix}results`),
+    queueJobs,
+    queueResults: defineResultsTable<`${TPrefix}results`, TSchema, TColumns>(
+      table,
+      `${prefix}results`,
+      columns,
+    ),
     queueWorkers: defineWorkersTable<`${TPrefix}workers`, TSchema>(table, `${prefix}workers`),
     queuePauses: definePausesTable<`${TPrefix}pauses`, TSchema>(table, `${prefix}pauses`),
   };

@@ -17,6 +17,7 @@ export const queuePauses: QueueTables<'queue_', undefined>['queuePauses'] = tabl
 
 export type { AttemptError } from './attempt-error.ts';
 export { createQueueTables, type QueueTables, type QueueTablesOptions } from './create-queue-tables.ts';
+export type { OwnColumns, OwnColumnsOf } from './own-columns.ts';
 export type { JobColumns, JobsTable } from './queue-jobs.ts';
 export type { PauseColumns, PausesTable } from './queue-pauses.ts';
 export type { FinalState, ResultColumns, ResultsTable } from './queue-results.ts';

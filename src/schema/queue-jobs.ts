@@ -15,10 +15,12 @@ import {
 import type { AttemptError } from './attempt-error.ts';
 import type {
   BigintColumn,
+  ColumnBuilders,
   Identity,
   InSchema,
   IntegerColumn,
   JsonColumn,
+  NoColumns,
   NotNull,
   SmallintColumn,
   TextColumn,
@@ -52,7 +54,8 @@ export type JobColumns = {
 export type JobsTable<
   TName extends string = string,
   TSchema extends string | undefined = string | undefined,
-> = InSchema<ReturnType<typeof pgTable<TName, JobColumns>>, TSchema>;
+  TColumns extends ColumnBuilders = NoColumns,
+> = InSchema<ReturnType<typeof pgTable<TName, JobColumns & TColumns>>, TSchema>;
 
 /**
  * `queue_jobs`: the work that is still to do. A job is *due* when `run_at` has passed and nobody holds it; it is *held* while
@@ -66,10 +69,11 @@ export type JobsTable<
  *
  * Columns stand widest first: Postgres pads to the alignment of each next column, and a claim copies the whole row.
  */
-export function defineJobsTable<TName extends string, TSchema extends string | undefined>(
-  table: DeclareTable,
-  name: TName,
-): JobsTable<TName, TSchema> {
+export function defineJobsTable<
+  TName extends string,
+  TSchema extends string | undefined,
+  TColumns extends ColumnBuilders,
+>(table: DeclareTable, name: TName, ownColumns: NoColumns): JobsTable<TName, TSchema, TColumns> {
   const jobs = table(
     name,
     {
@@ -91,6 +95,7 @@ export function defineJobsTable<TName extends string, TSchema extends string | u
       // Null as a rule, which takes no room. Both are written while the job is held, so they are in no index either.
       cancelReason: text('cancel_reason'),
       progress: jsonb('progress'),
+      ...ownColumns,
     },
     (t) => [
       primaryKey({ name: `${name}_pkey`, columns: [t.id, t.queue] }),
@@ -104,6 +109,7 @@ export function defineJobsTable<TName extends string, TSchema extends string | u
       check(`${name}_priority_check`, sql`priority between 0 and 9`),
     ],
   );
-  // The builders above are these columns; only their order differs, which a record's type does not know.
-  return jobs as unknown as JobsTable<TName, TSchema>;
+  // The builders above are these columns; their order is nothing that a record's type knows, and the app's own columns are in
+  // the declared type alone.
+  return jobs as unknown as JobsTable<TName, TSchema, TColumns>;
 }

@@ -14,9 +14,11 @@ import {
 import type { AttemptError } from './attempt-error.ts';
 import type {
   BigintColumn,
+  ColumnBuilders,
   InSchema,
   IntegerColumn,
   JsonColumn,
+  NoColumns,
   NotNull,
   SmallintColumn,
   TextColumn,
@@ -55,17 +57,19 @@ export type ResultColumns = {
 export type ResultsTable<
   TName extends string = string,
   TSchema extends string | undefined = string | undefined,
-> = InSchema<ReturnType<typeof pgTable<TName, ResultColumns>>, TSchema>;
+  TColumns extends ColumnBuilders = NoColumns,
+> = InSchema<ReturnType<typeof pgTable<TName, ResultColumns & TColumns>>, TSchema>;
 
 /**
  * `queue_results`: what became of a job. Every column of the job as it was when it ended, and three more: `state`, `output`,
  * `finished_at`. So a discarded job can be put back whole (`redrive`), its fence included: the number goes on from where
  * it was, and a worker that held the job in its first life can never pass for a holder in its second.
  */
-export function defineResultsTable<TName extends string, TSchema extends string | undefined>(
-  table: DeclareTable,
-  name: TName,
-): ResultsTable<TName, TSchema> {
+export function defineResultsTable<
+  TName extends string,
+  TSchema extends string | undefined,
+  TColumns extends ColumnBuilders,
+>(table: DeclareTable, name: TName, ownColumns: NoColumns): ResultsTable<TName, TSchema, TColumns> {
   const results = table(
     name,
     {
@@ -87,6 +91,7 @@ export function defineResultsTable<TName extends string, TSchema extends string 
       output: jsonb('output'),
       errors: jsonb('errors').$type<AttemptError[]>().notNull(),
       metadata: jsonb('metadata').$type<Record<string, unknown>>().notNull(),
+      ...ownColumns,
     },
     (t) => [
       primaryKey({ name: `${name}_pkey`, columns: [t.jobId, t.queue] }),
@@ -95,6 +100,7 @@ export function defineResultsTable<TName extends string, TSchema extends string 
       check(`${name}_state_check`, sql`state in ('completed', 'discarded', 'cancelled')`),
     ],
   );
-  // The builders above are these columns; only their order differs, which a record's type does not know.
-  return results as unknown as ResultsTable<TName, TSchema>;
+  // The builders above are these columns; their order is nothing that a record's type knows, and the app's own columns are in
+  // the declared type alone.
+  return results as unknown as ResultsTable<TName, TSchema, TColumns>;
 }

@@ -1,11 +1,13 @@
 import { checkDurationMs, checkObject, MAX_TIMER_MS } from '../job/limits.ts';
 import type { Database } from '../queries/executor.ts';
+import type { OwnColumns } from '../schema/own-columns.ts';
 import { pause } from './pause.ts';
-import { createDrainingWorker } from './worker.ts';
+import { Worker } from './worker.ts';
 import type { WorkerOptions } from './worker-options.ts';
 
 /** Settings of {@link drain}. */
-export interface DrainOptions<TDb> extends Omit<WorkerOptions<TDb>, 'shutdownTimeoutMs' | 'listen'> {
+export interface DrainOptions<TDb, TOwn extends OwnColumns = OwnColumns>
+  extends Omit<WorkerOptions<TDb, TOwn>, 'shutdownTimeoutMs' | 'listen'> {
   /**
    * How long to work at most, in milliseconds, at least 1. Handlers that still run then are told to stop and get a second to
    * return; leave that much, and a little for the writing, before the platform's own limit.
@@ -35,13 +37,15 @@ export interface Drained {
  * export const GET = async () => Response.json(await drain(db, { queue, handlers, deadlineMs: 50_000 }));
  * ```
  */
-export async function drain<TDb extends Database>(
+export async function drain<TDb extends Database, TOwn extends OwnColumns>(
   db: TDb,
-  options: DrainOptions<NoInfer<TDb>>,
+  options: DrainOptions<NoInfer<TDb>, TOwn>,
 ): Promise<Drained> {
   const { deadlineMs, ...workerOptions } = checkObject('drain: its options', options);
   checkDurationMs('drain: deadlineMs', deadlineMs, 1, MAX_TIMER_MS);
-  const worker = createDrainingWorker(db, { ...workerOptions, shutdownTimeoutMs: 0 });
+  // As in createWorker: that the handlers fit has been checked.
+  const settings = { ...workerOptions, shutdownTimeoutMs: 0 } as unknown as WorkerOptions<Database>;
+  const worker = new Worker(db, settings, true);
   const count = { completed: 0, failed: 0, discarded: 0, snoozed: 0, cancelled: 0, interrupted: 0 };
   for (const event of Object.keys(count) as (keyof typeof count)[]) {
     worker.on(event, () => {

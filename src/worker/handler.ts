@@ -4,9 +4,13 @@ import type { Cancel, Snooze } from '../job/outcome.ts';
 import { shown } from '../job/shown.ts';
 import type { ClaimedJob } from '../queries/claim-jobs.ts';
 import type { Database, Transaction } from '../queries/executor.ts';
+import type { Queue } from '../queue.ts';
 
 /** What a handler is told about its job beside the payload. */
 export type JobInfo = Omit<ClaimedJob, 'payload' | 'cancelReason'>;
+
+/** What the app's own columns of a queue's tables hold; `unknown` when it has none. */
+export type OwnValuesOf<TQueue extends Queue> = TQueue extends Queue<infer TOwn> ? TOwn['select'] : never;
 
 /** A handler's job. */
 export interface RunningJob extends JobInfo {
@@ -23,10 +27,15 @@ export interface RunningJob extends JobInfo {
 }
 
 /** What a handler gets. */
-export interface HandlerContext<TJob extends JobDefinition = JobDefinition, TDb = Database> {
+export interface HandlerContext<
+  TJob extends JobDefinition = JobDefinition,
+  TDb = Database,
+  TQueue extends Queue = Queue,
+> {
   /** The payload, as the definition's schema made it from what is stored. */
   readonly payload: Payload<TJob>;
-  readonly job: RunningJob;
+  /** With the type of a queue, also the values of the app's own columns. */
+  readonly job: RunningJob & OwnValuesOf<TQueue>;
   /**
    * Aborted when the attempt is over although the handler is not: its `timeoutMs` has passed (`JobTimeoutError`), the job was
    * lost to another worker (`LeaseLostError`), somebody has cancelled it (`JobCancelledError`), or the worker stops. Hand it on
@@ -64,18 +73,18 @@ export type DbOrTx<TDb extends Database> = Pick<TDb, keyof TDb & keyof Transacti
 export type TransactionOf<TDb extends Database> = Parameters<Parameters<TDb['transaction']>[0]>[0];
 
 /** A context whose types have been left behind; the definition has validated the values. */
-export interface UntypedContext<TDb = Database> {
+export interface UntypedContext<TDb = Database, TOwn = unknown> {
   readonly payload: unknown;
-  readonly job: RunningJob;
+  readonly job: RunningJob & TOwn;
   readonly signal: AbortSignal;
   readonly db: TDb;
   complete(tx: Transaction, output?: unknown): Promise<void>;
 }
 
-/** A kind of job and the function that does it, for workers whose database is a `TDb`. */
-export interface Handler<in TDb = Database> {
+/** A kind of job and the function that does it, for workers whose database is a `TDb`, and whose jobs have the own columns `TOwn`. */
+export interface Handler<in TDb = Database, in TOwn = unknown> {
   readonly job: JobDefinition;
-  readonly run: (context: UntypedContext<TDb>) => unknown;
+  readonly run: (context: UntypedContext<TDb, TOwn>) => unknown;
 }
 
 /**
@@ -91,16 +100,18 @@ export interface Handler<in TDb = Database> {
  * handle(sendReceipt, async ({ db, payload }: HandlerContext<typeof sendReceipt, Db>) => { … });
  * ```
  *
+ * And so for columns of the app's own: `HandlerContext<typeof sendReceipt, Db, typeof queue>`.
+ *
  * @throws UnknownKindError when `job` is no definition
  */
-export function handle<TJob extends JobDefinition, TDb = Database>(
+export function handle<TJob extends JobDefinition, TDb = Database, TQueue extends Queue = Queue>(
   job: TJob,
-  run: (context: HandlerContext<TJob, TDb>) => HandlerResult<TJob> | Promise<HandlerResult<TJob>>,
-): Handler<TDb> {
+  run: (context: HandlerContext<TJob, TDb, TQueue>) => HandlerResult<TJob> | Promise<HandlerResult<TJob>>,
+): Handler<TDb, OwnValuesOf<TQueue>> {
   checkDefinition('handle', job);
   if (typeof run !== 'function') throw new TypeError(`handle('${job.kind}') takes a function`);
   // The payload is validated by this very definition before the function is called.
-  return { job, run: run as unknown as Handler<TDb>['run'] };
+  return { job, run: run as unknown as Handler<TDb, OwnValuesOf<TQueue>>['run'] };
 }
 
 /**
@@ -108,12 +119,14 @@ export function handle<TJob extends JobDefinition, TDb = Database>(
  *
  * @throws UnknownKindError when there is none, or two for one kind
  */
-export function handlersByKind<TDb>(handlers: readonly Handler<TDb>[]): ReadonlyMap<string, Handler<TDb>> {
+export function handlersByKind<TDb, TOwn>(
+  handlers: readonly Handler<TDb, TOwn>[],
+): ReadonlyMap<string, Handler<TDb, TOwn>> {
   if (!Array.isArray(handlers)) throw new TypeError(`handlers must be an array; got ${shown(handlers)}`);
   if (handlers.length === 0)
     throw new UnknownKindError('A worker needs at least one handler: handle(job, function)');
-  const byKind = new Map<string, Handler<TDb>>();
-  for (const handler of handlers as readonly Handler<TDb>[]) {
+  const byKind = new Map<string, Handler<TDb, TOwn>>();
+  for (const handler of handlers as readonly Handler<TDb, TOwn>[]) {
     if (typeof handler?.run !== 'function') {
       throw new TypeError(`handlers must hold what handle(job, function) answers; got ${shown(handler)}`);
     }

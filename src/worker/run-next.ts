@@ -12,13 +12,14 @@ import { reclaimJob } from '../queries/reclaim-job.ts';
 import { rescheduleJobs } from '../queries/reschedule-jobs.ts';
 import { transactionId } from '../queries/transaction-id.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { OwnColumns } from '../schema/own-columns.ts';
 import { Attempt } from './attempt.ts';
 import { executeJob, outcomeIfStillHeld } from './execute-job.ts';
 import type { Handler, TransactionOf } from './handler.ts';
 import { checkRunOptions, type RunOptions } from './worker-options.ts';
 
 /** Settings of {@link runNext}. */
-export interface RunNextOptions<TDb> extends RunOptions<TDb> {
+export interface RunNextOptions<TDb, TOwn extends OwnColumns = OwnColumns> extends RunOptions<TDb, TOwn> {
   /** The queues to look in, in this order. @default every queue that a handler's definition names */
   queues?: readonly string[] | undefined;
 }
@@ -46,9 +47,9 @@ export interface RanJob {
  * Under concurrency: no other claim sees the job before the transaction ends. A queue that is paused has no job for it. What it
  * runs cannot be cancelled from outside, since the row is locked.
  */
-export async function runNext<TDb extends Database>(
+export async function runNext<TDb extends Database, TOwn extends OwnColumns>(
   db: TDb,
-  options: RunNextOptions<TransactionOf<NoInfer<TDb>>>,
+  options: RunNextOptions<TransactionOf<NoInfer<TDb>>, TOwn>,
 ): Promise<RanJob | undefined> {
   const handlers = checkRunOptions('runNext', options);
   if (typeof db?.transaction !== 'function') throw new TypeError(`runNext: ${NO_DATABASE}`);
@@ -57,7 +58,12 @@ export async function runNext<TDb extends Database>(
   for (const queue of queues as readonly string[]) {
     checkText('runNext: the name of a queue', queue, MAX_NAME_BYTES);
     // Drizzle hands over its own transaction type, which is what the handlers were typed for.
-    const ran = await runOne(db, options.queue.tables, handlers as ReadonlyMap<string, Handler>, queue);
+    const ran = await runOne(
+      db,
+      options.queue.tables,
+      handlers as unknown as ReadonlyMap<string, Handler>,
+      queue,
+    );
     if (ran !== undefined) return ran;
   }
   return undefined;

@@ -10,6 +10,8 @@ import {
 } from '../job/limits.ts';
 import { shown } from '../job/shown.ts';
 import type { Queue } from '../queue.ts';
+
+import type { OwnColumns } from '../schema/own-columns.ts';
 import { type Handler, handlersByKind } from './handler.ts';
 
 /** How one queue is served. */
@@ -19,15 +21,15 @@ export interface QueueSettings {
 }
 
 /** What the functions that run jobs have in common. */
-export interface RunOptions<TDb> {
+export interface RunOptions<TDb, TOwn extends OwnColumns = OwnColumns> {
   /** The queue whose tables hold the jobs, from `createQueue`. */
-  queue: Queue;
+  queue: Queue<TOwn>;
   /** One handler per kind. Jobs of other kinds are left alone, so a rolling deploy cannot fail what it does not know. */
-  handlers: readonly Handler<TDb>[];
+  handlers: readonly Handler<TDb, TOwn['select']>[];
 }
 
 /** Settings of {@link createWorker}. */
-export interface WorkerOptions<TDb> extends RunOptions<TDb> {
+export interface WorkerOptions<TDb, TOwn extends OwnColumns = OwnColumns> extends RunOptions<TDb, TOwn> {
   /**
    * The queues to serve, by name: exactly these.
    * @default every queue that a handler's definition names

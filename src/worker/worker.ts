@@ -5,6 +5,7 @@ import { checkDatabase } from '../queries/check-database.ts';
 import type { Database, Runner } from '../queries/executor.ts';
 import { REQUESTED } from '../queries/wake-channel.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { OwnColumns } from '../schema/own-columns.ts';
 import { ClaimLoop } from './claim-loop.ts';
 import { type Handler, handlersByKind } from './handler.ts';
 import { Listener } from './listener.ts';
@@ -236,13 +237,10 @@ export class Worker {
  *
  * @throws UnknownKindError | RangeError | TypeError when a setting is wrong
  */
-export function createWorker<TDb extends Database>(db: TDb, options: WorkerOptions<NoInfer<TDb>>): Worker {
-  // That the handlers fit the database is what TDb has checked; from here on it is nobody's business.
+export function createWorker<TDb extends Database, TOwn extends OwnColumns>(
+  db: TDb,
+  options: WorkerOptions<NoInfer<TDb>, TOwn>,
+): Worker {
+  // That the handlers fit the database and the tables has been checked; from here on it is nobody's business.
   return new Worker(db, options as unknown as WorkerOptions<Database>);
-}
-
-/** A worker that ends its work when no job is due, for `drain`. */
-export function createDrainingWorker<TDb extends Database>(db: TDb, options: WorkerOptions<TDb>): Worker {
-  // As in createWorker.
-  return new Worker(db, options as unknown as WorkerOptions<Database>, true);
 }

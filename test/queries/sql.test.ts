@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import type { SQL } from 'drizzle-orm';
-import { PgDialect } from 'drizzle-orm/pg-core';
+import { PgDialect, text as textColumn } from 'drizzle-orm/pg-core';
+import { createQueueTables } from 'drizzle-queue/schema';
 import { describe, expect, test } from 'vitest';
 import { useTestDatabase } from '../support/test-database.ts';
 import { tables } from './support/jobs.ts';
@@ -90,6 +91,7 @@ describe('statements about held and waiting jobs', () => {
     expect(aboutJobs.map(([name]) => name)).toEqual([
       'cancelJobQuery',
       'cancelJobQuery, forced',
+      'cancelJobQuery, forced',
       'claimJobsQuery',
       'claimJobsQuery, sweep',
       'claimJobsQuery, held by lock',
@@ -120,6 +122,65 @@ describe('statements about held and waiting jobs', () => {
     const exceptions = texts.filter(([name]) => name in acrossQueues);
     expect(exceptions).toHaveLength(Object.keys(acrossQueues).length);
     for (const [, text] of exceptions) expect(plainText(text)).not.toMatch(modifying);
+  });
+});
+
+describe('partitions by queue', () => {
+  test('find their rows: every change of the results names the queue', () => {
+    const places = texts.flatMap(([, text]) =>
+      [...text.matchAll(/(?:delete from|update) "queue_results" as r/g)].map(({ index }) =>
+        clauseText(text, index),
+      ),
+    );
+    expect(places.length).toBeGreaterThan(2);
+    for (const place of places) expect(place).toMatch(/\br\.queue\b/);
+  });
+
+  test('are told the queue of every new row', () => {
+    const lists = texts.flatMap(([, text]) => [
+      ...text.matchAll(/insert into "queue_(?:jobs|results)" \(([^)]*)\)/g),
+    ]);
+    expect(lists.length).toBeGreaterThan(8);
+    for (const [, columns = ''] of lists) expect(columns.split(/, */)).toContain('queue');
+  });
+
+  test('keep their rows: no UPDATE sets a queue or an id', () => {
+    const set = texts.flatMap(([, text]) =>
+      changesIn(text).flatMap(({ terms }) => terms.flatMap((term) => /^(\w+) = /.exec(term)?.[1] ?? [])),
+    );
+    expect(set).toContain('worker_id');
+    expect(set.filter((column) => column === 'queue' || column === 'id')).toEqual([]);
+  });
+});
+
+describe("an app's own columns", () => {
+  const own = createQueueTables({ columns: { tenantId: textColumn('tenant_id').notNull() } });
+  const withOwn = Object.entries(allStatements(own)).map(
+    ([name, query]) => [name, render(query).sql] as const,
+  );
+  const plain = new Map(texts);
+
+  test('are in these statements alone', () => {
+    const differing = withOwn.filter(([name, text]) => text !== plain.get(name)).map(([name]) => name);
+    expect(differing).toEqual([
+      'cancelJobQuery',
+      'cancelJobQuery, forced',
+      'claimJobsQuery',
+      'claimJobsQuery, sweep',
+      'claimJobsQuery, held by lock',
+      'findJobQuery',
+      'finishJobsQuery',
+      'listJobsQuery',
+      'listJobsQuery, live',
+      'listJobsQuery, finished',
+      'redriveJobsQuery',
+      'redriveJobsQuery, filtered',
+      'redriveJobsQuery, waking',
+    ]);
+  });
+
+  test.each(withOwn)('add nothing but their names to %s', (name, text) => {
+    expect(text.replaceAll(/, (?:[a-z]\.)?"tenant_id"(?:::text as own_0)?/g, '')).toBe(plain.get(name));
   });
 });
 

@@ -56,6 +56,10 @@ describe('where the library takes a database', () => {
       await queue.enqueue(tx, job);
       await tx.transaction(async (inner) => await queue.enqueue(inner, job));
     });
+    vercelPostgres.transaction(async (tx) => {
+      await queue.enqueue(tx, job);
+      await tx.transaction(async (inner) => await queue.enqueue(inner, job));
+    });
     bun.transaction(async (tx) => {
       await queue.enqueue(tx, job);
       await tx.transaction(async (inner) => await queue.enqueue(inner, job));

@@ -1,0 +1,164 @@
+import { is, SQL, sql } from 'drizzle-orm';
+import { checkDate } from '../job/limits.ts';
+import type { NewJob } from '../job/new-job.ts';
+import { HALF_SURROGATE, toStoredJson, UnstorableValueError } from '../job/stored-json.ts';
+import type { OwnColumn } from '../schema/own-columns.ts';
+import { dateOf, epochMs } from './epoch-ms.ts';
+import type { RawRow } from './executor.ts';
+
+/*
+ * How values of the app's own columns travel: as texts, which every driver and both majors of drizzle-orm send and read alike
+ * (their own decoding of raw rows differs by driver). Where there are no such columns, nothing is added to any statement.
+ */
+
+/** `, "tenant_id"` for each, or `, f."tenant_id"` behind an alias: for the lists of an `INSERT … SELECT`. */
+export function ownNames(own: readonly OwnColumn[], alias = ''): SQL {
+  return sql.raw(own.map(({ name }) => `, ${alias}${name}`).join(''));
+}
+
+/** `, j."tenant_id"::text as own_0` for each: what {@link ownRecord} reads. */
+export function selectOwn(own: readonly OwnColumn[], alias: 'j' | 'r'): SQL {
+  return sql.join(
+    own.map(({ name, values }, index) => {
+      const column = `${alias}.${name}`;
+      return sql`, ${values === 'date' ? epochMs(column) : sql.raw(`${column}::text`)} as ${sql.raw(`own_${index}`)}`;
+    }),
+  );
+}
+
+/** The own columns of a row, as Drizzle would answer them. */
+export function ownRecord(own: readonly OwnColumn[], row: RawRow): Record<string, unknown> {
+  return Object.fromEntries(own.map((column, index) => [column.key, decoded(column, row[`own_${index}`])]));
+}
+
+function decoded({ values, column }: OwnColumn, raw: unknown): unknown {
+  if (raw === null || raw === undefined) return null;
+  switch (values) {
+    case 'date':
+      return dateOf(raw);
+    case 'number':
+      return Number(raw);
+    case 'bigint':
+      return BigInt(String(raw));
+    case 'boolean':
+      return raw === 'true';
+    case 'json':
+      return JSON.parse(String(raw));
+    case 'text':
+      return String(raw);
+    case 'custom':
+      return column.mapFromDriverValue(raw);
+  }
+}
+
+/** A text of {@link textOf} as a value of the column. */
+export function ownValue({ castTo }: OwnColumn, text: SQL): SQL {
+  return sql`${text}${sql.raw(castTo === 'text' ? '' : `::${castTo}`)}`;
+}
+
+/** What the database would put into a column that is left out, as an expression. */
+export function ownDefault(own: OwnColumn): SQL {
+  const value: unknown = own.column.default;
+  if (is(value, SQL)) return sql`(${value})`;
+  if (value === undefined) return sql`null`;
+  return ownValue(own, sql`${textOf(own, value, 'the default of')}::text`);
+}
+
+/**
+ * The job with what its enqueue says about the own columns.
+ *
+ * @throws TypeError | RangeError when a value does not fit its column, or one that is needed is not there
+ */
+export function withOwn(own: readonly OwnColumn[], job: NewJob, options: object = {}): NewJob {
+  if (own.length === 0) return job;
+  const what = `enqueue('${job.kind}')`;
+  return {
+    ...job,
+    own: own.map((column) => {
+      const value = valueOrDefault(column, Reflect.get(options, column.key));
+      if (value !== undefined) return textOf(column, value, what);
+      checkNotNeeded(column, what);
+      return undefined;
+    }),
+  };
+}
+
+/** What a filter says about the own columns. */
+export function ownWanted(own: readonly OwnColumn[], filter: object): OwnWanted[] {
+  return own.flatMap((column) => {
+    const value: unknown = Reflect.get(filter, column.key);
+    return value === undefined
+      ? []
+      : [{ column, text: value === null ? null : textOf(column, value, 'list') }];
+  });
+}
+
+/** What an own column is to be, as a text. */
+export interface OwnWanted {
+  readonly column: OwnColumn;
+  readonly text: string | null;
+}
+
+/** @throws TypeError when the database would refuse a row that says nothing about the column */
+export function checkNotNeeded({ key, name, column }: OwnColumn, what: string): void {
+  if (!column.notNull || column.default !== undefined) return;
+  throw new TypeError(`${what}: ${key} must be given: its column ${name} is NOT NULL and has no default`);
+}
+
+/** As in an insert of Drizzle's: a function of the app may stand in for a value that is left out. */
+export function valueOrDefault({ column }: OwnColumn, value: unknown): unknown {
+  if (value !== undefined) return value;
+  if (column.defaultFn !== undefined) return column.defaultFn();
+  return column.default === undefined ? column.onUpdateFn?.() : undefined;
+}
+
+/** @throws TypeError | RangeError when the value does not fit the column */
+export function textOf(own: OwnColumn, value: unknown, what: string): string | null {
+  const { key, values, column } = own;
+  if (value === null) {
+    if (column.notNull) throw new TypeError(`${what}: ${key} must not be null: its column is NOT NULL`);
+    return null;
+  }
+  switch (values) {
+    case 'date':
+      return checkDate(`${what}: ${key}`, toDate(value)).toISOString();
+    case 'json':
+      return jsonOf(value, `${what}: ${key}`);
+    case 'custom':
+      return storable(String(column.mapToDriverValue(value)), `${what}: ${key}`);
+    case 'text':
+      if (typeof value !== 'string')
+        throw new TypeError(`${what}: ${key} must be a string, got ${typeof value}`);
+      return storable(value, `${what}: ${key}`);
+    case 'number':
+    case 'bigint':
+    case 'boolean':
+      if (typeof value === values) return String(value);
+      throw new TypeError(`${what}: ${key} must be a ${values}, got ${typeof value}`);
+  }
+}
+
+/** Not a Date: refused by the check that follows. */
+function toDate(value: unknown): Date {
+  return value instanceof Date ? value : new Date(Number.NaN);
+}
+
+function jsonOf(value: unknown, what: string): string {
+  try {
+    return toStoredJson(value);
+  } catch (error) {
+    if (!(error instanceof UnstorableValueError)) throw error;
+    const { message, path } = error.issue;
+    throw new TypeError(`${what}${path === '' ? '' : ` at ${path}`}: ${message}`);
+  }
+}
+
+function storable(text: string, what: string): string {
+  if (text.includes('\0')) {
+    throw new TypeError(`${what} must not contain a NUL character: Postgres cannot keep it`);
+  }
+  if (HALF_SURROGATE.test(text)) {
+    throw new TypeError(`${what} must not contain half of a surrogate pair: it is not Unicode text`);
+  }
+  return text;
+}

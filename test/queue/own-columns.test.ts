@@ -1,0 +1,271 @@
+import { eq, sql } from 'drizzle-orm';
+import { text } from 'drizzle-orm/pg-core';
+import {
+  createQueue,
+  type Database,
+  defineJob,
+  drain,
+  type HandlerContext,
+  handle,
+  runNext,
+} from 'drizzle-queue';
+import { createQueueTables, queuePauses, queueResults, queueWorkers } from 'drizzle-queue/schema';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { checkDatabase } from '../../src/queries/check-database.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { drivers, type OpenDriver } from './support/drivers.ts';
+import { untouched } from './support/executors.ts';
+import { addOwnColumns, ownTables } from './support/own-columns.ts';
+
+const queue = createQueue({ tables: ownTables });
+const send = defineJob('send', { payload: z.object({ to: z.string() }), maxAttempts: 1 });
+const sync = defineJob('sync');
+
+/** A value that is hard to keep in each column. */
+const values = {
+  tenantId: `O'Hara "x" \\ ü $1`,
+  region: 'eu1',
+  seats: -2_147_483_648,
+  cents: 9_223_372_036_854_775_807n,
+  score: 0.1,
+  weight: '12345678.90',
+  urgent: true,
+  day: '2024-02-29',
+  startsOn: new Date('2024-02-29T00:00:00Z'),
+  endsAt: new Date('2024-02-29T12:34:56.789Z'),
+  wallClock: new Date('1969-12-31T23:59:59.999Z'),
+  ref: 'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11',
+  tags: ['a', '10.5', 'null'],
+  plan: 'paid' as const,
+  words: new Set(['one', 'two']),
+  traceId: 't',
+};
+
+const nothing = {
+  region: null,
+  seats: null,
+  cents: null,
+  score: null,
+  weight: null,
+  urgent: false,
+  day: null,
+  startsOn: null,
+  endsAt: null,
+  wallClock: null,
+  ref: expect.stringMatching(/^[0-9a-f-]{36}$/),
+  tags: null,
+  plan: 'free',
+  words: null,
+  traceId: 'made by the app',
+};
+
+describe.each(Object.entries(drivers))('own columns through %s', (_, open) => {
+  const database = useTestDatabase();
+  let driver: OpenDriver;
+  let db: Database;
+
+  beforeAll(async () => {
+    driver = await open(database);
+    db = driver.db;
+    for (const statement of addOwnColumns) await db.execute(statement);
+  });
+  afterAll(() => driver.close());
+  beforeEach(async () => {
+    await db.execute(sql`truncate queue_jobs, queue_results`);
+  });
+
+  /** As Drizzle reads the tables: the judge of what is stored. */
+  const drizzle = () => db as typeof database.db;
+  const liveRows = () => drizzle().select().from(ownTables.queueJobs);
+  const resultRows = () => drizzle().select().from(ownTables.queueResults);
+
+  test('are stored and found as Drizzle itself would', async () => {
+    const { id } = await queue.enqueue(db, send, { to: 'ada' }, values);
+    expect(await liveRows()).toMatchObject([values]);
+    expect(await queue.find(db, id)).toMatchObject({ state: 'due', ...values });
+    expect((await queue.list(db)).jobs).toMatchObject([values]);
+  });
+
+  test('have the defaults of an insert where an enqueue says nothing', async () => {
+    const { id } = await queue.enqueue(db, send, { to: 'ada' }, { tenantId: 'a' });
+    expect(await liveRows()).toMatchObject([{ tenantId: 'a', ...nothing }]);
+    expect(await queue.find(db, id)).toMatchObject({ tenantId: 'a', ...nothing });
+  });
+
+  test('can be null in spite of a default', async () => {
+    await queue.enqueue(db, send, { to: 'ada' }, { tenantId: 'a', plan: null, traceId: null });
+    expect(await liveRows()).toMatchObject([{ plan: null, traceId: null }]);
+  });
+
+  test('stay with a job for life: claimed, discarded, put back, completed', async () => {
+    const { id } = await queue.enqueue(db, send, { to: 'ada' }, values);
+    const seen: unknown[] = [];
+    let fail = true;
+    const handler = handle(send, async ({ job }: HandlerContext<typeof send, Database, typeof queue>) => {
+      seen.push(job);
+      if (fail) throw new Error('not now');
+    });
+    await drain(db, { queue, handlers: [handler], deadlineMs: 20_000 });
+    expect(seen).toMatchObject([values]);
+    expect(await resultRows()).toMatchObject([{ state: 'discarded', ...values }]);
+    expect(await queue.find(db, send, id)).toMatchObject({ state: 'discarded', ...values });
+
+    expect(await queue.redrive(db, id)).toMatchObject({ redriven: 1 });
+    expect(await liveRows()).toMatchObject([values]);
+
+    fail = false;
+    await runNext(db, { queue, handlers: [handler] });
+    expect(seen).toMatchObject([values, values]);
+    expect(await resultRows()).toMatchObject([{ state: 'completed', ...values }]);
+  });
+
+  test('stay with a job that is cancelled', async () => {
+    const { id } = await queue.enqueue(db, send, { to: 'ada' }, values);
+    await queue.cancel(db, id);
+    expect(await resultRows()).toMatchObject([{ state: 'cancelled', ...values }]);
+  });
+
+  test('in bulk, where jobs say different things and some nothing', async () => {
+    const entries = [
+      { payload: { to: '0' }, ...values },
+      { payload: { to: '1' }, tenantId: 'b' },
+      { payload: { to: '2' }, tenantId: 'c', plan: null, urgent: true, ref: values.ref },
+    ];
+    const expected = [values, { tenantId: 'b', ...nothing }, { tenantId: 'c', plan: null, ref: values.ref }];
+    const plain = await queue.enqueueMany(db, send, entries);
+    const keyed = await queue.enqueueMany(
+      db,
+      send,
+      entries.map((entry, index) => ({ ...entry, uniqueKey: `k${2 - index}` })),
+    );
+    for (const [index, { id }] of [...plain, ...keyed].entries()) {
+      expect(await queue.find(db, send, id)).toMatchObject({
+        payload: { to: String(index % 3) },
+        ...expected[index % 3],
+      });
+    }
+  });
+
+  test('in bulk, where all say the same', async () => {
+    const entry = { payload: { to: 'ada' }, ...values };
+    await queue.enqueueMany(db, send, [entry, entry]);
+    expect(await liveRows()).toMatchObject([values, values]);
+  });
+
+  test.each([{}, { uniqueKey: (row: { to: unknown }) => sql`${row.to}` }])(
+    'of an enqueueFrom are values or expressions (%#)',
+    async (more) => {
+      const select = drizzle()
+        .select({ to: sql<string>`'u' || n`.as('to') })
+        .from(sql`generate_series(1, 2) as n`);
+      await queue.enqueueFrom(db, send, select, {
+        ...more,
+        tenantId: (row) => sql`'tenant of ' || ${row.to}`,
+        seats: () => sql`40 + 2`,
+        cents: values.cents,
+        endsAt: values.endsAt,
+        plan: null,
+      });
+      const rows = await liveRows();
+      expect(rows).toHaveLength(2);
+      for (const row of rows) {
+        const { to } = row.payload as { to: string };
+        expect(row).toMatchObject({
+          ...nothing,
+          tenantId: `tenant of ${to}`,
+          seats: 42,
+          cents: values.cents,
+          endsAt: values.endsAt,
+          plan: null,
+        });
+      }
+    },
+  );
+
+  test('filter a list, of live jobs and results', async () => {
+    const a = await queue.enqueue(db, send, { to: 'a' }, values);
+    const b = await queue.enqueue(db, send, { to: 'b' }, { tenantId: 'b' });
+    const c = await queue.enqueue(db, sync, undefined, { tenantId: 'b', endsAt: values.endsAt });
+    await queue.cancel(db, c.id);
+    const listed = async (filter: Parameters<typeof queue.list>[1]) =>
+      (await queue.list(db, filter)).jobs.map(({ id }) => id);
+    expect(await listed({ tenantId: 'b' })).toEqual([c.id, b.id]);
+    expect(await listed({ tenantId: 'b', job: send })).toEqual([b.id]);
+    expect(await listed({ endsAt: values.endsAt })).toEqual([c.id, a.id]);
+    expect(await listed({ endsAt: null })).toEqual([b.id]);
+    expect(await listed({ tenantId: values.tenantId, plan: 'paid', cents: values.cents })).toEqual([a.id]);
+    expect(await listed({ tenantId: 'nobody' })).toEqual([]);
+    expect(await listed({ tenantId: undefined })).toEqual([c.id, b.id, a.id]);
+  });
+
+  test('that are too long are refused, not cut off', async () => {
+    const long = { tenantId: 'a', region: 'much too long' };
+    await expect(queue.enqueue(db, send, { to: 'a' }, long)).rejects.toThrow();
+    expect(await liveRows()).toEqual([]);
+  });
+
+  test('can be joined and filtered with Drizzle', async () => {
+    await queue.enqueueMany(db, send, [
+      { payload: { to: 'a' }, tenantId: 'a' },
+      { payload: { to: 'b' }, tenantId: 'b' },
+    ]);
+    const { queueJobs } = ownTables;
+    const rows = await drizzle()
+      .select({ tenantId: queueJobs.tenantId })
+      .from(queueJobs)
+      .where(eq(queueJobs.tenantId, 'b'));
+    expect(rows).toEqual([{ tenantId: 'b' }]);
+  });
+});
+
+describe('what is refused before anything is sent', () => {
+  const db = untouched();
+  const enqueue = (options: object) =>
+    // What callers without TypeScript may send.
+    queue.enqueue(db, send, { to: 'ada' }, options as unknown as { tenantId: string });
+
+  test.each([
+    [{}, 'tenantId must be given'],
+    [{ tenantId: undefined }, 'tenantId must be given'],
+    [{ tenantId: null }, 'tenantId must not be null'],
+    [{ tenantId: 5 }, 'tenantId must be a string, got number'],
+    [{ tenantId: 'a\0' }, 'NUL'],
+    [{ tenantId: '\ud800' }, 'surrogate'],
+    [{ tenantId: 'a', urgent: 'yes' }, 'urgent must be a boolean'],
+    [{ tenantId: 'a', cents: 5 }, 'cents must be a bigint'],
+    [{ tenantId: 'a', endsAt: new Date(Number.NaN) }, 'endsAt must be a valid Date'],
+    [{ tenantId: 'a', endsAt: '2024-02-29' }, 'endsAt must be a valid Date'],
+    [{ tenantId: 'a', tags: [undefined] }, 'undefined in an array'],
+  ])('%s', async (options, message) => {
+    await expect(enqueue(options)).rejects.toThrow(message);
+    await expect(
+      queue.enqueueMany(db, send, [{ payload: { to: 'ada' }, ...(options as { tenantId: string }) }]),
+    ).rejects.toThrow(message);
+  });
+
+  test('a bulk of which one entry says too little', async () => {
+    const entries = [{ payload: { to: 'a' }, tenantId: 'a' }, { payload: { to: 'b' } } as never];
+    await expect(queue.enqueueMany(db, send, entries)).rejects.toThrow('tenantId must be given');
+  });
+
+  test('a filter of the wrong type', async () => {
+    await expect(queue.list(db, { tenantId: 5 as never })).rejects.toThrow('tenantId must be a string');
+  });
+});
+
+const missing = useTestDatabase();
+
+test('own columns that are not in the database yet are a missing migration', async () => {
+  const tables = createQueueTables({ columns: { shard: text('shard') } });
+  await expect(checkDatabase(missing.db, tables)).rejects.toThrow('has no column shard');
+  await expect(createQueue({ tables }).enqueue(missing.db, sync, undefined, { shard: 'a' })).rejects.toThrow(
+    'Run `drizzle-kit generate',
+  );
+});
+test('a queue takes its jobs and its results from one createQueueTables', () => {
+  const { queueJobs } = createQueueTables({ columns: { shard: text('shard') } });
+  expect(() => createQueue({ tables: { queueJobs, queueResults, queueWorkers, queuePauses } })).toThrow(
+    'queueJobs has the column shard, and queueResults has not',
+  );
+});

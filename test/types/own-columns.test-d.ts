@@ -1,0 +1,202 @@
+import { sql } from 'drizzle-orm';
+import { integer, jsonb, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
+import {
+  createQueue,
+  createWorker,
+  type Database,
+  defineJob,
+  drain,
+  type HandlerContext,
+  handle,
+  type Queue,
+  runNext,
+} from 'drizzle-queue';
+import { createQueueTables, queuePauses, queueWorkers } from 'drizzle-queue/schema';
+import { describe, expectTypeOf, test } from 'vitest';
+import { z } from 'zod';
+import { postgresJs as db } from './databases.ts';
+
+const { queueJobs, queueResults } = createQueueTables({
+  prefix: 'mail_',
+  columns: {
+    tenantId: text('tenant_id').notNull(),
+    shard: integer('shard').notNull().default(0),
+    endsAt: timestamp('ends_at'),
+    tags: jsonb('tags').$type<string[]>(),
+  },
+});
+const { queueWorkers: mailWorkers, queuePauses: mailPauses } = createQueueTables({ prefix: 'mail_' });
+const tables = { queueJobs, queueResults, queueWorkers: mailWorkers, queuePauses: mailPauses };
+const queue = createQueue({ tables });
+const optional = createQueue({ tables: createQueueTables({ columns: { shard: integer('shard') } }) });
+const send = defineJob('send', { payload: z.object({ to: z.string() }) });
+const sync = defineJob('sync');
+const users = pgTable('users', { id: integer('id').primaryKey(), name: text('name').notNull() });
+
+interface Own {
+  readonly tenantId: string;
+  readonly shard: number;
+  readonly endsAt: Date | null;
+  readonly tags: string[] | null;
+}
+
+describe('the tables', () => {
+  test('have the own columns', () => {
+    expectTypeOf<(typeof queueJobs.$inferSelect)['tenantId']>().toEqualTypeOf<string>();
+    expectTypeOf<(typeof queueResults.$inferSelect)['tags']>().toEqualTypeOf<string[] | null>();
+    expectTypeOf(queueJobs._.name).toEqualTypeOf<'mail_jobs'>();
+    expectTypeOf(
+      db.select({ t: queueJobs.tenantId, e: queueJobs.endsAt }).from(queueJobs),
+    ).resolves.toEqualTypeOf<{ t: string; e: Date | null }[]>();
+  });
+
+  test('take no names of the library, and only columns', () => {
+    // @ts-expect-error a column of the jobs
+    createQueueTables({ columns: { payload: text('payload') } });
+    // @ts-expect-error a column of the results
+    createQueueTables({ columns: { state: text('state') } });
+    // @ts-expect-error an option of an enqueue
+    createQueueTables({ columns: { delayMs: integer('delay_ms') } });
+    // @ts-expect-error no column
+    createQueueTables({ columns: { tenantId: 'text' } });
+  });
+
+  test('without own columns, and with an empty list of them, make a plain queue', () => {
+    expectTypeOf(createQueue({ tables: createQueueTables() })).toEqualTypeOf<Queue>();
+    expectTypeOf(createQueue({ tables: createQueueTables({ columns: {} }) })).toEqualTypeOf<Queue>();
+  });
+});
+
+describe('an enqueue', () => {
+  test('takes them as an insert would', () => {
+    queue.enqueue(db, send, { to: 'ada' }, { tenantId: 'a' });
+    queue.enqueue(
+      db,
+      send,
+      { to: 'ada' },
+      { tenantId: 'a', shard: 1, endsAt: new Date(), tags: null, delayMs: 5 },
+    );
+    queue.enqueue(db, sync, undefined, { tenantId: 'a' });
+    // @ts-expect-error no options
+    queue.enqueue(db, send, { to: 'ada' });
+    // @ts-expect-error no options
+    queue.enqueue(db, sync);
+    // @ts-expect-error no tenantId
+    queue.enqueue(db, send, { to: 'ada' }, { shard: 1 });
+    // @ts-expect-error NOT NULL
+    queue.enqueue(db, send, { to: 'ada' }, { tenantId: null });
+    // @ts-expect-error a number
+    queue.enqueue(db, send, { to: 'ada' }, { tenantId: 'a', shard: '1' });
+    // @ts-expect-error unknown option
+    queue.enqueue(db, send, { to: 'ada' }, { tenantId: 'a', tenant: 'a' });
+    // @ts-expect-error wrong payload
+    queue.enqueue(db, send, { to: 5 }, { tenantId: 'a' });
+  });
+
+  test('needs no options where all of them may be left out', () => {
+    optional.enqueue(db, sync);
+    optional.enqueue(db, sync, undefined, { shard: 1 });
+    // @ts-expect-error a number
+    optional.enqueue(db, sync, undefined, { shard: 'a' });
+    // @ts-expect-error of other tables
+    optional.enqueue(db, sync, undefined, { tenantId: 'a' });
+  });
+
+  test('of a plain queue takes none', () => {
+    // @ts-expect-error no such column
+    createQueue().enqueue(db, sync, undefined, { tenantId: 'a' });
+  });
+
+  test('in bulk', () => {
+    queue.enqueueMany(db, send, [{ payload: { to: 'ada' }, tenantId: 'a' }]);
+    queue.enqueueMany(db, sync, [{ tenantId: 'a', priority: 1 }]);
+    // @ts-expect-error no tenantId
+    queue.enqueueMany(db, send, [{ payload: { to: 'ada' } }]);
+    // @ts-expect-error no tenantId
+    queue.enqueueMany(db, sync, [{}]);
+  });
+
+  test('from a select: a value, or an expression over its row', () => {
+    const select = db.select({ to: users.name }).from(users);
+    queue.enqueueFrom(db, send, select, { tenantId: 'a' });
+    queue.enqueueFrom(db, send, select, { tenantId: (row) => sql`${row.to}`, shard: () => sql`1` });
+    // @ts-expect-error no tenantId
+    queue.enqueueFrom(db, send, select);
+    // @ts-expect-error no tenantId
+    queue.enqueueFrom(db, send, select, {});
+    // @ts-expect-error a text
+    queue.enqueueFrom(db, send, select, { tenantId: 5 });
+    // @ts-expect-error not selected
+    queue.enqueueFrom(db, send, select, { tenantId: (row) => sql`${row.id}` });
+    optional.enqueueFrom(db, send, select);
+  });
+});
+
+describe('a record', () => {
+  test('has them in every state', async () => {
+    const record = await queue.find(db, send, 1);
+    if (record === undefined) return;
+    expectTypeOf(record.tenantId).toEqualTypeOf<string>();
+    expectTypeOf(record.endsAt).toEqualTypeOf<Date | null>();
+    expectTypeOf(record.payload).toEqualTypeOf<{ to: string }>();
+    if (record.state === 'completed') expectTypeOf(record.output).toEqualTypeOf<unknown>();
+    // @ts-expect-error it may not be completed
+    record.output;
+    // @ts-expect-error read-only
+    record.tenantId = 'b';
+    expectTypeOf((await queue.find(db, 1))?.tags).toEqualTypeOf<string[] | null | undefined>();
+  });
+
+  test('of a list, which they filter', async () => {
+    const { jobs } = await queue.list(db, { job: send, tenantId: 'a', endsAt: null });
+    expectTypeOf(jobs[0]?.tenantId).toEqualTypeOf<string | undefined>();
+    expectTypeOf(jobs[0]?.payload).toEqualTypeOf<{ to: string } | undefined>();
+    queue.list(db);
+    queue.list(db, { tenantId: undefined });
+    // @ts-expect-error a text
+    queue.list(db, { tenantId: 5 });
+    // @ts-expect-error no such column
+    queue.list(db, { tenant: 'a' });
+    // @ts-expect-error no such column
+    createQueue().list(db, { tenantId: 'a' });
+  });
+});
+
+describe('a handler', () => {
+  const typed = handle(
+    send,
+    async ({ job, payload }: HandlerContext<typeof send, Database, typeof queue>) => {
+      expectTypeOf(job.tenantId).toEqualTypeOf<string>();
+      expectTypeOf(job.shard).toEqualTypeOf<number>();
+      expectTypeOf(job).toExtend<Own>();
+      expectTypeOf(payload).toEqualTypeOf<{ to: string }>();
+    },
+  );
+
+  test('has them in its job when the queue is named', () => {
+    handle(send, async ({ job }) => {
+      // @ts-expect-error the queue has to be named
+      job.tenantId;
+    });
+  });
+
+  test('runs where the tables have these columns, and nowhere else', () => {
+    createWorker(db, { queue, handlers: [typed] });
+    createWorker(db, { queue, handlers: [typed, handle(sync, async () => {})] });
+    void drain(db, { queue, handlers: [typed], deadlineMs: 5 });
+    void runNext(db, { queue, handlers: [typed] });
+    // @ts-expect-error a plain queue
+    createWorker(db, { queue: createQueue(), handlers: [typed] });
+    // @ts-expect-error other columns
+    createWorker(db, { queue: optional, handlers: [typed] });
+    // @ts-expect-error a plain queue
+    void drain(db, { queue: createQueue(), handlers: [typed], deadlineMs: 5 });
+    // @ts-expect-error a plain queue
+    void runNext(db, { queue: createQueue(), handlers: [typed] });
+  });
+});
+
+test('a queue with own columns is a queue', () => {
+  expectTypeOf(queue).toExtend<Queue>();
+  createQueue({ tables: { queueJobs, queueResults, queueWorkers, queuePauses } });
+});
