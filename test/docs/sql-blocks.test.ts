@@ -6,7 +6,7 @@ const database = useTestDatabase();
 
 const blocks = readPages().flatMap(({ path, blocks }) =>
   blocks
-    .filter(({ language }) => language === 'sql')
+    .filter(({ language, info }) => language === 'sql' && info === '')
     .map(({ line, code }) => ({ place: `${path}:${line}`, code })),
 );
 

@@ -7,6 +7,7 @@ import {
   migrateDatabase,
   uniqueDatabaseName,
 } from './databases.ts';
+import { partitioningOf, partitionTables } from './partitions.ts';
 
 /** Where test files find their databases. */
 export interface TestServer {
@@ -36,6 +37,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   try {
     const template = await createDatabase(server.url, { name: `${prefix}_template` });
     await migrateDatabase(template.url);
+    const partitioning = partitioningOf(process.env.PARTITIONS);
+    if (partitioning !== undefined) await partitionTables(template.url, partitioning);
     await closeDatabase(server.url, template.name);
     project.provide('testServer', { url: server.url, template: template.name, prefix });
     return teardown;
