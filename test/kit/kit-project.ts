@@ -4,20 +4,34 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify, stripVTControlCharacters } from 'node:util';
+import { afterEach } from 'vitest';
 
 const run = promisify(execFile);
 
-/** The entry that an app knows as `drizzle-queue/schema`. */
-export const schemaEntry = fileURLToPath(new URL('../../src/schema/index.ts', import.meta.url));
+/** Where an app's schema imports `drizzle-queue/schema` from: a copy, so that it finds the app's own drizzle-orm. */
+export const schemaEntry = './library/index.ts';
 
+const librarySchema = fileURLToPath(new URL('../../src/schema', import.meta.url));
 const nodeModules = fileURLToPath(new URL('../../node_modules', import.meta.url));
+
+/** A major of drizzle-kit: 0.31 belongs to drizzle-orm 0.45, and 1.0 to 1.0. */
+export type KitMajor = '0.31' | '1.0';
+
+/** Where drizzle-kit of each major is installed, with the drizzle-orm that belongs to it. */
+const nodeModulesOf: Readonly<Record<KitMajor, string>> = {
+  '0.31': nodeModules,
+  '1.0': join(nodeModules, 'drizzle-queue-tests-drizzle-v1', 'node_modules'),
+};
+
+/** The one that belongs to the drizzle-orm that the tests run with. */
+export const kitMajor: KitMajor = process.env.DRIZZLE === 'v1' ? '1.0' : '0.31';
 
 /** What an app's directory contains. */
 export interface KitProjectOptions {
   /** The text of its Drizzle schema. */
   readonly schema: string;
   readonly databaseUrl?: string;
-  /** The Postgres schemas that drizzle-kit looks at, when not only `public`. */
+  /** The Postgres schemas that drizzle-kit looks at, when not all that it looks at by itself. */
   readonly schemaFilter?: readonly string[];
 }
 
@@ -27,8 +41,9 @@ export class KitProject {
 
   static async create({ schema, databaseUrl, schemaFilter }: KitProjectOptions): Promise<KitProject> {
     const project = new KitProject(await mkdtemp(join(tmpdir(), 'drizzle-queue-kit-')));
-    await symlink(nodeModules, join(project.directory, 'node_modules'), 'junction');
-    await writeFile(join(project.directory, 'schema.ts'), schema);
+    await project.install(kitMajor);
+    await cp(librarySchema, join(project.directory, 'library'), { recursive: true });
+    await project.writeSchema(schema);
     const config = {
       dialect: 'postgresql',
       schema: './schema.ts',
@@ -36,8 +51,22 @@ export class KitProject {
       ...(databaseUrl !== undefined && { dbCredentials: { url: databaseUrl } }),
       ...(schemaFilter !== undefined && { schemaFilter }),
     };
-    await writeFile(join(project.directory, 'drizzle.config.json'), JSON.stringify(config));
+    await writeFile(
+      join(project.directory, 'drizzle.config.ts'),
+      `export default ${JSON.stringify(config)};`,
+    );
     return project;
+  }
+
+  /** Installs drizzle-kit and drizzle-orm of this major, in the place of another. */
+  async install(major: KitMajor): Promise<void> {
+    const link = join(this.directory, 'node_modules');
+    await rm(link, { force: true });
+    await symlink(nodeModulesOf[major], link, 'junction');
+  }
+
+  async writeSchema(text: string): Promise<void> {
+    await writeFile(join(this.directory, 'schema.ts'), text);
   }
 
   /** Takes over migrations that were made elsewhere. */
@@ -45,11 +74,20 @@ export class KitProject {
     await cp(from, join(this.directory, 'drizzle'), { recursive: true });
   }
 
+  /** The paths of its migrations, oldest first: `0000_name.sql` in 0.31, and `TIME_name/migration.sql` in 1.0. */
+  async #migrationPaths(): Promise<string[]> {
+    const folder = join(this.directory, 'drizzle');
+    const names = await readdir(folder, { recursive: true }).catch(() => []);
+    return names
+      .filter((name) => name.endsWith('.sql'))
+      .sort()
+      .map((name) => join(folder, name));
+  }
+
   /** The SQL of its migrations, oldest first. */
   async migrations(): Promise<string[]> {
-    const names = await readdir(join(this.directory, 'drizzle'));
-    const sqlFiles = names.filter((name) => name.endsWith('.sql')).sort();
-    return await Promise.all(sqlFiles.map((name) => readFile(join(this.directory, 'drizzle', name), 'utf8')));
+    const paths = await this.#migrationPaths();
+    return await Promise.all(paths.map((path) => readFile(path, 'utf8')));
   }
 
   /** Runs `drizzle-kit generate`; answers what it says. */
@@ -57,8 +95,32 @@ export class KitProject {
     return await this.#kit('generate');
   }
 
+  /** Adds a custom migration with this SQL, as the pages say: on a new line. */
+  async generateCustom(name: string, sql: string): Promise<void> {
+    await this.#kit('generate', '--custom', `--name=${name}`);
+    const path = (await this.#migrationPaths()).find((path) => path.includes(name));
+    if (path === undefined) throw new Error(`drizzle-kit made no migration ${name}`);
+    await writeFile(path, `${await readFile(path, 'utf8')}\n${sql}`);
+  }
+
   async migrate(): Promise<void> {
     await this.#kit('migrate');
+  }
+
+  /** Runs `drizzle-kit check`, which looks whether the migrations fit together; answers what it says. */
+  async check(): Promise<string> {
+    return await this.#kit('check');
+  }
+
+  /** Runs `drizzle-kit up`, which makes migrations of an older drizzle-kit readable. */
+  async up(): Promise<string> {
+    return await this.#kit('up');
+  }
+
+  /** Runs `drizzle-kit pull`; answers the schema that it has written. */
+  async pull(): Promise<string> {
+    await this.#kit('pull');
+    return await readFile(join(this.directory, 'drizzle', 'schema.ts'), 'utf8');
   }
 
   /** Runs `drizzle-kit push`; answers the statements that it thought necessary, and carried out. */
@@ -73,8 +135,8 @@ export class KitProject {
   async #kit(...args: string[]): Promise<string> {
     // NODE_OPTIONS may name loaders that are meant for the tests only.
     const { NODE_OPTIONS: _, ...env } = process.env;
-    const command = [join(nodeModules, 'drizzle-kit', 'bin.cjs'), ...args, '--config=drizzle.config.json'];
-    const { stdout, stderr } = await run(process.execPath, command, {
+    const program = join(this.directory, 'node_modules', 'drizzle-kit', 'bin.cjs');
+    const { stdout, stderr } = await run(process.execPath, [program, ...args, '--config=drizzle.config.ts'], {
       cwd: this.directory,
       env,
       // A question would wait for its answer until then.
@@ -86,4 +148,27 @@ export class KitProject {
   async remove(): Promise<void> {
     await rm(this.directory, { recursive: true, force: true });
   }
+}
+
+/**
+ * drizzle-kit 0.31 reads the columns of a composite primary key in whatever order Postgres answers, and then may find it changed
+ * (drizzle-team/drizzle-orm#6078; 1.0 reads them in order).
+ */
+export function isPrimaryKeyAgain(statement: string): boolean {
+  return /^ALTER TABLE \S+ (DROP CONSTRAINT "\w+_pkey"|ADD CONSTRAINT "\w+_pkey" PRIMARY KEY\(.*\));$/.test(
+    statement,
+  );
+}
+
+/** Gives the tests of a file apps' directories, which are removed after each test. */
+export function useKitProjects(): (options: KitProjectOptions) => Promise<KitProject> {
+  const projects: KitProject[] = [];
+  afterEach(async () => {
+    await Promise.all(projects.splice(0).map((project) => project.remove()));
+  });
+  return async (options) => {
+    const project = await KitProject.create(options);
+    projects.push(project);
+    return project;
+  };
 }
