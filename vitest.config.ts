@@ -18,7 +18,13 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     // They need a tarball: `npm run test:package`. They kill and block, and measure how long it takes to recover: `npm run test:faults`.
-    exclude: [...configDefaults.exclude, 'test/package/**', 'test/faults/**'],
+    // And what exists in one of the two majors only is tested in a file of its own.
+    exclude: [
+      ...configDefaults.exclude,
+      'test/package/**',
+      'test/faults/**',
+      drizzleV1 ? '**/*.v0.test.ts' : '**/*.v1.test.ts',
+    ],
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
     // All share one server, and tests of concurrency need some of the machine's power for themselves.
