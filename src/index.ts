@@ -51,7 +51,7 @@ export type { JobRecord, JobState, LiveState } from './queries/job-record.ts';
 export type { Redriven } from './queries/redrive-jobs.ts';
 export type { Queue } from './queue.ts';
 // Define and enqueue
-export { createQueue } from './queue.ts';
+export { createQueue } from './create-queue.ts';
 export type { RedriveFilter } from './redrive.ts';
 export { type Drained, type DrainOptions, drain } from './worker/drain.ts';
 export {

@@ -1,7 +1,7 @@
 import { type CancelOptions, type CancelResult, cancel } from './cancel.ts';
 import { checkQueue } from './check/check-queue.ts';
 import type { Finding } from './check/finding.ts';
-import { type CreateQueueOptions, checkQueueOptions } from './create-queue-options.ts';
+import type { CreateQueueOptions } from './create-queue-options.ts';
 import type { EnqueueArguments, EnqueueEntry } from './enqueue-arguments.ts';
 import {
   type EnqueueFromArguments,
@@ -19,7 +19,6 @@ import { type NewJob, newJob } from './job/new-job.ts';
 import { shown } from './job/shown.ts';
 import type { JobRecordOf } from './job-record-of.ts';
 import { type JobList, type ListFilter, list, type OwnFilter } from './list.ts';
-
 import type { Executor } from './queries/executor.ts';
 import { findJob } from './queries/find-job.ts';
 import { findPauses, type PausedQueue } from './queries/find-pauses.ts';
@@ -30,13 +29,12 @@ import type { Redriven } from './queries/redrive-jobs.ts';
 import { resumeQueue } from './queries/resume-queue.ts';
 import { wakeChannel } from './queries/wake-channel.ts';
 import { type RedriveFilter, redrive } from './redrive.ts';
-import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from './schema/index.ts';
+import type { QueueTables } from './schema/index.ts';
 import type { QueryBuilders } from './skip-locked/query-builders.ts';
 import {
   checkSameOwnColumns,
   type OwnColumn,
   type OwnColumns,
-  type OwnColumnsOf,
   ownColumnsOf,
 } from './schema/own-columns.ts';
 import { WakeUps } from './wake-ups.ts';
@@ -239,17 +237,4 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
   check(db: Executor): Promise<Finding[]> {
     return checkQueue(db, this.tables);
   }
-}
-
-/**
- * A queue over the tables of `drizzle-queue/schema`, or over others. It opens nothing: make it once, at the top of a module
- * that both the web app and the workers import.
- *
- * @throws RangeError | TypeError when an option is wrong
- */
-export function createQueue<TTables extends QueueTables = QueueTables>(
-  options: CreateQueueOptions<TTables> = {},
-): Queue<OwnColumnsOf<TTables['queueJobs']>> {
-  checkQueueOptions(options);
-  return new Queue(options.tables ?? { queueJobs, queueResults, queueWorkers, queuePauses }, options);
 }

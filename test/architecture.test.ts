@@ -61,7 +61,7 @@ const parts: Readonly<Record<string, Part>> = {
   },
   producing: {
     files:
-      /^((queue|cancel|create-queue-options|enqueue-arguments|enqueue-from|enqueue-jobs|enqueue-query|job-record-of|list|redrive|wake-ups)\.ts$|check\/)/,
+      /^((queue|cancel|create-queue|create-queue-options|enqueue-arguments|enqueue-from|enqueue-jobs|enqueue-query|job-record-of|list|redrive|wake-ups)\.ts$|check\/)/,
     parts: ['errors', 'schema', 'skip-locked', 'job', 'queries'],
     packages: DRIZZLE,
     reason: 'a web app that only enqueues must not load the worker',
