@@ -5,6 +5,8 @@
 
 export type { CancelOptions, CancelResult } from './cancel.ts';
 export type { Finding, FindingCode } from './check/finding.ts';
+// Define and enqueue
+export { createQueue } from './create-queue.ts';
 export type { CreateQueueOptions } from './create-queue-options.ts';
 export type { EnqueueArguments, EnqueueEntry } from './enqueue-arguments.ts';
 export type { EnqueueFromArguments, EnqueueFromOptions, PerRow, SelectOf } from './enqueue-from.ts';
@@ -50,8 +52,6 @@ export type { PausedQueue } from './queries/find-pauses.ts';
 export type { JobRecord, JobState, LiveState } from './queries/job-record.ts';
 export type { Redriven } from './queries/redrive-jobs.ts';
 export type { Queue } from './queue.ts';
-// Define and enqueue
-export { createQueue } from './create-queue.ts';
 export type { RedriveFilter } from './redrive.ts';
 export { type Drained, type DrainOptions, drain } from './worker/drain.ts';
 export {

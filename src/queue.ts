@@ -30,13 +30,8 @@ import { resumeQueue } from './queries/resume-queue.ts';
 import { wakeChannel } from './queries/wake-channel.ts';
 import { type RedriveFilter, redrive } from './redrive.ts';
 import type { QueueTables } from './schema/index.ts';
+import { checkSameOwnColumns, type OwnColumn, type OwnColumns, ownColumnsOf } from './schema/own-columns.ts';
 import type { QueryBuilders } from './skip-locked/query-builders.ts';
-import {
-  checkSameOwnColumns,
-  type OwnColumn,
-  type OwnColumns,
-  ownColumnsOf,
-} from './schema/own-columns.ts';
 import { WakeUps } from './wake-ups.ts';
 
 /**

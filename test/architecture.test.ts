@@ -69,7 +69,7 @@ const parts: Readonly<Record<string, Part>> = {
   worker: {
     files: /^worker\//,
     parts: ['errors', 'schema', 'job', 'queries', 'drivers', 'producing'],
-    packages: new RegExp(`$DRIZZLE.source|^node:\\w+$`),
+    packages: new RegExp(`${DRIZZLE.source}|^node:\\w+$`),
     reason: 'layer 3: what a process does; the only part that needs Node.js',
   },
   entry: {

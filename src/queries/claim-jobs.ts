@@ -5,12 +5,9 @@ import { ownColumnsOf } from '../schema/own-columns.ts';
 import { dateOf, epochMs } from './epoch-ms.ts';
 import { queryRows, type RawRow, type Runner } from './executor.ts';
 
-
 import { faultPoint } from './fault-point.ts';
 
-
 import { ownRecord, selectOwn } from './own-values.ts';
-
 
 import { planAnew } from './plan-anew.ts';
 

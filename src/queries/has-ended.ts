@@ -20,7 +20,10 @@ export async function hasEnded(db: Executor, tables: QueueTables, job: FencedJob
   return row?.ended === true;
 }
 
-export function hasEndedQuery({ queueJobs, queueResults }: QueueTables, { id, queue, fence }: FencedJob): SQL {
+export function hasEndedQuery(
+  { queueJobs, queueResults }: QueueTables,
+  { id, queue, fence }: FencedJob,
+): SQL {
   return sql`
     select not exists (select from ${queueJobs} as j where j.queue = ${queue} and j.id = ${id})
       and not exists (select from ${queueResults} as r where r.queue = ${queue} and r.job_id = ${id} and r.fence <> ${fence}) as ended`;

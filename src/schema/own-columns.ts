@@ -82,7 +82,9 @@ export function ownColumnsOf(queueJobs: PgTable): readonly OwnColumn[] {
 /** @throws TypeError when they are no columns, or a key is taken: the column would stand in the place of one of the library's */
 export function checkOwnKeys(columns: NoColumns): void {
   if (typeof columns !== 'object' || columns === null) {
-    throw new TypeError(`createQueueTables: columns must be an object of columns, got a value of type ${typeof columns}`);
+    throw new TypeError(
+      `createQueueTables: columns must be an object of columns, got a value of type ${typeof columns}`,
+    );
   }
   for (const [key, column] of Object.entries(columns)) {
     if (libraryColumns().keys.has(key)) refuse(key, 'the name is taken; choose another');
