@@ -112,6 +112,7 @@ export class LeaseLostError extends QueueError {
  */
 export class JobCancelledError extends QueueError {
   override name = 'JobCancelledError';
+  static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.JobCancelledError');
   constructor(
     readonly kind: string,
     readonly jobId: number,

@@ -28,5 +28,5 @@ const ENTITY_KIND = Symbol.for('drizzle:entityKind');
 
 /** What Drizzle calls the database's class, such as `NeonHttpDatabase`; it survives a minifier, as the class's name does not. */
 function driverOf(db: Database): string {
-  return String(Reflect.get(db.constructor, ENTITY_KIND) ?? 'This database');
+  return String(Reflect.get(Object(db).constructor, ENTITY_KIND) ?? 'This database');
 }

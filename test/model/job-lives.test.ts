@@ -88,7 +88,7 @@ describe('the lives of jobs', () => {
           await walk.begin();
           for (const one of walked) await walk.take(one);
         }),
-        { numRuns: 100 },
+        { numRuns: 100, endOnFailure: true },
       );
     }
     expect(missing()).toEqual([]);

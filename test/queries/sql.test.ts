@@ -91,7 +91,6 @@ describe('statements about held and waiting jobs', () => {
     expect(aboutJobs.map(([name]) => name)).toEqual([
       'cancelJobQuery',
       'cancelJobQuery, forced',
-      'cancelJobQuery, forced',
       'claimJobsQuery',
       'claimJobsQuery, sweep',
       'claimJobsQuery, held by lock',
