@@ -70,7 +70,8 @@ export function expectSound({ jobs, results }: QueueState, highestFences: Map<nu
 
 /** The tables hold what the model says; times that it could not know are learnt from them. */
 export function expectAsModelled(state: QueueState, model: JobModel, earlierUs: number): void {
-  for (const { id, runAt } of state.jobs) {
+  // Of the finished too: one may have been put back and ended within one step.
+  for (const { id, runAt } of [...state.jobs, ...state.results]) {
     const job = model.jobs.get(id);
     if (typeof job?.runAt !== 'object') continue;
     const delayUs = job.runAt.delayMs * 1_000;
