@@ -16,7 +16,8 @@ describe.skipIf(!hasPostgres('14'))('PostgreSQL 14, the oldest that is supported
     client = postgres(server.url, { max: 5, onnotice: () => {} });
   });
   afterAll(async () => {
-    await client.end();
+    // Without a limit it may wait for ever, for connections that were terminated under it.
+    await client.end({ timeout: 5 });
     await server.stop();
   });
   behaviours(() => drizzle({ client }), { url: () => server.url });
