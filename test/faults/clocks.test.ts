@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { ordinary, transactional } from './fixtures/ledger-jobs.ts';
 import { overlaps, violations } from './invariants.ts';
 import { Load } from './load.ts';
-import { printTimes, recoveryTimes } from './recovery.ts';
+import { printTimes, recoveryTimes, startRespiteIsOver } from './recovery.ts';
 import { monotonicMs } from './run-log.ts';
 import { useStage } from './stage.ts';
 
@@ -20,6 +20,7 @@ test('hosts whose clocks are 10 minutes off, either way, have no effect', { time
     fleet.start(),
   ]);
   expect([early.running, late.running]).toEqual([true, true]);
+  await startRespiteIsOver(ledger);
   const load = new Load(ledger);
   const enqueuedAtMs = monotonicMs();
   const delayed = await ledger.enqueue(
