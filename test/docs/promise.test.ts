@@ -23,5 +23,7 @@ test.each(promises)('%s: held by a test of that name', (_, name, file) => {
   const titles = readFileSync(join(root, file), 'utf8').matchAll(
     /\btest(?:\.\w+)*\(\s*(['"`])(?<title>.*?)\1/gs,
   );
-  expect([...titles].map(({ groups }) => groups?.title)).toContain(name);
+  // What is computed in a title is a … on the page.
+  const written = [...titles].map(({ groups }) => groups?.title?.replaceAll(/\$\{[^}]*\}/g, '…'));
+  expect(written).toContain(name);
 });
