@@ -13,6 +13,14 @@ export interface FinishedJob extends HeldJob {
   readonly transition: Finish;
 }
 
+export interface FinishOptions {
+  /**
+   * Whether to do nothing unless something has been written before in the same transaction: see `completeJob`.
+   * @default false
+   */
+  readonly onlyInTransaction?: boolean;
+}
+
 /**
  * Ends held jobs of one queue: deletes them from `queue_jobs` and writes their results, in one statement. Answers the ids of
  * those it ended; the others were no longer held by this worker under this fence, and nothing of theirs was changed.
@@ -26,8 +34,9 @@ export async function finishJobs(
   tables: QueueTables,
   held: Held,
   finishes: readonly FinishedJob[],
+  options?: FinishOptions,
 ): Promise<Set<number>> {
-  const rows = await queryRows(db, tables, finishJobsQuery(tables, held, finishes));
+  const rows = await queryRows(db, tables, finishJobsQuery(tables, held, finishes, options));
   const lost = new Set(rows.map((row) => `${row.id}/${row.fence}`));
   const finished = finishes.filter(({ id, fence }) => lost.size === 0 || !lost.has(`${id}/${fence}`));
   return new Set(finished.map(({ id }) => id));
@@ -38,7 +47,10 @@ export function finishJobsQuery(
   { queueJobs, queueResults }: QueueTables,
   held: Held,
   finishes: readonly FinishedJob[],
+  { onlyInTransaction = false }: FinishOptions = {},
 ): SQL {
+  // A statement that writes gets its transaction's id as it does so, not before.
+  const inTransaction = onlyInTransaction ? sql` and pg_current_xact_id_if_assigned() is not null` : sql``;
   const own = ownColumnsOf(queueJobs);
   const lost = sql`select id, fence from i where (id, fence) not in (select id, fence from finished)`;
   if (!finishes.some(({ transition }) => transition.keepResult)) {
@@ -48,7 +60,7 @@ export function finishJobsQuery(
     ),
     finished as (
       delete from ${queueJobs} as j
-      where ${stillHeld(held)}
+      where ${stillHeld(held)}${inTransaction}
       returning j.id, j.fence
     )
     ${lost}`;
@@ -61,7 +73,7 @@ export function finishJobsQuery(
     ),
     finished as (
       delete from ${queueJobs} as j
-      where ${stillHeld(held)}
+      where ${stillHeld(held)}${inTransaction}
       returning j.*
     ),
     recorded as (

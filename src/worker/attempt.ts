@@ -1,10 +1,10 @@
-import { JobCancelledError, LeaseLostError } from '../errors.ts';
+import { JobCancelledError, LeaseLostError, QueueError } from '../errors.ts';
 import { type AttemptFacts, transitionFor } from '../job/transition.ts';
 import { outputToStore } from '../job/validate.ts';
 import type { ClaimedJob } from '../queries/claim-jobs.ts';
+import { completeJob } from '../queries/complete-job.ts';
 import type { Database, Executor, Transaction } from '../queries/executor.ts';
 import { faultPoint } from '../queries/fault-point.ts';
-import { finishJobs } from '../queries/finish-jobs.ts';
 import type { Held } from '../queries/held.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Handler, RunningJob, UntypedContext } from './handler.ts';
@@ -168,15 +168,14 @@ export class Attempt {
     if (transition.type !== 'finish') throw new TypeError('A completed attempt finishes its job');
     // Before the statement: once it is sent it may take effect, whatever comes back.
     this.#completeRan = true;
-    try {
-      const finished = await finishJobs(tx, environment.tables, this.held, [
-        { id: job.id, fence: job.fence, transition },
-      ]);
-      if (!finished.has(job.id)) throw new LeaseLostError(job.kind, job.id);
-    } catch (error) {
-      if (error instanceof LeaseLostError) this.#completeRan = false;
-      throw error;
-    }
+    const finish = { id: job.id, fence: job.fence, transition };
+    const completion = await completeJob(tx, environment.tables, this.held, finish);
+    if (completion === 'completed') return;
+    this.#completeRan = false;
+    if (completion === 'lost') throw new LeaseLostError(job.kind, job.id);
+    throw new QueueError(
+      `Job ${job.id} ('${job.kind}') is not completed: complete(tx) did not run inside a transaction, whose connection was lost or which is over`,
+    );
   }
 
   #checkOpen(): void {

@@ -168,6 +168,12 @@ export function allStatements(
       { id, fence: 1, transition: finish },
       { id: id + 1, fence: 2, transition: discard },
     ]),
+    'finishJobsQuery, only in a transaction': finishJobsQuery(
+      tables,
+      held,
+      [{ id, fence: 1, transition: finish }],
+      { onlyInTransaction: true },
+    ),
     hasEndedQuery: hasEndedQuery(tables, { id, queue: text, fence: 3 }),
     insertJobsQuery: insertJobsQuery(tables, [job]),
     'insertJobsQuery, unique, waking': insertJobsQuery(tables, [keyed], wakeUp),
