@@ -12,7 +12,7 @@ import type { Handler } from './handler.ts';
 import { jittered } from './jittered.ts';
 import { LostAnswers } from './lost-answers.ts';
 import { Pace } from './pace.ts';
-import { pause } from './pause.ts';
+import type { Retries } from './retries.ts';
 import { Settler } from './settle-jobs.ts';
 import type { Idle, Watch } from './watch.ts';
 import type { WorkerEmitter } from './worker-events.ts';
@@ -28,6 +28,7 @@ export interface ClaimLoopOptions {
   readonly events: WorkerEmitter;
   /** What wakes the loop when its queue is idle; without one it ends when no job is due and none is held. */
   readonly watch: Watch | undefined;
+  readonly retries: Retries;
   /** Aborted when settling must no longer be repeated. */
   readonly giveUp: AbortSignal;
 }
@@ -65,15 +66,15 @@ export class ClaimLoop implements Idle {
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
-    const { environment, runner, queue, handlers, concurrency, events, giveUp } = options;
-    const { tables, workerId } = environment;
+    const { environment, runner, queue, handlers, concurrency, events } = options;
+    const { workerId } = environment;
     this.#held = { queue, workerId };
     this.#pace = new Pace(options.pollIntervalMs);
     this.attempts = new Attempts({
       environment,
       handlers,
       concurrency,
-      settler: new Settler(runner, tables, this.#held, events, giveUp),
+      settler: new Settler({ ...options, ...environment, db: runner, held: this.#held }),
       events,
       onChange: () => {
         this.#changes.announce();
@@ -110,7 +111,7 @@ export class ClaimLoop implements Idle {
 
   /** Claims until `stop` is called (or nothing is left, without a watch); answers how many jobs. Never rejects. */
   async run(): Promise<number> {
-    const { queue, pollIntervalMs, events, watch } = this.#options;
+    const { queue, pollIntervalMs, events, watch, retries } = this.#options;
     let failures = 0;
     let total = 0;
     while (!this.#stopping.signal.aborted) {
@@ -132,7 +133,7 @@ export class ClaimLoop implements Idle {
       } catch (error) {
         events.emit('error', { error, during: `claiming from '${queue}'` });
         const pauseMs = Math.min(pollIntervalMs * 2 ** failures++, MAX_ERROR_PAUSE_MS);
-        await pause(jittered(pauseMs), this.#stopping.signal);
+        if (await retries.pause(jittered(pauseMs), this.#stopping.signal)) failures = 0;
         continue;
       }
       if (claimed >= demand) continue;

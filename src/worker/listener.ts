@@ -6,6 +6,7 @@ import { wakeChannel } from '../queries/wake-channel.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { Alarm } from './alarm.ts';
 import { jittered } from './jittered.ts';
+import type { Retries } from './retries.ts';
 import { settlesWithin } from './settles-within.ts';
 import { within } from './within.ts';
 import type { WorkerEmitter } from './worker-events.ts';
@@ -25,6 +26,7 @@ export interface ListenerOptions {
   /** How the driver listens; `undefined` when it cannot, or must not. */
   readonly listen: Listen | undefined;
   readonly events: WorkerEmitter;
+  readonly retries: Retries;
   /** A job was enqueued into this queue; `undefined`: perhaps into any, since notifications may have been missed. */
   readonly onWake: (queue: string | undefined) => void;
   /** Called with each connection on which notifications come back, where the driver can run statements on it. */
@@ -52,7 +54,6 @@ export class Listener {
   #listening = false;
   /** A notification to itself has come back once: what is connected to is no pooler in transaction mode. */
   #proven = false;
-  readonly #retry = new Alarm();
   /** How often in a row listening has ended, or could not begin. */
   #failures = 0;
   #over: Promise<void> = Promise.resolve();
@@ -72,17 +73,11 @@ export class Listener {
     else this.#over = this.#keepListening(listen);
   }
 
-  /** Tries again at once, if it is waiting for its next attempt. */
-  retryNow(): void {
-    this.#retry.ring();
-  }
-
   /** Ends at once, and waits a moment for the connection to close. Never rejects. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#listening = false;
     this.#session?.abort();
-    this.#retry.ring();
     await within(this.#over, CLOSE_MS);
   }
 
@@ -119,8 +114,7 @@ export class Listener {
       if (this.#stopping.signal.aborted) return;
       this.#lose(error);
       const retryMs = Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_RETRY_MS);
-      this.#retry.clear();
-      await this.#retry.pause(jittered(retryMs));
+      await this.#options.retries.pause(jittered(retryMs), this.#stopping.signal);
     }
   }
 

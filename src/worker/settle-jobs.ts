@@ -6,7 +6,7 @@ import { finishJobs } from '../queries/finish-jobs.ts';
 import type { Held } from '../queries/held.ts';
 import { rescheduleJobs } from '../queries/reschedule-jobs.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { pause } from './pause.ts';
+import type { Retries } from './retries.ts';
 import type { WorkerEmitter } from './worker-events.ts';
 
 /** A transition that is to be written for a held job. */
@@ -21,6 +21,16 @@ export interface Settlement<TTransition extends Transition = Transition> {
  * somebody had asked for its end meanwhile, so it has ended as cancelled, for this reason.
  */
 export type Settled = 'written' | 'lost' | { readonly cancelled: string };
+
+export interface SettlerOptions {
+  readonly db: Runner;
+  readonly tables: QueueTables;
+  readonly held: Held;
+  readonly events: WorkerEmitter;
+  readonly retries: Retries;
+  /** Aborted when settling must no longer be repeated. */
+  readonly giveUp: AbortSignal;
+}
 
 interface Waiting extends Settlement {
   readonly resolve: (settled: Settled) => void;
@@ -45,13 +55,7 @@ export class Settler {
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
 
-  constructor(
-    private readonly db: Runner,
-    private readonly tables: QueueTables,
-    private readonly held: Held,
-    private readonly events: WorkerEmitter,
-    private readonly giveUp: AbortSignal,
-  ) {}
+  constructor(private readonly options: SettlerOptions) {}
 
   /**
    * Writes one transition, in a batch with others. Answers what became of it.
@@ -70,7 +74,8 @@ export class Settler {
    * need not wait for that transaction.
    */
   async settleAlone(settlement: Settlement): Promise<Settled> {
-    const settled = await this.#repeat([settlement]);
+    const settled = new Map<number, Settled>();
+    await this.#repeat([settlement], settled);
     return settled.get(settlement.id) ?? 'lost';
   }
 
@@ -102,48 +107,57 @@ export class Settler {
   }
 
   async #write(batch: readonly Waiting[]): Promise<void> {
+    const settled = new Map<number, Settled>();
     try {
-      const settled = await this.#repeat(batch);
-      for (const { id, resolve } of batch) resolve(settled.get(id) ?? 'lost');
+      await this.#repeat(batch, settled);
     } catch (error) {
       if (batch.length === 1) batch[0]?.reject(error);
-      else for (const one of batch) await this.#write([one]);
+      else for (const one of batch) if (!settled.has(one.id)) await this.#write([one]);
+    }
+    for (const { id, resolve } of batch) {
+      const what = settled.get(id);
+      if (what !== undefined) resolve(what);
     }
   }
 
-  /** Writes a batch, again and again while the reason to fail is not in it; answers what took effect, by id. */
-  async #repeat(batch: readonly Settlement[]): Promise<Map<number, Settled>> {
+  /**
+   * Writes a batch, again and again while the reason to fail is not in it.
+   *
+   * @param settled learns what took effect, by id. What it knows is not written again, or it would be found gone, and called lost.
+   */
+  async #repeat(batch: readonly Settlement[], settled: Map<number, Settled>): Promise<void> {
+    const { events, held, retries, giveUp } = this.options;
     for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
       try {
-        return await this.#writeOnce(batch);
+        await this.#writeOnce(batch, settled);
+        return;
       } catch (error) {
-        if (isAboutTheData(error) || this.giveUp.aborted) throw error;
-        this.events.emit('error', { error, during: `settling ${batch.length} jobs of '${this.held.queue}'` });
-        await pause(delayMs, this.giveUp);
+        if (isAboutTheData(error) || giveUp.aborted) throw error;
+        events.emit('error', { error, during: `settling ${batch.length} jobs of '${held.queue}'` });
+        if (await retries.pause(delayMs, giveUp)) delayMs = FIRST_RETRY_MS;
       }
     }
   }
 
-  async #writeOnce(batch: readonly Settlement[]): Promise<Map<number, Settled>> {
-    const { db, tables, held } = this;
-    const finishes = batch.filter(isFinish);
-    const reschedules = batch.filter(isReschedule);
-    const finished = finishes.length === 0 ? [] : await finishJobs(db, tables, held, finishes);
+  async #writeOnce(batch: readonly Settlement[], settled: Map<number, Settled>): Promise<void> {
+    const { db, tables, held } = this.options;
+    const open = batch.filter(({ id }) => !settled.has(id));
+    const finishes = open.filter(isFinish);
+    const reschedules = open.filter(isReschedule);
+    const finished = finishes.length === 0 ? new Set<number>() : await finishJobs(db, tables, held, finishes);
     await faultPoint('settle: finished');
+    for (const { id } of finishes) settled.set(id, finished.has(id) ? 'written' : 'lost');
     const rescheduled =
       reschedules.length === 0
         ? new Map<number, string | null>()
         : await rescheduleJobs(db, tables, held, reschedules);
     await faultPoint('settle: written');
-    const settled = new Map<number, Settled>();
-    for (const id of finished) settled.set(id, 'written');
+    for (const { id } of reschedules) settled.set(id, rescheduled.has(id) ? 'written' : 'lost');
     for (const [id, cancelReason] of rescheduled) {
-      settled.set(id, 'written');
       if (cancelReason === null) continue;
       const attempt = reschedules.find((settlement) => settlement.id === id)?.transition.attempt ?? 0;
       if (await this.#cancel(id, attempt, cancelReason)) settled.set(id, { cancelled: cancelReason });
     }
-    return settled;
   }
 
   /**
@@ -151,7 +165,7 @@ export class Settler {
    * this fail, or somebody claim the job first, the next claim ends it: no claim runs such a job.
    */
   async #cancel(id: number, attempt: number, message: string): Promise<boolean> {
-    const { db, tables, held, events } = this;
+    const { db, tables, held, events } = this.options;
     const reason = { attempt, name: 'Cancelled', message };
     try {
       return await cancelJob(db, tables, { id, queue: held.queue, reason });

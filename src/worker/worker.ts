@@ -13,12 +13,13 @@ import { Liveness } from './liveness.ts';
 import { onFirstSignal } from './on-first-signal.ts';
 import { pruneLoop } from './prune.ts';
 import { Requests } from './requests.ts';
+import { Retries } from './retries.ts';
 import { stopGracefully } from './stop-gracefully.ts';
 import { Watch } from './watch.ts';
 import { WorkerEmitter, type WorkerEvents } from './worker-events.ts';
 import { type WorkerOptions, type WorkerSettings, workerSettings } from './worker-options.ts';
 
-/** How often a worker that listens asks for due jobs all the same: for the ones that nobody notifies of. */
+/** How often a worker that listens asks for due jobs all the same: nobody notifies of some. */
 const WATCH_MS = 1_000;
 
 /** One process's claiming object: made by {@link createWorker}. */
@@ -33,6 +34,7 @@ export class Worker {
   readonly #listener: Listener;
   /** Ends the pruning. */
   readonly #stopping = new AbortController();
+  readonly #retries = new Retries();
   /** Ends the settling, at the very last. */
   readonly #giveUp = new AbortController();
   readonly #stopped: Promise<void>;
@@ -60,6 +62,7 @@ export class Worker {
       tables: this.#tables,
       listen: listen && !untilEmpty ? listenOrPoll(db) : undefined,
       events: this.#events,
+      retries: this.#retries,
       onWake: (queue) => {
         if (queue === undefined || queue === REQUESTED) this.#requests?.look();
         if (queue === undefined) this.#watch?.look();
@@ -85,7 +88,7 @@ export class Worker {
           loop.wake();
         }
       },
-      onReturn: () => this.#listener.retryNow(),
+      onReturn: () => this.#retries.now(),
     });
   }
 
@@ -135,7 +138,7 @@ export class Worker {
   /**
    * Claims no more, lets handlers finish within `shutdownTimeoutMs`, aborts the signals of the others, gives their jobs back
    * without spending an attempt, and leaves. Can be called any number of times. Never rejects: what fails is an `error` event, and
-   * jobs that could not be given back are found by other workers once this one is silent.
+   * jobs that could not be given back are found by other workers once it is declared gone.
    */
   stop(): Promise<void> {
     this.#stop ??= this.#stopGracefully();
@@ -143,8 +146,8 @@ export class Worker {
   }
 
   /** Resolves when the queues are empty (only for a worker that works until then). @internal */
-  async emptied(): Promise<void> {
-    await this.#work;
+  emptied(): Promise<void> {
+    return this.#work;
   }
 
   async #start(): Promise<void> {
@@ -169,6 +172,7 @@ export class Worker {
           pollIntervalMs,
           events,
           watch,
+          retries: this.#retries,
           giveUp: this.#giveUp.signal,
         }),
     );

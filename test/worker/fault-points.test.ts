@@ -119,7 +119,7 @@ describe('a worker whose connection breaks', () => {
 
   test('after an outcome was written writes it again, to no effect', async () => {
     const { id } = await queue.enqueue(database.db, work);
-    const passed = once('settle: written', async () => {
+    const passed = once('settle: finished', async () => {
       expect(await queue.find(database.db, id)).toMatchObject({ state: 'completed' });
       throw new Error('the connection broke');
     });

@@ -16,6 +16,7 @@ import type { Listen } from '../../src/drivers/listen.ts';
 import { notifyWorkers } from '../../src/queries/notify-workers.ts';
 import { wakeChannel } from '../../src/queries/wake-channel.ts';
 import { Listener } from '../../src/worker/listener.ts';
+import { Retries } from '../../src/worker/retries.ts';
 import { WorkerEmitter } from '../../src/worker/worker-events.ts';
 import { tables } from '../queries/support/jobs.ts';
 import { migrateDatabase } from '../support/databases.ts';
@@ -225,6 +226,7 @@ describe('a worker that does not listen', () => {
       tables,
       listen: elsewhere,
       events,
+      retries: new Retries(),
       onWake: () => wakes++,
     });
     events.on('error', ({ error }) => errors.push(error));

@@ -1,9 +1,13 @@
+import type { SQLWrapper } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
 import { createQueue, defineJob } from 'drizzle-queue';
 import { queueJobs } from 'drizzle-queue/schema';
 import { expect, test } from 'vitest';
 import type { Transition } from '../../src/job/transition.ts';
+import type { Runner } from '../../src/queries/executor.ts';
 import { finishJobs } from '../../src/queries/finish-jobs.ts';
 import { rescheduleJobs } from '../../src/queries/reschedule-jobs.ts';
+import { Retries } from '../../src/worker/retries.ts';
 import { Settler } from '../../src/worker/settle-jobs.ts';
 import { WorkerEmitter } from '../../src/worker/worker-events.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -23,6 +27,14 @@ const finish = (output: string) =>
     keepResult: true,
   }) as const satisfies Transition;
 
+const dialect = new PgDialect();
+const render = (query: SQLWrapper) => dialect.sqlToQuery(query.getSQL()).sql.trim();
+
+function newSettler(db: Runner, events: WorkerEmitter): Settler {
+  const giveUp = new AbortController().signal;
+  return new Settler({ db, tables: queue.tables, held, events, retries: new Retries(), giveUp });
+}
+
 /** A job that worker 7 has claimed three times: it lost it, was given it again, and holds it under fence 3. */
 async function claimedThrice(): Promise<number> {
   const { id } = await queue.enqueue(database.db, work);
@@ -32,13 +44,7 @@ async function claimedThrice(): Promise<number> {
 
 test('a lost attempt that ends together with a newer one of the same job changes nothing, and is told so', async () => {
   const id = await claimedThrice();
-  const settler = new Settler(
-    database.db,
-    queue.tables,
-    held,
-    new WorkerEmitter(),
-    new AbortController().signal,
-  );
+  const settler = newSettler(database.db, new WorkerEmitter());
   const answers = await Promise.all([
     settler.settle({ id, fence: 1, transition: later(1) }),
     settler.settle({ id, fence: 3, transition: finish('"new"') }),
@@ -46,6 +52,29 @@ test('a lost attempt that ends together with a newer one of the same job changes
   ]);
   expect(answers).toEqual(['lost', 'written', 'lost']);
   expect(await queue.find(database.db, id)).toMatchObject({ state: 'completed', output: 'new', attempt: 3 });
+});
+
+test('what has ended is not written again, nor called lost, when only the rest of its batch fails', async () => {
+  const [ends, goesBack] = await queue.enqueueMany(database.db, work, [{}, {}]);
+  await database.db.update(queueJobs).set({ workerId: 7, fence: 1, attempt: 1, claimedAt: new Date() });
+  const errors: unknown[] = [];
+  let failures = 0;
+  const db: Runner = {
+    execute: async (query) => {
+      if (render(query).startsWith('with i') && /set .*run_at/s.test(render(query)) && failures++ === 0)
+        throw new Error('the connection broke');
+      return await database.db.execute(query);
+    },
+  };
+  const events = new WorkerEmitter();
+  events.on('error', ({ error }) => errors.push(error));
+  const settler = newSettler(db, events);
+  const answers = await Promise.all([
+    settler.settle({ id: ends?.id ?? 0, fence: 1, transition: finish('"done"') }),
+    settler.settle({ id: goesBack?.id ?? 0, fence: 1, transition: later(1) }),
+  ]);
+  expect(answers).toEqual(['written', 'written']);
+  expect([failures, errors.length]).toEqual([2, 1]);
 });
 
 test('in one statement, too, only the values of the fence that holds are written', async () => {
