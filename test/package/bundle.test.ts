@@ -22,9 +22,12 @@ describe.each([
     const code = await bundle(projects['1.0'], enqueueOnly);
     expect(code).toContain('insert into');
     expect(WORKER_CODE.filter((text) => code.includes(text))).toEqual([]);
-    // Every import that is left is Drizzle's.
-    const imports = [...code.matchAll(/(?:from|import)\s*["']([\w@:/.-]+)["']/g)].map(([, name]) => name);
-    expect([...new Set(imports)].filter((name) => !name?.startsWith('drizzle-orm'))).toEqual([]);
+    // Every import that is left is Drizzle's. (The names of modules in our messages stand in single quotes.)
+    const imports = [...code.matchAll(/\b(?:from|import|require)\s*\(?\s*"([^"]+)"/g)].map(
+      ([, name]) => name,
+    );
+    expect(imports).toContain('drizzle-orm');
+    expect(imports.filter((name) => !name?.startsWith('drizzle-orm'))).toEqual([]);
   });
 
   test('of a worker has it', async () => {

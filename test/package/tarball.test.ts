@@ -42,6 +42,33 @@ describe('the tarball', () => {
     }
   });
 
+  test.each(['drizzle-queue', 'drizzle-queue/schema', 'drizzle-queue/skip-locked'])(
+    'exports the same names from %s to import and to require',
+    async (entry) => {
+      const names = async (source: string): Promise<string[]> =>
+        JSON.parse(await run(process.execPath, ['--input-type=module', '--eval', source], { cwd }));
+      const imported = await names(`
+        import * as entry from '${entry}';
+        console.log(JSON.stringify(Object.keys(entry)));`);
+      const required = await names(`
+        import { createRequire } from 'node:module';
+        const entry = createRequire(process.cwd() + '/')('${entry}');
+        console.log(JSON.stringify(Object.keys(entry)));`);
+      expect(imported.length).toBeGreaterThan(0);
+      expect(required.sort()).toEqual(imported.sort());
+    },
+  );
+
+  test('opens its three entries, and nothing else', async () => {
+    const { code, output } = await endOf(
+      process.execPath,
+      ['--input-type=module', '--eval', `await import('drizzle-queue/dist/index.js');`],
+      { cwd },
+    );
+    expect(code).toBe(1);
+    expect(output).toContain('ERR_PACKAGE_PATH_NOT_EXPORTED');
+  });
+
   test('has nothing to complain about for publint', async () => {
     expect(await run(tools.publint, [tarball, '--strict'], { cwd })).toContain('All good!');
   });

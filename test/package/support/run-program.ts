@@ -74,15 +74,18 @@ export function start(program: string, args: readonly string[], { cwd, env = {} 
   child.on('error', (error) => {
     output += error;
   });
-  const ended = new Promise<number>((resolve) => {
-    child.on('close', (code) => resolve(code ?? 1));
-  });
-  // Tests that are interrupted leave nothing behind.
-  process.once('exit', () => kill());
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
   const kill = () => {
     if (!hasEnded() && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
   };
+  // Tests that are interrupted leave nothing behind.
+  process.once('exit', kill);
+  const ended = new Promise<number>((resolve) => {
+    child.on('close', (code) => {
+      process.off('exit', kill);
+      resolve(code ?? 1);
+    });
+  });
   return {
     stdout: () => stripVTControlCharacters(stdout),
     output: () => stripVTControlCharacters(output),
