@@ -1,6 +1,7 @@
 import { batching } from './batching.ts';
 import type { Behaviour } from './behaviour.ts';
 import { enqueueing } from './enqueueing.ts';
+import { sessions } from './sessions.ts';
 import { transactional } from './transactional.ts';
 import { uniqueKeys } from './unique-keys.ts';
 import { waking } from './waking.ts';
@@ -14,4 +15,5 @@ export const allBehaviours: readonly Behaviour[] = [
   ...working,
   ...transactional,
   ...waking,
+  ...sessions,
 ];

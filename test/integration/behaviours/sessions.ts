@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { sql } from 'drizzle-orm';
+import { createQueue, createWorker, type Database, defineJob, handle } from 'drizzle-queue';
+import { until } from '../../support/until.ts';
+import { nextEvent } from '../../worker/next-event.ts';
+import { type Behaviour, rowsOf } from './behaviour.ts';
+
+const queue = createQueue();
+const held = defineJob('held', { queue: 'sessions' });
+const patience = { timeoutMs: 40_000 };
+
+/** How many session locks are held in the database; the library takes no other advisory locks for longer than a statement. */
+async function locks(db: Database): Promise<number> {
+  const result = await db.execute(sql`
+    select count(*)::int4 as n from pg_locks
+    where locktype = 'advisory' and granted
+      and database = (select oid from pg_database where datname = current_database())`);
+  return Number(rowsOf(result)[0]?.n);
+}
+
+async function rows(db: Database): Promise<readonly Record<string, unknown>[]> {
+  return rowsOf(
+    await db.execute(sql`select id::text, session from queue_workers where name = 'with a session'`),
+  );
+}
+
+export const sessions: readonly Behaviour[] = [
+  {
+    name: 'a worker that listens holds a session lock, and takes it again when its connection was lost',
+    needs: ['session', 'server'],
+    async run({ db, endConnections }) {
+      const handlers = [handle(held, () => {})];
+      const worker = createWorker(db, { queue, handlers, name: 'with a session' });
+      worker.on('error', () => undefined);
+      const listening = nextEvent(worker, 'listening');
+      await worker.start();
+      await listening;
+      const isHeld = async () => (await rows(db))[0]?.session === true && (await locks(db)) === 1;
+      await until(isHeld, patience);
+      const before = await rows(db);
+      await endConnections();
+      // The pool may hand out a connection that has just been ended.
+      await until(() => isHeld().catch(() => false), patience);
+      assert.deepEqual(await rows(db), before, 'declared gone, although it came back');
+      await worker.stop();
+      await until(async () => (await locks(db)) === 0, patience);
+      assert.deepEqual(await rows(db), []);
+    },
+  },
+];
