@@ -1,7 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 import base from './vitest.config.ts';
 
-/** The fault suite, `npm run test:faults`: one file at a time, since they measure; `FAULTS=long` for the whole counts. */
+/** The fault suite, `npm run test:faults`: one file at a time, since they measure; `FAULTS=short` for fewer rounds. */
 export default defineConfig({
   ...base,
   test: {
