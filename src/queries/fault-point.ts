@@ -19,6 +19,10 @@ export type FaultPoint =
   | 'settle: written'
   /** `complete(tx)` may run; its statement is not sent. */
   | 'complete: checked'
+  /** A check has seen workers that look gone; none is removed. */
+  | 'liveness: checked'
+  /** A worker that was declared gone is registered again; what it has lost meanwhile has not been asked. */
+  | 'liveness: returned'
   /** The attempt of `runNext` is over; its outcome is not written. */
   | 'runNext: ran'
   /** The transaction of `runNext` was rolled back; the outcome is to be written in another. */

@@ -136,7 +136,8 @@ export class Attempts {
     const isLost = ({ job }: Attempt) => held.get(job.id) !== job.fence;
     this.#waiting = this.#waiting.filter((attempt) => !isLost(attempt));
     for (const attempt of this.#running) {
-      if (isLost(attempt)) attempt.end(new LeaseLostError(attempt.job.kind, attempt.job.id));
+      // One that has completed its job, and goes on, has lost nothing.
+      if (isLost(attempt) && attempt.open) attempt.end(new LeaseLostError(attempt.job.kind, attempt.job.id));
     }
   }
 

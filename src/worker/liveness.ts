@@ -1,6 +1,7 @@
 import { beatWorker } from '../queries/beat-worker.ts';
 import { checkWorkers } from '../queries/check-workers.ts';
 import type { Database } from '../queries/executor.ts';
+import { faultPoint } from '../queries/fault-point.ts';
 import { registerWorker } from '../queries/register-worker.ts';
 import { type RemovedWorker, removeGoneWorkers } from '../queries/remove-gone-workers.ts';
 import { removeWorker } from '../queries/remove-worker.ts';
@@ -159,11 +160,15 @@ export class Liveness {
       check.startedAt === undefined || check.startedAt !== (this.#startedAt ?? check.startedAt);
     this.#startedAt = check.startedAt;
     if (!beat && check.startedAt === undefined) await beatWorker(runner, tables, worker);
-    if (this.#wasGone) await onDeclaredGone();
+    if (this.#wasGone) {
+      await faultPoint('liveness: returned');
+      await onDeclaredGone();
+    }
     this.#wasGone = false;
     const condemned = this.#suspicion.judge(check, performance.now());
-    if (condemned.length > 0)
-      this.#announce(await removeGoneWorkers(runner, tables, condemned, this.#limits));
+    if (condemned.length === 0) return;
+    await faultPoint('liveness: checked');
+    this.#announce(await removeGoneWorkers(runner, tables, condemned, this.#limits));
   }
 
   #announce(removed: readonly RemovedWorker[]): void {

@@ -138,3 +138,55 @@ describe('a worker whose connection breaks', () => {
     ]);
   });
 });
+
+describe('in between', () => {
+  test('a check that has seen a silent worker and its removal, the worker shows itself: it stays', async () => {
+    // Nobody was silent for longer than the server has been up.
+    const isUp = () => database.client`
+      select from (select pg_postmaster_start_time() as at) as start where start.at < now() - interval '16 seconds'`;
+    await until(async () => (await isUp()).length === 1);
+    await database.client`
+      insert into queue_workers (id, name, queues, seen_at) overriding system value
+      values (424242, 'silent', '[]', now() - interval '1 hour')`;
+    const passed = once('liveness: checked', async () => {
+      await database.client`update queue_workers set seen_at = statement_timestamp() where id = 424242`;
+    });
+    const worker = createWorker(database.db, { queue, handlers: [handle(work, () => {})], silentMs: 15_000 });
+    const gone: unknown[] = [];
+    worker.on('gone', (who) => gone.push(who));
+    await worker.start();
+    expect(passed.times).toBe(1);
+    expect([...(await database.client`select name from queue_workers where id = 424242`)]).toHaveLength(1);
+    await worker.stop();
+    expect(gone).toEqual([]);
+  });
+
+  test('a worker’s return and its question what it has lost, a peer claims a job: that handler is told', async () => {
+    let told: unknown;
+    const { id } = await queue.enqueue(database.db, work);
+    const handler = handle(
+      work,
+      ({ signal }) =>
+        new Promise<void>((resolve) => {
+          signal.addEventListener('abort', () => {
+            told = signal.reason;
+            resolve();
+          });
+        }),
+    );
+    const worker = createWorker(database.db, { queue, handlers: [handler] });
+    const claimed = nextEvent(worker, 'claimed');
+    const lost = nextEvent(worker, 'lost');
+    await worker.start();
+    await claimed;
+    let other = 0;
+    once('liveness: returned', async () => {
+      other = await takeOver('work');
+    });
+    await database.client`delete from queue_workers`;
+    expect((await lost)[0].job.id).toBe(id);
+    await worker.stop();
+    expect(told).toBeInstanceOf(LeaseLostError);
+    expect(await jobRow(database.client, id)).toMatchObject({ worker_id: other, fence: 2, attempt: 2 });
+  });
+});
