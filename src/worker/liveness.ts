@@ -20,6 +20,8 @@ const HEARTBEAT_MS = 4_000;
 /** Suspects may have to be looked at sooner, but not in a tight loop. */
 const MIN_PAUSE_MS = 50;
 const FIRST_RETRY_MS = 250;
+/** Peers wait for a sign of life for `reconnectMs`, and a loss of the network may have taken most of it. */
+const MAX_RETRY_MS = 500;
 /** An outage is reported at once, and again so often while it lasts. */
 const REPORT_EVERY_MS = 5_000;
 /** The server's start has ended all sessions: for so long after it a free lock says nothing. */
@@ -138,7 +140,7 @@ export class Liveness {
         this.#reportedMs = nowMs;
         events.emit('error', { error, during: 'the heartbeat' });
       }
-      return Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, CHECK_MS);
+      return Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_RETRY_MS);
     }
     if (this.#failures > 0) onReturn();
     this.#failures = 0;
