@@ -63,8 +63,10 @@ export class Liveness {
   readonly #alarm = new Alarm();
   #workerId: number | undefined;
   #watching: Promise<void> = Promise.resolve();
-  /** When the worker last showed itself, and whether it said that it holds a session. */
-  #shown = { atMs: 0, session: false };
+  /** How often a session was taken or lost. */
+  #changes = 0;
+  /** When the worker last showed itself, and after how many of these changes. */
+  #shown = { atMs: 0, changes: 0 };
   /** When it was registered, by the database. */
   #startedAt: string | undefined;
   /** It was declared gone, and has not looked yet what it has lost. */
@@ -86,6 +88,7 @@ export class Liveness {
         // Peers that could not reach the database either are back no sooner than this one.
         if (heldBefore) this.#suspicion.rest(performance.now());
         heldBefore = true;
+        this.#changes++;
         this.#alarm.ring();
       },
     });
@@ -96,7 +99,7 @@ export class Liveness {
     const { db, tables, name, queues } = this.#options;
     const id = await registerWorker(db, tables, { name, queues });
     this.#workerId = id;
-    this.#shown = { atMs: performance.now(), session: false };
+    this.#shown = { atMs: performance.now(), changes: 0 };
     await this.#look(id);
     this.#watching = this.#watch(id);
     return id;
@@ -154,9 +157,12 @@ export class Liveness {
     const { runner, held: session } = this.#session;
     const worker = { id, name, queues, session };
     const atMs = performance.now();
-    const beat = session !== this.#shown.session || atMs - this.#shown.atMs >= HEARTBEAT_MS;
+    const changes = this.#changes;
+    // Of changes, not of what has come of them: a session that was lost and taken anew between two beats must show, or else peers that looked
+    // only before and after it take two short absences for a long one.
+    const beat = changes !== this.#shown.changes || atMs - this.#shown.atMs >= HEARTBEAT_MS;
     const check = await checkWorkers(runner, tables, { worker, beat, limits: this.#limits });
-    if (beat) this.#shown = { atMs, session };
+    if (beat) this.#shown = { atMs, changes };
     if (check.unlocked) this.#session.noteUnlocked(check.pid);
     this.#wasGone ||=
       check.startedAt === undefined || check.startedAt !== (this.#startedAt ?? check.startedAt);

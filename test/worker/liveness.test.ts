@@ -254,6 +254,25 @@ describe('a worker whose connection is lost', () => {
     expect([one.gone, one.lost, peer.gone]).toEqual([[], [], []]);
   });
 
+  test('says so as soon as it is back, also when its pool could not say meanwhile that it lives', async () => {
+    const pool = new pg.Pool({ connectionString: database.url, max: 4 });
+    onTestFinished(() => pool.end());
+    const one = await startWorker(undefined, { db: drizzle({ client: pool }) as unknown as Database });
+    // From here on no heartbeat is due for four seconds.
+    await untilSeen(one.id);
+    const [before, pid] = [await workerRow(one.id), await sessionPid(one.id)];
+    const query = pool.query;
+    Object.assign(pool, { query: () => Promise.reject(new Error('the network is away')) });
+    const failed = nextEvent(one.worker, 'error', ({ during }) => during === 'the heartbeat');
+    await terminate(pid);
+    await failed;
+    pool.query = query;
+    await until(async () => (await sessionHeld(one.id)) && (await sessionPid(one.id)) !== pid);
+    // Otherwise peers that look only before and after this session take the two losses for one.
+    const shown = async () => (await workerRow(one.id))?.seen !== before?.seen;
+    await until(shown, { timeoutMs: 2_500 });
+  });
+
   test('and cannot be had anew is known by its heartbeat, until it can', async () => {
     const one = await startWorker();
     const peer = await startWorker(undefined, { reconnectMs: 1_000 });
