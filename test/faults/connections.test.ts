@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { until } from '../support/until.ts';
 import { WORKER_NAME } from './fleet.ts';
-import { overlaps, violations } from './invariants.ts';
+import { declaredGone, overlaps, violations } from './invariants.ts';
 import { Load } from './load.ts';
 import { print, printTimes, resumeTimes, seconds } from './recovery.ts';
 import { monotonicMs } from './run-log.ts';
@@ -60,6 +60,7 @@ describe('pg_terminate_backend', () => {
     expect(terminated).toBeGreaterThan(STORM_MS / 1_000);
     expect(sessions).toBeGreaterThan(0);
     expect(await violations(ledger, fleet)).toEqual([]);
+    expect(declaredGone(fleet)).toEqual([]);
   });
 
   test('of the connections that hold the locks: each worker is forgiven when it is back', {
@@ -80,5 +81,6 @@ describe('pg_terminate_backend', () => {
     expect(await fleet.stop()).toEqual([0, 0, 0]);
     expect(await violations(ledger, fleet)).toEqual([]);
     expect(overlaps(fleet)).toEqual([]);
+    expect(declaredGone(fleet)).toEqual([]);
   });
 });

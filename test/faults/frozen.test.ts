@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { until } from '../support/until.ts';
 import { blocking, flaky, ordinary, snoozing, transactional } from './fixtures/ledger-jobs.ts';
 import type { FleetWorker } from './fleet.ts';
-import { overlaps, violations } from './invariants.ts';
+import { declaredGone, overlaps, violations } from './invariants.ts';
 import { print, printTimes, recoveryTimes, seconds } from './recovery.ts';
 import { monotonicMs, type RunEvent } from './run-log.ts';
 import { useStage } from './stage.ts';
@@ -85,6 +85,7 @@ describe('a blocked event loop', () => {
     expect(await fleet.stop()).toEqual([0, 0, 0]);
     expect(await violations(ledger, fleet)).toEqual([]);
     expect(overlaps(fleet)).toEqual([]);
+    expect(declaredGone(fleet)).toEqual([]);
     expect(fleet.entries().filter(({ event }) => event === 'begun')).toHaveLength(ids.length);
     expect(fleet.entries().filter(({ event }) => event === 'lost')).toEqual([]);
   });

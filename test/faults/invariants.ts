@@ -149,6 +149,16 @@ export function overlaps(fleet: Fleet): string[] {
   return few('two at once', found);
 }
 
+/**
+ * Who has declared whom gone: in words, one line each. Where everybody lives and can come back in time, nobody must; an overlap alone
+ * would not show it, since a worker that was declared gone while it held nothing loses nothing.
+ */
+export function declaredGone(fleet: Fleet): string[] {
+  return fleet
+    .entries()
+    .flatMap(({ event, process, detail }) => (event === 'gone' ? [`${process} declared ${detail} gone`] : []));
+}
+
 /** A line that names the first few, or none when there are none. */
 function few(what: string, cases: readonly unknown[]): string[] {
   if (cases.length === 0) return [];

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { sqlStateOf } from '../../src/queries/executor.ts';
 import { until } from '../support/until.ts';
 import { hogging, loadKinds, transactional } from './fixtures/ledger-jobs.ts';
-import { overlaps, violations } from './invariants.ts';
+import { declaredGone, overlaps, violations } from './invariants.ts';
 import { Load } from './load.ts';
 import { print, printTimes, resumeTimes } from './recovery.ts';
 import { monotonicMs } from './run-log.ts';
@@ -40,6 +40,7 @@ describe('a pool that the app has exhausted', () => {
     printTimes('a pool exhausted for 10 s, from its release to the next start', times);
     expect(await violations(ledger, fleet)).toEqual([]);
     expect(overlaps(fleet)).toEqual([]);
+    expect(declaredGone(fleet)).toEqual([]);
   });
 });
 

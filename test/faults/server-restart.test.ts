@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { flaky, ordinary, snoozing } from './fixtures/ledger-jobs.ts';
-import { overlaps, violations } from './invariants.ts';
+import { declaredGone, overlaps, violations } from './invariants.ts';
 import { Load } from './load.ts';
 import { print, printTimes, resumeTimes, seconds } from './recovery.ts';
 import { monotonicMs } from './run-log.ts';
@@ -34,6 +34,7 @@ describe('PostgreSQL stopped with immediate', () => {
     printTimes(`${CRASHES} crashes of PostgreSQL, from its return to the next start in each worker`, times);
     expect(await violations(ledger, fleet)).toEqual([]);
     expect(overlaps(fleet)).toEqual([]);
+    expect(declaredGone(fleet)).toEqual([]);
   });
 
   const AWAY_MS = size(10_000, 30_000);
@@ -63,5 +64,6 @@ describe('PostgreSQL stopped with immediate', () => {
     printTimes('from its return to the next start in each worker', times);
     expect(await violations(ledger, fleet)).toEqual([]);
     expect(overlaps(fleet)).toEqual([]);
+    expect(declaredGone(fleet)).toEqual([]);
   });
 });
