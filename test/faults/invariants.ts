@@ -156,7 +156,9 @@ export function overlaps(fleet: Fleet): string[] {
 export function declaredGone(fleet: Fleet): string[] {
   return fleet
     .entries()
-    .flatMap(({ event, process, detail }) => (event === 'gone' ? [`${process} declared ${detail} gone`] : []));
+    .flatMap(({ event, process, detail }) =>
+      event === 'gone' ? [`${process} declared ${detail} gone`] : [],
+    );
 }
 
 /** A line that names the first few, or none when there are none. */

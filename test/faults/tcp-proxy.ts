@@ -27,9 +27,14 @@ export interface AnswerCuts {
   readonly statement: RegExp;
   /** How many of those that match are cut, 0–1. */
   readonly share: number;
+  /** The same of COMMITs, of which there are fewer. */
+  readonly commitShare: number;
   /** How long the client waits for an answer until it loses the connection. */
   readonly holdMs: number;
 }
+
+/** A COMMIT as node-postgres sends it: a simple query, whose length stands before its text. */
+const COMMIT = /^Q.{4}commit/is;
 
 /** A TCP proxy before the database server, which can do to connections what networks do. */
 export class TcpProxy {
@@ -41,7 +46,9 @@ export class TcpProxy {
   delayMs = 0;
   /** Statements whose answers are lost. */
   cuts: AnswerCuts | undefined;
-  /** How many answers were lost. */
+  /** How many answers to COMMITs were lost. */
+  lostCommits = 0;
+  /** How many others. */
   lostAnswers = 0;
 
   private constructor(target: number) {
@@ -123,9 +130,13 @@ export class TcpProxy {
 
   async #toServer(link: Link, bytes: Buffer): Promise<void> {
     const { cuts } = this;
-    if (cuts?.statement.test(bytes.toString('latin1')) && Math.random() < cuts.share) {
+    const text = cuts ? bytes.toString('latin1') : '';
+    const commits = COMMIT.test(text);
+    const share = commits ? cuts?.commitShare : cuts?.statement.test(text) ? cuts.share : 0;
+    if (cuts && Math.random() < (share ?? 0)) {
       link.swallowing = true;
-      this.lostAnswers++;
+      if (commits) this.lostCommits++;
+      else this.lostAnswers++;
       setTimeout(() => this.#destroy(link), cuts.holdMs);
     }
     // Timers of the same length fire in the order in which they were set, so bytes stay in theirs.
