@@ -151,6 +151,13 @@ export class FleetWorker {
     return Number(this.entries().find(({ event }) => event === 'started')?.detail);
   }
 
+  /** How far its clock was ahead of this process's, give or take how long it has taken to be read. */
+  clockAheadMs(): number {
+    const { atMs, clockMs } = this.entries().find(({ event }) => event === 'started') ?? {};
+    if (atMs === undefined || clockMs === undefined) throw new Error(`${this.name} has not started`);
+    return clockMs - (Date.now() - (monotonicMs() - atMs));
+  }
+
   get running(): boolean {
     const { exitCode, signalCode } = this.process.child;
     return exitCode === null && signalCode === null;
