@@ -45,7 +45,7 @@ describe('pg_terminate_backend', () => {
     let sessions = 0;
     const endMs = monotonicMs() + STORM_MS;
     for (let turn = 1; monotonicMs() < endMs; turn++) {
-      if (turn % 10 === 0) sessions += await terminateSessions(workers[turn % workers.length]?.name);
+      if (turn % 10 === 0) sessions += await terminateSessions(workers[(turn / 10) % workers.length]?.name);
       else terminated += await terminateOne();
       await delay(200);
     }
