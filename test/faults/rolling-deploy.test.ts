@@ -30,6 +30,18 @@ const narrow = (count: number) => entries(count).map((_, width) => ({ payload: {
 const sized = (count: number) =>
   entries(count).map((_, width) => ({ payload: { size: { width, height: 1 } } }));
 
+/** Each start of a handler, as its process has printed it: by which version, and `kind/id/fence`. Both have ended. */
+async function starts(old: WorkerProcess, now: WorkerProcess): Promise<{ version: string; start: string }[]> {
+  // What was printed last may be read after the end of the process was seen.
+  await until(() => [old, now].every(({ child }) => child.stdout?.readableEnded));
+  return [
+    { version: 'old', worker: old },
+    { version: 'new', worker: now },
+  ].flatMap(({ version, worker }) =>
+    [...worker.output().matchAll(/^begun (.+)$/gm)].map(([, start = '']) => ({ version, start })),
+  );
+}
+
 function results() {
   return database.db.select().from(queueResults).orderBy(queueResults.jobId);
 }
@@ -76,6 +88,10 @@ test('old and new workers side by side: unknown kinds wait, and what the old one
   expect(doneBy(({ kind }) => kind === 'crop')).toEqual(['old']);
   expect(doneBy(({ payload }) => JSON.stringify(payload).includes('size'))).toEqual(['new']);
   expect(doneBy(({ kind }) => kind === 'resize')).toEqual(['new', 'old']);
+  // Each job began once, under the fence of its result and in the version that has done it: nothing crashed, so nothing ran again.
+  const begun = (await starts(old, now)).map(({ version, start }) => `${start} by ${version}`);
+  const ended = all.map(({ kind, jobId, fence, output }) => `${kind}/${jobId}/${fence} by ${output}`);
+  expect(begun.sort()).toEqual(ended.sort());
   const errors = all.flatMap((result) => result.errors);
   expect(errors.length).toBeGreaterThanOrEqual(10);
   expect(new Set(errors.map(({ name }) => name))).toEqual(new Set(['InvalidPayloadError']));
