@@ -23,7 +23,8 @@ const MAX_LISTED = 5;
  * Everything that the queue has promised and not kept, once it has come to rest: in words, one line each. Empty when
  *
  * - each committed enqueue has ended in a result, and each rolled-back one never ran;
- * - no job has two results, and no worker was told that its end of a job is written unless the result bears its fence (no stale settle);
+ * - no two workers were told that their end of a job is written, none unless the result bears its fence, and none that it has put back
+ *   a job which another had begun before its own attempt had ended (no stale settle);
  * - the effect of a `complete(tx)` is there exactly once, under the fence of the result, and every other effect at least once;
  * - no two handlers have begun under the same fence of a job (one holder), and none after its job had ended;
  * - no process has ended that nobody killed.
@@ -46,7 +47,6 @@ export async function violations(ledger: Ledger, fleet: Fleet): Promise<string[]
       'a committed enqueue has no result',
       [...jobOf.values()].filter((id) => !resultOf.has(id)),
     ),
-    ...few('a job has two results', repeated(results.map(({ job_id }) => job_id))),
     ...few('a result of no committed enqueue', withoutEnqueue(results, new Set(jobOf.values()))),
     ...few(
       'a rolled-back enqueue ran',
@@ -103,6 +103,7 @@ function wrongRuns(entries: readonly ProcessEntry[], resultOf: ReadonlyMap<numbe
         .filter(({ job, fence }) => fence !== fenceOf(job))
         .map(({ job, fence, process }) => `${process} ended ${job}/${fence}, the result has ${fenceOf(job)}`),
     ),
+    ...few('a stale settle', stalePutBacks(entries)),
     ...few(
       'a job that ran on after its end',
       entries
@@ -112,6 +113,28 @@ function wrongRuns(entries: readonly ProcessEntry[], resultOf: ReadonlyMap<numbe
         .map(({ job, fence }) => `${job}/${fence}`),
     ),
   ];
+}
+
+/**
+ * Where a worker was told that it has put a job back although a later holder had begun it before the attempt had ended, and so before anything
+ * was written about that. One that began between that end and the news of it says nothing: the answer may have come late, or was lost,
+ * and the write repeated.
+ */
+function stalePutBacks(entries: readonly ProcessEntry[]): string[] {
+  const begun = new Map<number | undefined, ProcessEntry[]>();
+  const endedAtMs = new Map<string, number>();
+  for (const entry of entries) {
+    const { event, process, job, fence, atMs } = entry;
+    if (event === 'begun') begun.set(job, [...(begun.get(job) ?? []), entry]);
+    if (event === 'ended') endedAtMs.set(`${process} ${job}/${fence}`, atMs);
+  }
+  return entries
+    .filter(({ event }) => event === 'rescheduled')
+    .filter(({ process, job, fence = 0 }) => {
+      const atMs = endedAtMs.get(`${process} ${job}/${fence}`) ?? Number.NEGATIVE_INFINITY;
+      return begun.get(job)?.some((later) => (later.fence ?? 0) > fence && later.atMs < atMs);
+    })
+    .map(({ process, job, fence }) => `${process} put back ${job}/${fence}`);
 }
 
 async function unexpectedEnds(fleet: Fleet): Promise<string[]> {
