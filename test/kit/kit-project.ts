@@ -152,9 +152,10 @@ export class KitProject {
 
 /**
  * drizzle-kit 0.31 reads the columns of a composite primary key in whatever order Postgres answers, and then may find it changed
- * (drizzle-team/drizzle-orm#6078; 1.0 reads them in order).
+ * (drizzle-team/drizzle-orm#6078). 1.0 reads them in order, so there nothing is forgiven.
  */
 export function isPrimaryKeyAgain(statement: string): boolean {
+  if (kitMajor !== '0.31') return false;
   return /^ALTER TABLE \S+ (DROP CONSTRAINT "\w+_pkey"|ADD CONSTRAINT "\w+_pkey" PRIMARY KEY\(.*\));$/.test(
     statement,
   );
