@@ -26,7 +26,7 @@ describe.skipIf(process.env.PARTITIONS)('tables partitioned by queue', () => {
     describe('behave as plain ones', () => {
       const database = useTestDatabase();
       beforeAll(() => partitionTables(database.url, form));
-      behaviours(() => database.db);
+      behaviours(() => database.db, { url: () => database.url });
     });
 
     describe('take every statement', () => {

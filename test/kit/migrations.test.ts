@@ -102,13 +102,13 @@ describe(`drizzle-kit ${kitMajor}`, { timeout: 400_000 }, () => {
     });
   });
 
-  describe('the custom migrations of the pages', () => {
+  describe.each(['list', 'hash'] as const)('the custom migration of the pages, by %s', (partitioning) => {
     const database = useTestDatabase({ template: false });
 
-    test('run between those of drizzle-kit, which sees no change in them', async () => {
+    test('runs between those of drizzle-kit, which sees no change in it', async () => {
       const project = await createProject({ schema: exportAll, databaseUrl: database.url });
       await project.generate();
-      await project.generateCustom('queue_partitions', partitionMigration('list'));
+      await project.generateCustom('queue_partitions', partitionMigration(partitioning));
       await project.migrate();
       expect(await project.generate()).toContain('No schema changes, nothing to migrate');
       expect(await project.check()).toContain("Everything's fine");
