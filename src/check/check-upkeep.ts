@@ -38,10 +38,15 @@ function autovacuumOff(table: PgTable, { storage }: TableState): Finding[] {
   ];
 }
 
-/** The columns that each claim writes: an index that has one must be written by each claim, too. */
+/**
+ * Indexes with a column that each claim writes, or that is written while the job runs: what writes it is then no HOT update, and has
+ * all indexes of the table to maintain.
+ */
 function claimColumnIndexes(queueJobs: QueueTables['queueJobs'], { indexes }: TableState): Finding[] {
-  const { attempt, fence, workerId, claimedAt } = queueJobs;
-  const written = new Set([attempt, fence, workerId, claimedAt].map((column) => column.name));
+  const { attempt, fence, workerId, claimedAt, cancelReason, progress } = queueJobs;
+  const written = new Set(
+    [attempt, fence, workerId, claimedAt, cancelReason, progress].map((column) => column.name),
+  );
   return indexes.flatMap(({ name, uses }): Finding[] => {
     const columns = uses.filter((column) => written.has(column));
     if (columns.length === 0) return [];
@@ -50,8 +55,8 @@ function claimColumnIndexes(queueJobs: QueueTables['queueJobs'], { indexes }: Ta
         code: 'index-on-claim-column',
         severity: 'warning',
         message:
-          `The index ${name} of ${quotedName(queueJobs)} has ${columns.join(', ')}, which every claim writes: no claim ` +
-          'is a HOT update any more',
+          `The index ${name} of ${quotedName(queueJobs)} has ${columns.join(', ')}, written while jobs are claimed and ` +
+          'run: these writes are no HOT updates any more',
         fix: 'Drop it, or do without those columns in it, its predicate included',
       },
     ];

@@ -252,13 +252,25 @@ describe('indexes and constraints', () => {
       'create index mine on queue_jobs (kind, worker_id)',
       'index-on-claim-column',
       'warning',
-      'The index mine of "queue_jobs" has worker_id, which every claim writes',
+      'The index mine of "queue_jobs" has worker_id, written while jobs are claimed and run',
     ],
     [
       'create index mine on queue_jobs (kind) where claimed_at is null and attempt > 0',
       'index-on-claim-column',
       'warning',
-      'has attempt, claimed_at, which every claim writes',
+      'has attempt, claimed_at, written while jobs are claimed and run',
+    ],
+    [
+      'create index mine on queue_jobs (kind) where cancel_reason is not null',
+      'index-on-claim-column',
+      'warning',
+      'has cancel_reason, written',
+    ],
+    [
+      'create index mine on queue_jobs (progress)',
+      'index-on-claim-column',
+      'warning',
+      'has progress, written',
     ],
   ])('%s', async (change, code, severity, message) => {
     const findings = await foundAfter(`${TUNED} ${change}`);
