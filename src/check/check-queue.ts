@@ -12,7 +12,7 @@ import type { Finding } from './finding.ts';
 
 const OLDEST_SUPPORTED = 140_000;
 
-/** Ten times what a worker is given before it is declared gone: no worker is alive that would have done so. */
+/** Five times what a worker is given at most by default before it is declared gone: no worker is alive that would have done so. */
 const SILENT_MS = 300_000;
 
 const INSUFFICIENT_PRIVILEGE = '42501';

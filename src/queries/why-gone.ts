@@ -3,8 +3,8 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { sessionKey } from './session-key.ts';
 
 /**
- * Why a worker looks gone: `lost`, its session has ended; `silent`, it has no session and was not seen for long; `frozen`, it
- * has one, and was not seen for very long.
+ * Why a worker looks gone: `lost`, its session has ended; `silent`, it has no session, or one that has ended, and was not seen for
+ * long; `frozen`, it holds one, and was not seen for very long.
  */
 export type WhyGone = 'lost' | 'silent' | 'frozen';
 

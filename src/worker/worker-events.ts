@@ -17,7 +17,10 @@ export interface WorkerEvents {
   snoozed: [{ readonly job: ClaimedJob; readonly delayMs: number }];
   /** A job has ended because its handler asked for that, or somebody from outside (`queue.cancel`). */
   cancelled: [{ readonly job: ClaimedJob; readonly reason: string }];
-  /** The worker stopped before the handler ended; the job is due again, its attempt not spent. */
+  /**
+   * The worker stopped before the handler ended, or it gave back a job that was claimed ahead and had not begun; the job is due again, its
+   * attempt not spent.
+   */
   interrupted: [{ readonly job: ClaimedJob }];
   /** An attempt ended, but its job was no longer held by this worker, so nothing was written. */
   lost: [{ readonly job: ClaimedJob }];
