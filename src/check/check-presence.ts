@@ -51,10 +51,14 @@ function nowhereAtAll(tables: QueueTables, missing: readonly PgTable[], hasMigra
   };
 }
 
-/** What an app's schema file says to have the tables. */
+/** What an app's schema file says to have the tables; without the Postgres schema's own export drizzle-kit does not create that. */
 function exportOf(tables: QueueTables): string {
   const { schema, name } = getTableConfig(tables.queueJobs);
-  return schema === undefined && name === 'queue_jobs'
-    ? "`export * from 'drizzle-queue/schema'`"
-    : `\`export const { ${Object.keys(tables).join(', ')} } = createQueueTables({ … })\``;
+  const isDefault = name === 'queue_jobs';
+  if (schema === undefined && isDefault) return "`export * from 'drizzle-queue/schema'`";
+  const names = `{ ${Object.keys(tables).join(', ')} }`;
+  return schema === undefined
+    ? `\`export const ${names} = createQueueTables({ … })\``
+    : `\`export const queueSchema = pgSchema('${schema}')\` and ` +
+        `\`export const ${names} = createQueueTables({ schema: queueSchema${isDefault ? '' : ', …'} })\``;
 }

@@ -109,6 +109,20 @@ describe('tables', () => {
     expect(finding?.fix).toContain('export const { queueJobs, queueResults, queueWorkers');
   });
 
+  test.each([
+    [{ schema: pgSchema('work') }, '{ schema: queueSchema }'],
+    [{ schema: pgSchema('work'), prefix: 'mail_' }, '{ schema: queueSchema, … }'],
+  ])('in a schema of their own: the export of the schema, too', async (options, call) => {
+    const work = createQueue({ tables: createQueueTables(options) });
+    const [finding, ...others] = await work.check(empty.db);
+    expect(others).toEqual([]);
+    expect(finding?.code).toBe('tables-missing');
+    expect(finding?.fix).toContain(
+      "`export const queueSchema = pgSchema('work')` and `export const { queueJobs",
+    );
+    expect(finding?.fix).toContain(`= createQueueTables(${call})\` at its top level`);
+  });
+
   const move = Object.values(tables)
     .map((table: PgTable) => `alter table ${getTableConfig(table).name} set schema work;`)
     .join('\n');
