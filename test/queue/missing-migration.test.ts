@@ -48,7 +48,9 @@ describe('with tables of an older version, which lack a column', () => {
   const database = useTestDatabase();
   const columns = Object.values(tables).flatMap((table: PgTable) => {
     const { name, columns } = getTableConfig(table);
-    return columns.map((column) => [name, column.name] as const);
+    // Postgres drops no column that the table is partitioned by.
+    const dropped = process.env.PARTITIONS ? columns.filter((column) => column.name !== 'queue') : columns;
+    return dropped.map((column) => [name, column.name] as const);
   });
 
   test.each(columns)('%s.%s', async (table, column) => {
