@@ -21,3 +21,9 @@ export function listenOf(db: Database): Listen | undefined {
   if ('listen' in client) return listenByPGlite(client as PGliteClient);
   return listenByNodePostgres(client);
 }
+
+/** Whether the driver has one connection for everything, as PGlite: its workers share it, and none can die without the database. */
+export function hasOneConnection(db: Database): boolean {
+  const client: unknown = Reflect.get(Object(db), '$client');
+  return typeof client === 'object' && client !== null && 'listen' in client;
+}

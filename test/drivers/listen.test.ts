@@ -233,6 +233,46 @@ test('what cannot listen is told by its looks', () => {
   expect(listenOf(overHttp as unknown as Database)).toBeUndefined();
 });
 
+test('what can hold no session is said once, but not of PGlite, where it would be for nothing', async () => {
+  const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  const listenOnce = async (db: Database) => {
+    const stop = new AbortController();
+    let ready = false;
+    const events = {
+      ready: () => {
+        ready = true;
+      },
+      notify: () => {},
+    };
+    const listening = required(listenOrPoll(db))('wake_g', events, stop.signal);
+    await until(() => ready);
+    stop.abort();
+    await listening;
+  };
+  await listenOnce(database.db);
+  const pglite = await drivers.PGlite();
+  await listenOnce(pglite.db);
+  await pglite.close();
+  expect(warn.mock.calls).toEqual([]);
+
+  // As Bun's: it listens on a connection that it shows to nobody.
+  const client = postgres(database.url, { max: 1 });
+  const hidden = Object.assign((...args: Parameters<typeof client>) => client(...args), {
+    listen: (...args: Parameters<typeof client.listen>) => client.listen(...args),
+  });
+  const db = Object.assign(drizzle({ client }), { $client: hidden }) as unknown as Database;
+  await listenOnce(db);
+  await listenOnce(db);
+  await client.end({ timeout: 1 });
+  expect(warn.mock.calls).toEqual([
+    [
+      expect.stringMatching(/^PostgresJsDatabase runs no statements .* no session lock.*silentMs/),
+      'DrizzleQueueWarning',
+    ],
+  ]);
+  warn.mockRestore();
+});
+
 test('what cannot listen is said once, in one line that names the driver and what to do', () => {
   const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
   const proxy = () => drizzleProxy(async () => ({ rows: [] })) as unknown as Database;

@@ -21,7 +21,7 @@ export function behaviours(
   database: () => Database & QueryBuilders,
   { url, lacks = [] }: BehaviourOptions = {},
 ): void {
-  const lacking = new Set<Need>(['batches', ...lacks]);
+  const lacking = new Set<Need>(['batches', 'no session', ...lacks]);
   lacking.add(lacking.has('listening') ? 'session' : 'no listening');
   if (url === undefined) lacking.add('server');
   for (const { name, needs = [], run } of allBehaviours) {

@@ -9,6 +9,7 @@ import type { QueryBuilders } from 'drizzle-queue/skip-locked';
  * - `listening`: a way to hear notifications;
  * - `no listening`: none;
  * - `session`: a connection of the worker's own, on which statements can be run;
+ * - `no session`: a connection of the worker's own, on which none can be run;
  * - `server`: one that runs apart, whose connections can be ended from outside.
  */
 export type Need =
@@ -18,6 +19,7 @@ export type Need =
   | 'listening'
   | 'no listening'
   | 'session'
+  | 'no session'
   | 'server';
 
 /** A driver of Drizzle on a database with the library's tables, where behaviours are shown. */

@@ -4,6 +4,7 @@ import { createQueue, createWorker, type Database, defineJob, handle } from 'dri
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../../worker/next-event.ts';
 import { type Behaviour, rowsOf } from './behaviour.ts';
+import { warnings } from './warnings.ts';
 
 const queue = createQueue();
 const held = defineJob('held', { queue: 'sessions' });
@@ -25,6 +26,28 @@ async function rows(db: Database): Promise<readonly Record<string, unknown>[]> {
 }
 
 export const sessions: readonly Behaviour[] = [
+  {
+    name: 'a worker that can hold no session lock says so once, and does without',
+    needs: ['no session'],
+    async run({ db }) {
+      for (let round = 0; round < 2; round++) {
+        const worker = createWorker(db, {
+          queue,
+          handlers: [handle(held, () => {})],
+          name: 'without a session',
+        });
+        const completed = nextEvent(worker, 'completed');
+        const listening = nextEvent(worker, 'listening');
+        await worker.start();
+        await listening;
+        await queue.enqueue(db, held);
+        await completed;
+        await worker.stop();
+      }
+      assert.equal(warnings.length, 1, warnings.join('\n'));
+      assert.match(warnings[0] ?? '', /no session lock.*heartbeat/);
+    },
+  },
   {
     name: 'a worker that listens holds a session lock, and takes it again when its connection was lost',
     needs: ['session', 'server'],

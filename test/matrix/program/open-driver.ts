@@ -76,7 +76,7 @@ export const openDriver: Readonly<Record<Driver, (place: Place) => Promise<OpenD
     const client = db.$client as unknown as { close(): Promise<void> };
     // Bun's connection that listens runs nothing else.
     const offers = FULL.filter((need) => need !== 'session');
-    return { db, offers, close: () => client.close() };
+    return { db, offers: [...offers, 'no session'], close: () => client.close() };
   },
 };
 
