@@ -23,6 +23,7 @@ export function behaviours(
 ): void {
   const lacking = new Set<Need>(['batches', 'no session', ...lacks]);
   lacking.add(lacking.has('listening') ? 'session' : 'no listening');
+  if (!lacking.has('transactions')) lacking.add('no transactions');
   if (url === undefined) lacking.add('server');
   for (const { name, needs = [], run } of allBehaviours) {
     test.skipIf(needs.some((need) => lacking.has(need)))(name, { timeout: 120_000 }, () =>

@@ -4,6 +4,7 @@ import type { QueryBuilders } from 'drizzle-queue/skip-locked';
 /**
  * What a behaviour needs beyond statements that run one by one:
  * - `transactions`: interactive ones, as in `db.transaction(async (tx) => …)`;
+ * - `no transactions`: none of those;
  * - `batches`: `db.batch([…])`, whose queries are one transaction;
  * - `connections`: more than one at a time, so that two transactions may be open;
  * - `listening`: a way to hear notifications;
@@ -14,6 +15,7 @@ import type { QueryBuilders } from 'drizzle-queue/skip-locked';
  */
 export type Need =
   | 'transactions'
+  | 'no transactions'
   | 'batches'
   | 'connections'
   | 'listening'

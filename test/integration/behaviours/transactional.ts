@@ -7,6 +7,7 @@ import { type Behaviour, rowsOf, type Site } from './behaviour.ts';
 
 const queue = createQueue();
 const effect = defineJob('effect', { queue: 'effect', maxAttempts: 2, backoff: fixedBackoff(0) });
+const untouched = defineJob('untouched', { queue: 'untouched' });
 const alone = defineJob('alone', { queue: 'alone', maxAttempts: 2, backoff: fixedBackoff(0) });
 const numbers = pgTable('numbers', { n: integer('n').primaryKey() });
 
@@ -66,6 +67,20 @@ export const transactional: readonly Behaviour[] = [
       assert.deepEqual([second?.job.id, second?.outcome], [id, 'completed']);
       assert.equal(await runNext(db, { queue, handlers }), undefined);
       assert.deepEqual(await effectsOf(site, id), [2]);
+    },
+  },
+  {
+    name: 'without transactions runNext passes on what the driver says of that, and runs nothing',
+    needs: ['no transactions'],
+    async run({ db }) {
+      const { id } = await queue.enqueue(db, untouched);
+      let ran = false;
+      const handler = handle(untouched, () => {
+        ran = true;
+      });
+      await assert.rejects(runNext(db, { queue, handlers: [handler] }), /transactions/i);
+      const record = await queue.find(db, id);
+      assert.deepEqual([ran, record?.state, record?.attempt], [false, 'due', 0]);
     },
   },
   {

@@ -58,7 +58,7 @@ export const openDriver: Readonly<Record<Driver, (place: Place) => Promise<OpenD
     const client = neon(withPassword(url));
     return {
       db: drizzle({ client }),
-      offers: ['batches', 'connections', 'no listening'],
+      offers: ['no transactions', 'batches', 'connections', 'no listening'],
       close: async () => undefined,
     };
   },
