@@ -111,6 +111,15 @@ describe('statements about held and waiting jobs', () => {
     ]);
   });
 
+  test('are found by the alias that the table has wherever rows are not put into it', () => {
+    const others = texts.flatMap(([name, text]) =>
+      [...text.matchAll(/"queue_jobs"(?! as j\b)/g)]
+        .filter(({ index }) => !/\binsert into $/.test(text.slice(0, index)))
+        .map(({ index }) => `${name}: ${text.slice(index - 20, index + 20)}`),
+    );
+    expect(others).toEqual([]);
+  });
+
   test.each(aboutJobs)('%s names the queue wherever it names the table', (_, text) => {
     const places = [...text.matchAll(/"queue_jobs" as j/g)].map(({ index }) => clauseText(text, index));
     expect(places).not.toHaveLength(0);
