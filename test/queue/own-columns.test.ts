@@ -87,6 +87,13 @@ describe.each(Object.entries(drivers))('own columns through %s', (_, open) => {
     expect((await queue.list(db)).jobs).toMatchObject([values]);
   });
 
+  test('go along in a query for a batch', async () => {
+    const [{ id }] = await queue.enqueueQuery(drizzle(), send, { to: 'ada' }, values);
+    expect(await liveRows()).toMatchObject([{ id, ...values }]);
+    const [plain] = await queue.enqueueQuery(drizzle(), send, { to: 'bo' }, { tenantId: 'a' });
+    expect(await queue.find(db, plain.id ?? 0)).toMatchObject({ tenantId: 'a', ...nothing });
+  });
+
   test('have the defaults of an insert where an enqueue says nothing', async () => {
     const { id } = await queue.enqueue(db, send, { to: 'ada' }, { tenantId: 'a' });
     expect(await liveRows()).toMatchObject([{ tenantId: 'a', ...nothing }]);

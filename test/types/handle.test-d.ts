@@ -13,7 +13,7 @@ import {
 } from 'drizzle-queue';
 import { describe, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
-import { nodePostgres, postgresJs } from './databases.ts';
+import { bun, neonServerless, nodePostgres, pglite, postgresJs, vercelPostgres } from './databases.ts';
 
 const orders = pgTable('orders', { id: integer('id').primaryKey() });
 const send = defineJob('send', {
@@ -123,6 +123,10 @@ describe('complete', () => {
       await nodePostgres.transaction(async (tx) => {
         await tx.transaction(async (inner) => await complete(inner, { messageId: 'm' }));
       });
+      await pglite.transaction(async (tx) => await complete(tx, { messageId: 'm' }));
+      await neonServerless.transaction(async (tx) => await complete(tx, { messageId: 'm' }));
+      await vercelPostgres.transaction(async (tx) => await complete(tx, { messageId: 'm' }));
+      await bun.transaction(async (tx) => await complete(tx, { messageId: 'm' }));
       await db.transaction(async (tx) => {
         expectTypeOf(complete(tx, { messageId: 'm' })).toEqualTypeOf<Promise<void>>();
       });
@@ -133,6 +137,10 @@ describe('complete', () => {
     handle(send, async ({ complete, db }) => {
       // @ts-expect-error not a transaction
       await complete(postgresJs, { messageId: 'm' });
+      // @ts-expect-error not a transaction
+      await complete(pglite, { messageId: 'm' });
+      // @ts-expect-error not a transaction
+      await complete(bun, { messageId: 'm' });
       // @ts-expect-error not a transaction
       await complete(db, { messageId: 'm' });
       // @ts-expect-error not a transaction

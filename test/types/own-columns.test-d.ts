@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { integer, jsonb, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
 import {
+  type BatchEnqueued,
   createQueue,
   createWorker,
   type Database,
@@ -105,6 +106,21 @@ describe('an enqueue', () => {
   test('of a plain queue takes none', () => {
     // @ts-expect-error no such column
     createQueue().enqueue(db, sync, undefined, { tenantId: 'a' });
+  });
+
+  test('as a query takes them, too', () => {
+    expectTypeOf(
+      queue.enqueueQuery(db, send, { to: 'ada' }, { tenantId: 'a', endsAt: null, tags: ['x'] }),
+    ).resolves.toEqualTypeOf<[BatchEnqueued]>();
+    optional.enqueueQuery(db, sync);
+    // @ts-expect-error no tenantId
+    queue.enqueueQuery(db, send, { to: 'ada' });
+    // @ts-expect-error NOT NULL
+    queue.enqueueQuery(db, send, { to: 'ada' }, { tenantId: null });
+    // @ts-expect-error a number
+    queue.enqueueQuery(db, send, { to: 'ada' }, { tenantId: 'a', shard: '1' });
+    // @ts-expect-error no such column
+    createQueue().enqueueQuery(db, sync, undefined, { tenantId: 'a' });
   });
 
   test('in bulk', () => {

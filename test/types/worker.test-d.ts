@@ -12,7 +12,17 @@ import {
 import type pg from 'pg';
 import { describe, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
-import { mysql2, neonServerless, nodePostgres, pglite, postgresJs, sqliteProxy } from './databases.ts';
+import {
+  bun,
+  mysql2,
+  neonHttp,
+  neonServerless,
+  nodePostgres,
+  pglite,
+  postgresJs,
+  sqliteProxy,
+  vercelPostgres,
+} from './databases.ts';
 
 const queue = createQueue();
 const send = defineJob('send', {
@@ -23,11 +33,15 @@ const sync = defineJob('sync');
 const handlers = [handle(send, async () => ({ id: 'm' })), handle(sync, async () => {})];
 
 describe('createWorker', () => {
-  test('takes the database of any driver that has transactions', () => {
+  test('takes the database of any driver', () => {
     expectTypeOf(createWorker(postgresJs, { queue, handlers })).toEqualTypeOf<Worker>();
     createWorker(nodePostgres, { queue, handlers });
     createWorker(pglite, { queue, handlers });
     createWorker(neonServerless, { queue, handlers });
+    createWorker(vercelPostgres, { queue, handlers });
+    createWorker(bun, { queue, handlers });
+    // Its `db.transaction` throws, which is in its type all the same: claims and settlements need none.
+    createWorker(neonHttp, { queue, handlers });
     createWorker({} as Database, { queue, handlers });
     // @ts-expect-error MySQL
     createWorker(mysql2, { queue, handlers });
