@@ -13,6 +13,19 @@ export const schemaEntry = './library/index.ts';
 
 const librarySchema = fileURLToPath(new URL('../../src/schema', import.meta.url));
 const nodeModules = fileURLToPath(new URL('../../node_modules', import.meta.url));
+const tsx = new URL('../../node_modules/tsx/dist/loader.mjs', import.meta.url).href;
+
+/** Prints what drizzle-orm sees in a schema that drizzle-kit has pulled. */
+const PRINT_PULLED = `
+  import { is } from 'drizzle-orm';
+  import { getTableConfig, PgTable } from 'drizzle-orm/pg-core';
+  import * as schema from './drizzle/schema.ts';
+  const tables = Object.values(schema).filter((value) => is(value, PgTable)).map((table) => getTableConfig(table));
+  console.log(JSON.stringify(Object.fromEntries(tables.map(({ schema, name, columns }) => [
+    schema === undefined ? name : schema + '.' + name,
+    columns.map((column) => column.name).sort(),
+  ]))));
+`;
 
 /** A major of drizzle-kit: 0.31 belongs to drizzle-orm 0.45, and 1.0 to 1.0. */
 export type KitMajor = '0.31' | '1.0';
@@ -117,10 +130,15 @@ export class KitProject {
     return await this.#kit('up');
   }
 
-  /** Runs `drizzle-kit pull`; answers the schema that it has written. */
-  async pull(): Promise<string> {
+  /** Runs `drizzle-kit pull`, and the schema that it has written; answers the names of the columns of each table in it, sorted. */
+  async pull(): Promise<Record<string, string[]>> {
     await this.#kit('pull');
-    return await readFile(join(this.directory, 'drizzle', 'schema.ts'), 'utf8');
+    await writeFile(join(this.directory, 'pulled.ts'), PRINT_PULLED);
+    const { stdout } = await run(process.execPath, ['--import', tsx, 'pulled.ts'], {
+      cwd: this.directory,
+      env: withoutNodeOptions(),
+    });
+    return JSON.parse(stdout);
   }
 
   /** Runs `drizzle-kit push`; answers the statements that it thought necessary, and carried out. */
@@ -133,12 +151,10 @@ export class KitProject {
   }
 
   async #kit(...args: string[]): Promise<string> {
-    // NODE_OPTIONS may name loaders that are meant for the tests only.
-    const { NODE_OPTIONS: _, ...env } = process.env;
     const program = join(this.directory, 'node_modules', 'drizzle-kit', 'bin.cjs');
     const { stdout, stderr } = await run(process.execPath, [program, ...args, '--config=drizzle.config.ts'], {
       cwd: this.directory,
-      env,
+      env: withoutNodeOptions(),
       // A question would wait for its answer until then.
       timeout: 60_000,
     });
@@ -148,6 +164,12 @@ export class KitProject {
   async remove(): Promise<void> {
     await rm(this.directory, { recursive: true, force: true });
   }
+}
+
+/** NODE_OPTIONS may name loaders that are meant for the tests only. */
+function withoutNodeOptions(): NodeJS.ProcessEnv {
+  const { NODE_OPTIONS: _, ...env } = process.env;
+  return env;
 }
 
 /**
