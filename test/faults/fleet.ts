@@ -20,6 +20,8 @@ export interface LedgerWorkerSettings {
   readonly gates: string;
   /** The kinds that it has handlers for; all unless given. */
   readonly kinds?: readonly string[];
+  /** Whether its driver prepares statements. Only postgres.js. */
+  readonly prepare?: boolean;
   /** Settings of its database sessions, as on the command line of postgres: `-c statement_timeout=300`. Only node-postgres. */
   readonly sessionSettings?: string;
   /** Settings of its worker. */

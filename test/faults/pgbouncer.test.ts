@@ -1,11 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { drizzle as drizzleNodePostgres } from 'drizzle-orm/node-postgres';
+import { drizzle as drizzlePostgresJs } from 'drizzle-orm/postgres-js';
+import { createQueue, createWorker, defineJob, handle, unvalidated } from 'drizzle-queue';
+import pg from 'pg';
+import postgres from 'postgres';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { until } from '../support/until.ts';
 import { transactional } from './fixtures/ledger-jobs.ts';
+import type { StartOptions } from './fleet.ts';
 import { violations } from './invariants.ts';
 import { Load } from './load.ts';
 import { hasPgBouncer, type PgBouncer, startPgBouncer } from './pgbouncer.ts';
 import { print, printTimes, recoveryTimes } from './recovery.ts';
 import { useStage } from './stage.ts';
+
+const queue = createQueue();
+const work = defineJob('work', { payload: unvalidated<string>() });
 
 const installed = hasPgBouncer();
 if (!installed)
@@ -21,17 +31,21 @@ describe.skipIf(!installed)('behind PgBouncer in transaction mode', () => {
   afterAll(() => pgBouncer.stop());
 
   test.each([
-    ['a worker that was told not to listen', false],
-    ['a worker with the default options', true],
-  ])(
+    ['a worker that was told not to listen', { worker: { listen: false } }],
+    ['a worker with the default options', {}],
+    [
+      'a worker on postgres.js that prepares nothing',
+      { driver: 'postgres.js', prepare: false, worker: { listen: false } },
+    ],
+  ] satisfies [string, StartOptions][])(
     '%s works by polling, and the jobs of a dead one begin elsewhere within 35 s',
     {
       timeout: 180_000,
     },
-    async (_name, listen) => {
+    async (name, options) => {
       const { ledger, fleet } = stage;
       const url = pgBouncer.url(stage.url);
-      await fleet.startMany(3, { url, worker: { listen } });
+      await fleet.startMany(3, { url, ...options });
       const load = new Load(ledger);
       await delay(3_000);
       const [victim] = fleet.living;
@@ -47,10 +61,82 @@ describe.skipIf(!installed)('behind PgBouncer in transaction mode', () => {
       await load.end();
       await ledger.settled();
       expect(await fleet.stop()).toEqual([0, 0]);
-      printTimes(`behind PgBouncer, listen: ${listen}, from the kill to the start elsewhere`, times);
+      printTimes(`behind PgBouncer, ${name}: from the kill to the start elsewhere`, times);
       expect(await violations(ledger, fleet)).toEqual([]);
       expect(Math.max(...times)).toBeLessThanOrEqual(35_000);
       expect(fleet.entries().filter(({ event }) => event === 'listening')).toEqual([]);
     },
   );
+
+  test.each(['node-postgres', 'postgres.js'] as const)(
+    'an app does all that it does elsewhere, on %s',
+    { timeout: 60_000 },
+    async (driver) => {
+      const db = openDb(driver);
+      const kept = await db.transaction((tx) => queue.enqueue(tx, work, 'kept'));
+      const rolledBack = db.transaction(async (tx) => {
+        await queue.enqueue(tx, work, 'rolled back');
+        throw new Error('on purpose');
+      });
+      await expect(rolledBack).rejects.toThrow('on purpose');
+      const entries = ['a', 'b', 'a'].map((key) => ({ payload: key, uniqueKey: key }));
+      const many = await queue.enqueueMany(db, work, entries);
+      expect(many.map(({ duplicate }) => duplicate)).toEqual([false, false, true]);
+      expect(await queue.enqueue(db, work, 'b', { uniqueKey: 'b' })).toEqual({
+        id: many[1]?.id,
+        duplicate: true,
+      });
+      expect(await queue.find(db, work, kept.id)).toMatchObject({ state: 'due', payload: 'kept' });
+      const { jobs } = await queue.list(db, { job: work, state: 'due' });
+      expect(jobs.map(({ payload }) => payload).sort()).toEqual(['a', 'b', 'kept']);
+      expect(await queue.cancel(db, kept.id)).toEqual({ cancelled: true });
+
+      // Paused, a queue is left alone by a worker that does other work.
+      expect(await queue.pause(db, 'default')).toBe(true);
+      expect(await queue.paused(db)).toMatchObject([{ queue: 'default' }]);
+      const running = defineJob('running', { queue: 'other' });
+      const worker = createWorker(db, {
+        queue,
+        listen: false,
+        handlers: [
+          handle(work, () => {}),
+          handle(running, async ({ job, signal }) => {
+            job.progress({ page: 3 });
+            await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+          }),
+        ],
+      });
+      const errors: unknown[] = [];
+      worker.on('error', ({ error }) => errors.push(error));
+      onTestFinished(() => worker.stop());
+      await worker.start();
+      const { id } = await queue.enqueue(db, running);
+      const find = () => queue.find(db, id);
+      await until(async () => JSON.stringify(await find()).includes('"progress":{"page":3}'));
+      expect(await queue.cancel(db, id, 'no longer needed')).toEqual({
+        cancelled: false,
+        reason: 'requested',
+      });
+      await until(async () => (await find())?.state === 'cancelled');
+      expect((await queue.list(db, { job: work, state: 'due' })).jobs).toHaveLength(2);
+      expect(await queue.resume(db, 'default')).toBe(true);
+      await until(async () => (await queue.list(db, { job: work, state: 'completed' })).jobs.length === 2);
+      expect(await queue.paused(db)).toEqual([]);
+      expect(errors).toEqual([]);
+    },
+  );
+
+  /** A pool of an app, with more connections than PgBouncer has to the server. */
+  function openDb(driver: 'node-postgres' | 'postgres.js'): ReturnType<typeof drizzleNodePostgres> {
+    const url = pgBouncer.url(stage.url);
+    if (driver === 'node-postgres') {
+      const pool = new pg.Pool({ connectionString: url, max: 8 });
+      onTestFinished(() => pool.end());
+      return drizzleNodePostgres({ client: pool });
+    }
+    const client = postgres(url, { max: 8, prepare: false, onnotice: () => {} });
+    onTestFinished(() => client.end({ timeout: 1 }));
+    // What is used of them here is the same.
+    return drizzlePostgresJs({ client }) as unknown as ReturnType<typeof drizzleNodePostgres>;
+  }
 });
