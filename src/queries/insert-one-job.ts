@@ -4,6 +4,7 @@ import type { NewJob } from '../job/new-job.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { QueryBuilders } from '../skip-locked/query-builders.ts';
 import type { RowsQuery } from '../skip-locked/rows-query.ts';
+import { NO_DATABASE } from './executor.ts';
 import { insertJobsQuery } from './insert-jobs.ts';
 import { notified, type WakeUp } from './wake-up.ts';
 
@@ -55,8 +56,14 @@ export function insertOneJobQuery(
     .$withCache(false) as unknown as RowsQuery<InsertedFields>;
 }
 
-/** Of a database with replicas, drizzle-orm 0.45 sends to a replica what begins with `with`. */
+/**
+ * Of a database with replicas, drizzle-orm 0.45 sends to a replica what begins with `with`.
+ *
+ * @throws TypeError when `db` is no database
+ */
 function primaryOf(db: QueryBuilders): QueryBuilders {
+  // For callers without TypeScript, as in queryRows.
+  if (typeof db?.with !== 'function') throw new TypeError(NO_DATABASE);
   // Under this name Drizzle keeps a database of the same type.
   return (Reflect.get(db, '$primary') as QueryBuilders | undefined) ?? db;
 }
