@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { useTestDatabase } from '../support/test-database.ts';
 import { useCanary } from './canary.ts';
 import * as hostile from './hostile.ts';
-import { attempt, holds } from './refusal.ts';
+import { attempt, BOTH, holds } from './refusal.ts';
 
 const database = useTestDatabase();
 useCanary(database);
@@ -52,8 +52,17 @@ const calls: Readonly<Record<string, fc.Arbitrary<unknown[]>>> = {
   enqueueMany: fc.tuple(db, job, hostile.mostly(fc.array(entry, { maxLength: 5 }))),
   find: fc.oneof(fc.tuple(db, id), fc.tuple(db, job, id)),
   list: fc.tuple(db, hostile.options(filter)),
-  cancel: fc.tuple(db, id, hostile.value),
+  cancel: fc.tuple(
+    db,
+    id,
+    fc.oneof(hostile.value, hostile.options({ reason: hostile.text, force: fc.boolean() })),
+  ),
   redrive: fc.tuple(db, hostile.mostly(fc.oneof(id, hostile.options(filter)))),
+  enqueueQuery: fc.tuple(db, job, hostile.value, hostile.options(enqueueOptions)),
+  pause: fc.tuple(db, hostile.mostly(hostile.text)),
+  resume: fc.tuple(db, hostile.mostly(hostile.text)),
+  paused: fc.tuple(db),
+  check: fc.tuple(db),
 };
 
 test.each(Object.entries(calls))(
@@ -66,8 +75,7 @@ test.each(Object.entries(calls))(
         seen.add(await attempt(() => untyped[method]?.apply(queue, args.map(given))));
       }),
     );
-    // A property that only ever meets one of the two says little.
-    expect([...seen].sort()).toEqual(['accepted', 'refused']);
+    expect([...seen].sort()).toEqual(BOTH);
   },
 );
 
@@ -83,13 +91,14 @@ test('enqueueFrom answers, or says what is wrong', { timeout: 60_000 }, async ()
       fc.constant(() => 'not SQL'),
     ),
   });
+  const seen = new Set<string>();
   await holds(
     fc.asyncProperty(
       hostile.mostly(selects),
       hostile.mostly(fc.constant('a select')),
       given,
       async (fields, select, options) => {
-        await attempt(() => {
+        const outcome = await attempt(() => {
           const columns = Object.entries(Object(fields)).map(([key, n], index) => [
             key,
             sql`${Number.isInteger(n) ? n : 0}::int8`.as(`c${index}`),
@@ -103,9 +112,51 @@ test('enqueueFrom answers, or says what is wrong', { timeout: 60_000 }, async ()
             options,
           );
         });
+        seen.add(outcome);
       },
     ),
   );
+  expect([...seen].sort()).toEqual(BOTH);
+});
+
+test('a queue of any name is paused and resumed, and no other', { timeout: 60_000 }, async () => {
+  await database.client`truncate queue_pauses`;
+  await queue.pause(database.db, 'another');
+  await holds(
+    fc.asyncProperty(hostile.name, async (name) => {
+      const names = async () => (await queue.paused(database.db)).map((paused) => paused.queue);
+      expect(await queue.pause(database.db, name)).toBe(true);
+      expect((await names()).sort()).toEqual([name, 'another'].sort());
+      expect(await queue.pause(database.db, name)).toBe(false);
+      expect(await queue.resume(database.db, name)).toBe(true);
+      expect(await names()).toEqual(['another']);
+    }),
+    150,
+  );
+});
+
+test('a running job is cancelled with any reason, or it is said what is wrong with it', {
+  timeout: 60_000,
+}, async () => {
+  const seen = new Set<string>();
+  const options = hostile.options({ reason: hostile.text, force: fc.boolean() });
+  await holds(
+    fc.asyncProperty(options, async (options) => {
+      await database.client`truncate queue_jobs, queue_results`;
+      const { id } = await queue.enqueue(database.db, anything, 'x');
+      await database.client`update queue_jobs set worker_id = 1, fence = 1, attempt = 1, claimed_at = now()`;
+      const outcome = await attempt(() => untyped.cancel?.call(queue, database.db, id, options));
+      seen.add(outcome);
+      const [row] = await database.client`select coalesce(cancel_reason, '') as reason from queue_jobs`;
+      const { reason, force } = Object(options);
+      if (outcome === 'refused') expect(row).toEqual({ reason: '' });
+      else if (force === true) expect(row).toBeUndefined();
+      // Up to 2,000 characters, and what is no character is replaced.
+      else if (typeof reason === 'string' && isKept(reason)) expect(row).toEqual({ reason });
+    }),
+    150,
+  );
+  expect([...seen].sort()).toEqual(BOTH);
 });
 
 test('what is accepted is stored byte for byte, and found again', { timeout: 60_000 }, async () => {
@@ -155,8 +206,14 @@ test('what is accepted is stored byte for byte, and found again', { timeout: 60_
       expect(n).toBe(seen.size);
       await cancelAll(job, answers, kind);
     }),
+    200,
   );
 });
+
+/** Whether a reason is kept to the letter. */
+function isKept(reason: string): boolean {
+  return reason.length <= 2_000 && !reason.includes('\0') && Buffer.from(reason).toString() === reason;
+}
 
 /** Ends them with a hostile reason, which is stored as it is. */
 async function cancelAll(job: JobDefinition, answers: readonly Enqueued[], reason: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { pgSchema } from 'drizzle-orm/pg-core';
+import { boolean, integer, jsonb, pgSchema, serial, text, timestamp } from 'drizzle-orm/pg-core';
 import * as library from 'drizzle-queue';
 import { createQueue, createWorker, defineJob, drain, handle, runNext, unvalidated } from 'drizzle-queue';
 import * as schema from 'drizzle-queue/schema';
@@ -8,7 +8,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { useTestDatabase } from '../support/test-database.ts';
 import { useCanary } from './canary.ts';
 import * as hostile from './hostile.ts';
-import { attempt, holds } from './refusal.ts';
+import { attempt, BOTH, holds } from './refusal.ts';
 
 const database = useTestDatabase();
 useCanary(database);
@@ -33,22 +33,44 @@ const jobOptions = {
 };
 const runOptions = {
   queue: fc.constant(queue),
-  handlers: hostile.mostly(fc.constant(handlers)),
+  handlers: fc.constant(handlers),
 };
 const workerOptions = {
   ...runOptions,
-  queues: hostile.mostly(
-    fc.dictionary(hostile.text, hostile.options({ concurrency: fc.integer({ min: 1, max: 20 }) }), {
-      maxKeys: 3,
-    }),
+  queues: fc.dictionary(
+    fc.oneof({ weight: 4, arbitrary: hostile.name }, { weight: 1, arbitrary: hostile.text }),
+    hostile.options({ concurrency: fc.integer({ min: 1, max: 20 }) }),
+    { maxKeys: 3 },
   ),
   listen: fc.boolean(),
-  pollIntervalMs: milliseconds,
+  pollIntervalMs: fc.integer({ min: 5, max: 60_000 }),
   shutdownTimeoutMs: milliseconds,
   retentionMs: milliseconds,
-  silentMs: milliseconds,
-  name: hostile.text,
+  silentMs: fc.integer({ min: 15_000, max: 100_000 }),
+  frozenMs: fc.integer({ min: 15_000, max: 100_000 }),
+  reconnectMs: fc.integer({ min: 1_000, max: 60_000 }),
+  name: hostile.name,
 };
+
+const columnTypes = {
+  text: (name: string) => text(name),
+  integer: (name: string) => integer(name).notNull(),
+  boolean: (name: string) => boolean(name).default(true),
+  jsonb: (name: string) => jsonb(name),
+  timestamp: (name: string) => timestamp(name),
+  serial: (name: string) => serial(name),
+};
+
+/** Columns of an app's own, by any key and of any name: of types that can be used, and of some that cannot. */
+const columns = fc.dictionary(
+  hostile.text,
+  hostile.mostly(
+    fc
+      .tuple(hostile.text, fc.constantFrom('text', 'integer', 'boolean', 'jsonb', 'timestamp', 'serial'))
+      .map(([name, type]) => columnTypes[type](name)),
+  ),
+  { maxKeys: 3 },
+);
 
 const calls: Readonly<Record<string, fc.Arbitrary<unknown[]>>> = {
   defineJob: fc.tuple(hostile.mostly(hostile.text), hostile.options(jobOptions)),
@@ -63,6 +85,7 @@ const calls: Readonly<Record<string, fc.Arbitrary<unknown[]>>> = {
     hostile.options({
       prefix: fc.oneof(fc.constant('mail_'), hostile.text),
       schema: fc.constant(pgSchema('work')),
+      columns,
     }),
   ),
   createWorker: fc.tuple(fc.constant({}), hostile.options(workerOptions)),
@@ -95,7 +118,7 @@ test.each(Object.entries(calls))(
       }),
     );
     warn.mockRestore();
-    expect([...seen].sort()).toEqual(acceptsAll.has(name) ? ['accepted'] : ['accepted', 'refused']);
+    expect([...seen].sort()).toEqual(acceptsAll.has(name) ? ['accepted'] : BOTH);
   },
 );
 
@@ -106,22 +129,26 @@ describe('functions that run jobs say what is wrong', () => {
   test('drain', { timeout: 60_000 }, async () => {
     const options = hostile.options({ ...workerOptions, deadlineMs: fc.integer({ min: 1, max: 50 }) });
     vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    const seen = new Set<string>();
     await holds(
       fc.asyncProperty(db, options, async (db, options) => {
-        await attempt(() => untyped.drain?.(given(db), options));
+        seen.add(await attempt(() => untyped.drain?.(given(db), options)));
       }),
     );
     vi.restoreAllMocks();
+    expect([...seen].sort()).toEqual(BOTH);
     expect(await drain(database.db, { queue, handlers, deadlineMs: 10_000 })).toMatchObject({ empty: true });
   });
 
   test('runNext', { timeout: 60_000 }, async () => {
     const options = hostile.options({ ...runOptions, queues: fc.array(hostile.text, { maxLength: 3 }) });
+    const seen = new Set<string>();
     await holds(
       fc.asyncProperty(db, options, async (db, options) => {
-        await attempt(() => untyped.runNext?.(given(db), options));
+        seen.add(await attempt(() => untyped.runNext?.(given(db), options)));
       }),
     );
+    expect([...seen].sort()).toEqual(BOTH);
     expect(await runNext(database.db, { queue, handlers })).toBeUndefined();
   });
 
@@ -144,6 +171,19 @@ test('tables in a Postgres schema of any name are only looked for there', { time
       });
       expect(outcome).toBe('refused');
     }),
+  );
+});
+
+test('columns of any name are only looked for under that name', { timeout: 60_000 }, async () => {
+  await holds(
+    fc.asyncProperty(hostile.name, hostile.name, async (key, name) => {
+      const outcome = await attempt(async () => {
+        const tables = createQueueTables({ columns: { [key]: text(name) } as Record<never, never> });
+        await createQueue({ tables }).enqueue(database.db, work, undefined, { [key]: name });
+      });
+      expect(outcome).toBe('refused');
+    }),
+    200,
   );
 });
 
