@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { onTestFinished } from 'vitest';
 import { loadKinds } from './fixtures/ledger-jobs.ts';
 import type { Ledger, LedgerJob } from './ledger.ts';
 
@@ -28,6 +29,8 @@ export class Load {
     this.#ledger = ledger;
     this.#options = { perSecond, maxWorkMs, kinds };
     this.#over = this.#run();
+    // A test that fails must not leave its load to the next.
+    onTestFinished(() => this.end());
   }
 
   /** Enqueues no more. */

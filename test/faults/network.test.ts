@@ -4,7 +4,7 @@ import { until } from '../support/until.ts';
 import { flaky, ordinary, snoozing, transactional } from './fixtures/ledger-jobs.ts';
 import { declaredGone, overlaps, violations } from './invariants.ts';
 import { Load } from './load.ts';
-import { print, printTimes, recoveryTimes, resumeTimes } from './recovery.ts';
+import { print, printTimes, recoveryTimes, resumeTimes, startRespiteIsOver } from './recovery.ts';
 import { monotonicMs } from './run-log.ts';
 import { size } from './size.ts';
 import { useStage } from './stage.ts';
@@ -46,6 +46,8 @@ describe('a network between workers and database that', () => {
     await until(() =>
       [...workers, ...peers].every((worker) => worker.entries().some(({ event }) => event === 'listening')),
     );
+    // Right after the server's start everybody is forgiven anyhow.
+    await startRespiteIsOver(ledger);
     const load = new Load(ledger, { maxWorkMs: 3_000, perSecond: 20 });
     await resumeTimes(fleet, workers, 0);
     const awayMs: number[] = [];

@@ -53,7 +53,8 @@ describe.skipIf(!installed)('behind PgBouncer in transaction mode', () => {
       await ledger.enqueue(
         Array.from({ length: 60 }, () => ({ job: transactional, work: { workMs: 2_000 } })),
       );
-      await delay(1_000);
+      // Four connections serve everybody, so this may take a while.
+      await until(async () => (await ledger.heldBy(victim.workerId)).length >= 3);
       const killedAtMs = await victim.kill();
       const held = await ledger.heldBy(victim.workerId);
       expect(held.length).toBeGreaterThan(0);
