@@ -13,7 +13,7 @@ import {
   snooze,
   unvalidated,
 } from 'drizzle-queue';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { sqlStateOf } from '../../src/queries/executor.ts';
 import { clearTables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -58,7 +58,11 @@ describe('a role that enqueues only', () => {
     const options = { uniqueKey: ({ n }: { n: unknown }) => sql`${n}::text` };
     await queue.enqueueFrom(web, count, numbers(), options);
     expect(await queue.enqueueFrom(web, count, numbers(), options)).toEqual({ enqueued: 0, duplicates: 3 });
-    expect((await queue.list(database.db)).jobs).toHaveLength(10);
+    expect(await queue.enqueueQuery(web, work, 'f')).toEqual([{ id: expect.any(Number), duplicate: false }]);
+    expect(await queue.enqueueQuery(web, work, 'a', { uniqueKey: 'k' })).toEqual([
+      { id: first.id, duplicate: true },
+    ]);
+    expect((await queue.list(database.db)).jobs).toHaveLength(11);
   });
 
   test('does nothing else', async () => {
@@ -216,6 +220,38 @@ test('a role that intervenes cancels, redrives, pauses and resumes, and does not
   await expect(createWorker(admin, { queue, handlers: [handler()] }).start()).rejects.toThrow(
     'grant insert on "queue_workers"',
   );
+});
+
+test('a role that intervenes cancels a running job, and by force', async () => {
+  const admin = db('app_admin');
+  const worker = createWorker(db('app_worker'), {
+    queue,
+    handlers: [
+      handle(work, async ({ signal }) => {
+        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+      }),
+    ],
+  });
+  const errors: unknown[] = [];
+  worker.on('error', (event) => errors.push(event));
+  onTestFinished(() => worker.stop());
+  await worker.start();
+  const enqueueRunning = async () => {
+    const { id } = await queue.enqueue(admin, work, 'a');
+    await until(async () => (await queue.find(admin, id))?.state === 'running');
+    return id;
+  };
+  const first = await enqueueRunning();
+  const cancelled = nextEvent(worker, 'cancelled');
+  expect(await queue.cancel(admin, first)).toEqual({ cancelled: false, reason: 'requested' });
+  await cancelled;
+  expect(await queue.find(admin, first)).toMatchObject({ state: 'cancelled' });
+  const second = await enqueueRunning();
+  const lost = nextEvent(worker, 'lost');
+  expect(await queue.cancel(admin, second, { force: true })).toEqual({ cancelled: true });
+  expect(await queue.find(admin, second)).toMatchObject({ state: 'cancelled' });
+  await lost;
+  expect(errors).toEqual([]);
 });
 
 test('a role that runs jobs one by one needs less than a worker', async () => {
