@@ -63,7 +63,7 @@ const events = [
   'while a transaction is open',
 ];
 
-/** Of all lengths alike, so that half of the walks are long; a failing one is still made as short as it can be. */
+/** Of all lengths alike, so that half of the walks are long. */
 const steps = fc.noBias(fc.array(step, { maxLength: 80, size: 'max' }));
 
 describe('the lives of jobs', () => {
@@ -78,7 +78,9 @@ describe('the lives of jobs', () => {
 
   afterEach(() => atFaultPoints());
 
-  // A failure prints the seed and the shortest walk that fails: repeat it with `{ seed, path }` beside `numRuns`.
+  // A failure prints its seed and path, and the walk as it was: to make it shorter takes many walks, longer than a run of all tests
+  // may. For the shortest that fails, put the printed `seed` and `path` beside `numRuns`, leave out `endOnFailure`, and raise the
+  // timeout.
   test('whatever happens to them, the tables hold what the model says', { timeout: 400_000 }, async () => {
     const missing = () => events.filter((event) => !seen.has(event));
     for (let round = 0; round === 0 || (round < MOST_ROUNDS && missing().length > 0); round++) {
