@@ -62,8 +62,9 @@ export function insertOneJobQuery(
  * @throws TypeError when `db` is no database
  */
 function primaryOf(db: QueryBuilders): QueryBuilders {
-  // For callers without TypeScript, as in queryRows.
-  if (typeof db?.with !== 'function') throw new TypeError(NO_DATABASE);
+  // For callers without TypeScript, as in queryRows. Arrays have a `with` too.
+  if (typeof db?.with !== 'function' || typeof Reflect.get(db, 'execute') !== 'function')
+    throw new TypeError(NO_DATABASE);
   // Under this name Drizzle keeps a database of the same type.
   return (Reflect.get(db, '$primary') as QueryBuilders | undefined) ?? db;
 }
