@@ -4,7 +4,7 @@ import { until } from '../support/until.ts';
 import { WORKER_NAME } from './fleet.ts';
 import { declaredGone, overlaps, violations } from './invariants.ts';
 import { Load } from './load.ts';
-import { print, printTimes, resumeTimes, seconds } from './recovery.ts';
+import { print, printTimes, resumeTimes, seconds, startRespiteIsOver } from './recovery.ts';
 import { monotonicMs } from './run-log.ts';
 import { size } from './size.ts';
 import { useStage } from './stage.ts';
@@ -40,6 +40,8 @@ describe('pg_terminate_backend', () => {
   }, async () => {
     const { ledger, fleet } = stage;
     const workers = await fleet.startMany(4);
+    // Right after the server's start everybody is forgiven anyhow.
+    await startRespiteIsOver(ledger);
     const load = new Load(ledger);
     let terminated = 0;
     let sessions = 0;
@@ -69,6 +71,8 @@ describe('pg_terminate_backend', () => {
     const { ledger, fleet } = stage;
     const workers = await fleet.startMany(3);
     await until(() => workers.every((worker) => worker.entries().some(({ event }) => event === 'listening')));
+    // Right after the server's start everybody is forgiven anyhow.
+    await startRespiteIsOver(ledger);
     const load = new Load(ledger, { maxWorkMs: 3_000, perSecond: 20 });
     for (let turn = 0; turn < 5; turn++) {
       await delay(1_500 + Math.random() * 1_000);
