@@ -236,8 +236,9 @@ describe('a worker whose connection is lost', () => {
   test('takes its session anew on another, and nobody has declared it gone', async () => {
     const held = gate();
     const one = await startWorker(() => held.opened);
+    const claimed = nextEvent(one.worker, 'claimed');
     const { id: jobId } = await queue.enqueue(database.db, sleep);
-    await nextEvent(one.worker, 'claimed');
+    await claimed;
     const peer = await startWorker();
     const pid = await sessionPid(one.id);
     for (let round = 0; round < 3; round++) {
@@ -297,8 +298,9 @@ describe('a session', () => {
   test('is kept while a stopping worker lets its handlers finish, and gone with it', async () => {
     const held = gate();
     const one = await startWorker(() => held.opened);
+    const claimed = nextEvent(one.worker, 'claimed');
     const { id: jobId } = await queue.enqueue(database.db, sleep);
-    await nextEvent(one.worker, 'claimed');
+    await claimed;
     const peer = await startWorker(undefined, { reconnectMs: 1_000 });
     const stopping = one.worker.stop();
     await untilSeen(one.id);
