@@ -2,18 +2,26 @@ import { pause } from './pause.ts';
 
 /** The pauses between the tries of one worker, all of which end when one of them has found that the database answers again. */
 export class Retries {
-  #now = new AbortController();
+  readonly #pauses = new Set<AbortController>();
 
-  /** Waits `ms` milliseconds, until a try is worth its while, or until the signal is aborted. Never rejects; answers whether it is. */
+  /**
+   * Waits `ms` milliseconds, until a try is worth its while, or until the signal is aborted. Never rejects; answers whether a try is
+   * worth its while.
+   */
   async pause(ms: number, signal: AbortSignal): Promise<boolean> {
-    const now = this.#now.signal;
-    await pause(ms, AbortSignal.any([signal, now]));
-    return now.aborted;
+    const now = new AbortController();
+    const end = () => now.abort();
+    // Not `AbortSignal.any`: on Node.js 20 each leaves a trace on a signal that lives as long as the worker.
+    signal.addEventListener('abort', end);
+    this.#pauses.add(now);
+    if (!signal.aborted) await pause(ms, now.signal);
+    this.#pauses.delete(now);
+    signal.removeEventListener('abort', end);
+    return now.signal.aborted && !signal.aborted;
   }
 
   /** Ends all pauses: without this a worker would be idle for up to 5 more seconds after an outage. */
   now(): void {
-    this.#now.abort();
-    this.#now = new AbortController();
+    for (const pausing of this.#pauses) pausing.abort();
   }
 }
