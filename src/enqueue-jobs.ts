@@ -1,5 +1,5 @@
 import { QueueError } from './errors.ts';
-import type { NewJob } from './job/new-job.ts';
+import { mayBeDue, type NewJob } from './job/new-job.ts';
 import type { Executor } from './queries/executor.ts';
 import { faultPoint } from './queries/fault-point.ts';
 import { findStandingJobs } from './queries/find-standing-jobs.ts';
@@ -60,11 +60,6 @@ export async function enqueueJobs(
       return id === undefined;
     });
   }
-}
-
-/** A job with a delay is surely not due; whether a time has passed is for the database's clock to say. */
-function mayBeDue({ delayMs, runAtMs }: NewJob): boolean {
-  return runAtMs !== null || delayMs === 0;
 }
 
 function jobsOf(open: readonly { readonly job: NewJob }[]): NewJob[] {

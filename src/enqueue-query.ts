@@ -1,6 +1,6 @@
 import type { Query } from 'drizzle-orm';
 import type { JobDefinition, PayloadInput } from './job/definition.ts';
-import { type EnqueueOptions, newJob } from './job/new-job.ts';
+import { type EnqueueOptions, mayBeDue, newJob } from './job/new-job.ts';
 import { insertOneJobQuery } from './queries/insert-one-job.ts';
 import { withOwn } from './queries/own-values.ts';
 import type { QueueTables } from './schema/index.ts';
@@ -52,7 +52,7 @@ export function enqueueQuery<TJob extends JobDefinition>(
       `enqueueQuery('${job.kind}'): the payload's schema is asynchronous, and a query must be there at once; use enqueue, or a schema without async checks`,
     );
   }
-  const wakeUp = made.runAtMs !== null || made.delayMs === 0 ? wakeUps?.draw(made.queue) : undefined;
+  const wakeUp = mayBeDue(made) ? wakeUps?.draw(made.queue) : undefined;
   // One row, whatever happens; and the two ways in which it can end are those of the type.
   return insertOneJobQuery(db, tables, withOwn(own, made, options), wakeUp) as unknown as EnqueueQuery;
 }

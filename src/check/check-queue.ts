@@ -1,4 +1,5 @@
 import type { PgTable } from 'drizzle-orm/pg-core';
+import { OLDEST_SUPPORTED } from '../queries/check-database.ts';
 import { type Executor, sqlStateOf } from '../queries/executor.ts';
 import { findSilentWorkers } from '../queries/find-silent-workers.ts';
 import { inspectServer, type ServerState } from '../queries/inspect-server.ts';
@@ -9,8 +10,6 @@ import { checkIndexes } from './check-indexes.ts';
 import { missingTables } from './check-presence.ts';
 import { checkUpkeep } from './check-upkeep.ts';
 import type { Finding } from './finding.ts';
-
-const OLDEST_SUPPORTED = 140_000;
 
 /** Five times what a worker is given at most by default before it is declared gone: no worker is alive that would have done so. */
 const SILENT_MS = 300_000;

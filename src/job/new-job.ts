@@ -129,3 +129,8 @@ export function metadataToStore(
   checkStoredSize(kind, 'metadata', json, maxBytes);
   return json;
 }
+
+/** A job with a delay is surely not due; whether a time has passed is for the database's clock to say. */
+export function mayBeDue({ delayMs, runAtMs }: NewJob): boolean {
+  return runAtMs !== null || delayMs === 0;
+}

@@ -6,7 +6,8 @@ import { checkGrants } from './check-grants.ts';
 import { type Executor, queryRows } from './executor.ts';
 import { quotedName } from './quoted-name.ts';
 
-const OLDEST_SUPPORTED = 140_000;
+/** As `server_version_num` says it. */
+export const OLDEST_SUPPORTED = 140_000;
 
 /**
  * Checks what a worker needs: that the server is new enough, that the queue's tables have the columns of this version of the

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { until } from '../support/until.ts';
 import { ordinary, transactional } from './fixtures/ledger-jobs.ts';
 import { overlaps, violations } from './invariants.ts';
 import { Load } from './load.ts';
@@ -33,9 +33,10 @@ test('hosts whose clocks are 10 minutes off, either way, have no effect', { time
   const delayed = await ledger.enqueue(
     Array.from({ length: 40 }, () => ({ job: ordinary, work: { workMs: 0 }, delayMs: DELAY_MS })),
   );
-  await delay(DELAY_MS + 1_000);
+  const begun = (id: number) => fleet.entries().some(({ event, job }) => event === 'begun' && job === id);
+  await until(() => delayed.every(begun), { timeoutMs: 60_000 });
   await ledger.enqueue(Array.from({ length: 40 }, () => ({ job: transactional, work: { workMs: 1_000 } })));
-  await delay(500);
+  await until(async () => (await ledger.heldBy(victim.workerId)).length >= 3);
   const killedAtMs = await victim.kill();
   const held = await ledger.heldBy(victim.workerId);
   const times = await recoveryTimes(ledger, fleet, victim, held, killedAtMs);

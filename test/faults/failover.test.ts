@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createDatabase, migrateDatabase } from '../support/databases.ts';
 import { type PostgresServer, startPostgres } from '../support/embedded-postgres.ts';
@@ -45,7 +44,8 @@ test('a synchronous standby takes over: nothing that was committed is lost, and 
   const workers = await fleet.startMany(3);
   const load = new Load(ledger, { perSecond: 40 });
   await resumeTimes(fleet, workers, 0);
-  await delay(2_000);
+  // Enough that some are waiting, some run and some have ended.
+  await until(() => ledger.acknowledged.size >= 80);
   const committed = ledger.acknowledged.size;
 
   await primary.crash();

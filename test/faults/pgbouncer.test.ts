@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { drizzle as drizzleNodePostgres } from 'drizzle-orm/node-postgres';
 import { drizzle as drizzlePostgresJs } from 'drizzle-orm/postgres-js';
 import { createQueue, createWorker, defineJob, handle, unvalidated } from 'drizzle-queue';
@@ -11,7 +10,7 @@ import type { StartOptions } from './fleet.ts';
 import { violations } from './invariants.ts';
 import { Load } from './load.ts';
 import { hasPgBouncer, type PgBouncer, startPgBouncer } from './pgbouncer.ts';
-import { print, printTimes, recoveryTimes } from './recovery.ts';
+import { print, printTimes, recoveryTimes, resumeTimes } from './recovery.ts';
 import { useStage } from './stage.ts';
 
 const queue = createQueue();
@@ -45,9 +44,9 @@ describe.skipIf(!installed)('behind PgBouncer in transaction mode', () => {
     async (name, options) => {
       const { ledger, fleet } = stage;
       const url = pgBouncer.url(stage.url);
-      await fleet.startMany(3, { url, ...options });
+      const workers = await fleet.startMany(3, { url, ...options });
       const load = new Load(ledger);
-      await delay(3_000);
+      await resumeTimes(fleet, workers, 0);
       const [victim] = fleet.living;
       if (victim === undefined) throw new Error('no worker lives');
       await ledger.enqueue(

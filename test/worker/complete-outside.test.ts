@@ -2,7 +2,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { integer, pgTable } from 'drizzle-orm/pg-core';
 import { drizzle } from 'drizzle-orm/postgres-js';
-import { createQueue, createWorker, defineJob, drain, fixedBackoff, handle } from 'drizzle-queue';
+import {
+  createQueue,
+  createWorker,
+  defineJob,
+  drain,
+  fixedBackoff,
+  handle,
+  LeaseLostError,
+} from 'drizzle-queue';
 import postgres from 'postgres';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { clearTables } from '../queries/support/jobs.ts';
@@ -61,6 +69,24 @@ test('a transaction whose connection was lost completes nothing on the next one'
   expect(job.attempt).toBe(2);
   expect(String(refusals[0])).toContain('complete(tx) did not run inside a transaction');
   expect(await database.db.select().from(effects)).toEqual([{ n: 2 }]);
+});
+
+test('a transaction that has written nothing, of a worker that has lost the job, gets LeaseLostError', async () => {
+  let thrown: unknown;
+  const { id } = await queue.enqueue(database.db, work);
+  const handler = handle(work, async ({ complete }) => {
+    // Another worker, which lives, claims it: as after a declared death.
+    await database.client`insert into queue_workers (id, name, queues) overriding system value values (424242, 'other', '[]')`;
+    await database.client`update queue_jobs set fence = fence + 1, worker_id = 424242 where id = ${id}`;
+    await database.db
+      .transaction((tx) => complete(tx))
+      .catch((error: unknown) => {
+        thrown = error;
+      });
+  });
+  await drain(database.db, { queue, handlers: [handler], deadlineMs: 20_000 });
+  expect(thrown).toBeInstanceOf(LeaseLostError);
+  expect(await queue.find(database.db, id)).toMatchObject({ state: 'running', workerId: 424_242 });
 });
 
 test('a transaction that has written nothing completes its job, and one that has only read', async () => {
