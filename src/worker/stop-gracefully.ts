@@ -38,11 +38,22 @@ export async function stopGracefully(parts: WorkerParts): Promise<void> {
     if (!(await within(finished, SETTLE_ALLOWANCE_MS))) giveUp.abort();
   }
   for (const step of [...loops.map((loop) => () => loop.release()), () => liveness.stop()]) {
-    const done = step().catch((error: unknown) => events.emit('error', { error, during: 'stopping' }));
     // A database that does not answer must not keep the process from ending.
-    await within(done, SETTLE_ALLOWANCE_MS);
+    await within(twice(step, events), SETTLE_ALLOWANCE_MS);
   }
   // Last: its connection carries the worker's session, without which peers would take over what handlers are still at.
   await listener.stop();
   requests?.stop();
+}
+
+/**
+ * Tries again what has failed, once. Without that, one connection that breaks now would cost held jobs an attempt, and peers their seconds
+ * to notice. More tries would only keep the process while the database is away.
+ */
+async function twice(step: () => Promise<void>, events: WorkerEmitter): Promise<void> {
+  const report = (error: unknown) => events.emit('error', { error, during: 'stopping' });
+  await step().catch((error: unknown) => {
+    report(error);
+    return step().catch(report);
+  });
 }

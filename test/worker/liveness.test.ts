@@ -168,8 +168,9 @@ async function sessionPid(id: number): Promise<number> {
   return Number(row?.pid);
 }
 
+/** Ends a connection, and waits until it is over: until then it holds its locks. */
 async function terminate(pid: number): Promise<void> {
-  await database.client`select pg_terminate_backend(${pid})`;
+  await database.client`select pg_terminate_backend(${pid}, 10000)`;
 }
 
 describe('a worker process', () => {

@@ -1,6 +1,9 @@
+import { drizzle } from 'drizzle-orm/postgres-js';
 import { createQueue, createWorker, defineJob, handle, QueueError } from 'drizzle-queue';
 import { queueJobs, queueWorkers } from 'drizzle-queue/schema';
-import { beforeEach, describe, expect, test } from 'vitest';
+import postgres from 'postgres';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { sqlStateOf } from '../../src/queries/executor.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { nextEvent } from './next-event.ts';
@@ -79,6 +82,23 @@ describe('stop', () => {
     await claimed;
     await worker.stop();
     expect(await queue.find(database.db, id)).toMatchObject({ state: 'due', attempt: 0 });
+  });
+
+  test('leaves also when its first try to fails, and says that it did', async () => {
+    const client = postgres(database.url, { max: 4, connection: { lock_timeout: 200 }, onnotice: () => {} });
+    onTestFinished(() => client.end({ timeout: 1 }));
+    const worker = createWorker(drizzle({ client }), { queue, handlers: [handle(sleep, () => {})] });
+    await worker.start();
+    const failed = nextEvent(worker, 'error', ({ during }) => during === 'stopping');
+    let stopping: Promise<void> | undefined;
+    await database.db.transaction(async (tx) => {
+      await tx.execute('lock table queue_workers in exclusive mode');
+      stopping = worker.stop();
+      const [{ error }] = await failed;
+      expect(sqlStateOf(error)).toBe('55P03');
+    });
+    await stopping;
+    expect(await database.db.select().from(queueWorkers)).toEqual([]);
   });
 
   test('a worker that was never started can be stopped, and a stopped one not be started', async () => {
