@@ -153,6 +153,9 @@ const interrupted = {
 /** What each thing happens to. */
 export type Happenings = AtOnce & ValuesOf<typeof interrupted>;
 
+/** How each thing is done, to the database and to the model. */
+export type Doings = { readonly [K in keyof Happenings]: (to: Happenings[K]) => Promise<void> };
+
 /** One thing that happens. */
 export type Step = StepOf<Happenings>;
 

@@ -86,7 +86,7 @@ describe('the lives of jobs', () => {
     for (let round = 0; round === 0 || (round < MOST_ROUNDS && missing().length > 0); round++) {
       await fc.assert(
         fc.asyncProperty(steps, async (walked) => {
-          const walk = new Walk(database, transaction, workers, (event) => seen.add(event));
+          const walk = new Walk({ app: database, transaction, workers, saw: (event) => seen.add(event) });
           await walk.begin();
           for (const one of walked) await walk.take(one);
         }),

@@ -1,0 +1,111 @@
+import { expect } from 'vitest';
+import { type ClaimedJob, claimJobs } from '../../src/queries/claim-jobs.ts';
+import { releaseJobs } from '../../src/queries/release-jobs.ts';
+import type { Doings, Happenings } from './happenings.ts';
+import { LostAnswer } from './interrupted.ts';
+import type { ModelClaim } from './job-model.ts';
+import { oneOf } from './one-of.ts';
+import { tables, type World } from './world.ts';
+
+const BANDS = Array.from({ length: 10 }, (_, priority) => ({ priority, floorMs: Number.NEGATIVE_INFINITY }));
+
+/** By which id a claim is made. */
+function claimant(
+  { everyWorkerId, workerIds }: World,
+  { worker, byOneOfThePast }: Happenings['claim'],
+): number {
+  return oneOf(byOneOfThePast ? everyWorkerId : workerIds, worker);
+}
+
+function claimJobsAs(
+  workerId: number,
+  { workers }: World,
+  { worker, sweep, queue, kinds, limit }: Happenings['claim'],
+): Promise<ClaimedJob[]> {
+  return claimJobs(oneOf(workers, worker).db, tables, {
+    ...{ queue, kinds, limit, workerId },
+    bands: BANDS,
+    fromGoneWorkers: sweep,
+  });
+}
+
+/** Claims as a worker does, and as the model says: by its own id, or by another. */
+export async function claim(world: World, claim: Happenings['claim'], as?: number): Promise<void> {
+  const { model, claims, saw } = world;
+  // A claim goes by times that the model may not know yet.
+  await world.compare();
+  const workerId = as ?? claimant(world, claim);
+  const takenOver = new Set(model.live.filter((job) => job.workerId !== null).map(({ id }) => id));
+  const modelled: ModelClaim = { ...claim, workerId, nowUs: world.nowUs };
+  if (model.claimable(modelled).some(({ id }) => id === model.lockedId))
+    saw('a job left alone that a transaction has locked');
+  const jobs = await claimJobsAs(workerId, world, claim);
+  const expected = model.claim(modelled);
+  expect(jobs.map(({ id, attempt, fence }) => ({ id, attempt, fence }))).toEqual(
+    expected.map(({ id, attempt, fence }) => ({ id, attempt, fence })),
+  );
+  for (const job of jobs) {
+    const { id, queue, fence, attempt } = job;
+    claims.add({ id, queue, workerId, fence, attempt, job });
+    if (takenOver.has(id)) saw('a job taken over from a worker that is gone');
+    if (attempt > job.maxAttempts) saw('a job claimed beyond its attempts');
+  }
+  const isGone = !model.livingWorkers.has(workerId);
+  if (isGone && jobs.length > 0) saw('claimed by a worker that is gone');
+  const ownLeft = model.live.filter(
+    (job) => job.workerId === workerId && job.queue === claim.queue && !expected.includes(job),
+  );
+  if (
+    isGone &&
+    claim.sweep &&
+    jobs.length < claim.limit &&
+    ownLeft.some(({ kind }) => claim.kinds.includes(kind))
+  )
+    saw('a worker that is gone left alone what it holds');
+  if (jobs.length > 1) saw('several claimed');
+  if (jobs.length === claim.limit) saw('a claim reached its limit');
+}
+
+/** How workers come to have jobs, and give back what they do not know to have. */
+export function claiming(world: World): Pick<Doings, 'claim' | 'claimTwice' | 'claimLost' | 'release'> {
+  const { workers, model, claims, saw } = world;
+  return {
+    claim: (to) => claim(world, to),
+
+    claimTwice: async (to) => {
+      await claim(world, to);
+      await claim(world, { ...to, worker: to.worker + 1, sweep: true });
+    },
+
+    claimLost: async ({ claim, answered }) => {
+      await world.compare();
+      const workerId = claimant(world, claim);
+      const lost = new LostAnswer();
+      const claiming = world.interrupted(() => claimJobsAs(workerId, world, claim), {
+        'claim: answered': async () => {
+          model.claim({ ...claim, workerId, nowUs: world.nowUs });
+          await world.takeAll(answered);
+          throw lost;
+        },
+      });
+      await expect(claiming).rejects.toBe(lost);
+      // As a worker does after it: it gives back what it does not know to hold.
+      const exceptIds = claims.unsettled
+        .filter((claimed) => claimed.workerId === workerId && claimed.queue === claim.queue)
+        .map(({ id }) => id);
+      const expected = model.release(workerId, claim.queue, exceptIds);
+      const { db } = oneOf(workers, claim.worker);
+      expect(await releaseJobs(db, tables, { queue: claim.queue, workerId, exceptIds })).toBe(expected);
+      if (expected > 0) saw('jobs of a lost answer given back');
+    },
+
+    release: async ({ worker, queue, except }) => {
+      const workerId = oneOf(world.workerIds, worker);
+      const exceptIds = [world.anyJob(except)?.id ?? 0];
+      const expected = model.release(workerId, queue, exceptIds);
+      const { db } = oneOf(workers, worker);
+      expect(await releaseJobs(db, tables, { queue, workerId, exceptIds })).toBe(expected);
+      if (expected > 0) saw('jobs released');
+    },
+  };
+}

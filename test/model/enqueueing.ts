@@ -1,0 +1,82 @@
+import type { Enqueued } from 'drizzle-queue';
+import { expect } from 'vitest';
+import { definitionOf } from './endings.ts';
+import type { Doings, Happenings } from './happenings.ts';
+import { oneOf } from './one-of.ts';
+import { queue, type World } from './world.ts';
+
+const LONG_AGO = Date.UTC(1990, 0, 1);
+const FAR_AHEAD = Date.UTC(2090, 0, 1);
+
+/** How jobs are enqueued, and become due. */
+export function enqueueing(
+  world: World,
+): Pick<Doings, 'enqueue' | 'enqueueMany' | 'enqueueWhile' | 'makeDue'> {
+  const { app, model, saw } = world;
+
+  function enqueue(job: Happenings['enqueue']): Promise<Enqueued> {
+    return queue.enqueue(app.db, definitionOf(job.kind), undefined, {
+      queue: job.queue,
+      ...optionsOf(job),
+    });
+  }
+
+  function expectEnqueued({ id, duplicate }: Enqueued, job: Happenings['enqueue']): void {
+    const { queue, kind, priority, maxAttempts, uniqueKey = null, due } = job;
+    const standing = model.standing(queue, kind, uniqueKey);
+    expect(duplicate).toBe(standing !== undefined);
+    if (standing !== undefined) {
+      expect(id).toBe(standing.id);
+      saw('a duplicate refused');
+      return;
+    }
+    for (const known of model.jobs.keys()) expect(id, 'ids grow').toBeGreaterThan(known);
+    const runAt = dateOf(due);
+    model.enqueue({
+      ...{ id, queue, kind, priority, maxAttempts, uniqueKey },
+      runAt: runAt === undefined ? { delayMs: 0 } : runAt.getTime() * 1_000,
+    });
+  }
+
+  return {
+    enqueue: async (job) => {
+      expectEnqueued(await enqueue(job), job);
+    },
+
+    enqueueMany: async ({ queue: name, kind, entries }) => {
+      const options = entries.map((entry) => ({ queue: name, ...optionsOf(entry) }));
+      const enqueued = await queue.enqueueMany(app.db, definitionOf(kind), options);
+      expect(enqueued).toHaveLength(entries.length);
+      for (const [index, entry] of entries.entries())
+        expectEnqueued(oneOf(enqueued, index), { ...entry, queue: name, kind });
+    },
+
+    enqueueWhile: async ({ job, refused, nobodyStands }) => {
+      // Once each: were the key to come and go at every try, the enqueue would rightly give up.
+      const steps = { refused: [...refused], nobodyStands: [...nobodyStands] };
+      const enqueued = await world.interrupted(() => enqueue(job), {
+        'enqueue: refused': () => world.takeAll(steps.refused.splice(0)),
+        'enqueue: nobody stands': () => world.takeAll(steps.nobodyStands.splice(0)),
+      });
+      expectEnqueued(enqueued, job);
+    },
+
+    makeDue: async ({ job: index, longAgo }) => {
+      const waiting = model.live.filter(({ workerId }) => workerId === null);
+      if (waiting.length === 0) return;
+      const job = oneOf(waiting, index);
+      const runAt = new Date(LONG_AGO + longAgo * 1_000);
+      await app.client`update queue_jobs set run_at = ${runAt.toISOString()} where id = ${job.id}`;
+      job.runAt = runAt.getTime() * 1_000;
+    },
+  };
+}
+
+function optionsOf({ uniqueKey, priority, maxAttempts, due }: Omit<Happenings['enqueue'], 'queue' | 'kind'>) {
+  return { uniqueKey, priority, maxAttempts, runAt: dateOf(due) };
+}
+
+function dateOf(due: Happenings['enqueue']['due']): Date | undefined {
+  if (due === 'now') return undefined;
+  return new Date('longAgo' in due ? LONG_AGO + due.longAgo * 1_000 : FAR_AHEAD + due.farAhead * 1_000);
+}

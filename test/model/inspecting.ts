@@ -1,0 +1,95 @@
+import { expect } from 'vitest';
+import { pruneResults } from '../../src/queries/prune-results.ts';
+import type { Doings } from './happenings.ts';
+import type { ModelJob } from './job-model.ts';
+import { queue, tables, type World } from './world.ts';
+
+/** What is done to jobs from outside: cancelling, redriving, looking, pruning. */
+export function inspecting(
+  world: World,
+): Pick<Doings, 'cancel' | 'cancelWhile' | 'redriveOne' | 'redriveMany' | 'look' | 'prune'> {
+  const { app, model, saw } = world;
+  return {
+    cancel: async ({ job, keyed }) => {
+      const waits = ({ state, uniqueKey, workerId }: ModelJob) =>
+        state === 'live' && uniqueKey !== null && workerId === null;
+      const id = world.anyJob(job, keyed ? waits : undefined)?.id;
+      if (id === undefined) return;
+      const answer = model.cancel(id);
+      expect(await queue.cancel(app.db, id)).toEqual(
+        answer === 'cancelled' ? { cancelled: true } : { cancelled: false, reason: answer },
+      );
+      saw(`cancel: ${answer}`);
+    },
+
+    cancelWhile: async ({ job, found, notWaiting }) => {
+      const id = world.anyJob(job)?.id;
+      if (id === undefined) return;
+      const stateOf = () => model.jobs.get(id)?.state;
+      const before = stateOf();
+      let expected = before === 'gone' ? 'not-found' : 'finished';
+      /** Whether somebody holds it; the library looks again where this changes under its hands. */
+      const isHeld = () => model.live.some((job) => job.id === id && job.workerId !== null);
+      const waits = () => stateOf() === 'live' && !isHeld();
+      const first = { found, notWaiting };
+      const answer = await world.interrupted(() => queue.cancel(app.db, id), {
+        'cancel: found': async () => {
+          await world.takeAll(first.found);
+          first.found = [];
+          if (waits()) expected = model.cancel(id);
+        },
+        'cancel: not waiting': async () => {
+          await world.takeAll(first.notWaiting);
+          first.notWaiting = [];
+          if (isHeld()) expected = model.cancel(id);
+        },
+      });
+      expect(answer).toEqual(
+        expected === 'cancelled' ? { cancelled: true } : { cancelled: false, reason: expected },
+      );
+      if (before === 'live') saw(`cancel of a live job: ${expected}`);
+    },
+
+    redriveOne: async ({ job, discarded }) => {
+      const id = world.anyJob(job, discarded ? ({ state }) => state === 'discarded' : undefined)?.id;
+      if (id === undefined) return;
+      const expected = model.redrive((other) => other.id === id, 1);
+      expect(await queue.redrive(app.db, id)).toEqual(expected);
+      if (expected.redriven > 0) saw('redriven by id');
+      if (expected.duplicates > 0) saw('a redrive refused for its key');
+    },
+
+    redriveMany: async ({ queue: name, limit }) => {
+      const inQueue = (job: ModelJob) => name === undefined || job.queue === name;
+      const expected = model.redrive(inQueue, limit ?? Number.POSITIVE_INFINITY);
+      expect(await queue.redrive(app.db, { queue: name, limit })).toEqual(expected);
+      if (expected.redriven > 1) saw('several redriven');
+      if (expected.duplicates > 0) saw('a redrive refused for its key');
+    },
+
+    look: async ({ job: index, page }) => {
+      const job = world.anyJob(index);
+      if (job === undefined) return;
+      // A state goes by times that the model may not know yet.
+      await world.compare();
+      expect((await queue.find(app.db, job.id))?.state ?? 'gone').toBe(model.stateOf(job, world.nowUs));
+      const listed: unknown[] = [];
+      let cursor: number | undefined;
+      do {
+        const { jobs, nextCursor } = await queue.list(app.db, { limit: page, cursor });
+        listed.push(...jobs.map(({ id, state }) => ({ id, state })));
+        cursor = nextCursor;
+      } while (cursor !== undefined);
+      const expected = [...model.jobs.values()]
+        .filter(({ state }) => state !== 'gone')
+        .sort((a, b) => b.id - a.id)
+        .map((job) => ({ id: job.id, state: model.stateOf(job, world.nowUs) }));
+      expect(listed).toEqual(expected);
+      if (expected.length > page) saw('several pages listed');
+    },
+
+    prune: async () => {
+      expect(await pruneResults(app.db, tables, { retentionMs: 0, limit: 1_000 })).toBe(model.prune());
+    },
+  };
+}
