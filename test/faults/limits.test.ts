@@ -109,12 +109,11 @@ describe('limits of the sessions', () => {
     const load = new Load(ledger);
     await resumeTimes(fleet, workers, 0);
     await setReadOnly(true);
-    await until(() => reported(/read-only transaction/) >= 4);
+    await until(() => reported(/read-only transaction/) >= 4 && load.failures > 0);
     await setReadOnly(false);
     const times = await resumeTimes(fleet, workers, monotonicMs());
     await load.end();
     await ledger.settled();
-    expect(load.failures).toBeGreaterThan(0);
     printTimes('a read-only database, from its end to the next start in each worker', times);
     expect(await fleet.stop()).toEqual([0, 0]);
     expect(await violations(ledger, fleet)).toEqual([]);
