@@ -40,7 +40,6 @@ describe('pg_terminate_backend', () => {
   }, async () => {
     const { ledger, fleet } = stage;
     const workers = await fleet.startMany(4);
-    // Right after the server's start everybody is forgiven anyhow.
     await startRespiteIsOver(ledger);
     const load = new Load(ledger);
     let terminated = 0;
@@ -71,7 +70,6 @@ describe('pg_terminate_backend', () => {
     const { ledger, fleet } = stage;
     const workers = await fleet.startMany(3);
     await until(() => workers.every((worker) => worker.entries().some(({ event }) => event === 'listening')));
-    // Right after the server's start everybody is forgiven anyhow.
     await startRespiteIsOver(ledger);
     const load = new Load(ledger, { maxWorkMs: 3_000, perSecond: 20 });
     for (let turn = 0; turn < 5; turn++) {

@@ -47,7 +47,6 @@ describe('a network between workers and database that', () => {
     await until(() =>
       [...workers, ...peers].every((worker) => worker.entries().some(({ event }) => event === 'listening')),
     );
-    // Right after the server's start everybody is forgiven anyhow.
     await startRespiteIsOver(ledger);
     const load = new Load(ledger, { maxWorkMs: 3_000, perSecond: 20 });
     await resumeTimes(fleet, workers, 0);
@@ -85,7 +84,6 @@ describe('a network between workers and database that', () => {
   }, async () => {
     const { ledger, fleet } = stage;
     const workers = await fleet.startMany(3, { url: proxy.url(stage.url) });
-    // Right after the server's start everybody is forgiven anyhow.
     await startRespiteIsOver(ledger);
     const load = new Load(ledger);
     await resumeTimes(fleet, workers, 0);

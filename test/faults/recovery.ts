@@ -2,7 +2,10 @@ import { until } from '../support/until.ts';
 import type { Fleet, FleetWorker } from './fleet.ts';
 import type { Ledger } from './ledger.ts';
 
-/** Waits until the server has been up for so long that workers believe in the end of a session again. */
+/**
+ * Waits until the server has been up for so long that workers believe in the end of a session again. Before that everybody is forgiven, and
+ * a test that nobody is declared gone says nothing.
+ */
 export async function startRespiteIsOver(ledger: Ledger): Promise<void> {
   const isOver = `select 1 from (select pg_postmaster_start_time() as at) as start where start.at < now() - interval '10 seconds'`;
   await until(async () => (await ledger.rows(isOver, [])).length === 1);

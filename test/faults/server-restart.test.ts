@@ -34,6 +34,7 @@ describe('PostgreSQL stopped with immediate', () => {
     await load.end();
     await ledger.settled();
     expect(await fleet.stop()).toEqual([0, 0, 0]);
+    expect(load.failures).toBeGreaterThan(0);
     printTimes(`${CRASHES} crashes of PostgreSQL, from its return to the next start in each worker`, times);
     expect(await violations(ledger, fleet)).toEqual([]);
     expect(overlaps(fleet)).toEqual([]);
