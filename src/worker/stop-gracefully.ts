@@ -2,6 +2,7 @@ import { QueueError } from '../errors.ts';
 import type { ClaimLoop } from './claim-loop.ts';
 import type { Listener } from './listener.ts';
 import type { Liveness } from './liveness.ts';
+import { pause } from './pause.ts';
 import type { Requests } from './requests.ts';
 import type { Watch } from './watch.ts';
 import { within } from './within.ts';
@@ -24,10 +25,12 @@ export interface WorkerParts {
 
 /** What a stop allows for writing the last outcomes, after the handlers' time and their grace. */
 const SETTLE_ALLOWANCE_MS = 5_000;
+/** A driver may send what comes at once on the connection that is just going down. */
+const RETRY_MS = 100;
 
 /** See `Worker.stop`. Never rejects. */
 export async function stopGracefully(parts: WorkerParts): Promise<void> {
-  const { loops, watch, requests, work, liveness, listener, events, shutdownTimeoutMs, giveUp } = parts;
+  const { loops, watch, requests, work, liveness, listener, shutdownTimeoutMs, giveUp } = parts;
   // Handlers may run on for long and be cancelled meanwhile.
   requests?.look();
   for (const loop of loops) loop.stop();
@@ -39,7 +42,7 @@ export async function stopGracefully(parts: WorkerParts): Promise<void> {
   }
   for (const step of [...loops.map((loop) => () => loop.release()), () => liveness.stop()]) {
     // A database that does not answer must not keep the process from ending.
-    await within(twice(step, events), SETTLE_ALLOWANCE_MS);
+    await within(twice(step, parts), SETTLE_ALLOWANCE_MS);
   }
   // Last: its connection carries the worker's session, without which peers would take over what handlers are still at.
   await listener.stop();
@@ -50,10 +53,11 @@ export async function stopGracefully(parts: WorkerParts): Promise<void> {
  * Tries again what has failed, once. Without that, one connection that breaks now would cost held jobs an attempt, and peers their seconds
  * to notice. More tries would only keep the process while the database is away.
  */
-async function twice(step: () => Promise<void>, events: WorkerEmitter): Promise<void> {
+async function twice(step: () => Promise<void>, { events, giveUp }: WorkerParts): Promise<void> {
   const report = (error: unknown) => events.emit('error', { error, during: 'stopping' });
-  await step().catch((error: unknown) => {
+  await step().catch(async (error: unknown) => {
     report(error);
-    return step().catch(report);
+    await pause(RETRY_MS, giveUp.signal);
+    await step().catch(report);
   });
 }
