@@ -23,7 +23,7 @@ export default defineConfig({
       groups: [
         { name: 'tables', test: sources(/\/src\/schema\//), priority: 4 },
         { name: 'rows', test: sources(/\/src\/skip-locked\//), priority: 3 },
-        { name: 'queue', test: sources(/\/src\/(create-)?queue\.ts$/), priority: 2 },
+        { name: 'queue', test: sources(/\/src\/queue\/(create-)?queue\.ts$/), priority: 2 },
         { name: 'worker', test: sources(/\/src\/worker\//), priority: 1 },
       ],
     },

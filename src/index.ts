@@ -3,15 +3,6 @@
  * free to change.
  */
 
-export type { CancelOptions, CancelResult } from './cancel.ts';
-export type { Finding, FindingCode } from './check/finding.ts';
-// Define and enqueue
-export { createQueue } from './create-queue.ts';
-export type { CreateQueueOptions } from './create-queue-options.ts';
-export type { EnqueueArguments, EnqueueEntry } from './enqueue-arguments.ts';
-export type { EnqueueFromArguments, EnqueueFromOptions, PerRow, SelectOf } from './enqueue-from.ts';
-export type { Enqueued } from './enqueue-jobs.ts';
-export type { BatchEnqueued, EnqueueQuery } from './enqueue-query.ts';
 // Fail
 export {
   InvalidOutputError,
@@ -45,15 +36,24 @@ export type { EnqueueOptions } from './job/new-job.ts';
 // Work
 export { type Cancel, cancel, type Snooze, snooze } from './job/outcome.ts';
 export { type StandardSchema, unvalidated } from './job/standard-schema.ts';
-export type { JobRecordOf } from './job-record-of.ts';
-export type { JobList, ListFilter, OwnFilter } from './list.ts';
-export type { Database, Executor, Transaction } from './queries/executor.ts';
 export type { PausedQueue } from './queries/find-pauses.ts';
-export type { JobRecord, JobState, LiveState } from './queries/job-record.ts';
-export type { Redriven } from './queries/redrive-jobs.ts';
-export type { Queue } from './queue.ts';
-export type { RedriveFilter } from './redrive.ts';
-export { type Drained, type DrainOptions, drain } from './worker/drain.ts';
+export type { RedriveResult } from './queries/redrive-jobs.ts';
+export type { CancelOptions, CancelResult } from './queue/cancel.ts';
+export type { Finding, FindingCode } from './queue/check/finding.ts';
+// Define and enqueue
+export { createQueue } from './queue/create-queue.ts';
+export type { EnqueueArguments, EnqueueEntry } from './queue/enqueue-arguments.ts';
+export type { EnqueueFromArguments, EnqueueFromOptions, PerRow, SelectOf } from './queue/enqueue-from.ts';
+export type { EnqueueResult } from './queue/enqueue-jobs.ts';
+export type { BatchEnqueued, EnqueueQuery } from './queue/enqueue-query.ts';
+export type { JobRecordOf } from './queue/job-record-of.ts';
+export type { JobList, ListFilter, OwnFilter } from './queue/list.ts';
+export type { CreateQueueOptions } from './queue/options.ts';
+export type { Queue } from './queue/queue.ts';
+export type { RedriveFilter } from './queue/redrive.ts';
+export type { Database, Executor, Transaction } from './sql/executor.ts';
+export type { JobRecord, JobState, LiveState } from './sql/job-record.ts';
+export type { WorkerEvents } from './worker/attempt/events.ts';
 export {
   type CompleteArguments,
   type DbOrTx,
@@ -64,8 +64,8 @@ export {
   type JobInfo,
   type RunningJob,
   type TransactionOf,
-} from './worker/handler.ts';
+} from './worker/attempt/handler.ts';
+export { type DrainOptions, type DrainResult, drain } from './worker/drain.ts';
+export type { QueueSettings, RunOptions, WorkerOptions } from './worker/options.ts';
 export { type RanJob, type RunNextOptions, runNext } from './worker/run-next.ts';
 export { createWorker, type Worker } from './worker/worker.ts';
-export type { WorkerEvents } from './worker/worker-events.ts';
-export type { QueueSettings, RunOptions, WorkerOptions } from './worker/worker-options.ts';

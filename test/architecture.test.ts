@@ -47,34 +47,46 @@ const parts: Readonly<Record<string, Part>> = {
     packages: NOTHING,
     reason: 'layer 1: what a job is, pure, so that every case can be tested without a database or a clock',
   },
+  sql: {
+    files: /^sql\//,
+    parts: ['errors', 'schema', 'job'],
+    packages: DRIZZLE,
+    reason: 'layer 2: the fragments that statements share, and how one is run',
+  },
   queries: {
     files: /^queries\//,
-    parts: ['errors', 'schema', 'skip-locked', 'job'],
+    parts: ['errors', 'schema', 'skip-locked', 'job', 'sql'],
     packages: DRIZZLE,
-    reason: 'layer 2: what is said to Postgres, usable by whoever has a database handle',
+    reason:
+      'layer 2: everything said to Postgres, one statement per file, usable by whoever has a database handle',
   },
   drivers: {
     files: /^drivers\//,
-    parts: ['errors', 'schema', 'job', 'queries'],
+    parts: ['errors', 'schema', 'job', 'sql', 'queries'],
     packages: DRIZZLE,
     reason: 'layer 2: what Drizzle has no API for, one file per driver, without depending on any',
   },
-  producing: {
-    files:
-      /^((queue|cancel|create-queue|create-queue-options|enqueue-arguments|enqueue-from|enqueue-jobs|enqueue-query|job-record-of|list|redrive|wake-ups)\.ts$|check\/)/,
-    parts: ['errors', 'schema', 'skip-locked', 'job', 'queries'],
+  queue: {
+    files: /^queue\//,
+    parts: ['errors', 'schema', 'skip-locked', 'job', 'sql', 'queries'],
     packages: DRIZZLE,
-    reason: 'a web app that only enqueues must not load the worker',
+    reason: 'layer 3, the producing side: a web app that only enqueues must not load the worker',
+  },
+  'worker/time': {
+    files: /^worker\/time\//,
+    parts: ['job'],
+    packages: NOTHING,
+    reason: 'waiting knows nothing of what is waited for',
   },
   worker: {
     files: /^worker\//,
-    parts: ['errors', 'schema', 'job', 'queries', 'drivers', 'producing'],
+    parts: ['errors', 'schema', 'job', 'sql', 'queries', 'drivers', 'queue', 'worker/time'],
     packages: new RegExp(`${DRIZZLE.source}|^node:\\w+$`),
-    reason: 'layer 3: what a process does; the only part that needs Node.js',
+    reason: 'layer 4: what a process does; the only part that needs Node.js',
   },
   entry: {
     files: /^index\.ts$/,
-    parts: ['errors', 'job', 'queries', 'drivers', 'producing', 'worker'],
+    parts: ['errors', 'job', 'sql', 'queries', 'drivers', 'queue', 'worker'],
     packages: NOTHING,
     reason: 'the curated list of public names; the tables and skip-locked have entries of their own',
   },
@@ -210,7 +222,7 @@ test('a web app that only enqueues loads nothing of the worker', () => {
       if (specifier.startsWith('.')) load(resolve(path, specifier));
     }
   };
-  load('queue.ts');
+  load('queue/queue.ts');
   expect(loaded).toContain('queries/insert-jobs.ts');
   expect([...loaded].filter((path) => path.startsWith('worker/') || path.startsWith('drivers/'))).toEqual([]);
 });
@@ -298,18 +310,23 @@ describe('the rules find', () => {
   }
 
   test.each([
-    ['job/a.ts', `import { x } from '../queries/held.ts'`, 'job may import errors, schema, not queries'],
+    ['job/a.ts', `import { x } from '../queries/find-job.ts'`, 'job may import errors, schema, not queries'],
+    [
+      'sql/a.ts',
+      `import { x } from '../queries/find-job.ts'`,
+      'sql may import errors, schema, job, not queries',
+    ],
     ['job/a.ts', `import type { Worker } from '../worker/worker.ts'`, 'not worker'],
-    ['job/a.ts', `export { x } from '../queue.ts'`, 'not producing'],
+    ['job/a.ts', `export { x } from '../queue/queue.ts'`, 'not queue'],
     ['job/a.ts', `import { sql } from 'drizzle-orm'`, 'job may not import this package'],
     ['job/a.ts', `import 'node:fs'`, 'job may not import this package'],
-    ['queries/a.ts', `import { x } from '../worker/pause.ts'`, 'not worker'],
+    ['queries/a.ts', `import { x } from '../worker/time/sleep.ts'`, 'not worker/time'],
     ['queries/a.ts', `import { x } from '../drivers/a.ts'`, 'no such file'],
     ['queries/a.ts', `import { x } from 'drizzle-orm/postgres-js'`, 'queries may not import this package'],
     ['queries/a.ts', `type A = import('node:events').EventEmitter`, 'queries may not import this package'],
     ['schema/a.ts', `import { x } from '../job/limits.ts'`, 'schema may import no other part, not job'],
     ['skip-locked/a.ts', `import { x } from '../errors.ts'`, 'skip-locked may import no other part'],
-    ['enqueue-from.ts', `const x = await import('./worker/drain.ts')`, 'must not load the worker'],
+    ['queue/enqueue-from.ts', `const x = await import('../worker/drain.ts')`, 'must not load the worker'],
     ['worker/a.ts', `import pg from 'pg'`, 'worker may not import this package'],
     ['worker/a.ts', `const pg = require('pg')`, 'worker may not import this package'],
     ['worker/a.ts', `const a = await import(name)`, 'worker may not import this package'],

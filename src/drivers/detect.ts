@@ -1,4 +1,4 @@
-import type { Database } from '../queries/executor.ts';
+import type { Database } from '../sql/executor.ts';
 import type { Listen } from './listen.ts';
 import { listenByNodePostgres } from './listen-node-postgres.ts';
 import { listenByPGlite, type PGliteClient } from './listen-pglite.ts';

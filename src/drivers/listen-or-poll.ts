@@ -1,4 +1,4 @@
-import type { Database } from '../queries/executor.ts';
+import type { Database } from '../sql/executor.ts';
 import { hasOneConnection, listenOf } from './detect.ts';
 import type { Listen } from './listen.ts';
 

@@ -1,4 +1,4 @@
-import type { Runner } from '../queries/executor.ts';
+import type { Runner } from '../sql/executor.ts';
 import { aborted, type Listen } from './listen.ts';
 import { runnerOn } from './runner-on.ts';
 

@@ -1,4 +1,4 @@
-import type { Runner } from '../queries/executor.ts';
+import type { Runner } from '../sql/executor.ts';
 
 /** What a listener reports. */
 export interface ListenEvents {

@@ -1,6 +1,6 @@
 import type { SQLWrapper } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
-import { type Database, type Runner, sqlStateOf } from '../queries/executor.ts';
+import { type Database, type Runner, sqlStateOf } from '../sql/executor.ts';
 
 /** What postgres.js offers and Drizzle has no way to ask for: a prepared statement of our own text. */
 interface PostgresJsClient {

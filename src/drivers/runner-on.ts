@@ -1,6 +1,6 @@
 import type { SQLWrapper } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
-import type { Runner } from '../queries/executor.ts';
+import type { Runner } from '../sql/executor.ts';
 
 const dialect = new PgDialect();
 

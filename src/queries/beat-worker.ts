@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { queryRows, type Runner } from './executor.ts';
+import { queryRows, type Runner } from '../sql/executor.ts';
 
 /** A worker as the living know it. */
 export interface LivingWorker {

@@ -2,11 +2,11 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { ErrorRecord } from '../job/describe-error.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
-import { queryRows, type Runner } from './executor.ts';
-import { ownNames } from './own-values.ts';
-import { withError, withTime } from './recorded-error.ts';
-import { REQUESTED } from './wake-channel.ts';
-import { notified } from './wake-up.ts';
+import { queryRows, type Runner } from '../sql/executor.ts';
+import { ownNames } from '../sql/own-values.ts';
+import { withError, withTime } from '../sql/recorded-error.ts';
+import { REQUESTED } from '../sql/wake-channel.ts';
+import { notified } from '../sql/wake-up.ts';
 
 export interface JobCancel {
   readonly id: number;

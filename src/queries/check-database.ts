@@ -2,9 +2,9 @@ import { type SQL, sql } from 'drizzle-orm';
 import { getTableConfig } from 'drizzle-orm/pg-core';
 import { MissingMigrationError, UnsupportedPostgresError } from '../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { type Executor, queryRows } from '../sql/executor.ts';
+import { quotedName } from '../sql/quoted-name.ts';
 import { checkGrants } from './check-grants.ts';
-import { type Executor, queryRows } from './executor.ts';
-import { quotedName } from './quoted-name.ts';
 
 /** As `server_version_num` says it. */
 export const OLDEST_SUPPORTED = 140_000;

@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { QueueError } from '../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows } from './executor.ts';
-import { quotedName } from './quoted-name.ts';
+import { type Executor, queryRows } from '../sql/executor.ts';
+import { quotedName } from '../sql/quoted-name.ts';
 
 type Privilege = 'select' | 'insert' | 'update' | 'delete';
 

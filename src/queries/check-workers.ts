@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { queryRows, type Runner } from '../sql/executor.ts';
+import { type GoneLimits, seenText, testedLock, type WhyGone, whyGone } from '../sql/why-gone.ts';
 import { beatWorkerQuery, type LivingWorker } from './beat-worker.ts';
-import { queryRows, type Runner } from './executor.ts';
-import { type GoneLimits, seenText, testedLock, type WhyGone, whyGone } from './why-gone.ts';
 
 /** A worker that looks gone. */
 export interface SeenGone {

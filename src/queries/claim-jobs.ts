@@ -2,14 +2,14 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { AttemptError } from '../schema/attempt-error.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
-import { dateOf, epochMs } from './epoch-ms.ts';
-import { queryRows, type RawRow, type Runner } from './executor.ts';
+import { dateOf, epochMs } from '../sql/epoch-ms.ts';
+import { queryRows, type RawRow, type Runner } from '../sql/executor.ts';
 
-import { faultPoint } from './fault-point.ts';
+import { faultPoint } from '../sql/fault-point.ts';
 
-import { ownRecord, selectOwn } from './own-values.ts';
+import { ownRecord, selectOwn } from '../sql/own-values.ts';
 
-import { planAnew } from './plan-anew.ts';
+import { planAnew } from '../sql/plan-anew.ts';
 
 /** A job that this worker holds. The values of the app's own columns stand beside these. */
 export interface ClaimedJob {

@@ -1,7 +1,7 @@
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import type { Transaction } from './executor.ts';
+import type { Transaction } from '../sql/executor.ts';
+import type { Holder } from '../sql/fence.ts';
 import { type FinishedJob, finishJobs } from './finish-jobs.ts';
-import type { Held } from './held.ts';
 import { transactionId } from './transaction-id.ts';
 
 /** What became of it: ended; no longer held; or not sent inside a transaction, so that nothing was done. */
@@ -20,7 +20,7 @@ export type Completion = 'completed' | 'lost' | 'outside';
 export async function completeJob(
   tx: Transaction,
   tables: QueueTables,
-  held: Held,
+  held: Holder,
   job: FinishedJob,
 ): Promise<Completion> {
   const ended = async () => {

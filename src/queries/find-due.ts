@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { MAX_PRIORITY } from '../job/limits.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { epochMs } from './epoch-ms.ts';
-import { queryRows, type Runner } from './executor.ts';
-import { planAnew } from './plan-anew.ts';
+import { epochMs } from '../sql/epoch-ms.ts';
+import { queryRows, type Runner } from '../sql/executor.ts';
+import { planAnew } from '../sql/plan-anew.ts';
 
 /** Where to look in one queue. */
 export interface DueLook {

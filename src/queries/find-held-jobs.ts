@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows } from './executor.ts';
-import { type Held, type HeldJob, idsAndFences, stillHeld } from './held.ts';
+import { type Executor, queryRows } from '../sql/executor.ts';
+import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence.ts';
 
 /**
  * Which of these jobs a worker still holds, with the fence of each by id. A plain read: what it answers may be out of date when it arrives, so it
@@ -10,14 +10,14 @@ import { type Held, type HeldJob, idsAndFences, stillHeld } from './held.ts';
 export async function findHeldJobs(
   db: Executor,
   tables: QueueTables,
-  held: Held,
+  held: Holder,
   jobs: readonly HeldJob[],
 ): Promise<Map<number, number>> {
   const rows = await queryRows(db, tables, findHeldJobsQuery(tables, held, jobs));
   return new Map(rows.map((row) => [Number(row.id), Number(row.fence)]));
 }
 
-export function findHeldJobsQuery({ queueJobs }: QueueTables, held: Held, jobs: readonly HeldJob[]): SQL {
+export function findHeldJobsQuery({ queueJobs }: QueueTables, held: Holder, jobs: readonly HeldJob[]): SQL {
   return sql`
     with i as materialized (select id, fence from rows from (${idsAndFences(jobs)}) as r(id, fence))
     select j.id, j.fence from ${queueJobs} as j where ${stillHeld(held)}`;

@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
-import { type Executor, queryRows } from './executor.ts';
-import { type JobRecord, liveRecords, resultRecords, toJobRecord } from './job-record.ts';
+import { type Executor, queryRows } from '../sql/executor.ts';
+import { type JobRecord, liveRecords, resultRecords, toJobRecord } from '../sql/job-record.ts';
 
 /**
  * One job by id, live or finished; `undefined` when there is none (never was, pruned, or completed without a kept result).

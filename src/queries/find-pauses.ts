@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { dateOf, epochMs } from './epoch-ms.ts';
-import { type Executor, queryRows } from './executor.ts';
+import { dateOf, epochMs } from '../sql/epoch-ms.ts';
+import { type Executor, queryRows } from '../sql/executor.ts';
 
 /** A queue that is paused. */
 export interface PausedQueue {

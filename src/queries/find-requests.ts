@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows, type RawRow } from './executor.ts';
-import { type HeldJob, idsAndFences } from './held.ts';
+import { type Executor, queryRows, type RawRow } from '../sql/executor.ts';
+import { type HeldJob, idsAndFences } from '../sql/fence.ts';
 
 export interface RequestsQuestion {
   readonly workerId: number;

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows } from './executor.ts';
+import { type Executor, queryRows } from '../sql/executor.ts';
 
 /** A worker's row that nobody has renewed for long. */
 export interface SilentWorker {

@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { NewJob } from '../job/new-job.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows } from './executor.ts';
-import { jsonRows } from './json-rows.ts';
+import { type Executor, queryRows } from '../sql/executor.ts';
+import { jsonRows } from '../sql/json-rows.ts';
 
 /**
  * The ids of the live jobs that stand in the way of these, in input order; `undefined` where none stands any more.

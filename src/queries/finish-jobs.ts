@@ -2,11 +2,11 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Finish } from '../job/transition.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
-import { queryRows, type Runner } from './executor.ts';
-import { arrayText, type Held, type HeldJob, idsAndFences, stillHeld } from './held.ts';
-import { ownNames } from './own-values.ts';
-import { planAnew } from './plan-anew.ts';
-import { withError, withTime } from './recorded-error.ts';
+import { queryRows, type Runner } from '../sql/executor.ts';
+import { arrayText, type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence.ts';
+import { ownNames } from '../sql/own-values.ts';
+import { planAnew } from '../sql/plan-anew.ts';
+import { withError, withTime } from '../sql/recorded-error.ts';
 
 /** A held job and how it ends. */
 export interface FinishedJob extends HeldJob {
@@ -32,7 +32,7 @@ export interface FinishOptions {
 export async function finishJobs(
   db: Runner,
   tables: QueueTables,
-  held: Held,
+  held: Holder,
   finishes: readonly FinishedJob[],
   options?: FinishOptions,
 ): Promise<Set<number>> {
@@ -45,7 +45,7 @@ export async function finishJobs(
 /** Answers the ids and fences of those that were *not* held: hardly ever any, so hardly ever a row to read. */
 export function finishJobsQuery(
   { queueJobs, queueResults }: QueueTables,
-  held: Held,
+  held: Holder,
   finishes: readonly FinishedJob[],
   { onlyInTransaction = false }: FinishOptions = {},
 ): SQL {

@@ -2,14 +2,14 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { NewJob } from '../job/new-job.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
-import { type Executor, queryRows } from './executor.ts';
-import { type GivenColumn, jobRows } from './job-rows.ts';
-import { ownNames } from './own-values.ts';
-import { quotedName } from './quoted-name.ts';
-import { notified, type WakeUp } from './wake-up.ts';
+import { type Executor, queryRows } from '../sql/executor.ts';
+import { type GivenColumn, jobRows } from '../sql/job-rows.ts';
+import { ownNames } from '../sql/own-values.ts';
+import { quotedName } from '../sql/quoted-name.ts';
+import { notified, type WakeUp } from '../sql/wake-up.ts';
 
 /** What became of an insert. */
-export interface Inserted {
+export interface InsertResult {
   /** In input order; `undefined` where a live job with the same unique key stands already. */
   readonly ids: readonly (number | undefined)[];
   /** The queues whose workers are notified when the transaction commits. */
@@ -30,7 +30,7 @@ export async function insertJobs(
   tables: QueueTables,
   jobs: readonly NewJob[],
   wakeUp?: WakeUp,
-): Promise<Inserted> {
+): Promise<InsertResult> {
   const ids = new Array<number | undefined>(jobs.length).fill(undefined);
   const woken = new Set<string>();
   if (jobs.length === 0) return { ids, woken };

@@ -4,9 +4,9 @@ import type { NewJob } from '../job/new-job.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { QueryBuilders } from '../skip-locked/query-builders.ts';
 import type { RowsQuery } from '../skip-locked/rows-query.ts';
-import { NO_DATABASE } from './executor.ts';
+import { NO_DATABASE } from '../sql/executor.ts';
+import { notified, type WakeUp } from '../sql/wake-up.ts';
 import { insertJobsQuery } from './insert-jobs.ts';
-import { notified, type WakeUp } from './wake-up.ts';
 
 /** The fields of a row that says what became of an insert. */
 type InsertedFields = {

@@ -1,9 +1,9 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { OwnColumn } from '../schema/own-columns.ts';
-import { type Executor, queryRows } from './executor.ts';
-import { ownNames } from './own-values.ts';
-import { notified, type WakeUp } from './wake-up.ts';
+import { type Executor, queryRows } from '../sql/executor.ts';
+import { ownNames } from '../sql/own-values.ts';
+import { notified, type WakeUp } from '../sql/wake-up.ts';
 
 /** Where each column of the jobs comes from: an expression over the user's own select. */
 export interface SelectedJobs {

@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows } from './executor.ts';
-import { quotedName } from './quoted-name.ts';
+import { type Executor, queryRows } from '../sql/executor.ts';
+import { quotedName } from '../sql/quoted-name.ts';
 
 /** A table as it stands in the database. */
 export interface TableState {

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
-import { type Executor, queryRows } from './executor.ts';
+import { type Executor, queryRows } from '../sql/executor.ts';
 import {
   type JobRecord,
   type JobState,
@@ -9,8 +9,8 @@ import {
   liveState,
   resultRecords,
   toJobRecord,
-} from './job-record.ts';
-import { type OwnWanted, ownValue } from './own-values.ts';
+} from '../sql/job-record.ts';
+import { type OwnWanted, ownValue } from '../sql/own-values.ts';
 
 export interface JobsPage {
   readonly kind: string | undefined;

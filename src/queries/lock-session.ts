@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { queryRows, type Runner } from './executor.ts';
-import { sessionKey } from './session-key.ts';
+import { queryRows, type Runner } from '../sql/executor.ts';
+import { sessionKey } from '../sql/session-key.ts';
 
 /**
  * The server notices within 15 seconds that a host has vanished without closing its connections. By default it would take two hours,

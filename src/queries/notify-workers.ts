@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows } from './executor.ts';
-import { wakeChannel } from './wake-channel.ts';
+import { type Executor, queryRows } from '../sql/executor.ts';
+import { wakeChannel } from '../sql/wake-channel.ts';
 
 /** Sends all workers of these tables a notification, when the transaction commits. */
 export async function notifyWorkers(db: Executor, tables: QueueTables, payload: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows } from './executor.ts';
+import { type Executor, queryRows } from '../sql/executor.ts';
 
 /**
  * Deletes up to `limit` results that finished longer ago than `retentionMs`, the oldest first; answers how many.

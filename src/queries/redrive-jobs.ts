@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
-import { type Executor, queryRows } from './executor.ts';
-import { ownNames } from './own-values.ts';
-import { notified, type WakeUp } from './wake-up.ts';
+import { type Executor, queryRows } from '../sql/executor.ts';
+import { ownNames } from '../sql/own-values.ts';
+import { notified, type WakeUp } from '../sql/wake-up.ts';
 
 /** Which discarded jobs to put back. */
 export interface Redrive {
@@ -18,7 +18,7 @@ export interface Redrive {
 }
 
 /** What became of a redrive. */
-export interface Redriven {
+export interface RedriveResult {
   /** How many jobs were put back. */
   readonly redriven: number;
   /** How many stay discarded because a live job with their unique key stands. */
@@ -38,7 +38,7 @@ export async function redriveJobs(
   tables: QueueTables,
   redrive: Redrive,
   wakeUp?: WakeUp,
-): Promise<Redriven> {
+): Promise<RedriveResult> {
   const [row] = await queryRows(db, tables, redriveJobsQuery(tables, redrive, wakeUp));
   const redriven = Number(row?.redriven);
   return { redriven, duplicates: Number(row?.discarded) - redriven };

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows } from './executor.ts';
+import { type Executor, queryRows } from '../sql/executor.ts';
 
 /** Adds a worker to the living; answers its id. Ids come from a sequence, so no two workers ever share one. */
 export async function registerWorker(

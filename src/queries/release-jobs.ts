@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows } from './executor.ts';
+import { type Executor, queryRows } from '../sql/executor.ts';
 
 /**
  * Gives back every job of one queue that a worker holds, except those it names; the attempt is given back too, since a job

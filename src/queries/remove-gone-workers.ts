@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { queryRows, type Runner } from '../sql/executor.ts';
+import { jsonRows } from '../sql/json-rows.ts';
+import { type GoneLimits, seenText, testedLock, whyGone } from '../sql/why-gone.ts';
 import type { SeenGone } from './check-workers.ts';
-import { queryRows, type Runner } from './executor.ts';
-import { jsonRows } from './json-rows.ts';
-import { type GoneLimits, seenText, testedLock, whyGone } from './why-gone.ts';
 
 /** A worker whose row was removed. */
 export interface RemovedWorker {

@@ -1,10 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Reschedule } from '../job/transition.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { queryRows, type Runner } from './executor.ts';
-import { arrayText, type Held, type HeldJob, idsAndFences, stillHeld } from './held.ts';
-import { planAnew } from './plan-anew.ts';
-import { withError, withTime } from './recorded-error.ts';
+import { queryRows, type Runner } from '../sql/executor.ts';
+import { arrayText, type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence.ts';
+import { planAnew } from '../sql/plan-anew.ts';
+import { withError, withTime } from '../sql/recorded-error.ts';
 
 /** A held job and how it goes on. */
 export interface RescheduledJob extends HeldJob {
@@ -22,7 +22,7 @@ export interface RescheduledJob extends HeldJob {
 export async function rescheduleJobs(
   db: Runner,
   tables: QueueTables,
-  held: Held,
+  held: Holder,
   reschedules: readonly RescheduledJob[],
 ): Promise<Map<number, string | null>> {
   const rows = await queryRows(db, tables, rescheduleJobsQuery(tables, held, reschedules));
@@ -33,7 +33,7 @@ export async function rescheduleJobs(
 
 export function rescheduleJobsQuery(
   { queueJobs }: QueueTables,
-  held: Held,
+  held: Holder,
   reschedules: readonly RescheduledJob[],
 ): SQL {
   const transitions = reschedules.map(({ transition }) => transition);

@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows } from './executor.ts';
-import { REQUESTED } from './wake-channel.ts';
-import { notified } from './wake-up.ts';
+import { type Executor, queryRows } from '../sql/executor.ts';
+import { REQUESTED } from '../sql/wake-channel.ts';
+import { notified } from '../sql/wake-up.ts';
 
 /**
  * Ends the pause of a queue; answers whether it was paused. Workers are notified on `channel` when the transaction commits,

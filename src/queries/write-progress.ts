@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows } from './executor.ts';
-import { type Held, type HeldJob, idsAndFences, stillHeld } from './held.ts';
+import { type Executor, queryRows } from '../sql/executor.ts';
+import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence.ts';
 
 /** How far a held job is. */
 export interface JobProgress extends HeldJob {
@@ -19,7 +19,7 @@ export interface JobProgress extends HeldJob {
 export async function writeProgress(
   db: Executor,
   tables: QueueTables,
-  held: Held,
+  held: Holder,
   jobs: readonly JobProgress[],
 ): Promise<Set<number>> {
   const rows = await queryRows(db, tables, writeProgressQuery(tables, held, jobs));
@@ -28,7 +28,7 @@ export async function writeProgress(
 
 export function writeProgressQuery(
   { queueJobs }: QueueTables,
-  held: Held,
+  held: Holder,
   jobs: readonly JobProgress[],
 ): SQL {
   const values = `[${jobs.map(({ progress }) => progress).join(',')}]`;

@@ -1,9 +1,9 @@
 import { checkDurationMs, checkObject, MAX_TIMER_MS } from '../job/limits.ts';
-import type { Database } from '../queries/executor.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
-import { pause } from './pause.ts';
+import type { Database } from '../sql/executor.ts';
+import type { WorkerOptions } from './options.ts';
+import { sleep } from './time/sleep.ts';
 import { Worker } from './worker.ts';
-import type { WorkerOptions } from './worker-options.ts';
 
 /** Settings of {@link drain}. */
 export interface DrainOptions<TDb, TOwn extends OwnColumns = OwnColumns>
@@ -16,7 +16,7 @@ export interface DrainOptions<TDb, TOwn extends OwnColumns = OwnColumns>
 }
 
 /** What {@link drain} has done. */
-export interface Drained {
+export interface DrainResult {
   readonly completed: number;
   /** Failed attempts; their jobs are retried later or were discarded. */
   readonly failed: number;
@@ -40,7 +40,7 @@ export interface Drained {
 export async function drain<TDb extends Database, TOwn extends OwnColumns>(
   db: TDb,
   options: DrainOptions<NoInfer<TDb>, TOwn>,
-): Promise<Drained> {
+): Promise<DrainResult> {
   const { deadlineMs, ...workerOptions } = checkObject('drain: its options', options);
   checkDurationMs('drain: deadlineMs', deadlineMs, 1, MAX_TIMER_MS);
   // As in createWorker: that the handlers fit has been checked.
@@ -53,7 +53,7 @@ export async function drain<TDb extends Database, TOwn extends OwnColumns>(
     });
   }
   const over = new AbortController();
-  const deadline = pause(deadlineMs, over.signal).then(() => false);
+  const deadline = sleep(deadlineMs, over.signal).then(() => false);
   try {
     await worker.start();
     const empty = await Promise.race([worker.emptied().then(() => true), deadline]);

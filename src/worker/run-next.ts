@@ -4,8 +4,6 @@ import type { Outcome } from '../job/outcome.ts';
 import { shown } from '../job/shown.ts';
 import { type Transition, transitionFor } from '../job/transition.ts';
 import { type ClaimedJob, claimJobs } from '../queries/claim-jobs.ts';
-import { type Database, type Executor, NO_DATABASE, type Transaction } from '../queries/executor.ts';
-import { faultPoint } from '../queries/fault-point.ts';
 import { findHeldJobs } from '../queries/find-held-jobs.ts';
 import { finishJobs } from '../queries/finish-jobs.ts';
 import { reclaimJob } from '../queries/reclaim-job.ts';
@@ -13,10 +11,12 @@ import { rescheduleJobs } from '../queries/reschedule-jobs.ts';
 import { transactionId } from '../queries/transaction-id.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
-import { Attempt } from './attempt.ts';
-import { executeJob, outcomeIfStillHeld } from './execute-job.ts';
-import type { Handler, TransactionOf } from './handler.ts';
-import { checkRunOptions, type RunOptions } from './worker-options.ts';
+import { type Database, type Executor, NO_DATABASE, type Transaction } from '../sql/executor.ts';
+import { faultPoint } from '../sql/fault-point.ts';
+import { Attempt } from './attempt/attempt.ts';
+import { executeJob, outcomeIfStillHeld } from './attempt/execute-job.ts';
+import type { Handler, TransactionOf } from './attempt/handler.ts';
+import { checkRunOptions, type RunOptions } from './options.ts';
 
 /** Settings of {@link runNext}. */
 export interface RunNextOptions<TDb, TOwn extends OwnColumns = OwnColumns> extends RunOptions<TDb, TOwn> {
@@ -70,7 +70,7 @@ export async function runNext<TDb extends Database, TOwn extends OwnColumns>(
 }
 
 /** Thrown to roll the whole transaction back: the handler that was left behind may still be writing in it. */
-class Abandoned extends Error {
+class AbandonedAttempt extends Error {
   constructor(
     readonly attempt: Attempt,
     readonly outcome: Outcome,
@@ -116,7 +116,7 @@ async function runOne(
       return toRanJob(job, outcome);
     });
   } catch (error) {
-    if (!(error instanceof Abandoned)) throw error;
+    if (!(error instanceof AbandonedAttempt)) throw error;
     const { attempt, outcome } = error;
     await faultPoint('runNext: rolled back');
     await writeAnew(db, tables, attempt, outcome);
@@ -142,7 +142,7 @@ async function runInSavepoint(
     await tx.transaction(async (savepoint) => {
       attempt = new Attempt(job, handler, environmentOf(savepoint));
       outcome = await executeJob(attempt);
-      if (attempt.reason !== undefined) throw new Abandoned(attempt, outcome);
+      if (attempt.reason !== undefined) throw new AbandonedAttempt(attempt, outcome);
       if (attempt.completeRan && outcome.type === 'completed') {
         const held = await findHeldJobs(tx, tables, attempt.held, [job]);
         if (held.get(job.id) === job.fence) outcome = outcomeIfStillHeld(attempt, outcome);
@@ -150,7 +150,7 @@ async function runInSavepoint(
       if (outcome.type === 'failed') throw new Undo(outcome);
     });
   } catch (error) {
-    if (error instanceof Abandoned) throw error;
+    if (error instanceof AbandonedAttempt) throw error;
     // Anything but our own Undo: the handler left the savepoint in a failed state, and swallowed that.
     outcome = error instanceof Undo ? error.outcome : { type: 'failed', error };
   }

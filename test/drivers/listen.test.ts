@@ -9,7 +9,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { listenOf } from '../../src/drivers/detect.ts';
 import type { Listen } from '../../src/drivers/listen.ts';
 import { listenOrPoll } from '../../src/drivers/listen-or-poll.ts';
-import { type Database, queryRows, type Runner } from '../../src/queries/executor.ts';
+import { type Database, queryRows, type Runner } from '../../src/sql/executor.ts';
 import { tables } from '../queries/support/jobs.ts';
 import { drivers, type OpenDriver } from '../queue/support/drivers.ts';
 import { startPostgres } from '../support/embedded-postgres.ts';

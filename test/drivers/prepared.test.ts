@@ -3,8 +3,8 @@ import postgres from 'postgres';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { preparing } from '../../src/drivers/prepared.ts';
 import { claimJobs } from '../../src/queries/claim-jobs.ts';
-import type { Runner } from '../../src/queries/executor.ts';
 import { finishJobs } from '../../src/queries/finish-jobs.ts';
+import type { Runner } from '../../src/sql/executor.ts';
 import { claimOf, clearTables, fillJobs, tables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 

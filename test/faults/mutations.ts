@@ -22,7 +22,7 @@ interface Mutation {
   readonly test: readonly [file: string, name: string];
 }
 
-const HELD = 'src/queries/held.ts';
+const HELD = 'src/sql/fence.ts';
 const CLAIM = 'src/queries/claim-jobs.ts';
 
 const mutations: readonly Mutation[] = [
@@ -47,13 +47,13 @@ const mutations: readonly Mutation[] = [
       { file: 'src/queries/finish-jobs.ts', text: 'and i.fence = f.fence', by: '' },
     ],
     // The holder alone keeps the books right under faults; the fence tells apart two attempts of one worker.
-    test: ['worker/settle-jobs', 'a lost attempt that ends together'],
+    test: ['worker/attempt/settle', 'a lost attempt that ends together'],
   },
   {
     name: 'a worker is declared gone without confirmation',
     edits: [
       {
-        file: 'src/worker/suspicion.ts',
+        file: 'src/worker/presence/suspicion.ts',
         text: "sinceMs + (why === 'lost' ? confirmedMs : 0)",
         by: "sinceMs + (why === 'lost' ? 0 * confirmedMs : 0)",
       },

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { createQueue, defineJob, type Enqueued, type JobDefinition, unvalidated } from 'drizzle-queue';
+import { createQueue, defineJob, type EnqueueResult, type JobDefinition, unvalidated } from 'drizzle-queue';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -216,7 +216,11 @@ function isKept(reason: string): boolean {
 }
 
 /** Ends them with a hostile reason, which is stored as it is. */
-async function cancelAll(job: JobDefinition, answers: readonly Enqueued[], reason: string): Promise<void> {
+async function cancelAll(
+  job: JobDefinition,
+  answers: readonly EnqueueResult[],
+  reason: string,
+): Promise<void> {
   for (const { id, duplicate } of answers) {
     if (duplicate) continue;
     expect(await queue.cancel(database.db, id, reason)).toEqual({ cancelled: true });

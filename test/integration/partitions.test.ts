@@ -2,9 +2,9 @@ import { createQueue, createWorker, defineJob, handle, unvalidated } from 'drizz
 import { beforeAll, describe, expect, test } from 'vitest';
 import { checkDatabase } from '../../src/queries/check-database.ts';
 import { claimJobsQuery } from '../../src/queries/claim-jobs.ts';
-import { queryRows } from '../../src/queries/executor.ts';
 import { finishJobsQuery } from '../../src/queries/finish-jobs.ts';
 import { rescheduleJobsQuery } from '../../src/queries/reschedule-jobs.ts';
+import { queryRows } from '../../src/sql/executor.ts';
 import { explain, nodesOf } from '../queries/support/explain.ts';
 import { addJobs, claimOf, tables } from '../queries/support/jobs.ts';
 import { allStatements } from '../queries/support/statements.ts';

@@ -1,4 +1,4 @@
-import type { Enqueued } from 'drizzle-queue';
+import type { EnqueueResult } from 'drizzle-queue';
 import { expect } from 'vitest';
 import { definitionOf } from './endings.ts';
 import type { Doings, Happenings } from './happenings.ts';
@@ -14,14 +14,14 @@ export function enqueueing(
 ): Pick<Doings, 'enqueue' | 'enqueueMany' | 'enqueueWhile' | 'makeDue'> {
   const { app, model, saw } = world;
 
-  function enqueue(job: Happenings['enqueue']): Promise<Enqueued> {
+  function enqueue(job: Happenings['enqueue']): Promise<EnqueueResult> {
     return queue.enqueue(app.db, definitionOf(job.kind), undefined, {
       queue: job.queue,
       ...optionsOf(job),
     });
   }
 
-  function expectEnqueued({ id, duplicate }: Enqueued, job: Happenings['enqueue']): void {
+  function expectEnqueued({ id, duplicate }: EnqueueResult, job: Happenings['enqueue']): void {
     const { queue, kind, priority, maxAttempts, uniqueKey = null, due } = job;
     const standing = model.standing(queue, kind, uniqueKey);
     expect(duplicate).toBe(standing !== undefined);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { atFaultPoints } from '../../src/queries/fault-point.ts';
+import { atFaultPoints } from '../../src/sql/fault-point.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';
 import { step } from './happenings.ts';
 import { Walk } from './walk.ts';

@@ -1,6 +1,6 @@
 import { createQueue } from 'drizzle-queue';
 import { queueJobs, queuePauses, queueResults, queueWorkers } from 'drizzle-queue/schema';
-import type { FaultPoint } from '../../src/queries/fault-point.ts';
+import type { FaultPoint } from '../../src/sql/fault-point.ts';
 import type { Connection } from '../support/test-database.ts';
 import type { SingleStep } from './happenings.ts';
 import { interrupted } from './interrupted.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Finish } from '../../src/job/transition.ts';
 import { finishJobs } from '../../src/queries/finish-jobs.ts';
-import type { Held } from '../../src/queries/held.ts';
+import type { Holder } from '../../src/sql/fence.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';
 import { addJob, addJobs, claim, clearTables, jobRow, resultRow, tables } from './support/jobs.ts';
 import { begin, commit, rollback, twoBackends, untilBlocked } from './support/locks.ts';
@@ -29,7 +29,7 @@ async function finish(
   { db }: Pick<Connection, 'db'>,
   id: number,
   fence: number,
-  options: { transition?: Finish; held?: Partial<Held> } = {},
+  options: { transition?: Finish; held?: Partial<Holder> } = {},
 ): Promise<boolean> {
   const { transition = completed, held } = options;
   const ended = await finishJobs(db, tables, { queue: 'q', workerId: 1, ...held }, [
@@ -156,7 +156,7 @@ describe('the fence: nothing is changed', () => {
     ['by another worker', { workerId: 2 }],
     ['by nobody', { workerId: null }],
     ['as a job of another queue', { queue: 'other' }],
-  ])('%s', async (_, { fence = 3, ...held }: { fence?: number } & Partial<Held>) => {
+  ])('%s', async (_, { fence = 3, ...held }: { fence?: number } & Partial<Holder>) => {
     const id = await addJob(database.client, { workerId: 1, fence: 3 });
     const before = await jobRow(database.client, id);
     expect(await finish(database, id, fence, { held })).toBe(false);

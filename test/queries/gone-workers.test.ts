@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { beatWorker } from '../../src/queries/beat-worker.ts';
 import { checkWorkers } from '../../src/queries/check-workers.ts';
-import type { Executor } from '../../src/queries/executor.ts';
 import { lockSession } from '../../src/queries/lock-session.ts';
 import { registerWorker } from '../../src/queries/register-worker.ts';
 import { removeGoneWorkers } from '../../src/queries/remove-gone-workers.ts';
 import { removeWorker } from '../../src/queries/remove-worker.ts';
 import { unlockSession } from '../../src/queries/unlock-session.ts';
+import type { Executor } from '../../src/sql/executor.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { clearTables, tables } from './support/jobs.ts';
 import { begin, commit, rollback, twoBackends, untilBlocked } from './support/locks.ts';

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Executor } from '../../src/queries/executor.ts';
 import { finishJobs } from '../../src/queries/finish-jobs.ts';
 import { insertJobs as insertJobsAndWake } from '../../src/queries/insert-jobs.ts';
-import { type Redrive, type Redriven, redriveJobs } from '../../src/queries/redrive-jobs.ts';
+import { type Redrive, type RedriveResult, redriveJobs } from '../../src/queries/redrive-jobs.ts';
+import type { Executor } from '../../src/sql/executor.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJobs, claim, clearTables, type GivenJob, jobRow, resultRow, tables } from './support/jobs.ts';
 import { begin, commit, rollback, twoBackends, untilBlocked } from './support/locks.ts';
@@ -15,7 +15,8 @@ const database = useTestDatabase();
 
 beforeEach(() => clearTables(database.client));
 
-const redrive = (db: Executor, options: Redrive = {}): Promise<Redriven> => redriveJobs(db, tables, options);
+const redrive = (db: Executor, options: Redrive = {}): Promise<RedriveResult> =>
+  redriveJobs(db, tables, options);
 
 /** Jobs that were discarded when they had been due. */
 async function addDiscarded<const TJobs extends readonly GivenJob[]>(jobs: TJobs) {

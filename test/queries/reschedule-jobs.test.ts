@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Reschedule } from '../../src/job/transition.ts';
-import type { Held } from '../../src/queries/held.ts';
 import { rescheduleJobs } from '../../src/queries/reschedule-jobs.ts';
+import type { Holder } from '../../src/sql/fence.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';
 import { addJob, addJobs, claim, clearTables, idsOf, jobRow, tables } from './support/jobs.ts';
 import { begin, commit, rollback, twoBackends, untilBlocked } from './support/locks.ts';
@@ -23,7 +23,7 @@ async function reschedule(
   { db }: Pick<Connection, 'db'>,
   id: number,
   fence: number,
-  options: { transition?: Reschedule; held?: Partial<Held> } = {},
+  options: { transition?: Reschedule; held?: Partial<Holder> } = {},
 ): Promise<boolean> {
   const { transition = retry, held } = options;
   const written = await rescheduleJobs(db, tables, { queue: 'q', workerId: 1, ...held }, [
@@ -146,7 +146,7 @@ describe('the fence: nothing is changed', () => {
     ['by another worker', { workerId: 2 }],
     ['by nobody', { workerId: null }],
     ['as a job of another queue', { queue: 'other' }],
-  ])('%s', async (_, { fence = 3, ...held }: { fence?: number } & Partial<Held>) => {
+  ])('%s', async (_, { fence = 3, ...held }: { fence?: number } & Partial<Holder>) => {
     const id = await addJob(database.client, { workerId: 1, fence: 3 });
     const before = await jobRow(database.client, id);
     expect(await reschedule(database, id, fence, { held })).toBe(false);

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Executor } from '../../src/queries/executor.ts';
 import { finishJobs } from '../../src/queries/finish-jobs.ts';
-import type { Held } from '../../src/queries/held.ts';
 import { writeProgress } from '../../src/queries/write-progress.ts';
+import type { Executor } from '../../src/sql/executor.ts';
+import type { Holder } from '../../src/sql/fence.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJob, addJobs, clearTables, jobRow, resultRow, tables } from './support/jobs.ts';
 import { begin, commit, rollback, twoBackends } from './support/locks.ts';
@@ -14,7 +14,7 @@ beforeEach(() => clearTables(database.client));
 const write = (
   db: Executor,
   ids: readonly number[],
-  { progress = '50', fence = 3, ...held }: { progress?: string; fence?: number } & Partial<Held> = {},
+  { progress = '50', fence = 3, ...held }: { progress?: string; fence?: number } & Partial<Holder> = {},
 ) =>
   writeProgress(
     db,

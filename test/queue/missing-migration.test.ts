@@ -3,7 +3,7 @@ import { getTableConfig, integer, type PgTable, pgTable } from 'drizzle-orm/pg-c
 import { createQueue, defineJob, MissingMigrationError, unvalidated } from 'drizzle-queue';
 import { describe, expect, test } from 'vitest';
 import { checkDatabase } from '../../src/queries/check-database.ts';
-import { queryRows } from '../../src/queries/executor.ts';
+import { queryRows } from '../../src/sql/executor.ts';
 import { tables } from '../queries/support/jobs.ts';
 import { allStatements } from '../queries/support/statements.ts';
 import { useTestDatabase } from '../support/test-database.ts';

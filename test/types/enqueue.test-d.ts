@@ -1,4 +1,4 @@
-import { createQueue, defineJob, type Enqueued, type JobDefinition, unvalidated } from 'drizzle-queue';
+import { createQueue, defineJob, type EnqueueResult, type JobDefinition, unvalidated } from 'drizzle-queue';
 import { describe, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 import { postgresJs as db } from './databases.ts';
@@ -89,15 +89,15 @@ describe('enqueue', () => {
   });
 
   test('says whether the job is new', () => {
-    expectTypeOf(queue.enqueue(db, sync)).resolves.toEqualTypeOf<Enqueued>();
-    expectTypeOf<Enqueued>().toEqualTypeOf<{ readonly id: number; readonly duplicate: boolean }>();
+    expectTypeOf(queue.enqueue(db, sync)).resolves.toEqualTypeOf<EnqueueResult>();
+    expectTypeOf<EnqueueResult>().toEqualTypeOf<{ readonly id: number; readonly duplicate: boolean }>();
   });
 });
 
 describe('enqueueMany', () => {
   test('takes entries of payload and options', () => {
     const entries = [{ payload }, { payload, delayMs: 5, uniqueKey: 'k', metadata: { a: 1 } }] as const;
-    expectTypeOf(queue.enqueueMany(db, send, entries)).resolves.toEqualTypeOf<Enqueued[]>();
+    expectTypeOf(queue.enqueueMany(db, send, entries)).resolves.toEqualTypeOf<EnqueueResult[]>();
     queue.enqueueMany(db, send, []);
     // @ts-expect-error no payload
     queue.enqueueMany(db, send, [{}]);

@@ -5,7 +5,7 @@ import {
   type JobRecordOf,
   type JobState,
   type PausedQueue,
-  type Redriven,
+  type RedriveResult,
 } from 'drizzle-queue';
 import { describe, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
@@ -180,7 +180,7 @@ describe('cancel and redrive', () => {
   });
 
   test('redrive takes an id or a filter', () => {
-    expectTypeOf(queue.redrive(db, 1)).resolves.toEqualTypeOf<Redriven>();
+    expectTypeOf(queue.redrive(db, 1)).resolves.toEqualTypeOf<RedriveResult>();
     queue.redrive(db, {});
     queue.redrive(db, { kind: 'send', queue: 'mail', finishedAfter: new Date(), limit: 5 });
     // @ts-expect-error which ones?

@@ -2,7 +2,7 @@ import {
   createQueue,
   createWorker,
   type DbOrTx,
-  type Drained,
+  type DrainResult,
   defineJob,
   drain,
   type HandlerContext,
@@ -73,7 +73,9 @@ describe('runNext', () => {
 
 describe('drain', () => {
   test('needs a deadline', () => {
-    expectTypeOf(drain(postgresJs, { queue, handlers, deadlineMs: 5_000 })).resolves.toEqualTypeOf<Drained>();
+    expectTypeOf(
+      drain(postgresJs, { queue, handlers, deadlineMs: 5_000 }),
+    ).resolves.toEqualTypeOf<DrainResult>();
     // @ts-expect-error no deadlineMs
     drain(postgresJs, { queue, handlers });
     // @ts-expect-error a number
@@ -100,7 +102,7 @@ describe('drain', () => {
   });
 
   test('says what it has done', () => {
-    expectTypeOf<keyof Drained>().toEqualTypeOf<
+    expectTypeOf<keyof DrainResult>().toEqualTypeOf<
       'completed' | 'failed' | 'discarded' | 'snoozed' | 'cancelled' | 'interrupted' | 'empty'
     >();
   });

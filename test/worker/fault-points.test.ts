@@ -11,8 +11,8 @@ import {
 } from 'drizzle-queue';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { claimJobs } from '../../src/queries/claim-jobs.ts';
-import { atFaultPoints, type FaultPoint } from '../../src/queries/fault-point.ts';
 import { registerWorker } from '../../src/queries/register-worker.ts';
+import { atFaultPoints, type FaultPoint } from '../../src/sql/fault-point.ts';
 import { claimOf, clearTables, jobRow, tables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

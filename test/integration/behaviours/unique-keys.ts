@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createQueue, defineJob, type Enqueued } from 'drizzle-queue';
+import { createQueue, defineJob, type EnqueueResult } from 'drizzle-queue';
 import { z } from 'zod';
 import type { Behaviour } from './behaviour.ts';
 
@@ -56,8 +56,8 @@ export const uniqueKeys: readonly Behaviour[] = [
     async run({ db }) {
       for (const commits of [true, false]) {
         const options = { uniqueKey: `commits ${commits}` };
-        let second: Promise<Enqueued> | undefined;
-        let first: Enqueued | undefined;
+        let second: Promise<EnqueueResult> | undefined;
+        let first: EnqueueResult | undefined;
         await db
           .transaction(async (tx) => {
             first = await queue.enqueue(tx, raced, { name: 'first' }, options);

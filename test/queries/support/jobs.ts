@@ -1,7 +1,7 @@
 import type { Claim, ClaimedJob } from '../../../src/queries/claim-jobs.ts';
 import { claimJobs } from '../../../src/queries/claim-jobs.ts';
-import type { Executor } from '../../../src/queries/executor.ts';
 import { queueJobs, queuePauses, queueResults, queueWorkers } from '../../../src/schema/index.ts';
+import type { Executor } from '../../../src/sql/executor.ts';
 import type { Connection } from '../../support/test-database.ts';
 
 export const tables = { queueJobs, queueResults, queueWorkers, queuePauses };

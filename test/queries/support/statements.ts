@@ -29,7 +29,6 @@ import { lockSessionQuery } from '../../../src/queries/lock-session.ts';
 import { notifyWorkersQuery } from '../../../src/queries/notify-workers.ts';
 import { pauseQueueQuery } from '../../../src/queries/pause-queue.ts';
 import { pruneResultsQuery } from '../../../src/queries/prune-results.ts';
-import { quotedName } from '../../../src/queries/quoted-name.ts';
 import { reclaimJobQuery } from '../../../src/queries/reclaim-job.ts';
 import { redriveJobsQuery } from '../../../src/queries/redrive-jobs.ts';
 import { registerWorkerQuery } from '../../../src/queries/register-worker.ts';
@@ -43,6 +42,7 @@ import { transactionIdQuery } from '../../../src/queries/transaction-id.ts';
 import { unlockSessionQuery } from '../../../src/queries/unlock-session.ts';
 import { writeProgressQuery } from '../../../src/queries/write-progress.ts';
 import type { QueueTables } from '../../../src/schema/index.ts';
+import { quotedName } from '../../../src/sql/quoted-name.ts';
 
 /** What builds a statement that is one of Drizzle's own; it is never sent. */
 const builders = drizzle.mock();

@@ -1,0 +1,71 @@
+import { describeError } from '../job/describe-error.ts';
+import { checkBoolean, checkId, checkObject } from '../job/limits.ts';
+import { shown } from '../job/shown.ts';
+import { cancelJob } from '../queries/cancel-job.ts';
+import { findJob } from '../queries/find-job.ts';
+import { requestCancel } from '../queries/request-cancel.ts';
+import type { QueueTables } from '../schema/index.ts';
+import type { Executor } from '../sql/executor.ts';
+import { faultPoint } from '../sql/fault-point.ts';
+
+/** How {@link Queue.cancel} cancels. */
+export interface CancelOptions {
+  /** Kept in the result's errors, up to 2,000 characters; a running handler reads it in its signal's reason. @default 'cancelled' */
+  reason?: string | undefined;
+  /** Ends a running job at once, as cancelled, whatever its handler goes on to do. @default false */
+  force?: boolean | undefined;
+}
+
+/**
+ * What became of a cancel. `requested`: a worker holds the job; its handler is told, and the job is not run again.
+ * `locked`: nothing was done, since a transaction holds the job's row (`runNext` runs it, or its handler has called
+ * `complete(tx)` and not committed yet).
+ */
+export type CancelResult =
+  | { readonly cancelled: true }
+  | { readonly cancelled: false; readonly reason: 'requested' | 'locked' | 'finished' | 'not-found' };
+
+/** A claim or a settlement locks its rows for some milliseconds; these waits, doubling, add up to 0.3 seconds. */
+const FIRST_WAIT_MS = 10;
+const MAX_TRIES = 6;
+
+/**
+ * Ends a job that nobody holds, or by force any; asks for the end of one that is held.
+ *
+ * @param channel where workers are notified; `undefined`: they find it by looking
+ * @throws TypeError before anything is sent
+ */
+export async function cancel(
+  db: Executor,
+  tables: QueueTables,
+  id: number,
+  options: CancelOptions,
+  channel: string | undefined,
+): Promise<CancelResult> {
+  checkId('cancel', id);
+  const { reason = 'cancelled', force = false } = checkObject('cancel: its options', options);
+  checkBoolean('cancel: force', force);
+  let wasThere = false;
+  for (let tries = 1, waitMs = FIRST_WAIT_MS; ; tries++, waitMs *= 2) {
+    const found = await findJob(db, tables, id);
+    // A job that was there and is gone has completed without a kept result.
+    if (found === undefined) return { cancelled: false, reason: wasThere ? 'finished' : 'not-found' };
+    if ('finishedAt' in found) return { cancelled: false, reason: 'finished' };
+    wasThere = true;
+    const { queue, attempt } = found;
+    await faultPoint('cancel: found');
+    const { message } = describeError(
+      new Error(typeof reason === 'string' ? reason : shown(reason)),
+      attempt,
+    );
+    const record = { attempt, name: 'Cancelled', message };
+    const cancelled = { id, queue, reason: record, force: force ? { channel } : undefined };
+    if (await cancelJob(db, tables, cancelled)) return { cancelled: true };
+    await faultPoint('cancel: not waiting');
+    if (!force && (await requestCancel(db, tables, { id, queue, reason: message, channel })))
+      return { cancelled: false, reason: 'requested' };
+    // Somebody is just changing the row, or has changed it between the two.
+    if (tries === MAX_TRIES) return { cancelled: false, reason: 'locked' };
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
+  }
+}

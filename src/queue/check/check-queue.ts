@@ -1,0 +1,112 @@
+import type { PgTable } from 'drizzle-orm/pg-core';
+import { OLDEST_SUPPORTED } from '../../queries/check-database.ts';
+import { findSilentWorkers } from '../../queries/find-silent-workers.ts';
+import { inspectServer, type ServerState } from '../../queries/inspect-server.ts';
+import { inspectTable, type TableState } from '../../queries/inspect-table.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { type Executor, sqlStateOf } from '../../sql/executor.ts';
+import { checkColumns } from './check-columns.ts';
+import { checkIndexes } from './check-indexes.ts';
+import { missingTables } from './check-presence.ts';
+import { checkUpkeep } from './check-upkeep.ts';
+import type { Finding } from './finding.ts';
+
+/** Five times what a worker is given at most by default before it is declared gone: no worker is alive that would have done so. */
+const SILENT_MS = 300_000;
+
+const INSUFFICIENT_PRIVILEGE = '42501';
+
+/**
+ * What is wrong with the set-up of a queue's database, errors first. It reads the catalog and the workers' rows, writes nothing,
+ * and takes no locks that anything waits for.
+ *
+ * @throws only what the driver throws, when the database cannot be asked
+ */
+export async function checkQueue(db: Executor, tables: QueueTables): Promise<Finding[]> {
+  const server = await inspectServer(db, tables);
+  const findings = checkServer(server);
+  const states = new Map<PgTable, TableState>();
+  try {
+    for (const table of Object.values(tables)) states.set(table, await inspectTable(db, tables, table));
+  } catch (error) {
+    if (sqlStateOf(error) !== INSUFFICIENT_PRIVILEGE) throw error;
+    return [...findings, permissionDenied(error)];
+  }
+  const stateOf = (table: PgTable): TableState => {
+    const state = states.get(table);
+    if (state === undefined) throw new Error('every table of the queue was inspected');
+    return state;
+  };
+  const all = Object.values(tables);
+  findings.push(...missingTables(tables, stateOf, server));
+  for (const table of all.filter((table) => stateOf(table).present)) {
+    findings.push(...checkColumns(table, stateOf(table)), ...checkIndexes(table, stateOf(table)));
+  }
+  findings.push(...checkUpkeep(tables, stateOf));
+  // A web app's role need not be allowed to see workers; and when a column is missing, that is among the findings already.
+  const { queueWorkers } = tables;
+  const { readable, columns } = stateOf(queueWorkers);
+  const asked = [queueWorkers.name, queueWorkers.seenAt].map((column) => column.name);
+  if (readable && asked.every((name) => columns.some((column) => column.name === name))) {
+    findings.push(...(await silentWorkers(db, tables)));
+  }
+  const order = ['error', 'warning', 'hint'];
+  return findings.sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+}
+
+function checkServer({ versionNumber, version, readOnly, autovacuum }: ServerState): Finding[] {
+  const findings: Finding[] = [];
+  if (versionNumber < OLDEST_SUPPORTED) {
+    findings.push({
+      code: 'postgres-too-old',
+      severity: 'error',
+      message: `drizzle-queue needs PostgreSQL 14 or newer; this server is ${version}`,
+      fix: 'Upgrade the server',
+    });
+  }
+  if (readOnly) {
+    findings.push({
+      code: 'read-only',
+      severity: 'error',
+      message:
+        'This connection may only read: the server is a standby, or default_transaction_read_only is on',
+      fix: 'Connect to the primary',
+    });
+  }
+  if (!autovacuum) {
+    findings.push({
+      code: 'autovacuum-off',
+      severity: 'warning',
+      message: 'Autovacuum is off on this server: finished jobs leave dead rows, and nothing removes them',
+      fix: 'alter system set autovacuum = on, and select pg_reload_conf()',
+    });
+  }
+  return findings;
+}
+
+function permissionDenied(error: unknown): Finding {
+  let cause = error;
+  while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause;
+  return {
+    code: 'permission-denied',
+    severity: 'error',
+    message: `This role may not look at the tables (${cause instanceof Error ? cause.message : String(cause)})`,
+    fix: 'grant usage on schema … to this role, and the rights that the guide "Schema" lists under "Grants"',
+  };
+}
+
+async function silentWorkers(db: Executor, tables: QueueTables): Promise<Finding[]> {
+  const workers = await findSilentWorkers(db, tables, SILENT_MS);
+  return workers.map(({ name, silentMs }) => ({
+    code: 'worker-silent',
+    severity: 'warning',
+    message: `The worker '${name}' was last seen ${duration(silentMs)} ago, and no other has declared it gone: jobs that it held wait`,
+    fix: 'Start a worker: it removes the row, and the jobs are due again',
+  }));
+}
+
+function duration(ms: number): string {
+  const minutes = Math.round(ms / 60_000);
+  if (minutes < 120) return `${minutes} minutes`;
+  return minutes < 2_880 ? `${Math.round(minutes / 60)} hours` : `${Math.round(minutes / 1_440)} days`;
+}

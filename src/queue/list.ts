@@ -1,0 +1,79 @@
+import { checkDefinition, type JobDefinition } from '../job/definition.ts';
+import { checkInteger, checkObject, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
+import { shown } from '../job/shown.ts';
+import { listJobs } from '../queries/list-jobs.ts';
+import type { QueueTables } from '../schema/index.ts';
+import { ownColumnsOf } from '../schema/own-columns.ts';
+import type { Executor } from '../sql/executor.ts';
+import type { JobRecord, JobState } from '../sql/job-record.ts';
+import { ownWanted } from '../sql/own-values.ts';
+
+/** Which jobs {@link Queue.list} lists. */
+export interface ListFilter<TJob extends JobDefinition = JobDefinition> {
+  /** Only jobs of this definition's kind; their payload and output are typed by it. */
+  job?: TJob | undefined;
+  /** Only jobs of this kind. Not together with `job`. */
+  kind?: string | undefined;
+  queue?: string | undefined;
+  state?: JobState | undefined;
+  /** The `nextCursor` of the page before. @default the first page */
+  cursor?: number | undefined;
+  /** 1–1,000 jobs a page. @default 50 */
+  limit?: number | undefined;
+}
+
+/** What the app's own columns are to be; `null` where one is to be null. */
+export type OwnFilter<TOwn> = { readonly [K in keyof TOwn]?: TOwn[K] | undefined };
+
+/** One page of jobs, newest id first. */
+export interface JobList<TRecord> {
+  readonly jobs: TRecord[];
+  /** For the next page; `undefined` on the last one. */
+  readonly nextCursor: number | undefined;
+}
+
+/**
+ * One page of live jobs and results.
+ *
+ * @throws RangeError | TypeError before anything is sent
+ */
+export async function list(
+  db: Executor,
+  tables: QueueTables,
+  filter: ListFilter,
+): Promise<JobList<JobRecord>> {
+  checkObject('list: its filter', filter);
+  const limit = checkInteger('list: limit', filter.limit ?? 50, 1, 1_000);
+  if (filter.job !== undefined) checkDefinition('list', filter.job);
+  if (filter.job !== undefined && filter.kind !== undefined) {
+    throw new TypeError('list: job and kind exclude each other');
+  }
+  if (filter.cursor !== undefined) checkInteger('list: cursor', filter.cursor, 1, Number.MAX_SAFE_INTEGER);
+  if (filter.kind !== undefined) checkText('list: kind', filter.kind, MAX_NAME_BYTES);
+  if (filter.queue !== undefined) checkText('list: queue', filter.queue, MAX_NAME_BYTES);
+  const records = await listJobs(db, tables, {
+    kind: filter.job?.kind ?? filter.kind,
+    queue: filter.queue,
+    state: filter.state === undefined ? undefined : checkState(filter.state),
+    before: filter.cursor,
+    limit: limit + 1,
+    own: ownWanted(ownColumnsOf(tables.queueJobs), filter),
+  });
+  const jobs = records.slice(0, limit);
+  return { jobs, nextCursor: records.length > limit ? jobs.at(-1)?.id : undefined };
+}
+
+const STATES: Readonly<Record<JobState, true>> = {
+  scheduled: true,
+  due: true,
+  running: true,
+  completed: true,
+  discarded: true,
+  cancelled: true,
+};
+
+/** A misspelt state would be an empty list, which looks as if all were well. */
+function checkState(state: JobState): JobState {
+  if (typeof state === 'string' && Object.hasOwn(STATES, state)) return state;
+  throw new TypeError(`list: state must be one of ${Object.keys(STATES).join(', ')}; got ${shown(state)}`);
+}

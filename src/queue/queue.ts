@@ -1,0 +1,235 @@
+import { QueueError } from '../errors.ts';
+import { checkDefinition, type JobDefinition, type PayloadInput } from '../job/definition.ts';
+import { checkId, checkObject, checkText, DEFAULT_MAX_PAYLOAD_BYTES, MAX_NAME_BYTES } from '../job/limits.ts';
+import { type NewJob, newJob } from '../job/new-job.ts';
+import { shown } from '../job/shown.ts';
+import { findJob } from '../queries/find-job.ts';
+import { findPauses, type PausedQueue } from '../queries/find-pauses.ts';
+import { pauseQueue } from '../queries/pause-queue.ts';
+import type { RedriveResult } from '../queries/redrive-jobs.ts';
+import { resumeQueue } from '../queries/resume-queue.ts';
+import type { QueueTables } from '../schema/index.ts';
+import { checkSameOwnColumns, type OwnColumn, type OwnColumns, ownColumnsOf } from '../schema/own-columns.ts';
+import type { QueryBuilders } from '../skip-locked/query-builders.ts';
+import type { Executor } from '../sql/executor.ts';
+import type { JobRecord } from '../sql/job-record.ts';
+import { withOwn } from '../sql/own-values.ts';
+import { wakeChannel } from '../sql/wake-channel.ts';
+import { type CancelOptions, type CancelResult, cancel } from './cancel.ts';
+import { checkQueue } from './check/check-queue.ts';
+import type { Finding } from './check/finding.ts';
+import type { EnqueueArguments, EnqueueEntry } from './enqueue-arguments.ts';
+import {
+  type EnqueueFromArguments,
+  enqueueSelected,
+  type SelectedRow,
+  type SelectOf,
+  selectedJobs,
+} from './enqueue-from.ts';
+import { type EnqueueResult, enqueueJobs } from './enqueue-jobs.ts';
+import { type EnqueueQuery, enqueueQuery } from './enqueue-query.ts';
+import type { JobRecordOf } from './job-record-of.ts';
+import { type JobList, type ListFilter, list, type OwnFilter } from './list.ts';
+import type { CreateQueueOptions } from './options.ts';
+import { type RedriveFilter, redrive } from './redrive.ts';
+import { WakeUps } from './wake-ups.ts';
+
+/**
+ * The producing side of a queue: it puts jobs in, finds them, cancels and redrives them, and pauses queues. It holds no connection; the first
+ * argument of each method is the caller's own Drizzle database or transaction, and what it does commits or rolls back with it.
+ * `TOwn` are the values of the app's own columns, which its tables say.
+ */
+export class Queue<TOwn extends OwnColumns = OwnColumns> {
+  readonly #wakeUps: WakeUps | undefined;
+  readonly #maxPayloadBytes: number;
+  readonly #own: readonly OwnColumn[];
+
+  constructor(
+    readonly tables: QueueTables,
+    { wakeUps = true, maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES }: Omit<CreateQueueOptions, 'tables'> = {},
+  ) {
+    checkSameOwnColumns(tables.queueJobs, tables.queueResults);
+    this.#own = ownColumnsOf(tables.queueJobs);
+    this.#wakeUps = wakeUps ? new WakeUps(wakeChannel(tables)) : undefined;
+    this.#maxPayloadBytes = maxPayloadBytes;
+  }
+
+  /**
+   * Puts one job in. With a transaction, the job exists if and only if the transaction commits, and no worker sees it earlier.
+   *
+   * Under concurrency: see `uniqueKey`. An enqueue with a key waits for another open transaction that has just enqueued the
+   * same key, since only its end decides who of the two is the duplicate.
+   *
+   * @throws InvalidPayloadError | RangeError | TypeError before anything is sent
+   * @throws MissingMigrationError when the tables are missing
+   */
+  async enqueue<TJob extends JobDefinition>(
+    db: Executor,
+    job: TJob,
+    ...[payload, options]: EnqueueArguments<TJob, TOwn['insert']>
+  ): Promise<EnqueueResult> {
+    checkDefinition('enqueue', job);
+    // An argument that may be left out is one that the definition types as `undefined`.
+    const made = await newJob(job, payload as PayloadInput<TJob>, options, this.#maxPayloadBytes);
+    const jobs = [withOwn(this.#own, made, options)];
+    const [enqueued] = await enqueueJobs(db, this.tables, jobs, this.#wakeUps);
+    if (enqueued === undefined) throw new QueueError('The insert returned no row');
+    return enqueued;
+  }
+
+  /**
+   * The query that puts one job in, not yet sent: for drivers whose only transaction is a batch of queries, as Neon's over HTTP.
+   *
+   * ```ts
+   * await db.batch([db.insert(orders).values(order), queue.enqueueQuery(db, sendReceipt, { orderId: order.id })]);
+   * ```
+   *
+   * Under concurrency: as {@link enqueue}; but it has one statement only, so it cannot always tell the id of a duplicate.
+   *
+   * @throws InvalidPayloadError | RangeError | TypeError at once, also when the payload's schema is asynchronous
+   */
+  enqueueQuery<TJob extends JobDefinition>(
+    db: QueryBuilders,
+    job: TJob,
+    ...[payload, options]: EnqueueArguments<TJob, TOwn['insert']>
+  ): EnqueueQuery {
+    checkDefinition('enqueueQuery', job);
+    // As in enqueue.
+    return enqueueQuery(db, this.tables, job, payload as PayloadInput<TJob>, options, {
+      own: this.#own,
+      wakeUps: this.#wakeUps,
+      maxPayloadBytes: this.#maxPayloadBytes,
+    });
+  }
+
+  /**
+   * Puts any number of jobs of one kind in, in one statement; the answers stand in input order. Keys that repeat within the
+   * input are duplicates of the first. All or nothing: one invalid entry, and none is sent.
+   *
+   * @throws InvalidPayloadError | RangeError | TypeError before anything is sent
+   */
+  async enqueueMany<TJob extends JobDefinition>(
+    db: Executor,
+    job: TJob,
+    entries: readonly EnqueueEntry<TJob, TOwn['insert']>[],
+  ): Promise<EnqueueResult[]> {
+    checkDefinition('enqueueMany', job);
+    if (!Array.isArray(entries)) throw new TypeError(`enqueueMany takes an array; got ${shown(entries)}`);
+    const jobs: NewJob[] = [];
+    for (const entry of entries as readonly EnqueueEntry<TJob>[]) {
+      if (typeof entry !== 'object' || entry === null)
+        checkObject(`enqueueMany('${job.kind}'): an entry`, entry);
+      // As in enqueue: it may be left out where the definition types it as `undefined`.
+      const made = newJob(job, entry.payload as PayloadInput<TJob>, entry, this.#maxPayloadBytes);
+      jobs.push(withOwn(this.#own, 'then' in made ? await made : made, entry));
+    }
+    return await enqueueJobs(db, this.tables, jobs, this.#wakeUps);
+  }
+
+  /**
+   * Puts one job in per row of a Drizzle select, as one `INSERT … SELECT`: a million jobs without a round trip each. A row
+   * becomes the payload, with the select's own keys, as Postgres writes it in JSON. Rows are neither validated nor measured here;
+   * a worker validates when it claims.
+   *
+   * ```ts
+   * const due = tx.select({ userId: users.id }).from(users).where(lt(users.trialEndsAt, sql`now()`));
+   * await queue.enqueueFrom(tx, remindUser, due, { uniqueKey: (row) => sql`${row.userId}::text` });
+   * ```
+   */
+  async enqueueFrom<TJob extends JobDefinition, TSelect extends SelectOf<SelectedRow<TJob>>>(
+    db: Executor,
+    job: TJob,
+    select: TSelect,
+    ...[options]: EnqueueFromArguments<ReturnType<TSelect['as']>, TOwn['insert']>
+  ): Promise<{ enqueued: number; duplicates: number }> {
+    checkDefinition('enqueueFrom', job);
+    const jobs = selectedJobs(job, select, options, this.#own, this.#maxPayloadBytes);
+    return await enqueueSelected(db, this.tables, jobs, this.#wakeUps);
+  }
+
+  /** One job by id, live or finished; `undefined` when there is none. With a definition it is typed, and must be of its kind. */
+  find(db: Executor, id: number): Promise<(JobRecord & TOwn['select']) | undefined>;
+  find<TJob extends JobDefinition>(
+    db: Executor,
+    job: TJob,
+    id: number,
+  ): Promise<JobRecordOf<TJob, TOwn['select']> | undefined>;
+  async find(db: Executor, jobOrId: JobDefinition | number, id?: number): Promise<JobRecord | undefined> {
+    if (typeof jobOrId === 'number') return await findJob(db, this.tables, checkId('find', jobOrId));
+    checkDefinition('find', jobOrId);
+    const record = await findJob(db, this.tables, checkId('find', id));
+    return record?.kind === jobOrId.kind ? record : undefined;
+  }
+
+  /**
+   * Live jobs and results in one list, newest id first, a page at a time. A job keeps its id for life, so one that finishes
+   * between two pages is neither missed nor listed twice.
+   *
+   * ```ts
+   * const { jobs, nextCursor } = await queue.list(db, { job: sendReceipt, state: 'discarded' });
+   * ```
+   */
+  async list<TJob extends JobDefinition>(
+    db: Executor,
+    filter: ListFilter<TJob> & OwnFilter<TOwn['select']> = {},
+  ): Promise<JobList<JobRecordOf<TJob, TOwn['select']>>> {
+    // Stored in the form that the definition's schemas took in; the kind was filtered.
+    return (await list(db, this.tables, filter)) as JobList<JobRecordOf<TJob, TOwn['select']>>;
+  }
+
+  /**
+   * Ends a job that waits (scheduled or due). For one that runs it asks: within a second its handler's signal is aborted with a
+   * `JobCancelledError`, wherever it runs; when the handler then throws, or its attempt ends in any other way than completed, the
+   * job ends as cancelled, and it is not run again. With `force` a running job ends at once; its handler's signal is aborted
+   * too, and nothing that it still does about the job has an effect. The answer says which.
+   *
+   * Under concurrency: against a claim, or the end of an attempt, one of the two wins, and never both. A handler that completes its
+   * job all the same, by returning or by a `complete(tx)` that commits, has completed it.
+   */
+  async cancel(
+    db: Executor,
+    id: number,
+    reasonOrOptions: string | CancelOptions = {},
+  ): Promise<CancelResult> {
+    const options = typeof reasonOrOptions === 'string' ? { reason: reasonOrOptions } : reasonOrOptions;
+    return await cancel(db, this.tables, id, options, this.#wakeUps?.channel);
+  }
+
+  /**
+   * Pauses a queue: workers learn of it within a second, begin no job of it, and give back what they have claimed ahead; so do
+   * `drain` and `runNext`. What runs goes on, and enqueueing goes on. It stays until {@link resume}, whatever is restarted. Answers
+   * `false` when it was paused already.
+   *
+   * In a transaction it holds from the commit on; a rolled-back pause never was.
+   */
+  async pause(db: Executor, queue: string): Promise<boolean> {
+    checkText('pause: queue', queue, MAX_NAME_BYTES);
+    return await pauseQueue(db, this.tables, { queue, channel: this.#wakeUps?.channel });
+  }
+
+  /** Ends the pause of a queue; workers learn of it within a second. Answers `false` when it was not paused. */
+  async resume(db: Executor, queue: string): Promise<boolean> {
+    checkText('resume: queue', queue, MAX_NAME_BYTES);
+    return await resumeQueue(db, this.tables, { queue, channel: this.#wakeUps?.channel });
+  }
+
+  /** The queues that are paused, by name, and since when. */
+  async paused(db: Executor): Promise<PausedQueue[]> {
+    return await findPauses(db, this.tables);
+  }
+
+  /**
+   * Puts discarded jobs back, one by id or many by filter: due now, with all their attempts again, under their old ids.
+   * A job whose unique key a live job holds stays discarded and is counted in `duplicates`.
+   *
+   * Under concurrency: two redrives of the same jobs put each back once.
+   */
+  async redrive(db: Executor, which: number | RedriveFilter): Promise<RedriveResult> {
+    return await redrive(db, this.tables, which, this.#wakeUps);
+  }
+
+  /** What is wrong with the set-up of the database and what to do about it, errors first. Empty: nothing at all. */
+  check(db: Executor): Promise<Finding[]> {
+    return checkQueue(db, this.tables);
+  }
+}

@@ -1,0 +1,52 @@
+import type { Outcome } from '../../job/outcome.ts';
+import type { Transition } from '../../job/transition.ts';
+import type { Attempt } from './attempt.ts';
+import type { WorkerEmitter } from './events.ts';
+import type { SettleResult } from './settle.ts';
+
+/** Says what became of an attempt, after it was written. */
+export function announce(
+  events: WorkerEmitter,
+  attempt: Attempt,
+  outcome: Outcome,
+  written: {
+    readonly transition: Transition;
+    readonly settled: SettleResult;
+    /** Whether the handler's own transaction has ended the job. */
+    readonly completedByHandler: boolean;
+    readonly durationMs: number;
+  },
+): void {
+  const { job } = attempt;
+  const { transition, settled, completedByHandler, durationMs } = written;
+  if (settled === 'lost') {
+    if (completedByHandler) events.emit('completed', { job, durationMs });
+    else events.emit('lost', { job });
+    return;
+  }
+  if (typeof settled === 'object') {
+    if (outcome.type === 'failed') events.emit('failed', { job, error: outcome.error, retryInMs: undefined });
+    events.emit('cancelled', { job, reason: settled.cancelled });
+    return;
+  }
+  switch (outcome.type) {
+    case 'completed':
+      events.emit('completed', { job, durationMs });
+      return;
+    case 'failed': {
+      const retryInMs = transition.type === 'reschedule' ? (transition.delayMs ?? 0) : undefined;
+      events.emit('failed', { job, error: outcome.error, retryInMs });
+      if (retryInMs === undefined) events.emit('discarded', { job, error: outcome.error });
+      return;
+    }
+    case 'snoozed':
+      events.emit('snoozed', { job, delayMs: outcome.delayMs });
+      return;
+    case 'cancelled':
+      events.emit('cancelled', { job, reason: outcome.reason });
+      return;
+    case 'interrupted':
+      events.emit('interrupted', { job });
+      return;
+  }
+}

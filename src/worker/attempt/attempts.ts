@@ -1,0 +1,219 @@
+import { LeaseLostError } from '../../errors.ts';
+import type { ClaimedJob } from '../../queries/claim-jobs.ts';
+import { Attempt, type AttemptEnvironment } from './attempt.ts';
+import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
+import { executeJob } from './execute-job.ts';
+import type { Handler } from './handler.ts';
+import { mayWait } from './may-wait.ts';
+import { Prefetch } from './prefetch.ts';
+import { Progress } from './progress.ts';
+
+export interface AttemptsOptions extends ConcludeOptions {
+  readonly environment: AttemptEnvironment;
+  readonly handlers: ReadonlyMap<string, Handler>;
+  /** How many handlers run at once. */
+  readonly concurrency: number;
+  /** Called when a slot is free, or an outcome is written. */
+  readonly onChange: () => void;
+}
+
+/** Handlers may run this far ahead of the settling; beyond it a slow database would let unwritten outcomes pile up. */
+const MAX_UNSETTLED = 4_000;
+/** After so many beginnings the event loop gets a turn. */
+const MAX_PER_TURN = 100;
+/** When no slot has become free for so long, what was claimed ahead is given back: somebody else may have one. */
+const MAX_WAIT_MS = 500;
+
+/**
+ * All that one queue's worker holds, on its way through: waiting for a slot, running, being settled. Decide, then write, then
+ * announce.
+ */
+export class Attempts {
+  readonly #options: AttemptsOptions;
+  readonly #environment: AttemptEnvironment;
+  readonly #prefetch = new Prefetch();
+  /** Claimed ahead, not begun. */
+  #waiting: Attempt[] = [];
+  /** The handler runs. Two of them may be of one job: a lost one whose handler goes on, and a newer. */
+  readonly #running = new Set<Attempt>();
+  /** The outcome is not written yet. */
+  readonly #unsettled = new Set<Attempt>();
+  #begunInTurn = 0;
+  #stopped = false;
+  #paused = false;
+  #patience: NodeJS.Timeout | undefined;
+  #lastBeganMs = 0;
+
+  constructor(options: AttemptsOptions) {
+    this.#options = options;
+    const { environment, events } = options;
+    const progress = new Progress(environment, events);
+    this.#environment = { ...environment, onProgress: (attempt, value) => progress.report(attempt, value) };
+  }
+
+  /** How many jobs are held, in whatever stage. */
+  get size(): number {
+    return this.#waiting.length + this.#running.size + this.#unsettled.size;
+  }
+
+  /** The ids of all jobs that are held. */
+  get ids(): number[] {
+    return [...this.#waiting, ...this.#running, ...this.#unsettled].map(({ job }) => job.id);
+  }
+
+  /** How many jobs to claim now; 0 when there is enough to do. */
+  get demand(): number {
+    const { concurrency } = this.#options;
+    if (this.#paused) return 0;
+    if (this.#unsettled.size >= MAX_UNSETTLED) return 0;
+    const ahead = this.#prefetch.size(concurrency);
+    // Refilled when half empty, so that a claim is worth its round trip.
+    if (this.#waiting.length > ahead / 2) return 0;
+    return concurrency + ahead - this.#running.size - this.#waiting.length;
+  }
+
+  /** Takes claimed jobs in, in their order. */
+  add(jobs: readonly ClaimedJob[]): void {
+    const { handlers } = this.#options;
+    this.#prefetch.noteClaimed(jobs.map(({ payloadBytes }) => payloadBytes));
+    for (const job of jobs) {
+      const handler = handlers.get(job.kind);
+      // The claim asks for the handlers' kinds only.
+      if (handler === undefined)
+        throw new TypeError(`Claimed a job of the kind '${job.kind}', which has no handler`);
+      this.#waiting.push(new Attempt(job, handler, this.#environment));
+    }
+    // They were claimed while the worker was told to stop, or the queue to pause.
+    if (this.#stopped || this.#paused) {
+      this.#giveBack(() => true);
+      return;
+    }
+    this.#beginWaiting();
+    if (this.#giveBack(({ job }) => !mayWait(job)) > 0) this.#prefetch.distrust();
+  }
+
+  /** Begins nothing more, and gives back what waits. What runs goes on. */
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#patience);
+    this.#giveBack(() => true);
+  }
+
+  /** Begins nothing more until `resume`, and gives back what waits. What runs goes on. */
+  pause(): void {
+    this.#paused = true;
+    this.#giveBack(() => true);
+    // Whoever waits for slots is told that there are none to wait for.
+    this.#options.onChange();
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#options.onChange();
+  }
+
+  get paused(): boolean {
+    return this.#paused;
+  }
+
+  /** What runs. */
+  get running(): readonly Attempt[] {
+    return [...this.#running];
+  }
+
+  /** Tells every running handler that the worker stops. */
+  interrupt(reason: Error): void {
+    for (const attempt of this.#running) attempt.interrupt(reason);
+  }
+
+  /** The jobs that wait or run, with their fences. */
+  get unfinished(): readonly ClaimedJob[] {
+    return [...this.#waiting, ...this.#running].map(({ job }) => job);
+  }
+
+  /** Ends what is no longer held, given the fences of what still is, by id. */
+  endLost(held: ReadonlyMap<number, number>): void {
+    const isLost = ({ job }: Attempt) => held.get(job.id) !== job.fence;
+    this.#waiting = this.#waiting.filter((attempt) => !isLost(attempt));
+    for (const attempt of this.#running) {
+      // One that has completed its job, and goes on, has lost nothing.
+      if (isLost(attempt) && attempt.open) attempt.end(new LeaseLostError(attempt.job.kind, attempt.job.id));
+    }
+  }
+
+  #beginWaiting(): void {
+    let began = false;
+    while (this.#running.size < this.#options.concurrency && this.#begunInTurn < MAX_PER_TURN) {
+      const attempt = this.#waiting.shift();
+      if (attempt === undefined) break;
+      began = true;
+      this.#countInTurn();
+      this.#running.add(attempt);
+      void this.#execute(attempt);
+    }
+    // The time counts from the last one that began: while jobs begin, the others are right to wait.
+    if (began) this.#lastBeganMs = performance.now();
+    if (this.#waiting.length > 0) this.#patience ??= setTimeout(() => this.#losePatience(), MAX_WAIT_MS);
+  }
+
+  /**
+   * Handlers that wait for nothing would all run one after the other before anything else does, and the next claim and the
+   * settlements, though asked for, would reach the socket only when the last has ended: database and process would take turns.
+   */
+  #countInTurn(): void {
+    this.#begunInTurn++;
+    if (this.#begunInTurn < MAX_PER_TURN) return;
+    setImmediate(() => {
+      this.#begunInTurn = 0;
+      this.#beginWaiting();
+    });
+  }
+
+  /** One timer for all that waits, set again when it was too early: one per job would cost as much as the job. */
+  #losePatience(): void {
+    this.#patience = undefined;
+    if (this.#waiting.length === 0) return;
+    const waitedMs = performance.now() - this.#lastBeganMs;
+    if (waitedMs < MAX_WAIT_MS) {
+      this.#patience = setTimeout(() => this.#losePatience(), MAX_WAIT_MS - waitedMs);
+      return;
+    }
+    this.#prefetch.distrust();
+    this.#giveBack(() => true);
+  }
+
+  /** Puts waiting jobs back as they were before the claim; answers how many. */
+  #giveBack(which: (attempt: Attempt) => boolean): number {
+    const back = this.#waiting.filter(which);
+    if (back.length === 0) return 0;
+    this.#waiting = this.#waiting.filter((attempt) => !which(attempt));
+    for (const attempt of back) {
+      this.#unsettled.add(attempt);
+      void giveBack(this.#options, attempt).then(() => this.#forget(attempt));
+    }
+    return back.length;
+  }
+
+  async #execute(attempt: Attempt): Promise<void> {
+    const startMs = performance.now();
+    const outcome = await executeJob(attempt);
+    const durationMs = performance.now() - startMs;
+    this.#running.delete(attempt);
+    this.#unsettled.add(attempt);
+    this.#prefetch.note(durationMs);
+    this.#beginWaiting();
+    this.#announceChange();
+    await conclude(this.#options, attempt, outcome, durationMs);
+    this.#forget(attempt);
+  }
+
+  #forget(attempt: Attempt): void {
+    this.#unsettled.delete(attempt);
+    this.#announceChange();
+  }
+
+  /** Only when there is something to do about it: a claim to make, or an end to notice. */
+  #announceChange(): void {
+    if (this.size === 0 || this.demand > 0) this.#options.onChange();
+  }
+}

@@ -1,0 +1,101 @@
+import { describeThrown, withoutQuery } from '../../job/describe-error.ts';
+import type { ClaimedJob } from '../../queries/claim-jobs.ts';
+
+/** What a worker announces, always after it is written. */
+export interface WorkerEvents {
+  /** The worker is registered and claims. */
+  started: [{ readonly workerId: number; readonly name: string; readonly queues: readonly string[] }];
+  /** A claim came back with jobs. */
+  claimed: [{ readonly queue: string; readonly count: number; readonly durationMs: number }];
+  /** A job has ended well. */
+  completed: [{ readonly job: ClaimedJob; readonly durationMs: number }];
+  /** An attempt has failed. `retryInMs` is undefined when the job is discarded, or cancelled. */
+  failed: [{ readonly job: ClaimedJob; readonly error: unknown; readonly retryInMs: number | undefined }];
+  /** A job has ended badly: no attempt is left, or a NonRetryableError was thrown. */
+  discarded: [{ readonly job: ClaimedJob; readonly error: unknown }];
+  /** A handler has asked for later. */
+  snoozed: [{ readonly job: ClaimedJob; readonly delayMs: number }];
+  /** A job has ended because its handler asked for that, or somebody from outside (`queue.cancel`). */
+  cancelled: [{ readonly job: ClaimedJob; readonly reason: string }];
+  /**
+   * The worker stopped before the handler ended, or it gave back a job that was claimed ahead and had not begun; the job is due again, its
+   * attempt not spent.
+   */
+  interrupted: [{ readonly job: ClaimedJob }];
+  /** An attempt ended, but its job was no longer held by this worker, so nothing was written. */
+  lost: [{ readonly job: ClaimedJob }];
+  /** This worker has declared another gone, whose jobs are due again. */
+  gone: [{ readonly workerId: number; readonly name: string }];
+  /** Notifications of enqueued jobs arrive: from now on a worker that is idle asks about once a second. */
+  listening: [];
+  /**
+   * They do not, or no more; from now on the worker asks every `pollIntervalMs`. `error` says why; it is undefined when the
+   * worker was told not to listen, or the driver cannot.
+   */
+  polling: [{ readonly error: unknown }];
+  /** A queue is paused: nothing of it is begun until it is resumed. */
+  paused: [{ readonly queue: string }];
+  /** A queue is not paused any more. */
+  resumed: [{ readonly queue: string }];
+  /** No due job was found in a queue, and none is running; once, until there is one again. */
+  idle: [{ readonly queue: string }];
+  /**
+   * Something of the worker's own failed, such as a query; it goes on. Of a query that failed it is the driver's error, without
+   * Drizzle's around it, which repeats the parameters. When nobody listens, its name, message and stack go to stderr.
+   */
+  error: [{ readonly error: unknown; readonly during: string }];
+  /** The worker has stopped: nothing of it runs any more. */
+  stopped: [];
+}
+
+type Listener<K extends keyof WorkerEvents> = (...args: WorkerEvents[K]) => void;
+
+/** The events of one worker. Listeners are the app's code, so each is called on its own: one that throws harms nobody. */
+export class WorkerEmitter {
+  readonly #listeners = new Map<keyof WorkerEvents, Set<Listener<never>>>();
+
+  on<K extends keyof WorkerEvents>(event: K, listener: Listener<K>): void {
+    this.#listeners.set(event, this.#of(event).add(listener));
+  }
+
+  off<K extends keyof WorkerEvents>(event: K, listener: Listener<K>): void {
+    this.#of(event).delete(listener);
+  }
+
+  emit<K extends keyof WorkerEvents>(event: K, ...args: WorkerEvents[K]): void {
+    const listeners = this.#listeners.get(event) as Set<Listener<K>> | undefined;
+    if (listeners === undefined || listeners.size === 0) {
+      // An error that nobody hears of would be worse than a line on stderr.
+      if (event === 'error') print(...(args as WorkerEvents['error']));
+      return;
+    }
+    const told = withoutParameters(event, args);
+    // A copy: a listener may add and remove listeners.
+    for (const listener of [...listeners]) {
+      try {
+        listener(...told);
+      } catch (error) {
+        if (event === 'error') print({ error, during: 'a listener of its errors' });
+        else this.emit('error', { error, during: `a listener of '${event}'` });
+      }
+    }
+  }
+
+  /** A map cannot say that the listeners under a key are that key's; `on` is the only way in. */
+  #of<K extends keyof WorkerEvents>(event: K): Set<Listener<K>> {
+    return (this.#listeners.get(event) ?? new Set()) as Set<Listener<K>>;
+  }
+}
+
+/** The parameters of a worker's failed query may be outputs and errors of jobs, which nobody expects in a log. */
+function withoutParameters<K extends keyof WorkerEvents>(event: K, args: WorkerEvents[K]): WorkerEvents[K] {
+  if (event !== 'error' && event !== 'polling') return args;
+  // These two events hold an `error`, and are the same events without what is around it.
+  const [told] = args as WorkerEvents['error' | 'polling'];
+  return [{ ...told, error: withoutQuery(told.error) }] as WorkerEvents[K];
+}
+
+/** What may be printed: whatever else hangs on an error (a row, a URL with its password) stays out of the log. */
+function print({ error, during }: WorkerEvents['error'][0]): void {
+  console.error('drizzle-queue worker:', { during, ...describeThrown(error) });
+}

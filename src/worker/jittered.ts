@@ -1,4 +1,0 @@
-/** A quarter more or less: workers that were started together do not ask together. */
-export function jittered(ms: number): number {
-  return ms * (0.75 + Math.random() / 2);
-}

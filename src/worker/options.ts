@@ -1,0 +1,174 @@
+import { hostname } from 'node:os';
+import {
+  checkBoolean,
+  checkDurationMs,
+  checkInteger,
+  checkObject,
+  checkText,
+  MAX_DELAY_MS,
+  MAX_NAME_BYTES,
+} from '../job/limits.ts';
+import { shown } from '../job/shown.ts';
+import type { Queue } from '../queue/queue.ts';
+
+import type { OwnColumns } from '../schema/own-columns.ts';
+import { type Handler, handlersByKind } from './attempt/handler.ts';
+
+/** How one queue is served. */
+export interface QueueSettings {
+  /** How many of its jobs run at once in this process, 1–10,000. @default 10 */
+  concurrency?: number | undefined;
+}
+
+/** What the functions that run jobs have in common. */
+export interface RunOptions<TDb, TOwn extends OwnColumns = OwnColumns> {
+  /** The queue whose tables hold the jobs, from `createQueue`. */
+  queue: Queue<TOwn>;
+  /** One handler per kind. Jobs of other kinds are left alone, so a rolling deploy cannot fail what it does not know. */
+  handlers: readonly Handler<TDb, TOwn['select']>[];
+}
+
+/** Settings of {@link createWorker}. */
+export interface WorkerOptions<TDb, TOwn extends OwnColumns = OwnColumns> extends RunOptions<TDb, TOwn> {
+  /**
+   * The queues to serve, by name: exactly these.
+   * @default every queue that a handler's definition names
+   */
+  queues?: Readonly<Record<string, QueueSettings>> | undefined;
+  /**
+   * Whether to listen for notifications of enqueued jobs, on one connection beside the app's pool, where the driver can: jobs
+   * then start within milliseconds, and an idle worker asks about once a second. They are only hints: without them, for whatever reason, the
+   * worker polls. The same connection carries the worker's session, by which its death is noticed within seconds. Set it to `false`
+   * behind PgBouncer in transaction mode.
+   * @default true
+   */
+  listen?: boolean | undefined;
+  /**
+   * How often idle queues are asked for due jobs when the worker does not listen, in milliseconds, 5–60,000; a quarter more or
+   * less at random. One that listens asks once a second, or as seldom as this if that is longer. Just after a job was
+   * found a worker asks more often, and while claims come back full it does not wait at all.
+   * @default 75
+   */
+  pollIntervalMs?: number | undefined;
+  /**
+   * How long `stop` lets handlers finish, in milliseconds. Then their signals are aborted, and one second later their jobs are
+   * given back without spending an attempt.
+   * @default 25_000 (within the 30 s that most platforms give)
+   */
+  shutdownTimeoutMs?: number | undefined;
+  /**
+   * How long results are kept, in milliseconds; `Infinity` for ever.
+   * @default 604_800_000 (7 days)
+   */
+  retentionMs?: number | undefined;
+  /**
+   * When the session of another worker has ended and it has not shown itself for so long, it is declared gone and its jobs are
+   * due again, in milliseconds, 1,000–60,000. It takes up to 1.5 seconds more to see that the session has ended. Shorter recovers sooner from
+   * a crash; longer forgives longer losses of the network.
+   * @default 2_500
+   */
+  reconnectMs?: number | undefined;
+  /**
+   * When another worker *without* a session (one that does not listen, or whose driver cannot) has not been seen for so long it is declared gone,
+   * in milliseconds, at least 15,000. Workers show themselves every 5 seconds. Shorter recovers sooner from a crash and
+   * mistakes a blocked event loop sooner for one.
+   * @default 30_000
+   */
+  silentMs?: number | undefined;
+  /**
+   * When another worker that still holds its session has not been seen for so long it is declared gone, in milliseconds, at least
+   * 15,000: its process is there, and does nothing. Shorter recovers sooner from a process that hangs for ever; longer
+   * lets handlers block the event loop for longer.
+   * @default 60_000
+   */
+  frozenMs?: number | undefined;
+  /** What the worker is called in `queue_workers`. @default 'host:pid' */
+  name?: string | undefined;
+}
+
+/** The settings, checked and complete. */
+export interface WorkerSettings {
+  readonly concurrencyByQueue: ReadonlyMap<string, number>;
+  readonly listen: boolean;
+  readonly pollIntervalMs: number;
+  readonly shutdownTimeoutMs: number;
+  readonly retentionMs: number;
+  readonly reconnectMs: number;
+  readonly silentMs: number;
+  readonly frozenMs: number;
+  readonly name: string;
+}
+
+const DEFAULT_CONCURRENCY = 10;
+const WEEK_MS = 7 * 24 * 3_600_000;
+
+/**
+ * What all functions that run jobs need, for callers without TypeScript.
+ *
+ * @throws TypeError | UnknownKindError
+ */
+export function checkRunOptions<TDb>(
+  caller: string,
+  options: RunOptions<TDb>,
+): ReadonlyMap<string, Handler<TDb>> {
+  checkObject(`${caller}: its options`, options);
+  if (typeof options.queue?.tables !== 'object') {
+    throw new TypeError(`${caller}: queue must be what createQueue() answers; got ${shown(options.queue)}`);
+  }
+  return handlersByKind(options.handlers);
+}
+
+/** @throws RangeError | TypeError | UnknownKindError naming the setting that is outside its range */
+export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings {
+  const what = (setting: string) => `createWorker: ${setting}`;
+  checkRunOptions('createWorker', options);
+  const { retentionMs = WEEK_MS } = options;
+  return {
+    concurrencyByQueue: concurrencyByQueue(options.handlers, options.queues),
+    listen: checkBoolean(what('listen'), options.listen ?? true),
+    pollIntervalMs: checkDurationMs(what('pollIntervalMs'), options.pollIntervalMs ?? 75, 5, 60_000),
+    shutdownTimeoutMs: checkDurationMs(
+      what('shutdownTimeoutMs'),
+      options.shutdownTimeoutMs ?? 25_000,
+      0,
+      3_600_000,
+    ),
+    retentionMs:
+      retentionMs === Number.POSITIVE_INFINITY
+        ? retentionMs
+        : checkDurationMs(what('retentionMs'), retentionMs, 0, MAX_DELAY_MS),
+    reconnectMs: checkDurationMs(what('reconnectMs'), options.reconnectMs ?? 2_500, 1_000, 60_000),
+    silentMs: checkDurationMs(what('silentMs'), options.silentMs ?? 30_000, 15_000, 3_600_000),
+    frozenMs: checkDurationMs(what('frozenMs'), options.frozenMs ?? 60_000, 15_000, 3_600_000),
+    name: checkText(what('name'), options.name ?? `${hostname()}:${process.pid}`, MAX_NAME_BYTES),
+  };
+}
+
+function concurrencyByQueue<TDb>(
+  handlers: readonly Handler<TDb>[],
+  queues: WorkerOptions<TDb>['queues'],
+): ReadonlyMap<string, number> {
+  const named = new Set(handlers.map(({ job }) => job.queue));
+  if (queues === undefined) return new Map([...named].map((queue) => [queue, DEFAULT_CONCURRENCY]));
+  checkObject('createWorker: queues', queues);
+  const served = Object.entries(queues).map(([queue, settings]): [string, number] => {
+    const what = `createWorker: queues['${queue}']`;
+    const { concurrency = DEFAULT_CONCURRENCY } = checkObject(what, settings);
+    return [
+      checkText('createWorker: the name of a queue', queue, MAX_NAME_BYTES),
+      checkInteger(`${what}.concurrency`, concurrency, 1, 10_000),
+    ];
+  });
+  if (served.length === 0)
+    throw new TypeError('createWorker: queues names no queue; leave it out to serve all');
+  for (const { job } of handlers) {
+    if (queues[job.queue] === undefined) {
+      // Legal (another worker may serve that queue), but more often a name that was forgotten or misspelt.
+      process.emitWarning(
+        `This worker has a handler for '${job.kind}', whose queue '${job.queue}' is not among its queues: ${Object.keys(queues).join(', ')}`,
+        'DrizzleQueueWarning',
+      );
+    }
+  }
+  return new Map(served);
+}

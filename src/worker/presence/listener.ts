@@ -1,0 +1,165 @@
+import type { Listen } from '../../drivers/listen.ts';
+import { QueueError } from '../../errors.ts';
+import { notifyWorkers } from '../../queries/notify-workers.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import type { Database, Runner } from '../../sql/executor.ts';
+import { wakeChannel } from '../../sql/wake-channel.ts';
+import type { WorkerEmitter } from '../attempt/events.ts';
+import { Condition } from '../time/condition.ts';
+import { jitter } from '../time/jitter.ts';
+import { resolvesWithin, settlesWithin } from '../time/resolves-within.ts';
+import type { Retries } from '../time/retries.ts';
+
+/** A connection on which notifications have come back, so it is this worker's own for as long as it lasts. */
+export interface ProvenConnection {
+  readonly runner: Runner;
+  /** Aborted when it is lost or given up. */
+  readonly signal: AbortSignal;
+  /** Gives it up; another is made. */
+  abandon(reason: unknown): void;
+}
+
+export interface ListenerOptions {
+  readonly db: Database;
+  readonly tables: QueueTables;
+  /** How the driver listens; `undefined` when it cannot, or must not. */
+  readonly listen: Listen | undefined;
+  readonly events: WorkerEmitter;
+  readonly retries: Retries;
+  /** A job was enqueued into this queue; `undefined`: perhaps into any, since notifications may have been missed. */
+  readonly onWake: (queue: string | undefined) => void;
+  /** Called with each connection on which notifications come back, where the driver can run statements on it. */
+  readonly onProven?: (connection: ProvenConnection) => void;
+}
+
+/** A notification to oneself comes back within this time, or notifications do not come here. */
+const ECHO_MS = 5_000;
+/** When nothing was heard for so long, the connection is tested: a firewall may have dropped it without a word. */
+const QUIET_MS = 60_000;
+const FIRST_RETRY_MS = 100;
+const MAX_RETRY_MS = 60_000;
+/** What a stop allows for closing the connection. */
+const CLOSE_MS = 1_000;
+
+/**
+ * Hears of enqueued jobs on one connection for all queues of a worker. Only a hint, never needed: while nothing is heard the
+ * worker polls as if it could not listen. It counts as listening only once a notification to itself has come back: behind PgBouncer in
+ * transaction mode `LISTEN` succeeds, and nothing ever comes.
+ */
+export class Listener {
+  readonly #options: ListenerOptions;
+  readonly #stopping = new AbortController();
+  #session: AbortController | undefined;
+  #listening = false;
+  /** A notification to itself has come back once: what is connected to is no pooler in transaction mode. */
+  #proven = false;
+  /** How often in a row listening has ended, or could not begin. */
+  #failures = 0;
+  #over: Promise<void> = Promise.resolve();
+
+  constructor(options: ListenerOptions) {
+    this.#options = options;
+  }
+
+  /** Whether notifications are known to arrive. */
+  get listening(): boolean {
+    return this.#listening;
+  }
+
+  start(): void {
+    const { listen, events } = this.#options;
+    if (listen === undefined) events.emit('polling', { error: undefined });
+    else this.#over = this.#keepListening(listen);
+  }
+
+  /** Ends at once, and waits a moment for the connection to close. Never rejects. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#listening = false;
+    this.#session?.abort();
+    await resolvesWithin(this.#over, CLOSE_MS);
+  }
+
+  async #keepListening(listen: Listen): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      const session = new AbortController();
+      this.#session = session;
+      const heard = new Condition();
+      let tested = false;
+      let error: unknown;
+      try {
+        await listen(
+          wakeChannel(this.#options.tables),
+          {
+            ready: (runner) => {
+              this.#options.onWake(undefined);
+              // Drivers that connect anew by themselves are ready again in the same session.
+              if (!tested) void this.#test(session, heard, runner);
+              tested = true;
+            },
+            notify: (payload) => {
+              heard.signal();
+              this.#options.onWake(payload);
+            },
+          },
+          session.signal,
+        );
+        error = session.signal.reason;
+      } catch (thrown) {
+        error = thrown;
+      }
+      session.abort();
+      heard.signal();
+      if (this.#stopping.signal.aborted) return;
+      this.#lose(error);
+      const retryMs = Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_RETRY_MS);
+      await this.#options.retries.sleep(jitter(retryMs), this.#stopping.signal);
+    }
+  }
+
+  /** From now on the worker polls. */
+  #lose(error: unknown): void {
+    const { events } = this.#options;
+    // Once per outage, and not with every attempt to end it.
+    if (this.#failures === 0) events.emit('error', { error, during: 'listening' });
+    if (this.#listening || this.#failures === 0) events.emit('polling', { error });
+    this.#listening = false;
+  }
+
+  /** Sends notifications to itself, now and whenever it has been quiet for long, until one does not come back. */
+  async #test(session: AbortController, heard: Condition, runner: Runner | undefined): Promise<void> {
+    const { db, tables, events, onProven } = this.#options;
+    const { signal } = session;
+    const offer = () => {
+      if (runner) onProven?.({ runner, signal, abandon: (reason) => session.abort(reason) });
+    };
+    // A connection that replaces a proven one need not wait for its own echo, which takes the pool: this worker's session must be back soon.
+    const offered = this.#proven;
+    if (offered) offer();
+    try {
+      while (!signal.aborted) {
+        heard.clear();
+        // Nobody's queue, and other workers on the channel hear it too: it tests their connections as well.
+        await notifyWorkers(db, tables, `test of ${crypto.randomUUID()}`);
+        if (!(await settlesWithin(heard.wait(Number.POSITIVE_INFINITY), ECHO_MS))) throw notHeard();
+        if (signal.aborted) return;
+        this.#failures = 0;
+        if (!offered && !this.#proven) offer();
+        this.#proven = true;
+        if (!this.#listening) {
+          this.#listening = true;
+          events.emit('listening');
+        }
+        while (!signal.aborted) if (!(await heard.wait(jitter(QUIET_MS)))) break;
+      }
+    } catch (error) {
+      session.abort(error);
+    }
+  }
+}
+
+function notHeard(): QueueError {
+  return new QueueError(
+    'A notification to itself did not reach this worker, so it polls. Behind PgBouncer in transaction mode none ever does: set listen: false',
+  );
+}

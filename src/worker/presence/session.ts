@@ -1,0 +1,149 @@
+import type { SQLWrapper } from 'drizzle-orm';
+import { QueueError } from '../../errors.ts';
+import { lockSession } from '../../queries/lock-session.ts';
+import { unlockSession } from '../../queries/unlock-session.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { type Database, type Runner, sqlStateOf } from '../../sql/executor.ts';
+import type { WorkerEmitter } from '../attempt/events.ts';
+import { jitter } from '../time/jitter.ts';
+import { settlesWithin } from '../time/resolves-within.ts';
+import { sleep } from '../time/sleep.ts';
+import type { ProvenConnection } from './listener.ts';
+
+export interface SessionOptions {
+  readonly db: Database;
+  readonly tables: QueueTables;
+  readonly events: WorkerEmitter;
+  /** Called when the lock was taken, and when it was lost. */
+  readonly onChange: () => void;
+}
+
+/** Soon: a peer's test of the lock takes a millisecond. Later: the server must notice that a connection is dead. */
+const FIRST_RETRY_MS = 50;
+const MAX_RETRY_MS = 1_000;
+/** After this a statement goes to the pool as well: peers must see a sign of life before they declare this worker gone. */
+const PROMPT_MS = 1_000;
+/** After this the connection is taken for dead. */
+const PATIENCE_MS = 10_000;
+
+/**
+ * A worker's session: an advisory lock that it holds on the connection that listens, for as long as that lasts. When the process
+ * dies the server closes the connection and frees the lock, which peers find out within seconds; a process that is merely busy keeps it.
+ *
+ * What the worker says about its being alive travels on the same connection: it gets through when handlers hold the whole pool, and a
+ * connection that has died without a word is noticed.
+ */
+export class Session {
+  readonly #options: SessionOptions;
+  #connection: ProvenConnection | undefined;
+  /** The process id of the server's end of it. */
+  #pid: number | undefined;
+  /** The connection that has not answered yet. */
+  #asked: ProvenConnection | undefined;
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the lock is held, as far as this process knows. */
+  get held(): boolean {
+    return this.#connection !== undefined;
+  }
+
+  /** Takes the lock on this connection and keeps it until the connection is lost. Never rejects. */
+  async hold(connection: ProvenConnection, workerId: number): Promise<void> {
+    const { tables, events, onChange } = this.#options;
+    const { runner, signal } = connection;
+    let pid: number | undefined;
+    try {
+      for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)) {
+        pid = await lockSession(runner, tables, workerId);
+        if (signal.aborted) return;
+        if (pid !== undefined) break;
+        await sleep(jitter(retryMs), signal);
+      }
+    } catch (error) {
+      // A lost connection is the listener's to report, which a moment later has made another.
+      await sleep(MAX_RETRY_MS, signal);
+      // Without a lock the worker is known by its heartbeat.
+      if (!signal.aborted) events.emit('error', { error, during: 'taking the session lock' });
+      return;
+    }
+    this.#pid = pid;
+    this.#connection = connection;
+    signal.addEventListener(
+      'abort',
+      () => {
+        if (this.#connection !== connection) return;
+        this.#connection = undefined;
+        onChange();
+      },
+      { once: true },
+    );
+    onChange();
+  }
+
+  /**
+   * The lock was found free. On another connection than the session's own that means that the server has ended the session, without
+   * a word that has reached this process.
+   *
+   * @param pid of the connection that has found it so
+   */
+  noteUnlocked(pid: number): void {
+    if (pid === this.#pid) return;
+    this.#connection?.abandon(new QueueError('The session lock of this worker is no longer held'));
+  }
+
+  /** Gives the lock back. */
+  release(workerId: number): void {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    // Nobody waits for it: where the connection is closed, the server does the same.
+    if (connection) unlockSession(connection.runner, this.#options.tables, workerId).catch(() => undefined);
+  }
+
+  /**
+   * Runs statements on the session's connection; without a session, or when that does not answer promptly, on the pool. So they may
+   * run twice, which is all the same for what liveness says.
+   */
+  readonly runner: Runner = { execute: (query) => this.#execute(query) };
+
+  async #execute(query: SQLWrapper): Promise<unknown> {
+    const { db } = this.#options;
+    const connection = this.#connection;
+    if (connection === undefined || this.#asked === connection) return await db.execute(query);
+    const answer = this.#ask(connection, query);
+    if (!(await settlesWithin(answer, PROMPT_MS))) {
+      void this.#giveUpOn(connection, answer);
+      return await db.execute(query);
+    }
+    try {
+      return await answer;
+    } catch (error) {
+      if (!isLoss(error)) throw error;
+      connection.abandon(error);
+      return await db.execute(query);
+    }
+  }
+
+  async #ask(connection: ProvenConnection, query: SQLWrapper): Promise<unknown> {
+    this.#asked = connection;
+    try {
+      return await connection.runner.execute(query);
+    } finally {
+      if (this.#asked === connection) this.#asked = undefined;
+    }
+  }
+
+  async #giveUpOn(connection: ProvenConnection, answer: Promise<unknown>): Promise<void> {
+    if (await settlesWithin(answer, PATIENCE_MS)) return;
+    connection.abandon(new QueueError(`The connection that listens has not answered for ${PATIENCE_MS} ms`));
+  }
+}
+
+/** Whether an error says that the connection is gone, as opposed to what the server thinks of a statement. */
+function isLoss(error: unknown): boolean {
+  const sqlState = sqlStateOf(error);
+  // Errors of the socket have codes such as EPIPE, which look like a state; those of Postgres that mean it are of these classes.
+  return sqlState === undefined || /^(08|57P|25P03|E)/.test(sqlState);
+}

@@ -1,0 +1,75 @@
+import type { SeenGone, WorkersCheck } from '../../queries/check-workers.ts';
+
+/** Checks that are further apart than this have missed what was between: this worker was cut off, blocked or suspended. */
+const MAX_GAP_MS = 4_500;
+/** After it was cut off itself, a worker suspects nobody for as long as that took, within these bounds. */
+const MIN_RESPITE_MS = 5_000;
+const MAX_RESPITE_MS = 30_000;
+/** When most of several workers seem to be gone at once, it takes so many times as long to believe it. */
+const DISBELIEF = 4;
+
+interface Suspect extends SeenGone {
+  readonly sinceMs: number;
+}
+
+/**
+ * Decides from what checks have seen who is to be declared gone. A session that has ended is only a suspicion: a worker whose
+ * connection was cut is back in a moment, with a new one or at least a beat. So it must stay ended, and the worker silent, for `reconnectMs`.
+ *
+ * And what looks like the death of others may be one's own trouble, or everybody's: see the constants. Silence is believed at
+ * once, since it has lasted long enough by the database's own clock.
+ */
+export class Suspicion {
+  readonly #reconnectMs: number;
+  #suspects = new Map<number, Suspect>();
+  #lastMs: number | undefined;
+  #respiteUntilMs = Number.NEGATIVE_INFINITY;
+  #several = false;
+
+  constructor(reconnectMs: number) {
+    this.#reconnectMs = reconnectMs;
+  }
+
+  /**
+   * Learns from a check; answers who is to be declared gone now.
+   *
+   * @param nowMs of any monotonic clock
+   */
+  judge({ workers, gone }: Pick<WorkersCheck, 'workers' | 'gone'>, nowMs: number): SeenGone[] {
+    const gapMs = nowMs - (this.#lastMs ?? nowMs);
+    this.#lastMs = nowMs;
+    if (gapMs > MAX_GAP_MS) this.rest(nowMs, gapMs);
+    this.#suspects = new Map(
+      gone.map((worker) => {
+        const before = this.#suspects.get(worker.id);
+        const same = before?.seen === worker.seen && before.why === worker.why;
+        return [worker.id, same ? before : { ...worker, sinceMs: nowMs }];
+      }),
+    );
+    const lost = this.#lost.length;
+    this.#several = lost >= 2 && lost * 2 > workers;
+    return [...this.#suspects.values()].filter((suspect) => this.#dueMs(suspect) <= nowMs);
+  }
+
+  /** Forgets its suspicions, and has none for a while: this worker was cut off itself, for so long. */
+  rest(nowMs: number, cutOffMs = 0): void {
+    const respiteMs = Math.min(Math.max(cutOffMs, MIN_RESPITE_MS), MAX_RESPITE_MS);
+    this.#respiteUntilMs = Math.max(this.#respiteUntilMs, nowMs + respiteMs);
+    this.#suspects.clear();
+  }
+
+  /** In how many milliseconds the next suspect may be declared gone; `Infinity` when there is none. */
+  inMs(nowMs: number): number {
+    const inMs = [...this.#suspects.values()].map((suspect) => this.#dueMs(suspect) - nowMs);
+    return Math.min(...inMs.filter((ms) => ms > 0));
+  }
+
+  get #lost(): Suspect[] {
+    return [...this.#suspects.values()].filter(({ why }) => why === 'lost');
+  }
+
+  #dueMs({ why, sinceMs }: Suspect): number {
+    const confirmedMs = this.#reconnectMs * (this.#several ? DISBELIEF : 1);
+    return Math.max(this.#respiteUntilMs, sinceMs + (why === 'lost' ? confirmedMs : 0));
+  }
+}

@@ -1,0 +1,36 @@
+import { MAX_TIMER_MS } from '../../job/limits.ts';
+
+/** Something to wait for. A signal that nobody waits for ends the next wait before it begins, so none is lost. */
+export class Condition {
+  #signalled = false;
+  readonly #waiting = new Set<() => void>();
+
+  /** Lets go on all who wait, or else whoever waits next. */
+  signal(): void {
+    if (this.#waiting.size === 0) this.#signalled = true;
+    for (const end of [...this.#waiting]) end();
+  }
+
+  /** Forgets a signal: what it told of is about to be looked at. */
+  clear(): void {
+    this.#signalled = false;
+  }
+
+  /** Waits for a signal, at most `ms` milliseconds, which may be `Infinity`; answers whether there was one. */
+  async wait(ms = Number.POSITIVE_INFINITY): Promise<boolean> {
+    if (this.#signalled) {
+      this.#signalled = false;
+      return true;
+    }
+    return await new Promise((resolve) => {
+      const end = (signalled: boolean) => {
+        clearTimeout(timer);
+        this.#waiting.delete(onSignal);
+        resolve(signalled);
+      };
+      const onSignal = () => end(true);
+      const timer = setTimeout(() => end(false), Math.min(ms, MAX_TIMER_MS));
+      this.#waiting.add(onSignal);
+    });
+  }
+}

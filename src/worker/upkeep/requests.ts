@@ -1,0 +1,129 @@
+import { JobCancelledError, LeaseLostError } from '../../errors.ts';
+import { findRequests, type JobRequest } from '../../queries/find-requests.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import type { Database } from '../../sql/executor.ts';
+import type { Attempt } from '../attempt/attempt.ts';
+import type { Attempts } from '../attempt/attempts.ts';
+import type { WorkerEmitter } from '../attempt/events.ts';
+import type { Bands } from '../claim/bands.ts';
+import type { Listener } from '../presence/listener.ts';
+import { Condition } from '../time/condition.ts';
+import { jitter } from '../time/jitter.ts';
+import { sleep } from '../time/sleep.ts';
+
+/** One queue's loop, as far as it can be asked for something. */
+export interface RequestTarget {
+  readonly queue: string;
+  readonly attempts: Pick<Attempts, 'running' | 'paused' | 'pause' | 'resume'>;
+  readonly bands: Pick<Bands, 'sweepNext'>;
+  wake(): void;
+}
+
+export interface RequestsOptions {
+  readonly db: Database;
+  readonly tables: QueueTables;
+  readonly workerId: number;
+  readonly loops: readonly RequestTarget[];
+  /** Knows whether notifications arrive at this moment. */
+  readonly listener: Pick<Listener, 'listening'>;
+  readonly events: WorkerEmitter;
+}
+
+/** Without notifications; with a quarter more, and a busy server, still within the second that is promised. */
+const POLL_MS = 500;
+/** With them, for what nobody notified of. */
+const FALLBACK_MS = 5_000;
+/** Many requests in a row are looked at together. */
+const GATHER_MS = 20;
+
+/**
+ * Learns what is asked of a worker from outside: that a running job is to end, that a queue is to pause or go on. One small
+ * statement for all queues and jobs of the worker, beside its claims, which need not ask: at once when it is notified, every five
+ * seconds in case that fails, and twice a second where there are no notifications.
+ */
+export class Requests {
+  readonly #options: RequestsOptions;
+  readonly #alarm = new Condition();
+  readonly #stopping = new AbortController();
+
+  constructor(options: RequestsOptions) {
+    this.#options = options;
+    // The pause of one that listens is long for one that must poll.
+    options.events.on('polling', () => this.look());
+  }
+
+  /** Looks, and goes on looking until it is stopped. Resolves after the first look: a queue may be paused already. */
+  async start(): Promise<void> {
+    await this.#look();
+    void this.#run();
+  }
+
+  /** Looks soon: something was asked, or may have been. */
+  look(): void {
+    this.#alarm.signal();
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+    this.#alarm.signal();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await this.#alarm.wait(jitter(this.#options.listener.listening ? FALLBACK_MS : POLL_MS));
+      if (signal.aborted) return;
+      await sleep(GATHER_MS, signal);
+      // A ring from here on may tell of what this look does not see.
+      this.#alarm.clear();
+      await this.#look();
+    }
+  }
+
+  /** Never rejects: the next look is not far. */
+  async #look(): Promise<void> {
+    const { db, tables, workerId, loops, events } = this.#options;
+    const running = loops.flatMap(({ attempts }) => attempts.running);
+    try {
+      const { paused, jobs } = await findRequests(db, tables, {
+        workerId,
+        queues: loops.map(({ queue }) => queue),
+        jobs: running.map(({ job }) => job),
+      });
+      for (const loop of loops) this.#pauseOrResume(loop, paused.has(loop.queue));
+      for (const request of jobs) {
+        const attempt = running.find(({ job }) => job.id === request.id && job.fence === request.fence);
+        if (attempt !== undefined) tell(attempt, request);
+      }
+    } catch (error) {
+      events.emit('error', { error, during: 'looking for cancels and pauses' });
+    }
+  }
+
+  #pauseOrResume(loop: RequestTarget, paused: boolean): void {
+    const { queue, attempts, bands } = loop;
+    if (paused === attempts.paused) return;
+    if (paused) {
+      attempts.pause();
+    } else {
+      attempts.resume();
+      // What was given back lies behind the floors.
+      bands.sweepNext();
+      loop.wake();
+    }
+    this.#options.events.emit(paused ? 'paused' : 'resumed', { queue });
+  }
+}
+
+function tell(attempt: Attempt, { held, cancelReason }: JobRequest): void {
+  const { kind, id } = attempt.job;
+  if (held) {
+    if (cancelReason !== null) attempt.cancel(cancelReason);
+    return;
+  }
+  // Its own `complete(tx)` may be what has ended it; then the handler may go on in peace.
+  if (!attempt.open) return;
+  attempt.end(
+    cancelReason === null ? new LeaseLostError(kind, id) : new JobCancelledError(kind, id, cancelReason),
+  );
+}

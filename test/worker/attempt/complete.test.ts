@@ -1,0 +1,232 @@
+import { eq, sql } from 'drizzle-orm';
+import { integer, pgTable, text } from 'drizzle-orm/pg-core';
+import {
+  createQueue,
+  createWorker,
+  defineJob,
+  drain,
+  fixedBackoff,
+  type HandlerContext,
+  handle,
+  LeaseLostError,
+} from 'drizzle-queue';
+import { queueJobs } from 'drizzle-queue/schema';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { useTestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+import { nextEvent } from '../next-event.ts';
+
+const database = useTestDatabase({ max: 10 });
+const queue = createQueue();
+const receipts = pgTable('receipts', {
+  orderId: integer('order_id').primaryKey(),
+  messageId: text('message_id'),
+});
+const sendReceipt = defineJob('send-receipt', {
+  payload: z.object({ orderId: z.number() }),
+  output: z.object({ messageId: z.string() }),
+  backoff: fixedBackoff(3_600_000),
+});
+type Context = HandlerContext<typeof sendReceipt>;
+
+beforeAll(async () => {
+  await database.client`create table receipts (order_id int primary key, message_id text)`;
+});
+
+beforeEach(async () => {
+  await database.client`truncate receipts, queue_jobs, queue_results`;
+});
+
+const written = async () => (await database.db.select().from(receipts)).map(({ orderId }) => orderId);
+
+/** Enqueues one job, drains with this handler, and answers what became of the job and which events were announced. */
+async function run(handler: (context: Context) => Promise<{ messageId: string } | undefined>) {
+  const { id } = await queue.enqueue(database.db, sendReceipt, { orderId: 7 });
+  const drained = await drain(database.db, {
+    queue,
+    handlers: [handle(sendReceipt, handler)],
+    deadlineMs: 10_000,
+  });
+  return { id, drained, record: await queue.find(database.db, sendReceipt, id) };
+}
+
+/** Writes the receipt and ends the job, in one transaction. */
+async function writeAndComplete({ payload, complete }: Context, after?: () => void): Promise<void> {
+  await database.db.transaction(async (tx) => {
+    await tx.insert(receipts).values({ orderId: payload.orderId, messageId: 'm-1' });
+    await complete(tx, { messageId: 'm-1' });
+    after?.();
+  });
+}
+
+describe('complete(tx)', () => {
+  test('the end of the job and the writes commit together, and nothing is settled twice', async () => {
+    const { record, drained } = await run(async (context) => {
+      await writeAndComplete(context);
+      return { messageId: 'ignored' };
+    });
+    expect(record).toMatchObject({
+      state: 'completed',
+      output: { messageId: 'm-1' },
+      attempt: 1,
+      errors: [],
+    });
+    expect(await written()).toEqual([7]);
+    expect(drained).toMatchObject({ completed: 1, failed: 0 });
+  });
+
+  test('a throw inside the transaction undoes both', async () => {
+    const { record } = await run(async (context) => {
+      await writeAndComplete(context, () => {
+        throw new Error('after complete');
+      });
+      return undefined;
+    });
+    expect(record).toMatchObject({ state: 'scheduled', errors: [{ message: 'after complete' }] });
+    expect(await written()).toEqual([]);
+  });
+
+  test('a rollback that the handler swallows is a failed attempt, not a completed job', async () => {
+    const { record } = await run(async (context) => {
+      await writeAndComplete(context, () => {
+        throw new Error('swallowed');
+      }).catch(() => undefined);
+      return { messageId: 'm-2' };
+    });
+    expect(record).toMatchObject({
+      state: 'scheduled',
+      errors: [{ message: expect.stringContaining('did not commit') }],
+    });
+    expect(await written()).toEqual([]);
+  });
+
+  test('a throw after the commit changes nothing any more', async () => {
+    const { record, drained } = await run(async (context) => {
+      await writeAndComplete(context);
+      throw new Error('too late');
+    });
+    expect(record).toMatchObject({ state: 'completed', errors: [] });
+    expect(drained).toMatchObject({ completed: 1, failed: 0 });
+  });
+
+  test('a worker that has lost the job gets LeaseLostError, and its writes roll back', async () => {
+    let thrown: unknown;
+    const { id } = await queue.enqueue(database.db, sendReceipt, { orderId: 7 });
+    const worker = createWorker(database.db, {
+      queue,
+      handlers: [
+        handle(sendReceipt, async (context) => {
+          // Another worker, which lives, claims it: as after a declared death.
+          await database.client`
+            insert into queue_workers (id, name, queues) overriding system value values (424242, 'other', '[]')
+            on conflict do nothing`;
+          await database.db
+            .update(queueJobs)
+            .set({ fence: sql`fence + 1`, workerId: 424_242 })
+            .where(eq(queueJobs.id, id));
+          await writeAndComplete(context).catch((error: unknown) => {
+            thrown = error;
+            throw error;
+          });
+        }),
+      ],
+    });
+    const lost = nextEvent(worker, 'lost');
+    await worker.start();
+    const [{ job }] = await lost;
+    await worker.stop();
+    expect(job.id).toBe(id);
+    expect(thrown).toBeInstanceOf(LeaseLostError);
+    expect(await written()).toEqual([]);
+    const [row] = await database.db.select().from(queueJobs);
+    expect(row).toMatchObject({ workerId: 424_242, errors: [] });
+  });
+
+  test('a job whose complete was rolled back, and which another worker holds now, is announced as lost', async () => {
+    const { id } = await queue.enqueue(database.db, sendReceipt, { orderId: 7 });
+    const worker = createWorker(database.db, {
+      queue,
+      handlers: [
+        handle(sendReceipt, async ({ complete }) => {
+          const broken = new Error('the connection broke');
+          const transaction = database.db.transaction(async (tx) => {
+            await complete(tx, { messageId: 'm' });
+            throw broken;
+          });
+          await expect(transaction).rejects.toBe(broken);
+          await database.db
+            .update(queueJobs)
+            .set({ fence: sql`fence + 1`, workerId: null, runAt: new Date(Date.now() + 3_600_000) })
+            .where(eq(queueJobs.id, id));
+          throw broken;
+        }),
+      ],
+    });
+    const completed: number[] = [];
+    worker.on('completed', ({ job }) => completed.push(job.id));
+    const lost = nextEvent(worker, 'lost');
+    await worker.start();
+    expect((await lost)[0].job.id).toBe(id);
+    await worker.stop();
+    expect(completed).toEqual([]);
+  });
+
+  test('is refused twice, without a transaction, and with an invalid output', async () => {
+    const messages: string[] = [];
+    const note = (error: unknown) => messages.push(error instanceof Error ? error.message : String(error));
+    const { record } = await run(async ({ complete }) => {
+      // @ts-expect-error a database is no transaction
+      await complete(database.db, { messageId: 'x' }).catch(note);
+      await database.db.transaction(async (tx) => {
+        // @ts-expect-error the output has another type
+        await complete(tx, { messageId: 5 }).catch(note);
+        await complete(tx, { messageId: 'm' });
+        await complete(tx, { messageId: 'n' }).catch(note);
+      });
+      return undefined;
+    });
+    expect(messages).toEqual([
+      expect.stringContaining('takes a transaction'),
+      expect.stringContaining('messageId'),
+      expect.stringContaining('complete has already been called'),
+    ]);
+    expect(record).toMatchObject({ state: 'completed', output: { messageId: 'm' } });
+  });
+
+  test('an open transaction that has completed its job holds up no other settling', async () => {
+    const slow = defineJob('slow', { timeoutMs: 200 });
+    const quick = defineJob('quick');
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await queue.enqueue(database.db, slow);
+    const worker = createWorker(database.db, {
+      queue,
+      handlers: [
+        handle(slow, async ({ complete }) => {
+          await database.db.transaction(async (tx) => {
+            await complete(tx);
+            await released;
+          });
+        }),
+        handle(quick, async () => {}),
+      ],
+    });
+    await worker.start();
+    // After its timeout the slow job's settling waits for the row that the open transaction has deleted.
+    await until(async () => {
+      const waiting = await database.client`
+        select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+      return waiting.length > 0;
+    });
+    await queue.enqueue(database.db, quick);
+    const [{ job }] = await nextEvent(worker, 'completed');
+    expect(job.kind).toBe('quick');
+    const slowDone = nextEvent(worker, 'completed');
+    release();
+    expect((await slowDone)[0].job.kind).toBe('slow');
+    await worker.stop();
+  });
+});

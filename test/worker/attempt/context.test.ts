@@ -1,0 +1,35 @@
+import { createQueue, createWorker, defineJob, handle } from 'drizzle-queue';
+import { expect, test } from 'vitest';
+import { useTestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+
+const database = useTestDatabase();
+const queue = createQueue();
+const slow = defineJob('slow', { maxAttempts: 1, timeoutMs: 100 });
+
+test('a copy of the context has all that the context has, its signal too', async () => {
+  let reason: unknown;
+  let keys: string[] = [];
+  const worker = createWorker(database.db, {
+    queue,
+    handlers: [
+      handle(slow, (context) => {
+        const copy = { ...context };
+        keys = Object.keys(copy).sort();
+        expect(copy.signal).toBe(context.signal);
+        return new Promise<void>((_, reject) => {
+          copy.signal.addEventListener('abort', () => {
+            reason = copy.signal.reason;
+            reject(reason);
+          });
+        });
+      }),
+    ],
+  });
+  await queue.enqueue(database.db, slow);
+  await worker.start();
+  await until(() => reason !== undefined);
+  await worker.stop();
+  expect(keys).toEqual(['complete', 'db', 'job', 'payload', 'signal']);
+  expect(reason).toMatchObject({ name: 'JobTimeoutError' });
+});

@@ -1,0 +1,145 @@
+import { eq } from 'drizzle-orm';
+import { createQueue, createWorker, defineJob, handle, unvalidated } from 'drizzle-queue';
+import { queueJobs } from 'drizzle-queue/schema';
+import { describe, expect, test } from 'vitest';
+import { Prefetch } from '../../../src/worker/attempt/prefetch.ts';
+import { useTestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+
+describe('Prefetch', () => {
+  const learnt = (...durationsMs: number[]) => {
+    const prefetch = new Prefetch();
+    for (const ms of durationsMs) prefetch.note(ms);
+    return prefetch;
+  };
+  const times = (n: number, ms: number) => new Array<number>(n).fill(ms);
+
+  test('claims nothing ahead before anything is known', () => {
+    expect(learnt().size(10)).toBe(0);
+    expect(learnt(...times(4, 0.1)).size(10)).toBe(0);
+  });
+
+  test('claims what will be finished within 50 ms, at most 4,000', () => {
+    expect(learnt(...times(5, 5)).size(10)).toBe(100);
+    expect(learnt(...times(5, 100)).size(10)).toBe(5);
+    expect(learnt(...times(5, 0.01)).size(10)).toBe(4_000);
+  });
+
+  test('claims nothing ahead of long jobs', () => {
+    expect(learnt(...times(5, 10_000)).size(10)).toBe(0);
+    expect(learnt(...times(100, 1), ...times(3, 60_000)).size(10)).toBe(0);
+  });
+
+  test('claims no more ahead than 8 MB, by the largest payloads of late', () => {
+    const prefetch = learnt(...times(5, 0.01));
+    prefetch.noteClaimed([100, 1024 * 1024, 100]);
+    expect(prefetch.size(10)).toBe(8);
+    prefetch.noteClaimed([100 * 1024 * 1024]);
+    expect(prefetch.size(10)).toBe(0);
+    prefetch.noteClaimed(times(4_000, 100));
+    expect(prefetch.size(10)).toBe(4_000);
+  });
+
+  test('forgets what proved wrong', () => {
+    const prefetch = learnt(...times(50, 0.1));
+    prefetch.distrust();
+    expect(prefetch.size(10)).toBe(0);
+  });
+});
+
+describe('a worker that has claimed ahead', () => {
+  const database = useTestDatabase();
+  const queue = createQueue();
+  const work = defineJob('work', { payload: unvalidated<'short' | 'long'>() });
+
+  test('gives back what cannot begin soon, without spending an attempt', async () => {
+    let finish = () => {};
+    const finished = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const worker = createWorker(database.db, {
+      queue,
+      queues: { default: { concurrency: 2 } },
+      handlers: [handle(work, ({ payload }) => (payload === 'long' ? finished : undefined))],
+    });
+    await worker.start();
+    await queue.enqueueMany(
+      database.db,
+      work,
+      Array.from({ length: 50 }, () => ({ payload: 'short' as const })),
+    );
+    await until(async () => (await database.db.$count(queueJobs)) === 0);
+    // It expects them to be as short, and claims many more than its two slots can begin.
+    let claimed = 0;
+    worker.on('claimed', ({ count }) => {
+      claimed = Math.max(claimed, count);
+    });
+    await queue.enqueueMany(
+      database.db,
+      work,
+      Array.from({ length: 30 }, () => ({ payload: 'long' as const })),
+    );
+    await until(() => claimed > 2);
+    const held = async () =>
+      (await database.db.select().from(queueJobs)).filter(({ workerId }) => workerId !== null);
+    await until(async () => (await held()).length === 2);
+    const waiting = (await database.db.select().from(queueJobs)).filter(({ workerId }) => workerId === null);
+    expect(waiting).toHaveLength(28);
+    expect(waiting.every(({ attempt }) => attempt === 0)).toBe(true);
+    finish();
+    await until(async () => (await database.db.$count(queueJobs)) === 0);
+    await worker.stop();
+  });
+});
+
+describe('a crash', () => {
+  const database = useTestDatabase();
+  const queue = createQueue();
+  const work = defineJob('work', { maxAttempts: 3 });
+
+  test('never spends an attempt of a job that may not wait: on its last one, or with an attempt that ended without a word', async () => {
+    let finish = () => {};
+    const finished = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    let began = 0;
+    const worker = createWorker(database.db, {
+      queue,
+      queues: { default: { concurrency: 1 } },
+      handlers: [handle(work, () => (++began > 20 ? finished : undefined))],
+    });
+    await worker.start();
+    await queue.enqueueMany(database.db, work, new Array(20).fill({}));
+    await until(async () => (await database.db.$count(queueJobs)) === 0);
+    // Two that may wait; one whose first attempt ended without a word; one on its last attempt.
+    await database.db.transaction(async (tx) => {
+      const jobs = await queue.enqueueMany(tx, work, [{}, {}, {}, {}]);
+      await tx
+        .update(queueJobs)
+        .set({ attempt: 1 })
+        .where(eq(queueJobs.id, jobs[2]?.id ?? 0));
+      await tx
+        .update(queueJobs)
+        .set({ attempt: 2, errors: [{ attempt: 2, name: 'Error', message: 'second', at: '' }] })
+        .where(eq(queueJobs.id, jobs[3]?.id ?? 0));
+    });
+    await until(() => began === 21);
+    // What a crash at this moment would leave behind.
+    const attempts = async () =>
+      (await database.db.select().from(queueJobs).orderBy(queueJobs.id)).map(({ attempt, workerId }) => [
+        attempt,
+        workerId !== null,
+      ]);
+    const expected = JSON.stringify([
+      [1, true],
+      [1, true],
+      [1, false],
+      [2, false],
+    ]);
+    // Of the four, the first runs and the second waits; the others went back at once, and not with the second, later.
+    await until(async () => JSON.stringify(await attempts()) === expected, { intervalMs: 5 });
+    finish();
+    await until(async () => (await database.db.$count(queueJobs)) === 0);
+    await worker.stop();
+  });
+});

@@ -1,0 +1,100 @@
+import type { SQLWrapper } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
+import { createQueue, defineJob } from 'drizzle-queue';
+import { queueJobs } from 'drizzle-queue/schema';
+import { expect, test } from 'vitest';
+import type { Transition } from '../../../src/job/transition.ts';
+import { finishJobs } from '../../../src/queries/finish-jobs.ts';
+import { rescheduleJobs } from '../../../src/queries/reschedule-jobs.ts';
+import type { Runner } from '../../../src/sql/executor.ts';
+import { WorkerEmitter } from '../../../src/worker/attempt/events.ts';
+import { Settler } from '../../../src/worker/attempt/settle.ts';
+import { Retries } from '../../../src/worker/time/retries.ts';
+import { useTestDatabase } from '../../support/test-database.ts';
+
+const database = useTestDatabase();
+const queue = createQueue();
+const work = defineJob('work');
+const held = { queue: 'default', workerId: 7 };
+const later = (attempt: number) =>
+  ({ type: 'reschedule', delayMs: 3_600_000, attempt, error: null }) as const satisfies Transition;
+const finish = (output: string) =>
+  ({
+    type: 'finish',
+    state: 'completed',
+    output,
+    error: null,
+    keepResult: true,
+  }) as const satisfies Transition;
+
+const dialect = new PgDialect();
+const render = (query: SQLWrapper) => dialect.sqlToQuery(query.getSQL()).sql.trim();
+
+function newSettler(db: Runner, events: WorkerEmitter): Settler {
+  const giveUp = new AbortController().signal;
+  return new Settler({ db, tables: queue.tables, held, events, retries: new Retries(), giveUp });
+}
+
+/** A job that worker 7 has claimed three times: it lost it, was given it again, and holds it under fence 3. */
+async function claimedThrice(): Promise<number> {
+  const { id } = await queue.enqueue(database.db, work);
+  await database.db.update(queueJobs).set({ workerId: 7, fence: 3, attempt: 3, claimedAt: new Date() });
+  return id;
+}
+
+test('a lost attempt that ends together with a newer one of the same job changes nothing, and is told so', async () => {
+  const id = await claimedThrice();
+  const settler = newSettler(database.db, new WorkerEmitter());
+  const answers = await Promise.all([
+    settler.settle({ id, fence: 1, transition: later(1) }),
+    settler.settle({ id, fence: 3, transition: finish('"new"') }),
+    settler.settle({ id, fence: 1, transition: finish('"old"') }),
+  ]);
+  expect(answers).toEqual(['lost', 'written', 'lost']);
+  expect(await queue.find(database.db, id)).toMatchObject({ state: 'completed', output: 'new', attempt: 3 });
+});
+
+test('what has ended is not written again, nor called lost, when only the rest of its batch fails', async () => {
+  const [ends, goesBack] = await queue.enqueueMany(database.db, work, [{}, {}]);
+  await database.db.update(queueJobs).set({ workerId: 7, fence: 1, attempt: 1, claimedAt: new Date() });
+  const errors: unknown[] = [];
+  let failures = 0;
+  const db: Runner = {
+    execute: async (query) => {
+      if (render(query).startsWith('with i') && /set .*run_at/s.test(render(query)) && failures++ === 0)
+        throw new Error('the connection broke');
+      return await database.db.execute(query);
+    },
+  };
+  const events = new WorkerEmitter();
+  events.on('error', ({ error }) => errors.push(error));
+  const settler = newSettler(db, events);
+  const answers = await Promise.all([
+    settler.settle({ id: ends?.id ?? 0, fence: 1, transition: finish('"done"') }),
+    settler.settle({ id: goesBack?.id ?? 0, fence: 1, transition: later(1) }),
+  ]);
+  expect(answers).toEqual(['written', 'written']);
+  expect([failures, errors.length]).toEqual([2, 1]);
+});
+
+test('in one statement, too, only the values of the fence that holds are written', async () => {
+  const both = (id: number, make: (n: number) => Transition) =>
+    [3, 1].map((fence) => ({ id, fence, transition: make(fence) }));
+  const again = await claimedThrice();
+  await rescheduleJobs(
+    database.db,
+    queue.tables,
+    held,
+    both(again, later) as Parameters<typeof rescheduleJobs>[3],
+  );
+  expect(await queue.find(database.db, again)).toMatchObject({ state: 'scheduled', attempt: 3 });
+  await database.client`delete from queue_jobs`;
+  const ended = await claimedThrice();
+  await finishJobs(
+    database.db,
+    queue.tables,
+    held,
+    both(ended, (n) => finish(String(n))) as Parameters<typeof finishJobs>[3],
+  );
+  expect(await queue.find(database.db, ended)).toMatchObject({ state: 'completed', output: 3 });
+});
