@@ -55,8 +55,8 @@ export async function drain<TDb extends Database, TOwn extends OwnColumns>(
   const over = new AbortController();
   const deadline = sleep(deadlineMs, over.signal).then(() => false);
   try {
-    await worker.start();
-    const empty = await Promise.race([worker.emptied().then(() => true), deadline]);
+    const emptied = worker.start().then(() => worker.emptied());
+    const empty = await Promise.race([emptied.then(() => true), deadline]);
     await worker.stop();
     return { ...count, empty };
   } finally {

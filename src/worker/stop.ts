@@ -1,63 +1,62 @@
 import { QueueError } from '../errors.ts';
 import type { WorkerEmitter } from './attempt/events.ts';
-import type { ClaimLoop } from './claim/claim-loop.ts';
-import type { Watch } from './claim/watch.ts';
-import type { Listener } from './presence/listener.ts';
-import type { Liveness } from './presence/liveness.ts';
+import type { Background } from './background.ts';
+import type { WorkerParts } from './parts.ts';
 import { resolvesWithin } from './time/resolves-within.ts';
 import { sleep } from './time/sleep.ts';
-import type { Requests } from './upkeep/requests.ts';
 
-/** The parts of a worker that its stop ends. */
-export interface WorkerParts {
-  readonly loops: readonly ClaimLoop[];
-  readonly watch: Watch | undefined;
-  readonly requests: Requests | undefined;
+export interface StopOptions {
+  readonly parts: Pick<WorkerParts, 'loops' | 'liveness' | 'requests'>;
+  readonly background: Background;
   /** Resolves when no loop claims any more. */
   readonly work: Promise<void>;
-  readonly liveness: Liveness;
-  readonly listener: Listener;
   readonly events: WorkerEmitter;
   readonly shutdownTimeoutMs: number;
-  /** Ends the settling, at the very last. */
+  /** Ends the settling. */
   readonly giveUp: AbortController;
 }
 
-/** What a stop allows for writing the last outcomes, after the handlers' time and their grace. */
-const SETTLE_ALLOWANCE_MS = 5_000;
+/** For handlers that were told to stop, and for writing the last outcomes. */
+const SETTLE_MS = 3_000;
+/** For giving back what is still held, and for leaving. */
+const LEAVE_MS = 1_000;
+/** For the parts in the background, whose statements may be under way. */
+const END_MS = 500;
 /** A driver may send what comes at once on the connection that is just going down. */
 const RETRY_MS = 100;
 
-/** See `Worker.stop`. Never rejects. */
-export async function stopGracefully(parts: WorkerParts): Promise<void> {
-  const { loops, watch, requests, work, liveness, listener, shutdownTimeoutMs, giveUp } = parts;
-  // Handlers may run on for long and be cancelled meanwhile.
-  requests?.look();
+/** See `Worker.stop`. Never rejects, and takes no longer than `shutdownTimeoutMs` and 5 seconds, whatever the database does. */
+export async function stopGracefully(options: StopOptions): Promise<void> {
+  const { parts, background, work, shutdownTimeoutMs, giveUp } = options;
+  const { loops, liveness, requests } = parts;
   for (const loop of loops) loop.stop();
-  watch?.stop();
+  // Handlers may run on for long and be cancelled meanwhile, so the background goes on.
+  requests.wake();
   const finished = work.then(() => Promise.all(loops.map((loop) => loop.finished())));
   if (!(await resolvesWithin(finished, shutdownTimeoutMs))) {
     for (const loop of loops) loop.interrupt(new QueueError('The worker stops'));
-    if (!(await resolvesWithin(finished, SETTLE_ALLOWANCE_MS))) giveUp.abort();
+    await resolvesWithin(finished, SETTLE_MS);
   }
-  for (const step of [...loops.map((loop) => () => loop.release()), () => liveness.stop()]) {
-    // A database that does not answer must not keep the process from ending.
-    await resolvesWithin(twice(step, parts), SETTLE_ALLOWANCE_MS);
+  giveUp.abort();
+  await resolvesWithin(leave(), LEAVE_MS);
+  // The session is among it. Without that, peers would take over what handlers are still at.
+  await background.end(END_MS);
+
+  async function leave(): Promise<void> {
+    await Promise.all(loops.map((loop) => twice(() => loop.release(), options)));
+    await twice(() => liveness.leave(), options);
   }
-  // Last: its connection carries the worker's session, without which peers would take over what handlers are still at.
-  await listener.stop();
-  requests?.stop();
 }
 
 /**
- * Tries again what has failed, once. Without that, one connection that breaks now would cost held jobs an attempt, and peers their seconds
- * to notice. More tries would only keep the process while the database is away.
+ * Tries again what has failed, once. Without that, one connection that breaks now would cost held jobs an attempt, and peers
+ * their seconds to notice. More tries would only keep the process while the database is away.
  */
-async function twice(step: () => Promise<void>, { events, giveUp }: WorkerParts): Promise<void> {
+async function twice(step: () => Promise<void>, { events }: StopOptions): Promise<void> {
   const report = (error: unknown) => events.emit('error', { error, during: 'stopping' });
   await step().catch(async (error: unknown) => {
     report(error);
-    await sleep(RETRY_MS, giveUp.signal);
+    await sleep(RETRY_MS, new AbortController().signal);
     await step().catch(report);
   });
 }

@@ -1,26 +1,20 @@
-import { listenOrPoll } from '../drivers/listen-or-poll.ts';
-import { preparing } from '../drivers/prepared.ts';
 import { QueueError } from '../errors.ts';
 import { checkDatabase } from '../queries/check-database.ts';
+import { registerWorker } from '../queries/register-worker.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
-import type { Database, Runner } from '../sql/executor.ts';
-import { REQUESTED } from '../sql/wake-channel.ts';
+import type { Database } from '../sql/executor.ts';
 import { WorkerEmitter, type WorkerEvents } from './attempt/events.ts';
 import { type Handler, handlersByKind } from './attempt/handler.ts';
-import { ClaimLoop } from './claim/claim-loop.ts';
-import { Watch } from './claim/watch.ts';
+import { Background } from './background.ts';
 import { onFirstSignal } from './on-first-signal.ts';
 import { type WorkerOptions, type WorkerSettings, workerSettings } from './options.ts';
-import { Listener } from './presence/listener.ts';
-import { Liveness } from './presence/liveness.ts';
+import { buildParts, type WorkerParts } from './parts.ts';
 import { stopGracefully } from './stop.ts';
-import { Retries } from './time/retries.ts';
-import { pruneLoop } from './upkeep/prune.ts';
-import { Requests } from './upkeep/requests.ts';
+import { resultWithin } from './time/resolves-within.ts';
 
-/** How often a worker that listens asks for due jobs all the same: nobody notifies of some. */
-const WATCH_MS = 1_000;
+/** How long a stop waits for the answer to a start. */
+const START_MS = 3_000;
 
 /** One process's claiming object: made by {@link createWorker}. */
 export class Worker {
@@ -30,20 +24,16 @@ export class Worker {
   readonly #settings: WorkerSettings;
   readonly #untilEmpty: boolean;
   readonly #events = new WorkerEmitter();
-  readonly #liveness: Liveness;
-  readonly #listener: Listener;
-  /** Ends the pruning. */
+  readonly #background = new Background(this.#events);
+  /** Ends a start that is under way, with the reason why another is refused. */
   readonly #stopping = new AbortController();
-  readonly #retries = new Retries();
   /** Ends the settling, at the very last. */
   readonly #giveUp = new AbortController();
   readonly #stopped: Promise<void>;
   #markStopped: () => void = () => undefined;
-  #loops: readonly ClaimLoop[] = [];
-  #watch: Watch | undefined;
-  #requests: Requests | undefined;
+  /** Resolves when no loop claims any more. */
   #work: Promise<void> = Promise.resolve();
-  #starting: Promise<void> | undefined;
+  #starting: Promise<WorkerParts> | undefined;
   #stop: Promise<void> | undefined;
 
   /** @internal use {@link createWorker} */
@@ -55,40 +45,6 @@ export class Worker {
     this.#untilEmpty = untilEmpty;
     this.#stopped = new Promise((resolve) => {
       this.#markStopped = resolve;
-    });
-    const { name, reconnectMs, silentMs, frozenMs, concurrencyByQueue, listen } = this.#settings;
-    this.#listener = new Listener({
-      db,
-      tables: this.#tables,
-      listen: listen && !untilEmpty ? listenOrPoll(db) : undefined,
-      events: this.#events,
-      retries: this.#retries,
-      onWake: (queue) => {
-        if (queue === undefined || queue === REQUESTED) this.#requests?.look();
-        if (queue === undefined) this.#watch?.look();
-        else for (const loop of this.#loops) if (loop.queue === queue) loop.notify();
-      },
-      onProven: (connection) => this.#liveness.holdSession(connection),
-    });
-    this.#liveness = new Liveness({
-      db,
-      tables: this.#tables,
-      name,
-      queues: [...concurrencyByQueue.keys()],
-      reconnectMs,
-      silentMs,
-      frozenMs,
-      events: this.#events,
-      onDeclaredGone: async () => {
-        await Promise.all(this.#loops.map((loop) => loop.endLostAttempts()));
-      },
-      onOthersGone: () => {
-        for (const loop of this.#loops) {
-          loop.bands.sweepNext();
-          loop.wake();
-        }
-      },
-      onReturn: () => this.#retries.now(),
     });
   }
 
@@ -104,21 +60,24 @@ export class Worker {
   }
 
   /**
-   * Checks the database, registers, and begins to claim. Resolves when it claims; a second call changes nothing.
+   * Checks the database, registers, and begins to claim. Resolves when it claims, or when {@link stop} was called meanwhile and
+   * has resolved; a second call changes nothing. Without an answer from the database it waits as long as the driver does.
    *
    * @throws MissingMigrationError | UnsupportedPostgresError, or the driver's error when the database cannot be reached
    * @throws QueueError when the worker was stopped before: make a new one
    */
-  start(): Promise<void> {
-    if (this.#stop !== undefined) {
-      return Promise.reject(new QueueError('This worker has been stopped; create another'));
-    }
+  async start(): Promise<void> {
+    this.#stopping.signal.throwIfAborted();
     this.#starting ??= this.#start().catch((error: unknown) => {
       // Nothing runs yet, so the next call may try again.
       this.#starting = undefined;
       throw error;
     });
-    return this.#starting;
+    const started = this.#starting.catch((error: unknown) => {
+      if (error !== this.#stopping.signal.reason) throw error;
+      return this.#stopped;
+    });
+    await Promise.race([started, this.#stopped]);
   }
 
   /**
@@ -137,8 +96,10 @@ export class Worker {
 
   /**
    * Claims no more, lets handlers finish within `shutdownTimeoutMs`, aborts the signals of the others, gives their jobs back
-   * without spending an attempt, and leaves. Can be called any number of times. Never rejects: what fails is an `error` event, and
-   * jobs that could not be given back are found by other workers once it is declared gone.
+   * without spending an attempt, and leaves. Once it has resolved nothing of the worker runs, sends or listens any more. It takes
+   * at most `shutdownTimeoutMs` and 5 seconds, whatever the database does. Can be called any number of times, also while the
+   * worker starts. Never rejects: what fails is an `error` event, and jobs that could not be given back are found by other workers
+   * once it is declared gone.
    */
   stop(): Promise<void> {
     this.#stop ??= this.#stopGracefully();
@@ -150,81 +111,56 @@ export class Worker {
     return this.#work;
   }
 
-  async #start(): Promise<void> {
+  async #start(): Promise<WorkerParts> {
+    const { concurrencyByQueue, name } = this.#settings;
+    const queues = [...concurrencyByQueue.keys()];
+    const { signal } = this.#stopping;
     await checkDatabase(this.#db, this.#tables);
-    const workerId = await this.#liveness.start();
-    const { concurrencyByQueue, pollIntervalMs, name, retentionMs } = this.#settings;
-    const environment = { db: this.#db, tables: this.#tables, workerId };
-    const events = this.#events;
-    const runner = preparing(this.#db, (error) =>
-      events.emit('error', { error, during: 'preparing a statement; from now on none is prepared' }),
-    );
-    const watch = this.#untilEmpty ? undefined : this.#newWatch(runner, workerId);
-    this.#watch = watch;
-    this.#loops = [...concurrencyByQueue].map(
-      ([queue, concurrency]) =>
-        new ClaimLoop({
-          environment,
-          runner,
-          queue,
-          handlers: this.#handlers,
-          concurrency,
-          pollIntervalMs,
-          events,
-          watch,
-          retries: this.#retries,
-          giveUp: this.#giveUp.signal,
-        }),
-    );
-    this.#requests = new Requests({ ...environment, loops: this.#loops, listener: this.#listener, events });
-    // Before the first claim: a queue may have been paused long ago.
-    await this.#requests.start();
-    events.emit('started', { workerId, name, queues: [...concurrencyByQueue.keys()] });
-    this.#work = this.#runLoops();
-    void watch?.run();
-    // Not waited for: a worker works from the start, whether it can listen or not.
-    if (!this.#untilEmpty) this.#listener.start();
-    void pruneLoop({ db: this.#db, tables: this.#tables, retentionMs, events }, this.#stopping.signal);
-  }
-
-  #newWatch(runner: Runner, workerId: number): Watch {
-    const { pollIntervalMs } = this.#settings;
-    const watch = new Watch({
-      runner,
+    signal.throwIfAborted();
+    const workerId = await registerWorker(this.#db, this.#tables, { name, queues });
+    const parts = buildParts({
+      db: this.#db,
       tables: this.#tables,
+      handlers: this.#handlers,
+      settings: this.#settings,
+      untilEmpty: this.#untilEmpty,
       workerId,
-      kinds: [...this.#handlers.keys()],
-      intervalMs: () => (this.#listener.listening ? Math.max(WATCH_MS, pollIntervalMs) : pollIntervalMs),
       events: this.#events,
+      giveUp: this.#giveUp.signal,
     });
-    // The pause of one that listens is long for one that must poll.
-    this.#events.on('polling', () => watch.look());
-    return watch;
+    if (!signal.aborted) await parts.liveness.look();
+    // Before the first claim: a queue may have been paused long ago.
+    if (!signal.aborted) await parts.requests.look();
+    if (signal.aborted) return parts;
+    this.#events.emit('started', { workerId, name, queues });
+    this.#work = this.#runLoops(parts.loops);
+    this.#background.start(parts.background);
+    return parts;
   }
 
-  async #runLoops(): Promise<void> {
+  async #runLoops(loops: WorkerParts['loops']): Promise<void> {
     let claimed: number[];
     do {
-      claimed = await Promise.all(this.#loops.map((loop) => loop.run()));
+      claimed = await Promise.all(loops.map((loop) => loop.run()));
       // A queue that was empty early may have got jobs from the handlers of another.
-    } while (this.#loops.length > 1 && claimed.some((jobs) => jobs > 0) && !this.#stopping.signal.aborted);
+    } while (loops.length > 1 && claimed.some((jobs) => jobs > 0) && !this.#stopping.signal.aborted);
   }
 
   async #stopGracefully(): Promise<void> {
-    // A start that is under way is let through first; its error is its caller's.
-    await this.#starting?.catch(() => undefined);
-    this.#stopping.abort();
-    await stopGracefully({
-      loops: this.#loops,
-      watch: this.#watch,
-      requests: this.#requests,
-      work: this.#work,
-      liveness: this.#liveness,
-      listener: this.#listener,
-      events: this.#events,
-      shutdownTimeoutMs: this.#settings.shutdownTimeoutMs,
-      giveUp: this.#giveUp,
-    });
+    this.#stopping.abort(new QueueError('This worker has been stopped; create another'));
+    // What has been begun of a start is to be ended as well; its error is its caller's.
+    const starting = Promise.resolve(this.#starting).catch(() => undefined);
+    const parts = await resultWithin(starting, START_MS);
+    if (parts !== undefined) {
+      await stopGracefully({
+        parts,
+        background: this.#background,
+        work: this.#work,
+        events: this.#events,
+        shutdownTimeoutMs: this.#settings.shutdownTimeoutMs,
+        giveUp: this.#giveUp,
+      });
+    }
     this.#events.emit('stopped');
     this.#markStopped();
   }

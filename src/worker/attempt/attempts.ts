@@ -6,7 +6,6 @@ import { executeJob } from './execute-job.ts';
 import type { Handler } from './handler.ts';
 import { mayWait } from './may-wait.ts';
 import { Prefetch } from './prefetch.ts';
-import { Progress } from './progress.ts';
 
 export interface AttemptsOptions extends ConcludeOptions {
   readonly environment: AttemptEnvironment;
@@ -30,7 +29,6 @@ const MAX_WAIT_MS = 500;
  */
 export class Attempts {
   readonly #options: AttemptsOptions;
-  readonly #environment: AttemptEnvironment;
   readonly #prefetch = new Prefetch();
   /** Claimed ahead, not begun. */
   #waiting: Attempt[] = [];
@@ -46,9 +44,6 @@ export class Attempts {
 
   constructor(options: AttemptsOptions) {
     this.#options = options;
-    const { environment, events } = options;
-    const progress = new Progress(environment, events);
-    this.#environment = { ...environment, onProgress: (attempt, value) => progress.report(attempt, value) };
   }
 
   /** How many jobs are held, in whatever stage. */
@@ -74,14 +69,14 @@ export class Attempts {
 
   /** Takes claimed jobs in, in their order. */
   add(jobs: readonly ClaimedJob[]): void {
-    const { handlers } = this.#options;
+    const { handlers, environment } = this.#options;
     this.#prefetch.noteClaimed(jobs.map(({ payloadBytes }) => payloadBytes));
     for (const job of jobs) {
       const handler = handlers.get(job.kind);
       // The claim asks for the handlers' kinds only.
       if (handler === undefined)
         throw new TypeError(`Claimed a job of the kind '${job.kind}', which has no handler`);
-      this.#waiting.push(new Attempt(job, handler, this.#environment));
+      this.#waiting.push(new Attempt(job, handler, environment));
     }
     // They were claimed while the worker was told to stop, or the queue to pause.
     if (this.#stopped || this.#paused) {

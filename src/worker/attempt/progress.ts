@@ -1,6 +1,9 @@
 import { QueueError } from '../../errors.ts';
 import { toStoredJson } from '../../job/stored-json.ts';
 import { writeProgress } from '../../queries/write-progress.ts';
+import type { BackgroundPart } from '../background.ts';
+import { Condition } from '../time/condition.ts';
+import { sleep } from '../time/sleep.ts';
 import type { Attempt, AttemptEnvironment } from './attempt.ts';
 import type { WorkerEmitter } from './events.ts';
 
@@ -15,13 +18,12 @@ const RETRY_MS = 5_000;
  * Writes how far the jobs of one queue are: the last value of each, in one statement for all of them. Nothing of it is
  * anybody's concern but the reader's: no handler waits for it, and what fails is an `error` event. Without a value it does nothing.
  */
-export class Progress {
+export class Progress implements BackgroundPart {
   readonly #environment: Pick<AttemptEnvironment, 'db' | 'tables'>;
   readonly #events: WorkerEmitter;
   /** What is to be written: JSON text. */
   readonly #values = new Map<Attempt, string>();
-  #timer: NodeJS.Timeout | undefined;
-  #notBeforeMs = Number.NEGATIVE_INFINITY;
+  readonly #reported = new Condition();
 
   constructor(environment: Pick<AttemptEnvironment, 'db' | 'tables'>, events: WorkerEmitter) {
     this.#environment = environment;
@@ -37,41 +39,43 @@ export class Progress {
       this.#events.emit('error', { error, during: `the progress of job ${id} of '${queue}'` });
       return;
     }
-    this.#writeSoon();
+    this.#reported.signal();
   }
 
-  #writeSoon(): void {
-    if (this.#timer !== undefined || this.#values.size === 0) return;
-    const delayMs = Math.max(0, this.#notBeforeMs - performance.now());
-    this.#timer = setTimeout(() => void this.#write(), delayMs);
-    // A value must not keep a process alive whose handler is done.
-    this.#timer.unref();
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      if (this.#values.size === 0) await this.#reported.wait(Number.POSITIVE_INFINITY, signal);
+      // What a handler reports in this turn of the event loop goes out together.
+      await new Promise(setImmediate);
+      if (signal.aborted) return;
+      this.#reported.clear();
+      await sleep(await this.#write(), signal);
+    }
   }
 
-  async #write(): Promise<void> {
+  /** Never rejects; answers how many milliseconds are to pass before the next one. */
+  async #write(): Promise<number> {
     // What is over is not of interest any more, and the row of one that has called `complete` is locked by its own transaction.
     for (const attempt of this.#values.keys()) if (!attempt.open) this.#values.delete(attempt);
     const values = [...this.#values];
     const [first] = values;
-    this.#notBeforeMs = performance.now() + INTERVAL_MS;
-    if (first !== undefined) {
-      const { db, tables } = this.#environment;
-      const { held } = first[0];
-      const jobs = values.map(([{ job }, progress]) => ({ id: job.id, fence: job.fence, progress }));
-      try {
-        const written = await writeProgress(db, tables, held, jobs);
-        for (const [attempt, progress] of values) {
-          // A newer value may have come meanwhile.
-          if (written.has(attempt.job.id) && this.#values.get(attempt) === progress)
-            this.#values.delete(attempt);
-        }
-      } catch (error) {
-        this.#events.emit('error', { error, during: `writing the progress of jobs of '${held.queue}'` });
-        this.#notBeforeMs = performance.now() + RETRY_MS;
+    if (first === undefined) return 0;
+    const { db, tables } = this.#environment;
+    const { held } = first[0];
+    const jobs = values.map(([{ job }, progress]) => ({ id: job.id, fence: job.fence, progress }));
+    const startMs = performance.now();
+    try {
+      const written = await writeProgress(db, tables, held, jobs);
+      for (const [attempt, progress] of values) {
+        // A newer value may have come meanwhile.
+        if (written.has(attempt.job.id) && this.#values.get(attempt) === progress)
+          this.#values.delete(attempt);
       }
+      return Math.max(0, startMs + INTERVAL_MS - performance.now());
+    } catch (error) {
+      this.#events.emit('error', { error, during: `writing the progress of jobs of '${held.queue}'` });
+      return RETRY_MS;
     }
-    this.#timer = undefined;
-    this.#writeSoon();
   }
 }
 

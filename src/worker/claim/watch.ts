@@ -2,6 +2,7 @@ import { type DueAnswer, findDue } from '../../queries/find-due.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
+import type { BackgroundPart } from '../background.ts';
 import { Condition } from '../time/condition.ts';
 import { jitter } from '../time/jitter.ts';
 import { sleep } from '../time/sleep.ts';
@@ -34,12 +35,12 @@ const MAX_ERROR_PAUSE_MS = 5_000;
  * and then every interval, and sets a timer for the next scheduled job that it sees, so that jobs start on time
  * however seldom it looks.
  */
-export class Watch {
+export class Watch implements BackgroundPart {
   readonly #options: WatchOptions;
   readonly #idle = new Set<IdleQueue>();
   readonly #timers = new Map<IdleQueue, NodeJS.Timeout>();
   readonly #alarm = new Condition();
-  readonly #stopping = new AbortController();
+  #over = false;
 
   constructor(options: WatchOptions) {
     this.#options = options;
@@ -67,18 +68,18 @@ export class Watch {
 
   /** Wakes a queue in so many milliseconds, when one of its jobs is known to be due. */
   expect(idle: IdleQueue, inMs: number): void {
-    if (this.#stopping.signal.aborted) return;
+    if (this.#over) return;
     clearTimeout(this.#timers.get(idle));
     // Timers may be a moment early.
     const timer = setTimeout(() => idle.wake(), Math.ceil(inMs) + 1);
     this.#timers.set(idle, timer);
   }
 
-  async run(): Promise<void> {
+  async run(signal: AbortSignal): Promise<void> {
     let failures = 0;
-    const { signal } = this.#stopping;
     while (!signal.aborted) {
       await sleep(GATHER_MS, signal);
+      if (signal.aborted) break;
       this.#alarm.clear();
       let pauseMs = Number.POSITIVE_INFINITY;
       if (this.#idle.size > 0) {
@@ -92,14 +93,10 @@ export class Watch {
           pauseMs = jitter(Math.min(intervalMs * 2 ** failures++, MAX_ERROR_PAUSE_MS));
         }
       }
-      if (!signal.aborted) await this.#alarm.wait(pauseMs);
+      await this.#alarm.wait(pauseMs, signal);
     }
-  }
-
-  stop(): void {
-    this.#stopping.abort();
+    this.#over = true;
     for (const timer of this.#timers.values()) clearTimeout(timer);
-    this.#alarm.signal();
   }
 
   async #look(intervalMs: number): Promise<void> {

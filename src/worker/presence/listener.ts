@@ -5,9 +5,10 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database, Runner } from '../../sql/executor.ts';
 import { wakeChannel } from '../../sql/wake-channel.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
+import type { BackgroundPart } from '../background.ts';
 import { Condition } from '../time/condition.ts';
 import { jitter } from '../time/jitter.ts';
-import { resolvesWithin, settlesWithin } from '../time/resolves-within.ts';
+import { settlesWithin } from '../time/resolves-within.ts';
 import type { Retries } from '../time/retries.ts';
 
 /** A connection on which notifications have come back, so it is this worker's own for as long as it lasts. */
@@ -28,6 +29,8 @@ export interface ListenerOptions {
   readonly retries: Retries;
   /** A job was enqueued into this queue; `undefined`: perhaps into any, since notifications may have been missed. */
   readonly onWake: (queue: string | undefined) => void;
+  /** Called when it must poll: what asks seldom while notifications arrive has to ask more often. */
+  readonly onPolling?: () => void;
   /** Called with each connection on which notifications come back, where the driver can run statements on it. */
   readonly onProven?: (connection: ProvenConnection) => void;
 }
@@ -38,24 +41,21 @@ const ECHO_MS = 5_000;
 const QUIET_MS = 60_000;
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 60_000;
-/** What a stop allows for closing the connection. */
-const CLOSE_MS = 1_000;
 
 /**
  * Hears of enqueued jobs on one connection for all queues of a worker. Only a hint, never needed: while nothing is heard the
  * worker polls as if it could not listen. It counts as listening only once a notification to itself has come back: behind PgBouncer in
  * transaction mode `LISTEN` succeeds, and nothing ever comes.
  */
-export class Listener {
+export class Listener implements BackgroundPart {
   readonly #options: ListenerOptions;
-  readonly #stopping = new AbortController();
-  #session: AbortController | undefined;
   #listening = false;
   /** A notification to itself has come back once: what is connected to is no pooler in transaction mode. */
   #proven = false;
   /** How often in a row listening has ended, or could not begin. */
   #failures = 0;
-  #over: Promise<void> = Promise.resolve();
+  /** Tests of connections that have not ended. */
+  readonly #tests = new Set<Promise<void>>();
 
   constructor(options: ListenerOptions) {
     this.#options = options;
@@ -66,24 +66,19 @@ export class Listener {
     return this.#listening;
   }
 
-  start(): void {
-    const { listen, events } = this.#options;
-    if (listen === undefined) events.emit('polling', { error: undefined });
-    else this.#over = this.#keepListening(listen);
-  }
-
-  /** Ends at once, and waits a moment for the connection to close. Never rejects. */
-  async stop(): Promise<void> {
-    this.#stopping.abort();
+  async run(signal: AbortSignal): Promise<void> {
+    const { listen } = this.#options;
+    if (listen === undefined) this.#announcePolling(undefined);
+    else await this.#keepListening(listen, signal);
     this.#listening = false;
-    this.#session?.abort();
-    await resolvesWithin(this.#over, CLOSE_MS);
+    await Promise.all(this.#tests);
   }
 
-  async #keepListening(listen: Listen): Promise<void> {
-    while (!this.#stopping.signal.aborted) {
+  async #keepListening(listen: Listen, stopping: AbortSignal): Promise<void> {
+    while (!stopping.aborted) {
       const session = new AbortController();
-      this.#session = session;
+      const end = () => session.abort();
+      stopping.addEventListener('abort', end);
       const heard = new Condition();
       let tested = false;
       let error: unknown;
@@ -94,7 +89,7 @@ export class Listener {
             ready: (runner) => {
               this.#options.onWake(undefined);
               // Drivers that connect anew by themselves are ready again in the same session.
-              if (!tested) void this.#test(session, heard, runner);
+              if (!tested) this.#keepTesting(session, heard, runner);
               tested = true;
             },
             notify: (payload) => {
@@ -108,12 +103,13 @@ export class Listener {
       } catch (thrown) {
         error = thrown;
       }
+      stopping.removeEventListener('abort', end);
       session.abort();
       heard.signal();
-      if (this.#stopping.signal.aborted) return;
+      if (stopping.aborted) return;
       this.#lose(error);
       const retryMs = Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_RETRY_MS);
-      await this.#options.retries.sleep(jitter(retryMs), this.#stopping.signal);
+      await this.#options.retries.sleep(jitter(retryMs), stopping);
     }
   }
 
@@ -122,8 +118,19 @@ export class Listener {
     const { events } = this.#options;
     // Once per outage, and not with every attempt to end it.
     if (this.#failures === 0) events.emit('error', { error, during: 'listening' });
-    if (this.#listening || this.#failures === 0) events.emit('polling', { error });
+    const announced = !this.#listening && this.#failures > 0;
     this.#listening = false;
+    if (!announced) this.#announcePolling(error);
+  }
+
+  #announcePolling(error: unknown): void {
+    this.#options.onPolling?.();
+    this.#options.events.emit('polling', { error });
+  }
+
+  #keepTesting(session: AbortController, heard: Condition, runner: Runner | undefined): void {
+    const test = this.#test(session, heard, runner).finally(() => this.#tests.delete(test));
+    this.#tests.add(test);
   }
 
   /** Sends notifications to itself, now and whenever it has been quiet for long, until one does not come back. */

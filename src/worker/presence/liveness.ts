@@ -1,6 +1,5 @@
 import { beatWorker } from '../../queries/beat-worker.ts';
 import { checkWorkers } from '../../queries/check-workers.ts';
-import { registerWorker } from '../../queries/register-worker.ts';
 import { type RemovedWorker, removeGoneWorkers } from '../../queries/remove-gone-workers.ts';
 import { removeWorker } from '../../queries/remove-worker.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
@@ -8,6 +7,7 @@ import type { Database } from '../../sql/executor.ts';
 import { faultPoint } from '../../sql/fault-point.ts';
 import type { GoneLimits } from '../../sql/why-gone.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
+import type { BackgroundPart } from '../background.ts';
 import { Condition } from '../time/condition.ts';
 import type { ProvenConnection } from './listener.ts';
 import { Session } from './session.ts';
@@ -30,6 +30,8 @@ const START_RESPITE_MS = 10_000;
 export interface LivenessOptions {
   readonly db: Database;
   readonly tables: QueueTables;
+  /** Of the row that was made when the worker was registered. */
+  readonly workerId: number;
   readonly name: string;
   readonly queues: readonly string[];
   /** A worker without a session that has not been seen for so long is gone. */
@@ -54,19 +56,21 @@ export interface LivenessOptions {
  * A worker that holds a session shows by it that it lives. One that cannot (no connection of its own, a pooler in between)
  * is known by its heartbeat alone.
  */
-export class Liveness {
+export class Liveness implements BackgroundPart {
   readonly #options: LivenessOptions;
   readonly #limits: GoneLimits;
   readonly #session: Session;
   readonly #suspicion: Suspicion;
-  readonly #stopping = new AbortController();
   readonly #alarm = new Condition();
-  #workerId: number | undefined;
-  #watching: Promise<void> = Promise.resolve();
+  /** The last look. */
+  #looking: Promise<number> = Promise.resolve(0);
+  /** Takes of the session lock that have not ended. */
+  readonly #holding = new Set<Promise<void>>();
+  #left = false;
   /** How often a session was taken or lost. */
   #changes = 0;
   /** When the worker last showed itself, and after how many of these changes. */
-  #shown = { atMs: 0, changes: 0 };
+  #shown = { atMs: performance.now(), changes: 0 };
   /** When it was registered, by the database. */
   #startedAt: string | undefined;
   /** It was declared gone, and has not looked yet what it has lost. */
@@ -94,49 +98,49 @@ export class Liveness {
     });
   }
 
-  /** Registers, and looks once who is gone, so that what they held is due for the first claim; answers the worker's id. */
-  async start(): Promise<number> {
-    const { db, tables, name, queues } = this.#options;
-    const id = await registerWorker(db, tables, { name, queues });
-    this.#workerId = id;
-    this.#shown = { atMs: performance.now(), changes: 0 };
-    await this.#look(id);
-    this.#watching = this.#watch(id);
-    return id;
-  }
-
   /** Notifications arrive on this connection, so it is this worker's own: its session is to be held on it. */
   holdSession(connection: ProvenConnection): void {
-    if (this.#workerId !== undefined) void this.#session.hold(connection, this.#workerId);
+    const holding = this.#session
+      .hold(connection, this.#options.workerId)
+      .finally(() => this.#holding.delete(holding));
+    this.#holding.add(holding);
   }
 
-  /** Takes the worker out of the living. */
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    this.#alarm.signal();
-    await this.#watching;
-    if (this.#workerId === undefined) return;
-    await removeWorker(this.#session.runner, this.#options.tables, this.#workerId);
-    this.#session.release(this.#workerId);
-  }
-
-  async #watch(id: number): Promise<void> {
+  async run(signal: AbortSignal): Promise<void> {
     // Workers that were started together do not look together.
-    let pauseMs = Math.random() * CHECK_MS;
+    let sleepMs = Math.random() * CHECK_MS;
     for (;;) {
-      await this.#alarm.wait(pauseMs);
-      if (this.#stopping.signal.aborted) return;
-      pauseMs = await this.#look(id);
+      await this.#alarm.wait(sleepMs, signal);
+      if (signal.aborted || this.#left) break;
+      sleepMs = await this.look();
     }
+    await Promise.all(this.#holding);
   }
 
-  /** Never rejects; answers in how many milliseconds to look again. */
-  async #look(id: number): Promise<number> {
+  /** Takes the worker out of the living: it looks no more, or its next beat would bring it back. */
+  async leave(): Promise<void> {
+    this.#left = true;
+    this.#alarm.signal();
+    await this.#looking;
+    await removeWorker(this.#session.runner, this.#options.tables, this.#options.workerId);
+    await this.#session.release(this.#options.workerId);
+  }
+
+  /**
+   * Looks who is gone, and shows that this worker lives. Once before the first claim: what they held is due for it. Never rejects;
+   * answers in how many milliseconds to look again.
+   */
+  look(): Promise<number> {
+    this.#looking = this.#look();
+    return this.#looking;
+  }
+
+  async #look(): Promise<number> {
     const { events, onReturn } = this.#options;
     // What rings from here on may not be seen any more.
     this.#alarm.clear();
     try {
-      await this.#check(id);
+      await this.#check();
     } catch (error) {
       const nowMs = performance.now();
       if (nowMs - this.#reportedMs >= REPORT_EVERY_MS) {
@@ -152,8 +156,8 @@ export class Liveness {
     return Math.max(Math.min(CHECK_MS, suspectsMs), MIN_PAUSE_MS);
   }
 
-  async #check(id: number): Promise<void> {
-    const { tables, name, queues, onDeclaredGone } = this.#options;
+  async #check(): Promise<void> {
+    const { tables, workerId: id, name, queues, onDeclaredGone } = this.#options;
     const { runner, held: session } = this.#session;
     const worker = { id, name, queues, session };
     const atMs = performance.now();

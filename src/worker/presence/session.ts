@@ -95,11 +95,12 @@ export class Session {
   }
 
   /** Gives the lock back. */
-  release(workerId: number): void {
+  async release(workerId: number): Promise<void> {
     const connection = this.#connection;
     this.#connection = undefined;
-    // Nobody waits for it: where the connection is closed, the server does the same.
-    if (connection) unlockSession(connection.runner, this.#options.tables, workerId).catch(() => undefined);
+    // Should it fail: where the connection is closed, the server does the same.
+    if (connection)
+      await unlockSession(connection.runner, this.#options.tables, workerId).catch(() => undefined);
   }
 
   /**

@@ -16,8 +16,12 @@ export class Condition {
     this.#signalled = false;
   }
 
-  /** Waits for a signal, at most `ms` milliseconds, which may be `Infinity`; answers whether there was one. */
-  async wait(ms = Number.POSITIVE_INFINITY): Promise<boolean> {
+  /**
+   * Waits for a signal, at most `ms` milliseconds, which may be `Infinity`, and at most until `over` is aborted. Answers whether
+   * there was a signal.
+   */
+  async wait(ms = Number.POSITIVE_INFINITY, over?: AbortSignal): Promise<boolean> {
+    if (over?.aborted) return false;
     if (this.#signalled) {
       this.#signalled = false;
       return true;
@@ -25,11 +29,14 @@ export class Condition {
     return await new Promise((resolve) => {
       const end = (signalled: boolean) => {
         clearTimeout(timer);
+        over?.removeEventListener('abort', onOver);
         this.#waiting.delete(onSignal);
         resolve(signalled);
       };
       const onSignal = () => end(true);
+      const onOver = () => end(false);
       const timer = setTimeout(() => end(false), Math.min(ms, MAX_TIMER_MS));
+      over?.addEventListener('abort', onOver);
       this.#waiting.add(onSignal);
     });
   }

@@ -2,12 +2,23 @@ import { sleep } from './sleep.ts';
 
 /** Whether the promise resolves within so many milliseconds. */
 export async function resolvesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  return (
+    (await resultWithin(
+      promise.then(() => true),
+      ms,
+    )) === true
+  );
+}
+
+/** What the promise resolves to, or `undefined` when it has not resolved within so many milliseconds. */
+export async function resultWithin<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
   const over = new AbortController();
-  const resolved = promise.then(() => true);
-  const late = sleep(ms, over.signal).then(() => false);
-  const result = await Promise.race([resolved, late]);
-  over.abort();
-  return result;
+  const late = sleep(ms, over.signal).then(() => undefined);
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    over.abort();
+  }
 }
 
 const TURN_MS = 250;

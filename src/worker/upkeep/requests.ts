@@ -5,6 +5,7 @@ import type { Database } from '../../sql/executor.ts';
 import type { Attempt } from '../attempt/attempt.ts';
 import type { Attempts } from '../attempt/attempts.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
+import type { BackgroundPart } from '../background.ts';
 import type { Bands } from '../claim/bands.ts';
 import type { Listener } from '../presence/listener.ts';
 import { Condition } from '../time/condition.ts';
@@ -41,47 +42,32 @@ const GATHER_MS = 20;
  * statement for all queues and jobs of the worker, beside its claims, which need not ask: at once when it is notified, every five
  * seconds in case that fails, and twice a second where there are no notifications.
  */
-export class Requests {
+export class Requests implements BackgroundPart {
   readonly #options: RequestsOptions;
   readonly #alarm = new Condition();
-  readonly #stopping = new AbortController();
 
   constructor(options: RequestsOptions) {
     this.#options = options;
-    // The pause of one that listens is long for one that must poll.
-    options.events.on('polling', () => this.look());
-  }
-
-  /** Looks, and goes on looking until it is stopped. Resolves after the first look: a queue may be paused already. */
-  async start(): Promise<void> {
-    await this.#look();
-    void this.#run();
   }
 
   /** Looks soon: something was asked, or may have been. */
-  look(): void {
+  wake(): void {
     this.#alarm.signal();
   }
 
-  stop(): void {
-    this.#stopping.abort();
-    this.#alarm.signal();
-  }
-
-  async #run(): Promise<void> {
-    const { signal } = this.#stopping;
+  async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.#alarm.wait(jitter(this.#options.listener.listening ? FALLBACK_MS : POLL_MS));
-      if (signal.aborted) return;
+      await this.#alarm.wait(jitter(this.#options.listener.listening ? FALLBACK_MS : POLL_MS), signal);
       await sleep(GATHER_MS, signal);
+      if (signal.aborted) return;
       // A ring from here on may tell of what this look does not see.
       this.#alarm.clear();
-      await this.#look();
+      await this.look();
     }
   }
 
-  /** Never rejects: the next look is not far. */
-  async #look(): Promise<void> {
+  /** Looks now, as before the first claim: a queue may be paused already. Never rejects: the next look is not far. */
+  async look(): Promise<void> {
     const { db, tables, workerId, loops, events } = this.#options;
     const running = loops.flatMap(({ attempts }) => attempts.running);
     try {

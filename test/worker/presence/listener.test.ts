@@ -239,13 +239,15 @@ describe('a worker that does not listen', () => {
     });
     events.on('error', ({ error }) => errors.push(error));
     const polling = new Promise((resolve) => events.on('polling', resolve));
-    listener.start();
+    const stopping = new AbortController();
+    const running = listener.run(stopping.signal);
     await polling;
     expect(listener.listening).toBe(false);
     expect(errors).toMatchObject([{ message: expect.stringContaining('set listen: false') }]);
     // It tries again, since a busy server may be slow.
     await until(() => wakes > 1);
-    await listener.stop();
+    stopping.abort();
+    await running;
     expect(errors).toHaveLength(1);
     await pool.end();
   });

@@ -1,0 +1,133 @@
+import { listenOrPoll } from '../drivers/listen-or-poll.ts';
+import { preparing } from '../drivers/prepared.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { Database } from '../sql/executor.ts';
+import { REQUESTED } from '../sql/wake-channel.ts';
+import type { WorkerEmitter } from './attempt/events.ts';
+import type { Handler } from './attempt/handler.ts';
+import { Progress } from './attempt/progress.ts';
+import type { BackgroundPart } from './background.ts';
+import { ClaimLoop } from './claim/claim-loop.ts';
+import { Watch } from './claim/watch.ts';
+import type { WorkerSettings } from './options.ts';
+import { Listener } from './presence/listener.ts';
+import { Liveness } from './presence/liveness.ts';
+import { Retries } from './time/retries.ts';
+import { Pruning } from './upkeep/prune.ts';
+import { Requests } from './upkeep/requests.ts';
+
+/** How often a worker that listens asks for due jobs all the same: nobody notifies of some. */
+const WATCH_MS = 1_000;
+
+export interface PartsOptions {
+  readonly db: Database;
+  readonly tables: QueueTables;
+  readonly handlers: ReadonlyMap<string, Handler>;
+  readonly settings: WorkerSettings;
+  /** Whether it works only until its queues are empty: then nothing tells it of new jobs. */
+  readonly untilEmpty: boolean;
+  /** Of the row that was made when the worker was registered. */
+  readonly workerId: number;
+  readonly events: WorkerEmitter;
+  /** Aborted when settling must no longer be repeated. */
+  readonly giveUp: AbortSignal;
+}
+
+/** What a registered worker is made of. Nothing of it runs yet. */
+export interface WorkerParts {
+  /** One for each queue. */
+  readonly loops: readonly ClaimLoop[];
+  readonly liveness: Liveness;
+  readonly requests: Requests;
+  /** All that runs beside the claims. */
+  readonly background: readonly BackgroundPart[];
+}
+
+/** Makes the parts of a worker and connects them. The one place that knows all of them. */
+export function buildParts(options: PartsOptions): WorkerParts {
+  const { db, tables, handlers, settings, untilEmpty, workerId, events, giveUp } = options;
+  const { concurrencyByQueue, pollIntervalMs, retentionMs, listen } = settings;
+  const environment = { db, tables, workerId };
+  const retries = new Retries();
+  const runner = preparing(db, (error) =>
+    events.emit('error', { error, during: 'preparing a statement; from now on none is prepared' }),
+  );
+  const listener = new Listener({
+    db,
+    tables,
+    listen: listen && !untilEmpty ? listenOrPoll(db) : undefined,
+    events,
+    retries,
+    onWake: (queue) => {
+      if (queue === undefined || queue === REQUESTED) requests.wake();
+      if (queue === undefined) watch.look();
+      else for (const loop of loops) if (loop.queue === queue) loop.notify();
+    },
+    // Without notifications both ask more often.
+    onPolling: () => {
+      requests.wake();
+      watch.look();
+    },
+    onProven: (connection) => liveness.holdSession(connection),
+  });
+  const liveness = new Liveness({
+    ...settings,
+    db,
+    tables,
+    workerId,
+    queues: [...concurrencyByQueue.keys()],
+    events,
+    onDeclaredGone: async () => {
+      await Promise.all(loops.map((loop) => loop.endLostAttempts()));
+    },
+    onOthersGone: () => {
+      for (const loop of loops) {
+        loop.bands.sweepNext();
+        loop.wake();
+      }
+    },
+    onReturn: () => retries.now(),
+  });
+  const watch = new Watch({
+    runner,
+    tables,
+    workerId,
+    kinds: [...handlers.keys()],
+    intervalMs: () => (listener.listening ? Math.max(WATCH_MS, pollIntervalMs) : pollIntervalMs),
+    events,
+  });
+  const progress = [...concurrencyByQueue.keys()].map(() => new Progress(environment, events));
+  const loops = [...concurrencyByQueue].map(
+    ([queue, concurrency], at) =>
+      new ClaimLoop({
+        environment: {
+          ...environment,
+          onProgress: (attempt, value) => progress[at]?.report(attempt, value),
+        },
+        runner,
+        queue,
+        handlers,
+        concurrency,
+        pollIntervalMs,
+        events,
+        watch: untilEmpty ? undefined : watch,
+        retries,
+        giveUp,
+      }),
+  );
+  const requests = new Requests({ ...environment, loops, listener, events });
+  const pruning = new Pruning({ db, tables, retentionMs, events });
+  return {
+    loops,
+    liveness,
+    requests,
+    background: [
+      liveness,
+      requests,
+      ...progress,
+      pruning,
+      // Whoever works until its queues are empty waits for nothing.
+      ...(untilEmpty ? [] : [watch, listener]),
+    ],
+  };
+}
