@@ -1,9 +1,7 @@
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type DueLook, findDue, findDueQuery } from '../../src/queries/find-due.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type DueLook, findDue } from '../../src/queries/find-due.ts';
 import { useTestDatabase } from '../support/test-database.ts';
-import { buffersOf, explain, nodesOf, type PlanMode } from './support/explain.ts';
 import { addJob, addJobs, clearTables, tables } from './support/jobs.ts';
-import { type Backend, twoBackends } from './support/locks.ts';
 
 const database = useTestDatabase();
 const fromStart = (queue: string, fromGoneWorkers = false): DueLook => ({
@@ -82,83 +80,4 @@ describe('findDue', () => {
       expect((await ask(fromStart('q'))).get('q')).toBeLessThan(0);
     });
   });
-});
-
-describe.sequential('the plan', () => {
-  let backend: Backend;
-  const queues = Array.from({ length: 50 }, (_, n) => `q${n}`);
-  const modes: PlanMode[] = ['force_custom_plan', 'force_generic_plan'];
-  const looks = modes.flatMap((mode) =>
-    [1, 50].flatMap((count) =>
-      [false, true].map(
-        (sweep) => [`${mode}, ${count} queues, sweep: ${sweep}`, mode, count, sweep] as const,
-      ),
-    ),
-  );
-
-  beforeAll(async () => {
-    [backend] = await twoBackends(database);
-    await clearTables(database.client);
-    await database.client`alter table queue_jobs set (autovacuum_enabled = off)`;
-  });
-
-  /** One index range per queue and priority, of which one row is read. */
-  async function expectRanges(
-    mode: PlanMode,
-    count: number,
-    sweep: boolean,
-    floorMs = Number.NEGATIVE_INFINITY,
-  ) {
-    const asked = queues.slice(0, count).map((queue) => ({ queue, floorMs, fromGoneWorkers: sweep }));
-    const plan = await explain(backend, findDueQuery(tables, question(asked)), mode);
-    const scans = nodesOf(plan).filter((node) => node['Relation Name'] === 'queue_jobs');
-    expect(scans.map((node) => [node['Node Type'], node['Index Name']])).toEqual([
-      ['Index Scan', 'queue_jobs_claim_idx'],
-    ]);
-    expect(scans[0]?.['Index Cond']).toMatch(
-      /priority = .* AND \(queue = i\.queue\) AND \(run_at >= i\.floor\)/,
-    );
-    expect(scans[0]?.['Actual Loops']).toBe(10 * count);
-    // Measured: 2 pages per range of an empty table, 3 or 4 of a million jobs.
-    expect(buffersOf(plan)).toBeLessThanOrEqual(20 + 50 * count);
-  }
-
-  describe('of an empty table that was never analysed', () => {
-    test.each(looks)('%s', (_, ...args) => expectRanges(...args));
-  });
-
-  describe('with 1,000,000 due jobs', () => {
-    beforeAll(async () => {
-      await fill('k', `now() - interval '1 day' + n * interval '1 ms'`);
-    });
-
-    test.each(looks)('%s', (_, ...args) => expectRanges(...args));
-  });
-
-  describe('with 1,000,000 due jobs of another kind, from the floor', () => {
-    beforeAll(async () => {
-      await database.client`truncate queue_jobs`;
-      await fill('other', `now() - interval '1 day' + n * interval '1 ms'`);
-    });
-
-    test.each(looks.filter(([, , , sweep]) => !sweep))('%s', (_, ...args) =>
-      expectRanges(...args, Date.now() - 1_000),
-    );
-  });
-
-  describe('with 1,000,000 scheduled jobs', () => {
-    beforeAll(async () => {
-      await database.client`truncate queue_jobs`;
-      await fill('k', `now() + interval '1 day' + n * interval '1 ms'`);
-      await database.client`analyze queue_jobs`;
-    });
-
-    test.each(looks)('%s', (_, ...args) => expectRanges(...args));
-  });
-
-  async function fill(kind: string, runAt: string): Promise<void> {
-    await database.client.unsafe(`
-      insert into queue_jobs (queue, kind, payload, max_attempts, priority, run_at)
-      select 'q' || n % 50, '${kind}', 'null', 20, n % 10, ${runAt} from generate_series(1, 1000000) as n`);
-  }
 });
