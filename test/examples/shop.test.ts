@@ -1,21 +1,11 @@
-import { execFile, spawn } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
-import postgres from 'postgres';
-import { afterEach, describe, expect, inject, test } from 'vitest';
-// For the type of what `inject` returns.
-import type {} from '../support/global-setup.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { until } from '../support/until.ts';
-
-const cleanups: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
+import { startDemo } from './demo-process.ts';
 
 // The demo uses drizzle-orm 0.45 whatever this run was started for.
 describe.skipIf(process.env.DRIZZLE === 'v1')('npm run demo', () => {
@@ -69,65 +59,11 @@ describe.skipIf(process.env.DRIZZLE === 'v1')('npm run demo', () => {
     );
     await until(async () => (await demo.processes()).length === 0);
   });
-
-  test('ends with 1 when a single number does not add up, and drops its database', {
-    timeout: 60_000,
-  }, async () => {
-    const { url } = inject('testServer');
-    const demo = startDemo({ DATABASE_URL: url });
-    await until(() => demo.output().includes('The shop is open'));
-    const database = await demo.database(url);
-    await connect(Object.assign(new URL(url), { pathname: database ?? '' }).href)`
-      update products set stock = stock - 1 where sku = 'mug'`;
-
-    expect(await demo.ended(), demo.output()).toBe(1);
-    expect(demo.output()).toMatch(/✗ +Stock taken .* 120, 150, 120, 150 +121, 150, 120, 150\n/);
-    expect(demo.output()).toContain('1 of 21 numbers do not add up.');
-    expect(await connect(url)`select from pg_database where datname = ${String(database)}`).toHaveLength(0);
-  });
 });
-
-// Processes are found in /proc.
-describe.skipIf(process.env.DRIZZLE === 'v1' || process.platform !== 'linux')(
-  'npm run demo leaves no process',
-  () => {
-    test('after Ctrl-C', { timeout: 60_000 }, async () => {
-      const demo = startDemo();
-      await until(() => demo.output().includes('The shop is open'));
-      // So that the empty list below means something.
-      expect((await demo.processes()).filter((command) => command.includes('worker.ts'))).toHaveLength(2);
-
-      demo.kill('SIGINT');
-      expect(await demo.ended(), demo.output()).toBe(130);
-      // What was printed last may be read a moment after the exit.
-      await until(() => demo.output().includes('Stopped by SIGINT'));
-      await until(async () => (await demo.processes()).length === 0);
-    });
-
-    test('after it was killed', { timeout: 60_000 }, async () => {
-      const demo = startDemo();
-      await until(() => demo.output().includes('The shop is open'));
-      demo.kill('SIGKILL');
-      await demo.ended();
-      await until(async () => (await demo.processes()).length === 0);
-    });
-
-    test('after a worker crashed, and ends with 1', { timeout: 60_000 }, async () => {
-      const demo = startDemo();
-      await until(() => demo.output().includes('The shop is open'));
-      const pid = Number(/pid (\d+)/.exec(demo.output())?.[1]);
-      process.kill(pid, 'SIGKILL');
-
-      expect(await demo.ended(), demo.output()).toBe(1);
-      expect(demo.output()).toContain(`Worker process ${pid} ended by itself: SIGKILL`);
-      await until(async () => (await demo.processes()).length === 0);
-    });
-  },
-);
 
 test('the migrations of the shop are what drizzle-kit makes of its schema', { timeout: 60_000 }, async () => {
   const out = await mkdtemp(join(tmpdir(), 'drizzle-queue-shop-'));
-  cleanups.push(() => rm(out, { recursive: true }));
+  onTestFinished(() => rm(out, { recursive: true }));
   await cp('examples/shop/drizzle', out, { recursive: true });
   const { stdout } = await promisify(execFile)(process.execPath, [
     'node_modules/drizzle-kit/bin.cjs',
@@ -139,56 +75,6 @@ test('the migrations of the shop are what drizzle-kit makes of its schema', { ti
   ]);
   expect(stdout).toContain('No schema changes');
 });
-
-/** Starts `npm run demo` as a terminal would: in a process group of its own. */
-function startDemo(env: NodeJS.ProcessEnv = {}) {
-  // Found again in the environment of whatever the demo starts, and in the name that its connections give.
-  const mark = `shop-${randomUUID()}`;
-  const npm = spawn('npm', ['run', '--silent', 'demo'], {
-    detached: true,
-    env: { ...process.env, ...env, PGAPPNAME: mark },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let output = '';
-  for (const stream of [npm.stdout, npm.stderr]) stream.on('data', (chunk) => (output += chunk));
-  const ended = once(npm, 'close');
-  const kill = (signal: NodeJS.Signals) => process.kill(-(npm.pid ?? 0), signal);
-  cleanups.push(() => npm.exitCode ?? npm.signalCode ?? kill('SIGKILL'));
-  return {
-    kill,
-    output: () => output,
-    /** The exit code, as a shell would give it. */
-    async ended(): Promise<number> {
-      const [code, signal] = await ended;
-      return signal === 'SIGINT' ? 130 : Number(code);
-    },
-    /** The name of the database that it uses on the server. */
-    database: (serverUrl: string): Promise<string | undefined> =>
-      until(async () => {
-        const [row] = await connect(serverUrl)<{ datname: string }[]>`
-          select datname from pg_stat_activity
-          where application_name = ${mark} and datname like 'drizzle_queue_%'`;
-        return row?.datname;
-      }),
-    /** The command lines of its processes that are still there. */
-    async processes(): Promise<string[]> {
-      const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name));
-      const commands = await Promise.all(
-        pids.map(async (pid) => {
-          const read = (file: string) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '');
-          return (await read('environ')).includes(mark) ? await read('cmdline') : '';
-        }),
-      );
-      return commands.filter((command) => command !== '');
-    },
-  };
-}
-
-function connect(url: string): postgres.Sql {
-  const sql = postgres(url, { max: 1 });
-  cleanups.push(() => sql.end({ timeout: 1 }));
-  return sql;
-}
 
 /** The rows of the table under a heading, its header first. */
 function tableUnder(output: string, heading: string): string[] {
