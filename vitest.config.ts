@@ -27,6 +27,9 @@ export default defineConfig({
       // It alters plain tables in ways that partitioned ones do not take; what it says of those has tests of its own in it.
       ...(process.env.PARTITIONS ? ['test/queue/check.test.ts'] : []),
     ],
+    // A line for each file as it ends, the output of tests that fail, and the counts for test/run.ts.
+    reporters: ['default', './test/support/count-reporter.ts'],
+    silent: 'passed-only',
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
     // All share one server, and tests of concurrency need some of the machine's power for themselves.

@@ -134,6 +134,8 @@ describe('functions that run jobs say what is wrong', () => {
       fc.asyncProperty(db, options, async (db, options) => {
         seen.add(await attempt(() => untyped.drain?.(given(db), options)));
       }),
+      // One of 45 is accepted, so among fewer there would now and then be none.
+      1_000,
     );
     vi.restoreAllMocks();
     expect([...seen].sort()).toEqual(BOTH);

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { atFaultPoints } from '../../src/sql/fault-point.ts';
+import { depth, full } from '../support/depth.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';
 import { step } from './happenings.ts';
 import { Walk } from './walk.ts';
@@ -83,16 +84,18 @@ describe('the lives of jobs', () => {
   // timeout.
   test('whatever happens to them, the tables hold what the model says', { timeout: 400_000 }, async () => {
     const missing = () => events.filter((event) => !seen.has(event));
-    for (let round = 0; round === 0 || (round < MOST_ROUNDS && missing().length > 0); round++) {
+    const rounds = full ? MOST_ROUNDS : 1;
+    for (let round = 0; round === 0 || (round < rounds && missing().length > 0); round++) {
       await fc.assert(
         fc.asyncProperty(steps, async (walked) => {
           const walk = new Walk({ app: database, transaction, workers, saw: (event) => seen.add(event) });
           await walk.begin();
           for (const one of walked) await walk.take(one);
         }),
-        { numRuns: 100, endOnFailure: true },
+        { numRuns: depth(20, 100), endOnFailure: true },
       );
     }
-    expect(missing()).toEqual([]);
+    // A few walks cannot meet everything.
+    if (full) expect(missing()).toEqual([]);
   });
 });

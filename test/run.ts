@@ -1,0 +1,111 @@
+/**
+ * Runs the tests, one run after the other, and closes with one line about all of them: `npm test`, `npm run test:all`.
+ *
+ * - without an argument: what is fast. drizzle-orm 0.45 in full, and of 1.0 what differs.
+ * - `--all`: everything, the slow tests and 1.0 in full, too.
+ * - `--all --rest`: everything that a run without an argument leaves out.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Counts } from './support/count-reporter.ts';
+import { summary } from './support/summary.ts';
+
+interface Run {
+  readonly title: string;
+  /** A program of `node_modules/.bin`, and its arguments. */
+  readonly command: readonly [program: string, ...args: string[]];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** What may differ between two majors of drizzle-orm: types, tables, what drizzle-kit makes of them, SQL and drivers. */
+const DIFFERS = [
+  'test/types/',
+  'test/schema/',
+  'test/kit/',
+  'test/queries/sql.test.ts',
+  'test/drivers/prepared.test.ts',
+  'test/integration/drivers.test.ts',
+  'test/integration/relational',
+  'test/support/drizzle-version.test.ts',
+];
+const NOT_SLOW = ['--exclude', '**/*.slow.test.ts'];
+const FULL = { DEPTH: 'full' };
+const V1 = { DRIZZLE: 'v1' };
+
+const fast: readonly Run[] = [
+  { title: 'lint', command: ['biome', 'check', '--error-on-warnings'] },
+  { title: 'drizzle-orm 0.45', command: ['vitest', 'run', '--typecheck', ...NOT_SLOW] },
+  {
+    title: 'drizzle-orm 1.0: what differs',
+    command: ['vitest', 'run', '--typecheck', ...NOT_SLOW, ...DIFFERS],
+    env: V1,
+  },
+];
+
+const rest: readonly Run[] = [
+  {
+    title: 'drizzle-orm 0.45: the slow tests, the model and the fuzz tests at full depth',
+    command: ['vitest', 'run', '.slow.test.ts', 'test/model/', 'test/fuzz/'],
+    env: FULL,
+  },
+  {
+    title: 'drizzle-orm 1.0: the others',
+    command: ['vitest', 'run', ...DIFFERS.flatMap((path) => ['--exclude', excluded(path)])],
+    env: { ...FULL, ...V1 },
+  },
+];
+
+/** The files whose paths begin so, except those that are slow, which no other run has had. */
+function excluded(path: string): string {
+  return path.endsWith('.ts') ? path : `${path}${path.endsWith('/') ? '**/' : ''}!(*.slow).test.ts`;
+}
+
+const counts: Counts[] = [];
+const folder = mkdtempSync(join(tmpdir(), 'drizzle-queue-tests-'));
+try {
+  for (const run of chosen(process.argv.slice(2))) counts.push(await carryOut(run));
+} finally {
+  rmSync(folder, { recursive: true });
+}
+const { line, ok } = summary(counts);
+console.log(`\n${line}`);
+process.exitCode = ok ? 0 : 1;
+
+function chosen(args: readonly string[]): readonly Run[] {
+  switch (args.join(' ')) {
+    case '':
+      return fast;
+    case '--all':
+      return [...fast, ...rest];
+    case '--all --rest':
+      return rest;
+    default:
+      throw new Error(`Usage: npm test, npm run test:all, npm run test:all -- --rest; got ${args.join(' ')}`);
+  }
+}
+
+async function carryOut({ title, command: [program, ...args], env }: Run): Promise<Counts> {
+  console.log(`\n── ${title}\n`);
+  const path = join(folder, `${counts.length}.json`);
+  const started = spawn(join('node_modules/.bin', program), args, {
+    env: { ...process.env, ...env, TEST_COUNTS: path },
+    stdio: 'inherit',
+    shell: process.platform === 'win32',
+  });
+  const [code] = await once(started, 'exit');
+  const written = countsIn(path);
+  // Neither a linter nor a run that breaks off counts anything.
+  if (written === undefined) return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 };
+  return code === 0 ? written : { ...written, failed: Math.max(1, written.failed) };
+}
+
+function countsIn(path: string): Counts | undefined {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
