@@ -17,8 +17,9 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
-    // They need a tarball: `npm run test:package`. They kill and block, and measure how long it takes to recover: `npm run test:faults`.
-    // And what exists in one of the two majors only is tested in a file of its own.
+    // The first need a tarball: `npm run test:package`. The second kill and block, and measure how long it takes to
+    // recover: `npm run test:faults`. And what exists in one of the two majors only is tested in a file of its own.
+    // Files named `*.slow.test.ts` are left out by `npm test`, see test/run.ts.
     exclude: [
       ...configDefaults.exclude,
       'test/package/**',
@@ -32,8 +33,11 @@ export default defineConfig({
     silent: 'passed-only',
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
-    // All share one server, and tests of concurrency need some of the machine's power for themselves.
-    maxWorkers: 2,
+    // Tests expect the warnings of the library; Node.js would print them all the same.
+    execArgv: ['--disable-warning=DrizzleQueueWarning'],
+    // One more than the two cores of a small machine: many files wait more than they work. Not one for each core:
+    // all share one server, and tests of concurrency need some of the machine's power for themselves.
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // Part of a run with --typecheck only.

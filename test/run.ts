@@ -63,10 +63,13 @@ function excluded(path: string): string {
   return path.endsWith('.ts') ? path : `${path}${path.endsWith('/') ? '**/' : ''}!(*.slow).test.ts`;
 }
 
+// Vitest writes colours into files and pipes, too.
+const plain = process.stdout.isTTY || process.env.FORCE_COLOR !== undefined ? {} : { NO_COLOR: '1' };
+const runs = chosen(process.argv.slice(2));
 const counts: Counts[] = [];
 const folder = mkdtempSync(join(tmpdir(), 'drizzle-queue-tests-'));
 try {
-  for (const run of chosen(process.argv.slice(2))) counts.push(await carryOut(run));
+  for (const run of runs) counts.push(await carryOut(run));
 } finally {
   rmSync(folder, { recursive: true });
 }
@@ -91,11 +94,15 @@ async function carryOut({ title, command: [program, ...args], env }: Run): Promi
   console.log(`\n── ${title}\n`);
   const path = join(folder, `${counts.length}.json`);
   const started = spawn(join('node_modules/.bin', program), args, {
-    env: { ...process.env, ...env, TEST_COUNTS: path },
+    env: { ...process.env, ...plain, ...env, TEST_COUNTS: path },
     stdio: 'inherit',
     shell: process.platform === 'win32',
   });
+  // A terminal's Ctrl-C reaches both.
+  const end = () => started.kill();
+  process.once('SIGTERM', end);
   const [code] = await once(started, 'exit');
+  process.off('SIGTERM', end);
   const written = countsIn(path);
   // Neither a linter nor a run that breaks off counts anything.
   if (written === undefined) return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 };

@@ -1,3 +1,4 @@
+import { clearTables } from '../queries/support/jobs.ts';
 import { claiming } from './claiming.ts';
 import { enqueueing } from './enqueueing.ts';
 import type { Doings, SingleStep, Step } from './happenings.ts';
@@ -26,7 +27,7 @@ export class Walk {
   /** Begins with empty tables. */
   async begin(): Promise<void> {
     const { app, workers } = this.#world;
-    await app.client`truncate queue_jobs, queue_results, queue_workers`;
+    await clearTables(app.client);
     for (const index of workers.keys()) await register(this.#world, index);
     await this.#world.compare();
   }

@@ -94,8 +94,10 @@ export async function resultRow(client: Client, id: number): Promise<ResultRow |
   return found?.row;
 }
 
+/** Not by `truncate`, which makes a new file for every table and index: ten times as long where there are few rows. */
 export async function clearTables(client: Client): Promise<void> {
-  await client`truncate queue_jobs, queue_results, queue_workers, queue_pauses`;
+  await client.unsafe(`
+    delete from queue_jobs; delete from queue_results; delete from queue_workers; delete from queue_pauses`);
 }
 
 /** Every priority from the start. */
