@@ -3,11 +3,11 @@ import type { ColumnState, TableState } from '../../queries/inspect-table.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
 import { type Finding, MIGRATE } from './finding.ts';
 
-/** Types that Drizzle and the catalog write alike. Of others, which only an app's own columns have, the type is not compared. */
+/** Types that Drizzle and the catalog write alike. Only own columns have others, which are not compared. */
 const COMPARABLE =
   /^(bigint|boolean|date|double precision|integer|jsonb?|real|smallint|text|timestamp with time zone|uuid)$/;
 
-/** Columns of a table that are not as its Drizzle table declares them. */
+/** Columns that differ from what the Drizzle table declares. */
 export function checkColumns(table: PgTable, { columns }: TableState): Finding[] {
   const name = quotedName(table);
   const declared = getTableConfig(table).columns;

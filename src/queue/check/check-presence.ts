@@ -5,7 +5,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
 import { type Finding, MIGRATE } from './finding.ts';
 
-/** Tables that this connection does not find, and what that is most likely to come from. */
+/** Tables that this connection does not find, and the most likely reason. */
 export function missingTables(
   tables: QueueTables,
   stateOf: (table: PgTable) => TableState,
@@ -51,7 +51,10 @@ function nowhereAtAll(tables: QueueTables, missing: readonly PgTable[], hasMigra
   };
 }
 
-/** What an app's schema file says to have the tables; without the Postgres schema's own export drizzle-kit does not create that. */
+/**
+ * What the app's schema file must export. Without the export of the Postgres schema, drizzle-kit does not
+ * create it.
+ */
 function exportOf(tables: QueueTables): string {
   const { schema, name } = getTableConfig(tables.queueJobs);
   const isDefault = name === 'queue_jobs';

@@ -11,16 +11,18 @@ import { missingTables } from './check-presence.ts';
 import { checkUpkeep } from './check-upkeep.ts';
 import type { Finding } from './finding.ts';
 
-/** Five times what a worker is given at most by default before it is declared gone: no worker is alive that would have done so. */
+/**
+ * Five times the longest default limit (`frozenMs`): a living worker would have declared such a worker gone.
+ */
 const SILENT_MS = 300_000;
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
 /**
- * What is wrong with the set-up of a queue's database, errors first. It reads the catalog and the workers' rows, writes nothing,
- * and takes no locks that anything waits for.
+ * What is wrong with the set-up of a queue's database, errors first. Reads the catalog and the workers' rows,
+ * writes nothing, and takes no lock that anything waits for.
  *
- * @throws only what the driver throws, when the database cannot be asked
+ * @throws only the driver's errors, when the database cannot be asked
  */
 export async function checkQueue(db: Executor, tables: QueueTables): Promise<Finding[]> {
   const server = await inspectServer(db, tables);
@@ -43,7 +45,8 @@ export async function checkQueue(db: Executor, tables: QueueTables): Promise<Fin
     findings.push(...checkColumns(table, stateOf(table)), ...checkIndexes(table, stateOf(table)));
   }
   findings.push(...checkUpkeep(tables, stateOf));
-  // A web app's role need not be allowed to see workers; and when a column is missing, that is among the findings already.
+  // A web app's role may not be allowed to read the workers; and a missing column is already among the
+  // findings.
   const { queueWorkers } = tables;
   const { readable, columns } = stateOf(queueWorkers);
   const asked = [queueWorkers.name, queueWorkers.seenAt].map((column) => column.name);

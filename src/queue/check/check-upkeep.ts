@@ -4,7 +4,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
 import type { Finding } from './finding.ts';
 
-/** What costs speed or space: storage parameters, autovacuum, and indexes that claims would have to maintain. */
+/** What costs speed or space: storage parameters, autovacuum, and indexes that claims have to maintain. */
 export function checkUpkeep(tables: QueueTables, stateOf: (table: PgTable) => TableState): Finding[] {
   const { queueJobs, queueResults } = tables;
   return [
@@ -39,8 +39,8 @@ function autovacuumOff(table: PgTable, { storage }: TableState): Finding[] {
 }
 
 /**
- * Indexes with a column that each claim writes, or that is written while the job runs: what writes it is then no HOT update, and has
- * all indexes of the table to maintain.
+ * Indexes with a column that a claim writes, or that is written while the job runs: such a write is then not
+ * a HOT update and has to maintain every index of the table.
  */
 function claimColumnIndexes(queueJobs: QueueTables['queueJobs'], { indexes }: TableState): Finding[] {
   const { attempt, fence, workerId, claimedAt, cancelReason, progress } = queueJobs;
