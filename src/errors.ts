@@ -17,7 +17,7 @@ export class QueueError extends Error {
    * requires its CommonJS files has two copies, with different classes.
    */
   static override [Symbol.hasInstance](value: unknown): boolean {
-    // biome-ignore-start lint/complexity/noThisInStatic: each class that extends this one is asked about itself.
+    // biome-ignore-start lint/complexity/noThisInStatic: `this` is the class that extends this one.
     if (Function.prototype[Symbol.hasInstance].call(this, value)) return true;
     // A subclass of the app inherits a brand, but does not own one, so it must not match every branded error.
     return Object.hasOwn(this, 'brand') && isBranded(value, this.brand);
@@ -153,8 +153,9 @@ export class WorkerLostError extends QueueError {
     readonly maxAttempts: number,
   ) {
     super(
-      `Job ${jobId} ('${kind}') was claimed ${maxAttempts} times (its maxAttempts), and the last worker that held it ` +
-        'died or lost its connection before it could say how the attempt ended',
+      `Job ${jobId} ('${kind}') was claimed ${maxAttempts} times (its maxAttempts), ` +
+        'and the last worker that held it died or lost its connection ' +
+        'before it could say how the attempt ended',
     );
   }
 }

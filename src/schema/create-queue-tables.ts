@@ -52,7 +52,8 @@ export interface QueueTablesOptions<
  * own. Destructure them into top-level exports: drizzle-kit does not look inside objects.
  *
  * ```ts
- * export const { queueJobs, queueResults, queueWorkers, queuePauses } = createQueueTables({ prefix: 'mail_' });
+ * export const { queueJobs, queueResults, queueWorkers, queuePauses } =
+ *   createQueueTables({ prefix: 'mail_' });
  * export const queue = createQueue({ tables: { queueJobs, queueResults, queueWorkers, queuePauses } });
  * ```
  *
@@ -69,7 +70,8 @@ export function createQueueTables<
   if (typeof prefix !== 'string' || !/^[a-z_][a-z0-9_]{0,39}$/.test(prefix)) {
     const got = typeof prefix === 'string' ? `'${prefix}'` : `a value of type ${typeof prefix}`;
     throw new TypeError(
-      `createQueueTables: prefix must be 1–40 characters of a–z, 0–9 and _, not starting with a digit; got ${got}`,
+      'createQueueTables: prefix must be 1–40 characters of a–z, 0–9 and _, ' +
+        `not starting with a digit; got ${got}`,
     );
   }
   // A NUL would cut off the text of a statement.

@@ -120,7 +120,8 @@ export function checkSameOwnColumns(queueJobs: PgTable, queueResults: PgTable): 
   for (const { key, column } of ownColumnsOf(queueJobs)) {
     if (!names.has(column.name)) {
       throw new TypeError(
-        `createQueue: queueJobs has the column ${key}, and queueResults has not: take both from one createQueueTables()`,
+        `createQueue: queueJobs has the column ${key}, and queueResults has not: ` +
+          'take both from one createQueueTables()',
       );
     }
   }
@@ -132,7 +133,8 @@ function toOwnColumn(key: string, column: Column): OwnColumn {
   if (values === undefined || column.generated !== undefined || column.generatedIdentity !== undefined) {
     return refuse(
       key,
-      `a column of type ${column.getSQLType()} cannot be used. Text, numbers, booleans, dates, uuid, enums, json and customType can`,
+      `a column of type ${column.getSQLType()} cannot be used. ` +
+        'Text, numbers, booleans, dates, uuid, enums, json and customType can',
     );
   }
   return { key, name, values, castTo: castOf(column), column };

@@ -41,9 +41,10 @@ export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = [
   // Written out: Drizzle takes much longer to build nested SQL, and most enqueues are of one job.
   if (jobs.length === 1 && own.length === 0) {
     return sql`
-      select ${first.queue}::text as queue, ${first.kind}::text as kind, ${first.payload}::text::jsonb as payload,
-        ${first.priority}::int2 as priority,
-        coalesce(to_timestamp(${first.runAtMs}::float8 / 1000), statement_timestamp() + ${first.delayMs}::float8 * interval '1 millisecond') as run_at,
+      select ${first.queue}::text as queue, ${first.kind}::text as kind,
+        ${first.payload}::text::jsonb as payload, ${first.priority}::int2 as priority,
+        coalesce(to_timestamp(${first.runAtMs}::float8 / 1000),
+          statement_timestamp() + ${first.delayMs}::float8 * interval '1 millisecond') as run_at,
         statement_timestamp() as created_at, ${first.maxAttempts}::int2 as max_attempts,
         ${first.uniqueKey}::text as unique_key, ${first.metadata}::text::jsonb as metadata, 1 as place`;
   }
@@ -53,9 +54,12 @@ export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = [
     varying.includes(setting) ? sql.raw(`r.${setting.column}`) : parameter(setting, first);
   const { payload, rows } = payloads(jobs, varying);
   return sql`
-      select ${value(QUEUE)} as queue, ${value(KIND)} as kind, ${payload} as payload, ${value(PRIORITY)} as priority,
-        coalesce(to_timestamp(${value(RUN_AT)} / 1000), statement_timestamp() + ${value(DELAY)} * interval '1 millisecond') as run_at,
-        statement_timestamp() as created_at, ${value(MAX_ATTEMPTS)} as max_attempts, ${value(UNIQUE_KEY)} as unique_key,
+      select ${value(QUEUE)} as queue, ${value(KIND)} as kind, ${payload} as payload,
+        ${value(PRIORITY)} as priority,
+        coalesce(to_timestamp(${value(RUN_AT)} / 1000),
+          statement_timestamp() + ${value(DELAY)} * interval '1 millisecond') as run_at,
+        statement_timestamp() as created_at, ${value(MAX_ATTEMPTS)} as max_attempts,
+        ${value(UNIQUE_KEY)} as unique_key,
         ${value(METADATA)} as metadata${sql.join(
           ownSettings.map(({ column, text, leftOut }) => {
             const given = ownValue(column, value(text));

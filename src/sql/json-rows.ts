@@ -17,8 +17,8 @@ export function jsonRows(rows: readonly string[], columns: string): SQL {
   const parts = partsOf(rows).map(
     ({ before, rows }) => sql`
         select ${sql.raw(names.map((name) => `r.${name}`).join(', '))}, ${placeAfter(before)} as place
-        from rows from (jsonb_to_recordset(${`[${rows.join(',')}]`}::text::jsonb) as (${sql.raw(columns)})) with ordinality
-          as r(${sql.raw(names.join(', '))}, place)`,
+        from rows from (jsonb_to_recordset(${`[${rows.join(',')}]`}::text::jsonb) as (${sql.raw(columns)}))
+          with ordinality as r(${sql.raw(names.join(', '))}, place)`,
   );
   return sql`(${sql.join(parts, sql` union all `)})`;
 }
@@ -28,7 +28,8 @@ export function jsonElements(values: readonly string[]): SQL {
   const parts = partsOf(values).map(
     ({ before, rows }) => sql`
         select r.element, ${placeAfter(before)} as place
-        from jsonb_array_elements(${`[${rows.join(',')}]`}::text::jsonb) with ordinality as r(element, place)`,
+        from jsonb_array_elements(${`[${rows.join(',')}]`}::text::jsonb)
+          with ordinality as r(element, place)`,
   );
   return sql`(${sql.join(parts, sql` union all `)})`;
 }

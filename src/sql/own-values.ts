@@ -23,7 +23,8 @@ export function selectOwn(own: readonly OwnColumn[], alias: 'j' | 'r'): SQL {
   return sql.join(
     own.map(({ name, values }, index) => {
       const column = `${alias}.${name}`;
-      return sql`, ${values === 'date' ? epochMs(column) : sql.raw(`${column}::text`)} as ${sql.raw(`own_${index}`)}`;
+      const value = values === 'date' ? epochMs(column) : sql.raw(`${column}::text`);
+      return sql`, ${value} as ${sql.raw(`own_${index}`)}`;
     }),
   );
 }

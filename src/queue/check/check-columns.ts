@@ -32,9 +32,11 @@ export function checkColumns(table: PgTable, { columns }: TableState): Finding[]
         code: 'column-unexpected',
         severity: 'error',
         message:
-          `The column ${column.name} of ${name} is NOT NULL without a default, and the Drizzle table does not ` +
-          'have it: every insert fails',
-        fix: `Give it a default, or allow null: alter table ${name} alter column "${column.name}" drop not null`,
+          `The column ${column.name} of ${name} is NOT NULL without a default, ` +
+          'and the Drizzle table does not have it: every insert fails',
+        fix:
+          'Give it a default, or allow null: ' +
+          `alter table ${name} alter column "${column.name}" drop not null`,
       }),
     ),
   ];
@@ -56,7 +58,9 @@ function differences(table: string, column: PgColumn, found: ColumnState | undef
       code: 'column-differs',
       severity: 'error',
       message: `The column ${column.name} of ${table} ${wrong.join(' and ')}`,
-      fix: `${MIGRATE}; if there is nothing to generate, somebody has altered the table by hand: \`npx drizzle-kit push\` shows how it differs`,
+      fix:
+        `${MIGRATE}; if there is nothing to generate, somebody has altered the table by hand: ` +
+        '`npx drizzle-kit push` shows how it differs',
     },
   ];
 }

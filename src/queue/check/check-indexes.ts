@@ -24,7 +24,9 @@ export function checkIndexes(table: PgTable, state: TableState): Finding[] {
       (check): Finding => ({
         code: 'check-missing',
         severity: 'warning',
-        message: `The constraint ${check.name} of ${name} is missing, so the table takes values that no statement expects`,
+        message:
+          `The constraint ${check.name} of ${name} is missing, ` +
+          'so the table takes values that no statement expects',
         fix: MIGRATE,
       }),
     ),
@@ -76,7 +78,9 @@ function checkIndex(table: string, expected: Expected, present: readonly IndexSt
       code: 'index-differs',
       severity,
       message: `The index ${namesake.name} of ${table} is not the ${what} but ${describe(namesake)}: ${cost}`,
-      fix: `${MIGRATE}; if there is nothing to generate, drop the index, and let \`npx drizzle-kit push\` make it again`,
+      fix:
+        `${MIGRATE}; if there is nothing to generate, drop the index, ` +
+        'and let `npx drizzle-kit push` make it again',
     },
   ];
 }
@@ -99,8 +103,12 @@ function invalid(table: string, { name, isUnique }: IndexState): Finding {
   return {
     code: 'index-invalid',
     severity: isUnique ? 'error' : 'warning',
-    message: `The index ${name} of ${table} is invalid: a CREATE INDEX CONCURRENTLY has failed, or a partition lacks its part`,
-    fix: `reindex index concurrently "${name}" (for a unique index, remove what is twice in the table first); or drop the index and create it again`,
+    message:
+      `The index ${name} of ${table} is invalid: ` +
+      'a CREATE INDEX CONCURRENTLY has failed, or a partition lacks its part',
+    fix:
+      `reindex index concurrently "${name}" (for a unique index, remove what is twice in the table first); ` +
+      'or drop the index and create it again',
   };
 }
 

@@ -90,10 +90,11 @@ function checkServer({ versionNumber, version, readOnly, autovacuum }: ServerSta
 function permissionDenied(error: unknown): Finding {
   let cause = error;
   while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause;
+  const reason = cause instanceof Error ? cause.message : String(cause);
   return {
     code: 'permission-denied',
     severity: 'error',
-    message: `This role may not look at the tables (${cause instanceof Error ? cause.message : String(cause)})`,
+    message: `This role may not look at the tables (${reason})`,
     fix: 'grant usage on schema … to this role, and the rights that the guide "Schema" lists under "Grants"',
   };
 }
@@ -103,7 +104,9 @@ async function silentWorkers(db: Executor, tables: QueueTables): Promise<Finding
   return workers.map(({ name, silentMs }) => ({
     code: 'worker-silent',
     severity: 'warning',
-    message: `The worker '${name}' was last seen ${duration(silentMs)} ago, and no other has declared it gone: jobs that it held wait`,
+    message:
+      `The worker '${name}' was last seen ${duration(silentMs)} ago, and no other has declared it gone: ` +
+      'jobs that it held wait',
     fix: 'Start a worker: it removes the row, and the jobs are due again',
   }));
 }
