@@ -49,7 +49,7 @@ function say(warning: string): void {
 
 const ENTITY_KIND = Symbol.for('drizzle:entityKind');
 
-/** Drizzle's name of the database's class, such as `NeonHttpDatabase`; a minifier changes the class's own name. */
+/** Drizzle's name of the database's class, such as `NeonHttpDatabase`; minifiers change the class's own. */
 function driverOf(db: Database): string {
   return String(Reflect.get(Object(db).constructor, ENTITY_KIND) ?? 'This database');
 }
