@@ -1,28 +1,30 @@
 /**
- * The errors of drizzle-queue. Every message says what happened, to which job or option, and what to do about it.
- * Errors of the database are passed on as they are; the exceptions are the two at the end, which say which command to run.
+ * The errors of drizzle-queue. Each message says what happened, to which job or option, and what to do about
+ * it. Database errors are passed on unwrapped, except for the two at the end, which name the command to run.
  */
 
-/** The base of every error that drizzle-queue throws about jobs, so that `error instanceof QueueError` finds them all. */
+/**
+ * The base of every error that drizzle-queue throws about jobs: `error instanceof QueueError` matches them
+ * all.
+ */
 export class QueueError extends Error {
   override name = 'QueueError';
-  /** @internal What every copy of this package knows the class by. */
+  /** @internal Identifies the class across copies of this package. */
   static readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.QueueError');
 
   /**
-   * True also for an error of another copy of this package. A process can have two, its ES modules by `import` and its CommonJS
-   * files by `require`, and a class of one is none of the other.
+   * True also for an error of another copy of this package: a process that imports its ES modules and
+   * requires its CommonJS files has two copies, with different classes.
    */
   static override [Symbol.hasInstance](value: unknown): boolean {
-    // biome-ignore-start lint/complexity/noThisInStatic: each class that extends this one is asked about itself.
+    // biome-ignore-start lint/complexity/noThisInStatic: `this` is the class that extends this one.
     if (Function.prototype[Symbol.hasInstance].call(this, value)) return true;
-    // A class of the app that extends one of these inherits its brand, but not everything with that brand is of that class.
+    // A subclass of the app inherits a brand, but does not own one, so it must not match every branded error.
     return Object.hasOwn(this, 'brand') && isBranded(value, this.brand);
     // biome-ignore-end lint/complexity/noThisInStatic: as above
   }
 }
 
-/** Whether the value's class, or one that it extends, has the brand. */
 function isBranded(value: unknown, brand: symbol): boolean {
   let at = value;
   while (typeof at === 'object' && at !== null) {
@@ -32,10 +34,10 @@ function isBranded(value: unknown, brand: symbol): boolean {
   return false;
 }
 
-/** What a schema had to say about a value: one line per complaint, with the path inside the value. */
+/** One complaint of a schema about a value. */
 export interface ValidationIssue {
   readonly message: string;
-  /** Where in the value, such as `lines[2].sku`; empty for the value itself. */
+  /** The path inside the value, such as `lines[2].sku`; empty for the value itself. */
   readonly path: string;
 }
 
@@ -44,8 +46,8 @@ function describeIssues(issues: readonly ValidationIssue[]): string {
 }
 
 /**
- * A payload that its definition refuses, or that Postgres cannot keep as jsonb. Thrown by `enqueue` before anything is sent,
- * so the caller's transaction stays usable. In a worker it is the error of a failed attempt.
+ * The definition's schema refuses the payload, or Postgres cannot store it as jsonb. `enqueue` throws it
+ * before sending anything, so the transaction stays usable. In a worker it fails the attempt.
  */
 export class InvalidPayloadError extends QueueError {
   override name = 'InvalidPayloadError';
@@ -58,7 +60,10 @@ export class InvalidPayloadError extends QueueError {
   }
 }
 
-/** A handler returned what its definition's `output` refuses, or what jsonb cannot keep. The attempt has failed. */
+/**
+ * The definition's `output` schema refuses what the handler returned, or jsonb cannot hold it. The attempt
+ * fails.
+ */
 export class InvalidOutputError extends QueueError {
   override name = 'InvalidOutputError';
   static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.InvalidOutputError');
@@ -70,13 +75,16 @@ export class InvalidOutputError extends QueueError {
   }
 }
 
-/** Something that is not a job definition was given where one is needed, or two handlers were given for one kind. */
+/** A value that is not a job definition, or two handlers for one kind. */
 export class UnknownKindError extends QueueError {
   override name = 'UnknownKindError';
   static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.UnknownKindError');
 }
 
-/** A handler took longer than its definition's `timeoutMs`. Its signal is aborted with this error, and the attempt has failed. */
+/**
+ * A handler exceeded its definition's `timeoutMs`. Its signal is aborted with this error, and the attempt
+ * fails.
+ */
 export class JobTimeoutError extends QueueError {
   override name = 'JobTimeoutError';
   static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.JobTimeoutError');
@@ -90,9 +98,9 @@ export class JobTimeoutError extends QueueError {
 }
 
 /**
- * This worker no longer holds the job: it was declared gone and another worker claimed the job, or the attempt was already
- * settled. `complete(tx)` throws it, so that the transaction with the handler's writes rolls back; the signal of a handler
- * whose job was lost is aborted with it.
+ * This worker no longer holds the job: it was declared gone and another worker claimed the job, or the
+ * attempt is already settled. `complete(tx)` throws it so that the handler's transaction rolls back. The
+ * handler's signal is aborted with it.
  */
 export class LeaseLostError extends QueueError {
   override name = 'LeaseLostError';
@@ -107,8 +115,8 @@ export class LeaseLostError extends QueueError {
 }
 
 /**
- * Somebody has asked for the end of a running job (`queue.cancel`): the reason of its handler's signal. A handler that throws
- * from there on ends its job as cancelled; one that completes it all the same has completed it.
+ * The reason of a handler's signal after `queue.cancel`. If the handler then throws, its job ends as
+ * cancelled; if it completes anyway, the job is completed.
  */
 export class JobCancelledError extends QueueError {
   override name = 'JobCancelledError';
@@ -116,20 +124,26 @@ export class JobCancelledError extends QueueError {
   constructor(
     readonly kind: string,
     readonly jobId: number,
-    /** What `queue.cancel` was given. */
+    /** The reason given to `queue.cancel`. */
     readonly reason: string,
   ) {
     super(`Job ${jobId} ('${kind}') is to be cancelled: ${reason}`);
   }
 }
 
-/** Throw it in a handler to discard the job at once, whatever attempts are left. `cause` is kept in the job's errors. */
+/**
+ * Throw it in a handler to discard the job at once, whatever attempts are left. The job's errors keep its
+ * `cause`.
+ */
 export class NonRetryableError extends QueueError {
   override name = 'NonRetryableError';
   static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.NonRetryableError');
 }
 
-/** The attempt before this one never ended: its worker died. The reason of a job that is discarded for it. */
+/**
+ * The last worker that held the job died before its attempt ended, and no attempt is left: the job is
+ * discarded.
+ */
 export class WorkerLostError extends QueueError {
   override name = 'WorkerLostError';
   static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.WorkerLostError');
@@ -139,13 +153,14 @@ export class WorkerLostError extends QueueError {
     readonly maxAttempts: number,
   ) {
     super(
-      `Job ${jobId} ('${kind}') was claimed ${maxAttempts} times (its maxAttempts), and the last worker that held it ` +
-        'died or lost its connection before it could say how the attempt ended',
+      `Job ${jobId} ('${kind}') was claimed ${maxAttempts} times (its maxAttempts), ` +
+        'and the last worker that held it died or lost its connection ' +
+        'before it could say how the attempt ended',
     );
   }
 }
 
-/** The queue's tables, or columns of them, are missing in the database: its migrations have not run. */
+/** The queue's tables, or columns of them, do not exist: the migrations have not run. */
 export class MissingMigrationError extends QueueError {
   override name = 'MissingMigrationError';
   static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.MissingMigrationError');

@@ -1,6 +1,6 @@
 /**
- * drizzle-queue: a job queue that is part of your Drizzle schema. This list of names is the public API; everything else is
- * free to change.
+ * drizzle-queue: a job queue that is part of your Drizzle schema. These names are the public API; everything
+ * else may change.
  */
 
 // Fail

@@ -2,19 +2,20 @@ import type { Database } from '../sql/executor.ts';
 import { hasOneConnection, listenOf } from './detect.ts';
 import type { Listen } from './listen.ts';
 
-/** What was said, of which driver: an app may have many workers, and one line is enough. */
+/** The warnings that were given: an app may have many workers, and one line is enough. */
 const said = new Set<string>();
 
 /**
- * How the driver under a database listens. Where it cannot, `undefined`, and one warning for each driver and process: a worker that polls
- * for no reason that anybody knows of would only be found slow. The same where no session is possible on the connection that listens:
- * it would be found out after a crash.
+ * How the driver under a database listens, or `undefined` when it cannot. Warns of that once per driver and
+ * process, or the app would only find its workers slow. Warns, too, when the connection that listens can hold
+ * no session, or the app would find out after a crash.
  */
 export function listenOrPoll(db: Database): Listen | undefined {
   const listen = listenOf(db);
   if (listen === undefined) {
     say(
-      `${driverOf(db)} cannot listen for notifications, so its workers poll, every pollIntervalMs; listen: false says that this is meant`,
+      `${driverOf(db)} cannot listen for notifications, so its workers poll, every pollIntervalMs; ` +
+        'listen: false says that this is meant',
     );
     return undefined;
   }
@@ -35,8 +36,8 @@ export function listenOrPoll(db: Database): Listen | undefined {
 
 function sayNoSession(driver: string): void {
   say(
-    `${driver} runs no statements on the connection that listens, so its workers hold no session lock: others know by the heartbeat ` +
-      'alone that one has died, after silentMs (30 s) instead of a few seconds',
+    `${driver} runs no statements on the connection that listens, so its workers hold no session lock: ` +
+      'others know by the heartbeat alone that one has died, after silentMs (30 s) instead of a few seconds',
   );
 }
 
@@ -48,7 +49,7 @@ function say(warning: string): void {
 
 const ENTITY_KIND = Symbol.for('drizzle:entityKind');
 
-/** What Drizzle calls the database's class, such as `NeonHttpDatabase`; it survives a minifier, as the class's name does not. */
+/** Drizzle's name of the database's class, such as `NeonHttpDatabase`; minifiers change the class's own. */
 function driverOf(db: Database): string {
   return String(Reflect.get(Object(db).constructor, ENTITY_KIND) ?? 'This database');
 }

@@ -2,7 +2,7 @@ import type { SQLWrapper } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { type Database, type Runner, sqlStateOf } from '../sql/executor.ts';
 
-/** What postgres.js offers and Drizzle has no way to ask for: a prepared statement of our own text. */
+/** postgres.js can prepare a statement of our own text, but Drizzle has no way to ask for it. */
 interface PostgresJsClient {
   unsafe(
     text: string,
@@ -11,18 +11,21 @@ interface PostgresJsClient {
   ): PromiseLike<unknown>;
 }
 
-/** The statement is unknown, exists already, or may not be prepared: a pooler gives each transaction another connection. */
+/**
+ * The statement is unknown, exists already, or may not be prepared: a pooler gives each transaction another
+ * connection.
+ */
 const REFUSED = /^(26000|42P05|0A000)$/;
 
 const dialect = new PgDialect();
 
 /**
- * Runs a worker's few statements prepared, where the driver has a way that needs no name of ours: postgres.js, unless its
- * `prepare` is off. Unprepared, postgres.js makes two round trips of every statement with parameters, the first to ask for their types. The
- * other drivers make one, so there is nothing to gain: they get their `db` back.
+ * Runs a worker's few statements prepared on postgres.js, unless its `prepare` is off. Unprepared,
+ * postgres.js makes two round trips for every statement with parameters, the first to ask for their types.
+ * The other drivers make one, so they get their `db` back.
  *
- * Where a pooler in between refuses prepared statements, the statement is repeated unprepared, and so is all that follows. A statement that was refused has
- * not been carried out.
+ * Where a pooler refuses prepared statements, this repeats the refused statement unprepared, and prepares
+ * none from then on. A refused statement has had no effect.
  *
  * @param onRefused called once, with the error
  */
@@ -46,11 +49,11 @@ export function preparing(db: Database, onRefused: (error: unknown) => void): Ru
   };
 }
 
-/** By its shape: the class is the driver's own, and there may be two copies of it. */
+/** Detected by its shape: the class is the driver's own, and there may be two copies of it. */
 function postgresJsClientOf(db: Database): PostgresJsClient | undefined {
   const client: unknown = Reflect.get(db, '$client');
   if (typeof client !== 'function') return undefined;
-  // Bun's client has `unsafe` too, prepares by itself, and takes no options there.
+  // Bun's client has `unsafe`, too, but prepares by itself and takes no options there.
   const { unsafe, listen, subscribe } = client as unknown as Record<string, unknown>;
   const isPostgresJs = [unsafe, listen, subscribe].every((method) => typeof method === 'function');
   return isPostgresJs ? (client as unknown as PostgresJsClient) : undefined;

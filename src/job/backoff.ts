@@ -2,14 +2,13 @@ import { checkObject } from './limits.ts';
 import { shown } from './shown.ts';
 
 /**
- * How long to wait before the next attempt: milliseconds, at least 0.
+ * How long to wait before the next attempt, in milliseconds, at least 0.
  *
- * @param attempt which attempt has just failed, counted from 1
+ * @param attempt the attempt that has just failed, counted from 1
  * @param error what the handler threw
  */
 export type Backoff = (attempt: number, error: unknown) => number;
 
-/** Settings of {@link exponentialBackoff}. */
 export interface ExponentialBackoffOptions {
   /**
    * The longest wait after the first failed attempt, in milliseconds, above 0.
@@ -34,16 +33,16 @@ export interface ExponentialBackoffOptions {
 }
 
 /**
- * Waits that grow with each attempt, with full jitter: a wait is drawn evenly from 0 to `initialMs · factor^(attempt - 1)`,
- * capped at `maxMs`. Full jitter spreads jobs that failed together (a provider was down) over the whole interval, so that
- * they do not come back together. After Marc Brooker, "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015).
+ * Waits that grow with each attempt, with full jitter: each is drawn evenly from 0 to `initialMs ·
+ * factor^(attempt - 1)`, capped at `maxMs`. So jobs that failed together do not come back together. After
+ * Marc Brooker, "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015).
  *
  * @throws RangeError when a setting is outside its range
  */
 export function exponentialBackoff(options: ExponentialBackoffOptions = {}): Backoff {
   checkObject('exponentialBackoff: its options', options);
   const { initialMs = 1_000, maxMs = 3_600_000, factor = 2, random = Math.random } = options;
-  // Number.isFinite first: it is false for whatever is no number, and a comparison might throw.
+  // `Number.isFinite` first: comparing a value that is not a number might throw.
   if (!(Number.isFinite(initialMs) && initialMs > 0)) {
     throw new RangeError(`exponentialBackoff: initialMs must be a number above 0, got ${shown(initialMs)}`);
   }
@@ -58,7 +57,7 @@ export function exponentialBackoff(options: ExponentialBackoffOptions = {}): Bac
   if (typeof random !== 'function') {
     throw new TypeError(`exponentialBackoff: random must be a function, got ${shown(random)}`);
   }
-  // The power overflows to Infinity for late attempts; the cap makes that maxMs.
+  // The power overflows to Infinity for late attempts; the cap turns that into maxMs.
   return (attempt) => Math.round(random() * Math.min(maxMs, initialMs * factor ** (attempt - 1)));
 }
 

@@ -24,46 +24,46 @@ export const DEFAULT_QUEUE = 'default';
 export const DEFAULT_PRIORITY = 5;
 export const DEFAULT_MAX_ATTEMPTS = 20;
 
-/** What {@link defineJob} may be told about a kind of job. */
+/** The options of {@link defineJob}. */
 export interface JobOptions<
   TPayload extends StandardSchema | undefined = StandardSchema | undefined,
   TOutput extends StandardSchema | undefined = StandardSchema | undefined,
 > {
   /**
-   * The payload's schema (zod, valibot, arktype, …), or `unvalidated<T>()`. Checked on enqueue and again when a worker claims
-   * the job. What is stored is the schema's *input* as JSON; a handler gets its *output*.
+   * The payload's schema (zod, valibot, arktype, …), or `unvalidated<T>()`. It checks the payload on enqueue
+   * and again after the claim. The database stores the schema's *input* as JSON; a handler gets its *output*.
    * @default none: the job has no payload
    */
   payload?: TPayload;
   /**
-   * The schema of what the handler returns. An output that it refuses is a failed attempt.
+   * The schema of what the handler returns. An output that it refuses fails the attempt.
    * @default none: any JSON value is stored as it is
    */
   output?: TOutput;
-  /** Which queue its jobs go to. @default 'default' */
+  /** The queue of its jobs. @default 'default' */
   queue?: string | undefined;
   /** 0–9, smaller first. @default 5 */
   priority?: number | undefined;
-  /** How many attempts a job has, 1–10,000. A worker that dies spends one. @default 20 */
+  /** How many attempts a job has, 1–10,000. The death of its worker spends one. @default 20 */
   maxAttempts?: number | undefined;
   /**
-   * How long one attempt may take, in milliseconds, at least 1. Then the handler's signal is aborted and the attempt has failed,
-   * even if the handler goes on.
-   * @default none: an attempt may take for ever
+   * How long one attempt may take, in milliseconds, at least 1. Then the handler's signal is aborted and the
+   * attempt fails, even if the handler goes on.
+   * @default none
    */
   timeoutMs?: number | undefined;
   /** How long to wait after a failed attempt. @default exponentialBackoff() */
   backoff?: Backoff | undefined;
   /**
-   * Whether a completed job leaves a row in `queue_results`. Discarded and cancelled jobs always do: somebody will ask.
+   * Whether a completed job leaves a row in `queue_results`. Discarded and cancelled jobs always do.
    * @default true
    */
   keepResult?: boolean | undefined;
 }
 
 /**
- * A kind of job: its name, what its payload and output are, and how its jobs are treated. Made by {@link defineJob}, shared
- * by the code that enqueues and the code that works, and free of both.
+ * A kind of job: its name, the types of its payload and output, and how its jobs are treated. {@link
+ * defineJob} makes it; the code that enqueues and the code that works share it.
  */
 export interface JobDefinition<
   TKind extends string = string,
@@ -82,8 +82,8 @@ export interface JobDefinition<
 }
 
 /**
- * What `enqueue` takes for a definition: its schema's input, or `undefined` for a job without payload; `unknown` where it is
- * not known whether the definition has a schema.
+ * What `enqueue` takes: the payload schema's input, `undefined` for a job without payload, or `unknown` when
+ * it is not known whether the definition has a schema.
  */
 export type PayloadInput<TJob extends JobDefinition> = TJob['payload'] extends StandardSchema
   ? SchemaInput<TJob['payload']>
@@ -91,20 +91,23 @@ export type PayloadInput<TJob extends JobDefinition> = TJob['payload'] extends S
     ? undefined
     : unknown;
 
-/** What a handler gets: the schema's output. */
+/** What a handler gets: the payload schema's output. */
 export type Payload<TJob extends JobDefinition> = TJob['payload'] extends StandardSchema
   ? SchemaOutput<TJob['payload']>
   : TJob['payload'] extends undefined
     ? undefined
     : unknown;
 
-/** What a handler returns, and what `find` and `list` give back: the output schema's input, or anything without one. */
+/**
+ * What a handler returns, and `find` and `list` give back: the output schema's input, or anything without a
+ * schema.
+ */
 export type OutputInput<TJob extends JobDefinition> = TJob['output'] extends StandardSchema
   ? SchemaInput<TJob['output']>
   : unknown;
 
 /**
- * Defines a kind of job. The kind is a stable text: it is stored with every job, so renaming it strands the jobs that wait.
+ * Defines a kind of job. Every job stores its kind, so renaming it strands the jobs that wait.
  *
  * ```ts
  * export const sendReceipt = defineJob('send-receipt', {
@@ -138,7 +141,8 @@ export function defineJob<
   }
   return Object.freeze({
     kind,
-    // An absent schema is `undefined` in the type parameter as well, which TypeScript cannot follow through the default.
+    // An absent schema is `undefined` in the type parameter as well; TypeScript cannot follow that through
+    // the default.
     payload: options.payload as TPayload,
     output: options.output as TOutput,
     queue: checkText(what('queue'), options.queue ?? DEFAULT_QUEUE, MAX_NAME_BYTES),
@@ -157,7 +161,7 @@ export function defineJob<
 }
 
 /**
- * For callers without TypeScript: a kind's name where its definition is needed.
+ * Catches, for callers without TypeScript, a kind's name in place of its definition.
  *
  * @throws UnknownKindError unless `value` was made by {@link defineJob}
  */

@@ -7,26 +7,26 @@ const MAX_STACK = 8_000;
 const MAX_CAUSES = 3;
 const HALF_SURROGATES = new RegExp(HALF_SURROGATE, 'g');
 
-/** An error as the database keeps it, before the database adds the time. */
+/** A stored error before the database adds the time. */
 export type ErrorRecord = Omit<AttemptError, 'at'>;
 
 /**
- * The one place where whatever a handler threw becomes something that can be stored: any value, of any size, with any
- * characters, in a bounded, storable form, with the causes' messages. Never throws.
+ * Turns whatever a handler threw into something that can be stored: bounded in size, without characters that
+ * jsonb refuses, and with the messages of its causes. Never throws.
  *
- * Drizzle's query errors are replaced by the driver's own error: their message and stack repeat the query's parameters,
- * which may hold what nobody wants in a log.
+ * A query error of Drizzle is replaced by the driver's own error, since its message and stack repeat the
+ * query's parameters, which may be secret.
  */
 export function describeError(thrown: unknown, attempt: number): ErrorRecord {
   return { attempt, ...describeThrown(thrown) };
 }
 
-/** The same of an error that belongs to no attempt: what may be printed of it. Its other properties may hold anything. */
+/** What may be printed of an error that belongs to no attempt. Its other properties may hold secrets. */
 export function describeThrown(thrown: unknown): Omit<ErrorRecord, 'attempt'> {
   try {
     return recordOf(withoutQuery(thrown));
   } catch {
-    // A getter, a toString or a proxy threw in its turn.
+    // A getter, a `toString` or a proxy threw.
     return { name: 'NonError', message: 'thrown: a value that cannot be read' };
   }
 }
@@ -52,21 +52,26 @@ function messageWithCauses(error: Error): string {
   return messages.join(' [cause] ');
 }
 
-/** An error's own message. Node's error for a host with several addresses has none, but holds one error for each. */
+/**
+ * An error's own message. Node's error for a host with several addresses has no message, but holds one error
+ * per address.
+ */
 function messageIn(error: Error): string {
   const message = String(error.message);
   if (message !== '' || !(error instanceof AggregateError)) return message;
   return error.errors.slice(0, MAX_CAUSES).map(preview).join(', ');
 }
 
-/** What is behind drizzle-orm's query errors; anything else as it is. */
+/** The error behind a query error of drizzle-orm; any other value unchanged. */
 export function withoutQuery(thrown: unknown): unknown {
   let error = thrown;
   for (let depth = 0; depth <= MAX_CAUSES && repeatsQuery(error); depth++) error = error.cause;
   return repeatsQuery(error) ? 'a failed query, without the error that it failed with' : error;
 }
 
-/** Told by its text, which is what must not be stored: others too have a `query` and `params` (PGlite's, an app's own). */
+/**
+ * Recognised by its text, which is what must not be stored: other errors have a `query` and `params`, too.
+ */
 function repeatsQuery(error: unknown): error is Error {
   return (
     error instanceof Error &&
@@ -89,7 +94,9 @@ function preview(value: unknown): string {
   }
 }
 
-/** Cuts, and replaces what jsonb refuses: a stored error must never be the reason why an attempt cannot be settled. */
+/**
+ * Truncates, and replaces what jsonb refuses: a stored error must never keep an attempt from being settled.
+ */
 export function storable(text: string, maxLength = MAX_MESSAGE): string {
   const cut = text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text;
   return cut.replaceAll('\0', '�').replaceAll(HALF_SURROGATES, '�');

@@ -2,30 +2,34 @@ import { shown } from './shown.ts';
 import { HALF_SURROGATE } from './stored-json.ts';
 
 /**
- * The limits of a job's settings, and the checks that hold them. The database would refuse most of what is outside too, but
- * with an error about a column, after the caller's transaction is already spoiled.
+ * The limits of a job's settings, and their checks. The database would refuse most bad values too, but with
+ * an error about a column, after the caller's transaction is already aborted.
  */
 
 /** Priorities are 0–9, smaller first: each is one index range of the claim. */
 export const MAX_PRIORITY = 9;
 
-/** `max_attempts` is a smallint, and nobody waits for more. */
+/** `max_attempts` is a smallint. */
 export const MAX_ATTEMPTS = 10_000;
 
-/** One century: later than any job means, and far from where timestamps overflow. */
+/** One century: beyond any real delay, and far from where timestamps overflow. */
 export const MAX_DELAY_MS = 100 * 365.25 * 24 * 3_600_000;
 
-/** Timers count in 32 bits; a longer one would fire at once. */
+/** Timers count in 32 bits; a longer one fires at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Queue, kind and unique key share one index entry, which Postgres limits to a third of a page (2,704 bytes). */
+/**
+ * Queue, kind and unique key share one index entry, which Postgres limits to a third of a page (2,704 bytes).
+ */
 export const MAX_NAME_BYTES = 200;
 export const MAX_UNIQUE_KEY_BYTES = 2_000;
 
-/** What the payload of a job may take as JSON text, in bytes, unless the queue says otherwise. */
+/** The default of a queue's `maxPayloadBytes`. */
 export const DEFAULT_MAX_PAYLOAD_BYTES = 1024 * 1024;
 
-/** The most that a queue may allow: some way below the 256 MB that jsonb can hold, since a bulk puts a payload into more JSON. */
+/**
+ * The most that `maxPayloadBytes` may be: jsonb holds 256 MB, and a bulk enqueue nests payloads in more JSON.
+ */
 export const LARGEST_MAX_PAYLOAD_BYTES = 100 * 1024 * 1024;
 
 const EARLIEST = Date.parse('0001-01-01T00:00:00Z');
@@ -39,7 +43,11 @@ export function checkInteger(what: string, value: number, min: number, max: numb
   return value;
 }
 
-/** @throws RangeError unless the value is a number of milliseconds from `minMs` to `maxMs`; answers whole milliseconds */
+/**
+ * Answers whole milliseconds.
+ *
+ * @throws RangeError unless the value is a number of milliseconds from `minMs` to `maxMs`
+ */
 export function checkDurationMs(what: string, value: number, minMs = 0, maxMs = MAX_DELAY_MS): number {
   if (typeof value !== 'number' || !(value >= minMs && value <= maxMs)) {
     throw new RangeError(

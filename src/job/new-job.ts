@@ -16,14 +16,17 @@ import { toStoredJson, UnstorableValueError } from './stored-json.ts';
 import { checkStoredSize } from './stored-size.ts';
 import { payloadToStore } from './validate.ts';
 
-/** What one enqueue may say differently from the job's definition. */
+/** What one enqueue may override or add to the job's definition. */
 export interface EnqueueOptions {
   /**
    * Milliseconds until the job is due, by the database's clock, 0 to one century. Not together with `runAt`.
    * @default 0
    */
   delayMs?: number | undefined;
-  /** When the job is due. A time that has passed means now, but before jobs that became due later. Not together with `delayMs`. */
+  /**
+   * When the job is due. A time in the past means now, before jobs that became due later. Not together with
+   * `delayMs`.
+   */
   runAt?: Date | undefined;
   /** 0–9, smaller first. @default the definition's */
   priority?: number | undefined;
@@ -32,15 +35,16 @@ export interface EnqueueOptions {
   /** @default the definition's */
   queue?: string | undefined;
   /**
-   * While a live job of this kind with this key stands in the queue, another is refused: `enqueue` answers `duplicate: true`
-   * and the id of the one that stands. At most 2,000 bytes. The key is free again when the job has finished.
+   * While a live job of this kind with this key is in the queue, another is refused: `enqueue` answers
+   * `duplicate: true` and the id of the live job. At most 2,000 bytes. The key is free again when the job has
+   * finished.
    */
   uniqueKey?: string | undefined;
-  /** Whatever should travel with the job beside its payload: a trace id, a tenant. A JSON object. @default {} */
+  /** A JSON object that travels with the job beside its payload: a trace id, a tenant. @default {} */
   metadata?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** A job that is to be inserted. All of it is checked. */
+/** A checked job, ready to be inserted. */
 export interface NewJob {
   readonly queue: string;
   readonly kind: string;
@@ -55,16 +59,19 @@ export interface NewJob {
   readonly uniqueKey: string | null;
   /** JSON text of an object. */
   readonly metadata: string;
-  /** The values of the app's own columns as texts, in their order; `undefined` where the column's default is to apply. */
+  /**
+   * The values of the app's own columns as texts, in order; `undefined` where the column's default applies.
+   */
   readonly own?: readonly (string | null | undefined)[];
 }
 
 /**
- * Everything that an enqueue says, checked, before anything is sent: a refused job leaves the caller's transaction usable.
- * A promise only where the payload's schema answers one: a bulk has no time to wait a turn for every job.
+ * Checks everything that an enqueue says before anything is sent, so a refused job leaves the caller's
+ * transaction usable. Returns a promise only when the payload's schema does: a bulk enqueue cannot afford a
+ * turn of the event loop per job.
  *
- * @param maxPayloadBytes how large the payload may be as JSON text, and so may the metadata
- * @throws InvalidPayloadError | RangeError | TypeError at once, or by the promise
+ * @param maxPayloadBytes the largest payload as JSON text; also the limit of the metadata
+ * @throws InvalidPayloadError | RangeError | TypeError synchronously, or through the promise
  */
 export function newJob<TJob extends JobDefinition>(
   job: TJob,
@@ -72,7 +79,7 @@ export function newJob<TJob extends JobDefinition>(
   options: EnqueueOptions = NO_OPTIONS,
   maxPayloadBytes: number = DEFAULT_MAX_PAYLOAD_BYTES,
 ): NewJob | Promise<NewJob> {
-  // The condition first: in a bulk, even the text for the message takes its time.
+  // The condition first: in a bulk enqueue even building the message takes time.
   if (typeof options !== 'object' || options === null) checkObject(optionOf(job, 'its options'), options);
   const { delayMs, runAt, uniqueKey, metadata } = options;
   if (delayMs !== undefined && runAt !== undefined) {
@@ -82,7 +89,7 @@ export function newJob<TJob extends JobDefinition>(
     options.queue === undefined
       ? job.queue
       : checkText(optionOf(job, 'queue'), options.queue, MAX_NAME_BYTES);
-  // What the definition says was checked when it was made.
+  // `defineJob` has checked the definition's own values.
   const priority = options.priority ?? job.priority;
   if (priority !== job.priority) checkInteger(optionOf(job, 'priority'), priority, 0, MAX_PRIORITY);
   const maxAttempts = options.maxAttempts ?? job.maxAttempts;
@@ -110,7 +117,10 @@ function optionOf({ kind }: JobDefinition, option: string): string {
   return `enqueue('${kind}'): ${option}`;
 }
 
-/** @throws TypeError unless it is a plain object; InvalidPayloadError when jsonb cannot keep it, or it is too large */
+/**
+ * @throws TypeError unless it is a plain object; InvalidPayloadError when jsonb cannot keep it, or it is too
+ * large
+ */
 export function metadataToStore(
   kind: string,
   metadata: Readonly<Record<string, unknown>>,
@@ -124,13 +134,13 @@ export function metadataToStore(
     const path = error.issue.path === '' ? 'metadata' : `metadata.${error.issue.path}`;
     throw new InvalidPayloadError(kind, [{ ...error.issue, path }]);
   }
-  // Told by the text: a Date, say, is an object until it is JSON.
+  // Only the text tells: a Date, for example, is an object until it becomes JSON.
   if (!json.startsWith('{')) throw new TypeError(`enqueue('${kind}'): metadata must be an object`);
   checkStoredSize(kind, 'metadata', json, maxBytes);
   return json;
 }
 
-/** A job with a delay is surely not due; whether a time has passed is for the database's clock to say. */
+/** A job with a delay is not due; whether `runAt` has passed is for the database's clock to say. */
 export function mayBeDue({ delayMs, runAtMs }: NewJob): boolean {
   return runAtMs !== null || delayMs === 0;
 }

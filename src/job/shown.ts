@@ -1,8 +1,8 @@
 const MAX_TEXT = 60;
 
 /**
- * A wrong value as a message shows it: short, and whatever it is. Never throws: an object may have no way to become a text, or one
- * that throws in its turn, and then the caller would hear of that instead of the mistake.
+ * A wrong value as an error message shows it. Never throws: some values cannot become a text, and the caller
+ * would hear of that instead of the mistake.
  */
 export function shown(value: unknown): string {
   try {

@@ -1,8 +1,8 @@
 import type { Stored } from './stored.ts';
 
 /**
- * The part of the Standard Schema interface (https://standardschema.dev, version 1) that a job needs, so that zod, valibot,
- * arktype and the rest work alike and none of them is a dependency.
+ * The part of the Standard Schema interface (https://standardschema.dev, version 1) that a job needs, so that
+ * zod, valibot, arktype and others work without being dependencies.
  */
 export interface StandardSchema<TInput = unknown, TOutput = TInput> {
   readonly '~standard': {
@@ -23,15 +23,15 @@ export interface SchemaIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** What may be given to a schema. */
+/** The input type of a schema. */
 export type SchemaInput<S> = S extends StandardSchema<infer TInput, unknown> ? TInput : never;
 
-/** What a schema makes of it. */
+/** The output type of a schema. */
 export type SchemaOutput<S> = S extends StandardSchema<unknown, infer TOutput> ? TOutput : never;
 
 /**
- * A plain type where a schema is expected: no check at run time, on enqueue or on claim. Handlers get it as JSON gives it back,
- * a `Date` as text for example.
+ * A type without a check at run time, in place of a schema. Handlers get the value as JSON gives it back: a
+ * `Date` is a text.
  *
  * ```ts
  * const resize = defineJob('resize', { payload: unvalidated<{ imageId: number }>() });
@@ -47,17 +47,17 @@ export function unvalidated<T>(): StandardSchema<T, Stored<T>> {
   };
 }
 
-/** The promise of {@link unvalidated} is that the caller vouches for the type. */
+/** The caller of {@link unvalidated} vouches for the type. */
 function acceptAs<T>(value: unknown): SchemaResult<T> {
   return { value: value as T };
 }
 
-/** Whether a schema is made by {@link unvalidated}, so that there is no need to ask it. */
+/** Whether {@link unvalidated} made the schema, so there is no need to call it. */
 export function isUnvalidated(schema: StandardSchema): boolean {
   return schema['~standard'].validate === acceptAs;
 }
 
-/** Whether a value can be used as a schema; for messages to callers without TypeScript. */
+/** Whether a value can be used as a schema. */
 export function isStandardSchema(value: unknown): value is StandardSchema {
   return (
     (typeof value === 'object' || typeof value === 'function') &&

@@ -1,9 +1,12 @@
 import type { ValidationIssue } from '../errors.ts';
 
-/** How deep a stored value may nest. Postgres parses by recursion and gives up at a depth that depends on its settings. */
+/**
+ * How deeply a stored value may nest. Postgres parses JSON recursively and gives up at a depth that depends
+ * on its settings.
+ */
 export const MAX_DEPTH = 1_000;
 
-/** A value that cannot be kept as jsonb without losing something, and where. */
+/** A value that jsonb cannot hold without loss, and where in it. */
 export class UnstorableValueError extends TypeError {
   constructor(readonly issue: ValidationIssue) {
     super(issue.message);
@@ -13,17 +16,17 @@ export class UnstorableValueError extends TypeError {
 /**
  * The JSON text that the database keeps for a value.
  *
- * Refuses what `JSON.stringify` would lose silently (NaN, Infinity, functions, Map, Set, Error, a Promise that was not awaited,
- * `undefined` in an array) and what Postgres would refuse later, in the middle of the caller's transaction (NUL characters,
- * half surrogate pairs, extreme depth). What stays: properties that are `undefined` are left out, and objects with
- * `toJSON` (Date, URL, …) become what it says.
+ * Refuses what `JSON.stringify` loses silently (NaN, Infinity, functions, Map, Set, Error, a promise that was
+ * not awaited, `undefined` in an array) and what Postgres refuses later, in the middle of the caller's
+ * transaction (NUL characters, half surrogate pairs, extreme depth). Properties that are `undefined` are left
+ * out, and objects with `toJSON` (Date, URL, …) become what it returns.
  *
  * @throws UnstorableValueError naming the first offending place
  */
 export function toStoredJson(value: unknown): string {
   if (isPlainJson(value, [])) {
     const json = JSON.stringify(value);
-    // NUL and half surrogate pairs come out escaped.
+    // NUL and half surrogate pairs are escaped in JSON.
     if (!json.includes('\\u')) return json;
   }
   check(value, [], new Set());
@@ -31,8 +34,8 @@ export function toStoredJson(value: unknown): string {
 }
 
 /**
- * Whether a value is made of nothing but what JSON is made of, its texts aside. Most are, and this finds out several times
- * faster than {@link check}, which knows where the first thing is that is not.
+ * Whether a value consists only of JSON types, leaving its texts aside. Most do, and this is several times
+ * faster than {@link check}, which finds the first place that does not.
  */
 function isPlainJson(value: unknown, ancestors: object[]): boolean {
   if (typeof value === 'number') return Number.isFinite(value);
@@ -44,7 +47,7 @@ function isPlainJson(value: unknown, ancestors: object[]): boolean {
     for (let index = 0; index < value.length; index++)
       if (!isPlainJson(value[index], ancestors)) return false;
   } else {
-    // It is one of its keys.
+    // `key` comes from this very object.
     const properties = value as Readonly<Record<string, unknown>>;
     for (const key in properties) {
       const item = properties[key];
@@ -77,13 +80,16 @@ function check(value: unknown, path: (string | number)[], ancestors: Set<object>
   }
 }
 
-/** Whether it is what JSON is made of, which most objects are: then nothing has to be asked about its class. */
+/** A plain object or array, as most are: `check` need not look at its class. */
 function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value);
   return (prototype === Object.prototype || prototype === Array.prototype) && !('toJSON' in value);
 }
 
-/** What `JSON.stringify` puts in an object's place: what its `toJSON` says, the value of a boxed one, or itself. */
+/**
+ * What `JSON.stringify` writes for an object: what its `toJSON` returns, the value of a boxed primitive, or
+ * itself.
+ */
 function asJson(value: object, path: readonly (string | number)[]): unknown {
   if (value instanceof Date && Number.isNaN(value.getTime())) {
     refuse('an invalid Date (it would be stored as null)', path);
@@ -95,7 +101,7 @@ function asJson(value: object, path: readonly (string | number)[]): unknown {
   return [Number, String, Boolean, BigInt].some((boxed) => json instanceof boxed) ? json?.valueOf() : json;
 }
 
-/** `JSON.stringify` makes `{}` of them, because nothing that they hold is a property. */
+/** `JSON.stringify` writes `{}` for these, because their contents are not properties. */
 const EMPTY_AS_JSON = [Map, Set, WeakMap, WeakSet, Promise, RegExp, Error];
 
 function checkObject(value: object, path: (string | number)[], ancestors: Set<object>): void {
@@ -133,7 +139,7 @@ function lastOf(path: readonly (string | number)[]): string {
   return String(path.at(-1) ?? '');
 }
 
-/** Half of a surrogate pair: JavaScript keeps it in a text, Postgres does not. */
+/** Half of a surrogate pair: valid in a JavaScript text, but not in Postgres. */
 export const HALF_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
 function checkText(text: string, path: readonly (string | number)[]): void {

@@ -2,13 +2,13 @@ import { InvalidPayloadError } from '../errors.ts';
 import { utf8Bytes } from './limits.ts';
 
 /**
- * Holds a queue's `maxPayloadBytes`: a job is read, copied and written a few times in its life, with all that it carries.
+ * Enforces a queue's `maxPayloadBytes`: a job is read, copied and written several times in its life.
  *
- * @param path what of the job the JSON is: empty for the payload itself
- * @throws InvalidPayloadError saying how large it is, and what to do
+ * @param path which part of the job the JSON is: empty for the payload itself
+ * @throws InvalidPayloadError with the size, and what to do
  */
 export function checkStoredSize(kind: string, path: string, json: string, maxBytes: number): void {
-  // No character takes more than three bytes for each of its UTF-16 units, so most texts need not be encoded to be measured.
+  // A UTF-16 unit takes at most three bytes, so most texts need not be encoded to be measured.
   if (json.length * 3 <= maxBytes) return;
   const bytes = utf8Bytes(json);
   if (bytes <= maxBytes) return;

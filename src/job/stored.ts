@@ -1,6 +1,6 @@
 /**
- * What a value is after it has been stored as JSON and read back: a `Date` is a text, and so is whatever else has a `toJSON`
- * that says so; functions are gone. Payloads and outputs have this type wherever they come from the database unparsed.
+ * A value after it was stored as JSON and read back: a `Date` is a text, as is anything else whose `toJSON`
+ * says so, and functions are gone. Payloads and outputs that come from the database unparsed have this type.
  */
 export type Stored<T> = unknown extends T
   ? T
@@ -13,5 +13,5 @@ export type Stored<T> = unknown extends T
         ? never
         : { [K in keyof T]: Stored<T[K]> };
 
-/** The same for a payload or an output as a whole: where there is none, the database has null. */
+/** The same for a whole payload or output: an absent one is null in the database. */
 export type StoredValue<T> = unknown extends T ? T : T extends undefined ? null : Stored<T>;

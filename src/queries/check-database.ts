@@ -6,12 +6,12 @@ import { type Executor, queryRows } from '../sql/executor.ts';
 import { quotedName } from '../sql/quoted-name.ts';
 import { checkGrants } from './check-grants.ts';
 
-/** As `server_version_num` says it. */
+/** In the form of `server_version_num`. */
 export const OLDEST_SUPPORTED = 140_000;
 
 /**
- * Checks what a worker needs: that the server is new enough, that the queue's tables have the columns of this version of the
- * library, and that the role may do with them what a worker does.
+ * Checks that the server is new enough, that the queue's tables have the columns of this version of the
+ * library, and that the role has a worker's rights.
  *
  * @throws UnsupportedPostgresError | MissingMigrationError | QueueError saying what to do
  */
@@ -33,10 +33,12 @@ export async function checkDatabase(db: Executor, tables: QueueTables): Promise<
 }
 
 export const serverVersionQuery: SQL = sql`
-    select current_setting('server_version_num')::int4 as number, current_setting('server_version') as version`;
+    select current_setting('server_version_num')::int4 as number,
+      current_setting('server_version') as version`;
 
-/** The columns of a table that the search path finds, as the statements will; none when there is no such table. */
+/** The columns of a table that the search path finds; none when there is no such table. */
 export function columnsQuery(table: string): SQL {
   return sql`
-    select attname as name from pg_attribute where attrelid = to_regclass(${table}) and attnum > 0 and not attisdropped`;
+    select attname as name from pg_attribute
+    where attrelid = to_regclass(${table}) and attnum > 0 and not attisdropped`;
 }

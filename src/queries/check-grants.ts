@@ -6,7 +6,7 @@ import { quotedName } from '../sql/quoted-name.ts';
 
 type Privilege = 'select' | 'insert' | 'update' | 'delete';
 
-/** What a worker does with each table; the handlers' own work comes on top. */
+/** What a worker itself does with each table, without its handlers. */
 const WORKER: Readonly<Record<keyof QueueTables, readonly Privilege[]>> = {
   queueJobs: ['select', 'update', 'delete'],
   queueResults: ['select', 'insert', 'update', 'delete'],
@@ -15,10 +15,10 @@ const WORKER: Readonly<Record<keyof QueueTables, readonly Privilege[]>> = {
 };
 
 /**
- * Checks that this role may do what a worker does. Without it a worker that may claim and not settle would run its jobs, find no
- * way to write how they ended, and run them again.
+ * Checks that this role may do what a worker does. Otherwise a worker that may claim but not settle would run
+ * its jobs again and again.
  *
- * @throws QueueError with the grants that are missing, as SQL
+ * @throws QueueError with the missing grants, as SQL
  */
 export async function checkGrants(db: Executor, tables: QueueTables): Promise<void> {
   const rows = await queryRows(db, tables, missingGrantsQuery(tables));
@@ -30,10 +30,13 @@ export async function checkGrants(db: Executor, tables: QueueTables): Promise<vo
   );
 }
 
-/** What the current role lacks. A privilege on single columns counts, except to delete, which there is for whole rows only. */
+/**
+ * What the current role lacks. A privilege on single columns counts, except for delete, which applies to
+ * whole rows.
+ */
 export function missingGrantsQuery(tables: QueueTables): SQL {
   const needed = Object.entries(WORKER).flatMap(([key, privileges]) =>
-    // The keys are those of the tables.
+    // `Object.entries` loses the type of the keys.
     privileges.map((privilege) => ({
       name: quotedName(tables[key as keyof QueueTables]),
       privilege,
@@ -42,7 +45,8 @@ export function missingGrantsQuery(tables: QueueTables): SQL {
   );
   return sql`
     select quote_ident(current_user) as role, n.name, n.privilege
-    from jsonb_to_recordset(${JSON.stringify(needed)}::text::jsonb) as n(name text, privilege text, of_columns bool)
+    from jsonb_to_recordset(${JSON.stringify(needed)}::text::jsonb)
+      as n(name text, privilege text, of_columns bool)
     where not case when n.of_columns then has_any_column_privilege(n.name, n.privilege)
       else has_table_privilege(n.name, n.privilege) end`;
 }

@@ -4,8 +4,8 @@ import { type Executor, queryRows } from '../sql/executor.ts';
 import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence.ts';
 
 /**
- * Which of these jobs a worker still holds, with the fence of each by id. A plain read: what it answers may be out of date when it arrives, so it
- * is good for stopping work early and for nothing else; every write checks the fence itself.
+ * Which of these jobs a worker still holds, with the fence of each by id. A plain read, which may be out of
+ * date when its answer arrives: use it only to stop work early. Every write checks the fence itself.
  */
 export async function findHeldJobs(
   db: Executor,

@@ -3,10 +3,9 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { dateOf, epochMs } from '../sql/epoch-ms.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 
-/** A queue that is paused. */
 export interface PausedQueue {
   readonly queue: string;
-  /** Since when, by the database's clock. */
+  /** By the database's clock. */
   readonly pausedAt: Date;
 }
 

@@ -11,27 +11,27 @@ export interface RequestsQuestion {
   readonly jobs: readonly (HeldJob & { readonly queue: string })[];
 }
 
-/** What is asked of a worker about a job of its own, or what it has missed about it. */
+/** What somebody asks about one of a worker's jobs, or what the worker has missed about it. */
 export interface JobRequest extends HeldJob {
   /** Whether it still holds the job, under this fence. */
   readonly held: boolean;
-  /** Why the job is to end, or has ended as cancelled; `null` when it is neither, so it was lost or has ended in another way. */
+  /** Why the job is to end, or has ended as cancelled; `null` when it was lost or ended in another way. */
   readonly cancelReason: string | null;
 }
 
 export interface RequestsAnswer {
-  /** Which of its queues are paused. */
+  /** The worker's queues that are paused. */
   readonly paused: ReadonlySet<string>;
-  /** Those of its jobs about which there is something to know; hardly ever any. */
+  /** Those of its jobs about which there is news; hardly ever any. */
   readonly jobs: readonly JobRequest[];
 }
 
 /**
- * Asks for all that is asked of a worker from outside: pauses of its queues, and cancels of its jobs. One statement; of a
- * worker without jobs, one that reads a table of a few rows.
+ * Finds what is asked of a worker from outside: pauses of its queues and cancels of its jobs. One statement;
+ * for a worker without jobs it reads a table of a few rows.
  *
- * **Under concurrency.** A plain read: what it answers may be out of date when it arrives, so it is good for stopping work early
- * and for nothing else; every write checks the fence itself.
+ * **Under concurrency.** A plain read, which may be out of date when its answer arrives: use it only to stop
+ * work early. Every write checks the fence itself.
  */
 export async function findRequests(
   db: Executor,
@@ -45,7 +45,7 @@ export async function findRequests(
   };
 }
 
-/** `limit 1`: each job is looked up by its key; a join could become one that reads the whole table. */
+/** `limit 1` makes each job a look-up by its key; a join could read the whole table. */
 export function findRequestsQuery(
   { queueJobs, queuePauses, queueResults }: QueueTables,
   { workerId, queues, jobs }: RequestsQuestion,

@@ -5,10 +5,12 @@ import { type Executor, queryRows } from '../sql/executor.ts';
 import { jsonRows } from '../sql/json-rows.ts';
 
 /**
- * The ids of the live jobs that stand in the way of these, in input order; `undefined` where none stands any more.
+ * The ids of the live jobs with the same unique keys as these, in input order; `undefined` where there is
+ * none any more.
  *
- * **Under concurrency.** A statement of its own, after the insert, because the insert cannot see a row that was committed
- * after it had started. Between the two the standing job may have finished: then there is no id, and the insert is tried again.
+ * **Under concurrency.** A statement after the insert, because the insert cannot see a row that was committed
+ * after it started. The live job may have finished in between: then there is no id, and the insert is tried
+ * again.
  */
 export async function findStandingJobs(
   db: Executor,

@@ -8,22 +8,23 @@ import { ownNames } from '../sql/own-values.ts';
 import { quotedName } from '../sql/quoted-name.ts';
 import { notified, type WakeUp } from '../sql/wake-up.ts';
 
-/** What became of an insert. */
+/** The result of an insert. */
 export interface InsertResult {
-  /** In input order; `undefined` where a live job with the same unique key stands already. */
+  /** In input order; `undefined` for a job whose unique key a live job has. */
   readonly ids: readonly (number | undefined)[];
   /** The queues whose workers are notified when the transaction commits. */
   readonly woken: ReadonlySet<string>;
 }
 
 /**
- * Inserts any number of jobs in one statement, which also notifies the workers of the queues of `wakeUp` in which one of them is
- * due.
+ * Inserts any number of jobs in one statement, which also notifies the workers of those queues of `wakeUp` in
+ * which a new job is due.
  *
- * **Under concurrency.** The unique index decides. A key that another open transaction has just inserted makes this statement
- * wait for that transaction, and then insert if it rolled back, or leave the job out if it committed. Keys are inserted in
- * sorted order, so two bulk statements with the same keys wait for each other and never deadlock. Nothing is visible
- * to workers before the caller's transaction commits; nothing stays if it rolls back.
+ * **Under concurrency.** The unique index decides. A key that another open transaction has just inserted
+ * makes this statement wait for that transaction: it then inserts the job if that rolled back, and leaves it
+ * out if that committed. Keys are inserted in sorted order, so two bulk statements with the same keys wait
+ * for each other and never deadlock. Workers see nothing before the caller's transaction commits, and nothing
+ * stays if it rolls back.
  */
 export async function insertJobs(
   db: Executor,
@@ -45,11 +46,11 @@ export async function insertJobs(
 }
 
 /**
- * One job, or any number without unique keys: only a lone job can be refused, and `RETURNING` answers in the order of the
- * insert, so a row is told by its position.
+ * One job, or any number without unique keys. Only a single job can be refused here, and `RETURNING` answers
+ * in the order of the insert, so a row's position identifies its job.
  */
 export function insertJobsQuery({ queueJobs }: QueueTables, jobs: readonly NewJob[], wakeUp?: WakeUp): SQL {
-  // Only where a row has a key: an insert that may meet a conflict takes longer for every row.
+  // Only with a key: an insert that may meet a conflict takes longer for every row.
   const unlessDuplicate = jobs.some(hasKey) ? UNLESS_DUPLICATE : sql``;
   const own = givenColumns(queueJobs, jobs);
   const insert = sql`
@@ -57,15 +58,16 @@ export function insertJobsQuery({ queueJobs }: QueueTables, jobs: readonly NewJo
     select ${COLUMNS}${ownValues(own)} from (${jobRows(jobs, own)}) as i order by place${unlessDuplicate}
     returning id`;
   if (wakeUp === undefined) return insert;
-  // A CTE's rows come in the order in which the insert answered them.
+  // The rows of the CTE are in the order of the insert.
   return sql`
     with inserted as (${insert}, queue, run_at)
     select i.id, ${woke(jobs, wakeUp)} from inserted as i`;
 }
 
 /**
- * Several jobs, some with unique keys. Ids are drawn first, in input order, and rows are inserted in the order of their keys:
- * so a row is told by its id although some are left out, and jobs of one bulk still run in input order.
+ * Several jobs, some with unique keys. Ids are drawn first, in input order, and rows are inserted in the
+ * order of their keys: the id identifies a job although some are left out, and jobs of one bulk still run in
+ * input order.
  */
 export function insertKeyedJobsQuery(
   { queueJobs }: QueueTables,
@@ -81,7 +83,8 @@ export function insertKeyedJobsQuery(
     ),
     inserted as (
       insert into ${queueJobs} (id, ${COLUMNS}${ownNames(own)}) overriding system value
-      select id, ${COLUMNS}${ownValues(own)} from numbered order by queue, kind, unique_key, place${UNLESS_DUPLICATE}
+      select id, ${COLUMNS}${ownValues(own)} from numbered
+      order by queue, kind, unique_key, place${UNLESS_DUPLICATE}
       returning id, queue, run_at
     )
     select n.place, i.id, ${wakeUp === undefined ? sql`null as woke` : woke(jobs, wakeUp)}
@@ -92,7 +95,7 @@ const COLUMNS = sql.raw(
   'queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata',
 );
 
-/** The own columns that any of the jobs says something about, with their places; the others are left to their defaults. */
+/** The own columns that at least one job sets, with their places; the others get their defaults. */
 function givenColumns(queueJobs: QueueTables['queueJobs'], jobs: readonly NewJob[]): GivenColumn[] {
   return ownColumnsOf(queueJobs).flatMap((column, index) =>
     jobs.some(({ own }) => own?.[index] !== undefined) ? [{ ...column, index }] : [],
@@ -106,10 +109,10 @@ function ownValues(own: readonly GivenColumn[]): SQL {
 const UNLESS_DUPLICATE = sql`
     on conflict (queue, kind, unique_key) where unique_key is not null do nothing`;
 
-/** Whether a row of `inserted` has its queue's workers notified: where it is due, by the database's clock. */
+/** Notifies for a row of `inserted` that is due by the database's clock. */
 function woke(jobs: readonly NewJob[], { channel, queues }: WakeUp): SQL {
   const mixed = jobs.some(({ queue }) => queue !== jobs[0]?.queue);
-  // Postgres sends one of several that are alike in a transaction, so one call for every row does no harm.
+  // A call per row is harmless: Postgres sends equal notifications of a transaction once.
   return sql`case when i.run_at <= statement_timestamp()${
     mixed ? sql` and ${JSON.stringify(queues)}::text::jsonb @> to_jsonb(i.queue)` : sql``
   } then ${notified(channel, sql`i.queue`)} end as woke`;

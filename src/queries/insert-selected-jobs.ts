@@ -5,11 +5,14 @@ import { type Executor, queryRows } from '../sql/executor.ts';
 import { ownNames } from '../sql/own-values.ts';
 import { notified, type WakeUp } from '../sql/wake-up.ts';
 
-/** Where each column of the jobs comes from: an expression over the user's own select. */
+/** The columns of the jobs, as expressions over the user's own select. */
 export interface SelectedJobs {
-  /** The user's select, with its alias: what goes behind `FROM`. */
+  /** The user's select with its alias, for a `FROM`. */
   readonly source: SQLWrapper;
-  /** False where all have a delay, so that none can be due; what has passed is for the database's clock to say. */
+  /**
+   * False when all have a delay, so none can be due. Whether a `runAt` has passed is for the database's clock
+   * to say.
+   */
   readonly mayBeDue: boolean;
   readonly queue: string;
   readonly kind: string;
@@ -19,11 +22,11 @@ export interface SelectedJobs {
   readonly runAt: SQL;
   readonly uniqueKey: SQL | undefined;
   readonly metadata: SQL;
-  /** The own columns that are set; the others are left to their defaults. */
+  /** The own columns to set; the others get their defaults. */
   readonly own?: readonly { readonly column: OwnColumn; readonly value: SQL }[];
 }
 
-/** What became of an insert of selected jobs. */
+/** The result of an insert of selected jobs. */
 export interface SelectedInserted {
   readonly enqueued: number;
   readonly duplicates: number;
@@ -32,11 +35,11 @@ export interface SelectedInserted {
 }
 
 /**
- * Inserts one job per row of the user's own select, in one statement, without a row passing through the process. Answers how
- * many were inserted and how many were left out because a live job with their unique key stands.
+ * Inserts one job per row of the user's own select, in one statement, without a row passing through the
+ * process. Answers how many it inserted, and how many it left out because a live job has their unique key.
  *
- * **Under concurrency.** As {@link insertJobs}: the unique index decides, keys go in sorted order. The select sees what any
- * select in the caller's transaction sees.
+ * **Under concurrency.** As {@link insertJobs}: the unique index decides, and keys go in sorted order. The
+ * select sees what any select in the caller's transaction sees.
  */
 export async function insertSelectedJobs(
   db: Executor,
@@ -58,21 +61,24 @@ export function insertSelectedJobsQuery(
 ): SQL {
   const own = jobs.own ?? [];
   const names = ownNames(own.map(({ column }) => column));
-  // The expressions are the user's own, of any precedence: each stands in parentheses before it is cast.
+  // Each expression of the user is in parentheses before its cast, since it may have any precedence.
   const insert = sql`
-      insert into ${queueJobs} (queue, kind, max_attempts, payload, priority, run_at, created_at, unique_key, metadata${names})`;
+      insert into ${queueJobs}
+        (queue, kind, max_attempts, payload, priority, run_at, created_at, unique_key, metadata${names})`;
   const columns = sql`
-        ${jobs.queue}::text, ${jobs.kind}::text, ${jobs.maxAttempts}::int2, ${jobs.payload}, (${jobs.priority})::int2,
-        (${jobs.runAt})::timestamptz, statement_timestamp()`;
+        ${jobs.queue}::text, ${jobs.kind}::text, ${jobs.maxAttempts}::int2, ${jobs.payload},
+        (${jobs.priority})::int2, (${jobs.runAt})::timestamptz, statement_timestamp()`;
   const enqueued =
     wakeUp === undefined
       ? sql`select count(*)::float8 as enqueued, null as woke from inserted`
-      : sql`select enqueued, case when due then ${notified(wakeUp.channel, sql`${jobs.queue}::text`)} end as woke
+      : sql`select enqueued,
+        case when due then ${notified(wakeUp.channel, sql`${jobs.queue}::text`)} end as woke
       from (
-        select count(*)::float8 as enqueued, bool_or(i.run_at <= statement_timestamp()) as due from inserted as i
+        select count(*)::float8 as enqueued, bool_or(i.run_at <= statement_timestamp()) as due
+        from inserted as i
       ) as counted`;
   if (jobs.uniqueKey === undefined) {
-    // Nothing is copied on the way: a million rows stream from the select into the table.
+    // Nothing is copied: a million rows stream from the select into the table.
     return sql`
     with inserted as (${insert}
       select ${columns}, null, ${jobs.metadata}${sql.join(own.map(({ value }) => sql`, ${value}`))}
@@ -83,12 +89,16 @@ export function insertSelectedJobsQuery(
   }
   return sql`
     with i as materialized (
-      select ${jobs.payload} as payload, (${jobs.priority})::int2 as priority, (${jobs.runAt})::timestamptz as run_at,
-        (${jobs.uniqueKey})::text as unique_key, ${jobs.metadata} as metadata${sql.join(own.map(({ value }, index) => sql`, ${value} as ${sql.raw(`own_${index}`)}`))}
+      select ${jobs.payload} as payload, (${jobs.priority})::int2 as priority,
+        (${jobs.runAt})::timestamptz as run_at, (${jobs.uniqueKey})::text as unique_key,
+        ${jobs.metadata} as metadata${sql.join(
+          own.map(({ value }, index) => sql`, ${value} as ${sql.raw(`own_${index}`)}`),
+        )}
       from ${jobs.source}
     ),
     inserted as (
-      insert into ${queueJobs} (queue, kind, max_attempts, created_at, payload, priority, run_at, unique_key, metadata${names})
+      insert into ${queueJobs}
+        (queue, kind, max_attempts, created_at, payload, priority, run_at, unique_key, metadata${names})
       select ${jobs.queue}::text, ${jobs.kind}::text, ${jobs.maxAttempts}::int2, statement_timestamp(), i.*
       from i order by unique_key
       on conflict (queue, kind, unique_key) where unique_key is not null do nothing

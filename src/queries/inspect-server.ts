@@ -2,15 +2,15 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 
-/** The server, and this session of it. */
+/** The server and the current session. */
 export interface ServerState {
   /** Such as 180004. */
   readonly versionNumber: number;
   readonly version: string;
-  /** A standby, or a session that may only read. */
+  /** A standby, or a read-only session. */
   readonly readOnly: boolean;
   readonly autovacuum: boolean;
-  /** Whether Drizzle has run migrations in this database: its table of them is there, under its ordinary name. */
+  /** Whether Drizzle has run migrations in this database: its table of them exists under its default name. */
   readonly hasMigrations: boolean;
 }
 
@@ -26,6 +26,7 @@ export async function inspectServer(db: Executor, tables: QueueTables): Promise<
 }
 
 export const inspectServerQuery: SQL = sql`
-    select current_setting('server_version_num')::int4 as number, current_setting('server_version') as version,
+    select current_setting('server_version_num')::int4 as number,
+      current_setting('server_version') as version,
       current_setting('transaction_read_only') as read_only, current_setting('autovacuum') as autovacuum,
       exists (select from pg_class where relname = '__drizzle_migrations') as has_migrations`;

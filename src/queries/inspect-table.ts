@@ -4,7 +4,7 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 import { quotedName } from '../sql/quoted-name.ts';
 
-/** A table as it stands in the database. */
+/** A table as it is in the database. */
 export interface TableState {
   /** Whether the statements of this connection find it. */
   readonly present: boolean;
@@ -14,7 +14,7 @@ export interface TableState {
   readonly indexes: readonly IndexState[];
   /** The names of its CHECK constraints. */
   readonly checks: readonly string[];
-  /** The storage parameters, such as `fillfactor=50`: of the table, or of each partition that holds rows. */
+  /** The storage parameters, such as `fillfactor=50`, of the table or of each partition that holds rows. */
   readonly storage: readonly (readonly string[])[];
   /** Other Postgres schemas in which there is a table of this name. */
   readonly otherSchemas: readonly string[];
@@ -25,7 +25,9 @@ export interface ColumnState {
   /** As `format_type` writes it. */
   readonly type: string;
   readonly notNull: boolean;
-  /** Whether the database fills it when an insert does not: a default, an identity, or a generated column. */
+  /**
+   * Whether the database fills it when an insert does not: by a default, an identity, or a generated column.
+   */
   readonly filled: boolean;
 }
 
@@ -36,16 +38,19 @@ export interface IndexState {
   /** False after a `CREATE INDEX CONCURRENTLY` that failed, and while a partition lacks its part. */
   readonly isValid: boolean;
   readonly isPartial: boolean;
-  /** What it orders by: columns, or expressions. */
+  /** The columns or expressions that it orders by. */
   readonly keys: readonly string[];
-  /** The columns that it contains or has in its predicate; without those of an index that belongs to a constraint. */
+  /** The columns that it contains or has in its predicate; none for the index of a constraint. */
   readonly uses: readonly string[];
 }
 
-/** What the catalog says about one of the queue's tables. It reads no row of the table, and needs no rights to it. */
+/**
+ * What the catalog says about one of the queue's tables. Reads no row of the table, and needs no rights to
+ * it.
+ */
 export async function inspectTable(db: Executor, tables: QueueTables, table: PgTable): Promise<TableState> {
   const [row = {}] = await queryRows(db, tables, inspectTableQuery(table));
-  // As text, because the drivers do not agree on what they make of JSON and of arrays.
+  // As text, because drivers decode JSON and arrays differently.
   const parsed = (name: string) => JSON.parse(String(row[name] ?? '[]'));
   return {
     present: row.present === true,
@@ -81,26 +86,33 @@ export function inspectTableQuery(table: PgTable): SQL {
           select n.relname as name, x.indisunique as "isUnique", x.indisprimary as "isPrimary",
             x.indisvalid as "isValid", x.indpred is not null as "isPartial",
             array(
-              select pg_get_indexdef(x.indexrelid, k, true) from generate_series(1, x.indnkeyatts) as k order by k
+              select pg_get_indexdef(x.indexrelid, k, true)
+              from generate_series(1, x.indnkeyatts) as k order by k
             ) as keys,
             array(
               select a.attname from pg_depend as d
               join pg_attribute as a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
-              where d.classid = d.refclassid and d.objid = x.indexrelid and d.refobjid = s.id and d.refobjsubid > 0
+              where d.classid = d.refclassid and d.objid = x.indexrelid
+                and d.refobjid = s.id and d.refobjsubid > 0
               group by a.attname order by a.attname
             ) as uses
           from pg_index as x join pg_class as n on n.oid = x.indexrelid
           where x.indrelid = s.id order by n.relname
         ) as i
       )::text as indexes,
-      (select json_agg(conname order by conname) from pg_constraint where conrelid = s.id and contype = 'c')::text as checks,
       (
-        select json_agg(coalesce(array_to_json(t.reloptions), '[]')) from part as p join pg_class as t on t.oid = p.id
+        select json_agg(conname order by conname) from pg_constraint where conrelid = s.id and contype = 'c'
+      )::text as checks,
+      (
+        select json_agg(coalesce(array_to_json(t.reloptions), '[]'))
+        from part as p join pg_class as t on t.oid = p.id
         where t.relkind = 'r'
       )::text as storage,
       (
-        select json_agg(n.nspname order by n.nspname) from pg_class as t join pg_namespace as n on n.oid = t.relnamespace
-        where t.relname = ${getTableConfig(table).name} and t.relkind in ('r', 'p') and t.oid is distinct from s.id
+        select json_agg(n.nspname order by n.nspname)
+        from pg_class as t join pg_namespace as n on n.oid = t.relnamespace
+        where t.relname = ${getTableConfig(table).name} and t.relkind in ('r', 'p')
+          and t.oid is distinct from s.id
       )::text as other_schemas
     from sought as s`;
 }

@@ -19,15 +19,15 @@ export interface JobsPage {
   /** Only jobs with a smaller id. */
   readonly before: number | undefined;
   readonly limit: number;
-  /** What own columns are to be, as texts. */
+  /** The values that own columns must have, as texts. */
   readonly own?: readonly OwnWanted[];
 }
 
 /**
  * Live jobs and results together, newest id first.
  *
- * **Under concurrency.** One statement, so one snapshot. Pages go by id, which a job keeps for life, so a job that finishes
- * between two pages is listed once.
+ * **Under concurrency.** One statement, so one snapshot. Pages go by id, which a job keeps for life, so a job
+ * that finishes between two pages is listed once.
  */
 export async function listJobs(db: Executor, tables: QueueTables, page: JobsPage): Promise<JobRecord[]> {
   const rows = await queryRows(db, tables, listJobsQuery(tables, page));
@@ -47,10 +47,11 @@ export function listJobsQuery(tables: QueueTables, page: JobsPage): SQL {
       ...own.map((wanted) => is(column(wanted.column.name), wanted)),
     ].filter((condition) => condition !== undefined);
     const all = conditions.length === 0 ? sql`true` : sql.join(conditions, sql` and `);
-    // Ordered and limited inside each half: each then reads its primary key backwards, and only as far as the page needs.
+    // Ordered and limited inside each half: each then reads its primary key backwards, only as far as the
+    // page needs.
     return sql`${all} order by ${column(id)} desc limit ${limit}`;
   };
-  // Of a state that is asked for, only one table can have any; the other would be read to its end for nothing.
+  // Only one table can have jobs of a given state; the other would be read to its end for nothing.
   const halves = [
     state === undefined || isLive(state)
       ? sql`(${liveRecords(tables, where('j', 'id', liveState))})`

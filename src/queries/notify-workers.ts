@@ -3,7 +3,7 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 import { wakeChannel } from '../sql/wake-channel.ts';
 
-/** Sends all workers of these tables a notification, when the transaction commits. */
+/** Notifies all workers of these tables when the transaction commits. */
 export async function notifyWorkers(db: Executor, tables: QueueTables, payload: string): Promise<void> {
   await queryRows(db, tables, notifyWorkersQuery(tables, payload));
 }

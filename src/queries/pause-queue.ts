@@ -5,11 +5,11 @@ import { REQUESTED } from '../sql/wake-channel.ts';
 import { notified } from '../sql/wake-up.ts';
 
 /**
- * Pauses a queue; answers whether it was not paused before. Workers are notified on `channel` when the transaction commits, unless
- * that is `undefined`.
+ * Pauses a queue; answers `false` when it was paused already. Workers are notified on `channel` when the
+ * transaction commits, unless that is `undefined`.
  *
- * **Under concurrency.** Waits for another open transaction that has just paused or resumed the same queue, and then goes by what
- * that has left.
+ * **Under concurrency.** Waits for another open transaction that has just paused or resumed the same queue,
+ * and then sees what that did.
  */
 export async function pauseQueue(
   db: Executor,
@@ -30,5 +30,6 @@ export function pauseQueueQuery(
       on conflict (queue) do nothing
       returning queue
     )
-    select p.queue, ${channel === undefined ? sql`false` : notified(channel, sql`${REQUESTED}`)} as woke from paused as p`;
+    select p.queue, ${channel === undefined ? sql`false` : notified(channel, sql`${REQUESTED}`)} as woke
+    from paused as p`;
 }

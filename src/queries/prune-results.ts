@@ -3,10 +3,11 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 
 /**
- * Deletes up to `limit` results that finished longer ago than `retentionMs`, the oldest first; answers how many.
+ * Deletes up to `limit` results that finished longer ago than `retentionMs`, the oldest first; answers how
+ * many.
  *
- * **Under concurrency.** Small and skipping: a result that another prune or a redrive has locked is left alone, so any number
- * of workers may prune at once and none waits.
+ * **Under concurrency.** Skips a result that another prune or a redrive has locked, so any number of workers
+ * may prune at once and none waits.
  */
 export async function pruneResults(
   db: Executor,

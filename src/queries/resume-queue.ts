@@ -5,11 +5,11 @@ import { REQUESTED } from '../sql/wake-channel.ts';
 import { notified } from '../sql/wake-up.ts';
 
 /**
- * Ends the pause of a queue; answers whether it was paused. Workers are notified on `channel` when the transaction commits,
- * unless that is `undefined`.
+ * Ends the pause of a queue; answers whether it was paused. Workers are notified on `channel` when the
+ * transaction commits, unless that is `undefined`.
  *
- * **Under concurrency.** Waits for another open transaction that has just resumed the same queue. A pause that another
- * transaction has not committed yet is not seen, and stands.
+ * **Under concurrency.** Waits for another open transaction that has just resumed the same queue. It does not
+ * see a pause that another transaction has not committed yet: that pause stands.
  */
 export async function resumeQueue(
   db: Executor,
@@ -29,5 +29,6 @@ export function resumeQueueQuery(
       delete from ${queuePauses} as p where p.queue = ${queue}
       returning p.queue
     )
-    select r.queue, ${channel === undefined ? sql`false` : notified(channel, sql`${REQUESTED}`)} as woke from resumed as r`;
+    select r.queue, ${channel === undefined ? sql`false` : notified(channel, sql`${REQUESTED}`)} as woke
+    from resumed as r`;
 }

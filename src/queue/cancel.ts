@@ -8,31 +8,36 @@ import type { QueueTables } from '../schema/index.ts';
 import type { Executor } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
 
-/** How {@link Queue.cancel} cancels. */
+/** The options of {@link Queue.cancel}. */
 export interface CancelOptions {
-  /** Kept in the result's errors, up to 2,000 characters; a running handler reads it in its signal's reason. @default 'cancelled' */
+  /**
+   * Kept in the result's errors, up to 2,000 characters; the reason of a running handler's signal. @default
+   * 'cancelled'
+   */
   reason?: string | undefined;
-  /** Ends a running job at once, as cancelled, whatever its handler goes on to do. @default false */
+  /** Ends a running job at once, as cancelled, whatever its handler does. @default false */
   force?: boolean | undefined;
 }
 
 /**
- * What became of a cancel. `requested`: a worker holds the job; its handler is told, and the job is not run again.
- * `locked`: nothing was done, since a transaction holds the job's row (`runNext` runs it, or its handler has called
- * `complete(tx)` and not committed yet).
+ * What a cancel did. `requested`: a worker holds the job; its handler is told, and the job will not run
+ * again. `locked`: nothing, because a transaction holds the job's row (`runNext` runs it, or its handler has
+ * called `complete(tx)` and not committed yet).
  */
 export type CancelResult =
   | { readonly cancelled: true }
   | { readonly cancelled: false; readonly reason: 'requested' | 'locked' | 'finished' | 'not-found' };
 
-/** A claim or a settlement locks its rows for some milliseconds; these waits, doubling, add up to 0.3 seconds. */
+/**
+ * A claim or a settlement locks its rows for some milliseconds; these waits double and add up to 0.3 seconds.
+ */
 const FIRST_WAIT_MS = 10;
 const MAX_TRIES = 6;
 
 /**
- * Ends a job that nobody holds, or by force any; asks for the end of one that is held.
+ * Ends a job that nobody holds, or any job with `force`; asks for the end of a held one.
  *
- * @param channel where workers are notified; `undefined`: they find it by looking
+ * @param channel where workers are notified; `undefined`: they find the request by polling
  * @throws TypeError before anything is sent
  */
 export async function cancel(
@@ -48,7 +53,7 @@ export async function cancel(
   let wasThere = false;
   for (let tries = 1, waitMs = FIRST_WAIT_MS; ; tries++, waitMs *= 2) {
     const found = await findJob(db, tables, id);
-    // A job that was there and is gone has completed without a kept result.
+    // A job that was there and is gone has completed with `keepResult: false`.
     if (found === undefined) return { cancelled: false, reason: wasThere ? 'finished' : 'not-found' };
     if ('finishedAt' in found) return { cancelled: false, reason: 'finished' };
     wasThere = true;
@@ -64,7 +69,7 @@ export async function cancel(
     await faultPoint('cancel: not waiting');
     if (!force && (await requestCancel(db, tables, { id, queue, reason: message, channel })))
       return { cancelled: false, reason: 'requested' };
-    // Somebody is just changing the row, or has changed it between the two.
+    // Another transaction is changing the row, or changed it between the two statements.
     if (tries === MAX_TRIES) return { cancelled: false, reason: 'locked' };
     await new Promise((resolve) => setTimeout(resolve, waitMs));
   }

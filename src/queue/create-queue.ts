@@ -4,8 +4,8 @@ import { type CreateQueueOptions, checkQueueOptions } from './options.ts';
 import { Queue } from './queue.ts';
 
 /**
- * A queue over the tables of `drizzle-queue/schema`, or over others. It opens nothing: make it once, at the top of a module
- * that both the web app and the workers import.
+ * A queue over the tables of `drizzle-queue/schema`, or over others. It opens no connection: create it once,
+ * at the top of a module that both the web app and the workers import.
  *
  * @throws RangeError | TypeError when an option is wrong
  */

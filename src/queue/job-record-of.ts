@@ -3,8 +3,8 @@ import type { StoredValue } from '../job/stored.ts';
 import type { JobRecord } from '../sql/job-record.ts';
 
 /**
- * A job's record, with the payload and output types of its definition, as they come back from JSON, and the values of the
- * app's own columns (`TOwn`).
+ * A job's record with its definition's payload and output types, as they come back from JSON, and the values
+ * of the app's own columns (`TOwn`).
  */
 export type JobRecordOf<TJob extends JobDefinition, TOwn = unknown> = JobRecord<
   TJob['kind'],

@@ -8,21 +8,21 @@ import type { Executor } from '../sql/executor.ts';
 import type { JobRecord, JobState } from '../sql/job-record.ts';
 import { ownWanted } from '../sql/own-values.ts';
 
-/** Which jobs {@link Queue.list} lists. */
+/** The filter of {@link Queue.list}. */
 export interface ListFilter<TJob extends JobDefinition = JobDefinition> {
-  /** Only jobs of this definition's kind; their payload and output are typed by it. */
+  /** Only jobs of this definition's kind, with typed payload and output. */
   job?: TJob | undefined;
   /** Only jobs of this kind. Not together with `job`. */
   kind?: string | undefined;
   queue?: string | undefined;
   state?: JobState | undefined;
-  /** The `nextCursor` of the page before. @default the first page */
+  /** The `nextCursor` of the previous page. @default the first page */
   cursor?: number | undefined;
   /** 1–1,000 jobs a page. @default 50 */
   limit?: number | undefined;
 }
 
-/** What the app's own columns are to be; `null` where one is to be null. */
+/** The values that the app's own columns must have; `null` matches null. */
 export type OwnFilter<TOwn> = { readonly [K in keyof TOwn]?: TOwn[K] | undefined };
 
 /** One page of jobs, newest id first. */
@@ -72,7 +72,7 @@ const STATES: Readonly<Record<JobState, true>> = {
   cancelled: true,
 };
 
-/** A misspelt state would be an empty list, which looks as if all were well. */
+/** A misspelt state would give an empty list, which looks like good news. */
 function checkState(state: JobState): JobState {
   if (typeof state === 'string' && Object.hasOwn(STATES, state)) return state;
   throw new TypeError(`list: state must be one of ${Object.keys(STATES).join(', ')}; got ${shown(state)}`);

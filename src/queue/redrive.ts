@@ -12,7 +12,7 @@ export interface RedriveFilter {
   finishedAfter?: Date | undefined;
   /** Only jobs that were discarded before this time. */
   finishedBefore?: Date | undefined;
-  /** At most so many, the oldest ids first. @default no limit */
+  /** The most jobs to put back, the oldest ids first. @default no limit */
   limit?: number | undefined;
 }
 

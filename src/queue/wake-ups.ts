@@ -1,41 +1,41 @@
 import type { Executor } from '../sql/executor.ts';
 import type { WakeUp } from '../sql/wake-up.ts';
 
-/** On average one notification in so many milliseconds for each queue: `NOTIFY` holds a global lock through the commit. */
+/** On average one notification per queue in this time: `NOTIFY` holds a global lock through the commit. */
 const INTERVAL_MS = 50;
 
-/** How many may follow each other without a pause; so in an app that seldom enqueues, every enqueue notifies. */
+/** How many may follow each other without a gap, so an app that seldom enqueues notifies every time. */
 const BURST = 5;
 
-/** Queues remembered; beyond that, those whose last notification is long past are forgotten. */
+/** Beyond this number, forgets the queues whose last notification is long past. */
 const MAX_QUEUES = 1_000;
 
-/** Stands for queues that only the statement itself will know. No queue has an empty name. */
+/** Stands for queues that only the statement itself knows. No queue has an empty name. */
 export const ANY_QUEUE = '';
 
 /**
- * Decides which enqueues notify workers: a token bucket for each queue. A worker that was woken polls often for a while, so it finds
- * the jobs of enqueues that did not notify, and those are the ones that come in quick succession.
+ * Decides which enqueues notify workers: a token bucket per queue. A worker that was woken polls often for a
+ * while, so it also finds the jobs of enqueues in quick succession that did not notify.
  */
 export class WakeUps {
   /**
-   * When the queue's bucket will be full again, on the clock of `now`. So one number is the bucket: it is empty when this is
+   * When each queue's bucket will be full again, on the clock of `now`; the bucket is empty when that is
    * `BURST` intervals away.
    */
   readonly #fullAt = new Map<string, number>();
 
-  /** The queues that an open transaction has notified already: they will hear of it at its commit, once. */
+  /** The queues that an open transaction has already notified: their workers hear it at the commit. */
   readonly #notifiedBy = new WeakMap<Executor, Set<string>>();
 
-  /** @param now a clock in milliseconds that never goes back; a test's own, or the process's */
+  /** @param now a monotonic clock in milliseconds */
   constructor(
     readonly channel: string,
     readonly now: () => number = () => performance.now(),
   ) {}
 
   /**
-   * Runs a statement with the queues that it may notify, and counts those that it did: not where it failed, inserted nothing, or
-   * no job of its is due yet.
+   * Runs a statement with the queues that it may notify, and counts those that it did notify: none if it
+   * failed, inserted nothing, or inserted no due job.
    */
   async allow<T extends { readonly woken: Iterable<string> }>(
     db: Executor,
@@ -57,8 +57,8 @@ export class WakeUps {
   }
 
   /**
-   * The permission to notify one queue, for a statement that is sent later, if at all, and of whose end nobody tells: it counts as
-   * used.
+   * The permission to notify one queue, for a statement that is sent later, if at all. It counts as used,
+   * since nobody reports whether it ran.
    */
   draw(queue: string): WakeUp | undefined {
     return this.#draw(queue) ? { channel: this.channel, queues: [queue] } : undefined;
@@ -83,13 +83,13 @@ export class WakeUps {
   }
 
   #remember(db: Executor, queue: string): void {
-    // A database commits each statement by itself. A savepoint is a transaction object of its own, and forgotten with it.
+    // Without a transaction each statement commits by itself. A savepoint is a transaction object of its own.
     if (!('rollback' in db) || queue === ANY_QUEUE) return;
     const notified = this.#notifiedBy.get(db) ?? new Set();
     this.#notifiedBy.set(db, notified.add(queue));
   }
 
-  /** A full bucket is as good as none. */
+  /** A full bucket behaves like no bucket. */
   #forgetFull(now: number): void {
     for (const [queue, fullAt] of this.#fullAt) if (fullAt <= now) this.#fullAt.delete(queue);
   }

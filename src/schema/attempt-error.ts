@@ -1,9 +1,9 @@
-/** How many errors a job keeps: the newest. */
+/** A job keeps this many errors: the newest. */
 export const KEPT_ERRORS = 10;
 
-/** One failed attempt, as `errors` of a job or a result keeps it (the last {@link KEPT_ERRORS}, oldest first). */
+/** One failed attempt, in the `errors` of a job or a result: the last {@link KEPT_ERRORS}, oldest first. */
 export interface AttemptError {
-  /** Which attempt failed, counted from 1. */
+  /** Counted from 1. */
   attempt: number;
   /** The error's `name`, such as `TypeError`. */
   name: string;

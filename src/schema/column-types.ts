@@ -12,9 +12,9 @@ import type {
 } from 'drizzle-orm/pg-core';
 
 /*
- * Why this file exists: a declaration that names Drizzle's column classes is right for one major and wrong for
- * the other (0.45 says `PgColumn<{…}>`, 1.0 says `PgBuildColumn<…>`). Types that are computed from the *reader's own*
- * builders are exact in both, so one published `.d.ts` serves every drizzle-orm.
+ * A declaration that names Drizzle's column classes fits only one major: 0.45 has `PgColumn<{…}>`, 1.0 has
+ * `PgBuildColumn<…>`. Types computed from the *reader's own* builders are exact in both, so one published
+ * `.d.ts` serves every drizzle-orm.
  */
 
 export type NotNull<B extends { notNull(): unknown }> = ReturnType<B['notNull']>;
@@ -45,17 +45,17 @@ export type JsonColumn<T = unknown> = ReturnType<typeof jsonbBuilder.$type<T>>;
 /** `timestamptz` read as a Date. */
 export type TimestampColumn = typeof timestampBuilder;
 
-/** Any columns, as `pgTable` takes them: Drizzle's builders by key. The two majors have different names for the type. */
+/** Columns as `pgTable` takes them: Drizzle's builders by key. The two majors name this type differently. */
 export type ColumnBuilders = ReturnType<
   Extract<Parameters<typeof pgTable>[1], (...args: never[]) => unknown>
 >;
 
-/** No columns beside the library's. */
+/** No columns of the app's own. */
 export type NoColumns = Record<never, never>;
 
 /**
- * The same table type, placed in the Postgres schema `TSchema` (`undefined`: the default one). Computed from the table's own
- * configuration, because no generic call of `pgSchema(…).table` can be written as a type.
+ * The same table type in the Postgres schema `TSchema` (`undefined`: the default one). Computed from the
+ * table's own configuration, because TypeScript cannot express a generic call of `pgSchema(…).table`.
  */
 export type InSchema<TTable, TSchema extends string | undefined> =
   TTable extends PgTableWithColumns<infer TConfig extends TableConfig>

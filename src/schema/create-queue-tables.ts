@@ -9,7 +9,7 @@ import { definePausesTable, type PausesTable } from './queue-pauses.ts';
 import { defineResultsTable, type ResultsTable } from './queue-results.ts';
 import { defineWorkersTable, type WorkersTable } from './queue-workers.ts';
 
-/** The four tables of a queue, under whatever names. */
+/** The four tables of a queue, whatever their names. */
 export interface QueueTables<
   TPrefix extends string = string,
   TSchema extends string | undefined = string | undefined,
@@ -28,51 +28,53 @@ export interface QueueTablesOptions<
   TColumns extends ColumnBuilders = NoColumns,
 > {
   /**
-   * What the tables' names begin with.
+   * The prefix of the tables' names: 1–40 characters of a–z, 0–9 and _, not starting with a digit.
    * @default 'queue_'
    */
   prefix?: TPrefix;
   /**
-   * The Postgres schema, as the user's own `pgSchema('…')` (export that too, or drizzle-kit will not create it).
+   * The Postgres schema, made by `pgSchema('…')`. Export it too, or drizzle-kit does not create it.
    * @default the default schema, `public`
    */
   schema?: { readonly schemaName: TSchema } & Pick<PgSchema, 'table'>;
   /**
-   * Columns of the app's own, such as `{ tenantId: text('tenant_id').notNull() }`. The jobs and the results both get them, so
-   * a value stays with its job for life. They are options of an enqueue (required as in an insert), filters of `list`, and part of
-   * every record and of the handler's `job`. Each needs a name of its own in the database; text, numbers, booleans,
-   * dates, uuid, enums, json and `customType` can be used, and neither arrays nor anything that the database generates.
+   * The app's own columns, such as `{ tenantId: text('tenant_id').notNull() }`, in both jobs and results.
+   * They are options of an enqueue (required as in an insert), filters of `list`, and part of every record
+   * and of the handler's `job`. Each needs an explicit name in the database. Text, numbers, booleans, dates,
+   * uuid, enums, json and `customType` work; arrays and generated columns do not.
    * @default none
    */
   columns?: TColumns & { readonly [K in TakenKey]?: never };
 }
 
 /**
- * The queue's tables under another name, for a second queue in the same database or for a Postgres schema of their own.
- * Destructure them into top-level exports: drizzle-kit does not look inside objects.
+ * The queue's tables under other names, for a second queue in the same database or a Postgres schema of their
+ * own. Destructure them into top-level exports: drizzle-kit does not look inside objects.
  *
  * ```ts
- * export const { queueJobs, queueResults, queueWorkers, queuePauses } = createQueueTables({ prefix: 'mail_' });
+ * export const { queueJobs, queueResults, queueWorkers, queuePauses } =
+ *   createQueueTables({ prefix: 'mail_' });
  * export const queue = createQueue({ tables: { queueJobs, queueResults, queueWorkers, queuePauses } });
  * ```
  *
- * @throws TypeError when the prefix is not a plain lower-case name (index names are made of it), or a column cannot be used
+ * @throws TypeError when the prefix is not a plain lower-case name, or a column cannot be used
  */
 export function createQueueTables<
   const TPrefix extends string = 'queue_',
   const TSchema extends string | undefined = undefined,
   TColumns extends ColumnBuilders = NoColumns,
 >(options: QueueTablesOptions<TPrefix, TSchema, TColumns> = {}): QueueTables<TPrefix, TSchema, TColumns> {
-  // The default belongs to the type parameter's own default, which TypeScript cannot connect with the value.
+  // TypeScript cannot connect this value with the type parameter's default.
   const prefix = options?.prefix ?? ('queue_' as TPrefix);
-  // Only a text: an array of one, say, would pass the pattern as well.
+  // An array of one text would match the pattern, too.
   if (typeof prefix !== 'string' || !/^[a-z_][a-z0-9_]{0,39}$/.test(prefix)) {
     const got = typeof prefix === 'string' ? `'${prefix}'` : `a value of type ${typeof prefix}`;
     throw new TypeError(
-      `createQueueTables: prefix must be 1–40 characters of a–z, 0–9 and _, not starting with a digit; got ${got}`,
+      'createQueueTables: prefix must be 1–40 characters of a–z, 0–9 and _, ' +
+        `not starting with a digit; got ${got}`,
     );
   }
-  // A NUL would end the text of a statement in the middle of it.
+  // A NUL would cut off the text of a statement.
   if (options?.schema !== undefined && !(is(options.schema, PgSchema) && isName(options.schema.schemaName))) {
     throw new TypeError('createQueueTables: schema must be what pgSchema() answers for a name without NUL');
   }

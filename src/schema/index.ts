@@ -1,6 +1,6 @@
 /**
- * The tables of drizzle-queue, for the app's own Drizzle schema: `export * from 'drizzle-queue/schema'`.
- * This entry point loads nothing but drizzle-orm.
+ * The tables of drizzle-queue, for the app's own Drizzle schema: `export * from 'drizzle-queue/schema'`. This
+ * entry loads nothing but drizzle-orm.
  */
 import { createQueueTables, type QueueTables } from './create-queue-tables.ts';
 

@@ -4,22 +4,25 @@ import type { NoColumns } from './column-types.ts';
 import { defineJobsTable, type JobColumns, type JobsTable } from './queue-jobs.ts';
 import { defineResultsTable, type ResultColumns } from './queue-results.ts';
 
-/** What the values of a column are in JavaScript, which says how they travel. */
+/** The JavaScript type of a column's values, which decides how they are sent and read. */
 export type OwnValues = 'text' | 'number' | 'bigint' | 'boolean' | 'date' | 'json' | 'custom';
 
-/** A column of the app's own in the jobs and the results: see `createQueueTables({ columns })`. */
+/** One of the app's own columns: see `createQueueTables({ columns })`. */
 export interface OwnColumn {
-  /** Its name in the app's code. */
+  /** Its key in the app's code. */
   readonly key: string;
   /** Its name in the database, quoted. */
   readonly name: string;
   readonly values: OwnValues;
-  /** What a text is cast to, to become a value of the column. */
+  /** The type that a text is cast to. */
   readonly castTo: string;
   readonly column: Column;
 }
 
-/** The values of the app's own columns: what an enqueue is given, and what a record has. `unknown` where there are none. */
+/**
+ * The values of the app's own columns, as an enqueue takes and a record returns them. `unknown` without such
+ * columns.
+ */
 export interface OwnColumns {
   readonly insert: unknown;
   readonly select: unknown;
@@ -31,15 +34,15 @@ export interface OwnColumnsOf<TJobs extends JobsTable> {
   readonly select: Own<TJobs['$inferSelect']>;
 }
 
-/** What a row has beside the library's columns. */
+/** The columns of a row that are not the library's. */
 type Own<TRow> = keyof TRow extends keyof JobColumns
   ? unknown
   : { readonly [K in keyof TRow as Exclude<K, keyof JobColumns>]: TRow[K] };
 
-/** What else stands beside an own column in options, filters, records and `job`. */
+/** Further names that options, filters, records and `job` use. */
 const ALSO_TAKEN = ['delayMs', 'job', 'cursor', 'limit', 'payloadBytes', 'progress', 'place'] as const;
 
-/** What an own column cannot be called. */
+/** Keys that are not available for an own column. */
 export type TakenKey = keyof JobColumns | keyof ResultColumns | (typeof ALSO_TAKEN)[number];
 
 let library:
@@ -68,7 +71,10 @@ function libraryColumns() {
 
 const found = new WeakMap<PgTable, readonly OwnColumn[]>();
 
-/** The app's own columns of a jobs table, in their order. Told by their keys, so it does not matter which copy of this module made the table. */
+/**
+ * The app's own columns of a jobs table, in order. Compares keys, so it does not matter which copy of this
+ * module made the table.
+ */
 export function ownColumnsOf(queueJobs: PgTable): readonly OwnColumn[] {
   const known = found.get(queueJobs);
   if (known !== undefined) return known;
@@ -79,7 +85,7 @@ export function ownColumnsOf(queueJobs: PgTable): readonly OwnColumn[] {
   return columns;
 }
 
-/** @throws TypeError when they are no columns, or a key is taken: the column would stand in the place of one of the library's */
+/** @throws TypeError when these are not columns, or the library itself uses one of the keys */
 export function checkOwnKeys(columns: NoColumns): void {
   if (typeof columns !== 'object' || columns === null) {
     throw new TypeError(
@@ -95,7 +101,8 @@ export function checkOwnKeys(columns: NoColumns): void {
 /** @throws TypeError when an own column of the jobs table cannot be used */
 export function checkOwnColumns(queueJobs: PgTable): void {
   for (const { key, column } of ownColumnsOf(queueJobs)) {
-    // What a name left out becomes depends on a setting of the database object, which the statements do not know.
+    // Drizzle derives an omitted name from a setting of the database object, which the statements do not
+    // know.
     if (column.keyAsName) refuse(key, `give it a name in the database, such as ${column.name.toLowerCase()}`);
     if (column.name.includes('\0')) refuse(key, 'its name must not contain a NUL character');
     if (libraryColumns().names.has(column.name)) refuse(key, `the column name ${column.name} is taken`);
@@ -105,13 +112,16 @@ export function checkOwnColumns(queueJobs: PgTable): void {
   }
 }
 
-/** @throws TypeError when the results lack own columns of the jobs: a finished job would lose their values */
+/**
+ * @throws TypeError when the results lack one of the jobs' own columns: finishing a job would lose its value
+ */
 export function checkSameOwnColumns(queueJobs: PgTable, queueResults: PgTable): void {
   const names = new Set(getTableConfig(queueResults).columns.map(({ name }) => name));
   for (const { key, column } of ownColumnsOf(queueJobs)) {
     if (!names.has(column.name)) {
       throw new TypeError(
-        `createQueue: queueJobs has the column ${key}, and queueResults has not: take both from one createQueueTables()`,
+        `createQueue: queueJobs has the column ${key}, and queueResults has not: ` +
+          'take both from one createQueueTables()',
       );
     }
   }
@@ -123,13 +133,17 @@ function toOwnColumn(key: string, column: Column): OwnColumn {
   if (values === undefined || column.generated !== undefined || column.generatedIdentity !== undefined) {
     return refuse(
       key,
-      `a column of type ${column.getSQLType()} cannot be used. Text, numbers, booleans, dates, uuid, enums, json and customType can`,
+      `a column of type ${column.getSQLType()} cannot be used. ` +
+        'Text, numbers, booleans, dates, uuid, enums, json and customType can',
     );
   }
   return { key, name, values, castTo: castOf(column), column };
 }
 
-/** `undefined` for what cannot travel as a text. drizzle-orm 0.45 says `date` where 1.0 says `object date`, and so on. */
+/**
+ * `undefined` for a column whose values cannot be sent as text. Drizzle's names differ by major: `date` in
+ * 0.45 is `object date` in 1.0.
+ */
 function valuesOf(column: Column): OwnValues | undefined {
   const type = column.getSQLType();
   if ('dimensions' in column && column.dimensions !== 0) return undefined;
@@ -153,7 +167,7 @@ function valuesOf(column: Column): OwnValues | undefined {
 
 function castOf(column: Column): string {
   const type = column.getSQLType();
-  // A cast to varchar(3) would cut the text off, where the assignment refuses it.
+  // A cast to varchar(3) would truncate the text silently; an assignment refuses it.
   if (/^(varchar|char)\b/.test(type)) return 'text';
   const { enum: definition } = column as { enum?: { readonly enumName: string; readonly schema?: string } };
   if (definition === undefined) return type;

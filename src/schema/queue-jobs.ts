@@ -58,16 +58,19 @@ export type JobsTable<
 > = InSchema<ReturnType<typeof pgTable<TName, JobColumns & TColumns>>, TSchema>;
 
 /**
- * `queue_jobs`: the work that is still to do. A job is *due* when `run_at` has passed and nobody holds it; it is *held* while
- * `worker_id` names a worker; a finished job leaves this table in the statement that writes its result, so the table is as
- * small as the live work.
+ * `queue_jobs`: the work still to do. A job is *due* when `run_at` has passed and nobody holds it. It is
+ * *held* while `worker_id` names a worker. The statement that writes a job's result deletes it here, so this
+ * table stays as small as the live work.
  *
- * Two rules keep it fast, and both are easy to break with one line:
- * - No index contains, or has in its predicate, a column that a claim writes (`attempt`, `fence`, `worker_id`, `claimed_at`), or
- *   that is written while the job is held (`cancel_reason`, `progress`). These are then HOT updates: no index is touched.
- * - `queue` is in every key, so that the table can be partitioned or distributed by queue without a storage change.
+ * Two rules keep it fast:
+ * - No index contains, or has in its predicate, a column that a claim writes (`attempt`, `fence`,
+ *   `worker_id`, `claimed_at`) or that is written while the job is held (`cancel_reason`, `progress`). Those
+ *   writes are then HOT updates, which touch no index.
+ * - `queue` is in every key, so the table can be partitioned or distributed by queue without a change of
+ *   storage.
  *
- * Columns stand widest first: Postgres pads to the alignment of each next column, and a claim copies the whole row.
+ * The widest columns come first: Postgres pads each column to its alignment, and a claim copies the whole
+ * row.
  */
 export function defineJobsTable<
   TName extends string,
@@ -92,16 +95,17 @@ export function defineJobsTable<
       payload: jsonb('payload').notNull(),
       errors: jsonb('errors').$type<AttemptError[]>().notNull().default([]),
       metadata: jsonb('metadata').$type<Record<string, unknown>>().notNull().default({}),
-      // Null as a rule, which takes no room. Both are written while the job is held, so they are in no index either.
+      // Usually null, which takes no room. Both are written while the job is held, so no index contains them.
       cancelReason: text('cancel_reason'),
       progress: jsonb('progress'),
       ...ownColumns,
     },
     (t) => [
       primaryKey({ name: `${name}_pkey`, columns: [t.id, t.queue] }),
-      // `priority` leads: a bare `queue = …` in another statement must not tempt the planner to walk a whole queue. And it
-      // is partial, by a predicate that always holds and that only the claim repeats: PostgreSQL 18 skips over a leading column,
-      // so without it statements that name ids walked this index (47–74 ms for 200 jobs instead of 3).
+      // `priority` comes first, or a bare `queue = …` in another statement would tempt the planner to walk a
+      // whole queue. The predicate always holds, but only the claim repeats it: PostgreSQL 18 skips over a
+      // leading column, and without the predicate statements that name ids walked this index (47–74 ms for
+      // 200 jobs instead of 3).
       index(`${name}_claim_idx`).on(t.priority, t.queue, t.runAt, t.id).where(sql`priority >= 0`),
       uniqueIndex(`${name}_unique_key_idx`)
         .on(t.queue, t.kind, t.uniqueKey)
@@ -109,7 +113,7 @@ export function defineJobsTable<
       check(`${name}_priority_check`, sql`priority between 0 and 9`),
     ],
   );
-  // The builders above are these columns; their order is nothing that a record's type knows, and the app's own columns are in
-  // the declared type alone.
+  // The builders above declare these columns. The record type ignores their order, and the app's own columns
+  // exist only in the declared type.
   return jobs as unknown as JobsTable<TName, TSchema, TColumns>;
 }

@@ -15,8 +15,8 @@ export type PausesTable<
 > = InSchema<ReturnType<typeof pgTable<TName, PauseColumns>>, TSchema>;
 
 /**
- * `queue_pauses`: which queues are paused, and since when. A queue without a row here is served. It knows nothing of which
- * queues there are: a queue that has no job yet can be paused too.
+ * `queue_pauses`: which queues are paused, and since when. A queue without a row here is served. A queue can
+ * be paused before it has any job.
  */
 export function definePausesTable<TName extends string, TSchema extends string | undefined>(
   table: DeclareTable,
@@ -26,6 +26,6 @@ export function definePausesTable<TName extends string, TSchema extends string |
     queue: text('queue').primaryKey(),
     pausedAt: timestamp('paused_at', { withTimezone: true }).notNull().defaultNow(),
   });
-  // The builders above are these columns, declared through the reader's own drizzle-orm.
+  // The builders above declare these columns, through the reader's own drizzle-orm.
   return pauses as unknown as PausesTable<TName, TSchema>;
 }

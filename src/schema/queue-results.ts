@@ -28,7 +28,10 @@ import type {
 } from './column-types.ts';
 import type { DeclareTable } from './declare-table.ts';
 
-/** How a job can end. `completed`: its handler returned. `discarded`: no attempt is left. `cancelled`: somebody stopped it. */
+/**
+ * How a job ended. `completed`: its handler returned. `discarded`: no attempt was left. `cancelled`: somebody
+ * stopped it.
+ */
 export type FinalState = 'completed' | 'discarded' | 'cancelled';
 
 /** The columns of `queue_results`: see {@link defineResultsTable}. */
@@ -61,9 +64,10 @@ export type ResultsTable<
 > = InSchema<ReturnType<typeof pgTable<TName, ResultColumns & TColumns>>, TSchema>;
 
 /**
- * `queue_results`: what became of a job. Every column of the job as it was when it ended, and three more: `state`, `output`,
- * `finished_at`. So a discarded job can be put back whole (`redrive`), its fence included: the number goes on from where
- * it was, and a worker that held the job in its first life can never pass for a holder in its second.
+ * `queue_results`: what became of a job. It has every column of the job as it was when it ended, plus
+ * `state`, `output` and `finished_at`, so `redrive` can put a discarded job back whole. That includes the
+ * fence: it goes on from where it was, so a worker that held the job in its first life is never its holder in
+ * the second.
  */
 export function defineResultsTable<
   TName extends string,
@@ -95,12 +99,12 @@ export function defineResultsTable<
     },
     (t) => [
       primaryKey({ name: `${name}_pkey`, columns: [t.jobId, t.queue] }),
-      // Pruning reads the oldest; without this it would read the whole history once a minute.
+      // Pruning reads the oldest results; without this index it would read the whole history every minute.
       index(`${name}_finished_at_idx`).on(t.finishedAt),
       check(`${name}_state_check`, sql`state in ('completed', 'discarded', 'cancelled')`),
     ],
   );
-  // The builders above are these columns; their order is nothing that a record's type knows, and the app's own columns are in
-  // the declared type alone.
+  // The builders above declare these columns. The record type ignores their order, and the app's own columns
+  // exist only in the declared type.
   return results as unknown as ResultsTable<TName, TSchema, TColumns>;
 }

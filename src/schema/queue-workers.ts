@@ -30,8 +30,9 @@ export type WorkersTable<
 > = InSchema<ReturnType<typeof pgTable<TName, WorkerColumns>>, TSchema>;
 
 /**
- * `queue_workers`: who is alive. A job is held while its `worker_id` is in this table; when a worker's row goes, its jobs are
- * due again. There is no foreign key: a claim would then lock the worker's row once per job.
+ * `queue_workers`: who is alive. A job is held while its `worker_id` is in this table; when a worker's row is
+ * removed, its jobs are due again. There is no foreign key, because each claim would then lock the worker's
+ * row once per job.
  */
 export function defineWorkersTable<TName extends string, TSchema extends string | undefined>(
   table: DeclareTable,
@@ -45,6 +46,6 @@ export function defineWorkersTable<TName extends string, TSchema extends string 
     seenAt: timestamp('seen_at', { withTimezone: true }).notNull().defaultNow(),
     session: boolean('session').notNull().default(false),
   });
-  // The builders above are these columns, declared through the reader's own drizzle-orm.
+  // The builders above declare these columns, through the reader's own drizzle-orm.
   return workers as unknown as WorkersTable<TName, TSchema>;
 }

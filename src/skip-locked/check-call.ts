@@ -4,7 +4,8 @@ import type { QueryBuilders } from './query-builders.ts';
 import { shown } from './shown.ts';
 
 /**
- * What the types say, for callers without them: otherwise the error would be about something inside.
+ * Checks, for callers without TypeScript, what the types require. Otherwise the error would come from deep
+ * inside.
  *
  * @throws TypeError naming what is missing
  */

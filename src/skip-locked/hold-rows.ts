@@ -8,21 +8,21 @@ import type { RowsQuery } from './rows-query.ts';
 import { shown } from './shown.ts';
 import { isTaken } from './taken-rows.ts';
 
-/** Settings of {@link holdRows}. */
+/** The options of {@link holdRows}. */
 export interface HoldRowsOptions<TTable extends PgTable, TFields extends RowFields> extends WhichRows {
-  /** What marks a row as held: as in Drizzle's `update(table).set(…)`. A held row must no longer match `where`. */
+  /** Marks a row as held, as in Drizzle's `update(table).set(…)`. A held row must no longer match `where`. */
   set: PgUpdateSetSource<TTable>;
-  /** What to answer of each row, as it is after the update. @default all columns */
+  /** What to return of each row, as it is after the update. @default all columns */
   returning?: TFields | undefined;
   /**
-   * `update`, when `set` changes columns that foreign keys refer to.
+   * Use `update` when `set` changes columns that foreign keys refer to.
    * @default 'no key update'
    */
   strength?: ExclusiveStrength | undefined;
 }
 
 /**
- * Marks the first rows that nobody has locked, and answers them: `UPDATE … SET … RETURNING`, one statement.
+ * Marks the first rows that nobody has locked, and returns them: `UPDATE … SET … RETURNING`, one statement.
  *
  * ```ts
  * const [item] = await holdRows(db, items, {
@@ -32,17 +32,17 @@ export interface HoldRowsOptions<TTable extends PgTable, TFields extends RowFiel
  * });
  * ```
  *
- * Outside a transaction the mark is the hold: the work may take its time without keeping a transaction open, and a holder that
- * dies leaves a row that looks held until somebody decides otherwise. Inside one, the row's lock is a second hold, which ends with
- * the transaction.
+ * Outside a transaction the mark is the hold: no transaction stays open during the work, and a holder that
+ * dies leaves a row that looks held until somebody resets it. Inside a transaction the row is also locked
+ * until it ends.
  *
- * **Under concurrency.** Each row is marked by one of any number of holders; none waits for another, and none marks more than
- * `limit`. A row that was changed since the statement began is looked at again, as it is now, before it is taken. With a limit above 1
- * the rows come back in no order: sort them.
+ * **Under concurrency.** However many holders there are, one of them marks each row. None waits for another,
+ * and none marks more than `limit`. A row that changed since the statement began is checked again before it
+ * is taken. With a limit above 1 the rows come back in no order: sort them.
  *
- * In isolation levels above `read committed` Postgres may answer with a serialization failure (SQLSTATE 40001), as for any write.
+ * Above `read committed` Postgres may refuse it with a serialization failure (SQLSTATE 40001), as any write.
  *
- * From Phil Sorber, "You keep using that query" (2012), with the lock that he looks back on.
+ * From Phil Sorber, "You keep using that query" (2012), with `SKIP LOCKED` for its lock.
  *
  * @throws RangeError | TypeError when an argument or option is wrong or the table declares no primary key
  */
@@ -50,7 +50,7 @@ export function holdRows<TTable extends PgTable, TFields extends RowFields = TTa
   db: QueryBuilders,
   table: TTable,
   options: HoldRowsOptions<TTable, TFields>,
-  // NoInfer: where a row type is expected, TypeScript would guess the fields from that and miss their default.
+  // NoInfer: otherwise TypeScript infers the fields from an expected row type and misses their default.
 ): RowsQuery<NoInfer<TFields>> {
   checkCall('holdRows', db, table, options);
   const { set, returning, strength = 'no key update', ...which } = options;
@@ -62,7 +62,7 @@ export function holdRows<TTable extends PgTable, TFields extends RowFields = TTa
       .update(table)
       .set(set)
       .where(isTaken('holdRows', table, which, strength))
-      // The default belongs to the type parameter's own default, which TypeScript cannot connect with the value.
+      // TypeScript cannot connect this value with the type parameter's default.
       .returning(namedFields(returning ?? (getTableColumns(table) as TFields)))
   );
 }

@@ -2,36 +2,38 @@ import { is, Placeholder, type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import { shown } from './shown.ts';
 
 /**
- * How strongly a row is locked, weakest last:
- * - `update`: against every other lock. What a `DELETE`, and an `UPDATE` of key columns, take.
- * - `no key update`: the same, except that other transactions may still insert rows that refer to this one by a foreign key.
+ * How strongly a row is locked, strongest first:
+ * - `update`: against every other lock. `DELETE`, and `UPDATE` of key columns, take it.
+ * - `no key update`: the same, but other transactions may insert rows that refer to this one by a foreign
+ *   key.
  * - `share`: against writers. Several transactions may hold it on one row.
- * - `key share`: against deletes and changes of the key only. Several may hold it; foreign keys take it.
+ * - `key share`: against deletes and key changes only. Several may hold it; foreign keys take it.
  */
 export type LockStrength = 'update' | 'no key update' | 'share' | 'key share';
 
-/** The strengths that one transaction at a time can have: two takers never get the same row. */
+/** The strengths that only one transaction can hold: two takers never get the same row. */
 export type ExclusiveStrength = Extract<LockStrength, 'update' | 'no key update'>;
 
 /**
- * What to do about a row that another transaction has locked: go on to the next (`skip locked`), or fail at once (`nowait`,
- * SQLSTATE 55P03).
+ * What to do about a row that another transaction has locked: skip it (`skip locked`), or fail at once
+ * (`nowait`, SQLSTATE 55P03).
  */
 export type LockWait = 'skip locked' | 'nowait';
 
-/** Which rows are taken, and in what order. */
+/** Which rows to take, and in what order. */
 export interface WhichRows {
-  /** Only rows that match; the table's columns, and subselects. @default all rows */
+  /** A condition on the table's columns; subselects are allowed. @default all rows */
   where?: SQL | undefined;
   /**
-   * Which rows come first: columns, `asc(…)`, `desc(…)`, or any SQL. Without an order Postgres takes whichever rows it finds first.
-   * An index that leads with the columns of `where` and goes on with these keeps a deep queue as fast as a shallow one.
+   * Which rows come first: columns, `asc(…)`, `desc(…)`, or any SQL. Without an order Postgres takes the
+   * first rows it finds. An index on the columns of `where` followed by these keeps a deep queue as fast as a
+   * shallow one.
    * @default no order
    */
   orderBy?: SQLWrapper | readonly SQLWrapper[] | undefined;
   /**
-   * At most so many rows, a whole number above 0, or `sql.placeholder(…)` in a prepared query. Never more are locked, deleted
-   * or updated.
+   * The most rows to take: a whole number above 0, or `sql.placeholder(…)` in a prepared query. No more are
+   * locked, deleted or updated.
    * @default 1
    */
   limit?: number | Placeholder | undefined;
@@ -55,7 +57,9 @@ export function lockOf(what: string, strength: LockStrength): SQL {
   return lookUp(`${what}: strength`, LOCKS, strength);
 }
 
-/** The same for rows that are written then: a lock that several may hold would give one row to all of them. */
+/**
+ * The same for rows that are then written: a lock that several may hold would give one row to all of them.
+ */
 export function exclusiveLockOf(what: string, strength: ExclusiveStrength): SQL {
   return lookUp(`${what}: strength`, EXCLUSIVE_LOCKS, strength);
 }
@@ -89,9 +93,9 @@ function checkLimit(what: string, limit: number | Placeholder): number | Placeho
   throw new RangeError(`${what}: limit must be a whole number above 0; got ${shown(limit)}`);
 }
 
-/** Names are looked up rather than spliced in: one from a caller without types must not become SQL. */
+/** Looked up and not spliced in: a name from a caller without types must not become SQL. */
 function lookUp<K extends string>(what: string, known: Readonly<Record<K, SQL>>, name: K): SQL {
-  // Only a text: what else there is may become one on the way, and throw, or become another the next time.
+  // Only a text: another value may throw when it becomes one, or become a different one next time.
   if (typeof name === 'string' && Object.hasOwn(known, name)) return known[name];
   throw new TypeError(`${what} must be one of ${Object.keys(known).join(', ')}; got ${shown(name)}`);
 }

@@ -1,7 +1,10 @@
 import { getTableColumns, getTableName } from 'drizzle-orm';
 import { getTableConfig, type PgColumn, type PgTable } from 'drizzle-orm/pg-core';
 
-/** A table's configuration is built anew each time it is asked for, indexes and checks included; a key never changes. */
+/**
+ * Drizzle rebuilds a table's configuration, indexes and checks included, on each request; a key never
+ * changes.
+ */
 const keys = new WeakMap<PgTable, readonly PgColumn[]>();
 
 /**

@@ -4,8 +4,8 @@ import type { RowFields } from './row-fields.ts';
 import type { RowsQuery } from './rows-query.ts';
 
 /**
- * A Drizzle database *or* transaction on Postgres, of any driver, on drizzle-orm 0.45 and 1.0: what the queries here are built
- * with. Structural, because the two majors name their classes differently.
+ * A Drizzle database *or* transaction on Postgres, of any driver, on drizzle-orm 0.45 and 1.0. Structural,
+ * because the two majors name their classes differently.
  */
 export interface QueryBuilders {
   delete(table: PgTable): { where(condition: SQL): ReturningRows };

@@ -1,4 +1,4 @@
-/** A wrong value in a message, whatever it is: not every object can become a text. */
+/** A wrong value in a message; some objects cannot become a text. */
 export function shown(value: unknown): string {
   return Object(value) === value ? `a value of type ${typeof value}` : String(value);
 }

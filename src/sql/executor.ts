@@ -2,20 +2,23 @@ import { getTableName, type SQL, type SQLWrapper } from 'drizzle-orm';
 import { MissingMigrationError } from '../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 
-/** What runs one statement. */
+/** Runs one statement. */
 export interface Runner {
   execute(query: SQLWrapper): PromiseLike<unknown>;
 }
 
 /**
- * A Drizzle database *or* transaction on Postgres, of any driver, on drizzle-orm 0.45 and 1.0. Structural, because the two
- * majors name their classes differently; `selectDistinctOn` is what only Postgres databases have.
+ * A Drizzle database *or* transaction on Postgres, of any driver, on drizzle-orm 0.45 and 1.0. Structural,
+ * because the two majors name their classes differently; only Postgres databases have `selectDistinctOn`.
  */
 export interface Executor extends Runner {
   selectDistinctOn(...args: never[]): unknown;
 }
 
-/** A Drizzle transaction: what `db.transaction(async (tx) => …)` hands over. A plain `db` is none, and does not compile. */
+/**
+ * A Drizzle transaction: the argument of the function given to `db.transaction`. A plain `db` does not
+ * compile.
+ */
 export interface Transaction extends Executor {
   rollback(): never;
   /** A savepoint. */
@@ -30,15 +33,16 @@ export interface Database extends Executor {
 /** One row of a raw query. Drivers decode some types differently, so each query converts what it reads. */
 export type RawRow = Record<string, unknown>;
 
-/** What is wrong where no database was given. */
 export const NO_DATABASE = 'drizzle-queue needs a Drizzle database or transaction as the first argument';
 
 /**
- * Runs one statement of ours and answers its rows.
+ * Runs one of our statements and returns its rows.
  *
- * @param withUsersSql whether the user's own SQL is part of it, whose missing tables and columns are not our missing migration
+ * @param withUsersSql whether it contains SQL of the user, whose missing tables and columns are not our
+ * missing migration
  * @throws TypeError when `db` is no database
- * @throws MissingMigrationError when the queue's tables or columns are missing; other errors of the driver pass unchanged
+ * @throws MissingMigrationError when the queue's tables or columns are missing; other errors of the driver
+ * pass unchanged
  */
 export async function queryRows(
   db: Runner,
@@ -46,7 +50,7 @@ export async function queryRows(
   query: SQL,
   { withUsersSql = false }: { readonly withUsersSql?: boolean } = {},
 ): Promise<RawRow[]> {
-  // For callers without TypeScript: the database is easily forgotten where it comes first.
+  // Callers without TypeScript easily forget the first argument.
   if (typeof db?.execute !== 'function') throw new TypeError(NO_DATABASE);
   let result: unknown;
   try {
@@ -54,16 +58,16 @@ export async function queryRows(
   } catch (error) {
     throw missingMigration(error, tables, withUsersSql) ?? error;
   }
-  // postgres.js, Bun and pg-proxy answer an array; pg, PGlite, Neon and the HTTP drivers answer { rows }.
+  // postgres.js, Bun and pg-proxy return an array; pg, PGlite, Neon and the HTTP drivers return { rows }.
   const rows = Array.isArray(result) ? result : (result as { rows?: RawRow[] } | undefined)?.rows;
   if (rows === undefined) throw new TypeError(NO_DATABASE);
   return rows;
 }
 
-/** The SQLSTATE of a failed query, wherever the driver put it. */
+/** The SQLSTATE of a failed query, wherever the driver puts it. */
 export function sqlStateOf(error: unknown): string | undefined {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
-    // Bun has it in `errno`; in `code` Bun and Node have names such as ECONNRESET.
+    // Bun has it in `errno`; Bun's and Node's `code` holds names such as ECONNRESET.
     for (const value of [Reflect.get(at, 'code'), Reflect.get(at, 'errno')]) {
       if (typeof value === 'string' && /^[0-9A-Z]{5}$/.test(value)) return value;
     }
@@ -87,10 +91,10 @@ function missingMigration(
   const namesOurs = Object.values(tables).some((table) =>
     new RegExp(`(?<!\\w)${getTableName(table)}(?!\\w)`).test(message),
   );
-  // A column of ours is often named by an alias or a CTE, but nobody else's is in our statements.
+  // The message often names a column by an alias or a CTE, but all columns of our statements are ours.
   const ours = namesOurs || (sqlState === UNDEFINED_COLUMN && !withUsersSql);
   if (!ours) return undefined;
-  // Not Drizzle's error around it, which repeats the parameters, and so the payload.
+  // Not Drizzle's error around it, which repeats the parameters and so the payload.
   return new MissingMigrationError(`The queue's tables are not up to date (${message})`, {
     cause: driverError,
   });

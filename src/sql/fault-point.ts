@@ -1,27 +1,27 @@
 /**
- * The moments inside one operation at which something else may come in between: another connection acts, or the answer of a
- * statement that took effect is lost. Each is named after what has just happened.
+ * The moments inside an operation at which something else may interfere: another connection acts, or the
+ * answer of a statement that took effect is lost. Each is named after what has just happened.
  */
 export type FaultPoint =
-  /** A unique key is taken; whose it is has not been asked. */
+  /** A unique key is taken, and the operation has not yet asked by which job. */
   | 'enqueue: refused'
-  /** It was taken, and whoever had it is gone. */
+  /** The key was taken, but the job that had it is gone. */
   | 'enqueue: nobody stands'
   /** The job that is to be cancelled was read. */
   | 'cancel: found'
-  /** It does not wait any more; nobody has asked its holder to end it. */
+  /** It no longer waits, and its holder has not been asked to end it. */
   | 'cancel: not waiting'
-  /** Jobs are claimed; their worker does not know it yet. */
+  /** Jobs are claimed, but their worker does not know it yet. */
   | 'claim: answered'
-  /** The jobs of a batch that end are written, those that go back are not. */
+  /** The finishes of a batch are written, the reschedules are not. */
   | 'settle: finished'
-  /** A batch is written; those who wait for it do not know it yet. */
+  /** A batch is written, but nobody has been told. */
   | 'settle: written'
-  /** `complete(tx)` may run; its statement is not sent. */
+  /** `complete(tx)` may run, but its statement has not been sent. */
   | 'complete: checked'
-  /** A check has seen workers that look gone; none is removed. */
+  /** A check has seen workers that look gone, and has removed none. */
   | 'liveness: checked'
-  /** A worker that was declared gone is registered again; what it has lost meanwhile has not been asked. */
+  /** A worker that was declared gone is registered again, and has not yet asked what it has lost. */
   | 'liveness: returned'
   /** The attempt of `runNext` is over; its outcome is not written. */
   | 'runNext: ran'
@@ -30,12 +30,17 @@ export type FaultPoint =
 
 let act: ((point: FaultPoint) => Promise<void>) | undefined;
 
-/** For tests: what to do at every fault point from now on; nothing without an argument. What it throws, the operation meets. */
+/**
+ * For tests: sets the action at every fault point, or removes it. The operation sees whatever the action
+ * throws.
+ */
 export function atFaultPoints(action?: (point: FaultPoint) => Promise<void>): void {
   act = action;
 }
 
-/** To be awaited where the point is. Outside of tests it answers undefined; never called for each job, only for each statement. */
+/**
+ * Awaited at the named moment. Returns `undefined` outside tests; called once per statement, never per job.
+ */
 export function faultPoint(point: FaultPoint): Promise<void> | undefined {
   return act?.(point);
 }

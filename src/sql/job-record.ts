@@ -10,10 +10,10 @@ import { ownRecord, selectOwn } from './own-values.ts';
 /** Where a live job stands. `scheduled`: not due yet. `due`: may run now. `running`: a worker holds it. */
 export type LiveState = 'scheduled' | 'due' | 'running';
 
-/** Every state a job can be found in. */
+/** Every state of a job. */
 export type JobState = LiveState | FinalState;
 
-/** What live jobs and results have in common, with the payload and output as they are stored. */
+/** The fields that live jobs and results share, with the payload and output as stored. */
 interface CommonRecord<TKind extends string, TPayload> {
   readonly id: number;
   readonly queue: string;
@@ -32,7 +32,7 @@ interface CommonRecord<TKind extends string, TPayload> {
   readonly runAt: Date;
 }
 
-/** A job, wherever it is: still to do, or finished. Told apart by `state`. */
+/** A job, still to do or finished, distinguished by `state`. */
 export type JobRecord<TKind extends string = string, TPayload = unknown, TOutput = unknown> =
   | (CommonRecord<TKind, TPayload> & LiveFields & { readonly state: 'scheduled' | 'due' })
   | (CommonRecord<TKind, TPayload> &
@@ -46,14 +46,14 @@ export type JobRecord<TKind extends string = string, TPayload = unknown, TOutput
   | (CommonRecord<TKind, TPayload> & FinishedFields & { readonly state: 'discarded' | 'cancelled' });
 
 interface LiveFields {
-  /** What a handler has last said by `job.progress(value)`, in this attempt or an earlier one; `null` before that. */
+  /** The last value of `job.progress(value)`, in this attempt or an earlier one; `null` before that. */
   readonly progress: unknown;
-  /** Why somebody has asked for its end while it runs; `null` when nobody has. */
+  /** Why somebody asked for the end of the running job; `null` otherwise. */
   readonly cancelReason: string | null;
 }
 
 interface FinishedFields {
-  /** `null` when no worker held it, as when it was cancelled while waiting. */
+  /** `null` when no worker held it: it was cancelled while waiting, for example. */
   readonly workerId: number | null;
   readonly claimedAt: Date | null;
   readonly finishedAt: Date;
@@ -62,9 +62,10 @@ interface FinishedFields {
 /** The live jobs `j` that satisfy `where`, as records. */
 export function liveRecords({ queueJobs }: QueueTables, where: SQL): SQL {
   return sql`
-      select j.id, j.queue, j.kind, ${liveState} as state, j.payload, null::jsonb as output, j.errors, j.attempt, j.max_attempts,
-        j.priority, j.unique_key, j.metadata, j.worker_id, ${epochMs('j.created_at')} as created_at,
-        ${epochMs('j.run_at')} as run_at, ${epochMs('j.claimed_at')} as claimed_at, null::float8 as finished_at,
+      select j.id, j.queue, j.kind, ${liveState} as state, j.payload, null::jsonb as output, j.errors,
+        j.attempt, j.max_attempts, j.priority, j.unique_key, j.metadata, j.worker_id,
+        ${epochMs('j.created_at')} as created_at, ${epochMs('j.run_at')} as run_at,
+        ${epochMs('j.claimed_at')} as claimed_at, null::float8 as finished_at,
         j.progress, j.cancel_reason${selectOwn(ownColumnsOf(queueJobs), 'j')}
       from ${queueJobs} as j where ${where}`;
 }
@@ -72,16 +73,18 @@ export function liveRecords({ queueJobs }: QueueTables, where: SQL): SQL {
 /** The results `r` that satisfy `where`, as records. */
 export function resultRecords({ queueJobs, queueResults }: QueueTables, where: SQL): SQL {
   return sql`
-      select r.job_id as id, r.queue, r.kind, r.state, r.payload, r.output, r.errors, r.attempt, r.max_attempts,
-        r.priority, r.unique_key, r.metadata, r.worker_id, ${epochMs('r.created_at')} as created_at,
-        ${epochMs('r.run_at')} as run_at, ${epochMs('r.claimed_at')} as claimed_at, ${epochMs('r.finished_at')} as finished_at,
+      select r.job_id as id, r.queue, r.kind, r.state, r.payload, r.output, r.errors,
+        r.attempt, r.max_attempts, r.priority, r.unique_key, r.metadata, r.worker_id,
+        ${epochMs('r.created_at')} as created_at, ${epochMs('r.run_at')} as run_at,
+        ${epochMs('r.claimed_at')} as claimed_at, ${epochMs('r.finished_at')} as finished_at,
         null::jsonb as progress, null::text as cancel_reason${selectOwn(ownColumnsOf(queueJobs), 'r')}
       from ${queueResults} as r where ${where}`;
 }
 
 /** The state of a live job `j`, as text. */
 export const liveState: SQL = sql.raw(
-  `case when j.worker_id is not null then 'running' when j.run_at > statement_timestamp() then 'scheduled' else 'due' end`,
+  `case when j.worker_id is not null then 'running'
+        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end`,
 );
 
 export function toJobRecord(row: RawRow, own: readonly OwnColumn[]): JobRecord {
@@ -95,7 +98,7 @@ export function toJobRecord(row: RawRow, own: readonly OwnColumn[]): JobRecord {
     attempt: Number(row.attempt),
     maxAttempts: Number(row.max_attempts),
     uniqueKey: row.unique_key === null ? null : String(row.unique_key),
-    // The two jsonb columns are written by us alone, in these shapes.
+    // Only this library writes the two jsonb columns, in these shapes.
     metadata: row.metadata as Record<string, unknown>,
     errors: row.errors as AttemptError[],
     createdAt: dateOf(row.created_at),
@@ -107,7 +110,7 @@ export function toJobRecord(row: RawRow, own: readonly OwnColumn[]): JobRecord {
   };
   const workerId = row.worker_id === null ? null : Number(row.worker_id);
   const claimedAt = row.claimed_at === null ? null : dateOf(row.claimed_at);
-  // The column has a CHECK, and the live states are computed by the query.
+  // The column has a CHECK, and the query computes the live states.
   const state = row.state as JobState;
   switch (state) {
     case 'scheduled':

@@ -4,7 +4,7 @@ import type { OwnColumn } from '../schema/own-columns.ts';
 import { jsonElements, jsonRows } from './json-rows.ts';
 import { ownDefault, ownValue } from './own-values.ts';
 
-/** What of a job, beside its payload, may be the same for all jobs of an insert. */
+/** A setting of a job, apart from its payload, that all jobs of an insert may share. */
 interface Setting {
   /** Its column in a row of JSON. */
   readonly column: string;
@@ -29,21 +29,22 @@ export interface GivenColumn extends OwnColumn {
 }
 
 /**
- * Jobs as rows for an insert: the columns of `queue_jobs` that an enqueue sets, `own_0` and so on for the app's own, and `place`, the
- * job's place in the input.
+ * Jobs as rows for an insert: the columns of `queue_jobs` that an enqueue sets, `own_0` and so on for the
+ * app's own columns, and `place`, the job's place in the input.
  *
- * A setting that all of them share is one parameter instead of a part of every row, so that of 1,000 jobs which differ in
- * their payloads alone, only the payloads are parsed. A lone job is parameters alone, with no JSON around it.
+ * A setting that all jobs share is one parameter instead of a part of every row: of 1,000 jobs that differ
+ * only in their payloads, Postgres parses only the payloads. A single job needs no JSON around it.
  */
 export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = []): SQL {
   const [first] = jobs;
   if (first === undefined) throw new TypeError('jobRows needs a job');
-  // Written out, because Drizzle takes much longer to build a text of parts within parts, and most enqueues are of one job.
+  // Written out: Drizzle takes much longer to build nested SQL, and most enqueues are of one job.
   if (jobs.length === 1 && own.length === 0) {
     return sql`
-      select ${first.queue}::text as queue, ${first.kind}::text as kind, ${first.payload}::text::jsonb as payload,
-        ${first.priority}::int2 as priority,
-        coalesce(to_timestamp(${first.runAtMs}::float8 / 1000), statement_timestamp() + ${first.delayMs}::float8 * interval '1 millisecond') as run_at,
+      select ${first.queue}::text as queue, ${first.kind}::text as kind,
+        ${first.payload}::text::jsonb as payload, ${first.priority}::int2 as priority,
+        coalesce(to_timestamp(${first.runAtMs}::float8 / 1000),
+          statement_timestamp() + ${first.delayMs}::float8 * interval '1 millisecond') as run_at,
         statement_timestamp() as created_at, ${first.maxAttempts}::int2 as max_attempts,
         ${first.uniqueKey}::text as unique_key, ${first.metadata}::text::jsonb as metadata, 1 as place`;
   }
@@ -53,9 +54,12 @@ export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = [
     varying.includes(setting) ? sql.raw(`r.${setting.column}`) : parameter(setting, first);
   const { payload, rows } = payloads(jobs, varying);
   return sql`
-      select ${value(QUEUE)} as queue, ${value(KIND)} as kind, ${payload} as payload, ${value(PRIORITY)} as priority,
-        coalesce(to_timestamp(${value(RUN_AT)} / 1000), statement_timestamp() + ${value(DELAY)} * interval '1 millisecond') as run_at,
-        statement_timestamp() as created_at, ${value(MAX_ATTEMPTS)} as max_attempts, ${value(UNIQUE_KEY)} as unique_key,
+      select ${value(QUEUE)} as queue, ${value(KIND)} as kind, ${payload} as payload,
+        ${value(PRIORITY)} as priority,
+        coalesce(to_timestamp(${value(RUN_AT)} / 1000),
+          statement_timestamp() + ${value(DELAY)} * interval '1 millisecond') as run_at,
+        statement_timestamp() as created_at, ${value(MAX_ATTEMPTS)} as max_attempts,
+        ${value(UNIQUE_KEY)} as unique_key,
         ${value(METADATA)} as metadata${sql.join(
           ownSettings.map(({ column, text, leftOut }) => {
             const given = ownValue(column, value(text));
@@ -72,7 +76,7 @@ export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = [
 interface OwnSetting {
   readonly column: GivenColumn;
   readonly text: Setting;
-  /** Whether its default is to apply; never for all jobs, or the column would not be set at all. */
+  /** Whether its default applies; never for all jobs, or the insert would not set the column. */
   readonly leftOut: Setting;
 }
 
@@ -87,7 +91,7 @@ function toOwnSetting(column: GivenColumn): OwnSetting {
 
 function varyingSettings(first: NewJob, jobs: readonly NewJob[], own: readonly OwnSetting[]): Setting[] {
   const ownSettings = own.flatMap(({ text, leftOut }) => [text, leftOut]);
-  // All at once first: most bulks differ in nothing, and asking for each setting takes several times as long.
+  // All settings at once first: most bulks share them all, and asking one by one takes several times as long.
   const same = jobs.every(
     (job) =>
       job.queue === first.queue &&
@@ -104,11 +108,11 @@ function varyingSettings(first: NewJob, jobs: readonly NewJob[], own: readonly O
 }
 
 function parameter({ type, of }: Setting, job: NewJob): SQL {
-  // Through text, or some drivers take the text for a JSON value and encode it a second time.
+  // Through text: with `::jsonb` alone some drivers encode the text a second time.
   return type === 'jsonb' ? sql`${of(job)}::text::jsonb` : sql`${of(job)}::${sql.raw(type)}`;
 }
 
-/** Where the payloads come from, with the settings that vary. */
+/** The payloads, with the settings that vary. */
 function payloads(jobs: readonly NewJob[], varying: readonly Setting[]): { payload: SQL; rows: SQL } {
   if (varying.length === 0) {
     return { payload: sql`r.element`, rows: jsonElements(jobs.map(({ payload }) => payload)) };
@@ -117,7 +121,7 @@ function payloads(jobs: readonly NewJob[], varying: readonly Setting[]): { paylo
     jobs.map((job) => rowOf(job, varying)),
     ['payload jsonb', ...varying.map(({ column, type }) => `${column} ${type}`)].join(', '),
   );
-  // In a record, the JSON null is no value.
+  // A record reads the JSON null as an SQL null.
   return { payload: sql`coalesce(r.payload, 'null'::jsonb)`, rows };
 }
 

@@ -1,14 +1,14 @@
 import { type SQL, sql } from 'drizzle-orm';
 
-/** Postgres refuses a jsonb array above 256 MB; a parameter stays far below, for the sake of everybody's memory. */
+/** Postgres refuses a jsonb array above 256 MB; a parameter stays far below, to save memory. */
 const MAX_PARAMETER_CHARACTERS = 32 * 1024 * 1024;
 
 /**
- * Rows for a `FROM`: one JSON text per row goes in, columns come out, and `place`, the row's number from 1. One text parameter
- * for all of them (a few when they are very large), so there is no limit of 65,535 parameters and no array type to be
- * encoded, and every driver sends it alike.
+ * Rows for a `FROM`: one JSON text per row goes in; the columns and `place`, the row's number from 1, come
+ * out. All rows travel in one text parameter (a few when they are very large), so there is no limit of 65,535
+ * parameters, and every driver sends it alike.
  *
- * `::text::jsonb`: with `::jsonb` alone some drivers take the text for a JSON value and encode it a second time.
+ * `::text::jsonb`: with `::jsonb` alone some drivers encode the text a second time.
  *
  * @param columns the column definitions, such as `id int8, fence int4`
  */
@@ -17,23 +17,24 @@ export function jsonRows(rows: readonly string[], columns: string): SQL {
   const parts = partsOf(rows).map(
     ({ before, rows }) => sql`
         select ${sql.raw(names.map((name) => `r.${name}`).join(', '))}, ${placeAfter(before)} as place
-        from rows from (jsonb_to_recordset(${`[${rows.join(',')}]`}::text::jsonb) as (${sql.raw(columns)})) with ordinality
-          as r(${sql.raw(names.join(', '))}, place)`,
+        from rows from (jsonb_to_recordset(${`[${rows.join(',')}]`}::text::jsonb) as (${sql.raw(columns)}))
+          with ordinality as r(${sql.raw(names.join(', '))}, place)`,
   );
   return sql`(${sql.join(parts, sql` union all `)})`;
 }
 
-/** As {@link jsonRows}, for rows that are a value each: columns `element`, a jsonb, and `place`. */
+/** Like {@link jsonRows}, for rows that are one value each: columns `element`, a jsonb, and `place`. */
 export function jsonElements(values: readonly string[]): SQL {
   const parts = partsOf(values).map(
     ({ before, rows }) => sql`
         select r.element, ${placeAfter(before)} as place
-        from jsonb_array_elements(${`[${rows.join(',')}]`}::text::jsonb) with ordinality as r(element, place)`,
+        from jsonb_array_elements(${`[${rows.join(',')}]`}::text::jsonb)
+          with ordinality as r(element, place)`,
   );
   return sql`(${sql.join(parts, sql` union all `)})`;
 }
 
-/** Of a plain `place` Postgres knows that it comes in order, and need not sort. */
+/** Postgres knows that a plain `place` is in order, and does not sort. */
 function placeAfter(before: number): SQL {
   return sql.raw(before === 0 ? 'r.place' : `${before} + r.place`);
 }

@@ -7,26 +7,29 @@ import { dateOf, epochMs } from './epoch-ms.ts';
 import type { RawRow } from './executor.ts';
 
 /*
- * How values of the app's own columns travel: as texts, which every driver and both majors of drizzle-orm send and read alike
- * (their own decoding of raw rows differs by driver). Where there are no such columns, nothing is added to any statement.
+ * Values of the app's own columns travel as texts, because drivers and drizzle-orm majors decode raw rows
+ * differently. Without such columns no statement changes.
  */
 
-/** `, "tenant_id"` for each, or `, f."tenant_id"` behind an alias: for the lists of an `INSERT … SELECT`. */
+/**
+ * `, "tenant_id"` for each column, or `, f."tenant_id"` with an alias: for the lists of an `INSERT … SELECT`.
+ */
 export function ownNames(own: readonly OwnColumn[], alias = ''): SQL {
   return sql.raw(own.map(({ name }) => `, ${alias}${name}`).join(''));
 }
 
-/** `, j."tenant_id"::text as own_0` for each: what {@link ownRecord} reads. */
+/** `, j."tenant_id"::text as own_0` for each column, as {@link ownRecord} reads it. */
 export function selectOwn(own: readonly OwnColumn[], alias: 'j' | 'r'): SQL {
   return sql.join(
     own.map(({ name, values }, index) => {
       const column = `${alias}.${name}`;
-      return sql`, ${values === 'date' ? epochMs(column) : sql.raw(`${column}::text`)} as ${sql.raw(`own_${index}`)}`;
+      const value = values === 'date' ? epochMs(column) : sql.raw(`${column}::text`);
+      return sql`, ${value} as ${sql.raw(`own_${index}`)}`;
     }),
   );
 }
 
-/** The own columns of a row, as Drizzle would answer them. */
+/** The own columns of a row, as Drizzle would return them. */
 export function ownRecord(own: readonly OwnColumn[], row: RawRow): Record<string, unknown> {
   return Object.fromEntries(own.map((column, index) => [column.key, decoded(column, row[`own_${index}`])]));
 }
@@ -56,7 +59,7 @@ export function ownValue({ castTo }: OwnColumn, text: SQL): SQL {
   return sql`${text}${sql.raw(castTo === 'text' ? '' : `::${castTo}`)}`;
 }
 
-/** What the database would put into a column that is left out, as an expression. */
+/** The database's default for an omitted column, as an expression. */
 export function ownDefault(own: OwnColumn): SQL {
   const value: unknown = own.column.default;
   if (is(value, SQL)) return sql`(${value})`;
@@ -65,9 +68,9 @@ export function ownDefault(own: OwnColumn): SQL {
 }
 
 /**
- * The job with what its enqueue says about the own columns.
+ * Adds an enqueue's values of the own columns to the job.
  *
- * @throws TypeError | RangeError when a value does not fit its column, or one that is needed is not there
+ * @throws TypeError | RangeError when a value does not fit its column, or a required one is missing
  */
 export function withOwn(own: readonly OwnColumn[], job: NewJob, options: object = {}): NewJob {
   if (own.length === 0) return job;
@@ -83,7 +86,7 @@ export function withOwn(own: readonly OwnColumn[], job: NewJob, options: object 
   };
 }
 
-/** What a filter says about the own columns. */
+/** A filter's conditions on the own columns. The value that an own column must have, as a text. */
 export function ownWanted(own: readonly OwnColumn[], filter: object): OwnWanted[] {
   return own.flatMap((column) => {
     const value: unknown = Reflect.get(filter, column.key);
@@ -99,13 +102,13 @@ export interface OwnWanted {
   readonly text: string | null;
 }
 
-/** @throws TypeError when the database would refuse a row that says nothing about the column */
+/** @throws TypeError when the database requires a value for the column */
 export function checkNotNeeded({ key, name, column }: OwnColumn, what: string): void {
   if (!column.notNull || column.default !== undefined) return;
   throw new TypeError(`${what}: ${key} must be given: its column ${name} is NOT NULL and has no default`);
 }
 
-/** As in an insert of Drizzle's: a function of the app may stand in for a value that is left out. */
+/** As in Drizzle's insert, a function of the app may supply an omitted value. */
 export function valueOrDefault({ column }: OwnColumn, value: unknown): unknown {
   if (value !== undefined) return value;
   if (column.defaultFn !== undefined) return column.defaultFn();
@@ -138,7 +141,7 @@ export function textOf(own: OwnColumn, value: unknown, what: string): string | n
   }
 }
 
-/** Not a Date: refused by the check that follows. */
+/** The check that follows refuses anything but a Date. */
 function toDate(value: unknown): Date {
   return value instanceof Date ? value : new Date(Number.NaN);
 }

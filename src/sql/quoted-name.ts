@@ -1,6 +1,6 @@
 import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core';
 
-/** A table's name as SQL text for functions that take a name as an argument: quoted, with its schema if it has one. */
+/** A table's name for functions that take a name as text: quoted, with its schema if it has one. */
 export function quotedName(table: PgTable): string {
   const { schema, name } = getTableConfig(table);
   return [schema, name]

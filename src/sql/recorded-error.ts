@@ -1,15 +1,18 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { KEPT_ERRORS } from '../schema/attempt-error.ts';
 
-/** The database's time as the ISO text that an error's `at` holds. */
+/** The database's time as the ISO text of an error's `at`. */
 const now = `to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** An error with the time at which it is recorded; null stays null. Not for a `SET`: it calls a function of time. */
+/**
+ * An error with the time at which it is recorded; null stays null. Not for a `SET`, because it calls a
+ * function of time.
+ */
 export function withTime(error: SQL): SQL {
   return sql`${error} || jsonb_build_object('at', ${sql.raw(now)})`;
 }
 
-/** A history of errors with one more at its end, unless that is null. A full history loses its oldest. */
+/** A history with one more error at its end, unless that is null. A full history loses its oldest error. */
 export function withError(errors: SQL, error: SQL): SQL {
   const full = sql`jsonb_array_length(${errors}) >= ${sql.raw(String(KEPT_ERRORS))}`;
   return sql`case when ${error} is null then ${errors}

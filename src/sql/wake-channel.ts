@@ -2,12 +2,14 @@ import { getTableConfig } from 'drizzle-orm/pg-core';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 
 /**
- * The channel on which enqueues wake the workers of these tables; the payload of a notification is the name of the queue that
- * has a due job. It follows from the schema and the name of the jobs table, so every process finds the same one.
+ * The channel on which enqueues wake the workers of these tables; a notification's payload is the name of the
+ * queue with a due job. Derived from the schema and the name of the jobs table, so every process finds the
+ * same one.
  *
- * Only `a`–`z`, digits and `_`, since some drivers put it into `LISTEN` as it stands, and at most 63 bytes, since
- * Postgres refuses more. Tables in two Postgres schemas get two channels. Tables of one name without a schema of their own
- * share one even if the search path finds them in different places; workers then wake once in vain.
+ * Only `a`–`z`, digits and `_`, because some drivers put it into `LISTEN` unquoted, and at most 63 bytes, the
+ * limit of Postgres. Tables in two Postgres schemas get two channels. Tables of one name without an explicit
+ * schema share a channel even if the search path finds them in different places; a worker then sometimes
+ * wakes in vain.
  */
 export function wakeChannel({ queueJobs }: Pick<QueueTables, 'queueJobs'>): string {
   const { schema, name } = getTableConfig(queueJobs);
@@ -16,17 +18,19 @@ export function wakeChannel({ queueJobs }: Pick<QueueTables, 'queueJobs'>): stri
     .join('_')
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '_');
-  // The hash tells apart what the readable part cannot: `a_b` . `c` and `a` . `b_c`, say.
+  // The hash distinguishes what the readable part cannot: `a_b` . `c` and `a` . `b_c`, for example.
   return `queue_wakes_${readable.slice(0, 34)}_${hash64(JSON.stringify([schema ?? null, name]))}`;
 }
 
 /**
- * The payload that names no queue (none has an empty name): something was asked of the workers, a cancel or a pause, and each
- * looks whether it is meant.
+ * The payload of a cancel or a pause: no queue has an empty name. Each worker then looks whether it is meant.
  */
 export const REQUESTED = '';
 
-/** FNV-1a over the text's UTF-8 bytes, as 16 hex digits. Not cryptographic; `node:crypto` is not there in every runtime. */
+/**
+ * FNV-1a over the text's UTF-8 bytes, as 16 hex digits. Not cryptographic; not every runtime has
+ * `node:crypto`.
+ */
 function hash64(text: string): string {
   let hash = 0xcbf29ce484222325n;
   for (const byte of new TextEncoder().encode(text)) {

@@ -1,16 +1,17 @@
 import { type SQL, sql } from 'drizzle-orm';
 
-/** What a statement that inserts jobs is told about waking workers. */
+/** Whom a statement that inserts jobs may notify. */
 export interface WakeUp {
-  /** Of the tables: see `wakeChannel`. */
+  /** See `wakeChannel`. */
   readonly channel: string;
-  /** The queues whose workers may be notified now; those of its other queues are not. */
+  /** The queues whose workers may be notified now; the statement's other queues are not notified. */
   readonly queues: readonly string[];
 }
 
 /**
- * Notifies the workers of `queue` when the transaction commits; `true`. To stand in the outermost select of a statement, above
- * the insert: `RETURNING` calls it once for every row, and a CTE that nothing reads is never run.
+ * `true`; notifies the workers of `queue` when the transaction commits. Use it in the outermost select of a
+ * statement, above the insert: `RETURNING` would call it once per row, and Postgres does not run a CTE that
+ * nothing reads.
  */
 export function notified(channel: string, queue: SQL): SQL {
   return sql`pg_notify(${channel}::text, ${queue}) is not null`;

@@ -3,11 +3,11 @@ import type { ColumnState, TableState } from '../../queries/inspect-table.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
 import { type Finding, MIGRATE } from './finding.ts';
 
-/** Types that Drizzle and the catalog write alike. Of others, which only an app's own columns have, the type is not compared. */
+/** Types that Drizzle and the catalog write alike. Only own columns have others, which are not compared. */
 const COMPARABLE =
   /^(bigint|boolean|date|double precision|integer|jsonb?|real|smallint|text|timestamp with time zone|uuid)$/;
 
-/** Columns of a table that are not as its Drizzle table declares them. */
+/** Columns that differ from what the Drizzle table declares. */
 export function checkColumns(table: PgTable, { columns }: TableState): Finding[] {
   const name = quotedName(table);
   const declared = getTableConfig(table).columns;
@@ -32,9 +32,11 @@ export function checkColumns(table: PgTable, { columns }: TableState): Finding[]
         code: 'column-unexpected',
         severity: 'error',
         message:
-          `The column ${column.name} of ${name} is NOT NULL without a default, and the Drizzle table does not ` +
-          'have it: every insert fails',
-        fix: `Give it a default, or allow null: alter table ${name} alter column "${column.name}" drop not null`,
+          `The column ${column.name} of ${name} is NOT NULL without a default, ` +
+          'and the Drizzle table does not have it: every insert fails',
+        fix:
+          'Give it a default, or allow null: ' +
+          `alter table ${name} alter column "${column.name}" drop not null`,
       }),
     ),
   ];
@@ -56,7 +58,9 @@ function differences(table: string, column: PgColumn, found: ColumnState | undef
       code: 'column-differs',
       severity: 'error',
       message: `The column ${column.name} of ${table} ${wrong.join(' and ')}`,
-      fix: `${MIGRATE}; if there is nothing to generate, somebody has altered the table by hand: \`npx drizzle-kit push\` shows how it differs`,
+      fix:
+        `${MIGRATE}; if there is nothing to generate, somebody has altered the table by hand: ` +
+        '`npx drizzle-kit push` shows how it differs',
     },
   ];
 }

@@ -3,17 +3,16 @@ import type { IndexState, TableState } from '../../queries/inspect-table.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
 import { type Finding, MIGRATE } from './finding.ts';
 
-/** What an index should be. */
 interface Expected {
   readonly name: string | undefined;
   readonly isPrimary: boolean;
   readonly isUnique: boolean;
   readonly isPartial: boolean;
-  /** `undefined` where an expression is among them: the catalog writes those in its own way. */
+  /** `undefined` with an expression among them: the catalog writes expressions in its own way. */
   readonly keys: readonly string[] | undefined;
 }
 
-/** Indexes and constraints of a table that are missing, invalid, or not as its Drizzle table declares them. */
+/** Indexes and constraints that are missing, invalid, or not as the Drizzle table declares them. */
 export function checkIndexes(table: PgTable, state: TableState): Finding[] {
   const name = quotedName(table);
   const { checks } = getTableConfig(table);
@@ -25,7 +24,9 @@ export function checkIndexes(table: PgTable, state: TableState): Finding[] {
       (check): Finding => ({
         code: 'check-missing',
         severity: 'warning',
-        message: `The constraint ${check.name} of ${name} is missing, so the table takes values that no statement expects`,
+        message:
+          `The constraint ${check.name} of ${name} is missing, ` +
+          'so the table takes values that no statement expects',
         fix: MIGRATE,
       }),
     ),
@@ -58,7 +59,7 @@ function expectedIndexes(table: PgTable): Expected[] {
 }
 
 function checkIndex(table: string, expected: Expected, present: readonly IndexState[]): Finding[] {
-  // Under another name it serves as well.
+  // An index of another name does the same job.
   if (present.some((index) => matches(expected, index))) return [];
   const namesake = present.find((index) => index.name === expected.name);
   const what = describe(expected);
@@ -77,14 +78,16 @@ function checkIndex(table: string, expected: Expected, present: readonly IndexSt
       code: 'index-differs',
       severity,
       message: `The index ${namesake.name} of ${table} is not the ${what} but ${describe(namesake)}: ${cost}`,
-      fix: `${MIGRATE}; if there is nothing to generate, drop the index, and let \`npx drizzle-kit push\` make it again`,
+      fix:
+        `${MIGRATE}; if there is nothing to generate, drop the index, ` +
+        'and let `npx drizzle-kit push` make it again',
     },
   ];
 }
 
 function matches(expected: Expected, index: IndexState): boolean {
   if (expected.isPrimary) {
-    // In any order: drizzle-kit 0.31 makes either, and all statements name every column of it.
+    // In any order: drizzle-kit 0.31 creates either, and every statement names all columns of the key.
     return index.isPrimary && sorted(index.keys) === sorted(expected.keys ?? []);
   }
   return (
@@ -100,8 +103,12 @@ function invalid(table: string, { name, isUnique }: IndexState): Finding {
   return {
     code: 'index-invalid',
     severity: isUnique ? 'error' : 'warning',
-    message: `The index ${name} of ${table} is invalid: a CREATE INDEX CONCURRENTLY has failed, or a partition lacks its part`,
-    fix: `reindex index concurrently "${name}" (for a unique index, remove what is twice in the table first); or drop the index and create it again`,
+    message:
+      `The index ${name} of ${table} is invalid: ` +
+      'a CREATE INDEX CONCURRENTLY has failed, or a partition lacks its part',
+    fix:
+      `reindex index concurrently "${name}" (for a unique index, remove what is twice in the table first); ` +
+      'or drop the index and create it again',
   };
 }
 

@@ -5,7 +5,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
 import { type Finding, MIGRATE } from './finding.ts';
 
-/** Tables that this connection does not find, and what that is most likely to come from. */
+/** Tables that this connection does not find, and the most likely reason. */
 export function missingTables(
   tables: QueueTables,
   stateOf: (table: PgTable) => TableState,
@@ -27,11 +27,11 @@ function inOtherSchemas(missing: readonly PgTable[], stateOf: (table: PgTable) =
     code: 'tables-elsewhere',
     severity: 'error',
     message:
-      `This connection does not find ${missing.map(quotedName).join(', ')}, but there are tables of that name in ` +
-      `the schema ${schemas.join(', ')}`,
+      `This connection does not find ${missing.map(quotedName).join(', ')}, ` +
+      `but there are tables of that name in the schema ${schemas.join(', ')}`,
     fix:
-      `Make them with createQueueTables({ schema: pgSchema('${schemas[0]}') }) and give them to createQueue({ tables }), ` +
-      'or put the schema into the search_path of this connection',
+      `Make them with createQueueTables({ schema: pgSchema('${schemas[0]}') }) ` +
+      'and give them to createQueue({ tables }), or put the schema into the search_path of this connection',
   };
 }
 
@@ -39,19 +39,24 @@ function nowhereAtAll(tables: QueueTables, missing: readonly PgTable[], hasMigra
   const names = missing.map(quotedName).join(', ');
   const some = missing.length < Object.values(tables).length;
   const topLevel = `the schema file that drizzle-kit reads must have ${exportOf(tables)} at its top level`;
+  const migrated = hasMigrations ? ', though Drizzle has migrated it' : '';
   return {
     code: 'tables-missing',
     severity: 'error',
     message: some
       ? `${names} ${missing.length === 1 ? 'does' : 'do'} not exist, though other tables of the queue do`
-      : `None of the queue's tables exists in this database${hasMigrations ? ', though Drizzle has migrated it' : ''}`,
+      : `None of the queue's tables exists in this database${migrated}`,
     fix: some
       ? `${MIGRATE}. If there is nothing to generate, not all tables are exported: ${topLevel}`
-      : `${MIGRATE}. If there is nothing to generate, the tables are not exported, or inside an object, which drizzle-kit passes over: ${topLevel}`,
+      : `${MIGRATE}. If there is nothing to generate, the tables are not exported, ` +
+        `or inside an object, which drizzle-kit passes over: ${topLevel}`,
   };
 }
 
-/** What an app's schema file says to have the tables; without the Postgres schema's own export drizzle-kit does not create that. */
+/**
+ * What the app's schema file must export. Without the export of the Postgres schema, drizzle-kit does not
+ * create it.
+ */
 function exportOf(tables: QueueTables): string {
   const { schema, name } = getTableConfig(tables.queueJobs);
   const isDefault = name === 'queue_jobs';

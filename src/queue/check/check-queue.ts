@@ -11,16 +11,18 @@ import { missingTables } from './check-presence.ts';
 import { checkUpkeep } from './check-upkeep.ts';
 import type { Finding } from './finding.ts';
 
-/** Five times what a worker is given at most by default before it is declared gone: no worker is alive that would have done so. */
+/**
+ * Five times the longest default limit (`frozenMs`): a living worker would have declared such a worker gone.
+ */
 const SILENT_MS = 300_000;
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
 /**
- * What is wrong with the set-up of a queue's database, errors first. It reads the catalog and the workers' rows, writes nothing,
- * and takes no locks that anything waits for.
+ * What is wrong with the set-up of a queue's database, errors first. Reads the catalog and the workers' rows,
+ * writes nothing, and takes no lock that anything waits for.
  *
- * @throws only what the driver throws, when the database cannot be asked
+ * @throws only the driver's errors, when the database cannot be asked
  */
 export async function checkQueue(db: Executor, tables: QueueTables): Promise<Finding[]> {
   const server = await inspectServer(db, tables);
@@ -43,7 +45,8 @@ export async function checkQueue(db: Executor, tables: QueueTables): Promise<Fin
     findings.push(...checkColumns(table, stateOf(table)), ...checkIndexes(table, stateOf(table)));
   }
   findings.push(...checkUpkeep(tables, stateOf));
-  // A web app's role need not be allowed to see workers; and when a column is missing, that is among the findings already.
+  // A web app's role may not be allowed to read the workers; and a missing column is already among the
+  // findings.
   const { queueWorkers } = tables;
   const { readable, columns } = stateOf(queueWorkers);
   const asked = [queueWorkers.name, queueWorkers.seenAt].map((column) => column.name);
@@ -87,10 +90,11 @@ function checkServer({ versionNumber, version, readOnly, autovacuum }: ServerSta
 function permissionDenied(error: unknown): Finding {
   let cause = error;
   while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause;
+  const reason = cause instanceof Error ? cause.message : String(cause);
   return {
     code: 'permission-denied',
     severity: 'error',
-    message: `This role may not look at the tables (${cause instanceof Error ? cause.message : String(cause)})`,
+    message: `This role may not look at the tables (${reason})`,
     fix: 'grant usage on schema … to this role, and the rights that the guide "Schema" lists under "Grants"',
   };
 }
@@ -100,7 +104,9 @@ async function silentWorkers(db: Executor, tables: QueueTables): Promise<Finding
   return workers.map(({ name, silentMs }) => ({
     code: 'worker-silent',
     severity: 'warning',
-    message: `The worker '${name}' was last seen ${duration(silentMs)} ago, and no other has declared it gone: jobs that it held wait`,
+    message:
+      `The worker '${name}' was last seen ${duration(silentMs)} ago, and no other has declared it gone: ` +
+      'jobs that it held wait',
     fix: 'Start a worker: it removes the row, and the jobs are due again',
   }));
 }

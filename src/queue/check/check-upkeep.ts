@@ -4,7 +4,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
 import type { Finding } from './finding.ts';
 
-/** What costs speed or space: storage parameters, autovacuum, and indexes that claims would have to maintain. */
+/** What costs speed or space: storage parameters, autovacuum, and indexes that claims have to maintain. */
 export function checkUpkeep(tables: QueueTables, stateOf: (table: PgTable) => TableState): Finding[] {
   const { queueJobs, queueResults } = tables;
   return [
@@ -39,8 +39,8 @@ function autovacuumOff(table: PgTable, { storage }: TableState): Finding[] {
 }
 
 /**
- * Indexes with a column that each claim writes, or that is written while the job runs: what writes it is then no HOT update, and has
- * all indexes of the table to maintain.
+ * Indexes with a column that a claim writes, or that is written while the job runs: such a write is then not
+ * a HOT update and has to maintain every index of the table.
  */
 function claimColumnIndexes(queueJobs: QueueTables['queueJobs'], { indexes }: TableState): Finding[] {
   const { attempt, fence, workerId, claimedAt, cancelReason, progress } = queueJobs;
@@ -55,8 +55,8 @@ function claimColumnIndexes(queueJobs: QueueTables['queueJobs'], { indexes }: Ta
         code: 'index-on-claim-column',
         severity: 'warning',
         message:
-          `The index ${name} of ${quotedName(queueJobs)} has ${columns.join(', ')}, written while jobs are claimed and ` +
-          'run: these writes are no HOT updates any more',
+          `The index ${name} of ${quotedName(queueJobs)} has ${columns.join(', ')}, ` +
+          'written while jobs are claimed and run: these writes are no HOT updates any more',
         fix: 'Drop it, or do without those columns in it, its predicate included',
       },
     ];
@@ -74,13 +74,15 @@ function untuned(
   if (lacks.length === 0) return [];
   const name = quotedName(table);
   const settings = lacks.map((parameter) => `${parameter} = ${advice[parameter]}`).join(', ');
-  const where = storage.length > 1 ? `each partition of ${name}` : name;
+  const isPartitioned = storage.length > 1;
+  const where = isPartitioned ? `each partition of ${name}` : name;
+  const tuned = isPartitioned ? `PARTITION of ${getTableConfig(table).name}` : name;
   return [
     {
       code: 'not-tuned',
       severity: 'hint',
       message: `${where} has no ${lacks.join(', ')}: worth it from hundreds of jobs per second on`,
-      fix: `In a custom migration: alter table ${storage.length > 1 ? `PARTITION of ${getTableConfig(table).name}` : name} set (${settings})`,
+      fix: `In a custom migration: alter table ${tuned} set (${settings})`,
     },
   ];
 }

@@ -1,4 +1,4 @@
-/** What {@link Queue.check} can find; each has an entry in the guide "Troubleshooting". */
+/** What {@link Queue.check} can find; the guide "Troubleshooting" explains each code. */
 export type FindingCode =
   | 'autovacuum-off'
   | 'check-missing'
@@ -17,20 +17,19 @@ export type FindingCode =
   | 'tables-missing'
   | 'worker-silent';
 
-/** Something about the set-up of a queue that {@link Queue.check} has found. */
+/** A problem or advice that {@link Queue.check} has found. */
 export interface Finding {
   /** Stable, for programs. */
   readonly code: FindingCode;
   /**
-   * `error`: something fails, or a guarantee does not hold. `warning`: everything works, but slowly, or not for long. `hint`:
-   * advice, which most queues can do without.
+   * `error`: something fails, or a guarantee does not hold. `warning`: everything works, but slowly, or not
+   * for long. `hint`: advice that most queues do not need.
    */
   readonly severity: 'error' | 'warning' | 'hint';
-  /** What is so, with the names of tables, columns and indexes. */
+  /** What was found, with the names of tables, columns and indexes. */
   readonly message: string;
-  /** What to do about it: a command, a line of code, or SQL. */
+  /** What to do: a command, a line of code, or SQL. */
   readonly fix: string;
 }
 
-/** What brings a database up to date. */
 export const MIGRATE = 'Run `npx drizzle-kit generate` and `npx drizzle-kit migrate`';

@@ -1,13 +1,16 @@
     with inserted as (
     insert into "queue_jobs" (queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata)
     select queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata from (
-      select r.queue as queue, r.kind as kind, coalesce(r.payload, 'null'::jsonb) as payload, r.priority as priority,
-        coalesce(to_timestamp(r.run_at_ms / 1000), statement_timestamp() + r.delay_ms * interval '1 millisecond') as run_at,
-        statement_timestamp() as created_at, r.max_attempts as max_attempts, $1::text as unique_key,
+      select r.queue as queue, r.kind as kind, coalesce(r.payload, 'null'::jsonb) as payload,
+        r.priority as priority,
+        coalesce(to_timestamp(r.run_at_ms / 1000),
+          statement_timestamp() + r.delay_ms * interval '1 millisecond') as run_at,
+        statement_timestamp() as created_at, r.max_attempts as max_attempts,
+        $1::text as unique_key,
         r.metadata as metadata, r.place from (
         select r.payload, r.queue, r.kind, r.priority, r.delay_ms, r.run_at_ms, r.max_attempts, r.metadata, r.place as place
-        from rows from (jsonb_to_recordset($2::text::jsonb) as (payload jsonb, queue text, kind text, priority int2, delay_ms float8, run_at_ms float8, max_attempts int2, metadata jsonb)) with ordinality
-          as r(payload, queue, kind, priority, delay_ms, run_at_ms, max_attempts, metadata, place)) as r) as i order by place
+        from rows from (jsonb_to_recordset($2::text::jsonb) as (payload jsonb, queue text, kind text, priority int2, delay_ms float8, run_at_ms float8, max_attempts int2, metadata jsonb))
+          with ordinality as r(payload, queue, kind, priority, delay_ms, run_at_ms, max_attempts, metadata, place)) as r) as i order by place
     returning id, queue, run_at)
     select i.id, case when i.run_at <= statement_timestamp() and $3::text::jsonb @> to_jsonb(i.queue) then pg_notify($4::text, i.queue) is not null end as woke from inserted as i
 -- $1 = null

@@ -1,9 +1,10 @@
 with "inserted" as (
     insert into "queue_jobs" (queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata)
     select queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata from (
-      select $1::text as queue, $2::text as kind, $3::text::jsonb as payload,
-        $4::int2 as priority,
-        coalesce(to_timestamp($5::float8 / 1000), statement_timestamp() + $6::float8 * interval '1 millisecond') as run_at,
+      select $1::text as queue, $2::text as kind,
+        $3::text::jsonb as payload, $4::int2 as priority,
+        coalesce(to_timestamp($5::float8 / 1000),
+          statement_timestamp() + $6::float8 * interval '1 millisecond') as run_at,
         statement_timestamp() as created_at, $7::int2 as max_attempts,
         $8::text as unique_key, $9::text::jsonb as metadata, 1 as place) as i order by place
     on conflict (queue, kind, unique_key) where unique_key is not null do nothing
@@ -11,7 +12,8 @@ with "inserted" as (
     select coalesce(i.id, (
         select j.id from "queue_jobs" as j
         where j.queue = $10 and j.kind = $11 and j.unique_key = $12)) as id, 
-        case when i.run_at <= statement_timestamp() then not (pg_notify($13::text, $14::text) is not null) else i.id is null end as duplicate
+        case when i.run_at <= statement_timestamp()
+          then not (pg_notify($13::text, $14::text) is not null) else i.id is null end as duplicate
     from (select 1) as one left join inserted as i on true) select "id", "duplicate" from "enqueued"
 -- $1 = "mail"
 -- $2 = "mail"

@@ -1,10 +1,12 @@
     with i as materialized (
-      select jsonb_build_object($1::text, n) as payload, ($2)::int2 as priority, ($3)::timestamptz as run_at,
-        (n::text)::text as unique_key, $4::text::jsonb as metadata
+      select jsonb_build_object($1::text, n) as payload, ($2)::int2 as priority,
+        ($3)::timestamptz as run_at, (n::text)::text as unique_key,
+        $4::text::jsonb as metadata
       from (select 1 as n) as selected
     ),
     inserted as (
-      insert into "queue_jobs" (queue, kind, max_attempts, created_at, payload, priority, run_at, unique_key, metadata)
+      insert into "queue_jobs"
+        (queue, kind, max_attempts, created_at, payload, priority, run_at, unique_key, metadata)
       select $5::text, $6::text, $7::int2, statement_timestamp(), i.*
       from i order by unique_key
       on conflict (queue, kind, unique_key) where unique_key is not null do nothing

@@ -1,8 +1,9 @@
     with inserted as (
-      insert into "queue_jobs" (queue, kind, max_attempts, payload, priority, run_at, created_at, unique_key, metadata)
+      insert into "queue_jobs"
+        (queue, kind, max_attempts, payload, priority, run_at, created_at, unique_key, metadata)
       select 
-        $1::text, $2::text, $3::int2, jsonb_build_object($4::text, n), ($5)::int2,
-        ($6)::timestamptz, statement_timestamp(), null, $7::text::jsonb
+        $1::text, $2::text, $3::int2, jsonb_build_object($4::text, n),
+        ($5)::int2, ($6)::timestamptz, statement_timestamp(), null, $7::text::jsonb
       from (select 1 as n) as selected
       returning run_at
     )

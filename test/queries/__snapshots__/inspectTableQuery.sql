@@ -19,26 +19,33 @@
           select n.relname as name, x.indisunique as "isUnique", x.indisprimary as "isPrimary",
             x.indisvalid as "isValid", x.indpred is not null as "isPartial",
             array(
-              select pg_get_indexdef(x.indexrelid, k, true) from generate_series(1, x.indnkeyatts) as k order by k
+              select pg_get_indexdef(x.indexrelid, k, true)
+              from generate_series(1, x.indnkeyatts) as k order by k
             ) as keys,
             array(
               select a.attname from pg_depend as d
               join pg_attribute as a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
-              where d.classid = d.refclassid and d.objid = x.indexrelid and d.refobjid = s.id and d.refobjsubid > 0
+              where d.classid = d.refclassid and d.objid = x.indexrelid
+                and d.refobjid = s.id and d.refobjsubid > 0
               group by a.attname order by a.attname
             ) as uses
           from pg_index as x join pg_class as n on n.oid = x.indexrelid
           where x.indrelid = s.id order by n.relname
         ) as i
       )::text as indexes,
-      (select json_agg(conname order by conname) from pg_constraint where conrelid = s.id and contype = 'c')::text as checks,
       (
-        select json_agg(coalesce(array_to_json(t.reloptions), '[]')) from part as p join pg_class as t on t.oid = p.id
+        select json_agg(conname order by conname) from pg_constraint where conrelid = s.id and contype = 'c'
+      )::text as checks,
+      (
+        select json_agg(coalesce(array_to_json(t.reloptions), '[]'))
+        from part as p join pg_class as t on t.oid = p.id
         where t.relkind = 'r'
       )::text as storage,
       (
-        select json_agg(n.nspname order by n.nspname) from pg_class as t join pg_namespace as n on n.oid = t.relnamespace
-        where t.relname = $2 and t.relkind in ('r', 'p') and t.oid is distinct from s.id
+        select json_agg(n.nspname order by n.nspname)
+        from pg_class as t join pg_namespace as n on n.oid = t.relnamespace
+        where t.relname = $2 and t.relkind in ('r', 'p')
+          and t.oid is distinct from s.id
       )::text as other_schemas
     from sought as s
 -- $1 = "\"queue_jobs\""

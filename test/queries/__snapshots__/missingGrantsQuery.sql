@@ -1,5 +1,6 @@
     select quote_ident(current_user) as role, n.name, n.privilege
-    from jsonb_to_recordset($1::text::jsonb) as n(name text, privilege text, of_columns bool)
+    from jsonb_to_recordset($1::text::jsonb)
+      as n(name text, privilege text, of_columns bool)
     where not case when n.of_columns then has_any_column_privilege(n.name, n.privilege)
       else has_table_privilege(n.name, n.privilege) end
 -- $1 = "[{\"name\":\"\\\"queue_jobs\\\"\",\"privilege\":\"select\",\"of_columns\":true},{\"name\":\"\\\"queue_jobs\\\"\",\"privilege\":\"update\",\"of_columns\":true},{\"name\":\"\\\"queue_jobs\\\"\",\"privilege\":\"delete\",\"of_columns\":false},{\"name\":\"\\\"queue_results\\\"\",\"privilege\":\"select\",\"of_columns\":true},{\"name\":\"\\\"queue_results\\\"\",\"privilege\":\"insert\",\"of_columns\":true},{\"name\":\"\\\"queue_results\\\"\",\"privilege\":\"update\",\"of_columns\":true},{\"name\":\"\\\"queue_results\\\"\",\"privilege\":\"delete\",\"of_columns\":false},{\"name\":\"\\\"queue_workers\\\"\",\"privilege\":\"select\",\"of_columns\":true},{\"name\":\"\\\"queue_workers\\\"\",\"privilege\":\"insert\",\"of_columns\":true},{\"name\":\"\\\"queue_workers\\\"\",\"privilege\":\"update\",\"of_columns\":true},{\"name\":\"\\\"queue_workers\\\"\",\"privilege\":\"delete\",\"of_columns\":false},{\"name\":\"\\\"queue_pauses\\\"\",\"privilege\":\"select\",\"of_columns\":true}]"

@@ -3,7 +3,8 @@
       on conflict (queue) do nothing
       returning queue
     )
-    select p.queue, pg_notify($2::text, $3) is not null as woke from paused as p
+    select p.queue, pg_notify($2::text, $3) is not null as woke
+    from paused as p
 -- $1 = "mail"
 -- $2 = "queue_wake_queue_jobs"
 -- $3 = ""

@@ -2,8 +2,8 @@
       select w.id, w.session, w.seen_at from "queue_workers" as w
       where (w.id, extract(epoch from w.seen_at)::text) in (select i.id, i.seen from (
         select r.id, r.seen, r.place as place
-        from rows from (jsonb_to_recordset($1::text::jsonb) as (id int8, seen text)) with ordinality
-          as r(id, seen, place)) as i)
+        from rows from (jsonb_to_recordset($1::text::jsonb) as (id int8, seen text))
+          with ordinality as r(id, seen, place)) as i)
       for update skip locked
     ),
     gone as materialized (

@@ -1,1 +1,2 @@
-    select current_setting('server_version_num')::int4 as number, current_setting('server_version') as version
+    select current_setting('server_version_num')::int4 as number,
+      current_setting('server_version') as version
