@@ -1,10 +1,10 @@
-import { PGlite } from '@electric-sql/pglite';
+import type { PGlite } from '@electric-sql/pglite';
 import { drizzle as drizzlePg } from 'drizzle-orm/node-postgres';
 import { drizzle as drizzleProxy, type RemoteCallback } from 'drizzle-orm/pg-proxy';
 import { drizzle as drizzlePglite } from 'drizzle-orm/pglite';
 import pg from 'pg';
 import { afterAll, beforeAll, describe } from 'vitest';
-import { migratePglite } from '../queue/support/drivers.ts';
+import { openPglite } from '../support/pglite.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { behaviours } from './behaviours.ts';
 
@@ -29,8 +29,7 @@ describe('node-postgres', () => {
 describe('PGlite', () => {
   let client: PGlite;
   beforeAll(async () => {
-    client = new PGlite();
-    await migratePglite(client);
+    client = await openPglite();
   });
   afterAll(() => client.close());
   behaviours(() => drizzlePglite({ client }), { lacks: ['connections', 'session'] });

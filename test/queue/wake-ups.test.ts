@@ -255,11 +255,9 @@ describe.each(Object.entries(drivers))('with %s', (_, open) => {
 });
 
 test('PGlite notifies as well', async () => {
-  const { PGlite } = await import('@electric-sql/pglite');
   const { drizzle } = await import('drizzle-orm/pglite');
-  const { migratePglite } = await import('./support/drivers.ts');
-  const client = new PGlite();
-  await migratePglite(client);
+  const { openPglite } = await import('../support/pglite.ts');
+  const client = await openPglite();
   const there: string[] = [];
   await client.listen(channel, (name) => there.push(name));
   const db = drizzle({ client });

@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises';
 import type { TestProject } from 'vitest/node';
 import { databaseServer } from './database-server.ts';
 import {
@@ -8,6 +9,7 @@ import {
   uniqueDatabaseName,
 } from './databases.ts';
 import { partitioningOf, partitionTables } from './partitions.ts';
+import { pgliteCopy } from './pglite-copy.ts';
 
 /** Where test files find their databases. */
 export interface TestServer {
@@ -33,6 +35,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     // Also those of test files which have not come to an end.
     await dropDatabases(server.url, prefix);
     await server.stop();
+    await rm(pgliteCopy(prefix), { force: true });
   };
   try {
     const template = await createDatabase(server.url, { name: `${prefix}_template` });

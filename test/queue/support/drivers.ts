@@ -1,9 +1,8 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { PGlite } from '@electric-sql/pglite';
 import { drizzle as drizzleNodePostgres } from 'drizzle-orm/node-postgres';
 import { drizzle as drizzlePglite } from 'drizzle-orm/pglite';
 import type { Database } from 'drizzle-queue';
 import pg from 'pg';
+import { openPglite } from '../../support/pglite.ts';
 import type { UsedTestDatabase } from '../../support/test-database.ts';
 
 export interface OpenDriver {
@@ -19,15 +18,7 @@ export const drivers = {
     return { db: drizzleNodePostgres({ client: pool }), close: () => pool.end() };
   },
   PGlite: async (): Promise<OpenDriver> => {
-    const client = new PGlite();
-    await migratePglite(client);
+    const client = await openPglite();
     return { db: drizzlePglite({ client }), close: () => client.close() };
   },
 };
-
-/** Creates the library's tables. */
-export async function migratePglite(client: PGlite): Promise<void> {
-  const folder = new URL('../../../drizzle/', import.meta.url);
-  const migrations = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
-  for (const name of migrations) await client.exec(await readFile(new URL(name, folder), 'utf8'));
-}
