@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { finishJobs } from '../../src/queries/finish-jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
-import { claim, clearTables, tables } from './support/jobs.ts';
+import { claim, tables } from './support/jobs.ts';
 
 const database = useTestDatabase();
 
@@ -10,7 +10,8 @@ const JOBS = 20_000;
 const CLAIM = 200;
 
 beforeEach(async () => {
-  await clearTables(database.client);
+  // Pages of new files: in those that it has been deleted from, an update finds room.
+  await database.client`truncate queue_jobs`;
   await database.client`alter table queue_jobs set (autovacuum_enabled = off)`;
 });
 
