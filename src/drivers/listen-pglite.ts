@@ -1,13 +1,13 @@
 import { aborted, type Listen } from './listen.ts';
 
-/** What is used of PGlite. */
+/** The part of PGlite that is used. */
 export interface PGliteClient {
   listen(channel: string, callback: (payload: string) => void): Promise<() => Promise<void>>;
 }
 
 /**
- * Listens on the one connection that PGlite has: it is in this process, and cannot be lost. So it carries no session either: all
- * workers share it, and none of them can die without the database.
+ * Listens on PGlite's one connection, which is in this process and cannot be lost. So it carries no session:
+ * all workers share it, and none can die without the database.
  */
 export function listenByPGlite(client: PGliteClient): Listen {
   return async (channel, events, signal) => {
@@ -16,7 +16,8 @@ export function listenByPGlite(client: PGliteClient): Listen {
     });
     if (!signal.aborted) events.ready();
     await aborted(signal);
-    // Not waited for: a handler's transaction may have the connection. And it fails when PGlite is closed, which is as good.
+    // Not awaited: a handler's transaction may hold the connection. It fails when PGlite is closed, which
+    // also ends the listening.
     unlisten().catch(() => undefined);
   };
 }

@@ -4,18 +4,20 @@ import type { Holder } from '../sql/fence.ts';
 import { type FinishedJob, finishJobs } from './finish-jobs.ts';
 import { transactionId } from './transaction-id.ts';
 
-/** What became of it: ended; no longer held; or not sent inside a transaction, so that nothing was done. */
+/** `outside`: the statement did not run inside a transaction, so it did nothing. */
 export type Completion = 'completed' | 'lost' | 'outside';
 
 /**
- * Ends one held job inside the caller's transaction, and nowhere else. When the connection is lost a driver may send what follows
- * on another, in autocommit (postgres.js 3.4.9 does: porsager/postgres#1215), and the job would be over without the writes
- * that came before it.
+ * Ends one held job inside the caller's transaction, and nowhere else. After the loss of a connection a
+ * driver may run the following statements on another one, in autocommit (postgres.js 3.4.9 does:
+ * porsager/postgres#1215); the job would then end without the writes before it.
  *
- * A transaction is known by its id, which its first write has given it, so this costs nothing where the handler has written. Where it
- * has not, the transaction gets its id first; outside of one the id is gone with the statement that asked for it.
+ * A transaction has an id from its first write on, so the check costs nothing when the handler has written
+ * something. Otherwise the transaction gets its id first; outside a transaction that id is gone with its
+ * statement.
  *
- * **Under concurrency.** As `finishJobs`. On another connection that happens to be inside a transaction, it takes part in that one.
+ * **Under concurrency.** As `finishJobs`. On another connection that happens to be inside a transaction, it
+ * is part of that transaction.
  */
 export async function completeJob(
   tx: Transaction,

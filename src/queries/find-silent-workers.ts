@@ -2,13 +2,16 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 
-/** A worker's row that nobody has renewed for long. */
+/** A worker whose row nobody has renewed for long. */
 export interface SilentWorker {
   readonly name: string;
   readonly silentMs: number;
 }
 
-/** The workers that have not been seen for `silentMs`, the longest first. A plain read; it declares nobody gone. */
+/**
+ * The workers that have not been seen for `silentMs`, the longest first. A plain read, which declares nobody
+ * gone.
+ */
 export async function findSilentWorkers(
   db: Executor,
   tables: QueueTables,

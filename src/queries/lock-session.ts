@@ -4,8 +4,8 @@ import { queryRows, type Runner } from '../sql/executor.ts';
 import { sessionKey } from '../sql/session-key.ts';
 
 /**
- * The server notices within 15 seconds that a host has vanished without closing its connections. By default it would take two hours,
- * and hold the lock for as long.
+ * The server notices within 15 seconds that a host has vanished without closing its connections. By default
+ * it takes two hours, and holds the lock as long.
  */
 const KEEPALIVES = {
   tcp_keepalives_idle: '5',
@@ -15,14 +15,15 @@ const KEEPALIVES = {
 } as const;
 
 /**
- * Takes a worker's session lock on the connection of `runner`, which holds it until it ends, and makes the server watch over that
- * connection. Answers the process id of the server's end of it, or `undefined` when it did not get the lock.
+ * Takes a worker's session lock on the connection of `runner`, which holds it until it ends, and makes the
+ * server watch that connection. Answers the process id of the connection's backend, or `undefined` when it
+ * did not get the lock.
  *
- * Only for a connection that belongs to one client for as long as it lasts: behind a pooler in transaction mode the lock would stay
- * behind on a connection that others get next.
+ * Only for a connection that belongs to one client as long as it lasts: behind a pooler in transaction mode
+ * the lock would stay on a connection that others get next.
  *
- * **Under concurrency.** Never waits: `undefined` says that a peer is just testing the lock, or that the server still holds
- * a connection of this worker that has been lost. Try again.
+ * **Under concurrency.** Never waits: `undefined` says that a peer is testing the lock, or that the server
+ * still holds a lost connection of this worker. Try again.
  */
 export async function lockSession(
   runner: Runner,
@@ -38,6 +39,6 @@ export function lockSessionQuery(tables: QueueTables, workerId: number): SQL {
     ([name, value]) => sql`set_config(${name}, ${value}, false)`,
   );
   return sql`
-    select pg_try_advisory_lock(${sessionKey(tables, sql`${workerId}::int8`)}) as locked, pg_backend_pid() as pid,
-      ${sql.join(settings, sql`, `)}`;
+    select pg_try_advisory_lock(${sessionKey(tables, sql`${workerId}::int8`)}) as locked,
+      pg_backend_pid() as pid, ${sql.join(settings, sql`, `)}`;
 }

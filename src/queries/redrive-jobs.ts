@@ -13,25 +13,26 @@ export interface Redrive {
   /** Only jobs that were discarded at this time or later. */
   readonly finishedAfter?: Date | undefined;
   readonly finishedBefore?: Date | undefined;
-  /** At most so many, the oldest first. */
+  /** The most jobs to put back, the oldest first. */
   readonly limit?: number | undefined;
 }
 
-/** What became of a redrive. */
+/** The result of a redrive. */
 export interface RedriveResult {
   /** How many jobs were put back. */
   readonly redriven: number;
-  /** How many stay discarded because a live job with their unique key stands. */
+  /** How many stay discarded because a live job has their unique key. */
   readonly duplicates: number;
 }
 
 /**
- * Puts discarded jobs back to the live ones, due now, with all their attempts again: same id, same payload, history kept.
- * The fence goes on from where it was. With `wakeUp` it notifies the workers of every queue to which a job came back.
+ * Puts discarded jobs back, due now, with all their attempts again, and with the same id, payload and
+ * history. The fence goes on from where it was. With `wakeUp` it notifies the workers of every queue that got
+ * a job back.
  *
- * **Under concurrency.** A result that another redrive has locked is left to it, so no job comes back twice. A result is
- * deleted only for a job that was really inserted: where a live job holds the unique key, the result stays. Keys go in the
- * same sorted order as in `insertJobs`, so that the two never deadlock.
+ * **Under concurrency.** It leaves a result that another redrive has locked, so no job comes back twice. It
+ * deletes a result only for a job that it inserted: while a live job has the unique key, the result stays.
+ * Keys go in the same sorted order as in `insertJobs`, so the two never deadlock.
  */
 export async function redriveJobs(
   db: Executor,
@@ -71,10 +72,10 @@ export function redriveJobsQuery(
       for no key update skip locked
     ),
     redriven as (
-      insert into ${queueJobs} (id, queue, kind, payload, priority, run_at, attempt, max_attempts, fence, unique_key, errors,
-        metadata, created_at${ownNames(own)}) overriding system value
-      select d.job_id, d.queue, d.kind, d.payload, d.priority, statement_timestamp(), 0, d.max_attempts, d.fence,
-        d.unique_key, d.errors, d.metadata, d.created_at${ownNames(own, 'd.')}
+      insert into ${queueJobs} (id, queue, kind, payload, priority, run_at, attempt, max_attempts,
+        fence, unique_key, errors, metadata, created_at${ownNames(own)}) overriding system value
+      select d.job_id, d.queue, d.kind, d.payload, d.priority, statement_timestamp(), 0, d.max_attempts,
+        d.fence, d.unique_key, d.errors, d.metadata, d.created_at${ownNames(own, 'd.')}
       from discarded as d order by d.queue, d.kind, d.unique_key, d.job_id
       on conflict do nothing
       returning id, queue
@@ -83,10 +84,14 @@ export function redriveJobsQuery(
       delete from ${queueResults} as r
       where (r.job_id, r.queue) in (select id, queue from redriven)
     )
-    select (select count(*) from redriven)::float8 as redriven, (select count(*) from discarded)::float8 as discarded${
-      wakeUp === undefined
-        ? sql``
-        : sql`,
-      (select count(${notified(wakeUp.channel, sql`d.queue`)}) from (select distinct queue from redriven) as d)::float8 as woken`
-    }`;
+    select (select count(*) from redriven)::float8 as redriven,
+      (select count(*) from discarded)::float8 as discarded${
+        wakeUp === undefined
+          ? sql``
+          : sql`,
+      (
+        select count(${notified(wakeUp.channel, sql`d.queue`)})
+        from (select distinct queue from redriven) as d
+      )::float8 as woken`
+      }`;
 }

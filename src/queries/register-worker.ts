@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 
-/** Adds a worker to the living; answers its id. Ids come from a sequence, so no two workers ever share one. */
+/** Adds a worker; answers its id. Ids come from a sequence, so no two workers ever share one. */
 export async function registerWorker(
   db: Executor,
   tables: QueueTables,
@@ -17,5 +17,6 @@ export function registerWorkerQuery(
   { name, queues }: { readonly name: string; readonly queues: readonly string[] },
 ): SQL {
   return sql`
-    insert into ${queueWorkers} (name, queues) values (${name}, ${JSON.stringify(queues)}::text::jsonb) returning id`;
+    insert into ${queueWorkers} (name, queues) values (${name}, ${JSON.stringify(queues)}::text::jsonb)
+    returning id`;
 }

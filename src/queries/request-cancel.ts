@@ -8,17 +8,17 @@ export interface CancelRequest {
   readonly id: number;
   readonly queue: string;
   readonly reason: string;
-  /** Where workers are notified; `undefined`: nobody is. */
+  /** Where workers are notified; `undefined` notifies nobody. */
   readonly channel: string | undefined;
 }
 
 /**
- * Asks for the end of a held job: writes the reason to its row, where its worker will find it, and whoever claims or
- * settles the job. Answers whether the job was held. Of two requests the first gives the reason.
+ * Asks for the end of a held job: writes the reason to its row, where its worker finds it, and whoever claims
+ * or settles the job. Answers whether the job was held. The first of two requests gives the reason.
  *
- * **Under concurrency.** Never waits: a row that is locked (it is just being claimed or settled, or `complete(tx)` or `runNext`
- * holds it) is left alone, and the caller tries again or says so. A settlement that comes later sees the request, since it
- * changes the same row.
+ * **Under concurrency.** Never waits: it leaves a locked row alone (a claim or a settlement is under way, or
+ * `complete(tx)` or `runNext` holds the job), and the caller tries again or says so. A later settlement sees
+ * the request, since it changes the same row.
  */
 export async function requestCancel(
   db: Executor,
@@ -44,5 +44,6 @@ export function requestCancelQuery(
       where j.queue = ${queue} and j.id = any(array(select id from held))
       returning j.id
     )
-    select r.id, ${channel === undefined ? sql`false` : notified(channel, sql`${REQUESTED}`)} as woke from requested as r`;
+    select r.id, ${channel === undefined ? sql`false` : notified(channel, sql`${REQUESTED}`)} as woke
+    from requested as r`;
 }

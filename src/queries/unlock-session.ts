@@ -3,7 +3,10 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { queryRows, type Runner } from '../sql/executor.ts';
 import { sessionKey } from '../sql/session-key.ts';
 
-/** Gives a worker's session lock back, on the connection that holds it: the connection may be used for other things after it. */
+/**
+ * Releases a worker's session lock on the connection that holds it, so that the connection may be used for
+ * other things.
+ */
 export async function unlockSession(runner: Runner, tables: QueueTables, workerId: number): Promise<void> {
   await queryRows(runner, tables, unlockSessionQuery(tables, workerId));
 }

@@ -10,11 +10,12 @@ export interface JobProgress extends HeldJob {
 }
 
 /**
- * Writes how far held jobs of one queue are. Answers the ids of those it wrote; the others are no longer held by this worker
- * under this fence, or just then locked by another transaction.
+ * Writes how far held jobs of one queue are. Answers the ids that it wrote. The worker no longer holds the
+ * others under this fence, or another transaction has locked them.
  *
- * **Under concurrency.** Fenced as `finishJobs` is. Never waits: a row that is locked, such as by the handler's own `complete(tx)`, is
- * left out. So it can be in nobody's way, and two statements about the same jobs cannot deadlock.
+ * **Under concurrency.** Fenced, as `finishJobs`. Never waits: it leaves out a locked row, such as one that
+ * the handler's own `complete(tx)` holds. So it blocks nobody, and two statements about the same jobs cannot
+ * deadlock.
  */
 export async function writeProgress(
   db: Executor,
@@ -35,7 +36,8 @@ export function writeProgressQuery(
   return sql`
     with i as materialized (
       select id, fence, progress
-      from rows from (${idsAndFences(jobs)}, jsonb_array_elements(${values}::text::jsonb)) as r(id, fence, progress)
+      from rows from (${idsAndFences(jobs)}, jsonb_array_elements(${values}::text::jsonb))
+        as r(id, fence, progress)
     ),
     free as (
       select j.id from ${queueJobs} as j
@@ -44,6 +46,7 @@ export function writeProgressQuery(
     )
     update ${queueJobs} as j set progress = i.progress
     from i
-    where j.queue = ${held.queue} and j.id = any(array(select id from free)) and i.id = j.id and i.fence = j.fence
+    where j.queue = ${held.queue} and j.id = any(array(select id from free))
+      and i.id = j.id and i.fence = j.fence
     returning j.id`;
 }

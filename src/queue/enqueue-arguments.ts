@@ -2,8 +2,8 @@ import type { JobDefinition, PayloadInput } from '../job/definition.ts';
 import type { EnqueueOptions } from '../job/new-job.ts';
 
 /**
- * Payload and options of an enqueue; the payload may be left out where the definition has none. `TOwn` is what the app's own
- * columns are given: options, and required ones where an insert would require them.
+ * Payload and options of an enqueue; the payload may be omitted where the definition has none. `TOwn` holds
+ * the values of the app's own columns, required where an insert requires them.
  */
 export type EnqueueArguments<TJob extends JobDefinition, TOwn = unknown> =
   Record<never, never> extends TOwn

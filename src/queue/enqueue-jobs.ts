@@ -7,19 +7,20 @@ import type { Executor } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
 import type { WakeUps } from './wake-ups.ts';
 
-/** What became of an enqueue. */
+/** The result of an enqueue. */
 export interface EnqueueResult {
-  /** The job's id, or, when `duplicate`, the id of the live job that stands in its way. */
+  /** The job's id; for a `duplicate`, the id of the live job with its key. */
   readonly id: number;
-  /** Whether the job was refused because a live job of its kind with its `uniqueKey` stands. */
+  /** Whether the job was refused because a live job of its kind has its `uniqueKey`. */
   readonly duplicate: boolean;
 }
 
-/** How often an enqueue with a unique key is tried again when the job in its way finishes just then. */
+/** How often an enqueue with a unique key tries again when the job with its key finishes in between. */
 const MAX_INSERTS = 10;
 
 /**
- * Inserts, and notifies the workers as `wakeUps` allows; where a live job is in the way, finds it; where that has just finished, inserts again. Answers in input order.
+ * Inserts, and notifies the workers as `wakeUps` allows. Where a live job has the unique key, it finds that
+ * job; where that job has just finished, it inserts again. Answers in input order.
  *
  * @throws QueueError when a live job with the same key comes and goes at every try, or cannot be seen
  */
@@ -34,8 +35,8 @@ export async function enqueueJobs(
   for (let tries = 0; open.length > 0; tries++) {
     if (tries === MAX_INSERTS) {
       throw new QueueError(
-        `A live job with the same unique key came and went ${MAX_INSERTS} times during an enqueue, or it is hidden from ` +
-          'this role by row-level security (then make the tenant a part of the key)',
+        `A live job with the same unique key came and went ${MAX_INSERTS} times during an enqueue, ` +
+          'or it is hidden from this role by row-level security (then make the tenant a part of the key)',
       );
     }
     open = answer(open, await insert(jobsOf(open)), false);
@@ -52,7 +53,7 @@ export async function enqueueJobs(
     return (await wakeUps.allow(db, queues, (wakeUp) => insertJobs(db, tables, jobs, wakeUp))).ids;
   }
 
-  /** Notes the ids that came; answers the jobs for which none did. */
+  /** Notes the ids that were found; answers the jobs without one. */
   function answer(asked: typeof open, ids: readonly (number | undefined)[], duplicate: boolean): typeof open {
     return asked.filter(({ index }, at) => {
       const id = ids[at];

@@ -1,6 +1,6 @@
 /**
- * Calls `stop` on the first SIGINT or SIGTERM; the second does what signals do. Answers a function that takes the
- * listeners off.
+ * Calls `stop` on the first SIGINT or SIGTERM; a second signal ends the process as usual. Answers a function
+ * that removes the listeners.
  */
 export function onFirstSignal(stop: () => void): () => void {
   const onSignal = () => {

@@ -16,7 +16,7 @@ import { Retries } from './time/retries.ts';
 import { Pruning } from './upkeep/prune.ts';
 import { Requests } from './upkeep/requests.ts';
 
-/** How often a worker that listens asks for due jobs all the same: nobody notifies of some. */
+/** How often a worker that listens still asks for due jobs: some become due without a notification. */
 const WATCH_MS = 1_000;
 
 export interface PartsOptions {
@@ -24,26 +24,26 @@ export interface PartsOptions {
   readonly tables: QueueTables;
   readonly handlers: ReadonlyMap<string, Handler>;
   readonly settings: WorkerSettings;
-  /** Whether it works only until its queues are empty: then nothing tells it of new jobs. */
+  /** Whether it works only until its queues are empty; nothing then tells it of new jobs. */
   readonly untilEmpty: boolean;
-  /** Of the row that was made when the worker was registered. */
+  /** The id of the worker's row. */
   readonly workerId: number;
   readonly events: WorkerEmitter;
   /** Aborted when settling must no longer be repeated. */
   readonly giveUp: AbortSignal;
 }
 
-/** What a registered worker is made of. Nothing of it runs yet. */
+/** The parts of a registered worker. None of them runs yet. */
 export interface WorkerParts {
   /** One for each queue. */
   readonly loops: readonly ClaimLoop[];
   readonly liveness: Liveness;
   readonly requests: Requests;
-  /** All that runs beside the claims. */
+  /** Everything that runs beside the claims. */
   readonly background: readonly BackgroundPart[];
 }
 
-/** Makes the parts of a worker and connects them. The one place that knows all of them. */
+/** Builds the parts of a worker and connects them; the only place that knows all of them. */
 export function buildParts(options: PartsOptions): WorkerParts {
   const { db, tables, handlers, settings, untilEmpty, workerId, events, giveUp } = options;
   const { concurrencyByQueue, pollIntervalMs, retentionMs, listen } = settings;
@@ -63,7 +63,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
       if (queue === undefined) watch.look();
       else for (const loop of loops) if (loop.queue === queue) loop.notify();
     },
-    // Without notifications both ask more often.
+    // Without notifications both look more often.
     onPolling: () => {
       requests.wake();
       watch.look();
@@ -126,7 +126,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
       requests,
       ...progress,
       pruning,
-      // Whoever works until its queues are empty waits for nothing.
+      // A worker that ends when its queues are empty waits for nothing.
       ...(untilEmpty ? [] : [watch, listener]),
     ],
   };

@@ -7,21 +7,23 @@ import { sleep } from '../time/sleep.ts';
 import type { Attempt, AttemptEnvironment } from './attempt.ts';
 import type { WorkerEmitter } from './events.ts';
 
-/** A job's row is read by whoever lists jobs, and written anew with each value. */
+/** Whoever lists jobs reads the row, and each value writes it anew. */
 export const MAX_PROGRESS_BYTES = 4_096;
-/** Two statements are at least so far apart: four a second, for all running jobs of the queue together. */
+/**
+ * The least time between two statements: at most four a second, for all running jobs of the queue together.
+ */
 const INTERVAL_MS = 250;
-/** After one that failed. */
+/** After a failed write. */
 const RETRY_MS = 5_000;
 
 /**
- * Writes how far the jobs of one queue are: the last value of each, in one statement for all of them. Nothing of it is
- * anybody's concern but the reader's: no handler waits for it, and what fails is an `error` event. Without a value it does nothing.
+ * Writes how far the jobs of one queue are: the last value of each, in one statement for all. No handler
+ * waits for it, and a failure is only an `error` event. Without a value it does nothing.
  */
 export class Progress implements BackgroundPart {
   readonly #environment: Pick<AttemptEnvironment, 'db' | 'tables'>;
   readonly #events: WorkerEmitter;
-  /** What is to be written: JSON text. */
+  /** The JSON texts to write. */
   readonly #values = new Map<Attempt, string>();
   readonly #reported = new Condition();
 
@@ -30,7 +32,7 @@ export class Progress implements BackgroundPart {
     this.#events = events;
   }
 
-  /** Takes a value; an earlier one that was not written yet is forgotten. Never throws. */
+  /** Takes a value, in place of an earlier one that is not written yet. Never throws. */
   report(attempt: Attempt, value: unknown): void {
     try {
       this.#values.set(attempt, progressToStore(value));
@@ -45,7 +47,7 @@ export class Progress implements BackgroundPart {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       if (this.#values.size === 0) await this.#reported.wait(Number.POSITIVE_INFINITY, signal);
-      // What a handler reports in this turn of the event loop goes out together.
+      // The values that handlers report in this turn of the event loop go out together.
       await new Promise(setImmediate);
       if (signal.aborted) return;
       this.#reported.clear();
@@ -53,9 +55,10 @@ export class Progress implements BackgroundPart {
     }
   }
 
-  /** Never rejects; answers how many milliseconds are to pass before the next one. */
+  /** Never rejects; answers how many milliseconds to wait before the next write. */
   async #write(): Promise<number> {
-    // What is over is not of interest any more, and the row of one that has called `complete` is locked by its own transaction.
+    // The progress of a finished attempt is irrelevant, and the handler's own transaction locks a row after
+    // `complete`.
     for (const attempt of this.#values.keys()) if (!attempt.open) this.#values.delete(attempt);
     const values = [...this.#values];
     const [first] = values;
@@ -67,7 +70,7 @@ export class Progress implements BackgroundPart {
     try {
       const written = await writeProgress(db, tables, held, jobs);
       for (const [attempt, progress] of values) {
-        // A newer value may have come meanwhile.
+        // Unless a newer value has arrived.
         if (written.has(attempt.job.id) && this.#values.get(attempt) === progress)
           this.#values.delete(attempt);
       }

@@ -1,24 +1,24 @@
 import { MAX_TIMER_MS } from '../../job/limits.ts';
 
-/** Something to wait for. A signal that nobody waits for ends the next wait before it begins, so none is lost. */
+/** Something to wait for. A signal without a waiter ends the next wait at once, so none is lost. */
 export class Condition {
   #signalled = false;
   readonly #waiting = new Set<() => void>();
 
-  /** Lets go on all who wait, or else whoever waits next. */
+  /** Ends all current waits, or else the next one. */
   signal(): void {
     if (this.#waiting.size === 0) this.#signalled = true;
     for (const end of [...this.#waiting]) end();
   }
 
-  /** Forgets a signal: what it told of is about to be looked at. */
+  /** Forgets a signal that is about to be acted on. */
   clear(): void {
     this.#signalled = false;
   }
 
   /**
-   * Waits for a signal, at most `ms` milliseconds, which may be `Infinity`, and at most until `over` is aborted. Answers whether
-   * there was a signal.
+   * Waits for a signal, at most `ms` milliseconds (which may be `Infinity`) or until `over` is aborted.
+   * Answers whether there was a signal.
    */
   async wait(ms = Number.POSITIVE_INFINITY, over?: AbortSignal): Promise<boolean> {
     if (over?.aborted) return false;

@@ -1,6 +1,6 @@
 import { sleep } from './sleep.ts';
 
-/** Whether the promise resolves within so many milliseconds. */
+/** Whether the promise resolves within `ms` milliseconds. */
 export async function resolvesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
   return (
     (await resultWithin(
@@ -10,7 +10,7 @@ export async function resolvesWithin(promise: Promise<unknown>, ms: number): Pro
   );
 }
 
-/** What the promise resolves to, or `undefined` when it has not resolved within so many milliseconds. */
+/** What the promise resolves to, or `undefined` when that takes longer than `ms` milliseconds. */
 export async function resultWithin<T>(promise: Promise<T>, ms: number): Promise<T | undefined> {
   const over = new AbortController();
   const late = sleep(ms, over.signal).then(() => undefined);
@@ -24,8 +24,9 @@ export async function resultWithin<T>(promise: Promise<T>, ms: number): Promise<
 const TURN_MS = 250;
 
 /**
- * Whether the promise settles, either way, within about so many milliseconds in which the event loop turns. While a
- * handler blocks the loop no answer can be read: one timer alone would fire before an answer that has long been there.
+ * Whether the promise settles, either way, within about `ms` milliseconds in which the event loop turns.
+ * While a handler blocks the loop no answer can be read, and a single timer would fire before an answer that
+ * has already arrived.
  */
 export async function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
   const settled = promise.then(

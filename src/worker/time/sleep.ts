@@ -1,10 +1,10 @@
-/** Waits `ms` milliseconds, or until the signal is aborted; never rejects. */
+/** Sleeps `ms` milliseconds, or until the signal is aborted; never rejects. */
 export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   await new Promise<void>((resolve) => {
     const done = () => {
       clearTimeout(timer);
-      // Without this, a loop that pauses a million times leaves a million listeners on one signal.
+      // Without this, a loop that sleeps a million times leaves a million listeners on one signal.
       signal.removeEventListener('abort', done);
       resolve();
     };

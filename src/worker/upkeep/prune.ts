@@ -14,7 +14,7 @@ export interface PruneOptions {
 }
 
 const PRUNE_EVERY_MS = 60_000;
-/** Small: a delete of this size holds its locks for milliseconds and leaves autovacuum little at a time. */
+/** Small: such a delete holds its locks for milliseconds, and leaves autovacuum little at a time. */
 const BATCH = 1_000;
 
 /** Deletes results that are older than the retention, a small batch at a time. */
@@ -35,7 +35,7 @@ export class Pruning implements BackgroundPart {
       } catch (error) {
         events.emit('error', { error, during: 'pruning results' });
       }
-      // A full batch means that there is more.
+      // A full batch means that there may be more.
       if (pruned < BATCH) await sleep(PRUNE_EVERY_MS * (0.75 + Math.random() / 2), signal);
     }
   }

@@ -5,10 +5,10 @@
       for no key update skip locked
     ),
     redriven as (
-      insert into "queue_jobs" (id, queue, kind, payload, priority, run_at, attempt, max_attempts, fence, unique_key, errors,
-        metadata, created_at) overriding system value
-      select d.job_id, d.queue, d.kind, d.payload, d.priority, statement_timestamp(), 0, d.max_attempts, d.fence,
-        d.unique_key, d.errors, d.metadata, d.created_at
+      insert into "queue_jobs" (id, queue, kind, payload, priority, run_at, attempt, max_attempts,
+        fence, unique_key, errors, metadata, created_at) overriding system value
+      select d.job_id, d.queue, d.kind, d.payload, d.priority, statement_timestamp(), 0, d.max_attempts,
+        d.fence, d.unique_key, d.errors, d.metadata, d.created_at
       from discarded as d order by d.queue, d.kind, d.unique_key, d.job_id
       on conflict do nothing
       returning id, queue
@@ -17,5 +17,6 @@
       delete from "queue_results" as r
       where (r.job_id, r.queue) in (select id, queue from redriven)
     )
-    select (select count(*) from redriven)::float8 as redriven, (select count(*) from discarded)::float8 as discarded
+    select (select count(*) from redriven)::float8 as redriven,
+      (select count(*) from discarded)::float8 as discarded
 -- $1 = null

@@ -8,7 +8,8 @@
       where j.queue = $4 and j.id = any(array(select id from held))
       returning j.id
     )
-    select r.id, pg_notify($5::text, $6) is not null as woke from requested as r
+    select r.id, pg_notify($5::text, $6) is not null as woke
+    from requested as r
 -- $1 = "mail"
 -- $2 = 42
 -- $3 = "mail"
