@@ -106,6 +106,12 @@ const MAX_LINES = 250;
 const LINES_REASON =
   'a file is named after its one main export; when it grows, a second concept wants a file of its own';
 
+const MAX_COLUMNS = 110;
+const COLUMNS_REASON = 'biome breaks code there; comments and SQL are read beside it';
+
+/** The rooms whose lines are all that narrow. The others follow; none of these goes back. */
+const NARROW = /^(errors|index)\.ts$|^(schema|skip-locked|queue\/check|worker\/time)\//;
+
 /** Files that may be longer, and how long. */
 const LONGER_FILES = new Map<string, number>();
 
@@ -166,10 +172,14 @@ function purityViolations(path: string, { globals }: SourceFacts): string[] {
 }
 
 function shapeViolations(path: string, text: string): string[] {
-  const lines = text.trimEnd().split('\n').length;
+  const lines = text.trimEnd().split('\n');
   const limit = LONGER_FILES.get(path) ?? MAX_LINES;
+  const wide = NARROW.test(path) ? lines.findIndex((line) => line.length > MAX_COLUMNS) + 1 : 0;
   return [
-    ...(lines > limit ? [`${path} has ${lines} lines, more than ${limit} (${LINES_REASON})`] : []),
+    ...(lines.length > limit
+      ? [`${path} has ${lines.length} lines, more than ${limit} (${LINES_REASON})`]
+      : []),
+    ...(wide > 0 ? [`${path}:${wide} is longer than ${MAX_COLUMNS} characters (${COLUMNS_REASON})`] : []),
     ...(NAMELESS.test(path) ? [`${path} is named after no concept (${NAMELESS_REASON})`] : []),
   ];
 }
@@ -399,6 +409,13 @@ describe('the rules find', () => {
     expect(wrongWith('job/a.ts', '\n'.repeat(249).concat('f()'))).toBe('');
     expect(wrongWith('job/a.ts', '\n'.repeat(250).concat('f()'))).toContain(
       'job/a.ts has 251 lines, more than 250',
+    );
+  });
+
+  test('lines that are too long, comments too', () => {
+    expect(wrongWith('schema/a.ts', `// ${'…'.repeat(107)}`)).toBe('');
+    expect(wrongWith('schema/a.ts', `f();\n// ${'…'.repeat(108)}`)).toContain(
+      'schema/a.ts:2 is longer than 110 characters',
     );
   });
 
