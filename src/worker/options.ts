@@ -20,39 +20,39 @@ export interface QueueSettings {
   concurrency?: number | undefined;
 }
 
-/** What the functions that run jobs have in common. */
+/** The options of every function that runs jobs. */
 export interface RunOptions<TDb, TOwn extends OwnColumns = OwnColumns> {
   /** The queue whose tables hold the jobs, from `createQueue`. */
   queue: Queue<TOwn>;
-  /** One handler per kind. Jobs of other kinds are left alone, so a rolling deploy cannot fail what it does not know. */
+  /** One handler per kind. Jobs of other kinds are left alone, so a rolling deploy fails no unknown jobs. */
   handlers: readonly Handler<TDb, TOwn['select']>[];
 }
 
-/** Settings of {@link createWorker}. */
+/** The options of {@link createWorker}. */
 export interface WorkerOptions<TDb, TOwn extends OwnColumns = OwnColumns> extends RunOptions<TDb, TOwn> {
   /**
-   * The queues to serve, by name: exactly these.
+   * The queues to serve, by name.
    * @default every queue that a handler's definition names
    */
   queues?: Readonly<Record<string, QueueSettings>> | undefined;
   /**
-   * Whether to listen for notifications of enqueued jobs, on one connection beside the app's pool, where the driver can: jobs
-   * then start within milliseconds, and an idle worker asks about once a second. They are only hints: without them, for whatever reason, the
-   * worker polls. The same connection carries the worker's session, by which its death is noticed within seconds. Set it to `false`
-   * behind PgBouncer in transaction mode.
+   * Whether to listen for notifications of enqueued jobs, where the driver can, on one connection beside the
+   * app's pool. Jobs then start within milliseconds, and an idle worker asks about once a second. Without
+   * notifications the worker polls. The same connection carries the worker's session, which shows others its
+   * death within seconds. Set it to `false` behind PgBouncer in transaction mode.
    * @default true
    */
   listen?: boolean | undefined;
   /**
-   * How often idle queues are asked for due jobs when the worker does not listen, in milliseconds, 5–60,000; a quarter more or
-   * less at random. One that listens asks once a second, or as seldom as this if that is longer. Just after a job was
-   * found a worker asks more often, and while claims come back full it does not wait at all.
+   * How often a worker that does not listen asks its idle queues for due jobs, in milliseconds, 5–60,000,
+   * varied by up to a quarter at random. A worker that listens asks once a second, or at this interval if it
+   * is longer. Just after a job it asks more often, and while claims come back full it does not wait.
    * @default 75
    */
   pollIntervalMs?: number | undefined;
   /**
-   * How long `stop` lets handlers finish, in milliseconds. Then their signals are aborted, and one second later their jobs are
-   * given back without spending an attempt.
+   * How long `stop` lets handlers finish, in milliseconds. Then their signals are aborted, and one second
+   * later their jobs are given back without spending an attempt.
    * @default 25_000 (within the 30 s that most platforms give)
    */
   shutdownTimeoutMs?: number | undefined;
@@ -62,27 +62,29 @@ export interface WorkerOptions<TDb, TOwn extends OwnColumns = OwnColumns> extend
    */
   retentionMs?: number | undefined;
   /**
-   * When the session of another worker has ended and it has not shown itself for so long, it is declared gone and its jobs are
-   * due again, in milliseconds, 1,000–60,000. It takes up to 1.5 seconds more to see that the session has ended. Shorter recovers sooner from
-   * a crash; longer forgives longer losses of the network.
+   * Another worker whose session has ended is declared gone, so that its jobs are due again, when it has not
+   * been seen for this long, in milliseconds, 1,000–60,000. It takes up to 1.5 seconds more to notice that
+   * the session has ended. A shorter time recovers sooner from a crash; a longer one tolerates longer network
+   * failures.
    * @default 2_500
    */
   reconnectMs?: number | undefined;
   /**
-   * When another worker *without* a session (one that does not listen, or whose driver cannot) has not been seen for so long it is declared gone,
-   * in milliseconds, at least 15,000. Workers show themselves every 5 seconds. Shorter recovers sooner from a crash and
-   * mistakes a blocked event loop sooner for one.
+   * Another worker *without* a session (it does not listen, or its driver cannot) is declared gone when it
+   * has not been seen for this long, in milliseconds, at least 15,000. Workers show themselves every 5
+   * seconds. A shorter time recovers sooner from a crash, but also mistakes a blocked event loop for one
+   * sooner.
    * @default 30_000
    */
   silentMs?: number | undefined;
   /**
-   * When another worker that still holds its session has not been seen for so long it is declared gone, in milliseconds, at least
-   * 15,000: its process is there, and does nothing. Shorter recovers sooner from a process that hangs for ever; longer
-   * lets handlers block the event loop for longer.
+   * Another worker that still holds its session is declared gone when it has not been seen for this long, in
+   * milliseconds, at least 15,000: its process hangs. A shorter time recovers sooner from a process that
+   * hangs for ever; a longer one lets handlers block the event loop for longer.
    * @default 60_000
    */
   frozenMs?: number | undefined;
-  /** What the worker is called in `queue_workers`. @default 'host:pid' */
+  /** The worker's name in `queue_workers`. @default 'host:pid' */
   name?: string | undefined;
 }
 
@@ -103,7 +105,7 @@ const DEFAULT_CONCURRENCY = 10;
 const WEEK_MS = 7 * 24 * 3_600_000;
 
 /**
- * What all functions that run jobs need, for callers without TypeScript.
+ * Checks the options of every function that runs jobs, for callers without TypeScript.
  *
  * @throws TypeError | UnknownKindError
  */
@@ -118,7 +120,7 @@ export function checkRunOptions<TDb>(
   return handlersByKind(options.handlers);
 }
 
-/** @throws RangeError | TypeError | UnknownKindError naming the setting that is outside its range */
+/** @throws RangeError | TypeError | UnknownKindError naming the option that is wrong */
 export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings {
   const what = (setting: string) => `createWorker: ${setting}`;
   checkRunOptions('createWorker', options);
@@ -163,9 +165,10 @@ function concurrencyByQueue<TDb>(
     throw new TypeError('createWorker: queues names no queue; leave it out to serve all');
   for (const { job } of handlers) {
     if (queues[job.queue] === undefined) {
-      // Legal (another worker may serve that queue), but more often a name that was forgotten or misspelt.
+      // Allowed, since another worker may serve that queue, but usually a forgotten or misspelt name.
       process.emitWarning(
-        `This worker has a handler for '${job.kind}', whose queue '${job.queue}' is not among its queues: ${Object.keys(queues).join(', ')}`,
+        `This worker has a handler for '${job.kind}', whose queue '${job.queue}' is not among its queues: ` +
+          Object.keys(queues).join(', '),
         'DrizzleQueueWarning',
       );
     }

@@ -9,19 +9,20 @@ import type { Database, Transaction } from '../../sql/executor.ts';
 /** What a handler is told about its job beside the payload. */
 export type JobInfo = Omit<ClaimedJob, 'payload' | 'cancelReason'>;
 
-/** What the app's own columns of a queue's tables hold; `unknown` when it has none. */
+/** The values of the app's own columns; `unknown` without such columns. */
 export type OwnValuesOf<TQueue extends Queue> = TQueue extends Queue<infer TOwn> ? TOwn['select'] : never;
 
 /** A handler's job. */
 export interface RunningJob extends JobInfo {
   /**
-   * Says how far the handler is: any JSON value, of at most 4,096 bytes. `queue.find` and `queue.list` show the last one for as
-   * long as the job is live; it is not kept in the result.
+   * Records how far the handler is: any JSON value of at most 4,096 bytes. `queue.find` and `queue.list`
+   * return the last one while the job is live; the result does not keep it.
    *
-   * Call it as often as you like: the first value is written at once and the last one always, those between at most four times a
-   * second, together with those of the worker's other jobs of the queue. It never throws and never waits: a value that cannot be
-   * stored, or a database that does not answer, is an `error` event of the worker. In `runNext` nothing is written, since nobody
-   * would see it before the transaction ends.
+   * Call it as often as you like. The first value is written at once and the last one always; those between
+   * at most four times a second, together with those of the queue's other jobs in this worker. It never
+   * throws and never waits: a value that cannot be stored, or a database that does not answer, is an `error`
+   * event of the worker. In `runNext` nothing is written, since nobody would see it before the transaction
+   * ends.
    */
   progress(value: unknown): void;
 }
@@ -32,47 +33,48 @@ export interface HandlerContext<
   TDb = Database,
   TQueue extends Queue = Queue,
 > {
-  /** The payload, as the definition's schema made it from what is stored. */
+  /** The output of the definition's schema for the stored payload. */
   readonly payload: Payload<TJob>;
   /** With the type of a queue, also the values of the app's own columns. */
   readonly job: RunningJob & OwnValuesOf<TQueue>;
   /**
-   * Aborted when the attempt is over although the handler is not: its `timeoutMs` has passed (`JobTimeoutError`), the job was
-   * lost to another worker (`LeaseLostError`), somebody has cancelled it (`JobCancelledError`), or the worker stops. Hand it on
-   * to whatever takes time.
+   * Aborted when the attempt is over although the handler is still running: its `timeoutMs` has passed
+   * (`JobTimeoutError`), the job was lost to another worker (`LeaseLostError`), somebody has cancelled it
+   * (`JobCancelledError`), or the worker stops. Pass it to everything that takes time.
    */
   readonly signal: AbortSignal;
   /** The worker's database; in `runNext`, the transaction that holds the job. */
   readonly db: TDb;
   /**
-   * Ends the job inside the handler's own transaction: the end of the job commits with the handler's writes, or neither does.
-   * What the handler returns afterwards is ignored. When the transaction rolls back, the job has not ended, and the attempt
-   * has failed however the handler returns.
+   * Ends the job inside the handler's own transaction: the end of the job commits with the handler's writes,
+   * or neither does. What the handler returns afterwards is ignored. When the transaction rolls back, the job
+   * has not ended, and the attempt has failed however the handler returns.
    *
-   * @throws LeaseLostError when this worker no longer holds the job: let it pass, so that the transaction rolls back
-   * @throws InvalidOutputError when the definition's `output` refuses it
+   * @throws LeaseLostError when this worker no longer holds the job; do not catch it, so that the transaction
+   * rolls back
+   * @throws InvalidOutputError when the definition's `output` refuses the output
    */
   complete(tx: Transaction, ...output: CompleteArguments<TJob>): Promise<void>;
 }
 
-/** The output of `complete`; it may be left out where the definition has no schema for it. */
+/** The output for `complete`; optional when the definition has no schema for it. */
 export type CompleteArguments<TJob extends JobDefinition> =
   undefined extends OutputInput<TJob> ? [output?: OutputInput<TJob>] : [output: OutputInput<TJob>];
 
 /**
- * What a handler returns: its output, `snooze(ms)`, or `cancel(reason)`. Nothing, where it has called `complete` or its
- * definition has no output schema.
+ * What a handler returns: its output, `snooze(ms)` or `cancel(reason)`; nothing, if it has called `complete`
+ * or its definition has no output schema.
  */
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing has the return type void.
 export type HandlerResult<TJob extends JobDefinition> = OutputInput<TJob> | Snooze | Cancel | void;
 
-/** What a Drizzle database and its transactions have in common: for handlers that get either. */
+/** The common type of a Drizzle database and its transactions, for handlers that may get either. */
 export type DbOrTx<TDb extends Database> = Pick<TDb, keyof TDb & keyof TransactionOf<TDb>>;
 
 /** The transaction type of a Drizzle database. */
 export type TransactionOf<TDb extends Database> = Parameters<Parameters<TDb['transaction']>[0]>[0];
 
-/** A context whose types have been left behind; the definition has validated the values. */
+/** A context without its types; the definition has validated the values. */
 export interface UntypedContext<TDb = Database, TOwn = unknown> {
   readonly payload: unknown;
   readonly job: RunningJob & TOwn;
@@ -81,7 +83,10 @@ export interface UntypedContext<TDb = Database, TOwn = unknown> {
   complete(tx: Transaction, output?: unknown): Promise<void>;
 }
 
-/** A kind of job and the function that does it, for workers whose database is a `TDb`, and whose jobs have the own columns `TOwn`. */
+/**
+ * A kind of job and its function, for workers whose database is a `TDb` and whose jobs have the own columns
+ * `TOwn`.
+ */
 export interface Handler<in TDb = Database, in TOwn = unknown> {
   readonly job: JobDefinition;
   readonly run: (context: UntypedContext<TDb, TOwn>) => unknown;
@@ -90,19 +95,20 @@ export interface Handler<in TDb = Database, in TOwn = unknown> {
 /**
  * Binds a function to a kind of job, for `createWorker`, `runNext` and `drain`.
  *
- * The function runs at least once per job. It returns the job's output, `snooze(ms)` or `cancel(reason)`; a throw is a failed
- * attempt, and a `NonRetryableError` discards the job.
+ * The function runs at least once per job. It returns the job's output, `snooze(ms)` or `cancel(reason)`. A
+ * throw fails the attempt; a `NonRetryableError` discards the job.
  *
- * For the app's own database type in the context, name it; a handler of this type serves workers and `runNext` alike:
+ * To get the app's own database type in the context, name it; a handler of this type serves workers and
+ * `runNext` alike:
  *
  * ```ts
  * type Db = DbOrTx<typeof database>;
  * handle(sendReceipt, async ({ db, payload }: HandlerContext<typeof sendReceipt, Db>) => { … });
  * ```
  *
- * And so for columns of the app's own: `HandlerContext<typeof sendReceipt, Db, typeof queue>`.
+ * For the app's own columns, name the queue, too: `HandlerContext<typeof sendReceipt, Db, typeof queue>`.
  *
- * @throws UnknownKindError when `job` is no definition
+ * @throws UnknownKindError when `job` is not a definition
  */
 export function handle<TJob extends JobDefinition, TDb = Database, TQueue extends Queue = Queue>(
   job: TJob,
@@ -110,7 +116,7 @@ export function handle<TJob extends JobDefinition, TDb = Database, TQueue extend
 ): Handler<TDb, OwnValuesOf<TQueue>> {
   checkDefinition('handle', job);
   if (typeof run !== 'function') throw new TypeError(`handle('${job.kind}') takes a function`);
-  // The payload is validated by this very definition before the function is called.
+  // This very definition validates the payload before the function is called.
   return { job, run: run as unknown as Handler<TDb, OwnValuesOf<TQueue>>['run'] };
 }
 

@@ -30,17 +30,17 @@ export interface RequestsOptions {
   readonly events: WorkerEmitter;
 }
 
-/** Without notifications; with a quarter more, and a busy server, still within the second that is promised. */
+/** Without notifications. A quarter more, on a busy server, is still within the promised second. */
 const POLL_MS = 500;
-/** With them, for what nobody notified of. */
+/** With notifications, in case one was missed. */
 const FALLBACK_MS = 5_000;
 /** Many requests in a row are looked at together. */
 const GATHER_MS = 20;
 
 /**
- * Learns what is asked of a worker from outside: that a running job is to end, that a queue is to pause or go on. One small
- * statement for all queues and jobs of the worker, beside its claims, which need not ask: at once when it is notified, every five
- * seconds in case that fails, and twice a second where there are no notifications.
+ * Learns what is asked of a worker from outside: to end a running job, to pause a queue or to resume it. One
+ * small statement for all queues and jobs of the worker, beside its claims, which need not ask: at once after
+ * a notification, every five seconds in case one was missed, and twice a second without notifications.
  */
 export class Requests implements BackgroundPart {
   readonly #options: RequestsOptions;
@@ -50,7 +50,7 @@ export class Requests implements BackgroundPart {
     this.#options = options;
   }
 
-  /** Looks soon: something was asked, or may have been. */
+  /** Looks soon: there may be a request. */
   wake(): void {
     this.#alarm.signal();
   }
@@ -60,13 +60,15 @@ export class Requests implements BackgroundPart {
       await this.#alarm.wait(jitter(this.#options.listener.listening ? FALLBACK_MS : POLL_MS), signal);
       await sleep(GATHER_MS, signal);
       if (signal.aborted) return;
-      // A ring from here on may tell of what this look does not see.
+      // A signal from here on may tell of something that this look does not see.
       this.#alarm.clear();
       await this.look();
     }
   }
 
-  /** Looks now, as before the first claim: a queue may be paused already. Never rejects: the next look is not far. */
+  /**
+   * Looks now, as before the first claim: a queue may be paused already. Never rejects: it looks again soon.
+   */
   async look(): Promise<void> {
     const { db, tables, workerId, loops, events } = this.#options;
     const running = loops.flatMap(({ attempts }) => attempts.running);
@@ -107,7 +109,7 @@ function tell(attempt: Attempt, { held, cancelReason }: JobRequest): void {
     if (cancelReason !== null) attempt.cancel(cancelReason);
     return;
   }
-  // Its own `complete(tx)` may be what has ended it; then the handler may go on in peace.
+  // The handler's own `complete(tx)` may have ended it; then the handler is left alone.
   if (!attempt.open) return;
   attempt.end(
     cancelReason === null ? new LeaseLostError(kind, id) : new JobCancelledError(kind, id, cancelReason),
