@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { WorkerEmitter } from './attempt/events.ts';
 import { resolvesWithin } from './time/resolves-within.ts';
 
@@ -15,6 +16,8 @@ export class Background {
 
   constructor(events: WorkerEmitter) {
     this.#events = events;
+    // Each part listens to the one signal, and Node.js warns of more than ten listeners.
+    setMaxListeners(0, this.#ending.signal);
   }
 
   /** Starts the parts. What one of them throws is an `error` event; the others go on. */

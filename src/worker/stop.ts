@@ -16,47 +16,62 @@ export interface StopOptions {
   readonly giveUp: AbortController;
 }
 
-/** For handlers that were told to stop, and for writing the last outcomes. */
-const SETTLE_MS = 3_000;
-/** For giving back what is still held, and for leaving. */
-const LEAVE_MS = 1_000;
-/** For the parts in the background, whose statements may be under way. */
-const END_MS = 500;
+/** By when each step is over, counted from the end of the handlers' time. The last is less than what `stop` promises. */
+const SETTLED_MS = 2_500;
+const GIVEN_UP_MS = 2_750;
+const LEFT_MS = 4_250;
+const ENDED_MS = 4_750;
 /** A driver may send what comes at once on the connection that is just going down. */
 const RETRY_MS = 100;
 
-/** See `Worker.stop`. Never rejects, and takes no longer than `shutdownTimeoutMs` and 5 seconds, whatever the database does. */
+/** See `Worker.stop`. Never rejects, and takes at most `shutdownTimeoutMs` and 5 seconds, whatever the database does. */
 export async function stopGracefully(options: StopOptions): Promise<void> {
   const { parts, background, work, shutdownTimeoutMs, giveUp } = options;
   const { loops, liveness, requests } = parts;
+  // Claim no more.
   for (const loop of loops) loop.stop();
-  // Handlers may run on for long and be cancelled meanwhile, so the background goes on.
+  // Let handlers finish. They may be cancelled meanwhile, and peers must see that the worker lives: the background goes on.
   requests.wake();
   const finished = work.then(() => Promise.all(loops.map((loop) => loop.finished())));
-  if (!(await resolvesWithin(finished, shutdownTimeoutMs))) {
+  const inTime = await resolvesWithin(finished, shutdownTimeoutMs);
+  const startMs = performance.now();
+  const left = (ms: number) => startMs + ms - performance.now();
+  // Abort them, and write the last outcomes.
+  if (!inTime) {
     for (const loop of loops) loop.interrupt(new QueueError('The worker stops'));
-    await resolvesWithin(finished, SETTLE_MS);
+    await resolvesWithin(finished, left(SETTLED_MS));
   }
+  // What could not be written is not tried any more: it is given back.
   giveUp.abort();
-  await resolvesWithin(leave(), LEAVE_MS);
-  // The session is among it. Without that, peers would take over what handlers are still at.
-  await background.end(END_MS);
-
-  async function leave(): Promise<void> {
-    await Promise.all(loops.map((loop) => twice(() => loop.release(), options)));
-    await twice(() => liveness.leave(), options);
-  }
+  await resolvesWithin(finished, left(GIVEN_UP_MS));
+  // Give back what is still held, then leave: a job of a worker that has left costs an attempt.
+  const tooLate = new AbortController();
+  const giveBack = () =>
+    Promise.all(loops.map((loop) => twice(() => loop.giveBack(), tooLate.signal, options)));
+  const leave = () => twice(() => liveness.leave(), tooLate.signal, options);
+  await resolvesWithin(giveBack().then(leave), left(LEFT_MS));
+  tooLate.abort();
+  // End all the rest. The session is among it, without which peers would take over what handlers are still at.
+  await background.end(left(ENDED_MS));
 }
 
 /**
- * Tries again what has failed, once. Without that, one connection that breaks now would cost held jobs an attempt, and peers
- * their seconds to notice. More tries would only keep the process while the database is away.
+ * Tries again what has failed, once, unless it is too late. Without that, one connection that breaks now would cost held jobs an
+ * attempt, and peers their seconds to notice. More tries would only keep the process while the database is away.
  */
-async function twice(step: () => Promise<void>, { events }: StopOptions): Promise<void> {
-  const report = (error: unknown) => events.emit('error', { error, during: 'stopping' });
-  await step().catch(async (error: unknown) => {
-    report(error);
-    await sleep(RETRY_MS, new AbortController().signal);
-    await step().catch(report);
-  });
+async function twice(
+  step: () => Promise<void>,
+  tooLate: AbortSignal,
+  { events }: StopOptions,
+): Promise<void> {
+  for (let tries = 0; tries < 2 && !tooLate.aborted; tries++) {
+    if (tries > 0) await sleep(RETRY_MS, tooLate);
+    if (tooLate.aborted) return;
+    try {
+      await step();
+      return;
+    } catch (error) {
+      events.emit('error', { error, during: 'stopping' });
+    }
+  }
 }

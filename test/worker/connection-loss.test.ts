@@ -80,37 +80,45 @@ describe('when connections break', () => {
     expect(await queue.find(database.db, id)).toMatchObject({ attempt: 1, output: 1 });
   });
 
-  test('a worker that stops gives back what it held, also when that statement is broken', async () => {
+  test('a worker that stops gives back what a lost claim may have taken, also when that statement is broken', async () => {
     // Several, so that it waits behind no other statement for the lock.
     const client = postgres(database.url, { max: 4, onnotice: () => {} });
     onTestFinished(() => client.end({ timeout: 1 }));
     const handlers = [handle(work, () => undefined)];
     const options = { queue, handlers, listen: false, pollIntervalMs: 60_000, shutdownTimeoutMs: 0 };
     const worker = createWorker(drizzle({ client }), options);
+    const lost = nextEvent(worker, 'error', ({ during }) => during.startsWith('claiming'));
     const broken = nextEvent(worker, 'error', ({ during }) => during === 'stopping');
     const started = nextEvent(worker, 'started');
-    const idle = nextEvent(worker, 'idle');
-    await worker.start();
-    const [{ workerId }] = await started;
-    await idle;
     const { id } = await queue.enqueue(database.db, work, undefined, { delayMs: 3_600_000 });
-    // As a claim leaves it whose answer was lost.
-    await database.client`
-      update queue_jobs set attempt = 1, fence = 1, worker_id = ${workerId}, claimed_at = now() where id = ${id}`;
     let stopping: Promise<void> | undefined;
     await database.db.transaction(async (tx) => {
       await tx.execute('lock table queue_jobs in access exclusive mode');
+      await worker.start();
+      const [{ workerId }] = await started;
+      await breakStatement('for no key update');
+      await lost;
+      // As the claim leaves it, had the server carried it out all the same.
+      await tx.execute(
+        `update queue_jobs set attempt = 1, fence = 1, worker_id = ${workerId}, claimed_at = now() where id = ${id}`,
+      );
       stopping = worker.stop();
-      // Once: the next try is on a connection that lives. Not by `tx`: a transaction sees the activity as it was at its first look.
-      await until(async () => {
-        const ended = await database.client`
-          select pg_terminate_backend(pid, 10000) from pg_stat_activity
-          where datname = current_database() and wait_event_type = 'Lock' and query like '%attempt = j.attempt - 1%'`;
-        return ended.length > 0;
-      });
+      // Once: the next try is on a connection that lives.
+      await breakStatement('attempt = j.attempt - 1');
       await broken;
     });
     await stopping;
     expect(await queue.find(database.db, id)).toMatchObject({ state: 'scheduled', attempt: 0 });
   });
 });
+
+/** Breaks the connection of the one that waits for a lock with such a statement. */
+async function breakStatement(text: string): Promise<void> {
+  // Not in the transaction that holds the lock: there the activity is as it was at its first look.
+  await until(async () => {
+    const ended = await database.client`
+      select pg_terminate_backend(pid, 10000) from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like ${`%${text}%`}`;
+    return ended.length > 0;
+  });
+}

@@ -17,6 +17,19 @@ beforeEach(async () => {
   await database.client`truncate queue_jobs, queue_results, queue_workers`;
 });
 
+/** A statement with this text waits for a lock. */
+async function untilWaiting(text: string, timeoutMs = 20_000): Promise<void> {
+  await until(
+    async () => {
+      const waiting = await database.client`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like ${`%${text}%`}`;
+      return waiting.length > 0;
+    },
+    { timeoutMs },
+  );
+}
+
 describe('stop', () => {
   test('lets a running handler finish, claims no more, and leaves', async () => {
     let finish = () => {};
@@ -101,6 +114,83 @@ describe('stop', () => {
     expect(await database.db.select().from(queueWorkers)).toEqual([]);
   });
 
+  test('reads no table to find what it holds, however many queues it serves', async () => {
+    const statements: string[] = [];
+    const client = postgres(database.url, { max: 4, debug: (_, text) => statements.push(text) });
+    onTestFinished(() => client.end({ timeout: 1 }));
+    const jobs = [0, 1, 2, 3].map((n) => defineJob(`job${n}`, { queue: `queue${n}` }));
+    const worker = createWorker(drizzle({ client }), {
+      queue,
+      shutdownTimeoutMs: 0,
+      handlers: jobs.map((job) => handle(job, () => new Promise(() => {}))),
+    });
+    for (const job of jobs) await queue.enqueue(database.db, job);
+    await worker.start();
+    await until(
+      async () => (await database.client`select from queue_jobs where worker_id is null`).length === 0,
+    );
+    await worker.stop();
+    expect(statements.filter((text) => text.includes('attempt = j.attempt - 1'))).toEqual([]);
+    const rows = await database.db.select().from(queueJobs);
+    expect(rows.map(({ attempt, workerId }) => ({ attempt, workerId }))).toEqual(
+      jobs.map(() => ({ attempt: 0, workerId: null })),
+    );
+  });
+
+  test('gives back what the database has refused to settle, by id', async () => {
+    const statements: string[] = [];
+    const client = postgres(database.url, { max: 4, debug: (_, text) => statements.push(text) });
+    onTestFinished(() => client.end({ timeout: 1 }));
+    await database.client.unsafe(`
+      create function refuse() returns trigger language plpgsql as
+        $$ begin raise exception 'refused' using errcode = '23514'; end $$;
+      create trigger refuse before delete on queue_jobs for each row execute function refuse()`);
+    onTestFinished(async () => void (await database.client.unsafe('drop function refuse cascade')));
+    const worker = createWorker(drizzle({ client }), { queue, handlers: [handle(sleep, () => {})] });
+    const { id } = await queue.enqueue(database.db, sleep, undefined, { maxAttempts: 1 });
+    const refused = nextEvent(worker, 'error', ({ during }) => during.startsWith('settling job'));
+    await worker.start();
+    await refused;
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'running' });
+    await worker.stop();
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'due', attempt: 0 });
+    expect(statements.filter((text) => text.includes('attempt = j.attempt - 1'))).toEqual([]);
+  });
+
+  test('during a start: it begins nothing, leaves, and both resolve', async () => {
+    const worker = createWorker(database.db, { queue, handlers: [handle(sleep, () => {})] });
+    const events: string[] = [];
+    for (const event of ['started', 'claimed', 'stopped'] as const)
+      worker.on(event, () => events.push(event));
+    await queue.enqueue(database.db, sleep);
+    let over: Promise<unknown> | undefined;
+    await database.client.begin(async (tx) => {
+      await tx`lock table queue_workers in access exclusive mode`;
+      const starting = worker.start();
+      await untilWaiting('insert into');
+      over = Promise.all([starting, worker.run(), worker.stop()]);
+    });
+    await over;
+    expect(events).toEqual(['stopped']);
+    expect(await database.db.select().from(queueWorkers)).toEqual([]);
+    expect(await database.client`select from queue_jobs where attempt > 0`).toHaveLength(0);
+  });
+
+  test('is not kept by a batch of results that is being deleted', { timeout: 20_000 }, async () => {
+    const client = postgres(database.url, { max: 4 });
+    onTestFinished(() => client.end({ timeout: 1 }));
+    const worker = createWorker(drizzle({ client }), { queue, handlers: [handle(sleep, () => {})] });
+    await database.client.begin(async (tx) => {
+      await tx`lock table queue_results in access exclusive mode`;
+      await worker.start();
+      await untilWaiting('delete from', 15_000);
+      const startMs = performance.now();
+      await worker.stop();
+      expect(performance.now() - startMs).toBeLessThan(5_000);
+    });
+    expect(await database.db.select().from(queueWorkers)).toEqual([]);
+  });
+
   test('a worker that was never started can be stopped, and a stopped one not be started', async () => {
     const worker = createWorker(database.db, { queue, handlers: [handle(sleep, () => {})] });
     await worker.stop();
@@ -112,6 +202,20 @@ describe('stop', () => {
     await queue.enqueue(database.db, sleep);
     await worker.run();
     expect(await database.db.select().from(queueJobs)).toEqual([]);
+  });
+
+  test('a signal while the worker starts ends it, and its run resolves', async () => {
+    let worker: ReturnType<typeof startWorkerProcess> | undefined;
+    let exit: Promise<number | string> | undefined;
+    await database.client.begin(async (tx) => {
+      await tx`lock table queue_workers in access exclusive mode`;
+      worker = startWorkerProcess('worker/fixtures/sleeper-worker.ts', { DATABASE_URL: database.url });
+      await untilWaiting('insert into');
+      exit = worker.end('SIGTERM');
+    });
+    expect(await exit).toBe(0);
+    expect(worker?.output()).toBe('ended\n');
+    expect(await database.db.select().from(queueWorkers)).toEqual([]);
   });
 
   test.each(['SIGTERM', 'SIGINT'] as const)('%s ends a process gracefully', async (signal) => {

@@ -6,8 +6,9 @@ import { executeJob } from './execute-job.ts';
 import type { Handler } from './handler.ts';
 import { mayWait } from './may-wait.ts';
 import { Prefetch } from './prefetch.ts';
+import { Unwritten } from './unwritten.ts';
 
-export interface AttemptsOptions extends ConcludeOptions {
+export interface AttemptsOptions extends Omit<ConcludeOptions, 'onUnwritten'> {
   readonly environment: AttemptEnvironment;
   readonly handlers: ReadonlyMap<string, Handler>;
   /** How many handlers run at once. */
@@ -29,9 +30,11 @@ const MAX_WAIT_MS = 500;
  */
 export class Attempts {
   readonly #options: AttemptsOptions;
+  readonly #conclude: ConcludeOptions;
   readonly #prefetch = new Prefetch();
   /** Claimed ahead, not begun. */
   #waiting: Attempt[] = [];
+  readonly unwritten = new Unwritten();
   /** The handler runs. Two of them may be of one job: a lost one whose handler goes on, and a newer. */
   readonly #running = new Set<Attempt>();
   /** The outcome is not written yet. */
@@ -44,6 +47,7 @@ export class Attempts {
 
   constructor(options: AttemptsOptions) {
     this.#options = options;
+    this.#conclude = { ...options, onUnwritten: (attempt) => this.unwritten.add(attempt) };
   }
 
   /** How many jobs are held, in whatever stage. */
@@ -184,7 +188,7 @@ export class Attempts {
     this.#waiting = this.#waiting.filter((attempt) => !which(attempt));
     for (const attempt of back) {
       this.#unsettled.add(attempt);
-      void giveBack(this.#options, attempt).then(() => this.#forget(attempt));
+      void giveBack(this.#conclude, attempt).then(() => this.#forget(attempt));
     }
     return back.length;
   }
@@ -198,7 +202,7 @@ export class Attempts {
     this.#prefetch.note(durationMs);
     this.#beginWaiting();
     this.#announceChange();
-    await conclude(this.#options, attempt, outcome, durationMs);
+    await conclude(this.#conclude, attempt, outcome, durationMs);
     this.#forget(attempt);
   }
 

@@ -11,6 +11,8 @@ import type { SettleResult, Settler } from './settle.ts';
 export interface ConcludeOptions {
   readonly settler: Settler;
   readonly events: WorkerEmitter;
+  /** Called with an attempt of which nothing could be written: its job stays held. */
+  readonly onUnwritten: (attempt: Attempt) => void;
 }
 
 /** Writes how an attempt has ended, then announces it. Never rejects. */
@@ -82,7 +84,8 @@ function write(
   return completeRan ? settler.settleAlone(settlement) : settler.settle(settlement);
 }
 
-function settlingFailed({ events }: ConcludeOptions, { job }: Attempt, error: unknown): void {
-  // It stays held until this worker stops, and is given back then.
+function settlingFailed({ events, onUnwritten }: ConcludeOptions, attempt: Attempt, error: unknown): void {
+  const { job } = attempt;
+  onUnwritten(attempt);
   events.emit('error', { error, during: `settling job ${job.id} of '${job.queue}'` });
 }

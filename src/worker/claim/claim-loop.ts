@@ -165,8 +165,18 @@ export class ClaimLoop implements IdleQueue {
     this.attempts.interrupt(reason);
   }
 
-  /** Gives back whatever this worker holds here without knowing: after a claim whose answer was lost, and at the very end. */
-  async release(): Promise<void> {
+  /**
+   * Gives back what is still held at the very end: by id, what could not be written; and only after a claim whose answer was lost,
+   * what it may have taken, for which the whole queue is read.
+   */
+  async giveBack(): Promise<void> {
+    const { db, tables } = this.#options.environment;
+    await this.attempts.unwritten.giveBack(db, tables, this.#held);
+    if (this.#lostAnswers.suspected(performance.now())) await this.#release();
+  }
+
+  /** Gives back whatever this worker holds here without knowing. */
+  async #release(): Promise<void> {
     const { db, tables } = this.#options.environment;
     await releaseJobs(db, tables, { ...this.#held, exceptIds: this.attempts.ids });
   }
@@ -183,23 +193,21 @@ export class ClaimLoop implements IdleQueue {
     const { environment, runner, queue, handlers, events } = this.#options;
     const startMs = performance.now();
     if (this.#lostAnswers.releaseIsDue(startMs)) {
-      await this.release();
+      await this.#release();
       this.#lostAnswers.noteRelease(startMs);
     }
     // What ends during the claim may be due again at once, unseen.
     const quiet = this.attempts.size === 0;
     const told = this.#expectant;
     this.#expectant = false;
-    const jobs = await claimJobs(runner, environment.tables, {
+    const claim = claimJobs(runner, environment.tables, {
       ...this.#held,
       kinds: [...handlers.keys()],
       bands: this.bands.of(sweep),
       limit,
       fromGoneWorkers: sweep,
-    }).catch((error: unknown) => {
-      this.#lostAnswers.note(performance.now());
-      throw error;
     });
+    const jobs = await this.#lostAnswers.answerTo(claim);
     const endMs = performance.now();
     this.bands.note({ jobs, short: sawTheEnd(limit, jobs), sweep, startMs, endMs });
     if (told && !sweep && jobs.length === 0) this.#expectant = true;

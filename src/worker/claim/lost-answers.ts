@@ -6,14 +6,28 @@ const RELEASE_EVERY_MS = 5_000;
 export class LostAnswers {
   #suspectUntilMs = 0;
   #nextReleaseMs = 0;
+  #awaited = false;
 
-  /** A claim's answer was lost. `nowMs` is any monotonic clock. */
-  note(nowMs: number): void {
-    this.#suspectUntilMs = nowMs + SUSPECT_MS;
+  /** Waits for the answer to a claim, and learns when that is lost. */
+  async answerTo<T>(claim: Promise<T>): Promise<T> {
+    this.#awaited = true;
+    try {
+      return await claim;
+    } catch (error) {
+      this.#suspectUntilMs = performance.now() + SUSPECT_MS;
+      throw error;
+    } finally {
+      this.#awaited = false;
+    }
+  }
+
+  /** Whether jobs may be held that this worker does not know of. */
+  suspected(nowMs: number): boolean {
+    return this.#awaited || nowMs <= this.#suspectUntilMs;
   }
 
   releaseIsDue(nowMs: number): boolean {
-    return nowMs <= this.#suspectUntilMs && nowMs >= this.#nextReleaseMs;
+    return this.suspected(nowMs) && nowMs >= this.#nextReleaseMs;
   }
 
   noteRelease(nowMs: number): void {
