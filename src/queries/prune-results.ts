@@ -2,9 +2,14 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 
+/** What a prune has done, and how many workers there are that prune as well. */
+export interface Pruned {
+  readonly pruned: number;
+  readonly workers: number;
+}
+
 /**
- * Deletes up to `limit` results that finished longer ago than `retentionMs`, the oldest first; answers how
- * many.
+ * Deletes up to `limit` results that finished longer ago than `retentionMs`, the oldest first.
  *
  * **Under concurrency.** Skips a result that another prune or a redrive has locked, so any number of workers
  * may prune at once and none waits.
@@ -13,13 +18,13 @@ export async function pruneResults(
   db: Executor,
   tables: QueueTables,
   prune: { readonly retentionMs: number; readonly limit: number },
-): Promise<number> {
-  const rows = await queryRows(db, tables, pruneResultsQuery(tables, prune));
-  return Number(rows[0]?.pruned);
+): Promise<Pruned> {
+  const [row] = await queryRows(db, tables, pruneResultsQuery(tables, prune));
+  return { pruned: Number(row?.pruned), workers: Number(row?.workers) };
 }
 
 export function pruneResultsQuery(
-  { queueResults }: QueueTables,
+  { queueResults, queueWorkers }: QueueTables,
   { retentionMs, limit }: { readonly retentionMs: number; readonly limit: number },
 ): SQL {
   return sql`
@@ -34,5 +39,5 @@ export function pruneResultsQuery(
       where (r.job_id, r.queue) in (select job_id, queue from expired)
       returning 1
     )
-    select count(*)::float8 as pruned from pruned`;
+    select count(*)::float8 as pruned, (select count(*) from ${queueWorkers})::float8 as workers from pruned`;
 }

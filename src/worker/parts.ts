@@ -18,6 +18,7 @@ import { Requests } from './upkeep/requests.ts';
 
 /** How often a worker that listens still asks for due jobs: some become due without a notification. */
 const WATCH_MS = 1_000;
+const FIRST_PRUNE_WITHIN_MS = 5_000;
 
 export interface PartsOptions {
   readonly db: Database;
@@ -115,8 +116,10 @@ export function buildParts(options: PartsOptions): WorkerParts {
         giveUp,
       }),
   );
-  const requests = new Requests({ ...environment, loops, listener, events });
-  const pruning = new Pruning({ db, tables, retentionMs, events });
+  const requests = new Requests({ ...environment, loops, listener, events, retries });
+  // A drain is over soon, and may be all that prunes.
+  const firstWithinMs = untilEmpty ? 0 : FIRST_PRUNE_WITHIN_MS;
+  const pruning = new Pruning({ db, tables, retentionMs, firstWithinMs, events });
   return {
     loops,
     liveness,

@@ -89,7 +89,9 @@ export function inspecting(
     },
 
     prune: async () => {
-      expect(await pruneResults(app.db, tables, { retentionMs: 0, limit: 1_000 })).toBe(model.prune());
+      expect((await pruneResults(app.db, tables, { retentionMs: 0, limit: 1_000 })).pruned).toBe(
+        model.prune(),
+      );
     },
   };
 }

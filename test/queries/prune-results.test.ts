@@ -36,7 +36,7 @@ test('deletes what finished longer ago than the retention, of every state and qu
   await addResults({ 4: 2 * HOUR }, 'discarded');
   await addResults({ 5: 2 * HOUR }, 'cancelled');
   await database.client`update queue_results set queue = 'other' where job_id = 5`;
-  expect(await pruneResults(database.db, tables, { retentionMs: HOUR, limit: 100 })).toBe(3);
+  expect((await pruneResults(database.db, tables, { retentionMs: HOUR, limit: 100 })).pruned).toBe(3);
   expect(await remaining()).toEqual([2, 3]);
 });
 
@@ -64,17 +64,19 @@ test('a result is kept to the last microsecond of its retention', async () => {
 
 test('a retention of 0 deletes all that has finished before; a century deletes nothing', async () => {
   await addResults({ 1: 1, 2: HOUR, 3: 365 * 24 * HOUR });
-  expect(await pruneResults(database.db, tables, { retentionMs: 100 * 366 * 24 * HOUR, limit: 100 })).toBe(0);
-  expect(await pruneResults(database.db, tables, { retentionMs: 0, limit: 100 })).toBe(3);
+  expect(
+    (await pruneResults(database.db, tables, { retentionMs: 100 * 366 * 24 * HOUR, limit: 100 })).pruned,
+  ).toBe(0);
+  expect((await pruneResults(database.db, tables, { retentionMs: 0, limit: 100 })).pruned).toBe(3);
 });
 
 test('at most the limit, the oldest first', async () => {
   await addResults(hoursAgo(7));
-  expect(await pruneResults(database.db, tables, { retentionMs: 2.5 * HOUR, limit: 2 })).toBe(2);
+  expect((await pruneResults(database.db, tables, { retentionMs: 2.5 * HOUR, limit: 2 })).pruned).toBe(2);
   expect(await remaining()).toEqual([1, 2, 3, 4, 5]);
-  expect(await pruneResults(database.db, tables, { retentionMs: 2.5 * HOUR, limit: 2 })).toBe(2);
-  expect(await pruneResults(database.db, tables, { retentionMs: 2.5 * HOUR, limit: 2 })).toBe(1);
-  expect(await pruneResults(database.db, tables, { retentionMs: 2.5 * HOUR, limit: 2 })).toBe(0);
+  expect((await pruneResults(database.db, tables, { retentionMs: 2.5 * HOUR, limit: 2 })).pruned).toBe(2);
+  expect((await pruneResults(database.db, tables, { retentionMs: 2.5 * HOUR, limit: 2 })).pruned).toBe(1);
+  expect((await pruneResults(database.db, tables, { retentionMs: 2.5 * HOUR, limit: 2 })).pruned).toBe(0);
   expect(await remaining()).toEqual([1, 2]);
 });
 
@@ -82,8 +84,8 @@ test('two at once delete different results, and neither waits', async () => {
   await addResults(hoursAgo(10));
   const [one, two] = await twoBackends(database);
   await begin(one);
-  expect(await pruneResults(one.db, tables, { retentionMs: 0, limit: 4 })).toBe(4);
-  expect(await pruneResults(two.db, tables, { retentionMs: 0, limit: 4 })).toBe(4);
+  expect((await pruneResults(one.db, tables, { retentionMs: 0, limit: 4 })).pruned).toBe(4);
+  expect((await pruneResults(two.db, tables, { retentionMs: 0, limit: 4 })).pruned).toBe(4);
   expect(await remaining()).toEqual([1, 2, 7, 8, 9, 10]);
   await commit(one);
   expect(await remaining()).toEqual([1, 2]);
@@ -96,7 +98,7 @@ test('many at once over thousands of results delete each once', async () => {
     connections.map(async ({ db }) => {
       let sum = 0;
       for (let last = 1; last > 0; sum += last) {
-        last = await pruneResults(db, tables, { retentionMs: 0, limit: 100 });
+        last = (await pruneResults(db, tables, { retentionMs: 0, limit: 100 })).pruned;
       }
       return sum;
     }),
@@ -109,7 +111,7 @@ test('leaves a result that is just being redriven, and does not wait for that', 
   const [one, two] = await twoBackends(database);
   await begin(one);
   await redriveJobs(one.db, tables, { id: 1 });
-  expect(await pruneResults(two.db, tables, { retentionMs: 0, limit: 100 })).toBe(1);
+  expect((await pruneResults(two.db, tables, { retentionMs: 0, limit: 100 })).pruned).toBe(1);
   await rollback(one);
   expect(await remaining()).toEqual([1]);
 });

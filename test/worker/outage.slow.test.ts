@@ -73,3 +73,40 @@ test('after a crash of the server nobody is declared gone who can come back; who
   ]);
   expect(lost).toEqual([]);
 });
+
+test('while the database is away a worker that asks for cancels and pauses says so seldom, and asks at once afterwards', {
+  timeout: 60_000,
+}, async () => {
+  const server = await startPostgres();
+  onTestFinished(() => server.stop());
+  await migrateDatabase(server.url);
+  const pool = new pg.Pool({ connectionString: server.url, max: 4 });
+  pool.on('error', () => {});
+  onTestFinished(() => pool.end());
+  const db = drizzle({ client: pool }) as unknown as Database;
+  const worker = createWorker(db, { queue, handlers: [handle(sleep, () => {})], listen: false });
+  onTestFinished(() => worker.stop());
+  let heartbeats = 0;
+  let looks = 0;
+  worker.on('error', ({ during }) => {
+    if (during === 'the heartbeat') heartbeats++;
+    if (during === 'looking for cancels and pauses') looks++;
+  });
+  await worker.start();
+  await server.crash();
+  // The heartbeat reports an outage at once, and then every five seconds.
+  await until(() => heartbeats === 3, { timeoutMs: 40_000 });
+  expect(looks).toBeGreaterThan(0);
+  expect(looks).toBeLessThan(5);
+  await server.restart();
+  const paused = nextEvent(worker, 'paused');
+  await until(() =>
+    queue.pause(db, 'default').then(
+      () => true,
+      () => false,
+    ),
+  );
+  const startMs = performance.now();
+  await paused;
+  expect(performance.now() - startMs).toBeLessThan(2_500);
+});

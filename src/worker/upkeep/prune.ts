@@ -3,6 +3,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database } from '../../sql/executor.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { BackgroundPart } from '../background.ts';
+import { jitter } from '../time/jitter.ts';
 import { sleep } from '../time/sleep.ts';
 
 export interface PruneOptions {
@@ -10,14 +11,22 @@ export interface PruneOptions {
   readonly tables: QueueTables;
   /** `Infinity` keeps results for ever. */
   readonly retentionMs: number;
+  /** The first batch comes at random within this time: workers that start together do not delete together. */
+  readonly firstWithinMs: number;
   readonly events: WorkerEmitter;
 }
 
 const PRUNE_EVERY_MS = 60_000;
 /** Small: such a delete holds its locks for milliseconds, and leaves autovacuum little at a time. */
 const BATCH = 1_000;
+/** All workers together delete for this part of the time. */
+const SHARE = 1 / 10;
 
-/** Deletes results that are older than the retention, a small batch at a time. */
+/**
+ * Deletes results that are older than the retention, a small batch at a time. While there are more, all workers
+ * together keep one connection busy for a tenth of the time: the more workers there are, the longer each rests.
+ * Otherwise every worker would delete back to back once the retention is lowered.
+ */
 export class Pruning implements BackgroundPart {
   readonly #options: PruneOptions;
 
@@ -26,17 +35,25 @@ export class Pruning implements BackgroundPart {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { db, tables, retentionMs, events } = this.#options;
+    const { retentionMs, firstWithinMs } = this.#options;
     if (retentionMs === Number.POSITIVE_INFINITY) return;
-    while (!signal.aborted) {
-      let pruned = 0;
-      try {
-        pruned = await pruneResults(db, tables, { retentionMs, limit: BATCH });
-      } catch (error) {
-        events.emit('error', { error, during: 'pruning results' });
-      }
-      // A full batch means that there may be more.
-      if (pruned < BATCH) await sleep(PRUNE_EVERY_MS * (0.75 + Math.random() / 2), signal);
+    if (firstWithinMs > 0) await sleep(Math.random() * firstWithinMs, signal);
+    while (!signal.aborted) await sleep(jitter(await this.#prune()), signal);
+  }
+
+  /** Deletes a batch. Never rejects; answers how many milliseconds to rest. */
+  async #prune(): Promise<number> {
+    const { db, tables, retentionMs, events } = this.#options;
+    const startMs = performance.now();
+    try {
+      const { pruned, workers } = await pruneResults(db, tables, { retentionMs, limit: BATCH });
+      // A batch that is not full means that there is no more.
+      if (pruned < BATCH) return PRUNE_EVERY_MS;
+      const tookMs = performance.now() - startMs;
+      return Math.min(tookMs * (Math.max(workers, 1) / SHARE - 1), PRUNE_EVERY_MS);
+    } catch (error) {
+      events.emit('error', { error, during: 'pruning results' });
+      return PRUNE_EVERY_MS;
     }
   }
 }

@@ -10,6 +10,7 @@ import type { Bands } from '../claim/bands.ts';
 import type { Listener } from '../presence/listener.ts';
 import { Condition } from '../time/condition.ts';
 import { jitter } from '../time/jitter.ts';
+import type { Retries } from '../time/retries.ts';
 import { sleep } from '../time/sleep.ts';
 
 /** One queue's loop, as far as it can be asked for something. */
@@ -28,6 +29,7 @@ export interface RequestsOptions {
   /** Knows whether notifications arrive at this moment. */
   readonly listener: Pick<Listener, 'listening'>;
   readonly events: WorkerEmitter;
+  readonly retries: Pick<Retries, 'sleep'>;
 }
 
 /** Without notifications. A quarter more, on a busy server, is still within the promised second. */
@@ -36,6 +38,9 @@ const POLL_MS = 500;
 const FALLBACK_MS = 5_000;
 /** Many requests in a row are looked at together. */
 const GATHER_MS = 20;
+const MAX_RETRY_MS = 5_000;
+/** An outage is reported at once, and again so often while it lasts. */
+const REPORT_EVERY_MS = 5_000;
 
 /**
  * Learns what is asked of a worker from outside: to end a running job, to pause a queue or to resume it. One
@@ -45,6 +50,7 @@ const GATHER_MS = 20;
 export class Requests implements BackgroundPart {
   readonly #options: RequestsOptions;
   readonly #alarm = new Condition();
+  #reportedMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: RequestsOptions) {
     this.#options = options;
@@ -56,20 +62,25 @@ export class Requests implements BackgroundPart {
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    const { retries } = this.#options;
+    let failures = 0;
     while (!signal.aborted) {
-      await this.#alarm.wait(jitter(this.#options.listener.listening ? FALLBACK_MS : POLL_MS), signal);
+      // While the database is away it asks less and less often, and at once when the database is back.
+      if (failures > 0) await retries.sleep(jitter(Math.min(POLL_MS * 2 ** failures, MAX_RETRY_MS)), signal);
+      else await this.#alarm.wait(jitter(this.#options.listener.listening ? FALLBACK_MS : POLL_MS), signal);
       await sleep(GATHER_MS, signal);
       if (signal.aborted) return;
       // A signal from here on may tell of something that this look does not see.
       this.#alarm.clear();
-      await this.look();
+      failures = (await this.look()) ? 0 : failures + 1;
     }
   }
 
   /**
-   * Looks now, as before the first claim: a queue may be paused already. Never rejects: it looks again soon.
+   * Looks now, as before the first claim: a queue may be paused already. Never rejects; answers whether the
+   * database has answered.
    */
-  async look(): Promise<void> {
+  async look(): Promise<boolean> {
     const { db, tables, workerId, loops, events } = this.#options;
     const running = loops.flatMap(({ attempts }) => attempts.running);
     try {
@@ -83,8 +94,15 @@ export class Requests implements BackgroundPart {
         const attempt = running.find(({ job }) => job.id === request.id && job.fence === request.fence);
         if (attempt !== undefined) tell(attempt, request);
       }
+      this.#reportedMs = Number.NEGATIVE_INFINITY;
+      return true;
     } catch (error) {
-      events.emit('error', { error, during: 'looking for cancels and pauses' });
+      const nowMs = performance.now();
+      if (nowMs - this.#reportedMs >= REPORT_EVERY_MS) {
+        this.#reportedMs = nowMs;
+        events.emit('error', { error, during: 'looking for cancels and pauses' });
+      }
+      return false;
     }
   }
 

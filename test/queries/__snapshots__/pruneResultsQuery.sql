@@ -9,6 +9,6 @@
       where (r.job_id, r.queue) in (select job_id, queue from expired)
       returning 1
     )
-    select count(*)::float8 as pruned from pruned
+    select count(*)::float8 as pruned, (select count(*) from "queue_workers")::float8 as workers from pruned
 -- $1 = 86400000
 -- $2 = 1000

@@ -1,3 +1,5 @@
+import type { SQLWrapper } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
 import { createQueue, createWorker, defineJob, handle } from 'drizzle-queue';
 import { queueResults } from 'drizzle-queue/schema';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -21,6 +23,23 @@ async function insertResults(count: number, days: number): Promise<void> {
     from generate_series(1, ${count}::int) as n`;
 }
 
+/** A database that tells when each batch of results was deleted. */
+function timed(db: typeof database.db, onPruned: (startMs: number, endMs: number) => void) {
+  const dialect = new PgDialect();
+  return new Proxy(db, {
+    get: (target, key) =>
+      key !== 'execute'
+        ? Reflect.get(target, key)
+        : async (query: SQLWrapper) => {
+            const startMs = performance.now();
+            const result = await target.execute(query.getSQL());
+            const text = dialect.sqlToQuery(query.getSQL()).sql;
+            if (text.includes('from expired')) onPruned(startMs, performance.now());
+            return result;
+          },
+  });
+}
+
 beforeEach(async () => {
   await database.client`truncate queue_jobs, queue_results, queue_workers`;
 });
@@ -41,6 +60,31 @@ describe('retentionMs', () => {
     await worker.start();
     await until(async () => (await database.db.$count(queueResults)) === 0);
     await worker.stop();
+  });
+
+  test('three workers together delete for a tenth of the time when the retention was lowered', {
+    timeout: 60_000,
+  }, async () => {
+    await insertResults(40_000, 8);
+    let busyMs = 0;
+    let batches = 0;
+    let firstMs: number | undefined;
+    const workers = (await database.connect(3)).map(({ db }) =>
+      createWorker(
+        timed(db, (startMs, endMs) => {
+          firstMs ??= startMs;
+          busyMs += endMs - startMs;
+          batches++;
+        }),
+        { queue, handlers, listen: false, pollIntervalMs: 60_000 },
+      ),
+    );
+    await Promise.all(workers.map((worker) => worker.start()));
+    await until(() => batches >= 20, { timeoutMs: 50_000 });
+    const share = busyMs / (performance.now() - (firstMs ?? 0));
+    await Promise.all(workers.map((worker) => worker.stop()));
+    expect(share).toBeLessThan(0.25);
+    expect(await database.db.$count(queueResults)).toBeGreaterThan(0);
   });
 
   test('Infinity keeps everything', async () => {
