@@ -4,11 +4,17 @@ import { resolvesWithin } from './time/resolves-within.ts';
 
 /** Something of a worker that runs beside its claims: its heartbeat, its pruning, its listening. */
 export interface BackgroundPart {
-  /** Runs until the signal is aborted. Resolves when nothing of it runs any more: no timer, no statement, no connection. */
+  /**
+   * Runs until the signal is aborted. Resolves when nothing of it runs any more: no timer, no statement, no
+   * connection.
+   */
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** All that runs beside the claims of one worker. It is ended and awaited together, so nothing outlives the worker. */
+/**
+ * All that runs beside the claims of one worker. It is ended and awaited together, so nothing outlives the
+ * worker.
+ */
 export class Background {
   readonly #events: WorkerEmitter;
   readonly #ending = new AbortController();
@@ -27,8 +33,8 @@ export class Background {
   }
 
   /**
-   * Ends all parts, and waits for them, at most `ms` milliseconds: a part may wait for a database that does not answer.
-   * Answers whether they have ended.
+   * Ends all parts, and waits for them, at most `ms` milliseconds: a part may wait for a database that does
+   * not answer. Answers whether they have ended.
    */
   async end(ms: number): Promise<boolean> {
     this.#ending.abort();

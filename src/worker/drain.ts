@@ -9,8 +9,8 @@ import { Worker } from './worker.ts';
 export interface DrainOptions<TDb, TOwn extends OwnColumns = OwnColumns>
   extends Omit<WorkerOptions<TDb, TOwn>, 'shutdownTimeoutMs' | 'listen'> {
   /**
-   * How long to work at most, in milliseconds, at least 1. Handlers that still run then are told to stop and get a second to
-   * return; leave that much, and a little for the writing, before the platform's own limit.
+   * How long to work at most, in milliseconds, at least 1. Handlers that still run then are told to stop and
+   * get a second to return; leave that much, and a little for the writing, before the platform's own limit.
    */
   deadlineMs: number;
 }
@@ -30,8 +30,8 @@ export interface DrainResult {
 }
 
 /**
- * Works until no job is due, or until the deadline: for serverless functions and cron. A worker in all other respects, so
- * any number of drains and workers may run side by side.
+ * Works until no job is due, or until the deadline: for serverless functions and cron. A worker in all other
+ * respects, so any number of drains and workers may run side by side.
  *
  * ```ts
  * export const GET = async () => Response.json(await drain(db, { queue, handlers, deadlineMs: 50_000 }));

@@ -16,7 +16,10 @@ export interface StopOptions {
   readonly giveUp: AbortController;
 }
 
-/** By when each step is over, counted from the end of the handlers' time. The last is less than what `stop` promises. */
+/**
+ * By when each step is over, counted from the end of the handlers' time. The last is less than what `stop`
+ * promises.
+ */
 const SETTLED_MS = 2_500;
 const GIVEN_UP_MS = 2_750;
 const LEFT_MS = 4_250;
@@ -24,13 +27,17 @@ const ENDED_MS = 4_750;
 /** A driver may send what comes at once on the connection that is just going down. */
 const RETRY_MS = 100;
 
-/** See `Worker.stop`. Never rejects, and takes at most `shutdownTimeoutMs` and 5 seconds, whatever the database does. */
+/**
+ * See `Worker.stop`. Never rejects, and takes at most `shutdownTimeoutMs` and 5 seconds, whatever the
+ * database does.
+ */
 export async function stopGracefully(options: StopOptions): Promise<void> {
   const { parts, background, work, shutdownTimeoutMs, giveUp } = options;
   const { loops, liveness, requests } = parts;
   // Claim no more.
   for (const loop of loops) loop.stop();
-  // Let handlers finish. They may be cancelled meanwhile, and peers must see that the worker lives: the background goes on.
+  // Let handlers finish. They may be cancelled meanwhile, and peers must see that the worker lives: the
+  // background goes on.
   requests.wake();
   const finished = work.then(() => Promise.all(loops.map((loop) => loop.finished())));
   const inTime = await resolvesWithin(finished, shutdownTimeoutMs);
@@ -51,13 +58,15 @@ export async function stopGracefully(options: StopOptions): Promise<void> {
   const leave = () => twice(() => liveness.leave(), tooLate.signal, options);
   await resolvesWithin(giveBack().then(leave), left(LEFT_MS));
   tooLate.abort();
-  // End all the rest. The session is among it, without which peers would take over what handlers are still at.
+  // End all the rest. The session is among it, without which peers would take over what handlers are still
+  // at.
   await background.end(left(ENDED_MS));
 }
 
 /**
- * Tries again what has failed, once, unless it is too late. Without that, one connection that breaks now would cost held jobs an
- * attempt, and peers their seconds to notice. More tries would only keep the process while the database is away.
+ * Tries again what has failed, once, unless it is too late. Without that, one connection that breaks now
+ * would cost held jobs an attempt, and peers their seconds to notice. More tries would only keep the process
+ * while the database is away.
  */
 async function twice(
   step: () => Promise<void>,

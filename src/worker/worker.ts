@@ -60,8 +60,9 @@ export class Worker {
   }
 
   /**
-   * Checks the database, registers, and begins to claim. Resolves when it claims, or when {@link stop} was called meanwhile and
-   * has resolved; a second call changes nothing. Without an answer from the database it waits as long as the driver does.
+   * Checks the database, registers, and begins to claim. Resolves when it claims, or when {@link stop} was
+   * called meanwhile and has resolved; a second call changes nothing. Without an answer from the database it
+   * waits as long as the driver does.
    *
    * @throws MissingMigrationError | UnsupportedPostgresError, or the driver's error when the database cannot be reached
    * @throws QueueError when the worker was stopped before: make a new one
@@ -81,8 +82,8 @@ export class Worker {
   }
 
   /**
-   * Starts, and works until SIGINT, SIGTERM or {@link stop}; then stops gracefully and resolves. A second signal ends the
-   * process at once, as signals do.
+   * Starts, and works until SIGINT, SIGTERM or {@link stop}; then stops gracefully and resolves. A second
+   * signal ends the process at once, as signals do.
    */
   async run(): Promise<void> {
     const forget = onFirstSignal(() => void this.stop());
@@ -95,11 +96,12 @@ export class Worker {
   }
 
   /**
-   * Claims no more, lets handlers finish within `shutdownTimeoutMs`, aborts the signals of the others, gives their jobs back
-   * without spending an attempt, and leaves. Once it has resolved nothing of the worker runs, sends or listens any more. It takes
-   * at most `shutdownTimeoutMs` and 5 seconds, whatever the database does. Can be called any number of times, also while the
-   * worker starts. Never rejects: what fails is an `error` event, and jobs that could not be given back are found by other workers
-   * once it is declared gone.
+   * Claims no more, lets handlers finish within `shutdownTimeoutMs`, aborts the signals of the others, gives
+   * their jobs back without spending an attempt, and leaves. Once it has resolved nothing of the worker
+   * runs, sends or listens any more. It takes at most `shutdownTimeoutMs` and 5 seconds, whatever the
+   * database does. Can be called any number of times, also while the worker starts. Never rejects: what
+   * fails is an `error` event, and jobs that could not be given back are found by other workers once it is
+   * declared gone.
    */
   stop(): Promise<void> {
     this.#stop ??= this.#stopGracefully();

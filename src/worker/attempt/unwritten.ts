@@ -5,7 +5,10 @@ import type { Database } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
 import type { Attempt } from './attempt.ts';
 
-/** The ended attempts of one queue whose end the database did not take. Their jobs stay held until the worker stops. */
+/**
+ * The ended attempts of one queue whose end the database did not take. Their jobs stay held until the worker
+ * stops.
+ */
 export class Unwritten {
   readonly #jobs = new Map<Attempt, RescheduledJob>();
 
@@ -18,8 +21,9 @@ export class Unwritten {
   }
 
   /**
-   * Puts their jobs back as they were before the claim, in one statement; without such jobs it sends none. By id and fence: a
-   * job that somebody else has claimed meanwhile stays theirs, and a repetition does nothing.
+   * Puts their jobs back as they were before the claim, in one statement; without such jobs it sends none.
+   * By id and fence: a job that somebody else has claimed meanwhile stays theirs, and a repetition does
+   * nothing.
    */
   async giveBack(db: Database, tables: QueueTables, held: Holder): Promise<void> {
     if (this.#jobs.size > 0) await rescheduleJobs(db, tables, held, [...this.#jobs.values()]);

@@ -23,9 +23,9 @@ const BATCH = 1_000;
 const SHARE = 1 / 10;
 
 /**
- * Deletes results that are older than the retention, a small batch at a time. While there are more, all workers
- * together keep one connection busy for a tenth of the time: the more workers there are, the longer each rests.
- * Otherwise every worker would delete back to back once the retention is lowered.
+ * Deletes results that are older than the retention, a small batch at a time. While there are more, all
+ * workers together keep one connection busy for a tenth of the time: the more workers there are, the longer
+ * each rests. Otherwise every worker would delete back to back once the retention is lowered.
  */
 export class Pruning implements BackgroundPart {
   readonly #options: PruneOptions;
