@@ -35,9 +35,10 @@ import { type RedriveFilter, redrive } from './redrive.ts';
 import { WakeUps } from './wake-ups.ts';
 
 /**
- * The producing side of a queue: it puts jobs in, finds them, cancels and redrives them, and pauses queues. It holds no connection; the first
- * argument of each method is the caller's own Drizzle database or transaction, and what it does commits or rolls back with it.
- * `TOwn` are the values of the app's own columns, which its tables say.
+ * The producing side of a queue: enqueues jobs, finds, cancels and redrives them, and pauses queues. It holds
+ * no connection. The first argument of each method is the caller's own Drizzle database or transaction, and
+ * what the method does commits or rolls back with it. `TOwn` holds the values of the app's own columns, which
+ * the tables define.
  */
 export class Queue<TOwn extends OwnColumns = OwnColumns> {
   readonly #wakeUps: WakeUps | undefined;
@@ -69,7 +70,7 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
     ...[payload, options]: EnqueueArguments<TJob, TOwn['insert']>
   ): Promise<EnqueueResult> {
     checkDefinition('enqueue', job);
-    // An argument that may be left out is one that the definition types as `undefined`.
+    // The definition types an argument that may be omitted as `undefined`.
     const made = await newJob(job, payload as PayloadInput<TJob>, options, this.#maxPayloadBytes);
     const jobs = [withOwn(this.#own, made, options)];
     const [enqueued] = await enqueueJobs(db, this.tables, jobs, this.#wakeUps);
@@ -78,15 +79,18 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
   }
 
   /**
-   * The query that puts one job in, not yet sent: for drivers whose only transaction is a batch of queries, as Neon's over HTTP.
+   * The query that enqueues one job, not yet sent: for drivers whose only transaction is a batch of queries,
+   * such as Neon's over HTTP.
    *
    * ```ts
-   * await db.batch([db.insert(orders).values(order), queue.enqueueQuery(db, sendReceipt, { orderId: order.id })]);
+   * await db.batch([db.insert(orders).values(order), queue.enqueueQuery(db, sendReceipt, payload)]);
    * ```
    *
-   * Under concurrency: as {@link enqueue}; but it has one statement only, so it cannot always tell the id of a duplicate.
+   * Under concurrency: as {@link enqueue}; but it is a single statement, so it cannot always return the id of
+   * a duplicate.
    *
-   * @throws InvalidPayloadError | RangeError | TypeError at once, also when the payload's schema is asynchronous
+   * @throws InvalidPayloadError | RangeError | TypeError at once, also when the payload's schema is
+   * asynchronous
    */
   enqueueQuery<TJob extends JobDefinition>(
     db: QueryBuilders,
@@ -103,8 +107,9 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
   }
 
   /**
-   * Puts any number of jobs of one kind in, in one statement; the answers stand in input order. Keys that repeat within the
-   * input are duplicates of the first. All or nothing: one invalid entry, and none is sent.
+   * Enqueues any number of jobs of one kind, in one statement; the answers are in input order. A key that
+   * repeats within the input is a duplicate of its first use. All or nothing: one invalid entry, and none is
+   * sent.
    *
    * @throws InvalidPayloadError | RangeError | TypeError before anything is sent
    */
@@ -119,7 +124,7 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
     for (const entry of entries as readonly EnqueueEntry<TJob>[]) {
       if (typeof entry !== 'object' || entry === null)
         checkObject(`enqueueMany('${job.kind}'): an entry`, entry);
-      // As in enqueue: it may be left out where the definition types it as `undefined`.
+      // As in enqueue: the definition types an omitted payload as `undefined`.
       const made = newJob(job, entry.payload as PayloadInput<TJob>, entry, this.#maxPayloadBytes);
       jobs.push(withOwn(this.#own, 'then' in made ? await made : made, entry));
     }
@@ -127,9 +132,9 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
   }
 
   /**
-   * Puts one job in per row of a Drizzle select, as one `INSERT … SELECT`: a million jobs without a round trip each. A row
-   * becomes the payload, with the select's own keys, as Postgres writes it in JSON. Rows are neither validated nor measured here;
-   * a worker validates when it claims.
+   * Enqueues one job per row of a Drizzle select, as one `INSERT … SELECT`: a million jobs without a round
+   * trip each. A row becomes the payload, with the select's own keys, as Postgres writes it in JSON. Rows are
+   * neither validated nor measured here; a worker validates them after its claim.
    *
    * ```ts
    * const due = tx.select({ userId: users.id }).from(users).where(lt(users.trialEndsAt, sql`now()`));
@@ -147,7 +152,10 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
     return await enqueueSelected(db, this.tables, jobs, this.#wakeUps);
   }
 
-  /** One job by id, live or finished; `undefined` when there is none. With a definition it is typed, and must be of its kind. */
+  /**
+   * One job by id, live or finished; `undefined` when there is none. With a definition it is typed, and must
+   * be of that kind.
+   */
   find(db: Executor, id: number): Promise<(JobRecord & TOwn['select']) | undefined>;
   find<TJob extends JobDefinition>(
     db: Executor,
@@ -162,29 +170,27 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
   }
 
   /**
-   * Live jobs and results in one list, newest id first, a page at a time. A job keeps its id for life, so one that finishes
-   * between two pages is neither missed nor listed twice.
-   *
-   * ```ts
-   * const { jobs, nextCursor } = await queue.list(db, { job: sendReceipt, state: 'discarded' });
-   * ```
+   * Live jobs and results in one list, newest id first, a page at a time. A job keeps its id for life, so one
+   * that finishes between two pages is neither missed nor listed twice.
    */
   async list<TJob extends JobDefinition>(
     db: Executor,
     filter: ListFilter<TJob> & OwnFilter<TOwn['select']> = {},
   ): Promise<JobList<JobRecordOf<TJob, TOwn['select']>>> {
-    // Stored in the form that the definition's schemas took in; the kind was filtered.
+    // Payload and output are stored as the input of the definition's schemas, and the kind was filtered.
     return (await list(db, this.tables, filter)) as JobList<JobRecordOf<TJob, TOwn['select']>>;
   }
 
   /**
-   * Ends a job that waits (scheduled or due). For one that runs it asks: within a second its handler's signal is aborted with a
-   * `JobCancelledError`, wherever it runs; when the handler then throws, or its attempt ends in any other way than completed, the
-   * job ends as cancelled, and it is not run again. With `force` a running job ends at once; its handler's signal is aborted
-   * too, and nothing that it still does about the job has an effect. The answer says which.
+   * Ends a waiting job (scheduled or due). For a running one it makes a request: within a second its
+   * handler's signal is aborted with a `JobCancelledError`, in whichever process it runs. If the attempt then
+   * ends in any way other than completed, the job ends as cancelled; it never runs again. With `force` a
+   * running job ends at once: its handler's signal is aborted too, and the handler no longer has any effect
+   * on the job. The answer says which.
    *
-   * Under concurrency: against a claim, or the end of an attempt, one of the two wins, and never both. A handler that completes its
-   * job all the same, by returning or by a `complete(tx)` that commits, has completed it.
+   * Under concurrency: when it meets a claim or the end of an attempt, one of the two wins, never both. A
+   * handler that completes its job anyway, by returning or by a `complete(tx)` that commits, has completed
+   * it.
    */
   async cancel(
     db: Executor,
@@ -196,31 +202,33 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
   }
 
   /**
-   * Pauses a queue: workers learn of it within a second, begin no job of it, and give back what they have claimed ahead; so do
-   * `drain` and `runNext`. What runs goes on, and enqueueing goes on. It stays until {@link resume}, whatever is restarted. Answers
-   * `false` when it was paused already.
+   * Pauses a queue. Within a second workers begin no more of its jobs and give back what they have claimed
+   * ahead; `drain` and `runNext` begin none either. Running jobs and enqueueing go on. The pause lasts until
+   * {@link resume}, across restarts. Answers `false` when the queue was paused already.
    *
-   * In a transaction it holds from the commit on; a rolled-back pause never was.
+   * In a transaction it takes effect at the commit.
    */
   async pause(db: Executor, queue: string): Promise<boolean> {
     checkText('pause: queue', queue, MAX_NAME_BYTES);
     return await pauseQueue(db, this.tables, { queue, channel: this.#wakeUps?.channel });
   }
 
-  /** Ends the pause of a queue; workers learn of it within a second. Answers `false` when it was not paused. */
+  /**
+   * Ends the pause of a queue; workers learn of it within a second. Answers `false` when it was not paused.
+   */
   async resume(db: Executor, queue: string): Promise<boolean> {
     checkText('resume: queue', queue, MAX_NAME_BYTES);
     return await resumeQueue(db, this.tables, { queue, channel: this.#wakeUps?.channel });
   }
 
-  /** The queues that are paused, by name, and since when. */
+  /** The paused queues, by name, and since when. */
   async paused(db: Executor): Promise<PausedQueue[]> {
     return await findPauses(db, this.tables);
   }
 
   /**
-   * Puts discarded jobs back, one by id or many by filter: due now, with all their attempts again, under their old ids.
-   * A job whose unique key a live job holds stays discarded and is counted in `duplicates`.
+   * Puts discarded jobs back, one by id or many by filter: due now, with all their attempts again, under
+   * their old ids. A job whose unique key a live job has stays discarded and is counted in `duplicates`.
    *
    * Under concurrency: two redrives of the same jobs put each back once.
    */
@@ -228,7 +236,10 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
     return await redrive(db, this.tables, which, this.#wakeUps);
   }
 
-  /** What is wrong with the set-up of the database and what to do about it, errors first. Empty: nothing at all. */
+  /**
+   * What is wrong with the set-up of the database, and what to do about it, errors first. Empty when all is
+   * well.
+   */
   check(db: Executor): Promise<Finding[]> {
     return checkQueue(db, this.tables);
   }
