@@ -51,7 +51,7 @@ export function findRequestsQuery(
   { workerId, queues, jobs }: RequestsQuestion,
 ): SQL {
   const pauses = sql`
-    select p.queue, null::int8 as id, null::int4 as fence, null::bool as held, null::text as cancel_reason from ${queuePauses} as p
+    select p.queue, null::int8 as id, null::int8 as fence, null::bool as held, null::text as cancel_reason from ${queuePauses} as p
     where p.queue = any(array(select jsonb_array_elements_text(${JSON.stringify(queues)}::text::jsonb)))`;
   if (jobs.length === 0) return pauses;
   const queuesOfJobs = JSON.stringify(jobs.map(({ queue }) => queue));

@@ -24,6 +24,6 @@ export function reclaimJobQuery(
   return sql`
     update ${queueJobs} as j
     set attempt = j.attempt + 1, fence = j.fence + 1, worker_id = null, claimed_at = statement_timestamp()
-    where j.queue = ${job.queue} and j.id = ${job.id} and j.fence = ${job.fence} - 1
+    where j.queue = ${job.queue} and j.id = ${job.id} and j.fence = ${job.fence}::int8 - 1
     returning j.id`;
 }

@@ -1,7 +1,6 @@
 import type {
   bigint,
   boolean,
-  integer,
   jsonb,
   PgTableWithColumns,
   pgTable,
@@ -26,7 +25,6 @@ export type Primary<B extends { primaryKey(): unknown }> = ReturnType<B['primary
 
 declare const bigintBuilder: ReturnType<typeof bigint<'number'>>;
 declare const booleanBuilder: ReturnType<typeof boolean>;
-declare const integerBuilder: ReturnType<typeof integer>;
 declare const smallintBuilder: ReturnType<typeof smallint>;
 declare const textBuilder: ReturnType<typeof text>;
 declare const jsonbBuilder: ReturnType<typeof jsonb>;
@@ -35,7 +33,6 @@ declare const timestampBuilder: ReturnType<typeof timestamp>;
 /** `bigint` read as a JavaScript number. */
 export type BigintColumn = typeof bigintBuilder;
 export type BooleanColumn = typeof booleanBuilder;
-export type IntegerColumn = typeof integerBuilder;
 export type SmallintColumn = typeof smallintBuilder;
 export type TextColumn = typeof textBuilder;
 /** `text` whose values are the members of a union. */

@@ -3,7 +3,6 @@ import {
   bigint,
   check,
   index,
-  integer,
   jsonb,
   type pgTable,
   primaryKey,
@@ -18,7 +17,6 @@ import type {
   ColumnBuilders,
   Identity,
   InSchema,
-  IntegerColumn,
   JsonColumn,
   NoColumns,
   NotNull,
@@ -39,7 +37,7 @@ export type JobColumns = {
   runAt: WithDefault<NotNull<TimestampColumn>>;
   attempt: WithDefault<NotNull<SmallintColumn>>;
   maxAttempts: NotNull<SmallintColumn>;
-  fence: WithDefault<NotNull<IntegerColumn>>;
+  fence: WithDefault<NotNull<BigintColumn>>;
   workerId: BigintColumn;
   claimedAt: TimestampColumn;
   uniqueKey: TextColumn;
@@ -85,7 +83,7 @@ export function defineJobsTable<
       createdAt: timestamp('created_at', { withTimezone: true }).notNull().defaultNow(),
       claimedAt: timestamp('claimed_at', { withTimezone: true }),
       workerId: bigint('worker_id', { mode: 'number' }),
-      fence: integer('fence').notNull().default(0),
+      fence: bigint('fence', { mode: 'number' }).notNull().default(0),
       priority: smallint('priority').notNull().default(5),
       attempt: smallint('attempt').notNull().default(0),
       maxAttempts: smallint('max_attempts').notNull(),

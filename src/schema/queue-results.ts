@@ -3,7 +3,6 @@ import {
   bigint,
   check,
   index,
-  integer,
   jsonb,
   type pgTable,
   primaryKey,
@@ -16,7 +15,6 @@ import type {
   BigintColumn,
   ColumnBuilders,
   InSchema,
-  IntegerColumn,
   JsonColumn,
   NoColumns,
   NotNull,
@@ -46,7 +44,7 @@ export type ResultColumns = {
   attempt: NotNull<SmallintColumn>;
   maxAttempts: NotNull<SmallintColumn>;
   priority: NotNull<SmallintColumn>;
-  fence: NotNull<IntegerColumn>;
+  fence: NotNull<BigintColumn>;
   uniqueKey: TextColumn;
   metadata: NotNull<JsonColumn<Record<string, unknown>>>;
   workerId: BigintColumn;
@@ -83,7 +81,7 @@ export function defineResultsTable<
       claimedAt: timestamp('claimed_at', { withTimezone: true }),
       finishedAt: timestamp('finished_at', { withTimezone: true }).notNull().defaultNow(),
       workerId: bigint('worker_id', { mode: 'number' }),
-      fence: integer('fence').notNull(),
+      fence: bigint('fence', { mode: 'number' }).notNull(),
       priority: smallint('priority').notNull(),
       attempt: smallint('attempt').notNull(),
       maxAttempts: smallint('max_attempts').notNull(),

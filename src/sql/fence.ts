@@ -34,7 +34,7 @@ export interface HeldJob {
 export function idsAndFences(jobs: readonly HeldJob[]): SQL {
   const ids = jobs.map(({ id }) => id);
   const fences = jobs.map(({ fence }) => fence);
-  return sql`unnest(${arrayText(ids)}::text::int8[]), unnest(${arrayText(fences)}::text::int4[])`;
+  return sql`unnest(${arrayText(ids)}::text::int8[]), unnest(${arrayText(fences)}::text::int8[])`;
 }
 
 /** An array as Postgres writes it; for values without quotes, commas and braces. */

@@ -10,7 +10,7 @@ const MAX_PARAMETER_CHARACTERS = 32 * 1024 * 1024;
  *
  * `::text::jsonb`: with `::jsonb` alone some drivers encode the text a second time.
  *
- * @param columns the column definitions, such as `id int8, fence int4`
+ * @param columns the column definitions, such as `id int8, fence int8`
  */
 export function jsonRows(rows: readonly string[], columns: string): SQL {
   const names = columns.split(',').map((column) => column.trim().split(' ')[0] ?? '');

@@ -133,7 +133,7 @@ describe('a worker whose connection breaks', () => {
     await until(() => passed.times === 2);
     await worker.stop();
     expect(runs).toBe(1);
-    expect([...(await database.client`select job_id::int, fence from queue_results`)]).toEqual([
+    expect([...(await database.client`select job_id::int, fence::int from queue_results`)]).toEqual([
       { job_id: id, fence: 1 },
     ]);
   });

@@ -1,8 +1,8 @@
-    select p.queue, null::int8 as id, null::int4 as fence, null::bool as held, null::text as cancel_reason from "queue_pauses" as p
+    select p.queue, null::int8 as id, null::int8 as fence, null::bool as held, null::text as cancel_reason from "queue_pauses" as p
     where p.queue = any(array(select jsonb_array_elements_text($1::text::jsonb)))
     union all
     select i.queue, i.id, i.fence, j.id is not null, coalesce(j.cancel_reason, r.reason)
-    from rows from (unnest($2::text::int8[]), unnest($3::text::int4[]), jsonb_array_elements_text($4::text::jsonb)) as i(id, fence, queue)
+    from rows from (unnest($2::text::int8[]), unnest($3::text::int8[]), jsonb_array_elements_text($4::text::jsonb)) as i(id, fence, queue)
     left join lateral (
       select j.id, j.cancel_reason from "queue_jobs" as j
       where j.queue = i.queue and j.id = i.id and j.fence = i.fence and j.worker_id = $5::int8

@@ -1,7 +1,7 @@
     with i as materialized (
       select id, fence, coalesce(state, 'completed') as state, coalesce(keep, true) as keep, nullif(output, 'null') as output,
         nullif(error, 'null') || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as error
-      from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c cross join rows from (unnest($4::text::int8[]), unnest($5::text::int4[]), unnest($6::text::text[]), unnest($7::text::bool[]),
+      from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c cross join rows from (unnest($4::text::int8[]), unnest($5::text::int8[]), unnest($6::text::text[]), unnest($7::text::bool[]),
         jsonb_array_elements($8::text::jsonb), jsonb_array_elements($9::text::jsonb)) as r(id, fence, state, keep, output, error)
     ),
     finished as (

@@ -38,7 +38,7 @@ export async function addJobs<const TJobs extends readonly GivenJob[]>(
       coalesce("maxAttempts", 20), coalesce(fence, 0), "workerId", case when "workerId" is not null then statement_timestamp() end,
       "uniqueKey", coalesce(errors, '[]'), coalesce(metadata, '{}')
     from rows from (jsonb_to_recordset(${JSON.stringify(jobs)}::text::jsonb) as (queue text, kind text, payload jsonb,
-      priority int2, "dueInMs" float8, attempt int2, "maxAttempts" int2, fence int4, "workerId" int8, "uniqueKey" text,
+      priority int2, "dueInMs" float8, attempt int2, "maxAttempts" int2, fence int8, "workerId" int8, "uniqueKey" text,
       errors jsonb, metadata jsonb)) with ordinality as given (queue, kind, payload, priority, "dueInMs", attempt,
       "maxAttempts", fence, "workerId", "uniqueKey", errors, metadata, place)
     order by place
