@@ -6,7 +6,7 @@ import { MAX_DELAY_MS } from './limits.ts';
 import type { Outcome } from './outcome.ts';
 
 /** The row change that an outcome calls for. */
-export type Transition = Finish | Reschedule;
+export type Transition = Finish | Reschedule | Park;
 
 /** The job leaves `queue_jobs`; a row in `queue_results` says what became of it, if it is to be kept. */
 export interface Finish {
@@ -28,6 +28,16 @@ export interface Reschedule {
   readonly error: ErrorRecord | null;
 }
 
+/** The job stays, held by nobody, and waits: it is due when what it waits for unparks it. */
+export interface Park {
+  readonly type: 'park';
+  /** Milliseconds from now, by the database's clock, after which it is due all the same; `null`: it waits without a limit. */
+  readonly delayMs: number | null;
+  /** Waiting spends no attempt, so this is one less than the attempt that ends. */
+  readonly attempt: number;
+  readonly error: null;
+}
+
 /** What the state machine must know about the attempt. */
 export interface AttemptFacts {
   /** The attempt that has ended, counted from 1. */
@@ -39,7 +49,8 @@ export interface AttemptFacts {
 
 /**
  * The whole state machine of a held job: which row change an outcome calls for. Pure, so that every case can be tested, and
- * the only place that decides it.
+ * the only place that decides it. No outcome of a handler calls for {@link Park}: what waits in the middle of an attempt
+ * decides that by itself.
  *
  * | outcome | row change |
  * |---|---|
@@ -50,7 +61,7 @@ export interface AttemptFacts {
  * | cancelled | finish as `cancelled` |
  * | interrupted | reschedule where it was; the attempt is given back |
  */
-export function transitionFor(outcome: Outcome, facts: AttemptFacts): Transition {
+export function transitionFor(outcome: Outcome, facts: AttemptFacts): Finish | Reschedule {
   const { attempt, keepResult } = facts;
   switch (outcome.type) {
     case 'completed':

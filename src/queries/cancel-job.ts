@@ -3,6 +3,7 @@ import type { ErrorRecord } from '../job/describe-error.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
 import { queryRows, type Runner } from '../sql/executor.ts';
+import { endHolds } from '../sql/hold-end.ts';
 import { ownNames } from '../sql/own-values.ts';
 import { withError, withTime } from '../sql/recorded-error.ts';
 import { REQUESTED } from '../sql/wake-channel.ts';
@@ -20,7 +21,7 @@ export interface JobCancel {
  * Ends a job that nobody holds, or by `force` whoever holds it: it moves to the results as `cancelled`. Answers whether it did.
  *
  * **Under concurrency.** Against a claim, one of the two wins: a job that a claim has just locked is left alone, and a job that
- * is cancelled here no longer matches the claim. By force it wins against the holder's settlement in the same way: the job is
+ * is cancelled here no longer matches the claim. A job that waits ends with the time of its cancel as its `run_at`. By force it wins against the holder's settlement in the same way: the job is
  * gone then, so the settlement matches nothing. Never waits for anybody: a row that is locked is left alone.
  */
 export async function cancelJob(db: Runner, tables: QueueTables, cancel: JobCancel): Promise<boolean> {
@@ -28,33 +29,33 @@ export async function cancelJob(db: Runner, tables: QueueTables, cancel: JobCanc
   return rows.length > 0;
 }
 
-export function cancelJobQuery(
-  { queueJobs, queueResults }: QueueTables,
-  { id, queue, reason, force }: JobCancel,
-): SQL {
+export function cancelJobQuery(tables: QueueTables, { id, queue, reason, force }: JobCancel): SQL {
+  const { queueJobs, queueResults } = tables;
   const own = ownColumnsOf(queueJobs);
-  const cancelled = sql`
+  const free = sql`
     with free as (
       select j.id from ${queueJobs} as j
       where j.queue = ${queue} and j.id = ${id}${force === undefined ? sql` and j.worker_id is null` : sql``}
       for no key update skip locked
-    ),
-    cancelled as (
-      delete from ${queueJobs} as j
-      where j.queue = ${queue} and j.id = any(array(select id from free))
-      returning j.*
     )`;
   const insert = sql`
     insert into ${queueResults} (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority, fence,
       unique_key, metadata, worker_id, created_at, run_at, claimed_at, finished_at${ownNames(own)})
     select c.id, c.queue, c.kind, c.payload, 'cancelled',
       ${withError(sql`c.errors`, sql`(${withTime(sql`${JSON.stringify(reason)}::text::jsonb`)})`)},
-      c.attempt, c.max_attempts, c.priority, c.fence, c.unique_key, c.metadata, c.worker_id, c.created_at, c.run_at, c.claimed_at,
+      c.attempt, c.max_attempts, c.priority, c.fence, c.unique_key, c.metadata, c.worker_id, c.created_at,
+      case when c.run_at = 'infinity' then statement_timestamp() else c.run_at end, c.claimed_at,
       statement_timestamp()${ownNames(own, 'c.')}
     from cancelled as c
     returning job_id`;
-  if (force?.channel === undefined) return sql`${cancelled}${insert}`;
-  return sql`${cancelled},
+  const waking = (channel: string) => sql`,
     recorded as (${insert})
-    select r.job_id, ${notified(force.channel, sql`${REQUESTED}`)} as woke from recorded as r`;
+    select r.job_id, ${notified(channel, sql`${REQUESTED}`)} as woke from recorded as r`;
+  return endHolds(tables, {
+    ctes: free,
+    change: 'delete',
+    where: sql`j.queue = ${queue} and j.id = any(array(select id from free))`,
+    returning: sql`j.*`,
+    answer: { name: 'cancelled', select: force?.channel === undefined ? insert : waking(force.channel) },
+  });
 }

@@ -6,6 +6,7 @@ import { dateOf, epochMs } from '../sql/epoch-ms.ts';
 import { queryRows, type RawRow, type Runner } from '../sql/executor.ts';
 
 import { faultPoint } from '../sql/fault-point.ts';
+import { endHolds } from '../sql/hold-end.ts';
 
 import { ownRecord, selectOwn } from '../sql/own-values.ts';
 
@@ -100,7 +101,8 @@ export function sawTheEnd(limit: number, jobs: readonly ClaimedJob[]): boolean {
   return jobs.reduce((bytes, { payloadBytes }) => bytes + payloadBytes, 0) < MAX_CLAIM_BYTES;
 }
 
-export function claimJobsQuery({ queueJobs, queueWorkers, queuePauses }: QueueTables, claim: Claim): SQL {
+export function claimJobsQuery(tables: QueueTables, claim: Claim): SQL {
+  const { queueJobs, queueWorkers, queuePauses } = tables;
   const held = claim.fromGoneWorkers
     ? // Never its own: a worker that was declared gone by mistake still runs what it holds.
       sql`(j.worker_id is null or (j.worker_id is distinct from ${claim.workerId}::int8
@@ -110,7 +112,7 @@ export function claimJobsQuery({ queueJobs, queueWorkers, queuePauses }: QueueTa
     ? sql`
           and not exists (select from ${queuePauses} as p where p.queue = ${claim.queue})`
     : sql``;
-  return sql`
+  const ctes = sql`
     with due as (
       select j.id, j.bytes
       from ${planAnew()} cross join jsonb_to_recordset(${JSON.stringify(claim.bands.map(toBandRow))}::text::jsonb)
@@ -129,13 +131,20 @@ export function claimJobsQuery({ queueJobs, queueWorkers, queuePauses }: QueueTa
     within as (
       select id from (select id, sum(bytes) over (rows between unbounded preceding and 1 preceding) as before from due) as d
       where before is null or before < ${MAX_CLAIM_BYTES}::int8
-    )
-    update ${queueJobs} as j
-    set attempt = j.attempt + 1, fence = j.fence + 1, worker_id = ${claim.workerId}::int8, claimed_at = statement_timestamp()
-    where j.queue = ${claim.queue} and j.id = any(array(select id from within))
-    returning j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
+    )`;
+  return endHolds(tables, {
+    ctes,
+    // The hold that it may end is that of a worker that is gone.
+    change: {
+      holder: sql`${claim.workerId}::int8`,
+      claimedAt: sql`statement_timestamp()`,
+      set: sql`attempt = j.attempt + 1, fence = j.fence + 1`,
+    },
+    where: sql`j.queue = ${claim.queue} and j.id = any(array(select id from within))`,
+    returning: sql`j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
       j.attempt, j.max_attempts, j.fence, j.unique_key, nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata, ${epochMs('j.run_at')} as run_at,
-      ${epochMs('j.created_at')} as created_at, ${epochMs('j.claimed_at')} as claimed_at, j.cancel_reason${selectOwn(ownColumnsOf(queueJobs), 'j')}`;
+      ${epochMs('j.created_at')} as created_at, ${epochMs('j.claimed_at')} as claimed_at, j.cancel_reason${selectOwn(ownColumnsOf(queueJobs), 'j')}`,
+  });
 }
 
 function toBandRow({ priority, floorMs }: Band): { priority: number; floor: string } {

@@ -4,9 +4,11 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
 import { queryRows, type Runner } from '../sql/executor.ts';
 import { arrayText, type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence.ts';
+import { endHolds } from '../sql/hold-end.ts';
 import { ownNames } from '../sql/own-values.ts';
 import { planAnew } from '../sql/plan-anew.ts';
 import { withError, withTime } from '../sql/recorded-error.ts';
+import { lockPatience, type RowLocks } from '../sql/row-locks.ts';
 
 /** A held job and how it ends. */
 export interface FinishedJob extends HeldJob {
@@ -19,6 +21,8 @@ export interface FinishOptions {
    * @default false
    */
   readonly onlyInTransaction?: boolean;
+  /** Anything but `wait` only outside of a user's transaction: see `lockPatience`. @default 'wait' */
+  readonly locks?: RowLocks;
 }
 
 /**
@@ -37,45 +41,91 @@ export async function finishJobs(
   options?: FinishOptions,
 ): Promise<Set<number>> {
   const rows = await queryRows(db, tables, finishJobsQuery(tables, held, finishes, options));
-  const lost = new Set(rows.map((row) => `${row.id}/${row.fence}`));
-  const finished = finishes.filter(({ id, fence }) => lost.size === 0 || !lost.has(`${id}/${fence}`));
-  return new Set(finished.map(({ id }) => id));
+  return finishedBut(finishes, rows.map(toKey));
 }
 
-/** Answers the ids and fences of those that were *not* held: hardly ever any, so hardly ever a row to read. */
-export function finishJobsQuery(
-  { queueJobs, queueResults }: QueueTables,
+/**
+ * Ends those of the jobs that no other transaction has locked. Of the others, `locked` names those that were still held, so
+ * that the caller can try again.
+ *
+ * **Under concurrency.** As {@link finishJobs}, except that it waits for nobody: a locked row is left alone. A row whose lock
+ * was released a moment ago may be named as locked too.
+ */
+export async function finishFreeJobs(
+  db: Runner,
+  tables: QueueTables,
   held: Holder,
   finishes: readonly FinishedJob[],
-  { onlyInTransaction = false }: FinishOptions = {},
+): Promise<{ readonly finished: Set<number>; readonly locked: Set<number> }> {
+  const rows = await queryRows(db, tables, finishJobsQuery(tables, held, finishes, { locks: 'skip' }));
+  const locked = rows.filter((row) => row.locked === true).map(({ id }) => Number(id));
+  return { finished: finishedBut(finishes, rows.map(toKey)), locked: new Set(locked) };
+}
+
+function finishedBut(finishes: readonly FinishedJob[], notFinished: readonly string[]): Set<number> {
+  const keys = new Set(notFinished);
+  return new Set(finishes.filter((one) => keys.size === 0 || !keys.has(toKey(one))).map(({ id }) => id));
+}
+
+function toKey({ id, fence }: { readonly id?: unknown; readonly fence?: unknown }): string {
+  return `${id}/${fence}`;
+}
+
+/** Answers the ids and fences of those that were *not* ended: hardly ever any, so hardly ever a row to read. */
+export function finishJobsQuery(
+  tables: QueueTables,
+  held: Holder,
+  finishes: readonly FinishedJob[],
+  { onlyInTransaction = false, locks = 'wait' }: FinishOptions = {},
 ): SQL {
+  const { queueJobs, queueResults } = tables;
   // A statement that writes gets its transaction's id as it does so, not before.
   const inTransaction = onlyInTransaction ? sql` and pg_current_xact_id_if_assigned() is not null` : sql``;
   const own = ownColumnsOf(queueJobs);
-  const lost = sql`select id, fence from i where (id, fence) not in (select id, fence from finished)`;
+  const from = sql`${planAnew()}${lockPatience(locks)}`;
+  const skip = locks === 'skip';
+  // For update, as the delete wants it: rows of the app that refer to the job by foreign key lock it as well.
+  const free = skip
+    ? sql`,
+    free as materialized (
+      select j.id from ${queueJobs} as j
+      where ${stillHeld(held)}
+      for update skip locked
+    )`
+    : sql``;
+  const where = skip
+    ? sql`j.queue = ${held.queue} and j.id = any(array(select id from free))`
+    : sql`${stillHeld(held)}${inTransaction}`;
+  const locked = skip
+    ? sql`, (id, fence) in (select j.id, j.fence from ${queueJobs} as j where ${stillHeld(held)}) as locked`
+    : sql``;
+  const rest = sql`
+    select id, fence${locked} from i where (id, fence) not in (select id, fence from finished)`;
   if (!finishes.some(({ transition }) => transition.keepResult)) {
-    return sql`
+    return endHolds(tables, {
+      ctes: sql`
     with i as materialized (
-      select id, fence from ${planAnew()} cross join rows from (${idsAndFences(finishes)}) as r(id, fence)
-    ),
-    finished as (
-      delete from ${queueJobs} as j
-      where ${stillHeld(held)}${inTransaction}
-      returning j.id, j.fence
-    )
-    ${lost}`;
+      select id, fence from ${from} cross join rows from (${idsAndFences(finishes)}) as r(id, fence)
+    )${free}`,
+      change: 'delete',
+      where,
+      returning: sql`j.id, j.fence`,
+      answer: { name: 'finished', select: rest },
+    });
   }
-  return sql`
+  return endHolds(tables, {
+    ctes: sql`
     with i as materialized (
       select id, fence, coalesce(state, 'completed') as state, coalesce(keep, true) as keep, nullif(output, 'null') as output,
         ${withTime(sql`nullif(error, 'null')`)} as error
-      from ${planAnew()} cross join rows from (${idsAndFences(finishes)}, ${endings(finishes)}) as r(id, fence, state, keep, output, error)
-    ),
-    finished as (
-      delete from ${queueJobs} as j
-      where ${stillHeld(held)}${inTransaction}
-      returning j.*
-    ),
+      from ${from} cross join rows from (${idsAndFences(finishes)}, ${endings(finishes)}) as r(id, fence, state, keep, output, error)
+    )${free}`,
+    change: 'delete',
+    where,
+    returning: sql`j.*`,
+    answer: {
+      name: 'finished',
+      select: sql`,
     recorded as (
       insert into ${queueResults} (job_id, queue, kind, payload, state, output, errors, attempt, max_attempts, priority, fence,
         unique_key, metadata, worker_id, created_at, run_at, claimed_at, finished_at${ownNames(own)})
@@ -83,11 +133,15 @@ export function finishJobsQuery(
         f.unique_key, f.metadata, f.worker_id, f.created_at, f.run_at, f.claimed_at, statement_timestamp()${ownNames(own, 'f.')}
       from finished as f join i on i.id = f.id and i.fence = f.fence
       where i.keep
-    )
-    ${lost}`;
+    )${rest}`,
+    },
+  });
 }
 
-/** State, keep, output and error, as functions of a `rows from (…)`. What is the same for all is left out: `rows from` fills up with null. */
+/**
+ * State, keep, output and error, as functions of a `rows from (…)`. What is the same for all is left out: `rows from` fills
+ * up with null.
+ */
 function endings(finishes: readonly FinishedJob[]): SQL {
   const transitions = finishes.map(({ transition }) => transition);
   const states = transitions.every(({ state }) => state === 'completed')

@@ -72,5 +72,5 @@ function is(column: SQL, { column: own, text }: OwnWanted): SQL {
 }
 
 function isLive(state: JobState): boolean {
-  return state === 'scheduled' || state === 'due' || state === 'running';
+  return state === 'waiting' || state === 'scheduled' || state === 'due' || state === 'running';
 }

@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
+import { endHolds } from '../sql/hold-end.ts';
 
 /**
  * Claims one job again after the transaction that had claimed it was rolled back, and the claim with it: so that the attempt
@@ -18,12 +19,15 @@ export async function reclaimJob(
 }
 
 export function reclaimJobQuery(
-  { queueJobs }: QueueTables,
+  tables: QueueTables,
   job: { readonly id: number; readonly queue: string; readonly fence: number },
 ): SQL {
-  return sql`
-    update ${queueJobs} as j
-    set attempt = j.attempt + 1, fence = j.fence + 1, worker_id = null, claimed_at = statement_timestamp()
-    where j.queue = ${job.queue} and j.id = ${job.id} and j.fence = ${job.fence}::int8 - 1
-    returning j.id`;
+  return endHolds(tables, {
+    change: {
+      claimedAt: sql`statement_timestamp()`,
+      set: sql`attempt = j.attempt + 1, fence = j.fence + 1`,
+    },
+    where: sql`j.queue = ${job.queue} and j.id = ${job.id} and j.fence = ${job.fence}::int8 - 1`,
+    returning: sql`j.id`,
+  });
 }

@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
+import { endHolds } from '../sql/hold-end.ts';
 
 /**
  * Gives back every job of one queue that a worker holds, except those it names; the attempt is given back too, since a job
@@ -22,13 +23,13 @@ export async function releaseJobs(
 }
 
 export function releaseJobsQuery(
-  { queueJobs }: QueueTables,
+  tables: QueueTables,
   release: { readonly queue: string; readonly workerId: number; readonly exceptIds: readonly number[] },
 ): SQL {
-  return sql`
-    update ${queueJobs} as j
-    set worker_id = null, claimed_at = null, attempt = j.attempt - 1
-    where j.queue = ${release.queue} and j.worker_id = ${release.workerId}
-      and j.id <> all(array(select jsonb_array_elements_text(${JSON.stringify(release.exceptIds)}::text::jsonb)::int8))
-    returning j.id`;
+  return endHolds(tables, {
+    change: { set: sql`attempt = j.attempt - 1` },
+    where: sql`j.queue = ${release.queue} and j.worker_id = ${release.workerId}
+      and j.id <> all(array(select jsonb_array_elements_text(${JSON.stringify(release.exceptIds)}::text::jsonb)::int8))`,
+    returning: sql`j.id`,
+  });
 }

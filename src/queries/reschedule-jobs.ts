@@ -1,20 +1,27 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Reschedule } from '../job/transition.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { queryRows, type Runner } from '../sql/executor.ts';
+import { queryRows, type RawRow, type Runner } from '../sql/executor.ts';
 import { arrayText, type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence.ts';
+import { endHolds } from '../sql/hold-end.ts';
 import { planAnew } from '../sql/plan-anew.ts';
 import { withError, withTime } from '../sql/recorded-error.ts';
+import { lockPatience, type RowLocks } from '../sql/row-locks.ts';
 
 /** A held job and how it goes on. */
 export interface RescheduledJob extends HeldJob {
   readonly transition: Reschedule;
 }
 
+export interface RescheduleOptions {
+  /** Anything but `wait` only outside of a user's transaction: see `lockPatience`. @default 'wait' */
+  readonly locks?: RowLocks;
+}
+
 /**
- * Puts held jobs of one queue back: held by nobody, due after a delay or where they were. Answers those it put back, by id, each
- * with why its end was asked for, if it was: then it must not run again. The others were no longer held by this worker under
- * this fence.
+ * Puts held jobs of one queue back: held by nobody, due after a delay or where they were. Answers those it put back, by id,
+ * each with why its end was asked for, if it was: then it must not run again. The others were no longer held by this worker
+ * under this fence.
  *
  * **Under concurrency.** Fenced as `finishJobs` is. The new `run_at` is the database's time plus the delay, computed
  * before the update so that the update itself holds no function: it can then be pushed to wherever the row lives.
@@ -24,31 +31,83 @@ export async function rescheduleJobs(
   tables: QueueTables,
   held: Holder,
   reschedules: readonly RescheduledJob[],
+  options?: RescheduleOptions,
 ): Promise<Map<number, string | null>> {
-  const rows = await queryRows(db, tables, rescheduleJobsQuery(tables, held, reschedules));
-  return new Map(
-    rows.map((row) => [Number(row.id), row.cancel_reason === null ? null : String(row.cancel_reason)]),
-  );
+  const rows = await queryRows(db, tables, rescheduleJobsQuery(tables, held, reschedules, options));
+  return new Map(rows.map(toRescheduled));
+}
+
+/**
+ * Puts those of the jobs back that no other transaction has locked. Of the others, `locked` names those that were still held,
+ * so that the caller can try again.
+ *
+ * **Under concurrency.** As {@link rescheduleJobs}, except that it waits for nobody: a locked row is left alone. A row whose
+ * lock was released a moment ago may be named as locked too.
+ */
+export async function rescheduleFreeJobs(
+  db: Runner,
+  tables: QueueTables,
+  held: Holder,
+  reschedules: readonly RescheduledJob[],
+): Promise<{ readonly rescheduled: Map<number, string | null>; readonly locked: Set<number> }> {
+  const rows = await queryRows(db, tables, rescheduleJobsQuery(tables, held, reschedules, { locks: 'skip' }));
+  return {
+    rescheduled: new Map(rows.filter((row) => row.locked !== true).map(toRescheduled)),
+    locked: new Set(rows.filter((row) => row.locked === true).map(({ id }) => Number(id))),
+  };
+}
+
+function toRescheduled(row: RawRow): [number, string | null] {
+  return [Number(row.id), row.cancel_reason === null ? null : String(row.cancel_reason)];
 }
 
 export function rescheduleJobsQuery(
-  { queueJobs }: QueueTables,
+  tables: QueueTables,
   held: Holder,
   reschedules: readonly RescheduledJob[],
+  { locks = 'wait' }: RescheduleOptions = {},
 ): SQL {
+  const { queueJobs } = tables;
   const transitions = reschedules.map(({ transition }) => transition);
-  return sql`
+  const ctes = sql`
     with i as materialized (
       select id, fence, attempt, statement_timestamp() + delay_ms * interval '1 millisecond' as run_at,
         ${withTime(sql`nullif(error, 'null')`)} as error
-      from ${planAnew()} cross join rows from (${idsAndFences(reschedules)}, unnest(${arrayText(transitions.map(({ attempt }) => attempt))}::text::int2[]),
+      from ${planAnew()}${lockPatience(locks)} cross join rows from (${idsAndFences(reschedules)}, unnest(${arrayText(transitions.map(({ attempt }) => attempt))}::text::int2[]),
         unnest(${arrayText(transitions.map(({ delayMs }) => delayMs ?? 'null'))}::text::float8[]),
         jsonb_array_elements(${JSON.stringify(transitions.map(({ error }) => error))}::text::jsonb)) as r(id, fence, attempt, delay_ms, error)
-    )
-    update ${queueJobs} as j
-    set worker_id = null, claimed_at = null, attempt = i.attempt, run_at = coalesce(i.run_at, j.run_at),
-      errors = ${withError(sql`j.errors`, sql`i.error`)}
-    from i
-    where i.id = j.id and i.fence = j.fence and ${stillHeld(held)}
-    returning j.id, j.cancel_reason`;
+    )`;
+  const change = {
+    set: sql`attempt = i.attempt, run_at = coalesce(i.run_at, j.run_at),
+      errors = ${withError(sql`j.errors`, sql`i.error`)}`,
+    from: sql`i`,
+  };
+  const returning = sql`j.id, j.cancel_reason`;
+  if (locks !== 'skip') {
+    return endHolds(tables, {
+      ctes,
+      change,
+      where: sql`i.id = j.id and i.fence = j.fence and ${stillHeld(held)}`,
+      returning,
+    });
+  }
+  return endHolds(tables, {
+    ctes: sql`${ctes},
+    free as materialized (
+      select j.id from ${queueJobs} as j
+      where ${stillHeld(held)}
+      for no key update skip locked
+    )`,
+    change,
+    where: sql`j.queue = ${held.queue} and j.id = any(array(select id from free)) and i.id = j.id and i.fence = j.fence`,
+    returning,
+    answer: {
+      name: 'rescheduled',
+      select: sql`
+    select id, cancel_reason, false as locked from rescheduled
+    union all
+    select j.id, null, true from ${queueJobs} as j
+    where ${stillHeld(held)} and j.id not in (select id from rescheduled)`,
+    },
+  });
 }

@@ -64,6 +64,7 @@ export async function list(
 }
 
 const STATES: Readonly<Record<JobState, true>> = {
+  waiting: true,
   scheduled: true,
   due: true,
   running: true,

@@ -15,8 +15,10 @@ export type FaultPoint =
   | 'claim: answered'
   /** The finishes of a batch are written, the reschedules are not. */
   | 'settle: finished'
-  /** A batch is written, but nobody has been told. */
+  /** The jobs of a batch that go back are written, but nobody has been told. */
   | 'settle: written'
+  /** The jobs of a batch that wait are written, but nobody has been told. */
+  | 'settle: parked'
   /** `complete(tx)` may run, but its statement has not been sent. */
   | 'complete: checked'
   /** A check has seen workers that look gone, and has removed none. */

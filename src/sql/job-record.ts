@@ -7,14 +7,17 @@ import { dateOf, epochMs } from './epoch-ms.ts';
 import type { RawRow } from './executor.ts';
 import { ownRecord, selectOwn } from './own-values.ts';
 
-/** Where a live job stands. `scheduled`: not due yet. `due`: may run now. `running`: a worker holds it. */
-export type LiveState = 'scheduled' | 'due' | 'running';
+/**
+ * Where a live job stands. `waiting`: for something without a time at which it ends. `scheduled`: not due yet. `due`: may run
+ * now. `running`: a worker holds it.
+ */
+export type LiveState = 'waiting' | 'scheduled' | 'due' | 'running';
 
 /** Every state of a job. */
 export type JobState = LiveState | FinalState;
 
 /** The fields that live jobs and results share, with the payload and output as stored. */
-interface CommonRecord<TKind extends string, TPayload> {
+interface CommonRecord<TKind extends string, TPayload, TRunAt = Date> {
   readonly id: number;
   readonly queue: string;
   readonly kind: TKind;
@@ -28,13 +31,14 @@ interface CommonRecord<TKind extends string, TPayload> {
   /** The errors of failed attempts, oldest first; the last 10. */
   readonly errors: readonly AttemptError[];
   readonly createdAt: Date;
-  /** When it was or will be due. */
-  readonly runAt: Date;
+  /** When it was or will be due; `null` while it waits for something without a limit of time. */
+  readonly runAt: TRunAt;
 }
 
 /** A job, still to do or finished, distinguished by `state`. */
 export type JobRecord<TKind extends string = string, TPayload = unknown, TOutput = unknown> =
   | (CommonRecord<TKind, TPayload> & LiveFields & { readonly state: 'scheduled' | 'due' })
+  | (CommonRecord<TKind, TPayload, null> & LiveFields & { readonly state: 'waiting' })
   | (CommonRecord<TKind, TPayload> &
       LiveFields & {
         readonly state: 'running';
@@ -83,7 +87,7 @@ export function resultRecords({ queueJobs, queueResults }: QueueTables, where: S
 
 /** The state of a live job `j`, as text. */
 export const liveState: SQL = sql.raw(
-  `case when j.worker_id is not null then 'running'
+  `case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
         when j.run_at > statement_timestamp() then 'scheduled' else 'due' end`,
 );
 
@@ -113,6 +117,8 @@ export function toJobRecord(row: RawRow, own: readonly OwnColumn[]): JobRecord {
   // The column has a CHECK, and the query computes the live states.
   const state = row.state as JobState;
   switch (state) {
+    case 'waiting':
+      return { ...common, ...live, state, runAt: null };
     case 'scheduled':
     case 'due':
       return { ...common, ...live, state };

@@ -2,7 +2,7 @@ import { LeaseLostError, QueueError } from '../errors.ts';
 import { checkText, MAX_NAME_BYTES, MAX_PRIORITY } from '../job/limits.ts';
 import type { Outcome } from '../job/outcome.ts';
 import { shown } from '../job/shown.ts';
-import { type Transition, transitionFor } from '../job/transition.ts';
+import { type Finish, type Reschedule, transitionFor } from '../job/transition.ts';
 import { type ClaimedJob, claimJobs } from '../queries/claim-jobs.ts';
 import { findHeldJobs } from '../queries/find-held-jobs.ts';
 import { finishJobs } from '../queries/finish-jobs.ts';
@@ -164,7 +164,7 @@ async function write(
   db: Executor,
   tables: QueueTables,
   { job, held }: Attempt,
-  transition: Transition,
+  transition: Finish | Reschedule,
 ): Promise<void> {
   const { id, fence } = job;
   const written =

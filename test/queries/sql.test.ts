@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import type { SQL } from 'drizzle-orm';
 import { PgDialect, text as textColumn } from 'drizzle-orm/pg-core';
 import { createQueueTables } from 'drizzle-queue/schema';
@@ -44,6 +44,7 @@ test('the texts hold no literals but their own', () => {
   expect([...literals].sort()).toEqual(
     [
       `''`,
+      `'1 microsecond'`,
       `'1 millisecond'`,
       `'UTC'`,
       `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`,
@@ -59,6 +60,8 @@ test('the texts hold no literals but their own', () => {
       `'epoch'`,
       `'frozen'`,
       `'id'`,
+      `'infinity'`,
+      `'lock_timeout'`,
       `'lost'`,
       `'message'`,
       `'null'`,
@@ -71,6 +74,7 @@ test('the texts hold no literals but their own', () => {
       `'server_version_num'`,
       `'silent'`,
       `'transaction_read_only'`,
+      `'waiting'`,
       `'{}'`,
     ].sort(),
   );
@@ -81,6 +85,33 @@ const acrossQueues: Readonly<Record<string, string>> = {
   findJobQuery: 'by id alone: whoever asks does not know the queue; a plain read',
   listJobsQuery: 'a page over all queues unless a filter names one; a plain read',
 };
+
+test('a hold ends through one door', async () => {
+  const folder = new URL('../../src/', import.meta.url);
+  const files = (await readdir(folder, { recursive: true })).filter((path) => path.endsWith('.ts'));
+  const elsewhere: string[] = [];
+  for (const path of files) {
+    const text = await readFile(new URL(path, folder), 'utf8');
+    // A condition names the alias: `j.worker_id`. What is set, or deleted, does not.
+    const ends =
+      /(?<![\w.])worker_id = |delete from \$\{(?:\w+\.)?queueJobs\}|update \$\{(?:\w+\.)?queueJobs\} as j\s+set[^`]*(?<![\w.])worker_id\b/;
+    if (ends.test(text)) elsewhere.push(path);
+  }
+  expect(elsewhere).toEqual(['sql/hold-end.ts']);
+  // What goes through it, by the text that comes out.
+  const through = texts.filter(([, text]) => /(?<![\w.])worker_id = |delete from "queue_jobs"/.test(text));
+  expect(new Set(through.map(([name]) => name.split(',')[0]))).toEqual(
+    new Set([
+      'cancelJobQuery',
+      'claimJobsQuery',
+      'finishJobsQuery',
+      'parkJobsQuery',
+      'reclaimJobQuery',
+      'releaseJobsQuery',
+      'rescheduleJobsQuery',
+    ]),
+  );
+});
 
 describe('statements about held and waiting jobs', () => {
   const aboutJobs = texts.filter(
@@ -95,18 +126,24 @@ describe('statements about held and waiting jobs', () => {
       'claimJobsQuery, sweep',
       'claimJobsQuery, held by lock',
       'findDueQuery',
+      'findFatesQuery',
       'findHeldJobsQuery',
       'findRequestsQuery',
       'findStandingJobsQuery',
       'finishJobsQuery',
       'finishJobsQuery, only in a transaction',
-      'hasEndedQuery',
+      'finishJobsQuery, waiting briefly',
+      'finishJobsQuery, of free rows',
       'insertOneJobQuery, unique, waking',
       'listJobsQuery, live',
+      'parkJobsQuery',
       'reclaimJobQuery',
       'releaseJobsQuery',
       'requestCancelQuery',
       'rescheduleJobsQuery',
+      'rescheduleJobsQuery, waiting briefly',
+      'rescheduleJobsQuery, of free rows',
+      'unparkJobsQuery',
       'writeProgressQuery',
     ]);
   });
@@ -180,6 +217,8 @@ describe("an app's own columns", () => {
       'findJobQuery',
       'finishJobsQuery',
       'finishJobsQuery, only in a transaction',
+      'finishJobsQuery, waiting briefly',
+      'finishJobsQuery, of free rows',
       'listJobsQuery',
       'listJobsQuery, live',
       'listJobsQuery, finished',

@@ -28,7 +28,9 @@ async function oneOfEach(): Promise<Record<JobState, number>> {
   const due = await enqueue();
   const running = await addJob(database.client, { kind: 'send-receipt', workerId: 3, dueInMs: 60_000 });
   const scheduled = await addJob(database.client, { kind: 'send-receipt', dueInMs: 60_000 });
-  return { completed, discarded, cancelled, due, running, scheduled };
+  const waiting = await addJob(database.client, { kind: 'send-receipt' });
+  await database.client`update queue_jobs set run_at = 'infinity' where id = ${waiting}`;
+  return { completed, discarded, cancelled, due, running, scheduled, waiting };
 }
 
 describe('filters', () => {

@@ -51,13 +51,13 @@ describe('the state of a record says what else it has', () => {
   test('every state, and no other', () => {
     expectTypeOf(record.state).toEqualTypeOf<JobState>();
     expectTypeOf<JobState>().toEqualTypeOf<
-      'scheduled' | 'due' | 'running' | 'completed' | 'discarded' | 'cancelled'
+      'waiting' | 'scheduled' | 'due' | 'running' | 'completed' | 'discarded' | 'cancelled'
     >();
   });
 
   test('what all have', () => {
     expectTypeOf(record.id).toEqualTypeOf<number>();
-    expectTypeOf(record.runAt).toEqualTypeOf<Date>();
+    expectTypeOf(record.runAt).toEqualTypeOf<Date | null>();
     expectTypeOf(record.createdAt).toEqualTypeOf<Date>();
     expectTypeOf(record.attempt).toEqualTypeOf<number>();
     expectTypeOf(record.uniqueKey).toEqualTypeOf<string | null>();
@@ -86,8 +86,12 @@ describe('the state of a record says what else it has', () => {
         expectTypeOf(record.workerId).toEqualTypeOf<number | null>();
         expectTypeOf(record.claimedAt).toEqualTypeOf<Date | null>();
         break;
+      case 'waiting':
+        expectTypeOf(record.runAt).toEqualTypeOf<null>();
+        break;
       case 'scheduled':
       case 'due':
+        expectTypeOf(record.runAt).toEqualTypeOf<Date>();
         // @ts-expect-error not finished
         record.finishedAt;
         // @ts-expect-error nobody holds it

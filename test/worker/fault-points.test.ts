@@ -7,7 +7,9 @@ import {
   fixedBackoff,
   handle,
   LeaseLostError,
+  NonRetryableError,
   runNext,
+  snooze,
 } from 'drizzle-queue';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { claimJobs } from '../../src/queries/claim-jobs.ts';
@@ -117,6 +119,30 @@ describe('a worker whose connection breaks', () => {
     expect(await queue.find(database.db, id)).toMatchObject({ state: 'completed', attempt: 1 });
   });
 
+  test.each([
+    ['finish', 'settle: finished', () => {}, { completed: 1 }],
+    ['retry', 'settle: written', () => Promise.reject(new Error('no')), { failed: 1 }],
+    ['snooze', 'settle: written', () => snooze(3_600_000), { snoozed: 1 }],
+    [
+      'discard',
+      'settle: finished',
+      () => Promise.reject(new NonRetryableError('no')),
+      { failed: 1, discarded: 1 },
+    ],
+  ] as const)(
+    'after it has written a %s writes it again, and announces what became of it',
+    async (_, point, run, counts) => {
+      await queue.enqueue(database.db, work);
+      const passed = once(point, async () => {
+        throw new Error('the connection broke');
+      });
+      const drained = await drain(database.db, { queue, deadlineMs: 20_000, handlers: [handle(work, run)] });
+      expect(passed.times).toBeGreaterThan(1);
+      const nothing = { completed: 0, failed: 0, discarded: 0, snoozed: 0, cancelled: 0, interrupted: 0 };
+      expect(drained).toEqual({ ...nothing, ...counts, empty: true });
+    },
+  );
+
   test('after an outcome was written writes it again, to no effect', async () => {
     const { id } = await queue.enqueue(database.db, work);
     const passed = once('settle: finished', async () => {
@@ -126,10 +152,10 @@ describe('a worker whose connection breaks', () => {
     let runs = 0;
     const worker = createWorker(database.db, { queue, handlers: [handle(work, () => void runs++)] });
     const error = nextEvent(worker, 'error');
-    const lost = nextEvent(worker, 'lost');
+    const completed = nextEvent(worker, 'completed');
     await worker.start();
     expect((await error)[0].during).toMatch(/^settling/);
-    await lost;
+    await completed;
     await until(() => passed.times === 2);
     await worker.stop();
     expect(runs).toBe(1);

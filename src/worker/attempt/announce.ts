@@ -2,7 +2,7 @@ import type { Outcome } from '../../job/outcome.ts';
 import type { Transition } from '../../job/transition.ts';
 import type { Attempt } from './attempt.ts';
 import type { WorkerEmitter } from './events.ts';
-import type { SettleResult } from './settle.ts';
+import type { SettleResult } from './settlement.ts';
 
 /** Says what became of an attempt, after it was written. */
 export function announce(
@@ -11,7 +11,7 @@ export function announce(
   outcome: Outcome,
   written: {
     readonly transition: Transition;
-    readonly settled: SettleResult;
+    readonly settled: Exclude<SettleResult, 'abandoned'>;
     /** Whether the handler's own transaction has ended the job. */
     readonly completedByHandler: boolean;
     readonly durationMs: number;

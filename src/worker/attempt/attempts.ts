@@ -8,11 +8,13 @@ import { mayWait } from './may-wait.ts';
 import { Prefetch } from './prefetch.ts';
 import { Unwritten } from './unwritten.ts';
 
-export interface AttemptsOptions extends Omit<ConcludeOptions, 'onUnwritten'> {
+export interface AttemptsOptions extends Omit<ConcludeOptions, 'leave' | 'onUnwritten'> {
   readonly environment: AttemptEnvironment;
   readonly handlers: ReadonlyMap<string, Handler>;
   /** How many handlers run at once. */
   readonly concurrency: number;
+  /** Whether an outcome that the database refuses is tried again and again, until `stop`. */
+  readonly persistent: boolean;
   /** Called when a slot is free, or an outcome is written. */
   readonly onChange: () => void;
 }
@@ -31,6 +33,7 @@ const MAX_WAIT_MS = 500;
 export class Attempts {
   readonly #options: AttemptsOptions;
   readonly #conclude: ConcludeOptions;
+  readonly #leaving = new AbortController();
   readonly #prefetch = new Prefetch();
   /** Claimed ahead, not begun. */
   #waiting: Attempt[] = [];
@@ -47,7 +50,9 @@ export class Attempts {
 
   constructor(options: AttemptsOptions) {
     this.#options = options;
-    this.#conclude = { ...options, onUnwritten: (attempt) => this.unwritten.add(attempt) };
+    const leave = this.#leaving.signal;
+    this.#conclude = { ...options, leave, onUnwritten: (attempt) => this.unwritten.add(attempt) };
+    if (!options.persistent) this.#leaving.abort();
   }
 
   /** How many jobs are held, in whatever stage. */
@@ -94,6 +99,7 @@ export class Attempts {
   /** Begins nothing more, and gives back what waits. What runs goes on. */
   stop(): void {
     this.#stopped = true;
+    this.#leaving.abort();
     clearTimeout(this.#patience);
     this.#giveBack(() => true);
   }

@@ -1,19 +1,26 @@
 import { withoutQuery } from '../../job/describe-error.ts';
 import type { Outcome } from '../../job/outcome.ts';
 import { type Transition, transitionFor } from '../../job/transition.ts';
-import { hasEnded } from '../../queries/has-ended.ts';
+import { findFates } from '../../queries/find-fates.ts';
+import { sleep } from '../time/sleep.ts';
 import { announce } from './announce.ts';
 import type { Attempt } from './attempt.ts';
 import type { WorkerEmitter } from './events.ts';
 import { outcomeIfStillHeld } from './execute-job.ts';
-import type { SettleResult, Settler } from './settle.ts';
+import type { Settler } from './settle.ts';
+import type { SettleResult } from './settlement.ts';
 
 export interface ConcludeOptions {
   readonly settler: Settler;
   readonly events: WorkerEmitter;
   /** Called with an attempt of which nothing could be written: its job stays held. */
   readonly onUnwritten: (attempt: Attempt) => void;
+  /** Aborted when what the database refuses is to be left as it is, and tried again no more. */
+  readonly leave: AbortSignal;
 }
+
+const FIRST_AGAIN_MS = 1_000;
+const MAX_AGAIN_MS = 60_000;
 
 /** Writes how an attempt has ended, then announces it. Never rejects. */
 export async function conclude(
@@ -22,26 +29,53 @@ export async function conclude(
   outcome: Outcome,
   durationMs: number,
 ): Promise<void> {
-  try {
-    await writeAndAnnounce(options, attempt, outcome, durationMs);
-  } catch (refusal) {
-    // The database refuses the outcome itself (an output that is too large, say): then the attempt has failed.
-    // Drizzle's error around the driver's repeats the parameters, and the output is among them.
-    const outcome: Outcome = { type: 'failed', error: withoutQuery(refusal) };
-    await writeAndAnnounce(options, attempt, outcome, durationMs).catch((error: unknown) =>
-      settlingFailed(options, attempt, error),
-    );
-  }
+  await untilAccepted(options, attempt, async (alone) => {
+    try {
+      await writeAndAnnounce(options, attempt, outcome, durationMs, alone);
+    } catch (refusal) {
+      // The database refuses the outcome itself (an output that is too large, say): then the attempt has failed.
+      // Drizzle's error around the driver's repeats the parameters, and the output is among them.
+      const failed: Outcome = { type: 'failed', error: withoutQuery(refusal) };
+      await writeAndAnnounce(options, attempt, failed, durationMs, true);
+    }
+  });
 }
 
 /** Puts a job back as it was before its claim: it never began. Never rejects. */
 export async function giveBack(options: ConcludeOptions, attempt: Attempt): Promise<void> {
   const { job } = attempt;
-  try {
-    const settled = await write(options, attempt, transitionFor({ type: 'interrupted' }, attempt.facts));
+  const transition = transitionFor({ type: 'interrupted' }, attempt.facts);
+  await untilAccepted(options, attempt, async (alone) => {
+    const settled = await write(options, attempt, transition, alone);
+    if (settled === 'abandoned') options.onUnwritten(attempt);
     if (typeof settled === 'object') options.events.emit('cancelled', { job, reason: settled.cancelled });
-  } catch (error) {
-    settlingFailed(options, attempt, error);
+  });
+}
+
+/**
+ * Tries until the database accepts what is written: a missing grant may be given, a trigger mended. Every further try is alone
+ * in its statements, so that it holds up no batch.
+ */
+async function untilAccepted(
+  { events, leave, onUnwritten }: ConcludeOptions,
+  attempt: Attempt,
+  tryOnce: (alone: boolean) => Promise<void>,
+): Promise<void> {
+  const { job } = attempt;
+  for (let delayMs = FIRST_AGAIN_MS, alone = false; ; delayMs = Math.min(delayMs * 2, MAX_AGAIN_MS)) {
+    try {
+      await tryOnce(alone);
+      return;
+    } catch (error) {
+      events.emit('error', { error, during: `settling job ${job.id} of '${job.queue}'` });
+    }
+    // It stays held until the worker has stopped, and is given back then.
+    if (leave.aborted) {
+      onUnwritten(attempt);
+      return;
+    }
+    alone = true;
+    await sleep(delayMs, leave);
   }
 }
 
@@ -50,10 +84,15 @@ async function writeAndAnnounce(
   attempt: Attempt,
   outcome: Outcome,
   durationMs: number,
+  alone: boolean,
 ): Promise<void> {
   const outcomeToWrite = outcomeIfStillHeld(attempt, outcome);
   const transition = transitionFor(outcomeToWrite, attempt.facts);
-  const settled = await write(options, attempt, transition);
+  const settled = await write(options, attempt, transition, alone);
+  if (settled === 'abandoned') {
+    options.onUnwritten(attempt);
+    return;
+  }
   const completedByHandler = settled === 'lost' && (await handlerHasEnded(options, attempt, outcome));
   announce(options.events, attempt, outcomeToWrite, { transition, settled, completedByHandler, durationMs });
 }
@@ -68,7 +107,9 @@ async function handlerHasEnded(
   // A handler returns when its transaction has committed. One that throws may have lost the answer to its COMMIT.
   if (outcome.type === 'completed') return true;
   try {
-    return await hasEnded(environment.db, environment.tables, job);
+    const fate = (await findFates(environment.db, environment.tables, job.queue, [job])).get(job.id);
+    // A completion that keeps no result leaves nothing.
+    return fate === undefined || (fate.state !== null && fate.fence === job.fence);
   } catch (error) {
     events.emit('error', { error, during: `asking what became of job ${job.id} of '${job.queue}'` });
     return false;
@@ -79,13 +120,8 @@ function write(
   { settler }: ConcludeOptions,
   { job, completeRan }: Attempt,
   transition: Transition,
+  alone: boolean,
 ): Promise<SettleResult> {
   const settlement = { id: job.id, fence: job.fence, transition };
-  return completeRan ? settler.settleAlone(settlement) : settler.settle(settlement);
-}
-
-function settlingFailed({ events, onUnwritten }: ConcludeOptions, attempt: Attempt, error: unknown): void {
-  const { job } = attempt;
-  onUnwritten(attempt);
-  events.emit('error', { error, during: `settling job ${job.id} of '${job.queue}'` });
+  return completeRan || alone ? settler.settleAlone(settlement) : settler.settle(settlement);
 }

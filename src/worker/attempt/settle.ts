@@ -1,40 +1,15 @@
-import type { Finish, Reschedule, Transition } from '../../job/transition.ts';
-import { cancelJob } from '../../queries/cancel-job.ts';
-import { finishJobs } from '../../queries/finish-jobs.ts';
-import { rescheduleJobs } from '../../queries/reschedule-jobs.ts';
-import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import { type Runner, sqlStateOf } from '../../sql/executor.ts';
-import { faultPoint } from '../../sql/fault-point.ts';
-import type { Holder } from '../../sql/fence.ts';
+import { QueueError } from '../../errors.ts';
+import type { Transition } from '../../job/transition.ts';
 import type { Retries } from '../time/retries.ts';
-import type { WorkerEmitter } from './events.ts';
+import { sleep } from '../time/sleep.ts';
+import { isAboutLocks, isAboutTheServer } from './refusal.ts';
+import { PendingSettlement, type Settlement, type SettleResult } from './settlement.ts';
+import { type WriteSettlementsOptions, writeSettlements } from './write-settlements.ts';
 
-/** A transition that is to be written for a held job. */
-export interface Settlement<TTransition extends Transition = Transition> {
-  readonly id: number;
-  readonly fence: number;
-  readonly transition: TTransition;
-}
-
-/**
- * What became of a settlement: it took effect; or the job was no longer held under this fence; or it was to be put back, but
- * somebody had asked for its end meanwhile, so it has ended as cancelled, for this reason.
- */
-export type SettleResult = 'written' | 'lost' | { readonly cancelled: string };
-
-export interface SettlerOptions {
-  readonly db: Runner;
-  readonly tables: QueueTables;
-  readonly held: Holder;
-  readonly events: WorkerEmitter;
+export interface SettlerOptions extends WriteSettlementsOptions {
   readonly retries: Retries;
-  /** Aborted when settling must no longer be repeated. */
+  /** Aborted when nothing is to be written any more. */
   readonly giveUp: AbortSignal;
-}
-
-interface QueuedSettlement extends Settlement {
-  readonly resolve: (settled: SettleResult) => void;
-  readonly reject: (error: unknown) => void;
 }
 
 /** As many rows as one statement writes without growing slow. */
@@ -42,154 +17,227 @@ const MAX_BATCH = 2_000;
 const MAX_BATCH_CHARACTERS = 8 * 1024 * 1024;
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5_000;
+/** How long a locked row is left alone before it is tried again. */
+const FIRST_LOCKED_MS = 25;
+const MAX_LOCKED_MS = 500;
 
 /**
  * Writes the transitions of one queue's attempts. They gather while the statement before is under way and then go out
  * together: batches grow with the load and nothing ever waits for a timer.
  *
- * When a statement fails for what is *in* it, its rows go out one by one, so that one bad row loses nothing but itself. For every
- * other reason (the connection, the server) it is repeated until it succeeds or `giveUp` is aborted. Repeating is safe:
- * the fence lets each transition take effect once.
+ * A row that cannot be written now delays the others by a statement or two:
+ * - A batch that meets a lock for longer than a moment goes out again without the rows that are locked. These are tried again
+ *   beside the batches until they are free.
+ * - A batch that is refused for what may be in it is halved beside the batches, until the bad row is alone.
+ * - Only for a reason of the connection or the server is a batch repeated as it is, until it succeeds or `giveUp` is aborted.
+ *   Repeating is safe: the fence lets each transition take effect once.
+ *
+ * Once `giveUp` is aborted nothing more is sent, and what has no answer yet is answered `abandoned`.
  */
 export class Settler {
-  #waiting: QueuedSettlement[] = [];
-  #writing: Promise<void> | undefined;
+  readonly #options: SettlerOptions;
+  /** What has no answer yet. */
+  readonly #open = new Set<PendingSettlement>();
+  #waiting: PendingSettlement[] = [];
+  #locked: PendingSettlement[] = [];
+  #refused: PendingSettlement[][] = [];
+  /** What runs: the batches, and what goes on beside them. */
+  readonly #underWay = new Set<Promise<void>>();
+  #writing = false;
+  #unlocking = false;
+  #halving = false;
 
-  constructor(private readonly options: SettlerOptions) {}
+  constructor(options: SettlerOptions) {
+    this.#options = options;
+    options.giveUp.addEventListener('abort', () => this.#abandon(), { once: true });
+  }
 
   /**
    * Writes one transition, in a batch with others. Answers what became of it.
    *
    * @throws what the database says about this row
    */
-  settle({ id, fence, transition }: Settlement): Promise<SettleResult> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ id, fence, transition, resolve, reject });
-      this.#writing ??= this.#writeAll();
-    });
+  settle(settlement: Settlement): Promise<SettleResult> {
+    const pending = this.#take(settlement);
+    if (pending.answered) return pending.result;
+    this.#waiting.push(pending);
+    if (!this.#writing) {
+      this.#writing = true;
+      this.#run(this.#writeAll());
+    }
+    return pending.result;
   }
 
   /**
-   * The same in a statement of its own: for a job whose row the handler's own transaction may have locked, so that the others
-   * need not wait for that transaction.
+   * The same in a statement of its own: for a job whose row the handler's own transaction may have locked, or that was
+   * refused before.
    */
-  async settleAlone(settlement: Settlement): Promise<SettleResult> {
-    const settled = new Map<number, SettleResult>();
-    await this.#repeat([settlement], settled);
-    return settled.get(settlement.id) ?? 'lost';
+  settleAlone(settlement: Settlement): Promise<SettleResult> {
+    const pending = this.#take(settlement);
+    if (!pending.answered) this.#run(this.#writeBeside([pending]));
+    return pending.result;
+  }
+
+  /** Resolves when everything has its answer and no statement is under way. */
+  async idle(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+  }
+
+  #take({ id, fence, transition }: Settlement): PendingSettlement {
+    const pending = new PendingSettlement(id, fence, transition, (answered) => this.#open.delete(answered));
+    if (this.#options.giveUp.aborted) pending.answer('abandoned');
+    else this.#open.add(pending);
+    return pending;
+  }
+
+  #abandon(): void {
+    const { events, held } = this.#options;
+    if (this.#open.size > 0) {
+      const error = new QueueError('The worker gave up before the outcomes of these jobs were written');
+      events.emit('error', { error, during: `settling ${this.#open.size} jobs of '${held.queue}'` });
+    }
+    for (const pending of [...this.#open]) pending.answer('abandoned');
+    this.#waiting = [];
+    this.#locked = [];
+    this.#refused = [];
+  }
+
+  /** @param part never rejects */
+  #run(part: Promise<void>): void {
+    this.#underWay.add(part);
+    void part.then(() => this.#underWay.delete(part));
   }
 
   async #writeAll(): Promise<void> {
     // Everything that settles in this turn of the event loop goes out together.
     await new Promise(setImmediate);
-    while (this.#waiting.length > 0) await this.#write(this.#nextBatch());
-    this.#writing = undefined;
-  }
-
-  /**
-   * The next rows, each job once: its answer is told by its id, and a lost attempt may end together with a newer one. And no
-   * more output than one parameter carries well.
-   */
-  #nextBatch(): QueuedSettlement[] {
-    const batch = new Map<number, QueuedSettlement>();
-    const again: QueuedSettlement[] = [];
-    let at = 0;
-    for (let characters = 0; at < this.#waiting.length && batch.size < MAX_BATCH; at++) {
-      const waiting = this.#waiting[at];
-      if (waiting === undefined) break;
-      characters += outputLength(waiting.transition);
-      if (characters > MAX_BATCH_CHARACTERS && batch.size > 0) break;
-      if (batch.has(waiting.id)) again.push(waiting);
-      else batch.set(waiting.id, waiting);
+    while (this.#waiting.length > 0) {
+      const { batch, rest } = nextBatch(this.#waiting);
+      this.#waiting = rest;
+      await this.#write(batch);
     }
-    this.#waiting = [...again, ...this.#waiting.slice(at)];
-    return [...batch.values()];
+    this.#writing = false;
   }
 
-  async #write(batch: readonly QueuedSettlement[]): Promise<void> {
-    const settled = new Map<number, SettleResult>();
+  /** Never rejects: what cannot be written now is left to go on beside the batches. */
+  async #write(batch: readonly PendingSettlement[]): Promise<void> {
     try {
-      await this.#repeat(batch, settled);
+      this.#keepLocked(await this.#repeat(batch, 'briefly'));
     } catch (error) {
-      if (batch.length === 1) batch[0]?.reject(error);
-      else for (const one of batch) if (!settled.has(one.id)) await this.#write([one]);
-    }
-    for (const { id, resolve } of batch) {
-      const what = settled.get(id);
-      if (what !== undefined) resolve(what);
+      if (isAboutLocks(error)) await this.#writeBeside(batch);
+      else this.#refuse(batch, error);
     }
   }
 
-  /**
-   * Writes a batch, again and again while the reason to fail is not in it.
-   *
-   * @param settled learns what took effect, by id. What it knows is not written again, or it would be found gone, and called lost.
-   */
-  async #repeat(batch: readonly Settlement[], settled: Map<number, SettleResult>): Promise<void> {
-    const { events, held, retries, giveUp } = this.options;
-    for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
+  /** The same without waiting for any row. */
+  async #writeBeside(batch: readonly PendingSettlement[]): Promise<void> {
+    try {
+      this.#keepLocked(await this.#repeat(batch, 'skip'));
+    } catch (error) {
+      this.#refuse(batch, error);
+    }
+  }
+
+  /** Writes a batch, again and again while the reason to fail is not in it. */
+  async #repeat(
+    batch: readonly PendingSettlement[],
+    locks: 'briefly' | 'skip',
+  ): Promise<PendingSettlement[]> {
+    const { events, held, retries, giveUp } = this.#options;
+    for (let delayMs = FIRST_RETRY_MS; !giveUp.aborted; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
       try {
-        await this.#writeOnce(batch, settled);
-        return;
+        return await writeSettlements(this.#options, batch, locks);
       } catch (error) {
-        if (isAboutTheData(error) || giveUp.aborted) throw error;
+        if (giveUp.aborted) break;
+        if (!isAboutTheServer(error)) throw error;
+        for (const one of batch) one.uncertain = true;
         events.emit('error', { error, during: `settling ${batch.length} jobs of '${held.queue}'` });
         if (await retries.sleep(delayMs, giveUp)) delayMs = FIRST_RETRY_MS;
       }
     }
+    return [];
   }
 
-  async #writeOnce(batch: readonly Settlement[], settled: Map<number, SettleResult>): Promise<void> {
-    const { db, tables, held } = this.options;
-    const open = batch.filter(({ id }) => !settled.has(id));
-    const finishes = open.filter(isFinish);
-    const reschedules = open.filter(isReschedule);
-    const finished = finishes.length === 0 ? new Set<number>() : await finishJobs(db, tables, held, finishes);
-    await faultPoint('settle: finished');
-    for (const { id } of finishes) settled.set(id, finished.has(id) ? 'written' : 'lost');
-    const rescheduled =
-      reschedules.length === 0
-        ? new Map<number, string | null>()
-        : await rescheduleJobs(db, tables, held, reschedules);
-    await faultPoint('settle: written');
-    for (const { id } of reschedules) settled.set(id, rescheduled.has(id) ? 'written' : 'lost');
-    for (const [id, cancelReason] of rescheduled) {
-      if (cancelReason === null) continue;
-      const attempt = reschedules.find((settlement) => settlement.id === id)?.transition.attempt ?? 0;
-      if (await this.#cancel(id, attempt, cancelReason)) settled.set(id, { cancelled: cancelReason });
-    }
+  #refuse(batch: readonly PendingSettlement[], error: unknown): void {
+    const open = batch.filter(({ answered }) => !answered);
+    const [only] = open;
+    if (only === undefined || this.#options.giveUp.aborted) return;
+    if (open.length > 1) this.#halve(open);
+    // A lock that one of the app's own triggers or foreign keys waits for.
+    else if (isAboutLocks(error)) this.#keepLocked([only]);
+    else only.refuse(error);
   }
 
-  /**
-   * Ends a job that was put back with a request for its end, of which its worker had not heard yet; answers whether it did. Should
-   * this fail, or somebody claim the job first, the next claim ends it: no claim runs such a job.
-   */
-  async #cancel(id: number, attempt: number, message: string): Promise<boolean> {
-    const { db, tables, held, events } = this.options;
-    const reason = { attempt, name: 'Cancelled', message };
-    try {
-      return await cancelJob(db, tables, { id, queue: held.queue, reason });
-    } catch (error) {
-      // Not the batch's failure: to repeat it would find its jobs settled, and call them lost.
-      events.emit('error', { error, during: `cancelling job ${id} of '${held.queue}'` });
-      return false;
-    }
+  #halve(batch: PendingSettlement[]): void {
+    const middle = batch.length >> 1;
+    // The first come first: with one bad row among many, the good ones are written soonest in this order.
+    this.#refused.push(batch.slice(0, middle), batch.slice(middle));
+    if (this.#halving) return;
+    this.#halving = true;
+    this.#run(this.#writeHalves());
   }
+
+  async #writeHalves(): Promise<void> {
+    for (;;) {
+      const half = this.#refused.shift();
+      if (half === undefined) break;
+      await this.#writeBeside(half);
+    }
+    this.#halving = false;
+  }
+
+  #keepLocked(locked: readonly PendingSettlement[]): void {
+    this.#locked.push(...locked.filter(({ answered }) => !answered));
+    if (this.#unlocking || this.#locked.length === 0) return;
+    this.#unlocking = true;
+    this.#run(this.#writeLocked());
+  }
+
+  async #writeLocked(): Promise<void> {
+    let before = this.#locked.length;
+    for (
+      let delayMs = FIRST_LOCKED_MS;
+      this.#locked.length > 0;
+      delayMs = Math.min(delayMs * 2, MAX_LOCKED_MS)
+    ) {
+      await sleep(delayMs, this.#options.giveUp);
+      let waiting = this.#locked;
+      this.#locked = [];
+      while (waiting.length > 0) {
+        const { batch, rest } = nextBatch(waiting);
+        waiting = rest;
+        await this.#writeBeside(batch);
+      }
+      // Some became free, or others came: the next may be free as soon.
+      if (this.#locked.length !== before) delayMs = FIRST_LOCKED_MS / 2;
+      before = this.#locked.length;
+    }
+    this.#unlocking = false;
+  }
+}
+
+/**
+ * The next rows of one statement, each job once: its answer is told by its id, and a lost attempt may end together with a
+ * newer one. And no more output than one parameter carries well.
+ */
+function nextBatch(waiting: readonly PendingSettlement[]): {
+  batch: PendingSettlement[];
+  rest: PendingSettlement[];
+} {
+  const batch = new Map<number, PendingSettlement>();
+  const again: PendingSettlement[] = [];
+  let at = 0;
+  for (let characters = 0; at < waiting.length && batch.size < MAX_BATCH; at++) {
+    const next = waiting[at];
+    if (next === undefined) break;
+    characters += outputLength(next.transition);
+    if (characters > MAX_BATCH_CHARACTERS && batch.size > 0) break;
+    if (batch.has(next.id)) again.push(next);
+    else batch.set(next.id, next);
+  }
+  return { batch: [...batch.values()], rest: [...again, ...waiting.slice(at)] };
 }
 
 function outputLength(transition: Transition): number {
   return transition.type === 'finish' ? (transition.output?.length ?? 0) : 0;
-}
-
-function isFinish(settlement: Settlement): settlement is Settlement<Finish> {
-  return settlement.transition.type === 'finish';
-}
-
-function isReschedule(settlement: Settlement): settlement is Settlement<Reschedule> {
-  return settlement.transition.type === 'reschedule';
-}
-
-/** SQLSTATE classes 22 (data), 23 (integrity) and 54 (limits): the same rows would fail again. */
-function isAboutTheData(error: unknown): boolean {
-  return /^(22|23|54)/.test(sqlStateOf(error) ?? '');
 }

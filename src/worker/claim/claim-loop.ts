@@ -73,6 +73,8 @@ export class ClaimLoop implements IdleQueue {
       environment,
       handlers,
       concurrency,
+      // A drain is to end.
+      persistent: options.watch !== undefined,
       settler: new Settler({ ...options, ...environment, db: runner, held: this.#held }),
       events,
       onChange: () => {

@@ -4,9 +4,9 @@
       for no key update skip locked
     ),
     cancelled as (
-      delete from "queue_jobs" as j
-      where j.queue = $3 and j.id = any(array(select id from free))
-      returning j.*
+    delete from "queue_jobs" as j
+    where j.queue = $3 and j.id = any(array(select id from free))
+    returning j.*
     ),
     recorded as (
     insert into "queue_results" (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority, fence,
@@ -14,7 +14,8 @@
     select c.id, c.queue, c.kind, c.payload, 'cancelled',
       case when ($4::text::jsonb || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) is null then c.errors
         else (case when jsonb_array_length(c.errors) >= 10 then c.errors - 0 else c.errors end) || jsonb_build_array(($5::text::jsonb || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')))) end,
-      c.attempt, c.max_attempts, c.priority, c.fence, c.unique_key, c.metadata, c.worker_id, c.created_at, c.run_at, c.claimed_at,
+      c.attempt, c.max_attempts, c.priority, c.fence, c.unique_key, c.metadata, c.worker_id, c.created_at,
+      case when c.run_at = 'infinity' then statement_timestamp() else c.run_at end, c.claimed_at,
       statement_timestamp()
     from cancelled as c
     returning job_id)

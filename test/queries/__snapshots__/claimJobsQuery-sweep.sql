@@ -19,7 +19,7 @@
       where before is null or before < $10::int8
     )
     update "queue_jobs" as j
-    set attempt = j.attempt + 1, fence = j.fence + 1, worker_id = $11::int8, claimed_at = statement_timestamp()
+    set worker_id = $11::int8, claimed_at = statement_timestamp(), attempt = j.attempt + 1, fence = j.fence + 1
     where j.queue = $12 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
       j.attempt, j.max_attempts, j.fence, j.unique_key, nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata, date_part('epoch', j.run_at) * 1000 as run_at,

@@ -5,10 +5,10 @@
         jsonb_array_elements($8::text::jsonb), jsonb_array_elements($9::text::jsonb)) as r(id, fence, state, keep, output, error)
     ),
     finished as (
-      delete from "queue_jobs" as j
-      where j.queue = $10 and j.id = any(array(select id from i))
+    delete from "queue_jobs" as j
+    where j.queue = $10 and j.id = any(array(select id from i))
         and j.worker_id is not distinct from $11::int8 and ((j.id, j.fence) in (select id, fence from i)) is true and pg_current_xact_id_if_assigned() is not null
-      returning j.*
+    returning j.*
     ),
     recorded as (
       insert into "queue_results" (job_id, queue, kind, payload, state, output, errors, attempt, max_attempts, priority, fence,

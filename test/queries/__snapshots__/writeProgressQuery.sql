@@ -1,6 +1,7 @@
     with i as materialized (
       select id, fence, progress
-      from rows from (unnest($1::text::int8[]), unnest($2::text::int8[]), jsonb_array_elements($3::text::jsonb)) as r(id, fence, progress)
+      from rows from (unnest($1::text::int8[]), unnest($2::text::int8[]), jsonb_array_elements($3::text::jsonb))
+        as r(id, fence, progress)
     ),
     free as (
       select j.id from "queue_jobs" as j
@@ -10,7 +11,8 @@
     )
     update "queue_jobs" as j set progress = i.progress
     from i
-    where j.queue = $6 and j.id = any(array(select id from free)) and i.id = j.id and i.fence = j.fence
+    where j.queue = $6 and j.id = any(array(select id from free))
+      and i.id = j.id and i.fence = j.fence
     returning j.id
 -- $1 = "{42}"
 -- $2 = "{1}"

@@ -31,7 +31,7 @@ export function topLevel(text: string, separator: string): string[] {
 
 /** The names that are called as functions, each once. */
 export function functionsIn(text: string): string[] {
-  const grammar = new Set(['all', 'any', 'array', 'coalesce', 'greatest', 'nullif']);
+  const grammar = new Set(['all', 'any', 'array', 'coalesce', 'greatest', 'least', 'nullif']);
   const calls = plainText(text).matchAll(/(?<!["\w]|\bas )([a-z_]+)\(/g);
   return [...new Set([...calls].map((call) => call[1] ?? ''))].filter((name) => !grammar.has(name));
 }

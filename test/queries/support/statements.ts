@@ -11,6 +11,7 @@ import { missingGrantsQuery } from '../../../src/queries/check-grants.ts';
 import { checkWorkersQuery } from '../../../src/queries/check-workers.ts';
 import { claimJobsQuery } from '../../../src/queries/claim-jobs.ts';
 import { findDueQuery } from '../../../src/queries/find-due.ts';
+import { findFatesQuery } from '../../../src/queries/find-fates.ts';
 import { findHeldJobsQuery } from '../../../src/queries/find-held-jobs.ts';
 import { findJobQuery } from '../../../src/queries/find-job.ts';
 import { findPausesQuery } from '../../../src/queries/find-pauses.ts';
@@ -18,7 +19,6 @@ import { findRequestsQuery } from '../../../src/queries/find-requests.ts';
 import { findSilentWorkersQuery } from '../../../src/queries/find-silent-workers.ts';
 import { findStandingJobsQuery } from '../../../src/queries/find-standing-jobs.ts';
 import { finishJobsQuery } from '../../../src/queries/finish-jobs.ts';
-import { hasEndedQuery } from '../../../src/queries/has-ended.ts';
 import { insertJobsQuery, insertKeyedJobsQuery } from '../../../src/queries/insert-jobs.ts';
 import { insertOneJobQuery } from '../../../src/queries/insert-one-job.ts';
 import { insertSelectedJobsQuery } from '../../../src/queries/insert-selected-jobs.ts';
@@ -27,6 +27,7 @@ import { inspectTableQuery } from '../../../src/queries/inspect-table.ts';
 import { listJobsQuery } from '../../../src/queries/list-jobs.ts';
 import { lockSessionQuery } from '../../../src/queries/lock-session.ts';
 import { notifyWorkersQuery } from '../../../src/queries/notify-workers.ts';
+import { parkJobsQuery } from '../../../src/queries/park-jobs.ts';
 import { pauseQueueQuery } from '../../../src/queries/pause-queue.ts';
 import { pruneResultsQuery } from '../../../src/queries/prune-results.ts';
 import { reclaimJobQuery } from '../../../src/queries/reclaim-job.ts';
@@ -40,6 +41,7 @@ import { rescheduleJobsQuery } from '../../../src/queries/reschedule-jobs.ts';
 import { resumeQueueQuery } from '../../../src/queries/resume-queue.ts';
 import { transactionIdQuery } from '../../../src/queries/transaction-id.ts';
 import { unlockSessionQuery } from '../../../src/queries/unlock-session.ts';
+import { unparkJobsQuery } from '../../../src/queries/unpark-jobs.ts';
 import { writeProgressQuery } from '../../../src/queries/write-progress.ts';
 import type { QueueTables } from '../../../src/schema/index.ts';
 import { quotedName } from '../../../src/sql/quoted-name.ts';
@@ -153,6 +155,7 @@ export function allStatements(
       workerId: id,
       horizonMs: 1_600,
     }),
+    findFatesQuery: findFatesQuery(tables, text, [{ id, fence: 3 }]),
     findHeldJobsQuery: findHeldJobsQuery(tables, held, [{ id, fence: 1 }]),
     findJobQuery: findJobQuery(tables, id),
     findPausesQuery: findPausesQuery(tables),
@@ -174,7 +177,17 @@ export function allStatements(
       [{ id, fence: 1, transition: finish }],
       { onlyInTransaction: true },
     ),
-    hasEndedQuery: hasEndedQuery(tables, { id, queue: text, fence: 3 }),
+    'finishJobsQuery, waiting briefly': finishJobsQuery(
+      tables,
+      held,
+      [{ id, fence: 1, transition: finish }],
+      {
+        locks: 'briefly',
+      },
+    ),
+    'finishJobsQuery, of free rows': finishJobsQuery(tables, held, [{ id, fence: 1, transition: finish }], {
+      locks: 'skip',
+    }),
     insertJobsQuery: insertJobsQuery(tables, [job]),
     'insertJobsQuery, unique, waking': insertJobsQuery(tables, [keyed], wakeUp),
     'insertJobsQuery, several': insertJobsQuery(tables, [job, job]),
@@ -197,6 +210,10 @@ export function allStatements(
     lockSessionQuery: lockSessionQuery(tables, id),
     missingGrantsQuery: missingGrantsQuery(tables),
     notifyWorkersQuery: notifyWorkersQuery(tables, text),
+    parkJobsQuery: parkJobsQuery(tables, held, [
+      { id, fence: 1, transition: { type: 'park', delayMs: null, attempt: 0, error: null } },
+      { id: id + 1, fence: 2, transition: { type: 'park', delayMs: 1_000, attempt: 0, error: null } },
+    ]),
     pauseQueueQuery: pauseQueueQuery(tables, { queue: text, channel }),
     pruneResultsQuery: pruneResultsQuery(tables, { retentionMs: 86_400_000, limit: 1_000 }),
     reclaimJobQuery: reclaimJobQuery(tables, { id, queue: text, fence: 3 }),
@@ -223,10 +240,23 @@ export function allStatements(
       { id, fence: 1, transition: retry },
       { id: id + 1, fence: 2, transition: giveBack },
     ]),
+    'rescheduleJobsQuery, waiting briefly': rescheduleJobsQuery(
+      tables,
+      held,
+      [{ id, fence: 1, transition: retry }],
+      { locks: 'briefly' },
+    ),
+    'rescheduleJobsQuery, of free rows': rescheduleJobsQuery(
+      tables,
+      held,
+      [{ id, fence: 1, transition: retry }],
+      { locks: 'skip' },
+    ),
     resumeQueueQuery: resumeQueueQuery(tables, { queue: text, channel }),
     serverVersionQuery,
     transactionIdQuery,
     unlockSessionQuery: unlockSessionQuery(tables, id),
+    unparkJobsQuery: unparkJobsQuery(tables, { queue: text, ids: [id], channel }),
     writeProgressQuery: writeProgressQuery(tables, held, [
       { id, fence: 1, progress: JSON.stringify({ text }) },
     ]),

@@ -11,8 +11,9 @@ import {
   LeaseLostError,
 } from 'drizzle-queue';
 import { queueJobs } from 'drizzle-queue/schema';
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
+import { atFaultPoints } from '../../../src/sql/fault-point.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
@@ -201,6 +202,11 @@ describe('complete(tx)', () => {
     const released = new Promise<void>((resolve) => {
       release = resolve;
     });
+    let tries = 0;
+    onTestFinished(() => atFaultPoints());
+    atFaultPoints(async (point) => {
+      if (point === 'settle: written') tries++;
+    });
     await queue.enqueue(database.db, slow);
     const worker = createWorker(database.db, {
       queue,
@@ -215,12 +221,8 @@ describe('complete(tx)', () => {
       ],
     });
     await worker.start();
-    // After its timeout the slow job's settling waits for the row that the open transaction has deleted.
-    await until(async () => {
-      const waiting = await database.client`
-        select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-      return waiting.length > 0;
-    });
+    // After its timeout the slow job's settling finds the row locked that the open transaction has deleted.
+    await until(() => tries >= 2);
     await queue.enqueue(database.db, quick);
     const [{ job }] = await nextEvent(worker, 'completed');
     expect(job.kind).toBe('quick');

@@ -2,7 +2,7 @@ import type { SQLWrapper } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { createQueue, defineJob } from 'drizzle-queue';
 import { queueJobs } from 'drizzle-queue/schema';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Transition } from '../../../src/job/transition.ts';
 import { finishJobs } from '../../../src/queries/finish-jobs.ts';
 import { rescheduleJobs } from '../../../src/queries/reschedule-jobs.ts';
@@ -97,4 +97,53 @@ test('in one statement, too, only the values of the fence that holds are written
     both(ended, (n) => finish(String(n))) as Parameters<typeof finishJobs>[3],
   );
   expect(await queue.find(database.db, ended)).toMatchObject({ state: 'completed', output: 3 });
+});
+
+describe('giving up', () => {
+  const given = async (count: number) => {
+    const jobs = await queue.enqueueMany(
+      database.db,
+      work,
+      Array.from({ length: count }, () => ({})),
+    );
+    await database.db.update(queueJobs).set({ workerId: 7, fence: 1, attempt: 1, claimedAt: new Date() });
+    return jobs.map(({ id }) => id);
+  };
+
+  const refused = Object.assign(new Error('no'), { code: 'P0001' });
+  test.each([
+    [
+      'is refused for what is in it',
+      3,
+      () => new Promise((_, reject) => setImmediate(() => reject(refused))),
+    ],
+    ['is refused by a server that goes down', 1, () => Promise.reject(new Error('the connection broke'))],
+    ['is not answered', 1, () => new Promise(() => undefined)],
+  ])('while a batch %s, sends nothing more, and answers all', async (_, last, execute) => {
+    const ids = await given(500);
+    const giveUp = new AbortController();
+    const events = new WorkerEmitter();
+    const errors: string[] = [];
+    events.on('error', ({ during }) => errors.push(during));
+    let statements = 0;
+    const db: Runner = {
+      execute: () => {
+        if (++statements === last) process.nextTick(() => giveUp.abort());
+        return execute();
+      },
+    };
+    const options = { db, tables: queue.tables, held, events, retries: new Retries(), giveUp: giveUp.signal };
+    const settler = new Settler(options);
+    const [id = 0] = ids;
+    const transition = finish('1');
+    const answers = ids.map((id) => settler.settle({ id, fence: 1, transition }));
+    expect(new Set(await Promise.all(answers))).toEqual(new Set(['abandoned']));
+    expect(await settler.settle({ id, fence: 1, transition })).toBe('abandoned');
+    expect(await settler.settleAlone({ id, fence: 1, transition })).toBe('abandoned');
+    // A statement that is never answered stays under way.
+    if (statements > 1) await settler.idle();
+    for (let turns = 0; turns < 10; turns++) await new Promise(setImmediate);
+    expect(statements).toBe(last);
+    expect(errors.at(-1)).toBe("settling 500 jobs of 'default'");
+  });
 });

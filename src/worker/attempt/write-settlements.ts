@@ -1,0 +1,140 @@
+import type { Transition } from '../../job/transition.ts';
+import { cancelJob } from '../../queries/cancel-job.ts';
+import { findFates } from '../../queries/find-fates.ts';
+import { finishFreeJobs, finishJobs } from '../../queries/finish-jobs.ts';
+import { parkJobs } from '../../queries/park-jobs.ts';
+import { rescheduleFreeJobs, rescheduleJobs } from '../../queries/reschedule-jobs.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import type { Runner } from '../../sql/executor.ts';
+import { faultPoint } from '../../sql/fault-point.ts';
+import type { Holder } from '../../sql/fence.ts';
+import type { RowLocks } from '../../sql/row-locks.ts';
+import type { WorkerEmitter } from './events.ts';
+import { isFinish, isPark, isReschedule, type PendingSettlement } from './settlement.ts';
+import { whatBecame } from './what-became.ts';
+
+export interface WriteSettlementsOptions {
+  readonly db: Runner;
+  readonly tables: QueueTables;
+  readonly held: Holder;
+  readonly events: WorkerEmitter;
+}
+
+/** What one statement has done. */
+interface Written {
+  /** By id; of a job that was put back, why its end was asked for, if it was. */
+  readonly written: ReadonlyMap<number, string | null>;
+  readonly locked: ReadonlySet<number>;
+}
+
+const NOTHING: Written = { written: new Map(), locked: new Set() };
+
+/**
+ * Sends a batch once, one statement for each sort of transition, and answers its settlements. Returns those whose rows are
+ * locked; `briefly` leaves none of those that end or are put back.
+ *
+ * @throws what the database says; the settlements of the statements before are answered
+ */
+export async function writeSettlements(
+  options: WriteSettlementsOptions,
+  batch: readonly PendingSettlement[],
+  locks: Exclude<RowLocks, 'wait'>,
+): Promise<PendingSettlement[]> {
+  const { db, tables, held } = options;
+  const open = batch.filter(({ answered }) => !answered);
+
+  const finishes = open.filter(isFinish);
+  let finished = NOTHING;
+  if (finishes.length > 0 && locks === 'skip') {
+    const { finished: ids, locked } = await finishFreeJobs(db, tables, held, finishes);
+    finished = { written: withoutCancel(ids), locked };
+  } else if (finishes.length > 0) {
+    finished = {
+      ...NOTHING,
+      written: withoutCancel(await finishJobs(db, tables, held, finishes, { locks })),
+    };
+  }
+  if (finishes.length > 0) await faultPoint('settle: finished');
+  const locked: PendingSettlement[] = await answer(options, finishes, finished);
+
+  const reschedules = open.filter(isReschedule);
+  let rescheduled = NOTHING;
+  if (reschedules.length > 0 && locks === 'skip') {
+    const free = await rescheduleFreeJobs(db, tables, held, reschedules);
+    rescheduled = { written: free.rescheduled, locked: free.locked };
+  } else if (reschedules.length > 0) {
+    rescheduled = { ...NOTHING, written: await rescheduleJobs(db, tables, held, reschedules, { locks }) };
+  }
+  if (reschedules.length > 0) await faultPoint('settle: written');
+  locked.push(...(await answer(options, reschedules, rescheduled)));
+
+  const parks = open.filter(isPark);
+  if (parks.length > 0) {
+    const parked = await parkJobs(db, tables, held, parks);
+    await faultPoint('settle: parked');
+    locked.push(...(await answer(options, parks, { written: parked.parked, locked: parked.locked })));
+  }
+  return locked;
+}
+
+function withoutCancel(ids: ReadonlySet<number>): Map<number, null> {
+  return new Map([...ids].map((id) => [id, null]));
+}
+
+/** Returns those whose rows are locked. */
+async function answer<TTransition extends Transition>(
+  options: WriteSettlementsOptions,
+  sent: readonly PendingSettlement<TTransition>[],
+  { written, locked }: Written,
+): Promise<PendingSettlement<TTransition>[]> {
+  const unmatched = sent.filter(({ id }) => !written.has(id) && !locked.has(id));
+  const fates = await fatesOf(options, unmatched);
+  for (const settlement of sent) {
+    const cancelReason = written.get(settlement.id);
+    if (cancelReason === null) settlement.answer('written');
+    else if (cancelReason !== undefined)
+      settlement.answer(await endUnwanted(options, settlement, cancelReason));
+  }
+  for (const settlement of unmatched) {
+    if (!settlement.uncertain) {
+      settlement.answer('lost');
+      continue;
+    }
+    const fate = fates.get(settlement.id);
+    const became = whatBecame(settlement, fate);
+    const unwanted = became === 'written' && fate?.state === null && fate.fence === settlement.fence;
+    const cancelReason = unwanted ? fate.cancelReason : null;
+    settlement.answer(cancelReason === null ? became : await endUnwanted(options, settlement, cancelReason));
+  }
+  return sent.filter(({ id, answered }) => locked.has(id) && !answered);
+}
+
+/** Where the jobs are now of which an earlier try may have taken effect. */
+async function fatesOf(
+  { db, tables, held }: WriteSettlementsOptions,
+  unmatched: readonly PendingSettlement[],
+): ReturnType<typeof findFates> {
+  const uncertain = unmatched.filter((settlement) => settlement.uncertain);
+  return uncertain.length === 0 ? new Map() : await findFates(db, tables, held.queue, uncertain);
+}
+
+/**
+ * Ends a job that was put back with a request for its end, of which its worker had not heard yet. Should this fail, or
+ * somebody claim the job first, the next claim ends it: no claim runs such a job.
+ */
+async function endUnwanted(
+  { db, tables, held, events }: WriteSettlementsOptions,
+  { id, transition }: PendingSettlement,
+  message: string,
+): Promise<'written' | { readonly cancelled: string }> {
+  const attempt = transition.type === 'finish' ? 0 : transition.attempt;
+  const reason = { attempt, name: 'Cancelled', message };
+  try {
+    const ended = await cancelJob(db, tables, { id, queue: held.queue, reason });
+    return ended ? { cancelled: message } : 'written';
+  } catch (error) {
+    // Not the batch's failure: its jobs are put back.
+    events.emit('error', { error, during: `cancelling job ${id} of '${held.queue}'` });
+    return 'written';
+  }
+}

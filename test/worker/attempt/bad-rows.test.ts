@@ -1,0 +1,140 @@
+import { createQueue, createWorker, defineJob, fixedBackoff, handle, unvalidated } from 'drizzle-queue';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Transition } from '../../../src/job/transition.ts';
+import type { Runner } from '../../../src/sql/executor.ts';
+import { WorkerEmitter } from '../../../src/worker/attempt/events.ts';
+import { Settler } from '../../../src/worker/attempt/settle.ts';
+import { Retries } from '../../../src/worker/time/retries.ts';
+import { addJobs, clearTables, tables } from '../../queries/support/jobs.ts';
+import { useTestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+
+const database = useTestDatabase({ max: 10 });
+const queue = createQueue({ tables });
+const work = defineJob('work', {
+  queue: 'q',
+  payload: unvalidated<number>(),
+  backoff: fixedBackoff(3_600_000),
+});
+const finish = {
+  type: 'finish',
+  state: 'completed',
+  output: '1',
+  error: null,
+  keepResult: true,
+} as const satisfies Transition;
+
+beforeEach(() => clearTables(database.client));
+afterEach(async () => {
+  await database.client`drop function if exists refuse() cascade`;
+});
+
+/** Lets the app's own trigger refuse what is done to the job with the payload 13. */
+async function refuse(
+  on: 'insert on queue_results' | 'update or delete on queue_jobs',
+  how: string,
+): Promise<void> {
+  await database.client.unsafe(`
+    create function refuse() returns trigger language plpgsql as $$ begin
+      if coalesce(old.payload, new.payload) = '13' then ${how}; end if;
+      return coalesce(new, old);
+    end $$`);
+  await database.client.unsafe(`
+    create trigger refuse before ${on} for each row execute function refuse()`);
+}
+
+const refusals = [
+  ['P0001', `raise exception 'no'`],
+  ['42501', `raise insufficient_privilege`],
+  ['XX001', `raise data_corrupted`],
+  ['42703', `raise undefined_column`],
+  ['57014', `raise query_canceled`],
+] as const;
+
+describe('a row that the database refuses', () => {
+  test.each(refusals)('with %s, among 1,000, costs the others a few statements', async (sqlState, how) => {
+    const ids = await addJobs(
+      database.client,
+      Array.from({ length: 1_000 }, (_, payload) => ({ payload, workerId: 1 })),
+    );
+    await refuse('insert on queue_results', how);
+    let statements = 0;
+    const db: Runner = {
+      execute: (query) => {
+        statements++;
+        return database.db.execute(query);
+      },
+    };
+    const settler = new Settler({
+      db,
+      tables,
+      held: { queue: 'q', workerId: 1 },
+      events: new WorkerEmitter(),
+      retries: new Retries(),
+      giveUp: new AbortController().signal,
+    });
+    const answers = await Promise.allSettled(
+      ids.map((id) => settler.settle({ id, fence: 0, transition: finish })),
+    );
+    await settler.idle();
+    const bad = answers.flatMap((answer, index) =>
+      answer.status === 'rejected' ? [[index, answer.reason]] : [],
+    );
+    expect(bad).toEqual([
+      [13, expect.objectContaining({ cause: expect.objectContaining({ code: sqlState }) })],
+    ]);
+    expect(
+      answers.filter((answer) => answer.status === 'fulfilled' && answer.value === 'written'),
+    ).toHaveLength(999);
+    // Its halves, their halves, and so on: twice the ten levels.
+    expect(statements).toBeLessThanOrEqual(21);
+  });
+
+  test('in whatever way, holds up no other, and is written when the database accepts it', async () => {
+    await refuse(
+      'update or delete on queue_jobs',
+      `if new.worker_id is null then raise exception 'no'; end if`,
+    );
+    const worker = createWorker(database.db, { queue, handlers: [handle(work, ({ payload }) => payload)] });
+    const refused: string[] = [];
+    let completed = 0;
+    worker.on('error', ({ during }) => refused.push(during));
+    worker.on('completed', () => completed++);
+    await queue.enqueueMany(
+      database.db,
+      work,
+      Array.from({ length: 200 }, (_, payload) => ({ payload })),
+    );
+    await worker.start();
+    await until(() => completed === 199 && refused.length > 0);
+    const [bad] = (await queue.list(database.db, { state: 'running' })).jobs;
+    expect(bad?.payload).toBe(13);
+    expect(new Set(refused)).toEqual(new Set([`settling job ${bad?.id} of 'q'`]));
+    await database.client`drop function refuse() cascade`;
+    await until(() => completed === 200);
+    // Its own outcome, not a failure of the attempt.
+    expect(await queue.find(database.db, bad?.id ?? 0)).toMatchObject({
+      state: 'completed',
+      output: 13,
+      attempt: 1,
+    });
+    await worker.stop();
+  });
+
+  test('keeps no stop waiting', async () => {
+    await refuse(
+      'update or delete on queue_jobs',
+      `if new.worker_id is null then raise exception 'no'; end if`,
+    );
+    const worker = createWorker(database.db, { queue, handlers: [handle(work, () => undefined)] });
+    let refusals = 0;
+    worker.on('error', () => refusals++);
+    await queue.enqueue(database.db, work, 13);
+    await worker.start();
+    await until(() => refusals > 0);
+    const startMs = performance.now();
+    await worker.stop();
+    // Far less than the 30 seconds that handlers get.
+    expect(performance.now() - startMs).toBeLessThan(10_000);
+  });
+});
