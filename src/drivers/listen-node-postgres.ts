@@ -48,7 +48,8 @@ export function listenByNodePostgres(client: object): Listen | undefined {
           .connect()
           .then(() => listener.query(`listen "${channel}"`))
           .then(() => {
-            if (!signal.aborted) events.ready(runnerOn((text, values) => listener.query(text, values)));
+            const runner = runnerOn((text, values) => listener.query(text, values));
+            if (!signal.aborted) events.ready({ runner, destroy: reject });
           })
           .catch(reject);
       });

@@ -24,9 +24,9 @@ export function listenOrPoll(db: Database): Listen | undefined {
     listen(
       channel,
       {
-        ready: (runner) => {
-          if (runner === undefined) sayNoSession(driverOf(db));
-          events.ready(runner);
+        ready: (connection) => {
+          if (connection === undefined) sayNoSession(driverOf(db));
+          events.ready(connection);
         },
         notify: (payload) => events.notify(payload),
       },

@@ -1,21 +1,30 @@
 import type { Runner } from '../sql/executor.ts';
 
+/** The very connection that listens, for as long as it lasts. */
+export interface ListeningConnection {
+  /** Runs statements on it; rejects once it is lost. */
+  readonly runner: Runner;
+  /** Takes it for dead: closes it for all who listen on it. Each of them hears of it as of any other loss. */
+  destroy(reason: unknown): void;
+}
+
 /** What a listener reports. */
 export interface ListenEvents {
   /**
    * It listens, perhaps again: what was notified before this moment may have been missed.
    *
-   * @param runner runs statements on the very connection that listens, for as long as that lasts; `undefined` where the driver
-   *   has no way to, or connects anew by itself without a word
+   * @param connection `undefined` where the driver has no way to run statements on the connection that listens, or connects
+   *   anew by itself without a word
    */
-  ready(runner?: Runner): void;
+  ready(connection?: ListeningConnection): void;
   /** A notification has come. */
   notify(payload: string): void;
 }
 
 /**
  * Listens on one connection of its own, beside the app's pool, until the signal is aborted: then it resolves, without
- * waiting for a server that does not answer, and reports nothing more. Rejects when the connection cannot be made or is lost; whoever calls tries again.
+ * waiting for a server that does not answer, and reports nothing more. Rejects when the connection cannot be made or is lost;
+ * whoever calls tries again.
  *
  * @param channel only `[a-z0-9_]`: not every driver quotes it
  */

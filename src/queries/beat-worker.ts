@@ -7,8 +7,12 @@ export interface LivingWorker {
   readonly id: number;
   readonly name: string;
   readonly queues: readonly string[];
-  /** Whether it holds its session lock, so that its death shows by that. @default false */
-  readonly session?: boolean;
+  /**
+   * The process id of the server's end of the connection that holds its session lock, so that its death shows by that.
+   *
+   * @default undefined it holds none
+   */
+  readonly session?: number | undefined;
 }
 
 /**
@@ -29,11 +33,11 @@ export async function beatWorker(
 
 export function beatWorkerQuery(
   { queueWorkers }: QueueTables,
-  { id, name, queues, session = false }: LivingWorker,
+  { id, name, queues, session = undefined }: LivingWorker,
 ): SQL {
   return sql`
     insert into ${queueWorkers} as w (id, name, queues, session) overriding system value
-    values (${id}, ${name}, ${JSON.stringify(queues)}::text::jsonb, ${String(session)}::text::bool)
+    values (${id}, ${name}, ${JSON.stringify(queues)}::text::jsonb, ${session ?? null}::int4)
     on conflict (id) do update set seen_at = statement_timestamp(), session = excluded.session
     returning (w.xmax = 0) as anew`;
 }

@@ -10,6 +10,8 @@ export interface SeenGone {
   /** Changes whenever the worker shows itself. */
   readonly seen: string;
   readonly why: WhyGone;
+  /** The process id of the server's end of the connection that held its session; `undefined` for one without a session. */
+  readonly session: number | undefined;
 }
 
 export interface WorkersCheckOptions {
@@ -22,7 +24,7 @@ export interface WorkersCheckOptions {
 
 /** What a check has seen, before its own beat. */
 export interface WorkersCheck {
-  /** How many workers are registered. */
+  /** How many workers are registered; those that share a connection for their sessions count as one. */
   readonly workers: number;
   /**
    * When the one that checks was registered, as text with all its digits; `undefined` when it is not. Another time than before says that
@@ -30,8 +32,8 @@ export interface WorkersCheck {
    */
   readonly startedAt: string | undefined;
   /**
-   * Whether its own session lock is free although its row says that it holds one. On the connection that holds it it
-   * always looks free, so `pid` tells which connection this was.
+   * Whether its own session lock is free although its row says that it holds one. On a connection that holds it and that its
+   * row does not name yet it looks free, too, so `pid` tells which connection this was.
    */
   readonly unlocked: boolean;
   /** The process id of the server's end of the connection that the check ran on. */
@@ -63,7 +65,12 @@ export async function checkWorkers(
     gone: rows
       .filter(({ id }) => id !== null)
       // The words are the statement's own.
-      .map(({ id, seen, why }) => ({ id: Number(id), seen: String(seen), why: why as WhyGone })),
+      .map(({ id, seen, why, session }) => ({
+        id: Number(id),
+        seen: String(seen),
+        why: why as WhyGone,
+        session: session === null ? undefined : Number(session),
+      })),
   };
 }
 
@@ -76,12 +83,13 @@ export function checkWorkersQuery(tables: QueueTables, { worker, beat, limits }:
     `
         : sql``
     }seen as materialized (
-      select w.id, extract(epoch from w.started_at)::text as started, ${seenText} as seen, l.free, ${whyGone(limits)} as why
-      from ${tables.queueWorkers} as w cross join lateral ${testedLock(tables)} as l
+      select w.id, w.session, extract(epoch from w.started_at)::text as started, ${seenText} as seen, l.free,
+        ${whyGone(limits)} as why
+      from ${tables.queueWorkers} as w cross join lateral ${testedLock(tables, worker.id)} as l
     )
-    select own.*, pg_backend_pid() as pid, g.id, g.seen, g.why
+    select own.*, pg_backend_pid() as pid, g.id, g.seen, g.why, g.session
     from (
-      select count(*) as workers, max(s.started) filter (where s.id = ${worker.id}::int8) as started,
+      select count(distinct coalesce(s.session, -s.id)) as workers, max(s.started) filter (where s.id = ${worker.id}::int8) as started,
         bool_or(s.free) filter (where s.id = ${worker.id}::int8) as unlocked
       from seen as s
     ) as own

@@ -22,7 +22,7 @@ export interface RemovedWorker {
 export async function removeGoneWorkers(
   runner: Runner,
   tables: QueueTables,
-  workers: readonly Omit<SeenGone, 'why'>[],
+  workers: readonly Pick<SeenGone, 'id' | 'seen'>[],
   limits: GoneLimits,
 ): Promise<RemovedWorker[]> {
   const rows = await queryRows(runner, tables, removeGoneWorkersQuery(tables, workers, limits));
@@ -31,7 +31,7 @@ export async function removeGoneWorkers(
 
 export function removeGoneWorkersQuery(
   tables: QueueTables,
-  workers: readonly Omit<SeenGone, 'why'>[],
+  workers: readonly Pick<SeenGone, 'id' | 'seen'>[],
   limits: GoneLimits,
 ): SQL {
   const { queueWorkers } = tables;

@@ -1,9 +1,9 @@
-import { bigint, boolean, jsonb, type pgTable, text, timestamp } from 'drizzle-orm/pg-core';
+import { bigint, integer, jsonb, type pgTable, text, timestamp } from 'drizzle-orm/pg-core';
 import type {
   BigintColumn,
-  BooleanColumn,
   Identity,
   InSchema,
+  IntegerColumn,
   JsonColumn,
   NotNull,
   Primary,
@@ -20,7 +20,7 @@ export type WorkerColumns = {
   queues: NotNull<JsonColumn<string[]>>;
   startedAt: WithDefault<NotNull<TimestampColumn>>;
   seenAt: WithDefault<NotNull<TimestampColumn>>;
-  session: WithDefault<NotNull<BooleanColumn>>;
+  session: IntegerColumn;
 };
 
 /** `queue_workers` under any name. */
@@ -44,7 +44,7 @@ export function defineWorkersTable<TName extends string, TSchema extends string 
     queues: jsonb('queues').$type<string[]>().notNull(),
     startedAt: timestamp('started_at', { withTimezone: true }).notNull().defaultNow(),
     seenAt: timestamp('seen_at', { withTimezone: true }).notNull().defaultNow(),
-    session: boolean('session').notNull().default(false),
+    session: integer('session'),
   });
   // The builders above declare these columns, through the reader's own drizzle-orm.
   return workers as unknown as WorkersTable<TName, TSchema>;

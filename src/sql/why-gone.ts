@@ -27,10 +27,23 @@ export const seenText: SQL = sql`extract(epoch from w.seen_at)::text`;
  *
  * Shared, so that any number of peers may test it at once, and released when the transaction ends. A subselect with a volatile function is
  * never merged into the query around it, so the lock is tested once.
+ *
+ * A backend can always have a lock that it holds itself, so workers that share a connection are looked up in the list of its
+ * locks. By its process id alone a dead worker would pass for alive where a pooler, or chance, has given that to somebody else. Only
+ * for such neighbours: the server walks through all locks that anybody holds.
+ *
+ * @param self the id of the worker that tests, which knows by itself that it lives
  */
-export function testedLock(tables: QueueTables): SQL {
+export function testedLock(tables: QueueTables, self?: number): SQL {
+  const key = sessionKey(tables, sql`w.id`);
+  const isSelf = self === undefined ? sql`` : sql`w.id = ${self}::int8 or `;
   return sql`(
-        select case when w.session then pg_try_advisory_xact_lock_shared(${sessionKey(tables, sql`w.id`)}) end as free
+        select case
+          when w.session = pg_backend_pid() then not (${isSelf}${key} = any(array(
+            select a.classid::int8 << 32 | a.objid::int8 from pg_locks as a
+            where a.pid = pg_backend_pid() and a.locktype = 'advisory' and a.mode = 'ExclusiveLock')))
+          when w.session is not null then pg_try_advisory_xact_lock_shared(${key})
+        end as free
       )`;
 }
 

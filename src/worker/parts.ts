@@ -70,6 +70,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
       watch.look();
     },
     onProven: (connection) => liveness.holdSession(connection),
+    onUnproven: () => liveness.expectNoSession(),
   });
   const liveness = new Liveness({
     ...settings,

@@ -134,9 +134,12 @@ export class Worker {
     // Before the first claim: a queue may have been paused long ago.
     if (!signal.aborted) await parts.requests.look();
     if (signal.aborted) return parts;
+    this.#background.start(parts.background);
+    // A job claimed before the session shows would wait half a minute if the process died now.
+    if (!this.#untilEmpty) await parts.liveness.untilSessionIsKnown(signal);
+    if (signal.aborted) return parts;
     this.#events.emit('started', { workerId, name, queues });
     this.#work = this.#runLoops(parts.loops);
-    this.#background.start(parts.background);
     return parts;
   }
 

@@ -7,9 +7,9 @@ import pg from 'pg';
 import postgres from 'postgres';
 import { describe, expect, test, vi } from 'vitest';
 import { listenOf } from '../../src/drivers/detect.ts';
-import type { Listen } from '../../src/drivers/listen.ts';
+import type { Listen, ListeningConnection } from '../../src/drivers/listen.ts';
 import { listenOrPoll } from '../../src/drivers/listen-or-poll.ts';
-import { type Database, queryRows, type Runner } from '../../src/sql/executor.ts';
+import { type Database, queryRows } from '../../src/sql/executor.ts';
 import { tables } from '../queries/support/jobs.ts';
 import { drivers, type OpenDriver } from '../queue/support/drivers.ts';
 import { startPostgres } from '../support/embedded-postgres.ts';
@@ -28,14 +28,14 @@ function listenTo(db: Database, channel: string) {
   const heard: string[] = [];
   const session = new AbortController();
   let ready = 0;
-  let runner: Runner | undefined;
+  let connection: ListeningConnection | undefined;
   let end: unknown;
   const over = required(listenOf(db))(
     channel,
     {
-      ready: (connection) => {
+      ready: (opened) => {
         ready++;
-        runner = connection;
+        connection = opened;
       },
       notify: (payload) => void heard.push(payload),
     },
@@ -55,8 +55,8 @@ function listenTo(db: Database, channel: string) {
     get ready() {
       return ready;
     },
-    get runner() {
-      return runner;
+    get connection() {
+      return connection;
     },
     get end() {
       return end;
@@ -126,7 +126,7 @@ describe.each(Object.entries(opened))('%s', (name, open) => {
     await until(() => listening.ready === 1);
     const pids = await listeners('wake_f');
     expect(pids).toHaveLength(1);
-    const { runner } = listening;
+    const { runner } = listening.connection ?? {};
     if (runner === undefined) throw new Error('it runs no statements');
     const query = sql`select pg_backend_pid() as pid, ${'text'}::text as text, ${7}::int4 as number, true as yes`;
     // While the pool has no connection to give.

@@ -49,7 +49,20 @@ export class Fleet {
   }
 
   /** Starts a worker process; resolves when it claims. */
-  async start({ clockShiftMs, ...options }: StartOptions = {}): Promise<FleetWorker> {
+  async start(options?: StartOptions): Promise<FleetWorker> {
+    const worker = await this.spawn(options);
+    await until(
+      () => {
+        worker.checkRunning();
+        return worker.entries().some(({ event }) => event === 'started');
+      },
+      { timeoutMs: 60_000 },
+    );
+    return worker;
+  }
+
+  /** Starts a worker process, and waits for nothing of what that does. */
+  async spawn({ clockShiftMs, ...options }: StartOptions = {}): Promise<FleetWorker> {
     const program = await bundleWorker();
     const name = `${WORKER_NAME}-${this.#members.length + 1}`;
     const settings: LedgerWorkerSettings = {
@@ -76,13 +89,6 @@ export class Fleet {
       reader,
     );
     this.#members.push(worker);
-    await until(
-      () => {
-        worker.checkRunning();
-        return worker.entries().some(({ event }) => event === 'started');
-      },
-      { timeoutMs: 60_000 },
-    );
     return worker;
   }
 

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { until } from '../support/until.ts';
 import { violations } from './invariants.ts';
 import { Load } from './load.ts';
 import { printTimes, recoveryTimes, startRespiteIsOver } from './recovery.ts';
@@ -36,6 +37,47 @@ test(`SIGKILL of one of four workers, ${KILLS} times: its jobs begin elsewhere w
   await ledger.settled();
   expect(await fleet.stop()).toEqual([0, 0, 0, 0]);
   printTimes(`SIGKILL of one of four workers, ${KILLS} times, from the kill to the start elsewhere`, times);
+  expect(await violations(ledger, fleet)).toEqual([]);
+  expect(Math.max(...times)).toBeLessThanOrEqual(5_000);
+});
+
+const YOUNG_KILLS = size(10, 40);
+
+test(`SIGKILL of workers in their first second, ${YOUNG_KILLS} times: their jobs begin elsewhere within 5 s`, {
+  timeout: YOUNG_KILLS * 30_000,
+}, async () => {
+  const { ledger, fleet } = stage;
+  await fleet.startMany(2);
+  await startRespiteIsOver(ledger);
+  const load = new Load(ledger, { maxWorkMs: 500 });
+  const times: number[] = [];
+  let idle = 0;
+  for (let kills = 0; kills < YOUNG_KILLS; ) {
+    const victim = await fleet.spawn({ driver: kills % 4 === 0 ? 'postgres.js' : 'node-postgres' });
+    const hasBegun = () => victim.entries().some(({ event }) => event === 'begun');
+    // At random moments of its life, from its first job on, and from its process's beginning on.
+    if ((kills + idle) % 3 === 0) await delay(Math.random() * 1_500);
+    else {
+      await until(hasBegun, { timeoutMs: 30_000, intervalMs: 1 });
+      await delay(Math.random() * 700);
+    }
+    const killedAtMs = await victim.kill();
+    // One that had not started has claimed nothing.
+    const held = victim.entries().length === 0 ? [] : await ledger.heldBy(victim.workerId);
+    if (held.length === 0) {
+      idle++;
+      continue;
+    }
+    times.push(...(await recoveryTimes(ledger, fleet, victim, held, killedAtMs)));
+    kills++;
+  }
+  await load.end();
+  await ledger.settled();
+  expect(await fleet.stop()).toEqual([0, 0]);
+  printTimes(
+    `SIGKILL of ${YOUNG_KILLS} workers in their first second, from the kill to the start elsewhere`,
+    times,
+  );
   expect(await violations(ledger, fleet)).toEqual([]);
   expect(Math.max(...times)).toBeLessThanOrEqual(5_000);
 });

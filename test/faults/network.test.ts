@@ -60,7 +60,7 @@ describe('a network between workers and database that', () => {
       proxy.weather = 'fine';
       await resumeTimes(fleet, workers, monotonicMs());
       // What is forgiven is one absence of up to `reconnectMs`. A worker that is cut off again before it has shown itself was never back.
-      const back = `select 1 from queue_workers where session and seen_at > $1 and name = any($2)`;
+      const back = `select 1 from queue_workers where session is not null and seen_at > $1 and name = any($2)`;
       await until(
         async () =>
           (await ledger.rows(back, [since, workers.map(({ name }) => name)])).length === workers.length,

@@ -1,8 +1,9 @@
 import type { Database } from 'drizzle-queue';
 import type { QueryBuilders } from 'drizzle-queue/skip-locked';
-import { test } from 'vitest';
+import { afterAll, beforeAll, test } from 'vitest';
 import { allBehaviours } from './behaviours/all.ts';
 import type { Need } from './behaviours/behaviour.ts';
+import { type Companions, startCompanions } from './behaviours/companions.ts';
 import { endConnections } from './behaviours/end-connections.ts';
 
 /** Where the tests of {@link behaviours} run. */
@@ -11,6 +12,8 @@ export interface BehaviourOptions {
   readonly url?: () => string;
   /** What the driver cannot do. @default nothing */
   readonly lacks?: readonly Need[];
+  /** How many workers run on the client: those of the behaviours, and as many beside them as that leaves. @default 1 */
+  readonly workers?: number;
 }
 
 /**
@@ -19,15 +22,20 @@ export interface BehaviourOptions {
  */
 export function behaviours(
   database: () => Database & QueryBuilders,
-  { url, lacks = [] }: BehaviourOptions = {},
+  { url, lacks = [], workers = 1 }: BehaviourOptions = {},
 ): void {
   const lacking = new Set<Need>(['batches', 'no session', ...lacks]);
   lacking.add(lacking.has('listening') ? 'session' : 'no listening');
   if (!lacking.has('transactions')) lacking.add('no transactions');
   if (url === undefined) lacking.add('server');
+  let companions: Companions | undefined;
+  beforeAll(async () => {
+    companions = await startCompanions(database(), workers - 1);
+  });
+  afterAll(() => companions?.stop());
   for (const { name, needs = [], run } of allBehaviours) {
     test.skipIf(needs.some((need) => lacking.has(need)))(name, { timeout: 120_000 }, () =>
-      run({ db: database(), endConnections: () => endConnections(url?.() ?? '') }),
+      run({ db: database(), companions: workers - 1, endConnections: () => endConnections(url?.() ?? '') }),
     );
   }
 }

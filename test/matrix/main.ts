@@ -17,9 +17,10 @@ const AT_ONCE = 3;
 /** Runs the matrix; answers the exit code. */
 export async function main(args: readonly string[]): Promise<number> {
   const only = args.find((arg) => arg.startsWith('--only='))?.slice('--only='.length);
-  const known = args.filter((arg) => arg === '--all' || arg === '--list' || arg.startsWith('--only='));
+  const workers = Number(args.find((arg) => arg.startsWith('--workers='))?.slice('--workers='.length) ?? 1);
+  const known = args.filter((arg) => /^--(all|list|only=.*|workers=[1-9]\d*)$/.test(arg));
   if (known.length !== args.length) {
-    console.error('Usage: npm run test:matrix -- [--all] [--only=TEXT] [--list]');
+    console.error('Usage: npm run test:matrix -- [--all] [--only=TEXT] [--workers=N] [--list]');
     return 2;
   }
   const possible = fullProduct().filter(isInstalled);
@@ -43,13 +44,13 @@ export async function main(args: readonly string[]): Promise<number> {
 
   const startedAt = performance.now();
   const types = checkTypes();
-  const shown = await showAll(chosen);
+  const shown = await showAll(chosen, workers);
   const wellTyped = await types;
   printTable(shown, performance.now() - startedAt);
   return wellTyped && chosen.length > 0 && shown.every(({ failures }) => failures.length === 0) ? 0 : 1;
 }
 
-async function showAll(chosen: readonly Combination[]): Promise<Shown[]> {
+async function showAll(chosen: readonly Combination[], workers: number): Promise<Shown[]> {
   const bundles = { '0.45': await bundle('0.45'), '1.0': await bundle('1.0') };
   const endpoint = await startNeonEndpoint();
   const servers = new Map<Postgres, Promise<MigratedServer>>();
@@ -68,7 +69,7 @@ async function showAll(chosen: readonly Combination[]): Promise<Shown[]> {
       const database = postgres === 'PGlite' ? undefined : await newDatabase(postgres);
       const result = await show(combination, {
         command: [programOf(runtime) ?? '', bundles[drizzle]],
-        request: { driver, url: database?.url ?? '', neon: endpoint.address, migrations },
+        request: { driver, workers, url: database?.url ?? '', neon: endpoint.address, migrations },
       });
       await database?.drop();
       shown.push(result);

@@ -4,6 +4,8 @@ import type { Place } from './program/open-driver.ts';
 /** What a process of the matrix is told. */
 export interface Request extends Place {
   readonly driver: Driver;
+  /** How many workers run on the client at a time. */
+  readonly workers: number;
 }
 
 /** What it says of each behaviour. */

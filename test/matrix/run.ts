@@ -1,5 +1,6 @@
 /**
- * Shows the behaviours of the library on drivers × drizzle-orm × runtimes × servers: `npm run test:matrix [-- --all] [-- --only=TEXT]`.
+ * Shows the behaviours of the library on drivers × drizzle-orm × runtimes × servers: `npm run test:matrix [-- --all] [-- --only=TEXT]
+ * [-- --workers=N]`.
  * Installs what that needs, once, in this folder, so that whoever only works on the library is spared it; goes on in `main.ts`.
  */
 import { execFileSync } from 'node:child_process';

@@ -90,21 +90,22 @@ export function claiming(world: World): Pick<Doings, 'claim' | 'claimTwice' | 'c
       });
       await expect(claiming).rejects.toBe(lost);
       // As a worker does after it: it gives back what it does not know to hold.
-      const exceptIds = claims.unsettled
-        .filter((claimed) => claimed.workerId === workerId && claimed.queue === claim.queue)
-        .map(({ id }) => id);
-      const expected = model.release(workerId, claim.queue, exceptIds);
+      const except = claims.unsettled.filter(
+        (claimed) => claimed.workerId === workerId && claimed.queue === claim.queue,
+      );
+      const expected = model.release(workerId, claim.queue, except);
       const { db } = oneOf(workers, claim.worker);
-      expect(await releaseJobs(db, tables, { queue: claim.queue, workerId, exceptIds })).toBe(expected);
+      expect(await releaseJobs(db, tables, { queue: claim.queue, workerId, except })).toBe(expected);
       if (expected > 0) saw('jobs of a lost answer given back');
     },
 
-    release: async ({ worker, queue, except }) => {
+    release: async ({ worker, queue, except, earlier }) => {
       const workerId = oneOf(world.workerIds, worker);
-      const exceptIds = [world.anyJob(except)?.id ?? 0];
-      const expected = model.release(workerId, queue, exceptIds);
+      const { id = 0, fence = 0 } = world.anyJob(except) ?? {};
+      const known = [{ id, fence: earlier ? fence - 1 : fence }];
+      const expected = model.release(workerId, queue, known);
       const { db } = oneOf(workers, worker);
-      expect(await releaseJobs(db, tables, { queue, workerId, exceptIds })).toBe(expected);
+      expect(await releaseJobs(db, tables, { queue, workerId, except: known })).toBe(expected);
       if (expected > 0) saw('jobs released');
     },
   };

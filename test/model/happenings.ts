@@ -67,7 +67,8 @@ const atOnce = {
   die: fc.record({ worker: which, sweep: fc.option(claim, { nil: undefined }), byItself: fc.boolean() }),
   /** Any worker that ever lived shows itself. */
   beat: fc.record({ worker: which }),
-  release: fc.record({ worker: which, queue, except: which }),
+  /** But for a job that the worker knows of: from its claim, or from an earlier one that it has lost. */
+  release: fc.record({ worker: which, queue, except: which, earlier: fc.boolean() }),
   makeDue: fc.record({ job: which, longAgo: fc.nat(5) }),
   look: fc.record({ job: which, page: fc.integer({ min: 1, max: 5 }) }),
   prune: fc.record({}),

@@ -160,9 +160,14 @@ export class JobModel {
   }
 
   /** Gives back what a worker holds in a queue, but for some; answers how many. */
-  release(workerId: number, queue: string, exceptIds: readonly number[]): number {
+  release(
+    workerId: number,
+    queue: string,
+    except: readonly { readonly id: number; readonly fence: number }[],
+  ): number {
+    const known = (job: ModelJob) => except.some(({ id, fence }) => id === job.id && fence === job.fence);
     const released = this.live.filter(
-      (job) => job.workerId === workerId && job.queue === queue && !exceptIds.includes(job.id),
+      (job) => job.workerId === workerId && job.queue === queue && !known(job),
     );
     for (const job of released) this.#putBack(job, job.runAt, job.attempt - 1);
     return released.length;

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { beatWorker } from '../../src/queries/beat-worker.ts';
 import { checkWorkers } from '../../src/queries/check-workers.ts';
@@ -6,7 +7,7 @@ import { registerWorker } from '../../src/queries/register-worker.ts';
 import { removeGoneWorkers } from '../../src/queries/remove-gone-workers.ts';
 import { removeWorker } from '../../src/queries/remove-worker.ts';
 import { unlockSession } from '../../src/queries/unlock-session.ts';
-import type { Executor } from '../../src/sql/executor.ts';
+import { type Executor, queryRows } from '../../src/sql/executor.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { clearTables, tables } from './support/jobs.ts';
 import { begin, commit, rollback, twoBackends, untilBlocked } from './support/locks.ts';
@@ -18,20 +19,36 @@ beforeEach(() => clearTables(database.client));
 /** As if the server had been up for long: it may just have been started for these tests. */
 const limits = { silentMs: 30_000, frozenMs: 60_000, startRespiteMs: 0 };
 
+/** No server's process has this id. */
+const NOBODY = 2_147_483_647;
+
 /** A worker that was seen so many seconds ago. Nobody holds its session lock, whatever its row says. */
 async function addWorker(
   name: string,
-  { session = false, secondsAgo = 0 }: { readonly session?: boolean; readonly secondsAgo?: number } = {},
+  {
+    session = false,
+    secondsAgo = 0,
+  }: { readonly session?: number | boolean; readonly secondsAgo?: number } = {},
 ): Promise<number> {
   const id = await registerWorker(database.db, tables, { name, queues: [] });
+  const pid = session === true ? NOBODY : session || null;
   await database.client`
-    update queue_workers set session = ${session}, seen_at = clock_timestamp() - ${secondsAgo}::float8 * interval '1 s'
+    update queue_workers set session = ${pid}, seen_at = clock_timestamp() - ${secondsAgo}::float8 * interval '1 s'
     where id = ${id}`;
   return id;
 }
 
-async function checkAs(id: number, { beat = false, db = database.db as Executor, session = false } = {}) {
+async function checkAs(
+  id: number,
+  { beat = false, db = database.db as Executor, session }: CheckOptions = {},
+) {
   return checkWorkers(db, tables, { worker: { id, name: 'me', queues: [], session }, beat, limits });
+}
+
+interface CheckOptions {
+  readonly beat?: boolean;
+  readonly db?: Executor;
+  readonly session?: number;
 }
 
 /** As {@link checkAs}, as somebody who is not registered. */
@@ -44,6 +61,16 @@ async function remove(id: number, seen?: string, db: Executor = database.db): Pr
   if (found === undefined) throw new Error(`the worker ${id} does not look gone`);
   const removed = await removeGoneWorkers(db, tables, [{ id, seen: found }], limits);
   return removed.map(({ name }) => name);
+}
+
+/** Every worker, as a check would name it that has seen it gone. */
+async function seenBy(db: Executor): Promise<{ id: number; seen: string }[]> {
+  const rows = await queryRows(
+    db,
+    tables,
+    sql`select id, extract(epoch from seen_at)::text as seen from queue_workers`,
+  );
+  return rows.map(({ id, seen }) => ({ id: Number(id), seen: String(seen) }));
 }
 
 async function names(): Promise<string[]> {
@@ -101,7 +128,33 @@ describe('a check', () => {
     const alive = await addWorker('alive', { session: true });
     const [one] = await twoBackends(database);
     await lockSession(one.db, tables, alive);
-    expect(await seenGone()).toEqual([{ id: lost, seen: expect.stringMatching(SECONDS), why: 'lost' }]);
+    expect(await seenGone()).toEqual([
+      { id: lost, seen: expect.stringMatching(SECONDS), why: 'lost', session: NOBODY },
+    ]);
+  });
+
+  test('on the connection that holds the locks of several finds none of them lost, and elsewhere neither', async () => {
+    const [shared, other] = await twoBackends(database);
+    const me = await addWorker('me', { session: shared.pid });
+    const neighbour = await addWorker('neighbour', { session: shared.pid });
+    for (const id of [me, neighbour]) await lockSession(shared.db, tables, id);
+    expect((await checkAs(me, { db: shared.db })).gone).toEqual([]);
+    expect((await checkAs(me, { db: other.db })).gone).toEqual([]);
+    expect(await removeGoneWorkers(shared.db, tables, await seenBy(shared.db), limits)).toEqual([]);
+    // It counts as one connection that may die.
+    expect(await checkAs(me, { db: shared.db })).toMatchObject({ workers: 1 });
+    await unlockSession(shared.db, tables, neighbour);
+    for (const { db } of [shared, other])
+      expect((await checkAs(me, { db })).gone).toMatchObject([{ id: neighbour, why: 'lost' }]);
+  });
+
+  test('is not deceived by a process id that somebody else has by now', async () => {
+    const [one] = await twoBackends(database);
+    const dead = await addWorker('dead', { session: one.pid });
+    const me = await addWorker('me', { session: one.pid });
+    await lockSession(one.db, tables, me);
+    expect((await checkAs(me, { db: one.db })).gone).toMatchObject([{ id: dead, why: 'lost' }]);
+    expect(await remove(dead, undefined, one.db)).toEqual(['dead']);
   });
 
   test('does not touch the lock of a worker without a session', async () => {
@@ -155,9 +208,9 @@ describe('a check', () => {
         select session, seen_at > clock_timestamp() - interval '10 s' as fresh from queue_workers where id = ${id}`;
       return row;
     };
-    expect(await row()).toEqual({ session: false, fresh: false });
-    await checkAs(id, { beat: true, session: true });
-    expect(await row()).toEqual({ session: true, fresh: true });
+    expect(await row()).toEqual({ session: null, fresh: false });
+    await checkAs(id, { beat: true, session: NOBODY });
+    expect(await row()).toEqual({ session: NOBODY, fresh: true });
   });
 
   test('tells a worker that its own lock is free, but never that it is gone', async () => {
@@ -166,8 +219,11 @@ describe('a check', () => {
     const [one] = await twoBackends(database);
     await lockSession(one.db, tables, id);
     expect(await checkAs(id)).toMatchObject({ unlocked: false, gone: [] });
-    // The one that holds it can always have it.
+    // The one that holds it can always have it, until the row names this connection.
     expect(await checkAs(id, { db: one.db })).toMatchObject({ unlocked: true, pid: one.pid });
+    await checkAs(id, { db: one.db, beat: true, session: one.pid });
+    expect(await checkAs(id, { db: one.db })).toMatchObject({ unlocked: false, pid: one.pid });
+    expect(await checkAs(id)).toMatchObject({ unlocked: false });
   });
 
   test('finds who was not seen for long: sooner without a session than with one', async () => {
@@ -227,7 +283,7 @@ describe('removing gone workers', () => {
   test('leaves one that has shown itself since, though its lock is still free', async () => {
     const id = await addWorker('back', { session: true });
     const [found] = await seenGone();
-    await beatWorker(database.db, tables, { id, name: 'back', queues: [], session: true });
+    await beatWorker(database.db, tables, { id, name: 'back', queues: [], session: NOBODY });
     expect(await remove(id, found?.seen)).toEqual([]);
     expect(await names()).toEqual(['back']);
   });

@@ -8,7 +8,7 @@ const database = useTestDatabase();
 
 beforeEach(() => clearTables(database.client));
 
-const mine = { queue: 'q', workerId: 1, exceptIds: [] };
+const mine = { queue: 'q', workerId: 1, except: [] };
 
 test('gives back what the worker holds in this queue, with the attempt; the fence and the place stay', async () => {
   const [own, other, waiting, elsewhere] = await addJobs(database.client, [
@@ -32,10 +32,21 @@ test('gives back what the worker holds in this queue, with the attempt; the fenc
 });
 
 test('except the jobs that the worker knows of', async () => {
-  const [known, unknown] = await addJobs(database.client, [{ workerId: 1 }, { workerId: 1 }]);
-  expect(await releaseJobs(database.db, tables, { ...mine, exceptIds: [known, 999_999] })).toBe(1);
+  const [known, unknown, anew] = await addJobs(database.client, [
+    { workerId: 1, fence: 3, attempt: 1 },
+    { workerId: 1, fence: 3, attempt: 1 },
+    { workerId: 1, fence: 3, attempt: 2 },
+  ]);
+  const except = [
+    { id: known, fence: 3 },
+    // It knows this one from a claim that it has lost, and holds it by another whose answer never came.
+    { id: anew, fence: 2 },
+    { id: 999_999, fence: 1 },
+  ];
+  expect(await releaseJobs(database.db, tables, { ...mine, except })).toBe(2);
   expect(await jobRow(database.client, known)).toMatchObject({ worker_id: 1 });
   expect(await jobRow(database.client, unknown)).toMatchObject({ worker_id: null });
+  expect(await jobRow(database.client, anew)).toMatchObject({ worker_id: null, attempt: 1 });
 });
 
 test('a job that a peer is just taking over stays with the peer', async () => {

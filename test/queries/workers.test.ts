@@ -82,22 +82,22 @@ describe('a beat', () => {
     expect(await jobRow(database.client, lost)).toMatchObject({ worker_id: peer, fence: 2 });
   });
 
-  test('says whether the worker holds its session', async () => {
+  test('says on which connection the worker holds its session', async () => {
     const id = await registerWorker(database.db, tables, worker);
     const session = async () => {
       const [row] = await database.client<
-        { session: boolean }[]
+        { session: number | null }[]
       >`select session from queue_workers where id = ${id}`;
       return row?.session;
     };
-    expect(await session()).toBe(false);
-    await beatWorker(database.db, tables, { id, ...worker, session: true });
-    expect(await session()).toBe(true);
-    await beatWorker(database.db, tables, { id, ...worker, session: false });
-    expect(await session()).toBe(false);
+    expect(await session()).toBeNull();
+    await beatWorker(database.db, tables, { id, ...worker, session: 4_711 });
+    expect(await session()).toBe(4_711);
+    await beatWorker(database.db, tables, { id, ...worker, session: undefined });
+    expect(await session()).toBeNull();
     await removeWorker(database.db, tables, id);
-    await beatWorker(database.db, tables, { id, ...worker, session: true });
-    expect(await session()).toBe(true);
+    await beatWorker(database.db, tables, { id, ...worker, session: 4_711 });
+    expect(await session()).toBe(4_711);
   });
 
   test('waits for a removal that rolls back, and finds its row', async () => {

@@ -49,10 +49,10 @@ test('after a crash of the server nobody is declared gone who can come back; who
   );
   await queue.enqueueMany(db, sleep, [{}, {}, {}]);
   await until(async () => (await rows('select from queue_jobs where worker_id is not null')).length === 3);
-  await until(async () => (await rows('select from queue_workers where session')).length === 3);
+  await until(async () => (await rows('select from queue_workers where session is not null')).length === 3);
   // One that is dead: by its row it holds a session, and it will not come back.
   await observer.query(
-    `insert into queue_workers (id, name, queues, session) overriding system value values (424242, 'dead', '[]', true)`,
+    `insert into queue_workers (id, name, queues, session) overriding system value values (424242, 'dead', '[]', 2147483647)`,
   );
   const respite = Promise.race(workers.map((worker) => nextEvent(worker, 'gone')));
   await server.crash();
@@ -60,7 +60,7 @@ test('after a crash of the server nobody is declared gone who can come back; who
   const upSeconds = respite.then(() =>
     rows('select extract(epoch from clock_timestamp() - pg_postmaster_start_time())::float8 as up'),
   );
-  await until(async () => (await rows('select from queue_workers where session')).length === 4, {
+  await until(async () => (await rows('select from queue_workers where session is not null')).length === 4, {
     timeoutMs: 40_000,
   });
   await respite;

@@ -60,9 +60,9 @@ export class Attempts {
     return this.#waiting.length + this.#running.size + this.#unsettled.size;
   }
 
-  /** The ids of all jobs that are held. */
-  get ids(): number[] {
-    return [...this.#waiting, ...this.#running, ...this.#unsettled].map(({ job }) => job.id);
+  /** All jobs that are held, with the fences under which they are. */
+  get jobs(): ClaimedJob[] {
+    return [...this.#waiting, ...this.#running, ...this.#unsettled].map(({ job }) => job);
   }
 
   /** How many jobs to claim now; 0 when there is enough to do. */
@@ -131,19 +131,27 @@ export class Attempts {
     for (const attempt of this.#running) attempt.interrupt(reason);
   }
 
-  /** The jobs that wait or run, with their fences. */
-  get unfinished(): readonly ClaimedJob[] {
-    return [...this.#waiting, ...this.#running].map(({ job }) => job);
+  /** What waits or runs. */
+  get unfinished(): readonly Attempt[] {
+    return [...this.#waiting, ...this.#running];
   }
 
-  /** Ends what is no longer held, given the fences of what still is, by id. */
-  endLost(held: ReadonlyMap<number, number>): void {
-    const isLost = ({ job }: Attempt) => held.get(job.id) !== job.fence;
-    this.#waiting = this.#waiting.filter((attempt) => !isLost(attempt));
-    for (const attempt of this.#running) {
+  /**
+   * Ends those of the attempts whose jobs are no longer held.
+   *
+   * @param asked the attempts that were asked about, and no others: the answer says nothing of a job claimed since
+   * @param held the fences of the jobs that are still held, by id
+   */
+  endLost(asked: readonly Attempt[], held: ReadonlyMap<number, number>): void {
+    const lost = new Set(asked.filter(({ job }) => held.get(job.id) !== job.fence));
+    if (lost.size === 0) return;
+    this.#waiting = this.#waiting.filter((attempt) => !lost.has(attempt));
+    for (const attempt of lost) {
       // One that has completed its job, and goes on, has lost nothing.
-      if (isLost(attempt) && attempt.open) attempt.end(new LeaseLostError(attempt.job.kind, attempt.job.id));
+      if (!this.#running.has(attempt) || !attempt.open) continue;
+      attempt.end(new LeaseLostError(attempt.job.kind, attempt.job.id));
     }
+    this.#announceChange();
   }
 
   #beginWaiting(): void {

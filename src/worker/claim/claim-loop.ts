@@ -62,6 +62,8 @@ export class ClaimLoop implements IdleQueue {
   /** Whether a notification has come that no job has answered yet. */
   #expectant = false;
   readonly #lostAnswers = new LostAnswers();
+  /** How often this worker was declared gone and came back. */
+  #returns = 0;
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
@@ -180,15 +182,18 @@ export class ClaimLoop implements IdleQueue {
   /** Gives back whatever this worker holds here without knowing. */
   async #release(): Promise<void> {
     const { db, tables } = this.#options.environment;
-    await releaseJobs(db, tables, { ...this.#held, exceptIds: this.attempts.ids });
+    await releaseJobs(db, tables, { ...this.#held, except: this.attempts.jobs });
   }
 
   /** Ends the attempts whose jobs are no longer held: after this worker was declared gone for a while. */
   async endLostAttempts(): Promise<void> {
+    this.#returns++;
     const { unfinished } = this.attempts;
     if (unfinished.length === 0) return;
     const { db, tables } = this.#options.environment;
-    this.attempts.endLost(await findHeldJobs(db, tables, this.#held, unfinished));
+    const jobs = unfinished.map(({ job }) => job);
+    const held = await findHeldJobs(db, tables, this.#held, jobs);
+    this.attempts.endLost(unfinished, held);
   }
 
   async #claim(limit: number, sweep: boolean): Promise<number> {
@@ -202,6 +207,7 @@ export class ClaimLoop implements IdleQueue {
     const quiet = this.attempts.size === 0;
     const told = this.#expectant;
     this.#expectant = false;
+    const returns = this.#returns;
     const claim = claimJobs(runner, environment.tables, {
       ...this.#held,
       kinds: [...handlers.keys()],
@@ -220,6 +226,8 @@ export class ClaimLoop implements IdleQueue {
       events.emit('claimed', { queue, count: jobs.length, durationMs: endMs - startMs });
     }
     this.attempts.add(jobs);
+    // Claimed while peers took this worker for gone, they may be somebody else's by now.
+    if (this.#returns !== returns && jobs.length > 0) await this.endLostAttempts();
     this.#foundNothing = quiet && jobs.length === 0;
     if (this.#foundNothing && !this.#announced) events.emit('idle', { queue });
     this.#announced ||= this.#foundNothing;

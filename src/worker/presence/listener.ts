@@ -1,4 +1,4 @@
-import type { Listen } from '../../drivers/listen.ts';
+import type { Listen, ListeningConnection } from '../../drivers/listen.ts';
 import { QueueError } from '../../errors.ts';
 import { notifyWorkers } from '../../queries/notify-workers.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
@@ -16,7 +16,7 @@ export interface ProvenConnection {
   readonly runner: Runner;
   /** Aborted when it is lost or given up. */
   readonly signal: AbortSignal;
-  /** Gives it up; another is made. */
+  /** Takes it for dead, for all workers that share it; another is made. */
   abandon(reason: unknown): void;
 }
 
@@ -33,6 +33,8 @@ export interface ListenerOptions {
   readonly onPolling?: () => void;
   /** Called with each connection on which notifications come back, where the driver can run statements on it. */
   readonly onProven?: (connection: ProvenConnection) => void;
+  /** Called when there is none to expect: the driver has none, must not listen, or notifications do not come back. */
+  readonly onUnproven?: () => void;
 }
 
 /** A notification to oneself comes back within this time, or notifications do not come here. */
@@ -67,17 +69,20 @@ export class Listener implements BackgroundPart {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { listen } = this.#options;
-    if (listen === undefined) this.#announcePolling(undefined);
-    else await this.#keepListening(listen, signal);
+    const { listen, onUnproven } = this.#options;
+    if (listen === undefined) {
+      onUnproven?.();
+      this.#announcePolling(undefined);
+    }
+    if (listen !== undefined) await this.#keepListening(listen, signal);
     this.#listening = false;
     await Promise.all(this.#tests);
   }
 
   async #keepListening(listen: Listen, stopping: AbortSignal): Promise<void> {
     while (!stopping.aborted) {
-      const session = new AbortController();
-      const end = () => session.abort();
+      const connection = new AbortController();
+      const end = () => connection.abort();
       stopping.addEventListener('abort', end);
       const heard = new Condition();
       let tested = false;
@@ -86,10 +91,10 @@ export class Listener implements BackgroundPart {
         await listen(
           wakeChannel(this.#options.tables),
           {
-            ready: (runner) => {
+            ready: (listening) => {
               this.#options.onWake(undefined);
-              // Drivers that connect anew by themselves are ready again in the same session.
-              if (!tested) this.#keepTesting(session, heard, runner);
+              // Drivers that connect anew by themselves are ready again in the same call.
+              if (!tested) this.#keepTesting(connection, heard, listening);
               tested = true;
             },
             notify: (payload) => {
@@ -97,14 +102,14 @@ export class Listener implements BackgroundPart {
               this.#options.onWake(payload);
             },
           },
-          session.signal,
+          connection.signal,
         );
-        error = session.signal.reason;
+        error = connection.signal.reason;
       } catch (thrown) {
         error = thrown;
       }
       stopping.removeEventListener('abort', end);
-      session.abort();
+      connection.abort();
       heard.signal();
       if (stopping.aborted) return;
       this.#lose(error);
@@ -128,18 +133,31 @@ export class Listener implements BackgroundPart {
     this.#options.events.emit('polling', { error });
   }
 
-  #keepTesting(session: AbortController, heard: Condition, runner: Runner | undefined): void {
-    const test = this.#test(session, heard, runner).finally(() => this.#tests.delete(test));
+  #keepTesting(
+    connection: AbortController,
+    heard: Condition,
+    listening: ListeningConnection | undefined,
+  ): void {
+    const test = this.#test(connection, heard, listening).finally(() => this.#tests.delete(test));
     this.#tests.add(test);
   }
 
   /** Sends notifications to itself, now and whenever it has been quiet for long, until one does not come back. */
-  async #test(session: AbortController, heard: Condition, runner: Runner | undefined): Promise<void> {
-    const { db, tables, events, onProven } = this.#options;
-    const { signal } = session;
-    const offer = () => {
-      if (runner) onProven?.({ runner, signal, abandon: (reason) => session.abort(reason) });
+  async #test(
+    connection: AbortController,
+    heard: Condition,
+    listening: ListeningConnection | undefined,
+  ): Promise<void> {
+    const { db, tables, events, onProven, onUnproven } = this.#options;
+    const { signal } = connection;
+    const abandon = (reason: unknown) => {
+      listening?.destroy(reason);
+      connection.abort(reason);
     };
+    const offer = () => {
+      if (listening) onProven?.({ runner: listening.runner, signal, abandon });
+    };
+    if (listening === undefined) onUnproven?.();
     // A connection that replaces a proven one need not wait for its own echo, which takes the pool: this worker's session must be back soon.
     const offered = this.#proven;
     if (offered) offer();
@@ -160,7 +178,8 @@ export class Listener implements BackgroundPart {
         while (!signal.aborted) if (!(await heard.wait(jitter(QUIET_MS)))) break;
       }
     } catch (error) {
-      session.abort(error);
+      onUnproven?.();
+      abandon(error);
     }
   }
 }

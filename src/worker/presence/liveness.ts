@@ -9,6 +9,7 @@ import type { GoneLimits } from '../../sql/why-gone.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { BackgroundPart } from '../background.ts';
 import { Condition } from '../time/condition.ts';
+import { resolvesWithin } from '../time/resolves-within.ts';
 import type { ProvenConnection } from './listener.ts';
 import { Session } from './session.ts';
 import { Suspicion } from './suspicion.ts';
@@ -24,6 +25,8 @@ const FIRST_RETRY_MS = 250;
 const MAX_RETRY_MS = 500;
 /** An outage is reported at once, and again so often while it lasts. */
 const REPORT_EVERY_MS = 5_000;
+/** A start waits no longer for its session: it is had in milliseconds, or something is wrong with the connection that listens. */
+const SESSION_WAIT_MS = 5_000;
 /** The server's start has ended all sessions: for so long after it a free lock says nothing. */
 const START_RESPITE_MS = 10_000;
 
@@ -77,6 +80,11 @@ export class Liveness implements BackgroundPart {
   #wasGone = false;
   #failures = 0;
   #reportedMs = Number.NEGATIVE_INFINITY;
+  #markKnown: () => void = () => undefined;
+  /** Fulfilled when the peers know of the session, or there is none to wait for. */
+  readonly #known = new Promise<void>((resolve) => {
+    this.#markKnown = resolve;
+  });
 
   constructor(options: LivenessOptions) {
     this.#options = options;
@@ -95,6 +103,7 @@ export class Liveness implements BackgroundPart {
         this.#changes++;
         this.#alarm.signal();
       },
+      onRefused: () => this.#markKnown(),
     });
   }
 
@@ -104,6 +113,21 @@ export class Liveness implements BackgroundPart {
       .hold(connection, this.#options.workerId)
       .finally(() => this.#holding.delete(holding));
     this.#holding.add(holding);
+  }
+
+  /** There is no session to wait for. */
+  expectNoSession(): void {
+    this.#markKnown();
+  }
+
+  /**
+   * Waits until peers can tell by this worker's session that it has died: it is held, and its row says so. Ends early
+   * when no session is to be expected or the signal is aborted, and after a few seconds. Never rejects.
+   */
+  async untilSessionIsKnown(signal: AbortSignal): Promise<void> {
+    signal.addEventListener('abort', this.#markKnown, { once: true });
+    if (signal.aborted) this.#markKnown();
+    await resolvesWithin(this.#known, SESSION_WAIT_MS);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -158,7 +182,7 @@ export class Liveness implements BackgroundPart {
 
   async #check(): Promise<void> {
     const { tables, workerId: id, name, queues, onDeclaredGone } = this.#options;
-    const { runner, held: session } = this.#session;
+    const { runner, pid: session } = this.#session;
     const worker = { id, name, queues, session };
     const atMs = performance.now();
     const changes = this.#changes;
@@ -167,6 +191,7 @@ export class Liveness implements BackgroundPart {
     const beat = changes !== this.#shown.changes || atMs - this.#shown.atMs >= HEARTBEAT_MS;
     const check = await checkWorkers(runner, tables, { worker, beat, limits: this.#limits });
     if (beat) this.#shown = { atMs, changes };
+    if (beat && session !== undefined) this.#markKnown();
     if (check.unlocked) this.#session.noteUnlocked(check.pid);
     this.#wasGone ||=
       check.startedAt === undefined || check.startedAt !== (this.#startedAt ?? check.startedAt);

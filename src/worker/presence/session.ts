@@ -16,6 +16,8 @@ export interface SessionOptions {
   readonly events: WorkerEmitter;
   /** Called when the lock was taken, and when it was lost. */
   readonly onChange: () => void;
+  /** Called when the server refuses it. */
+  readonly onRefused: () => void;
 }
 
 /** Soon: a peer's test of the lock takes a millisecond. Later: the server must notice that a connection is dead. */
@@ -45,28 +47,36 @@ export class Session {
     this.#options = options;
   }
 
-  /** Whether the lock is held, as far as this process knows. */
-  get held(): boolean {
-    return this.#connection !== undefined;
+  /**
+   * The process id of the server's end of the connection that holds the lock; `undefined` when it is not held, as far as this
+   * process knows.
+   */
+  get pid(): number | undefined {
+    return this.#connection && this.#pid;
   }
 
   /** Takes the lock on this connection and keeps it until the connection is lost. Never rejects. */
   async hold(connection: ProvenConnection, workerId: number): Promise<void> {
-    const { tables, events, onChange } = this.#options;
+    const { tables, events, onChange, onRefused } = this.#options;
     const { runner, signal } = connection;
     let pid: number | undefined;
     try {
-      for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)) {
+      for (let retryMs = FIRST_RETRY_MS; pid === undefined; retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)) {
         pid = await lockSession(runner, tables, workerId);
-        if (signal.aborted) return;
-        if (pid !== undefined) break;
-        await sleep(jitter(retryMs), signal);
+        if (signal.aborted) break;
+        if (pid === undefined) await sleep(jitter(retryMs), signal);
       }
     } catch (error) {
       // A lost connection is the listener's to report, which a moment later has made another.
       await sleep(MAX_RETRY_MS, signal);
+      if (signal.aborted) return;
       // Without a lock the worker is known by its heartbeat.
-      if (!signal.aborted) events.emit('error', { error, during: 'taking the session lock' });
+      events.emit('error', { error, during: 'taking the session lock' });
+      onRefused();
+      return;
+    }
+    if (signal.aborted) {
+      if (pid !== undefined) await this.#unlock(connection, workerId);
       return;
     }
     this.#pid = pid;
@@ -75,7 +85,7 @@ export class Session {
       'abort',
       () => {
         if (this.#connection !== connection) return;
-        this.#connection = undefined;
+        void this.release(workerId);
         onChange();
       },
       { once: true },
@@ -94,13 +104,16 @@ export class Session {
     this.#connection?.abandon(new QueueError('The session lock of this worker is no longer held'));
   }
 
-  /** Gives the lock back. */
+  /** Gives the lock back: others may use the connection on, and would keep it. */
   async release(workerId: number): Promise<void> {
     const connection = this.#connection;
     this.#connection = undefined;
-    // Should it fail: where the connection is closed, the server does the same.
-    if (connection)
-      await unlockSession(connection.runner, this.#options.tables, workerId).catch(() => undefined);
+    if (connection) await this.#unlock(connection, workerId);
+  }
+
+  async #unlock({ runner }: ProvenConnection, workerId: number): Promise<void> {
+    // Should it fail: where the connection is lost, the server does the same.
+    await unlockSession(runner, this.#options.tables, workerId).catch(() => undefined);
   }
 
   /**

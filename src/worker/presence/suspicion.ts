@@ -5,7 +5,7 @@ const MAX_GAP_MS = 4_500;
 /** After it was cut off itself, a worker suspects nobody for as long as that took, within these bounds. */
 const MIN_RESPITE_MS = 5_000;
 const MAX_RESPITE_MS = 30_000;
-/** When most of several workers seem to be gone at once, it takes so many times as long to believe it. */
+/** When most of several connections seem to be gone at once, it takes so many times as long to believe it. */
 const DISBELIEF = 4;
 
 interface Suspect extends SeenGone {
@@ -46,7 +46,8 @@ export class Suspicion {
         return [worker.id, same ? before : { ...worker, sinceMs: nowMs }];
       }),
     );
-    const lost = this.#lost.length;
+    // Workers that share a connection die, or are cut off, together.
+    const lost = new Set(this.#lost.map(({ session }) => session)).size;
     this.#several = lost >= 2 && lost * 2 > workers;
     return [...this.#suspects.values()].filter((suspect) => this.#dueMs(suspect) <= nowMs);
   }

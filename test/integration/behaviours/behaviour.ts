@@ -27,6 +27,8 @@ export type Need =
 /** A driver of Drizzle on a database with the library's tables, where behaviours are shown. */
 export interface Site {
   readonly db: Database & QueryBuilders;
+  /** How many workers run on it beside the behaviour's own. */
+  readonly companions: number;
   /** Ends all connections to the database, as a failing network or a restarting server would; answers how many. */
   endConnections(): Promise<number>;
 }

@@ -22,7 +22,7 @@ async function locks(db: Database): Promise<number> {
 async function rows(db: Database): Promise<readonly Record<string, unknown>[]> {
   return rowsOf(
     await db.execute(sql`
-      select id::text, session, seen_at::text as seen from queue_workers where name = 'with a session'`),
+      select id::text, session is not null as session, seen_at::text as seen from queue_workers where name = 'with a session'`),
   );
 }
 
@@ -52,7 +52,7 @@ export const sessions: readonly Behaviour[] = [
   {
     name: 'a worker that listens holds a session lock, and takes it again when its connection was lost',
     needs: ['session', 'server'],
-    async run({ db, endConnections }) {
+    async run({ db, endConnections, companions }) {
       const handlers = [handle(held, () => {})];
       const worker = createWorker(db, { queue, handlers, name: 'with a session' });
       worker.on('error', () => undefined);
@@ -62,7 +62,9 @@ export const sessions: readonly Behaviour[] = [
       /** The worker's row, once it has shown itself with a session, and not as it was seen before. */
       const shown = async (before?: unknown) => {
         const [row] = await rows(db);
-        return row?.session === true && row.seen !== before && (await locks(db)) === 1 ? row : undefined;
+        return row?.session === true && row.seen !== before && (await locks(db)) === companions + 1
+          ? row
+          : undefined;
       };
       const first = await until(() => shown(), patience);
       await endConnections();
@@ -70,7 +72,7 @@ export const sessions: readonly Behaviour[] = [
       const again = await until(() => shown(first?.seen).catch(() => undefined), patience);
       assert.equal(again?.id, first?.id, 'declared gone, although it came back');
       await worker.stop();
-      await until(async () => (await locks(db)) === 0, patience);
+      await until(async () => (await locks(db)) === companions, patience);
       assert.deepEqual(await rows(db), []);
     },
   },

@@ -1,6 +1,7 @@
 /** Shows all behaviours on one driver, one after the other, and prints a line of JSON for each; then it ends by itself. */
 import { inspect } from 'node:util';
 import { allBehaviours } from '../../integration/behaviours/all.ts';
+import { startCompanions } from '../../integration/behaviours/companions.ts';
 import { endConnections } from '../../integration/behaviours/end-connections.ts';
 import type { Driver } from '../combinations.ts';
 import type { Report, Request } from '../report.ts';
@@ -11,6 +12,8 @@ const LIMIT_MS = 90_000;
 // The process that started this one has written it.
 const request = JSON.parse(process.env.MATRIX_REQUEST ?? '{}') as Request;
 const { db, offers, close } = await openDriver[request.driver satisfies Driver](request);
+const site = { db, companions: request.workers - 1, endConnections: () => endConnections(request.url) };
+const companions = await startCompanions(db, request.workers - 1);
 for (const { name, needs = [], run } of allBehaviours) {
   const lack = needs.find((need) => !offers.includes(need));
   if (lack !== undefined) {
@@ -19,11 +22,16 @@ for (const { name, needs = [], run } of allBehaviours) {
   }
   const startedAt = performance.now();
   try {
-    await within(LIMIT_MS, run({ db, endConnections: () => endConnections(request.url) }));
+    await within(LIMIT_MS, run(site));
     print({ name, durationMs: Math.round(performance.now() - startedAt) });
   } catch (error) {
     print({ name, error: inspect(error) });
   }
+}
+try {
+  await companions.stop();
+} catch (error) {
+  print({ name: 'nobody is declared gone', error: inspect(error) });
 }
 await close();
 print({ name: 'closes', durationMs: 0 });

@@ -1,5 +1,6 @@
     with seen as materialized (
-      select w.id, extract(epoch from w.started_at)::text as started, extract(epoch from w.seen_at)::text as seen, l.free, case
+      select w.id, w.session, extract(epoch from w.started_at)::text as started, extract(epoch from w.seen_at)::text as seen, l.free,
+        case
         when greatest(w.seen_at, pg_postmaster_start_time()) < statement_timestamp()
           - case when not l.free then $1::float8 else $2::float8 end * interval '1 millisecond'
         then case when not l.free then 'frozen' else 'silent' end
@@ -7,20 +8,27 @@
         then 'lost'
       end as why
       from "queue_workers" as w cross join lateral (
-        select case when w.session then pg_try_advisory_xact_lock_shared(hashtextextended($4::text::regclass::oid::text, w.id)) end as free
+        select case
+          when w.session = pg_backend_pid() then not (w.id = $4::int8 or hashtextextended($5::text::regclass::oid::text, w.id) = any(array(
+            select a.classid::int8 << 32 | a.objid::int8 from pg_locks as a
+            where a.pid = pg_backend_pid() and a.locktype = 'advisory' and a.mode = 'ExclusiveLock')))
+          when w.session is not null then pg_try_advisory_xact_lock_shared(hashtextextended($6::text::regclass::oid::text, w.id))
+        end as free
       ) as l
     )
-    select own.*, pg_backend_pid() as pid, g.id, g.seen, g.why
+    select own.*, pg_backend_pid() as pid, g.id, g.seen, g.why, g.session
     from (
-      select count(*) as workers, max(s.started) filter (where s.id = $5::int8) as started,
-        bool_or(s.free) filter (where s.id = $6::int8) as unlocked
+      select count(distinct coalesce(s.session, -s.id)) as workers, max(s.started) filter (where s.id = $7::int8) as started,
+        bool_or(s.free) filter (where s.id = $8::int8) as unlocked
       from seen as s
     ) as own
-    left join seen as g on g.why is not null and g.id <> $7::int8
+    left join seen as g on g.why is not null and g.id <> $9::int8
 -- $1 = 60000
 -- $2 = 30000
 -- $3 = 10000
--- $4 = "\"queue_workers\""
--- $5 = 42
--- $6 = 42
+-- $4 = 42
+-- $5 = "\"queue_workers\""
+-- $6 = "\"queue_workers\""
 -- $7 = 42
+-- $8 = 42
+-- $9 = 42

@@ -14,7 +14,12 @@
         when l.free and pg_postmaster_start_time() < statement_timestamp() - $4::float8 * interval '1 millisecond'
         then 'lost'
       end as why from unchanged as w cross join lateral (
-        select case when w.session then pg_try_advisory_xact_lock_shared(hashtextextended($5::text::regclass::oid::text, w.id)) end as free
+        select case
+          when w.session = pg_backend_pid() then not (hashtextextended($5::text::regclass::oid::text, w.id) = any(array(
+            select a.classid::int8 << 32 | a.objid::int8 from pg_locks as a
+            where a.pid = pg_backend_pid() and a.locktype = 'advisory' and a.mode = 'ExclusiveLock')))
+          when w.session is not null then pg_try_advisory_xact_lock_shared(hashtextextended($6::text::regclass::oid::text, w.id))
+        end as free
       ) as l
     )
     delete from "queue_workers" as w where w.id = any(array(select g.id from gone as g where g.why is not null))
@@ -24,3 +29,4 @@
 -- $3 = 30000
 -- $4 = 10000
 -- $5 = "\"queue_workers\""
+-- $6 = "\"queue_workers\""

@@ -125,7 +125,7 @@ export function allStatements(
     uniqueKey: undefined,
     metadata: sql`${JSON.stringify({ text })}::text::jsonb`,
   };
-  const worker = { id, name: text, queues: [text], session: true };
+  const worker = { id, name: text, queues: [text], session: 4_711 };
   const limits = { silentMs: 30_000, frozenMs: 60_000, startRespiteMs: 10_000 };
   const channel = 'queue_wake_queue_jobs';
   const wakeUp = { channel, queues: [text] };
@@ -228,7 +228,7 @@ export function allStatements(
     }),
     'redriveJobsQuery, waking': redriveJobsQuery(tables, {}, wakeUp),
     registerWorkerQuery: registerWorkerQuery(tables, { name: text, queues: [text] }),
-    releaseJobsQuery: releaseJobsQuery(tables, { queue: text, workerId: id, exceptIds: [id] }),
+    releaseJobsQuery: releaseJobsQuery(tables, { queue: text, workerId: id, except: [{ id, fence: 7 }] }),
     removeGoneWorkersQuery: removeGoneWorkersQuery(
       tables,
       [{ id, seen: String(time.getTime() / 1_000) }],

@@ -1278,7 +1278,7 @@ function defineWorkersTable(table, name) {
     queues: jsonb3("queues").$type().notNull(),
     startedAt: timestamp3("started_at", { withTimezone: true }).notNull().defaultNow(),
     seenAt: timestamp3("seen_at", { withTimezone: true }).notNull().defaultNow(),
-    session: boolean("session").notNull().default(false)
+    session: integer("session")
   });
   return workers;
 }

@@ -125,7 +125,7 @@ interface WorkerRow {
 
 async function workers(): Promise<WorkerRow[]> {
   return await database.client<WorkerRow[]>`
-    select id::int, session, seen_at::text as seen from queue_workers order by id`;
+    select id::int, session is not null as session, seen_at::text as seen from queue_workers order by id`;
 }
 
 async function workerRow(id: number): Promise<WorkerRow | undefined> {

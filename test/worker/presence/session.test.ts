@@ -20,6 +20,7 @@ async function openSession(workerId: number) {
   let silent = false;
   let failure: Error | undefined;
   let changes = 0;
+  let refusals = 0;
   const runner: Runner = {
     execute: async (query) => {
       if (failure !== undefined) throw failure;
@@ -30,7 +31,11 @@ async function openSession(workerId: number) {
   const over = new AbortController();
   onTestFinished(() => over.abort());
   const { db } = database;
-  const session = new Session({ db, tables, events, onChange: () => void changes++ });
+  const session = new Session({
+    ...{ db, tables, events },
+    onChange: () => void changes++,
+    onRefused: () => void refusals++,
+  });
   const proven = { runner, signal: over.signal, abandon: (reason: unknown) => over.abort(reason) };
   const [row] = await queryRows(connection.db, tables, pid);
   return {
@@ -49,6 +54,9 @@ async function openSession(workerId: number) {
     get changes() {
       return changes;
     },
+    get refusals() {
+      return refusals;
+    },
   };
 }
 
@@ -62,10 +70,10 @@ test('statements run on its connection while it holds the lock, and on the pool 
   const { session, over } = opened;
   expect(await pidOf(session.runner)).not.toBe(opened.pid);
   await opened.hold();
-  expect([session.held, opened.changes]).toEqual([true, 1]);
+  expect([session.pid, opened.changes]).toEqual([opened.pid, 1]);
   expect(await pidOf(session.runner)).toBe(opened.pid);
   over.abort(new Error('lost'));
-  expect([session.held, opened.changes]).toEqual([false, 2]);
+  expect([session.pid, opened.changes]).toEqual([undefined, 2]);
   expect(await pidOf(session.runner)).not.toBe(opened.pid);
 });
 
@@ -81,7 +89,7 @@ test('it waits until the connection that the worker had before is gone, without 
   expect(held).toBe(false);
   await unlockSession(before.connection.db, tables, 2);
   await holding;
-  expect(opened.session.held).toBe(true);
+  expect(opened.session.pid).toBe(opened.pid);
 });
 
 test('a statement that is not answered is repeated on the pool within seconds, and the connection given up', async () => {
@@ -98,16 +106,16 @@ test('a statement that is not answered is repeated on the pool within seconds, a
   expect(over.signal.reason).toMatchObject({
     message: expect.stringMatching(/has not answered for 10000 ms/),
   });
-  expect(session.held).toBe(false);
+  expect(session.pid).toBeUndefined();
 });
 
 test('a lock that others find free is lost; on its own connection it always looks free', async () => {
   const opened = await openSession(7);
   await opened.hold();
   opened.session.noteUnlocked(Number(opened.pid));
-  expect(opened.session.held).toBe(true);
+  expect(opened.session.pid).toBe(opened.pid);
   opened.session.noteUnlocked(Number(opened.pid) + 1);
-  expect(opened.session.held).toBe(false);
+  expect(opened.session.pid).toBeUndefined();
   expect(opened.over.signal.reason).toMatchObject({ message: expect.stringMatching(/no longer held/) });
 });
 
@@ -125,7 +133,7 @@ test('an error of the connection gives it up; one of the statement is the caller
   const { session, over } = opened;
   await opened.hold();
   await expect(queryRows(session.runner, tables, sql`select 1 / 0`)).rejects.toThrow();
-  expect(session.held).toBe(true);
+  expect(session.pid).toBe(opened.pid);
   opened.failWith(Object.assign(new Error('terminating connection'), { code: '57P01' }));
   expect(await pidOf(session.runner)).not.toBe(opened.pid);
   expect(over.signal.reason).toMatchObject({ code: '57P01' });
@@ -135,7 +143,8 @@ test('a connection that refuses the lock is reported, and the worker goes on wit
   const opened = await openSession(6);
   opened.failWith(Object.assign(new Error('permission denied'), { code: '42501' }));
   await opened.hold();
-  expect(opened.session.held).toBe(false);
+  expect(opened.session.pid).toBeUndefined();
   expect(opened.errors).toMatchObject([{ code: '42501' }]);
+  expect(opened.refusals).toBe(1);
   expect(await pidOf(opened.session.runner)).not.toBe(opened.pid);
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { SeenGone } from '../../../src/queries/check-workers.ts';
 import { Suspicion } from '../../../src/worker/presence/suspicion.ts';
 
-const lost = (id: number, seen = '1.000000'): SeenGone => ({ id, seen, why: 'lost' });
+const lost = (id: number, seen = '1.000000', session = id): SeenGone => ({ id, seen, why: 'lost', session });
 
 /** A worker that checks every 1.5 seconds from second 0 on, and sees at each check who looks gone then. */
 function checks(suspicion: Suspicion, seconds: number, gone: (second: number) => SeenGone[], workers = 4) {
@@ -44,7 +44,7 @@ describe('a worker whose session has ended', () => {
 });
 
 test.each(['silent', 'frozen'] as const)('a %s worker is gone at once', (why) => {
-  const gone = [{ id: 7, seen: '1.000000', why }];
+  const gone = [{ id: 7, seen: '1.000000', why, session: 70 }];
   expect(new Suspicion(3_000).judge({ workers: 2, gone }, 0)).toEqual([{ ...gone[0], sinceMs: 0 }]);
 });
 

@@ -47,7 +47,7 @@ CREATE TABLE "queue_workers" (
 	"queues" jsonb NOT NULL,
 	"started_at" timestamp with time zone DEFAULT now() NOT NULL,
 	"seen_at" timestamp with time zone DEFAULT now() NOT NULL,
-	"session" boolean DEFAULT false NOT NULL
+	"session" integer
 );
 --> statement-breakpoint
 CREATE INDEX "queue_jobs_claim_idx" ON "queue_jobs" USING btree ("priority","queue","run_at","id") WHERE priority >= 0;--> statement-breakpoint

@@ -1,0 +1,129 @@
+import type { Runner } from '../sql/executor.ts';
+import type { ListeningConnection } from './listen.ts';
+import { runnerOn } from './runner-on.ts';
+
+export type OnNotify = (payload: string) => void;
+
+/** What is used of the `listen` of postgres.js, and of those that are made after it. */
+export interface ListenFunction {
+  (channel: string, onNotify: OnNotify, onListen: () => void): Promise<{ unlisten(): unknown }>;
+  /** postgres.js keeps here the client of one connection that does the listening, for all channels. */
+  sql?: DedicatedClient | undefined;
+  /** And here who listens. */
+  channels?: Record<string, { listeners: { readonly fn: OnNotify }[] }>;
+}
+
+interface DedicatedClient {
+  readonly options: { onclose?: (...args: unknown[]) => void; readonly max?: number };
+  unsafe?(text: string, parameters: unknown[]): PromiseLike<unknown>;
+  end(options: { timeout: number }): Promise<void>;
+}
+
+interface Member {
+  readonly channel: string;
+  readonly onNotify: OnNotify;
+  readonly lose: (error: unknown) => void;
+}
+
+const known = new WeakMap<DedicatedClient, SharedConnection>();
+
+/**
+ * The connection on which a client of postgres.js listens, for all workers on that client and for the app. It is lost for all of
+ * them at once, whether the server has closed it or one of them takes it for dead: a worker that came back to a dead connection
+ * would take it for dead again, and for ever.
+ *
+ * postgres.js itself connects anew without a word, every few milliseconds while the server refuses, and never closes the
+ * connection. So a loss is noticed here and left to each worker; whoever comes next opens another connection. What the app listens
+ * to moves there by the driver's own means.
+ */
+export class SharedConnection implements ListeningConnection {
+  readonly #listen: ListenFunction;
+  readonly #client: DedicatedClient;
+  /** What postgres.js does about a loss: it listens again, for all who are still in `channels`. */
+  readonly #listenAgain: () => void;
+  readonly #members = new Set<Member>();
+  #over = false;
+  readonly runner: Runner;
+
+  private constructor(listen: ListenFunction, client: DedicatedClient, unsafe: Unsafe) {
+    this.#listen = listen;
+    this.#client = client;
+    const { options } = client;
+    const onClose = options.onclose;
+    this.#listenAgain = () => onClose?.();
+    options.onclose = () => this.destroy(new Error('The connection that listens was closed'));
+    this.runner = runnerOn((text, parameters) =>
+      // It would open another connection, which nobody closes.
+      this.#over ? Promise.reject(closed()) : unsafe.call(client, text, parameters),
+    );
+  }
+
+  /**
+   * The connection that a call of `listen` has just begun to use.
+   *
+   * @returns `undefined` for Bun, and for a postgres.js of other insides: there a loss goes unnoticed, and on the connection that
+   *   replaces a lost one nobody would hold a worker's lock
+   */
+  static of(listen: ListenFunction): SharedConnection | undefined {
+    const { sql: client, channels } = listen;
+    if (client === undefined || channels === undefined) return undefined;
+    const { max, onclose } = client.options;
+    const { unsafe } = client;
+    if (max !== 1 || onclose === undefined || unsafe === undefined) return undefined;
+    const shared = known.get(client) ?? new SharedConnection(listen, client, unsafe);
+    known.set(client, shared);
+    return shared;
+  }
+
+  /** One more that listens; `lost` rejects when the connection is lost. */
+  join(channel: string, onNotify: OnNotify): { readonly lost: Promise<never>; readonly leave: () => void } {
+    let lose: Member['lose'] = () => undefined;
+    const lost = new Promise<never>((_, reject) => {
+      lose = reject;
+    });
+    // Nobody may wait for it yet.
+    lost.catch(() => undefined);
+    const member = { channel, onNotify, lose };
+    this.#members.add(member);
+    return { lost, leave: () => this.#leave(member) };
+  }
+
+  destroy(reason: unknown): void {
+    if (this.#over) return;
+    const members = [...this.#members];
+    for (const member of members) this.#forget(member);
+    this.#close();
+    this.#listenAgain();
+    for (const { lose } of members) lose(reason);
+  }
+
+  #leave(member: Member): void {
+    if (this.#over) return;
+    this.#forget(member);
+    if (Object.keys(this.#listen.channels ?? {}).length === 0) this.#close();
+  }
+
+  #forget(member: Member): void {
+    this.#members.delete(member);
+    const { channels } = this.#listen;
+    const entry = channels?.[member.channel];
+    if (channels === undefined || entry === undefined) return;
+    entry.listeners = entry.listeners.filter(({ fn }) => fn !== member.onNotify);
+    if (entry.listeners.length === 0) delete channels[member.channel];
+  }
+
+  #close(): void {
+    this.#over = true;
+    // The next `listen` opens another, which is no business of this one's end.
+    if (this.#listen.sql === this.#client) this.#listen.sql = undefined;
+    delete this.#client.options.onclose;
+    // At once, without a goodbye: the server may not answer.
+    this.#client.end({ timeout: 0 }).catch(() => undefined);
+  }
+}
+
+type Unsafe = NonNullable<DedicatedClient['unsafe']>;
+
+function closed(): Error {
+  return new Error('The connection that listens was closed');
+}

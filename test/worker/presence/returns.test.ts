@@ -1,0 +1,147 @@
+import type { SQL } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
+import {
+  createQueue,
+  createWorker,
+  type Database,
+  defineJob,
+  handle,
+  LeaseLostError,
+  unvalidated,
+} from 'drizzle-queue';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { claimJobs } from '../../../src/queries/claim-jobs.ts';
+import { registerWorker } from '../../../src/queries/register-worker.ts';
+import { atFaultPoints } from '../../../src/sql/fault-point.ts';
+import { claimOf, clearTables, tables } from '../../queries/support/jobs.ts';
+import { useTestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+import { nextEvent } from '../next-event.ts';
+
+const database = useTestDatabase({ max: 10 });
+const queue = createQueue();
+const work = defineJob('work', { queue: 'q', payload: unvalidated<number>() });
+
+beforeEach(() => clearTables(database.client));
+afterEach(() => atFaultPoints());
+
+const RETURNS = 8;
+const dialect = new PgDialect();
+
+test(`a worker that was declared gone ${RETURNS} times under load knows of all that it holds, and has lost nothing`, {
+  timeout: 120_000,
+}, async () => {
+  const [peer = database] = await database.connect();
+  const problems: unknown[] = [];
+  let ran = 0;
+  let returns = 0;
+  let asking = false;
+  let askedAgain = () => {};
+  // What a worker asks when it has come back. Its answer comes after the next claim's, of which it says nothing: under load that
+  // happens by itself, and here each time. A claim that was under way may ask, too, and no other comes while it does.
+  const [{ db } = database] = await database.connect();
+  // One of its overloads, which the majors declare differently.
+  const execute = db.execute.bind(db) as unknown as (query: SQL) => PromiseLike<unknown>;
+  const slow = Object.assign(db, {
+    execute: async (query: SQL) => {
+      const answer = await execute(query);
+      if (!dialect.sqlToQuery(query).sql.includes('select j.id, j.fence from')) return answer;
+      if (asking) askedAgain();
+      else {
+        asking = true;
+        const again = new Promise<void>((resolve) => {
+          askedAgain = resolve;
+        });
+        await Promise.race([nextEvent(worker, 'claimed'), again]);
+        asking = false;
+        returns++;
+      }
+      return answer;
+    },
+  });
+  const worker = createWorker(slow as unknown as Database, {
+    queue,
+    queues: { q: { concurrency: 20 } },
+    handlers: [
+      handle(work, async () => {
+        ran++;
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }),
+    ],
+  });
+  worker.on('lost', ({ job }) => problems.push(`lost ${job.id}`));
+  worker.on('failed', ({ error }) => problems.push(error));
+  worker.on('error', ({ error }) => problems.push(error));
+  onTestFinished(() => worker.stop());
+  let enqueued = 0;
+  const enqueueMore = async () => {
+    await queue.enqueueMany(
+      database.db,
+      work,
+      Array.from({ length: 2_000 }, (_, n) => ({ payload: n })),
+    );
+    enqueued += 2_000;
+  };
+  await enqueueMore();
+  await worker.start();
+  while (returns < RETURNS) {
+    const before = returns;
+    await peer.client`delete from queue_workers`;
+    while (returns === before) {
+      if (enqueued - ran < 2_000) await enqueueMore();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+  // Whatever it held without knowing would stay where it is for as long as it lives.
+  await until(async () => (await peer.client`select from queue_jobs`).length === 0, { timeoutMs: 60_000 });
+  expect(problems).toEqual([]);
+  expect(ran).toBe(enqueued);
+  expect(await peer.client`select distinct attempt, fence, state from queue_results`).toEqual([
+    { attempt: 1, fence: 1, state: 'completed' },
+  ]);
+});
+
+test('what it has claimed while it was gone, and a peer has taken over before the answer came, is ended', {
+  timeout: 60_000,
+}, async () => {
+  const [peer = database] = await database.connect();
+  let reason: unknown;
+  const worker = createWorker(database.db, {
+    queue,
+    handlers: [
+      handle(work, async ({ signal }) => {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        reason = signal.reason;
+      }),
+    ],
+  });
+  onTestFinished(() => worker.stop());
+  await worker.start();
+  let isBack = false;
+  let claims = 0;
+  let peerId = 0;
+  atFaultPoints(async (point) => {
+    if (point === 'liveness: returned') isBack = true;
+    if (point !== 'claim: answered' || isBack || (await heldJobs()) === 0 || claims++ > 0) return;
+    await peer.client`delete from queue_workers`;
+    peerId = await registerWorker(peer.db, tables, { name: 'a peer', queues: ['q'] });
+    const claim = claimOf({ kinds: ['work'], workerId: peerId, fromGoneWorkers: true });
+    expect(await claimJobs(peer.db, tables, claim)).toHaveLength(1);
+    await until(() => isBack);
+  });
+  const lost = nextEvent(worker, 'lost');
+  const { id } = await queue.enqueue(peer.db, work, 1);
+  await until(() => isBack);
+  const startMs = performance.now();
+  await lost;
+  // By and by every attempt is looked after; this is at once.
+  expect(performance.now() - startMs).toBeLessThan(1_000);
+  expect(reason).toBeInstanceOf(LeaseLostError);
+  const [row] =
+    await peer.client`select worker_id::int, fence::int, attempt from queue_jobs where id = ${id}`;
+  expect(row).toEqual({ worker_id: peerId, fence: 2, attempt: 2 });
+
+  async function heldJobs(): Promise<number> {
+    return (await peer.client`select from queue_jobs where worker_id is not null`).length;
+  }
+});
