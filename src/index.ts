@@ -38,6 +38,7 @@ export { type Cancel, cancel, type Snooze, snooze } from './job/outcome.ts';
 export { type StandardSchema, unvalidated } from './job/standard-schema.ts';
 export type { PausedQueue } from './queries/find-pauses.ts';
 export type { RedriveResult } from './queries/redrive-jobs.ts';
+export type { Around, AttemptContext, JobToEnqueue } from './queue/around.ts';
 export type { CancelOptions, CancelResult } from './queue/cancel.ts';
 export type { Finding, FindingCode } from './queue/check/finding.ts';
 // Define and enqueue

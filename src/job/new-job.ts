@@ -71,7 +71,8 @@ export interface NewJob {
  * turn of the event loop per job.
  *
  * @param maxPayloadBytes the largest payload as JSON text; also the limit of the metadata
- * @throws InvalidPayloadError | RangeError | TypeError synchronously, or through the promise
+ * @throws InvalidPayloadError | RangeError | TypeError synchronously, or through the promise; a TypeError also for a
+ *   payload where the definition has none
  */
 export function newJob<TJob extends JobDefinition>(
   job: TJob,
@@ -81,6 +82,8 @@ export function newJob<TJob extends JobDefinition>(
 ): NewJob | Promise<NewJob> {
   // The condition first: in a bulk enqueue even building the message takes time.
   if (typeof options !== 'object' || options === null) checkObject(optionOf(job, 'its options'), options);
+  // Otherwise it would be stored, and the handler would get `undefined`. An absent payload is stored as null.
+  if (job.payload === undefined && payload !== undefined && payload !== null) refusePayload(job);
   const { delayMs, runAt, uniqueKey, metadata } = options;
   if (delayMs !== undefined && runAt !== undefined) {
     throw new TypeError(`${optionOf(job, 'delayMs and runAt')} exclude each other`);
@@ -112,6 +115,14 @@ export function newJob<TJob extends JobDefinition>(
 }
 
 const NO_OPTIONS: EnqueueOptions = {};
+
+function refusePayload({ kind }: JobDefinition): never {
+  throw new TypeError(
+    `enqueue('${kind}'): its definition has no payload, so its handler would not get this one. ` +
+      `Write defineJob('${kind}', { payload: … }) with a schema or unvalidated<T>(); ` +
+      'options without a payload are enqueue(db, job, undefined, { … }), or { … } without `payload` in enqueueMany',
+  );
+}
 
 function optionOf({ kind }: JobDefinition, option: string): string {
   return `enqueue('${kind}'): ${option}`;

@@ -5,13 +5,15 @@ import { shown } from './shown.ts';
 export type Outcome =
   /** The handler returned; `output` is JSON text. */
   | { readonly type: 'completed'; readonly output: string }
+  /** The handler called `complete(tx)` and returned: its own transaction ends the job, unless that rolls back. */
+  | { readonly type: 'committed' }
   /** The handler threw, took too long, or its payload or output was invalid. */
   | { readonly type: 'failed'; readonly error: unknown }
   /** The handler asked for later, without spending the attempt. */
   | { readonly type: 'snoozed'; readonly delayMs: number }
   /** The handler asked for the end. */
   | { readonly type: 'cancelled'; readonly reason: string }
-  /** The worker stopped first. The attempt is given back. */
+  /** The handler was not called, or not waited for until its end. The attempt is given back. */
   | { readonly type: 'interrupted' };
 
 /*

@@ -1,4 +1,4 @@
-import { NonRetryableError } from '../errors.ts';
+import { NonRetryableError, QueueError } from '../errors.ts';
 import type { FinalState } from '../schema/queue-results.ts';
 import { type Backoff, exponentialBackoff } from './backoff.ts';
 import { describeError, type ErrorRecord, storable } from './describe-error.ts';
@@ -45,14 +45,42 @@ export interface AttemptFacts {
   readonly maxAttempts: number;
   readonly backoff: Backoff;
   readonly keepResult: boolean;
+  /** Why somebody has asked for the job's end (`queue.cancel`); `undefined` when nobody has. */
+  readonly cancelReason?: string | undefined;
+}
+
+/** An outcome that says by itself what becomes of the job. */
+export type Verdict = Exclude<Outcome, { readonly type: 'committed' }>;
+
+/**
+ * What an outcome amounts to for a job that its worker still holds, with what else is known of the attempt.
+ *
+ * | outcome | nobody asks for the job's end | somebody does |
+ * |---|---|---|
+ * | completed | completed | completed: the work is done |
+ * | committed | failed: held, so its transaction rolled back | cancelled |
+ * | failed, snoozed, interrupted | the same | cancelled |
+ * | cancelled | cancelled | cancelled, for the handler's own reason |
+ */
+export function verdictOn(outcome: Outcome, { cancelReason }: Pick<AttemptFacts, 'cancelReason'>): Verdict {
+  if (outcome.type === 'completed' || outcome.type === 'cancelled') return outcome;
+  if (cancelReason !== undefined) return { type: 'cancelled', reason: cancelReason };
+  if (outcome.type !== 'committed') return outcome;
+  const error = new QueueError('The transaction in which the handler called complete(tx) did not commit');
+  return { type: 'failed', error };
+}
+
+/** What is kept in the errors of a job that ends as cancelled. */
+export function cancellation(attempt: number, reason: string): ErrorRecord {
+  return { attempt, name: 'Cancelled', message: storable(reason) };
 }
 
 /**
- * The whole state machine of a held job: which row change an outcome calls for. Pure, so that every case can be tested, and
- * the only place that decides it. No outcome of a handler calls for {@link Park}: what waits in the middle of an attempt
- * decides that by itself.
+ * The whole state machine of a held job: which row change an outcome calls for. Pure, so that every case can be tested,
+ * and the only place that decides it. No outcome of a handler calls for {@link Park}: what waits in the middle of an
+ * attempt decides that by itself.
  *
- * | outcome | row change |
+ * | {@link verdictOn} the outcome | row change |
  * |---|---|
  * | completed | finish as `completed` |
  * | failed, attempts left | reschedule after the backoff; the attempt is spent |
@@ -63,23 +91,24 @@ export interface AttemptFacts {
  */
 export function transitionFor(outcome: Outcome, facts: AttemptFacts): Finish | Reschedule {
   const { attempt, keepResult } = facts;
-  switch (outcome.type) {
+  const verdict = verdictOn(outcome, facts);
+  switch (verdict.type) {
     case 'completed':
       return {
         type: 'finish',
         state: 'completed',
-        output: outcome.output,
+        output: verdict.output,
         error: null,
         keepResult,
       };
     case 'failed': {
-      const error = describeError(outcome.error, attempt);
-      if (isNonRetryable(outcome.error) || attempt >= facts.maxAttempts) {
+      const error = describeError(verdict.error, attempt);
+      if (isNonRetryable(verdict.error) || attempt >= facts.maxAttempts) {
         return { type: 'finish', state: 'discarded', output: null, error, keepResult: true };
       }
       return {
         type: 'reschedule',
-        delayMs: backoffDelayMs(facts.backoff, attempt, outcome.error),
+        delayMs: backoffDelayMs(facts.backoff, attempt, verdict.error),
         attempt,
         error,
       };
@@ -87,7 +116,7 @@ export function transitionFor(outcome: Outcome, facts: AttemptFacts): Finish | R
     case 'snoozed':
       return {
         type: 'reschedule',
-        delayMs: outcome.delayMs,
+        delayMs: verdict.delayMs,
         attempt: attempt - 1,
         error: null,
       };
@@ -96,7 +125,7 @@ export function transitionFor(outcome: Outcome, facts: AttemptFacts): Finish | R
         type: 'finish',
         state: 'cancelled',
         output: null,
-        error: { attempt, name: 'Cancelled', message: storable(outcome.reason) },
+        error: cancellation(attempt, verdict.reason),
         keepResult: true,
       };
     case 'interrupted':

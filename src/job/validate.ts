@@ -31,42 +31,52 @@ export function payloadToStore<TJob extends JobDefinition>(
 }
 
 /**
- * The JSON text to store for a handler's output, checked in the same way, but of any size: the work is done, and to do it again
- * would not make its output smaller.
+ * The JSON text to store for a handler's output, checked in the same way, but of any size: the work is done, and to do
+ * it again would not make its output smaller. A promise only where the schema answers one.
  *
- * @throws InvalidOutputError
+ * @throws InvalidOutputError at once, or by the promise
  */
-export async function outputToStore<TJob extends JobDefinition>(
+export function outputToStore<TJob extends JobDefinition>(
   job: TJob,
   output: OutputInput<TJob>,
-): Promise<string> {
-  return await toStore(job, job.output, output, InvalidOutputError, Number.POSITIVE_INFINITY);
+): string | Promise<string> {
+  return toStore(job, job.output, output, InvalidOutputError, Number.POSITIVE_INFINITY);
 }
 
 /**
- * What a handler gets for a stored payload: the schema's output.
+ * What a handler gets for a stored payload: the schema's output. A promise only where the schema answers one.
  *
- * @throws InvalidPayloadError when the stored payload no longer satisfies the definition, as after a deploy that changed it
+ * @throws InvalidPayloadError at once, or by the promise, when the stored payload no longer satisfies the definition, as
+ *   after a deploy that changed it
  */
-export async function payloadFromStore<TJob extends JobDefinition>(
+export function payloadFromStore<TJob extends JobDefinition>(
   job: TJob,
   stored: unknown,
-): Promise<Payload<TJob>> {
-  const value = job.payload === undefined ? undefined : await parseStored(job, job.payload, stored);
+): Payload<TJob> | Promise<Payload<TJob>> {
+  const value = job.payload === undefined ? undefined : parseStored(job, job.payload, stored);
   // The schema's output by the contract of Standard Schema; a definition without one has the payload `undefined`.
-  return value as Payload<TJob>;
+  return value as Payload<TJob> | Promise<Payload<TJob>>;
+}
+
+function parseStored(job: JobDefinition, schema: StandardSchema, stored: unknown): unknown {
+  const result = schema['~standard'].validate(stored);
+  return 'then' in result
+    ? result.then((result) => acceptStored(job, schema, stored, result))
+    : acceptStored(job, schema, stored, result);
 }
 
 /** A payload that was left out is stored as null, which its schema (`….optional()`) may refuse. */
-async function parseStored(job: JobDefinition, schema: StandardSchema, stored: unknown): Promise<unknown> {
-  try {
-    return await parse(job, schema, stored, InvalidPayloadError);
-  } catch (error) {
-    if (stored !== null || !(error instanceof InvalidPayloadError)) throw error;
-    const absent = await schema['~standard'].validate(undefined);
-    if (absent.issues !== undefined) throw error;
-    return absent.value;
-  }
+function acceptStored(
+  job: JobDefinition,
+  schema: StandardSchema,
+  stored: unknown,
+  result: SchemaResult<unknown>,
+): unknown {
+  if (stored !== null || result.issues === undefined) return accepted(job, result, InvalidPayloadError);
+  const absent = schema['~standard'].validate(undefined);
+  const answer = (absent: SchemaResult<unknown>) =>
+    accepted(job, absent.issues === undefined ? absent : result, InvalidPayloadError);
+  return 'then' in absent ? absent.then(answer) : answer(absent);
 }
 
 function toStore(
@@ -99,15 +109,6 @@ function storedJsonOf(job: JobDefinition, value: unknown, Refused: Refusal): str
     if (error instanceof UnstorableValueError) throw new Refused(job.kind, [error.issue]);
     throw error;
   }
-}
-
-async function parse(
-  job: JobDefinition,
-  schema: StandardSchema,
-  value: unknown,
-  Refused: Refusal,
-): Promise<unknown> {
-  return accepted(job, await schema['~standard'].validate(value), Refused);
 }
 
 /** The value of a result; @throws what `Refused` says where it has issues */

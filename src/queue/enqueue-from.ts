@@ -13,12 +13,11 @@ import {
 } from '../job/limits.ts';
 import { metadataToStore } from '../job/new-job.ts';
 import { insertSelectedJobs, type SelectedJobs } from '../queries/insert-selected-jobs.ts';
-import type { QueueTables } from '../schema/index.ts';
 import type { OwnColumn } from '../schema/own-columns.ts';
 import type { Executor } from '../sql/executor.ts';
 import { checkNotNeeded, ownValue, textOf, valueOrDefault } from '../sql/own-values.ts';
 import type { WakeUp } from '../sql/wake-up.ts';
-import type { WakeUps } from './wake-ups.ts';
+import { type EnqueueSettings, insertFromAround } from './enqueue-around.ts';
 
 /** A Drizzle select whose rows are `TRow`, such as `db.select({ orderId: orders.id }).from(orders)`. */
 export interface SelectOf<TRow> extends PromiseLike<TRow[]> {
@@ -57,19 +56,28 @@ export type EnqueueFromArguments<TFields, TOwn = unknown> =
     ? [options?: EnqueueFromOptions<TFields> & { [K in keyof TOwn]: PerRow<TFields, TOwn[K]> }]
     : [options: EnqueueFromOptions<TFields> & { [K in keyof TOwn]: PerRow<TFields, TOwn[K]> }];
 
-/** Inserts the selected jobs, and notifies the workers of their queue as `wakeUps` allows. */
-export async function enqueueSelected(
+/** Inserts the selected jobs, all of it checked, and notifies the workers of their queue as `wakeUps` allows. */
+export async function enqueueFrom<TSelect extends SelectOf<unknown>>(
   db: Executor,
-  tables: QueueTables,
-  jobs: SelectedJobs,
-  wakeUps: WakeUps | undefined,
+  { tables, own, wakeUps, maxPayloadBytes, around }: EnqueueSettings,
+  job: JobDefinition,
+  select: TSelect,
+  options: EnqueueFromOptions<ReturnType<TSelect['as']>> | undefined,
 ): Promise<{ enqueued: number; duplicates: number }> {
-  const insert = (wakeUp?: WakeUp) => insertSelectedJobs(db, tables, jobs, wakeUp);
-  const { enqueued, duplicates } =
-    wakeUps === undefined
-      ? await insert()
-      : await wakeUps.allow(db, jobs.mayBeDue ? [jobs.queue] : [], insert);
-  return { enqueued, duplicates };
+  const jobs = selectedJobs(job, select, options, own, maxPayloadBytes);
+  if (around === undefined) return await insert(jobs);
+  const { kind, queue } = jobs;
+  const shown = { kind, queue, priority: undefined, metadata: { ...options?.metadata } };
+  return await insertFromAround(around, shown, (metadata) =>
+    insert({ ...jobs, metadata: metadataOf(kind, metadata, maxPayloadBytes) }),
+  );
+
+  async function insert(jobs: SelectedJobs): Promise<{ enqueued: number; duplicates: number }> {
+    const send = (wakeUp?: WakeUp) => insertSelectedJobs(db, tables, jobs, wakeUp);
+    const { enqueued, duplicates } =
+      wakeUps === undefined ? await send() : await wakeUps.allow(db, jobs.mayBeDue ? [jobs.queue] : [], send);
+    return { enqueued, duplicates };
+  }
 }
 
 /** The insert's expressions for a select and its options, all checked. */
@@ -114,11 +122,19 @@ export function selectedJobs<TSelect extends SelectOf<unknown>>(
           ? sql`statement_timestamp() + ${delayMs}::float8 * interval '1 millisecond'`
           : sql`${checkDate(what('runAt'), runAt).toISOString()}`,
     uniqueKey: options.uniqueKey === undefined ? undefined : sql`${options.uniqueKey(row)}`,
-    metadata: sql`${options.metadata === undefined ? '{}' : metadataToStore(job.kind, options.metadata, maxMetadataBytes)}::text::jsonb`,
+    metadata: metadataOf(job.kind, options.metadata, maxMetadataBytes),
     own: own.flatMap((column) =>
       ownSelected(column, Reflect.get(options, column.key), row, what('the options')),
     ),
   };
+}
+
+function metadataOf(
+  kind: string,
+  metadata: Readonly<Record<string, unknown>> | undefined,
+  maxBytes: number,
+): SQL {
+  return sql`${metadata === undefined ? '{}' : metadataToStore(kind, metadata, maxBytes)}::text::jsonb`;
 }
 
 /** An own column and its expression; nothing where its default is to apply. */

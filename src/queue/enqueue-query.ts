@@ -2,11 +2,9 @@ import type { Query } from 'drizzle-orm';
 import type { JobDefinition, PayloadInput } from '../job/definition.ts';
 import { type EnqueueOptions, mayBeDue, newJob } from '../job/new-job.ts';
 import { insertOneJobQuery } from '../queries/insert-one-job.ts';
-import type { QueueTables } from '../schema/index.ts';
-import type { OwnColumn } from '../schema/own-columns.ts';
 import type { QueryBuilders } from '../skip-locked/query-builders.ts';
 import { withOwn } from '../sql/own-values.ts';
-import type { WakeUps } from './wake-ups.ts';
+import { type EnqueueSettings, makeAround } from './enqueue-around.ts';
 
 /** What became of an enqueue that was part of a batch. */
 export type BatchEnqueued =
@@ -30,29 +28,24 @@ export interface EnqueueQuery extends PromiseLike<[BatchEnqueued]> {
  */
 export function enqueueQuery<TJob extends JobDefinition>(
   db: QueryBuilders,
-  tables: QueueTables,
+  settings: EnqueueSettings,
   job: TJob,
   payload: PayloadInput<TJob>,
   options: EnqueueOptions | undefined,
-  {
-    own,
-    wakeUps,
-    maxPayloadBytes,
-  }: {
-    readonly own: readonly OwnColumn[];
-    readonly wakeUps: WakeUps | undefined;
-    readonly maxPayloadBytes: number;
-  },
 ): EnqueueQuery {
+  const { tables, own, wakeUps, maxPayloadBytes } = settings;
   const made = newJob(job, payload, options, maxPayloadBytes);
   if ('then' in made) {
-    // Its refusal would be nobody's.
+    // Nobody waits for it, and an unheard rejection would end the process.
     made.then(undefined, () => undefined);
     throw new TypeError(
-      `enqueueQuery('${job.kind}'): the payload's schema is asynchronous, and a query must be there at once; use enqueue, or a schema without async checks`,
+      `enqueueQuery('${job.kind}'): the payload's schema is asynchronous, and a query must be there at once; ` +
+        'use enqueue, or a schema without async checks',
     );
   }
-  const wakeUp = mayBeDue(made) ? wakeUps?.draw(made.queue) : undefined;
-  // One row, whatever happens; and the two ways in which it can end are those of the type.
-  return insertOneJobQuery(db, tables, withOwn(own, made, options), wakeUp) as unknown as EnqueueQuery;
+  return makeAround(settings, withOwn(own, made, options), payload, (job) => {
+    const wakeUp = mayBeDue(job) ? wakeUps?.draw(job.queue) : undefined;
+    // One row, whatever happens; and the two ways in which it can end are those of the type.
+    return insertOneJobQuery(db, tables, job, wakeUp) as unknown as EnqueueQuery;
+  });
 }

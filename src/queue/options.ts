@@ -3,6 +3,7 @@ import { PgTable } from 'drizzle-orm/pg-core';
 import { checkBoolean, checkInteger, checkObject, LARGEST_MAX_PAYLOAD_BYTES } from '../job/limits.ts';
 import { shown } from '../job/shown.ts';
 import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from '../schema/index.ts';
+import type { Around } from './around.ts';
 
 /** The options of {@link createQueue}. */
 export interface CreateQueueOptions<TTables extends QueueTables = QueueTables> {
@@ -26,6 +27,11 @@ export interface CreateQueueOptions<TTables extends QueueTables = QueueTables> {
    * @default 1_048_576 (1 MB)
    */
   maxPayloadBytes?: number | undefined;
+  /**
+   * Functions that every enqueue and every attempt of this queue run inside, for tracing, `AsyncLocalStorage` and tenants.
+   * @default none, at no cost
+   */
+  around?: Around | undefined;
 }
 
 /**
@@ -35,11 +41,12 @@ export interface CreateQueueOptions<TTables extends QueueTables = QueueTables> {
  */
 export function checkQueueOptions(options: CreateQueueOptions): void {
   checkObject('createQueue: its options', options);
-  const { tables, wakeUps, maxPayloadBytes } = options;
+  const { tables, wakeUps, maxPayloadBytes, around } = options;
   if (wakeUps !== undefined) checkBoolean('createQueue: wakeUps', wakeUps);
   if (maxPayloadBytes !== undefined) {
     checkInteger('createQueue: maxPayloadBytes', maxPayloadBytes, 1, LARGEST_MAX_PAYLOAD_BYTES);
   }
+  if (around !== undefined) checkAround(around);
   if (tables === undefined) return;
   checkObject('createQueue: tables', tables);
   for (const name of Object.keys({
@@ -53,6 +60,15 @@ export function checkQueueOptions(options: CreateQueueOptions): void {
       throw new TypeError(
         `createQueue: tables.${name} must be a table of createQueueTables(), got ${shown(table)}`,
       );
+    }
+  }
+}
+
+function checkAround(around: Around): void {
+  const { enqueue, run } = checkObject('createQueue: around', around);
+  for (const [name, given] of Object.entries({ enqueue, run })) {
+    if (given !== undefined && typeof given !== 'function') {
+      throw new TypeError(`createQueue: around.${name} must be a function, got ${shown(given)}`);
     }
   }
 }

@@ -9,24 +9,20 @@ import { pauseQueue } from '../queries/pause-queue.ts';
 import type { RedriveResult } from '../queries/redrive-jobs.ts';
 import { resumeQueue } from '../queries/resume-queue.ts';
 import type { QueueTables } from '../schema/index.ts';
-import { checkSameOwnColumns, type OwnColumn, type OwnColumns, ownColumnsOf } from '../schema/own-columns.ts';
+import { checkSameOwnColumns, type OwnColumns, ownColumnsOf } from '../schema/own-columns.ts';
 import type { QueryBuilders } from '../skip-locked/query-builders.ts';
 import type { Executor } from '../sql/executor.ts';
 import type { JobRecord } from '../sql/job-record.ts';
 import { withOwn } from '../sql/own-values.ts';
 import { wakeChannel } from '../sql/wake-channel.ts';
+import type { Around } from './around.ts';
 import { type CancelOptions, type CancelResult, cancel } from './cancel.ts';
 import { checkQueue } from './check/check-queue.ts';
 import type { Finding } from './check/finding.ts';
 import type { EnqueueArguments, EnqueueEntry } from './enqueue-arguments.ts';
-import {
-  type EnqueueFromArguments,
-  enqueueSelected,
-  type SelectedRow,
-  type SelectOf,
-  selectedJobs,
-} from './enqueue-from.ts';
-import { type EnqueueResult, enqueueJobs } from './enqueue-jobs.ts';
+import { type EnqueueSettings, insertAround } from './enqueue-around.ts';
+import { type EnqueueFromArguments, enqueueFrom, type SelectedRow, type SelectOf } from './enqueue-from.ts';
+import type { EnqueueResult } from './enqueue-jobs.ts';
 import { type EnqueueQuery, enqueueQuery } from './enqueue-query.ts';
 import type { JobRecordOf } from './job-record-of.ts';
 import { type JobList, type ListFilter, list, type OwnFilter } from './list.ts';
@@ -42,17 +38,23 @@ import { WakeUps } from './wake-ups.ts';
  */
 export class Queue<TOwn extends OwnColumns = OwnColumns> {
   readonly #wakeUps: WakeUps | undefined;
-  readonly #maxPayloadBytes: number;
-  readonly #own: readonly OwnColumn[];
+  readonly #settings: EnqueueSettings;
+  /** What enqueues and attempts run inside, as {@link createQueue} was given it. */
+  readonly around: Around | undefined;
 
   constructor(
     readonly tables: QueueTables,
-    { wakeUps = true, maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES }: Omit<CreateQueueOptions, 'tables'> = {},
+    {
+      wakeUps = true,
+      maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES,
+      around,
+    }: Omit<CreateQueueOptions, 'tables'> = {},
   ) {
     checkSameOwnColumns(tables.queueJobs, tables.queueResults);
-    this.#own = ownColumnsOf(tables.queueJobs);
+    this.around = around;
     this.#wakeUps = wakeUps ? new WakeUps(wakeChannel(tables)) : undefined;
-    this.#maxPayloadBytes = maxPayloadBytes;
+    const own = ownColumnsOf(tables.queueJobs);
+    this.#settings = { tables, own, wakeUps: this.#wakeUps, maxPayloadBytes, around: around?.enqueue };
   }
 
   /**
@@ -61,7 +63,8 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
    * Under concurrency: see `uniqueKey`. An enqueue with a key waits for another open transaction that has just enqueued the
    * same key, since only its end decides who of the two is the duplicate.
    *
-   * @throws InvalidPayloadError | RangeError | TypeError before anything is sent
+   * @throws InvalidPayloadError | RangeError | TypeError before anything is sent; a TypeError also for a payload of a
+   *   definition that has none
    * @throws MissingMigrationError when the tables are missing
    */
   async enqueue<TJob extends JobDefinition>(
@@ -70,10 +73,10 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
     ...[payload, options]: EnqueueArguments<TJob, TOwn['insert']>
   ): Promise<EnqueueResult> {
     checkDefinition('enqueue', job);
+    const { own, maxPayloadBytes } = this.#settings;
     // The definition types an argument that may be omitted as `undefined`.
-    const made = await newJob(job, payload as PayloadInput<TJob>, options, this.#maxPayloadBytes);
-    const jobs = [withOwn(this.#own, made, options)];
-    const [enqueued] = await enqueueJobs(db, this.tables, jobs, this.#wakeUps);
+    const made = await newJob(job, payload as PayloadInput<TJob>, options, maxPayloadBytes);
+    const [enqueued] = await insertAround(db, this.#settings, [withOwn(own, made, options)], [{ payload }]);
     if (enqueued === undefined) throw new QueueError('The insert returned no row');
     return enqueued;
   }
@@ -99,11 +102,7 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
   ): EnqueueQuery {
     checkDefinition('enqueueQuery', job);
     // As in enqueue.
-    return enqueueQuery(db, this.tables, job, payload as PayloadInput<TJob>, options, {
-      own: this.#own,
-      wakeUps: this.#wakeUps,
-      maxPayloadBytes: this.#maxPayloadBytes,
-    });
+    return enqueueQuery(db, this.#settings, job, payload as PayloadInput<TJob>, options);
   }
 
   /**
@@ -120,15 +119,16 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
   ): Promise<EnqueueResult[]> {
     checkDefinition('enqueueMany', job);
     if (!Array.isArray(entries)) throw new TypeError(`enqueueMany takes an array; got ${shown(entries)}`);
+    const { own, maxPayloadBytes } = this.#settings;
     const jobs: NewJob[] = [];
     for (const entry of entries as readonly EnqueueEntry<TJob>[]) {
       if (typeof entry !== 'object' || entry === null)
         checkObject(`enqueueMany('${job.kind}'): an entry`, entry);
       // As in enqueue: the definition types an omitted payload as `undefined`.
-      const made = newJob(job, entry.payload as PayloadInput<TJob>, entry, this.#maxPayloadBytes);
-      jobs.push(withOwn(this.#own, 'then' in made ? await made : made, entry));
+      const made = newJob(job, entry.payload as PayloadInput<TJob>, entry, maxPayloadBytes);
+      jobs.push(withOwn(own, 'then' in made ? await made : made, entry));
     }
-    return await enqueueJobs(db, this.tables, jobs, this.#wakeUps);
+    return await insertAround(db, this.#settings, jobs, entries);
   }
 
   /**
@@ -148,8 +148,7 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
     ...[options]: EnqueueFromArguments<ReturnType<TSelect['as']>, TOwn['insert']>
   ): Promise<{ enqueued: number; duplicates: number }> {
     checkDefinition('enqueueFrom', job);
-    const jobs = selectedJobs(job, select, options, this.#own, this.#maxPayloadBytes);
-    return await enqueueSelected(db, this.tables, jobs, this.#wakeUps);
+    return await enqueueFrom(db, this.#settings, job, select, options);
   }
 
   /**

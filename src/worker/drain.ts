@@ -48,8 +48,9 @@ export async function drain<TDb extends Database, TOwn extends OwnColumns>(
   const worker = new Worker(db, settings, true);
   const count = { completed: 0, failed: 0, discarded: 0, snoozed: 0, cancelled: 0, interrupted: 0 };
   for (const event of Object.keys(count) as (keyof typeof count)[]) {
-    worker.on(event, () => {
-      count[event]++;
+    worker.on(event, (told) => {
+      // What was claimed ahead and given back has not run.
+      if (!('began' in told) || told.began) count[event]++;
     });
   }
   const over = new AbortController();

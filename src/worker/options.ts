@@ -9,8 +9,8 @@ import {
   MAX_NAME_BYTES,
 } from '../job/limits.ts';
 import { shown } from '../job/shown.ts';
+import type { Around } from '../queue/around.ts';
 import type { Queue } from '../queue/queue.ts';
-
 import type { OwnColumns } from '../schema/own-columns.ts';
 import { type Handler, handlersByKind } from './attempt/handler.ts';
 
@@ -99,6 +99,8 @@ export interface WorkerSettings {
   readonly silentMs: number;
   readonly frozenMs: number;
   readonly name: string;
+  /** What each attempt runs inside. */
+  readonly around: Around['run'];
 }
 
 const DEFAULT_CONCURRENCY = 10;
@@ -143,6 +145,7 @@ export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings
     silentMs: checkDurationMs(what('silentMs'), options.silentMs ?? 30_000, 15_000, 3_600_000),
     frozenMs: checkDurationMs(what('frozenMs'), options.frozenMs ?? 60_000, 15_000, 3_600_000),
     name: checkText(what('name'), options.name ?? `${hostname()}:${process.pid}`, MAX_NAME_BYTES),
+    around: options.queue.around?.run,
   };
 }
 

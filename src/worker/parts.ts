@@ -104,6 +104,8 @@ export function buildParts(options: PartsOptions): WorkerParts {
       new ClaimLoop({
         environment: {
           ...environment,
+          around: settings.around,
+          onBegin: ({ job }) => events.emit('began', { job }),
           onProgress: (attempt, value) => progress[at]?.report(attempt, value),
         },
         runner,

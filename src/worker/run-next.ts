@@ -1,20 +1,22 @@
+import { transactionUntil } from '../drivers/transaction-until.ts';
 import { LeaseLostError, QueueError } from '../errors.ts';
 import { checkText, MAX_NAME_BYTES, MAX_PRIORITY } from '../job/limits.ts';
 import type { Outcome } from '../job/outcome.ts';
 import { shown } from '../job/shown.ts';
-import { type Finish, type Reschedule, transitionFor } from '../job/transition.ts';
+import { type Finish, type Reschedule, transitionFor, verdictOn } from '../job/transition.ts';
 import { type ClaimedJob, claimJobs } from '../queries/claim-jobs.ts';
 import { findHeldJobs } from '../queries/find-held-jobs.ts';
 import { finishJobs } from '../queries/finish-jobs.ts';
 import { reclaimJob } from '../queries/reclaim-job.ts';
 import { rescheduleJobs } from '../queries/reschedule-jobs.ts';
 import { transactionId } from '../queries/transaction-id.ts';
+import type { Queue } from '../queue/queue.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import { type Database, type Executor, NO_DATABASE, type Transaction } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
-import { Attempt } from './attempt/attempt.ts';
-import { executeJob, outcomeIfStillHeld } from './attempt/execute-job.ts';
+import { Attempt, type AttemptEnvironment } from './attempt/attempt.ts';
+import { executeJob } from './attempt/execute-job.ts';
 import type { Handler, TransactionOf } from './attempt/handler.ts';
 import { checkRunOptions, type RunOptions } from './options.ts';
 
@@ -58,16 +60,13 @@ export async function runNext<TDb extends Database, TOwn extends OwnColumns>(
   for (const queue of queues as readonly string[]) {
     checkText('runNext: the name of a queue', queue, MAX_NAME_BYTES);
     // Drizzle hands over its own transaction type, which is what the handlers were typed for.
-    const ran = await runOne(
-      db,
-      options.queue.tables,
-      handlers as unknown as ReadonlyMap<string, Handler>,
-      queue,
-    );
+    const ran = await runOne(db, options.queue, handlers as unknown as ReadonlyMap<string, Handler>, queue);
     if (ran !== undefined) return ran;
   }
   return undefined;
 }
+
+type RunEnvironment = Pick<Queue, 'tables' | 'around'>;
 
 /** Thrown to roll the whole transaction back: the handler that was left behind may still be writing in it. */
 class AbandonedAttempt extends Error {
@@ -88,7 +87,7 @@ class Undo extends Error {
 
 async function runOne(
   db: Database,
-  tables: QueueTables,
+  { tables, around }: RunEnvironment,
   handlers: ReadonlyMap<string, Handler>,
   queue: string,
 ): Promise<RanJob | undefined> {
@@ -108,44 +107,51 @@ async function runOne(
       });
       const handler = job === undefined ? undefined : handlers.get(job.kind);
       if (job === undefined || handler === undefined) return undefined;
-      const { attempt, outcome } = await runInSavepoint(tx, tables, job, handler);
+      const { attempt, outcome } = await runInSavepoint(tx, { tables, around: around?.run }, job, handler);
       await faultPoint('runNext: ran');
-      if (!(attempt.completeRan && outcome.type === 'completed')) {
+      if (outcome.type !== 'committed') {
         await write(tx, tables, attempt, transitionFor(outcome, attempt.facts));
       }
-      return toRanJob(job, outcome);
+      return toRanJob(attempt, outcome);
     });
   } catch (error) {
     if (!(error instanceof AbandonedAttempt)) throw error;
     const { attempt, outcome } = error;
     await faultPoint('runNext: rolled back');
     await writeAnew(db, tables, attempt, outcome);
-    return toRanJob(attempt.job, outcome);
+    return toRanJob(attempt, outcome);
   }
 }
 
 async function runInSavepoint(
   tx: Transaction,
-  tables: QueueTables,
+  { tables, around }: Pick<AttemptEnvironment, 'tables' | 'around'>,
   job: ClaimedJob,
   handler: Handler,
 ): Promise<{ attempt: Attempt; outcome: Outcome }> {
-  const environmentOf = (db: Transaction) => ({
-    db,
-    tables,
-    workerId: null,
-    checkTransaction: sameAs(tx, tables),
-  });
-  let attempt = new Attempt(job, handler, environmentOf(tx));
-  let outcome: Outcome | undefined;
+  const attemptIn = (savepoint: Transaction): Attempt => {
+    // A handler that is left behind still has it when its connection has gone on to somebody else.
+    const db = transactionUntil(savepoint, () => attempt.overError);
+    const checkTransaction = sameAs(tx, tables);
+    const attempt: Attempt = new Attempt(job, handler, {
+      db,
+      tables,
+      workerId: null,
+      around,
+      checkTransaction,
+    });
+    return attempt;
+  };
+  let attempt = attemptIn(tx);
+  let outcome: Outcome = { type: 'failed', error: new QueueError('The savepoint did not run') };
   try {
     await tx.transaction(async (savepoint) => {
-      attempt = new Attempt(job, handler, environmentOf(savepoint));
+      attempt = attemptIn(savepoint);
       outcome = await executeJob(attempt);
       if (attempt.reason !== undefined) throw new AbandonedAttempt(attempt, outcome);
-      if (attempt.completeRan && outcome.type === 'completed') {
+      if (attempt.completeRan && outcome.type !== 'failed') {
         const held = await findHeldJobs(tx, tables, attempt.held, [job]);
-        if (held.get(job.id) === job.fence) outcome = outcomeIfStillHeld(attempt, outcome);
+        outcome = held.get(job.id) === job.fence ? verdictOn(outcome, attempt.facts) : { type: 'committed' };
       }
       if (outcome.type === 'failed') throw new Undo(outcome);
     });
@@ -154,10 +160,7 @@ async function runInSavepoint(
     // Anything but our own Undo: the handler left the savepoint in a failed state, and swallowed that.
     outcome = error instanceof Undo ? error.outcome : { type: 'failed', error };
   }
-  return {
-    attempt,
-    outcome: outcome ?? { type: 'failed', error: new QueueError('The savepoint did not run') },
-  };
+  return { attempt, outcome };
 }
 
 async function write(
@@ -197,8 +200,10 @@ function sameAs(tx: Transaction, tables: QueueTables): (other: Executor) => Prom
   };
 }
 
-function toRanJob(job: ClaimedJob, outcome: Outcome): RanJob {
-  if (outcome.type === 'failed') return { job, outcome: 'failed', error: outcome.error };
-  // runNext stops nothing, so it interrupts nothing.
-  return { job, outcome: outcome.type === 'interrupted' ? 'failed' : outcome.type };
+function toRanJob({ job, facts }: Attempt, outcome: Outcome): RanJob {
+  if (outcome.type === 'committed') return { job, outcome: 'completed' };
+  const verdict = verdictOn(outcome, facts);
+  if (verdict.type === 'failed') return { job, outcome: 'failed', error: verdict.error };
+  // runNext stops nothing, so what it interrupts is only what was to be cancelled.
+  return { job, outcome: verdict.type === 'interrupted' ? 'cancelled' : verdict.type };
 }

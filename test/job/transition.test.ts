@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { type Backoff, fixedBackoff } from '../../src/job/backoff.ts';
 import { MAX_DELAY_MS } from '../../src/job/limits.ts';
 import type { Outcome } from '../../src/job/outcome.ts';
-import { type AttemptFacts, type Transition, transitionFor } from '../../src/job/transition.ts';
+import { type AttemptFacts, type Transition, transitionFor, verdictOn } from '../../src/job/transition.ts';
 
 class PaymentRefused extends NonRetryableError {
   override name = 'PaymentRefused';
@@ -101,6 +101,7 @@ function facts(overrides: Partial<AttemptFacts> = {}): AttemptFacts {
     maxAttempts: MAX_ATTEMPTS,
     backoff: fixedBackoff(BACKOFF_MS),
     keepResult: true,
+    cancelReason: undefined,
     ...overrides,
   };
 }
@@ -145,6 +146,66 @@ describe('the transition table', () => {
   test('the reason of a cancel is made storable', () => {
     const transition = transitionFor({ type: 'cancelled', reason: 'a\0b\ud800' }, facts());
     expect(transition.error?.message).toBe('a\ufffdb\ufffd');
+  });
+});
+
+describe('a request for the end of the job, and a transaction of complete(tx)', () => {
+  const thrown = new TypeError('no');
+  const given: Record<Outcome['type'], Outcome> = {
+    completed: { type: 'completed', output: '1' },
+    committed: { type: 'committed' },
+    failed: { type: 'failed', error: thrown },
+    snoozed: { type: 'snoozed', delayMs: 50 },
+    cancelled: { type: 'cancelled', reason: 'by the handler' },
+    interrupted: { type: 'interrupted' },
+  };
+  const notCommitted = { message: expect.stringContaining('did not commit') };
+  const asked = {
+    type: 'finish',
+    state: 'cancelled',
+    error: { attempt: 1, name: 'Cancelled', message: 'asked' },
+  };
+  const table: [outcome: Outcome['type'], without: object, withRequest: object][] = [
+    [
+      'completed',
+      { type: 'finish', state: 'completed' },
+      { type: 'finish', state: 'completed', output: '1' },
+    ],
+    ['committed', { type: 'reschedule', attempt: 1, error: notCommitted }, asked],
+    ['failed', { type: 'reschedule', attempt: 1, error: { name: 'TypeError' } }, asked],
+    ['snoozed', { type: 'reschedule', attempt: 0, delayMs: 50 }, asked],
+    [
+      'cancelled',
+      { state: 'cancelled', error: { message: 'by the handler' } },
+      { state: 'cancelled', error: { message: 'by the handler' } },
+    ],
+    ['interrupted', { type: 'reschedule', attempt: 0, delayMs: null }, asked],
+  ];
+
+  test.each(table)('%s', (outcome, without, withRequest) => {
+    expect(transitionFor(given[outcome], facts())).toMatchObject(without);
+    expect(transitionFor(given[outcome], facts({ cancelReason: 'asked' }))).toMatchObject(withRequest);
+  });
+
+  test('a request wins over a discard, too', () => {
+    for (const error of [new NonRetryableError('never'), thrown]) {
+      const last = facts({ attempt: MAX_ATTEMPTS, cancelReason: 'asked' });
+      expect(transitionFor({ type: 'failed', error }, last)).toMatchObject({ state: 'cancelled' });
+    }
+  });
+
+  test('an empty reason is a request', () => {
+    expect(transitionFor(given.failed, facts({ cancelReason: '' }))).toMatchObject({ state: 'cancelled' });
+  });
+
+  test('a verdict is final: judged again it is the same', () => {
+    for (const outcome of Object.values(given)) {
+      for (const cancelReason of [undefined, 'asked']) {
+        const verdict = verdictOn(outcome, { cancelReason });
+        expect(verdictOn(verdict, { cancelReason })).toBe(verdict);
+        expect(verdict.type).not.toBe('committed');
+      }
+    }
   });
 });
 

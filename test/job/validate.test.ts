@@ -5,12 +5,16 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import * as validate from '../../src/job/validate.ts';
 
-const { outputToStore, payloadFromStore } = validate;
-
-/** As a promise also where the schema answers at once. */
+/** As promises also where the schema answers at once. */
 const payloadToStore: (...args: Parameters<typeof validate.payloadToStore>) => Promise<string> = async (
   ...args
 ) => await validate.payloadToStore(...args);
+const payloadFromStore: (...args: Parameters<typeof validate.payloadFromStore>) => Promise<unknown> = async (
+  ...args
+) => await validate.payloadFromStore(...args);
+const outputToStore: (...args: Parameters<typeof validate.outputToStore>) => Promise<string> = async (
+  ...args
+) => await validate.outputToStore(...args);
 
 /** The error that a promise is rejected with. */
 async function rejection(promise: Promise<unknown>): Promise<unknown> {

@@ -139,6 +139,7 @@ describe('statements about held and waiting jobs', () => {
       'insertOneJobQuery, unique, waking',
       'listJobsQuery, live',
       'parkJobsQuery',
+      'lockHeldJobQuery',
       'reclaimJobQuery',
       'releaseJobsQuery',
       'requestCancelQuery',

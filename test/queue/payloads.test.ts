@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { createQueue, defineJob, InvalidPayloadError, unvalidated } from 'drizzle-queue';
+import { createQueue, defineJob, InvalidPayloadError, type JobDefinition, unvalidated } from 'drizzle-queue';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -230,5 +230,29 @@ describe('refuses, with the path, before anything is sent', () => {
     await expect(queue.enqueue(untouched(), at, { at: new Date() })).rejects.toMatchObject({
       issues: [{ path: 'at' }],
     });
+  });
+});
+
+describe('a payload for a definition that has none', () => {
+  const sync = defineJob('sync');
+  // As JavaScript would call it, or a value of type any.
+  const unknownJob: JobDefinition = sync;
+  const message = /enqueue\('sync'\): its definition has no payload.* defineJob\('sync', { payload: … }\)/;
+
+  test('is refused by each way to enqueue before anything is sent, and says what to write', async () => {
+    const executor = untouched();
+    for (const payload of [{ userId: 1 }, 0, '', false, { delayMs: 1_000 }]) {
+      const refused = { name: 'TypeError', message: expect.stringMatching(message) };
+      await expect(queue.enqueue(executor, unknownJob, payload)).rejects.toMatchObject(refused);
+      await expect(queue.enqueueMany(executor, unknownJob, [{}, { payload }])).rejects.toMatchObject(refused);
+      expect(() => queue.enqueueQuery(database.db, unknownJob, payload)).toThrow(message);
+    }
+  });
+
+  test('may be undefined or null, which are stored alike', async () => {
+    for (const payload of [undefined, null]) {
+      const { id } = await queue.enqueue(database.db, unknownJob, payload, { queue: 'nulls' });
+      expect(await queue.find(database.db, id)).toMatchObject({ payload: null });
+    }
   });
 });

@@ -115,6 +115,7 @@ describe('a worker', () => {
     expectTypeOf<keyof WorkerEvents>().toEqualTypeOf<
       | 'started'
       | 'claimed'
+      | 'began'
       | 'completed'
       | 'failed'
       | 'discarded'

@@ -1,5 +1,4 @@
-import type { Outcome } from '../../job/outcome.ts';
-import type { Transition } from '../../job/transition.ts';
+import type { Transition, Verdict } from '../../job/transition.ts';
 import type { Attempt } from './attempt.ts';
 import type { WorkerEmitter } from './events.ts';
 import type { SettleResult } from './settlement.ts';
@@ -8,7 +7,7 @@ import type { SettleResult } from './settlement.ts';
 export function announce(
   events: WorkerEmitter,
   attempt: Attempt,
-  outcome: Outcome,
+  outcome: Verdict,
   written: {
     readonly transition: Transition;
     readonly settled: Exclude<SettleResult, 'abandoned'>;
@@ -46,7 +45,7 @@ export function announce(
       events.emit('cancelled', { job, reason: outcome.reason });
       return;
     case 'interrupted':
-      events.emit('interrupted', { job });
+      events.emit('interrupted', { job, began: attempt.began });
       return;
   }
 }

@@ -1,13 +1,13 @@
 import { JobCancelledError, LeaseLostError, QueueError } from '../../errors.ts';
-import { type AttemptFacts, transitionFor } from '../../job/transition.ts';
-import { outputToStore } from '../../job/validate.ts';
+import type { AttemptFacts } from '../../job/transition.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
-import { completeJob } from '../../queries/complete-job.ts';
+import { type Around, goAround } from '../../queue/around.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database, Executor, Transaction } from '../../sql/executor.ts';
-import { faultPoint } from '../../sql/fault-point.ts';
 import type { Holder } from '../../sql/fence.ts';
-import type { Handler, RunningJob, UntypedContext } from './handler.ts';
+import { Completion } from './completion.ts';
+import { Context } from './context.ts';
+import type { Handler } from './handler.ts';
 
 /** What all attempts of one worker share. */
 export interface AttemptEnvironment {
@@ -16,8 +16,12 @@ export interface AttemptEnvironment {
   readonly tables: QueueTables;
   /** `null` in `runNext`, where the row's lock is the hold. */
   readonly workerId: number | null;
+  /** What `createQueue` was given to wrap each attempt in. */
+  readonly around?: Around['run'];
   /** Throws when `complete` must not run in this transaction. */
   readonly checkTransaction?: (tx: Executor) => Promise<void>;
+  /** Told that an attempt begins; nobody is, in `runNext`. */
+  readonly onBegin?: (attempt: Attempt) => void;
   /** Told what a handler gives to `job.progress`; nobody is, in `runNext`. */
   readonly onProgress?: (attempt: Attempt, value: unknown) => void;
 }
@@ -26,20 +30,21 @@ export interface AttemptEnvironment {
 const INTERRUPT_GRACE_MS = 1_000;
 
 /**
- * One run of a handler for one held job, and the ways to end it from outside. Most attempts are short and end by themselves, so
- * what only the others need is made when it is asked for: an AbortController costs more than all the rest.
+ * One run of a handler for one held job, and the ways to end it from outside. Most attempts are short and end by
+ * themselves, so what only the others need is made when it is asked for: an AbortController costs more than all the rest.
  */
 export class Attempt {
   #controller: AbortController | undefined;
   /** Why it was told to end. */
   #reason: Error | undefined;
-  /** Rejects `run`, while that waits for the handler. */
+  /** Rejects what `until` has answered. */
   #reject: ((reason: Error) => void) | undefined;
+  #began = false;
   #ended = false;
   #interrupted = false;
   #cancelReason: string | undefined;
   #over = false;
-  #completeRan = false;
+  #completion: Completion | undefined;
 
   constructor(
     readonly job: ClaimedJob,
@@ -67,19 +72,30 @@ export class Attempt {
     return this.#interrupted;
   }
 
-  /** Why somebody has asked for the job's end, if that is known. */
-  get cancelReason(): string | undefined {
-    return this.#cancelReason;
+  /** Whether it was begun, rather than ended before that. */
+  get began(): boolean {
+    return this.#began;
+  }
+
+  /** Says that it begins. */
+  begin(): void {
+    this.#began = true;
+    this.environment.onBegin?.(this);
+  }
+
+  /** Whether somebody has asked for the job's end. */
+  get unwanted(): boolean {
+    return this.#cancelReason !== undefined;
   }
 
   /** Whether a handler runs that may still write about its job. */
   get open(): boolean {
-    return !this.#over && !this.#completeRan;
+    return !this.#over && !this.completeRan;
   }
 
   /** Whether `complete(tx)` has ended the job, provided that its transaction commits. */
   get completeRan(): boolean {
-    return this.#completeRan;
+    return this.#completion?.ran ?? false;
   }
 
   get held(): Holder {
@@ -89,27 +105,53 @@ export class Attempt {
   get facts(): AttemptFacts {
     const { attempt, maxAttempts } = this.job;
     const { backoff, keepResult } = this.handler.job;
-    return { attempt, maxAttempts, backoff, keepResult };
+    return { attempt, maxAttempts, backoff, keepResult, cancelReason: this.#cancelReason };
   }
 
   /**
-   * Runs the handler. What it answers, when awaited, is the handler's result, or rejects as soon as the attempt is ended from outside,
-   * whatever the handler goes on to do.
+   * Runs the handler. What it answers, when awaited, is the handler's result, or rejects as soon as the attempt is ended
+   * from outside, whatever the handler goes on to do.
    *
    * @throws what a handler throws that is no async function
    */
   run(payload: unknown): unknown {
-    if (this.#ended) throw this.#reason;
-    const returned = this.handler.run(new Context(this, payload, (tx, output) => this.#complete(tx, output)));
-    if (!isPromiseLike(returned)) return returned;
+    const { around } = this.environment;
+    const context = new Context(this, payload);
+    if (around === undefined) return this.until(this.#call(context));
+    const call = async () => await this.#call(context);
+    // A handler that is left behind because the function around it has thrown is told so.
+    const onLeft = (error: unknown) =>
+      this.#abort(
+        error instanceof Error ? error : new QueueError('around.run threw no Error', { cause: error }),
+      );
+    return this.until(goAround({ name: 'around.run', around, argument: context, step: call, onLeft }));
+  }
+
+  #call(context: Context): unknown {
+    this.checkOpen();
+    return this.handler.run(context);
+  }
+
+  /** What one stage of the attempt answers; it rejects as soon as the attempt is ended from outside. */
+  until<T>(answer: T | PromiseLike<T>): T | Promise<T> {
+    if (!isPromiseLike(answer)) return answer;
     return new Promise((resolve, reject) => {
-      this.#reject = reject;
-      // A handler that is left behind may still reject; this promise has been settled by then, so nobody hears of it.
-      returned.then(resolve, reject);
+      // What is left behind may still reject; this promise has been settled by then, so nobody hears of it.
+      answer.then(resolve, reject);
+      if (this.#ended && this.#reason !== undefined) return reject(this.#reason);
+      // `complete` waits for its schema while the handler is waited for.
+      const outer = this.#reject;
+      this.#reject =
+        outer === undefined
+          ? reject
+          : (reason) => {
+              outer(reason);
+              reject(reason);
+            };
     });
   }
 
-  /** Ends the attempt at once: the signal is aborted with `reason`, and `run` rejects with it. */
+  /** Ends the attempt at once: the signal is aborted with `reason`, and what `until` has answered rejects with it. */
   end(reason: Error): void {
     this.#abort(reason);
     this.#leave();
@@ -147,73 +189,28 @@ export class Attempt {
     if (this.open) this.environment.onProgress?.(this, value);
   }
 
-  /** From here on `complete` is refused: the attempt's end is decided. */
+  /** See `HandlerContext.complete`. */
+  async complete(tx: Transaction, output: unknown): Promise<void> {
+    this.#completion ??= new Completion(this);
+    await this.#completion.complete(tx, output);
+  }
+
+  /** The attempt's end is decided: see `overError`. */
   close(): void {
     this.#over = true;
   }
 
-  async #complete(tx: Transaction, output: unknown): Promise<void> {
-    const { job, handler, environment } = this;
-    if (typeof tx?.rollback !== 'function') {
-      throw new TypeError(
-        'complete(tx) takes a transaction, as db.transaction(async (tx) => …) hands it over',
-      );
-    }
-    this.#checkOpen();
-    const json = await outputToStore(handler.job, output);
-    await environment.checkTransaction?.(tx);
-    this.#checkOpen();
-    await faultPoint('complete: checked');
-    const transition = transitionFor({ type: 'completed', output: json }, this.facts);
-    if (transition.type !== 'finish') throw new TypeError('A completed attempt finishes its job');
-    // Before the statement: once it is sent it may take effect, whatever comes back.
-    this.#completeRan = true;
-    const finish = { id: job.id, fence: job.fence, transition };
-    const completion = await completeJob(tx, environment.tables, this.held, finish);
-    if (completion === 'completed') return;
-    this.#completeRan = false;
-    if (completion === 'lost') throw new LeaseLostError(job.kind, job.id);
-    throw new QueueError(
-      `Job ${job.id} ('${job.kind}') is not completed: complete(tx) did not run inside a transaction, whose connection was lost or which is over`,
-    );
-  }
-
-  #checkOpen(): void {
+  /** Why `complete` is refused, and in `runNext` the context's `db`: the attempt's end is decided. */
+  get overError(): LeaseLostError | undefined {
     const { kind, id } = this.job;
-    if (this.#over) throw new LeaseLostError(kind, id, 'this attempt is already over');
-    if (this.#completeRan) throw new LeaseLostError(kind, id, 'complete has already been called');
-  }
-}
-
-/** What the handler gets. */
-class Context implements UntypedContext {
-  readonly job: RunningJob;
-  readonly db: Database;
-  declare readonly signal: AbortSignal;
-  readonly #attempt: Attempt;
-
-  constructor(
-    attempt: Attempt,
-    readonly payload: unknown,
-    readonly complete: UntypedContext['complete'],
-  ) {
-    this.#attempt = attempt;
-    // Onto the job itself: a copy with one property more takes longer than the rest of a short attempt.
-    const job: ClaimedJob & { progress?: RunningJob['progress'] } = attempt.job;
-    job.progress = (value) => attempt.report(value);
-    // What it lacked it has been given.
-    this.job = job as RunningJob;
-    this.db = attempt.environment.db;
-    // Made when it is looked at; yet the context's own, so that a copy ({ ...context }) has it too.
-    Object.defineProperty(this, 'signal', Context.#signal);
+    return this.#over ? new LeaseLostError(kind, id, 'this attempt is already over') : undefined;
   }
 
-  static readonly #signal = {
-    enumerable: true,
-    get(this: Context): AbortSignal {
-      return this.#attempt.signal;
-    },
-  };
+  /** @throws why the attempt was ended, or LeaseLostError when its end is decided */
+  checkOpen(): void {
+    const error = this.overError ?? (this.#ended ? this.#reason : undefined);
+    if (error !== undefined) throw error;
+  }
 }
 
 function isPromiseLike(value: unknown): value is PromiseLike<unknown> {

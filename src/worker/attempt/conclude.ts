@@ -1,12 +1,11 @@
 import { withoutQuery } from '../../job/describe-error.ts';
 import type { Outcome } from '../../job/outcome.ts';
-import { type Transition, transitionFor } from '../../job/transition.ts';
+import { type Transition, transitionFor, verdictOn } from '../../job/transition.ts';
 import { findFates } from '../../queries/find-fates.ts';
 import { sleep } from '../time/sleep.ts';
 import { announce } from './announce.ts';
 import type { Attempt } from './attempt.ts';
 import type { WorkerEmitter } from './events.ts';
-import { outcomeIfStillHeld } from './execute-job.ts';
 import type { Settler } from './settle.ts';
 import type { SettleResult } from './settlement.ts';
 
@@ -43,12 +42,19 @@ export async function conclude(
 
 /** Puts a job back as it was before its claim: it never began. Never rejects. */
 export async function giveBack(options: ConcludeOptions, attempt: Attempt): Promise<void> {
-  const { job } = attempt;
-  const transition = transitionFor({ type: 'interrupted' }, attempt.facts);
+  const outcome = verdictOn({ type: 'interrupted' }, attempt.facts);
+  const transition = transitionFor(outcome, attempt.facts);
   await untilAccepted(options, attempt, async (alone) => {
     const settled = await write(options, attempt, transition, alone);
     if (settled === 'abandoned') options.onUnwritten(attempt);
-    if (typeof settled === 'object') options.events.emit('cancelled', { job, reason: settled.cancelled });
+    // It has not begun, so its loss is of no interest.
+    if (settled === 'abandoned' || settled === 'lost') return;
+    announce(options.events, attempt, outcome, {
+      transition,
+      settled,
+      completedByHandler: false,
+      durationMs: 0,
+    });
   });
 }
 
@@ -86,15 +92,15 @@ async function writeAndAnnounce(
   durationMs: number,
   alone: boolean,
 ): Promise<void> {
-  const outcomeToWrite = outcomeIfStillHeld(attempt, outcome);
-  const transition = transitionFor(outcomeToWrite, attempt.facts);
+  const verdict = verdictOn(outcome, attempt.facts);
+  const transition = transitionFor(verdict, attempt.facts);
   const settled = await write(options, attempt, transition, alone);
   if (settled === 'abandoned') {
     options.onUnwritten(attempt);
     return;
   }
   const completedByHandler = settled === 'lost' && (await handlerHasEnded(options, attempt, outcome));
-  announce(options.events, attempt, outcomeToWrite, { transition, settled, completedByHandler, durationMs });
+  announce(options.events, attempt, verdict, { transition, settled, completedByHandler, durationMs });
 }
 
 /** Whether a job that is no longer held has been ended by the handler's own transaction, and not been lost. */
@@ -105,7 +111,7 @@ async function handlerHasEnded(
 ): Promise<boolean> {
   if (!completeRan) return false;
   // A handler returns when its transaction has committed. One that throws may have lost the answer to its COMMIT.
-  if (outcome.type === 'completed') return true;
+  if (outcome.type === 'committed') return true;
   try {
     const fate = (await findFates(environment.db, environment.tables, job.queue, [job])).get(job.id);
     // A completion that keeps no result leaves nothing.

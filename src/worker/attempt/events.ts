@@ -1,12 +1,18 @@
 import { describeThrown, withoutQuery } from '../../job/describe-error.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 
-/** What a worker announces, always after it is written. */
+/** What a worker announces, always after it is written. Each `job` is plain data, its payload as it is stored. */
 export interface WorkerEvents {
   /** The worker is registered and claims. */
   started: [{ readonly workerId: number; readonly name: string; readonly queues: readonly string[] }];
   /** A claim came back with jobs. */
   claimed: [{ readonly queue: string; readonly count: number; readonly durationMs: number }];
+  /**
+   * An attempt begins: it has its slot, and its payload is about to be validated and its handler to be called. One of
+   * `completed`, `failed`, `snoozed`, `cancelled`, `interrupted` and `lost` follows. A job that ends without an attempt has
+   * none: one that was cancelled before, or whose workers have all died.
+   */
+  began: [{ readonly job: ClaimedJob }];
   /** A job has ended well. */
   completed: [{ readonly job: ClaimedJob; readonly durationMs: number }];
   /** An attempt has failed. `retryInMs` is undefined when the job is discarded, or cancelled. */
@@ -18,10 +24,10 @@ export interface WorkerEvents {
   /** A job has ended because its handler asked for that, or somebody from outside (`queue.cancel`). */
   cancelled: [{ readonly job: ClaimedJob; readonly reason: string }];
   /**
-   * The worker stopped before the handler ended, or it gave back a job that was claimed ahead and had not begun; the job is due again, its
-   * attempt not spent.
+   * A job was given back and is due again, its attempt not spent: the worker stopped before its handler ended, or the job had
+   * been claimed ahead and had not begun. `began` says which.
    */
-  interrupted: [{ readonly job: ClaimedJob }];
+  interrupted: [{ readonly job: ClaimedJob; readonly began: boolean }];
   /** An attempt ended, but its job was no longer held by this worker, so nothing was written. */
   lost: [{ readonly job: ClaimedJob }];
   /** This worker has declared another gone, whose jobs are due again. */

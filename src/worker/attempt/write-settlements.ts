@@ -1,4 +1,4 @@
-import type { Transition } from '../../job/transition.ts';
+import { cancellation, type Transition } from '../../job/transition.ts';
 import { cancelJob } from '../../queries/cancel-job.ts';
 import { findFates } from '../../queries/find-fates.ts';
 import { finishFreeJobs, finishJobs } from '../../queries/finish-jobs.ts';
@@ -128,7 +128,7 @@ async function endUnwanted(
   message: string,
 ): Promise<'written' | { readonly cancelled: string }> {
   const attempt = transition.type === 'finish' ? 0 : transition.attempt;
-  const reason = { attempt, name: 'Cancelled', message };
+  const reason = cancellation(attempt, message);
   try {
     const ended = await cancelJob(db, tables, { id, queue: held.queue, reason });
     return ended ? { cancelled: message } : 'written';

@@ -25,6 +25,7 @@ import { insertSelectedJobsQuery } from '../../../src/queries/insert-selected-jo
 import { inspectServerQuery } from '../../../src/queries/inspect-server.ts';
 import { inspectTableQuery } from '../../../src/queries/inspect-table.ts';
 import { listJobsQuery } from '../../../src/queries/list-jobs.ts';
+import { lockHeldJobQuery } from '../../../src/queries/lock-held-job.ts';
 import { lockSessionQuery } from '../../../src/queries/lock-session.ts';
 import { notifyWorkersQuery } from '../../../src/queries/notify-workers.ts';
 import { parkJobsQuery } from '../../../src/queries/park-jobs.ts';
@@ -216,6 +217,7 @@ export function allStatements(
     ]),
     pauseQueueQuery: pauseQueueQuery(tables, { queue: text, channel }),
     pruneResultsQuery: pruneResultsQuery(tables, { retentionMs: 86_400_000, limit: 1_000 }),
+    lockHeldJobQuery: lockHeldJobQuery(tables, { queue: text, workerId: id }, { id, fence: 3 }),
     reclaimJobQuery: reclaimJobQuery(tables, { id, queue: text, fence: 3 }),
     redriveJobsQuery: redriveJobsQuery(tables, {}),
     'redriveJobsQuery, filtered': redriveJobsQuery(tables, {

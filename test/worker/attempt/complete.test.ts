@@ -13,6 +13,7 @@ import {
 import { queueJobs } from 'drizzle-queue/schema';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
+import { sqlStateOf } from '../../../src/sql/executor.ts';
 import { atFaultPoints } from '../../../src/sql/fault-point.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
@@ -230,5 +231,145 @@ describe('complete(tx)', () => {
     release();
     expect((await slowDone)[0].job.kind).toBe('slow');
     await worker.stop();
+  });
+
+  test('is called again after its transaction has rolled back, as by a handler that retries', async () => {
+    let tries = 0;
+    const { record, drained } = await run(async (context) => {
+      for (;;) {
+        try {
+          await writeAndComplete(context, () => {
+            if (++tries < 3) throw new Error('could not serialize access');
+          });
+          return undefined;
+        } catch (error) {
+          if (tries >= 3) throw error;
+        }
+      }
+    });
+    expect(tries).toBe(3);
+    expect(record).toMatchObject({
+      state: 'completed',
+      attempt: 1,
+      errors: [],
+      output: { messageId: 'm-1' },
+    });
+    expect(drained).toMatchObject({ completed: 1, failed: 0 });
+    expect(await written()).toEqual([7]);
+  });
+
+  test('is called again after its own statement was refused by the database', async () => {
+    const { id } = await queue.enqueue(database.db, sendReceipt, { orderId: 7 });
+    let codes: unknown[] = [];
+    const handler = handle(sendReceipt, async ({ complete }) => {
+      for (let tries = 1; ; tries++) {
+        try {
+          await database.db.transaction(
+            async (tx) => {
+              await tx.insert(receipts).values({ orderId: 7, messageId: 'm' });
+              // Somebody else's change, which this transaction's snapshot does not see.
+              if (tries === 1)
+                await database.db.update(queueJobs).set({ progress: { tries } }).where(eq(queueJobs.id, id));
+              await complete(tx, { messageId: `try ${tries}` });
+            },
+            { isolationLevel: 'repeatable read' },
+          );
+          return;
+        } catch (error) {
+          codes = [...codes, sqlStateOf(error)];
+          if (tries === 2) throw error;
+        }
+      }
+    });
+    await drain(database.db, { queue, handlers: [handler], deadlineMs: 10_000 });
+    expect(codes).toEqual(['40001']);
+    expect(await queue.find(database.db, id)).toMatchObject({
+      state: 'completed',
+      attempt: 1,
+      output: { messageId: 'try 2' },
+    });
+  });
+
+  test('after a transaction that has committed it is refused, and nothing of the second is kept', async () => {
+    let refused: unknown;
+    const { record } = await run(async (context) => {
+      await database.db.transaction((tx) => context.complete(tx, { messageId: 'first' }));
+      refused = await writeAndComplete(context).catch((error: unknown) => error);
+      return undefined;
+    });
+    expect(refused).toBeInstanceOf(LeaseLostError);
+    expect(refused).toMatchObject({ message: expect.stringContaining('complete has already been called') });
+    expect(record).toMatchObject({ state: 'completed', output: { messageId: 'first' } });
+    expect(await written()).toEqual([]);
+  });
+
+  test('in two savepoints of one transaction, of which the first rolls back, the second ends the job', async () => {
+    const { record } = await run(async ({ complete }) => {
+      await database.db.transaction(async (tx) => {
+        const undone = tx.transaction(async (savepoint) => {
+          await complete(savepoint, { messageId: 'undone' });
+          savepoint.rollback();
+        });
+        await expect(undone).rejects.toThrow();
+        await tx.transaction((savepoint) => complete(savepoint, { messageId: 'kept' }));
+      });
+      return undefined;
+    });
+    expect(record).toMatchObject({ state: 'completed', output: { messageId: 'kept' } });
+  });
+
+  test('in a savepoint that rolls back while the outer transaction commits, the job is not done', async () => {
+    const { record, drained } = await run(async ({ payload, complete }) => {
+      await database.db.transaction(async (tx) => {
+        await tx.insert(receipts).values({ orderId: payload.orderId });
+        const undone = tx.transaction(async (savepoint) => {
+          await complete(savepoint, { messageId: 'undone' });
+          savepoint.rollback();
+        });
+        await expect(undone).rejects.toThrow();
+      });
+      return undefined;
+    });
+    expect(record).toMatchObject({
+      state: 'scheduled',
+      errors: [{ message: expect.stringContaining('commit') }],
+    });
+    expect(drained).toMatchObject({ completed: 0, failed: 1 });
+    expect(await written()).toEqual([7]);
+  });
+
+  test('while its first transaction is open, a second is refused instead of waiting for it for ever', async () => {
+    let refused: unknown;
+    const { record } = await run(async ({ complete }) => {
+      await database.db.transaction(async (outer) => {
+        await complete(outer, { messageId: 'outer' });
+        const inner = database.db.transaction((tx) => complete(tx, { messageId: 'inner' }));
+        refused = await inner.catch((error: unknown) => error);
+      });
+      return undefined;
+    });
+    expect(refused).toBeInstanceOf(LeaseLostError);
+    expect(refused).toMatchObject({ message: expect.stringContaining('still open') });
+    expect(record).toMatchObject({ state: 'completed', output: { messageId: 'outer' } });
+  });
+
+  test('called twice at once, in one transaction or in two, it ends the job once', async () => {
+    for (const inTwo of [false, true]) {
+      const { record } = await run(async ({ complete }) => {
+        await database.db.transaction(async (one) => {
+          const both = [
+            complete(one, { messageId: 'one' }),
+            inTwo
+              ? database.db.transaction((other) => complete(other, { messageId: 'other' }))
+              : complete(one, { messageId: 'other' }),
+          ];
+          const settled = await Promise.allSettled(both);
+          const refused = settled.filter(({ status }) => status === 'rejected');
+          expect(refused).toMatchObject([{ reason: { name: 'LeaseLostError' } }]);
+        });
+        return undefined;
+      });
+      expect(record).toMatchObject({ state: 'completed', attempt: 1, output: { messageId: 'one' } });
+    }
   });
 });

@@ -33,3 +33,27 @@ test('a copy of the context has all that the context has, its signal too', async
   expect(keys).toEqual(['complete', 'db', 'job', 'payload', 'signal']);
   expect(reason).toMatchObject({ name: 'JobTimeoutError' });
 });
+
+test('its job is the same at every look, and has what its type says', async () => {
+  const jobs: object[] = [];
+  const plain = defineJob('plain');
+  const worker = createWorker(database.db, {
+    queue,
+    handlers: [
+      handle(plain, (context) => {
+        jobs.push(context.job, context.job, { ...context }.job);
+      }),
+    ],
+  });
+  const { id } = await queue.enqueue(database.db, plain, undefined, { metadata: { tenant: 'a' } });
+  await worker.start();
+  await until(() => jobs.length > 0);
+  await worker.stop();
+  expect(new Set(jobs).size).toBe(1);
+  expect(jobs[0]).toMatchObject({ id, kind: 'plain', attempt: 1, metadata: { tenant: 'a' } });
+  expect(Object.keys(jobs[0] ?? {}).sort()).toEqual(
+    'attempt claimedAt createdAt errors fence id kind maxAttempts metadata payloadBytes priority progress queue runAt uniqueKey'.split(
+      ' ',
+    ),
+  );
+});

@@ -81,4 +81,72 @@ describe('events', () => {
     );
     print.mockRestore();
   });
+
+  test('say when an attempt begins, and a job that ends without one never does', async () => {
+    const told: string[] = [];
+    const { id } = await queue.enqueue(database.db, work, 'cancelled before');
+    await database.client`update queue_jobs set cancel_reason = 'not wanted' where id = ${id}`;
+    await queue.enqueue(database.db, work, 'good');
+    const validated = defineJob('validated', {
+      payload: {
+        '~standard': { version: 1, vendor: 'test', validate: () => ({ issues: [{ message: 'never' }] }) },
+      },
+    });
+    await queue.enqueue(
+      database.db,
+      defineJob('validated', { maxAttempts: 1, payload: unvalidated<string>() }),
+      'refused',
+    );
+    const worker = createWorker(database.db, {
+      queue,
+      queues: { default: { concurrency: 1 } },
+      handlers: [
+        handle(work, ({ payload }) => {
+          told.push(`running ${payload}`);
+        }),
+        handle(validated, () => {}),
+      ],
+    });
+    for (const event of ['began', 'completed', 'cancelled', 'failed'] as const) {
+      worker.on(event, ({ job }) => told.push(`${event} ${job.payload}`));
+    }
+    const idle = nextEvent(worker, 'idle');
+    await worker.start();
+    await idle;
+    await worker.stop();
+    expect(told.filter((line) => line.endsWith('good'))).toEqual([
+      'began good',
+      'running good',
+      'completed good',
+    ]);
+    expect(told.filter((line) => line.endsWith('before'))).toEqual(['cancelled cancelled before']);
+    expect(told.filter((line) => line.endsWith('refused'))).toEqual(['began refused', 'failed refused']);
+  });
+
+  test('hand out a job that is plain data, whatever its handler has done to its own', async () => {
+    const worker = createWorker(database.db, {
+      queue,
+      handlers: [
+        handle(work, ({ job }) => {
+          job.progress({ half: true });
+          Reflect.set(job, 'queue', 'changed by the handler');
+          Reflect.set(job, 'own', () => 'no data');
+        }),
+      ],
+    });
+    const jobs: unknown[] = [];
+    for (const event of ['began', 'completed'] as const) worker.on(event, ({ job }) => jobs.push(job));
+    const completed = nextEvent(worker, 'completed');
+    const { id } = await queue.enqueue(database.db, work, 'x');
+    await worker.start();
+    await completed;
+    await worker.stop();
+    expect(jobs).toHaveLength(2);
+    for (const job of jobs) {
+      expect(structuredClone(job)).toEqual(job);
+      expect(job).toMatchObject({ id, queue: 'default', payload: 'x' });
+      expect(job).not.toHaveProperty('progress');
+      expect(job).not.toHaveProperty('own');
+    }
+  });
 });

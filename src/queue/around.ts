@@ -1,0 +1,109 @@
+import { QueueError } from '../errors.ts';
+import type { ClaimedJob } from '../queries/claim-jobs.ts';
+import type { Database } from '../sql/executor.ts';
+import type { EnqueueResult } from './enqueue-jobs.ts';
+
+/** A job that is about to be enqueued, as {@link Around} sees it. */
+export interface JobToEnqueue {
+  readonly kind: string;
+  readonly queue: string;
+  /** `undefined` in `enqueueFrom`, where each row may have its own. */
+  readonly priority: number | undefined;
+  readonly uniqueKey: string | null;
+  /** As the enqueue was given it. Checked and made ready to store already: to change it here has no effect. */
+  readonly payload: unknown;
+  /** The job's own, to read and to add to until `next` is called: a trace id, a tenant. */
+  readonly metadata: Record<string, unknown>;
+}
+
+/** What {@link Around} is told of an attempt: part of its handler's context. */
+export interface AttemptContext {
+  /** The payload, as the definition's schema made it from what is stored. */
+  readonly payload: unknown;
+  readonly job: Omit<ClaimedJob, 'payload' | 'cancelReason'>;
+  /** Aborted when the attempt is over although its handler is not. */
+  readonly signal: AbortSignal;
+  readonly db: Database;
+}
+
+/**
+ * Functions that every enqueue and every attempt of a queue run inside, for tracing, `AsyncLocalStorage` and tenants.
+ *
+ * Each calls `next` once and waits for it. It looks on: what it returns is ignored, and the error with which `next()`
+ * rejects goes its way even if it is caught here. An error that it throws itself takes the place of the result.
+ */
+export interface Around {
+  /**
+   * Around each `enqueue` and `enqueueMany` (all jobs of the call; not called for none), with what became of each job in
+   * their order as the answer of `next()`.
+   *
+   * Around `enqueueFrom` it gets one job that stands for all rows, without a payload or a key, and its metadata goes to all
+   * of them; `next()` answers `undefined`. Around `enqueueQuery` too; there nothing is sent yet when `next()` resolves,
+   * and it must be called before anything is awaited, since the query is answered at once. What it throws or rejects with
+   * after that is lost.
+   *
+   * Called after the jobs were checked, so not for those that are refused. An error thrown here is the enqueue's.
+   */
+  readonly enqueue?:
+    | ((jobs: readonly JobToEnqueue[], next: () => Promise<readonly EnqueueResult[] | undefined>) => unknown)
+    | undefined;
+  /**
+   * Around each handler, in workers, `drain` and `runNext`; `next()` answers what the handler returns. Called once the
+   * payload has been validated, and before the output is. An error thrown here is the attempt's: it has failed, and a
+   * handler that still runs gets its signal aborted. The attempt's `timeoutMs` counts for both together; after it `next()`
+   * rejects and calls no handler.
+   */
+  readonly run?: ((context: AttemptContext, next: () => Promise<unknown>) => unknown) | undefined;
+}
+
+/** Something that runs inside a function of {@link Around}. */
+export interface Surrounded<TArgument, TAnswer> {
+  /** What the function is called in errors. */
+  readonly name: string;
+  readonly around: (argument: TArgument, next: () => Promise<TAnswer>) => unknown;
+  readonly argument: TArgument;
+  readonly step: () => Promise<TAnswer>;
+  /** Told when the function throws while the step is still under way; without it the step is waited for. */
+  readonly onLeft?: (error: unknown) => void;
+}
+
+/**
+ * Runs a step inside a function of the app's, and answers what the step does.
+ *
+ * @throws what the function throws, or else the step
+ * @throws QueueError when the function does not call `next`, or twice
+ */
+export async function goAround<TArgument, TAnswer>(
+  surrounded: Surrounded<TArgument, TAnswer>,
+): Promise<TAnswer> {
+  const { name, around, argument, step, onLeft } = surrounded;
+  let inner: Promise<TAnswer> | undefined;
+  let underWay = false;
+  let over = false;
+  const next = (): Promise<TAnswer> => {
+    if (inner !== undefined) return Promise.reject(calledTwice(name));
+    if (over) return Promise.reject(new QueueError(`${name} called next() after it had ended`));
+    underWay = true;
+    inner = step().finally(() => {
+      underWay = false;
+    });
+    // Whoever does not wait for it hears of it below, and no process ends for it.
+    inner.catch(() => undefined);
+    return inner;
+  };
+  try {
+    await around(argument, next);
+  } catch (error) {
+    if (onLeft === undefined) await inner?.catch(() => undefined);
+    else if (underWay) onLeft(error);
+    throw error;
+  } finally {
+    over = true;
+  }
+  if (inner === undefined) throw new QueueError(`${name} did not call next(), so nothing was done inside it`);
+  return await inner;
+}
+
+export function calledTwice(name: string): QueueError {
+  return new QueueError(`${name} called next() twice`);
+}

@@ -1,0 +1,128 @@
+import { QueueError } from '../errors.ts';
+import { metadataToStore, type NewJob } from '../job/new-job.ts';
+import type { QueueTables } from '../schema/index.ts';
+import type { OwnColumn } from '../schema/own-columns.ts';
+import type { Executor } from '../sql/executor.ts';
+import { type Around, calledTwice, goAround, type JobToEnqueue } from './around.ts';
+import { type EnqueueResult, enqueueJobs } from './enqueue-jobs.ts';
+import type { WakeUps } from './wake-ups.ts';
+
+/** What all enqueues of one queue share. */
+export interface EnqueueSettings {
+  readonly tables: QueueTables;
+  readonly own: readonly OwnColumn[];
+  readonly wakeUps: WakeUps | undefined;
+  /** For the metadata as well. */
+  readonly maxPayloadBytes: number;
+  readonly around: Around['enqueue'];
+}
+
+const NAME = 'around.enqueue';
+
+/**
+ * Inserts jobs inside `around.enqueue`, with the metadata that it leaves them. See `enqueueJobs`.
+ *
+ * @param entries the jobs' payloads as the enqueue was given them, in the order of the jobs
+ */
+export async function insertAround(
+  db: Executor,
+  { tables, wakeUps, around, maxPayloadBytes }: EnqueueSettings,
+  jobs: readonly NewJob[],
+  entries: readonly { readonly payload?: unknown }[],
+): Promise<EnqueueResult[]> {
+  if (around === undefined || jobs.length === 0) return await enqueueJobs(db, tables, jobs, wakeUps);
+  const shown = jobs.map((job, at) => jobToEnqueue(job, entries[at]?.payload));
+  let enqueued: EnqueueResult[] = [];
+  await goAround({
+    name: NAME,
+    around,
+    argument: Object.freeze(shown),
+    step: async () => {
+      const changed = jobs.map((job, at) => withMetadataOf(shown[at], job, maxPayloadBytes));
+      enqueued = await enqueueJobs(db, tables, changed, wakeUps);
+      // A copy: the caller's answer is not theirs to change.
+      return [...enqueued];
+    },
+  });
+  return enqueued;
+}
+
+/** Inserts the rows of a select inside `around.enqueue`, as one job that stands for all of them. */
+export async function insertFromAround<T>(
+  around: NonNullable<Around['enqueue']>,
+  job: Pick<JobToEnqueue, 'kind' | 'queue' | 'priority' | 'metadata'>,
+  insert: (metadata: Readonly<Record<string, unknown>>) => Promise<T>,
+): Promise<T> {
+  const shown = Object.freeze({ ...job, uniqueKey: null, payload: undefined });
+  let answer: { readonly value: T } | undefined;
+  await goAround({
+    name: NAME,
+    around,
+    argument: Object.freeze([shown]),
+    step: async () => {
+      answer = { value: await insert(shown.metadata) };
+      return undefined;
+    },
+  });
+  if (answer === undefined) throw new QueueError('The insert did not answer');
+  return answer.value;
+}
+
+/**
+ * Makes a query inside `around.enqueue`, which must call `next` before anything is awaited: the query is answered at once.
+ *
+ * @throws what the function throws at once, or making the query; QueueError when it does not call `next` at once
+ */
+export function makeAround<T>(
+  { around, maxPayloadBytes }: EnqueueSettings,
+  job: NewJob,
+  payload: unknown,
+  make: (job: NewJob) => T,
+): T {
+  if (around === undefined) return make(job);
+  const shown = jobToEnqueue(job, payload);
+  let made: { readonly value: T } | { readonly error: unknown } | undefined;
+  let over = false;
+  const next = async (): Promise<undefined> => {
+    if (made !== undefined) throw calledTwice(NAME);
+    if (over) throw notAtOnce();
+    try {
+      made = { value: make(withMetadataOf(shown, job, maxPayloadBytes)) };
+    } catch (error) {
+      made = { error };
+      throw error;
+    }
+  };
+  // Whoever does not wait for it hears of it below, and no process ends for it.
+  const heard = () => {
+    const answer = next();
+    answer.catch(() => undefined);
+    return answer;
+  };
+  // Its rejection comes too late for the caller, who has the query by then.
+  Promise.resolve(around(Object.freeze([shown]), heard)).catch(() => undefined);
+  over = true;
+  if (made === undefined) throw notAtOnce();
+  if ('error' in made) throw made.error;
+  return made.value;
+}
+
+function notAtOnce(): QueueError {
+  return new QueueError(
+    `${NAME} did not call next() before it awaited something or ended; enqueueQuery answers its query at once`,
+  );
+}
+
+function jobToEnqueue(
+  { kind, queue, priority, uniqueKey, metadata }: NewJob,
+  payload: unknown,
+): JobToEnqueue {
+  // Parsed from our own text of an object: a copy that is the job's alone.
+  const own: Record<string, unknown> = JSON.parse(metadata);
+  return Object.freeze({ kind, queue, priority, uniqueKey, payload, metadata: own });
+}
+
+function withMetadataOf(shown: JobToEnqueue | undefined, job: NewJob, maxBytes: number): NewJob {
+  if (shown === undefined) return job;
+  return { ...job, metadata: metadataToStore(job.kind, shown.metadata, maxBytes) };
+}
