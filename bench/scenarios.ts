@@ -9,6 +9,7 @@ export const scenarios: Readonly<Record<string, () => Promise<Scenario>>> = {
   latency: async () => (await import('./scenarios/latency/scenario.ts')).latency,
   concurrency: async () => (await import('./scenarios/concurrency.ts')).concurrency,
   idle: async () => (await import('./scenarios/idle.ts')).idle,
+  'last-attempt': async () => (await import('./scenarios/last-attempt.ts')).lastAttempt,
   memory: async () => (await import('./scenarios/memory.ts')).memory,
   mixed: async () => (await import('./scenarios/mixed.ts')).mixed,
 };

@@ -26,6 +26,8 @@ export interface ClaimedJob {
   /** Which attempt this is, counted from 1. */
   readonly attempt: number;
   readonly maxAttempts: number;
+  /** Whether the claim has recorded that the job begins. Where it has not, `beginJobs` must before its handler runs. */
+  readonly begun: boolean;
   /** The number that this claim raised: whoever claims next gets a higher one. */
   readonly fence: number;
   readonly uniqueKey: string | null;
@@ -53,6 +55,12 @@ export interface Claim {
   readonly bands: readonly Band[];
   /** At most so many jobs are claimed; fewer when their payloads are large. */
   readonly limit: number;
+  /**
+   * How many of the first jobs begin as soon as they are claimed. Of those behind them, the ones on their last attempt,
+   * and the ones whose last attempt ended without a word, are claimed without beginning: a crash does not spend their attempt.
+   * Nobody's attempt is spared when this is undefined: all of them begin.
+   */
+  readonly beginning?: 0 | 1 | undefined;
   /** Who will hold them; `null` when the row's lock itself is the hold (one transaction for the whole job). */
   readonly workerId: number | null;
   /** Also take jobs whose holder is in `queue_workers` no more. Costs a look at every held job, so only a sweep does it. */
@@ -112,6 +120,10 @@ export function claimJobsQuery(tables: QueueTables, claim: Claim): SQL {
     ? sql`
           and not exists (select from ${queuePauses} as p where p.queue = ${claim.queue})`
     : sql``;
+  // Without a term more where all jobs are held by nobody.
+  const attempt = claim.fromGoneWorkers
+    ? sql`j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4`
+    : sql`j.attempt + 1`;
   const ctes = sql`
     with due as (
       select j.id, j.bytes
@@ -136,15 +148,30 @@ export function claimJobsQuery(tables: QueueTables, claim: Claim): SQL {
     ctes,
     // The hold that it may end is that of a worker that is gone.
     change: {
+      from: sql`(select statement_timestamp() as now) as clock`,
       holder: sql`${claim.workerId}::int8`,
-      claimedAt: sql`statement_timestamp()`,
-      set: sql`attempt = j.attempt + 1, fence = j.fence + 1`,
+      claimedAt: claimedAt(attempt, claim),
+      set: sql`attempt = ${attempt}, fence = j.fence + 1`,
     },
     where: sql`j.queue = ${claim.queue} and j.id = any(array(select id from within))`,
     returning: sql`j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
-      j.attempt, j.max_attempts, j.fence, j.unique_key, nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata, ${epochMs('j.run_at')} as run_at,
-      ${epochMs('j.created_at')} as created_at, ${epochMs('j.claimed_at')} as claimed_at, j.cancel_reason${selectOwn(ownColumnsOf(queueJobs), 'j')}`,
+      j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,
+      nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata, ${epochMs('j.run_at')} as run_at,
+      ${epochMs('j.created_at')} as created_at, ${epochMs('clock.now')} as claimed_at,
+      j.cancel_reason${selectOwn(ownColumnsOf(queueJobs), 'j')}`,
   });
+}
+
+/** Null for a job that is claimed without beginning. The clock is a column: Citus takes no function of time in a CASE. */
+function claimedAt(attempt: SQL, { beginning }: Claim): SQL {
+  if (beginning === undefined) return sql`clock.now`;
+  const lastRecorded = sql`coalesce((j.errors -> -1 -> 'attempt')::int4, 0)`;
+  const endedWithoutWord = sql`${attempt} between 2 and j.max_attempts and ${lastRecorded} < ${attempt} - 1`;
+  return sql`case
+        when (${attempt} = j.max_attempts or ${endedWithoutWord})
+          and (j.id = (select id from within limit ${beginning}::int8)) is not true then null
+        else clock.now
+      end`;
 }
 
 function toBandRow({ priority, floorMs }: Band): { priority: number; floor: string } {
@@ -162,6 +189,7 @@ function toClaimedJob(row: RawRow, queue: string): ClaimedJob {
     runAt: dateOf(row.run_at),
     attempt: Number(row.attempt),
     maxAttempts: Number(row.max_attempts),
+    begun: row.begun === true,
     fence: Number(row.fence),
     uniqueKey: row.unique_key === null ? null : String(row.unique_key),
     // The two jsonb columns are written by us alone, in these shapes; empty ones, as nearly all are, travel as null.

@@ -13,6 +13,8 @@ export type FaultPoint =
   | 'cancel: not waiting'
   /** Jobs are claimed, but their worker does not know it yet. */
   | 'claim: answered'
+  /** Jobs are recorded as begun, but their worker does not know it yet. */
+  | 'begin: written'
   /** The finishes of a batch are written, the reschedules are not. */
   | 'settle: finished'
   /** The jobs of a batch that go back are written, but nobody has been told. */

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { beginJobs } from '../../src/queries/begin-jobs.ts';
 import { type ClaimedJob, claimJobs } from '../../src/queries/claim-jobs.ts';
 import { releaseJobs } from '../../src/queries/release-jobs.ts';
 import type { Doings, Happenings } from './happenings.ts';
@@ -20,10 +21,10 @@ function claimant(
 function claimJobsAs(
   workerId: number,
   { workers }: World,
-  { worker, sweep, queue, kinds, limit }: Happenings['claim'],
+  { worker, sweep, queue, kinds, limit, beginning }: Happenings['claim'],
 ): Promise<ClaimedJob[]> {
   return claimJobs(oneOf(workers, worker).db, tables, {
-    ...{ queue, kinds, limit, workerId },
+    ...{ queue, kinds, limit, beginning, workerId },
     bands: BANDS,
     fromGoneWorkers: sweep,
   });
@@ -35,19 +36,23 @@ export async function claim(world: World, claim: Happenings['claim'], as?: numbe
   // A claim goes by times that the model may not know yet.
   await world.compare();
   const workerId = as ?? claimant(world, claim);
-  const takenOver = new Set(model.live.filter((job) => job.workerId !== null).map(({ id }) => id));
+  const held = model.live.filter((job) => job.workerId !== null);
+  const takenOver = new Set(held.map(({ id }) => id));
+  const takenOverUnbegun = new Set(held.filter(({ begun }) => !begun).map(({ id }) => id));
   const modelled: ModelClaim = { ...claim, workerId, nowUs: world.nowUs };
   if (model.claimable(modelled).some(({ id }) => id === model.lockedId))
     saw('a job left alone that a transaction has locked');
   const jobs = await claimJobsAs(workerId, world, claim);
   const expected = model.claim(modelled);
-  expect(jobs.map(({ id, attempt, fence }) => ({ id, attempt, fence }))).toEqual(
-    expected.map(({ id, attempt, fence }) => ({ id, attempt, fence })),
+  expect(jobs.map(({ id, attempt, fence, begun }) => ({ id, attempt, fence, begun }))).toEqual(
+    expected.map(({ id, attempt, fence, begun }) => ({ id, attempt, fence, begun })),
   );
   for (const job of jobs) {
     const { id, queue, fence, attempt } = job;
     claims.add({ id, queue, workerId, fence, attempt, job });
     if (takenOver.has(id)) saw('a job taken over from a worker that is gone');
+    if (takenOverUnbegun.has(id)) saw('a job taken over that had not begun');
+    if (!job.begun) saw('a job claimed without beginning');
     if (attempt > job.maxAttempts) saw('a job claimed beyond its attempts');
   }
   const isGone = !model.livingWorkers.has(workerId);
@@ -67,7 +72,9 @@ export async function claim(world: World, claim: Happenings['claim'], as?: numbe
 }
 
 /** How workers come to have jobs, and give back what they do not know to have. */
-export function claiming(world: World): Pick<Doings, 'claim' | 'claimTwice' | 'claimLost' | 'release'> {
+export function claiming(
+  world: World,
+): Pick<Doings, 'claim' | 'claimTwice' | 'begin' | 'claimLost' | 'release'> {
   const { workers, model, claims, saw } = world;
   return {
     claim: (to) => claim(world, to),
@@ -75,6 +82,18 @@ export function claiming(world: World): Pick<Doings, 'claim' | 'claimTwice' | 'c
     claimTwice: async (to) => {
       await claim(world, to);
       await claim(world, { ...to, worker: to.worker + 1, sweep: true });
+    },
+
+    begin: async ({ attempt, late, twice }) => {
+      const one = late ? claims.any(attempt) : undefined;
+      const together = one === undefined ? claims.ofOneWorker(attempt) : [one];
+      const [first] = together;
+      if (first === undefined) return;
+      const { db } = world.app;
+      const begun = new Set(together.filter((claimed) => model.begin(claimed)).map(({ id }) => id));
+      for (let times = twice ? 2 : 1; times > 0; times--)
+        expect(await beginJobs(db, tables, first, together)).toEqual(begun);
+      saw(begun.size > 0 ? 'begun' : 'a job that is not held does not begin');
     },
 
     claimLost: async ({ claim, answered }) => {

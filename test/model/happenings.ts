@@ -42,6 +42,8 @@ const claim = fc.record({
   kinds: fc.constantFrom(bothKinds, bothKinds, ['kept']),
   limit: fc.integer({ min: 1, max: 5 }),
   sweep: fc.boolean(),
+  /** How many of the first begin at once; `undefined`: all. */
+  beginning: fc.constantFrom(undefined, 0 as const, 0 as const, 1 as const),
 });
 
 /** What can happen to jobs in one go, each with what it happens to. */
@@ -51,6 +53,8 @@ const atOnce = {
   claim,
   /** Two workers, one after the other. */
   claimTwice: claim,
+  /** What a worker has in a queue, or believes to have, begins; the answer may be lost, and it is said again. */
+  begin: fc.record({ attempt: which, late: fc.boolean(), twice: fc.boolean() }),
   settle: fc.record({ attempt: which, ending }),
   /** What a worker has in a queue, at once. */
   settleTogether: fc.record({ attempt: which, endings }),
@@ -89,6 +93,7 @@ const weights: Readonly<Record<keyof AtOnce, number>> = {
   enqueueMany: 3,
   claim: 20,
   claimTwice: 6,
+  begin: 8,
   settle: 16,
   settleTogether: 8,
   settleLate: 5,

@@ -22,6 +22,10 @@ export interface ModelJob {
   attempt: number;
   fence: number;
   workerId: number | null;
+  /** Whether the attempt for which it was last claimed has begun. */
+  begun: boolean;
+  /** The attempt of the last kept error, 0 without one. */
+  lastRecorded: number;
   /** The names of the kept errors. */
   errors: string[];
   /** Whether somebody has asked for its end while it ran. */
@@ -45,6 +49,8 @@ export interface ModelClaim {
   readonly kinds: readonly string[];
   readonly limit: number;
   readonly sweep: boolean;
+  /** How many of the first begin at once; `undefined`: all. */
+  readonly beginning?: number | undefined;
   readonly nowUs: number;
 }
 
@@ -82,6 +88,8 @@ export class JobModel {
       attempt: 0,
       fence: 0,
       workerId: null,
+      begun: false,
+      lastRecorded: 0,
       errors: [],
       cancelRequested: false,
     });
@@ -104,12 +112,21 @@ export class JobModel {
     const claimed = this.claimable(claim)
       .filter(({ id }) => id !== this.lockedId)
       .slice(0, claim.limit);
-    for (const job of claimed) {
-      job.attempt++;
+    for (const [place, job] of claimed.entries()) {
+      // Taken over from a worker that died before the attempt began, which is not spent.
+      if (job.workerId === null || job.begun) job.attempt++;
       job.fence++;
       job.workerId = claim.workerId;
+      job.begun = place < (claim.beginning ?? claim.limit) || !isPrecious(job);
     }
     return claimed;
+  }
+
+  /** An attempt begins, if its worker still holds the job; answers whether. */
+  begin(attempt: ModelAttempt): boolean {
+    if (!this.holds(attempt)) return false;
+    this.#get(attempt.id).begun = true;
+    return true;
   }
 
   /** Whether an attempt's worker still holds the job, under the attempt's fence. */
@@ -150,9 +167,10 @@ export class JobModel {
 
   /** Runs a job in one transaction, from the claim to its end. */
   runNext(job: ModelJob, ending: Ending): void {
-    job.attempt++;
+    if (job.workerId === null || job.begun) job.attempt++;
     job.fence++;
     job.workerId = null;
+    job.begun = true;
     // Nobody wants it any more; or all its attempts were claimed before and none was settled. Either way no handler runs.
     if (job.cancelRequested) this.#finish(job, 'cancelled', 'Cancelled');
     else if (job.attempt > job.maxAttempts) this.#finish(job, 'discarded', 'WorkerLostError');
@@ -227,14 +245,23 @@ export class JobModel {
     job.state = state;
     job.cancelRequested = false;
     job.errors = [...job.errors, error].slice(-KEPT_ERRORS);
+    job.lastRecorded = job.attempt;
   }
 
   #putBack(job: ModelJob, runAt: ModelJob['runAt'], attempt: number, error?: string): void {
     job.runAt = runAt;
     job.attempt = attempt;
     job.workerId = null;
-    if (error !== undefined) job.errors = [...job.errors, error].slice(-KEPT_ERRORS);
+    job.begun = false;
+    if (error === undefined) return;
+    job.errors = [...job.errors, error].slice(-KEPT_ERRORS);
+    job.lastRecorded = attempt;
   }
+}
+
+/** Whether a crash must not spend the attempt before it begins: the last, or one after an attempt that left no word. */
+function isPrecious({ attempt, maxAttempts, lastRecorded }: ModelJob): boolean {
+  return attempt === maxAttempts || (attempt < maxAttempts && attempt - 1 > lastRecorded);
 }
 
 function known(runAt: ModelJob['runAt']): number {

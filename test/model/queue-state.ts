@@ -3,10 +3,9 @@ import { expect } from 'vitest';
 import type { JobModel, ModelJob } from './job-model.ts';
 
 /** What a row of either table is compared by. */
-interface Row extends Omit<ModelJob, 'state' | 'runAt'> {
+interface Row extends Omit<ModelJob, 'state' | 'runAt' | 'lastRecorded'> {
   readonly state: string;
   readonly runAt: number;
-  readonly claimed: boolean;
   readonly output: unknown;
 }
 
@@ -44,7 +43,7 @@ function rowAsJson(id: string): string {
   return `json_build_object('id', ${id}, 'queue', queue, 'kind', kind, 'priority', priority, 'maxAttempts', max_attempts,
     'uniqueKey', unique_key, 'state', state, 'attempt', attempt, 'fence', fence, 'workerId', worker_id,
     'errors', jsonb_path_query_array(errors, '$[*].name'), 'runAt', ${micros('run_at')},
-    'claimed', claimed_at is not null, 'cancelRequested', cancel_reason is not null, 'output', output)`;
+    'begun', claimed_at is not null, 'cancelRequested', cancel_reason is not null, 'output', output)`;
 }
 
 /** A time as a whole number of microseconds, which a double holds exactly. */
@@ -63,7 +62,7 @@ export function expectSound({ jobs, results }: QueueState, highestFences: Map<nu
     expect(fence, 'no fence goes back').toBeGreaterThanOrEqual(highestFences.get(id) ?? 0);
     highestFences.set(id, fence);
   }
-  for (const { claimed, workerId } of jobs) expect(claimed).toBe(workerId !== null);
+  for (const { begun, workerId } of jobs) if (workerId === null) expect(begun).toBe(false);
   for (const { state, output } of results)
     expect(output).toEqual(state === 'completed' ? { done: true } : null);
 }
@@ -79,8 +78,10 @@ export function expectAsModelled(state: QueueState, model: JobModel, earlierUs: 
     expect(runAt, 'a delay counts from its statement').toBeLessThanOrEqual(state.nowUs + delayUs);
     job.runAt = runAt;
   }
-  const expected = [...model.jobs.values()].filter(({ state }) => state !== 'gone');
-  const actual = [...state.jobs, ...state.results].map(({ claimed: _, output: __, ...row }) => row);
+  const expected = [...model.jobs.values()]
+    .filter(({ state }) => state !== 'gone')
+    .map(({ lastRecorded: _, ...job }) => job);
+  const actual = [...state.jobs, ...state.results].map(({ output: _, ...row }) => row);
   expect(actual.sort(byId)).toEqual(expected.sort(byId));
   expect(state.workerIds).toEqual([...model.livingWorkers].sort((a, b) => a - b));
 }

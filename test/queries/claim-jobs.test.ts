@@ -111,6 +111,7 @@ describe('what a claim does to a job', () => {
       runAt: new Date(String(row?.run_at)),
       attempt: 3,
       maxAttempts: 7,
+      begun: true,
       fence: 42,
       uniqueKey: 'once',
       errors,
@@ -251,7 +252,7 @@ describe('two claims at once', () => {
     expect(claimed.flat()).toHaveLength(JOBS);
     expect(new Set(claimed.flat()).size).toBe(JOBS);
     const [row] = await database.client`
-      select count(*)::int as held, max(fence) as fence, max(attempt) as attempt from queue_jobs where worker_id is not null`;
+      select count(*)::int as held, max(fence)::int as fence, max(attempt) as attempt from queue_jobs where worker_id is not null`;
     expect(row).toEqual({ held: JOBS, fence: 1, attempt: 1 });
   });
 

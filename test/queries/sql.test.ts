@@ -53,6 +53,7 @@ test('the texts hold no literals but their own', () => {
       `'__drizzle_migrations'`,
       `'advisory'`,
       `'at'`,
+      `'attempt'`,
       `'autovacuum'`,
       `'c'`,
       `'cancelled'`,
@@ -122,6 +123,7 @@ describe('statements about held and waiting jobs', () => {
 
   test('are these', () => {
     expect(aboutJobs.map(([name]) => name)).toEqual([
+      'beginJobsQuery',
       'cancelJobQuery',
       'cancelJobQuery, forced',
       'claimJobsQuery',
@@ -298,7 +300,13 @@ describe('functions', () => {
       functionsIn(text).some((called) => time.includes(called)),
     );
     expect(new Set(withTime.map(([name]) => name.split(',')[0]))).toEqual(
-      new Set(['beatWorkerQuery', 'checkWorkersQuery', 'claimJobsQuery', 'reclaimJobQuery']),
+      new Set([
+        'beatWorkerQuery',
+        'beginJobsQuery',
+        'checkWorkersQuery',
+        'claimJobsQuery',
+        'reclaimJobQuery',
+      ]),
     );
   });
 });

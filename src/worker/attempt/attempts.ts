@@ -1,14 +1,16 @@
 import { LeaseLostError } from '../../errors.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import { Attempt, type AttemptEnvironment } from './attempt.ts';
+import { Beginnings, type BeginningsOptions } from './beginnings.ts';
 import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
 import { executeJob } from './execute-job.ts';
 import type { Handler } from './handler.ts';
-import { mayWait } from './may-wait.ts';
 import { Prefetch } from './prefetch.ts';
 import { Unwritten } from './unwritten.ts';
 
-export interface AttemptsOptions extends Omit<ConcludeOptions, 'leave' | 'onUnwritten'> {
+export interface AttemptsOptions
+  extends Omit<ConcludeOptions, 'leave' | 'onUnwritten'>,
+    Omit<BeginningsOptions, 'tables'> {
   readonly environment: AttemptEnvironment;
   readonly handlers: ReadonlyMap<string, Handler>;
   /** How many handlers run at once. */
@@ -26,15 +28,13 @@ const MAX_PER_TURN = 100;
 /** When no slot has become free for so long, what was claimed ahead is given back: somebody else may have one. */
 const MAX_WAIT_MS = 500;
 
-/**
- * All that one queue's worker holds, on its way through: waiting for a slot, running, being settled. Decide, then write, then
- * announce.
- */
+/** All that one queue's worker holds: waiting for a slot, running, being settled. Decide, write, then announce. */
 export class Attempts {
   readonly #options: AttemptsOptions;
   readonly #conclude: ConcludeOptions;
   readonly #leaving = new AbortController();
   readonly #prefetch = new Prefetch();
+  readonly #beginnings: Beginnings;
   /** Claimed ahead, not begun. */
   #waiting: Attempt[] = [];
   readonly unwritten = new Unwritten();
@@ -53,6 +53,7 @@ export class Attempts {
     const leave = this.#leaving.signal;
     this.#conclude = { ...options, leave, onUnwritten: (attempt) => this.unwritten.add(attempt) };
     if (!options.persistent) this.#leaving.abort();
+    this.#beginnings = new Beginnings({ ...options, tables: options.environment.tables });
   }
 
   /** How many jobs are held, in whatever stage. */
@@ -69,11 +70,16 @@ export class Attempts {
   get demand(): number {
     const { concurrency } = this.#options;
     if (this.#paused) return 0;
-    if (this.#unsettled.size >= MAX_UNSETTLED) return 0;
+    if (this.#unsettled.size >= MAX_UNSETTLED || this.#beginnings.isFailing) return 0;
     const ahead = this.#prefetch.size(concurrency);
     // Refilled when half empty, so that a claim is worth its round trip.
     if (this.#waiting.length > ahead / 2) return 0;
     return concurrency + ahead - this.#running.size - this.#waiting.length;
+  }
+
+  /** How many of the jobs that are claimed now begin at once: one, when nothing waits before it. */
+  get beginning(): 0 | 1 {
+    return this.#waiting.length === 0 && this.#running.size < this.#options.concurrency ? 1 : 0;
   }
 
   /** Takes claimed jobs in, in their order. */
@@ -85,15 +91,13 @@ export class Attempts {
       // The claim asks for the handlers' kinds only.
       if (handler === undefined)
         throw new TypeError(`Claimed a job of the kind '${job.kind}', which has no handler`);
-      this.#waiting.push(new Attempt(job, handler, environment));
+      const attempt = new Attempt(job, handler, environment);
+      this.#waiting.push(attempt);
+      if (!job.begun) this.#beginnings.add(attempt);
     }
     // They were claimed while the worker was told to stop, or the queue to pause.
-    if (this.#stopped || this.#paused) {
-      this.#giveBack(() => true);
-      return;
-    }
-    this.#beginWaiting();
-    if (this.#giveBack(({ job }) => !mayWait(job)) > 0) this.#prefetch.distrust();
+    if (this.#stopped || this.#paused) this.#giveBack();
+    else this.#beginWaiting();
   }
 
   /** Begins nothing more, and gives back what waits. What runs goes on. */
@@ -101,14 +105,14 @@ export class Attempts {
     this.#stopped = true;
     this.#leaving.abort();
     clearTimeout(this.#patience);
-    this.#giveBack(() => true);
+    this.#beginnings.stop();
+    this.#giveBack();
   }
 
   /** Begins nothing more until `resume`, and gives back what waits. What runs goes on. */
   pause(): void {
     this.#paused = true;
-    this.#giveBack(() => true);
-    // Whoever waits for slots is told that there are none to wait for.
+    this.#giveBack();
     this.#options.onChange();
   }
 
@@ -121,7 +125,6 @@ export class Attempts {
     return this.#paused;
   }
 
-  /** What runs. */
   get running(): readonly Attempt[] {
     return [...this.#running];
   }
@@ -143,9 +146,9 @@ export class Attempts {
    * @param held the fences of the jobs that are still held, by id
    */
   endLost(asked: readonly Attempt[], held: ReadonlyMap<number, number>): void {
-    const lost = new Set(asked.filter(({ job }) => held.get(job.id) !== job.fence));
-    if (lost.size === 0) return;
-    this.#waiting = this.#waiting.filter((attempt) => !lost.has(attempt));
+    const lost = asked.filter(({ job }) => held.get(job.id) !== job.fence);
+    if (lost.length === 0) return;
+    this.#drop(lost);
     for (const attempt of lost) {
       // One that has completed its job, and goes on, has lost nothing.
       if (!this.#running.has(attempt) || !attempt.open) continue;
@@ -156,17 +159,40 @@ export class Attempts {
 
   #beginWaiting(): void {
     let began = false;
+    let isKnown = true;
     while (this.#running.size < this.#options.concurrency && this.#begunInTurn < MAX_PER_TURN) {
-      const attempt = this.#waiting.shift();
-      if (attempt === undefined) break;
+      const [attempt] = this.#waiting;
+      if (attempt === undefined || !this.#beginnings.isRecorded(attempt)) break;
+      this.#waiting.shift();
+      this.#beginnings.delete(attempt);
       began = true;
+      isKnown &&= this.#beginnings.isProven(attempt.job.kind);
       this.#countInTurn();
       this.#running.add(attempt);
       void this.#execute(attempt);
     }
     // The time counts from the last one that began: while jobs begin, the others are right to wait.
     if (began) this.#lastBeganMs = performance.now();
-    if (this.#waiting.length > 0) this.#patience ??= setTimeout(() => this.#losePatience(), MAX_WAIT_MS);
+    if (this.#waiting.length === 0) return;
+    this.#patience ??= setTimeout(() => this.#losePatience(), MAX_WAIT_MS);
+    // A handler that kills its worker as soon as it is called does so before the next ones are recorded.
+    if (this.#beginnings.isBusyOrIdle) return;
+    if (isKnown) void this.#recordBeginnings();
+    else setImmediate(() => void this.#recordBeginnings());
+  }
+
+  /** Records those of the waiting that will begin soon. */
+  async #recordBeginnings(): Promise<void> {
+    const { concurrency, events } = this.#options;
+    const soon = concurrency - this.#running.size + this.#prefetch.soon(concurrency);
+    const recorded = await this.#beginnings.record(this.#waiting, soon);
+    if (recorded === undefined) return;
+    this.#drop(recorded.lost);
+    for (const { job } of recorded.lost) events.emit('lost', { job });
+    if (this.#stopped || this.#paused) this.#giveBack();
+    else if (recorded.refused !== undefined) this.#giveBack([recorded.refused]);
+    this.#beginWaiting();
+    this.#announceChange();
   }
 
   /**
@@ -192,19 +218,23 @@ export class Attempts {
       return;
     }
     this.#prefetch.distrust();
-    this.#giveBack(() => true);
+    this.#giveBack();
   }
 
-  /** Puts waiting jobs back as they were before the claim; answers how many. */
-  #giveBack(which: (attempt: Attempt) => boolean): number {
-    const back = this.#waiting.filter(which);
-    if (back.length === 0) return 0;
-    this.#waiting = this.#waiting.filter((attempt) => !which(attempt));
+  /** Puts waiting jobs back as they were before the claim. Those that are just being recorded follow after that. */
+  #giveBack(waiting: readonly Attempt[] = this.#waiting): void {
+    const back = waiting.filter((attempt) => !this.#beginnings.isRecording(attempt));
+    this.#drop(back);
     for (const attempt of back) {
       this.#unsettled.add(attempt);
       void giveBack(this.#conclude, attempt).then(() => this.#forget(attempt));
     }
-    return back.length;
+  }
+
+  #drop(attempts: readonly Attempt[]): void {
+    for (const attempt of attempts) this.#beginnings.delete(attempt);
+    const dropped = new Set(attempts);
+    this.#waiting = this.#waiting.filter((attempt) => !dropped.has(attempt));
   }
 
   async #execute(attempt: Attempt): Promise<void> {
@@ -214,6 +244,7 @@ export class Attempts {
     this.#running.delete(attempt);
     this.#unsettled.add(attempt);
     this.#prefetch.note(durationMs);
+    this.#beginnings.noteEnd(attempt.job.kind);
     this.#beginWaiting();
     this.#announceChange();
     await conclude(this.#conclude, attempt, outcome, durationMs);

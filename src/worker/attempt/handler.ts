@@ -7,7 +7,7 @@ import type { Queue } from '../../queue/queue.ts';
 import type { Database, Transaction } from '../../sql/executor.ts';
 
 /** What a handler is told about its job beside the payload. */
-export type JobInfo = Omit<ClaimedJob, 'payload' | 'cancelReason'>;
+export type JobInfo = Omit<ClaimedJob, 'payload' | 'cancelReason' | 'begun'>;
 
 /** The values of the app's own columns; `unknown` without such columns. */
 export type OwnValuesOf<TQueue extends Queue> = TQueue extends Queue<infer TOwn> ? TOwn['select'] : never;

@@ -1,5 +1,7 @@
 /** Jobs are claimed ahead that will have begun within this time. */
 const HORIZON_MS = 50;
+/** What will be called within this time is recorded as begun. */
+const SOON_MS = 10;
 /** More brings no more throughput, and payloads take memory. */
 const MAX_PREFETCH = 4_000;
 /** What waits for a slot may take so much memory, by the size that payloads have lately had. */
@@ -37,9 +39,18 @@ export class Prefetch {
 
   /** How many jobs to hold beyond the slots. */
   size(concurrency: number): number {
-    if (this.#attempts < MIN_ATTEMPTS) return 0;
-    const byTime = (concurrency * HORIZON_MS) / Math.max(this.#meanMs, 0.01);
     const byMemory = MAX_BYTES / Math.max(this.#recentBytes, 1);
-    return Math.floor(Math.min(byTime, byMemory, MAX_PREFETCH));
+    return Math.floor(Math.min(this.#within(HORIZON_MS, concurrency), byMemory, MAX_PREFETCH));
+  }
+
+  /** How many jobs beyond the free slots will begin in a moment. */
+  soon(concurrency: number): number {
+    return this.#within(SOON_MS, concurrency);
+  }
+
+  /** How many attempts the handlers will have ended within this time, by what they have lately taken. */
+  #within(horizonMs: number, concurrency: number): number {
+    if (this.#attempts < MIN_ATTEMPTS) return 0;
+    return Math.floor((concurrency * horizonMs) / Math.max(this.#meanMs, 0.01));
   }
 }

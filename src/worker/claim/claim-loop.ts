@@ -77,6 +77,9 @@ export class ClaimLoop implements IdleQueue {
       concurrency,
       // A drain is to end.
       persistent: options.watch !== undefined,
+      runner,
+      held: this.#held,
+      retries: options.retries,
       settler: new Settler({ ...options, ...environment, db: runner, held: this.#held }),
       events,
       onChange: () => {
@@ -213,6 +216,7 @@ export class ClaimLoop implements IdleQueue {
       kinds: [...handlers.keys()],
       bands: this.bands.of(sweep),
       limit,
+      beginning: this.attempts.beginning,
       fromGoneWorkers: sweep,
     });
     const jobs = await this.#lostAnswers.answerTo(claim);

@@ -18,11 +18,18 @@
       where before is null or before < $9::int8
     )
     update "queue_jobs" as j
-    set worker_id = $10::int8, claimed_at = statement_timestamp(), attempt = j.attempt + 1, fence = j.fence + 1
-    where j.queue = $11 and j.id = any(array(select id from within))
+    set worker_id = $10::int8, claimed_at = case
+        when (j.attempt + 1 = j.max_attempts or j.attempt + 1 between 2 and j.max_attempts and coalesce((j.errors -> -1 -> 'attempt')::int4, 0) < j.attempt + 1 - 1)
+          and (j.id = (select id from within limit $11::int8)) is not true then null
+        else clock.now
+      end, attempt = j.attempt + 1, fence = j.fence + 1
+    from (select statement_timestamp() as now) as clock
+    where j.queue = $12 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
-      j.attempt, j.max_attempts, j.fence, j.unique_key, nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata, date_part('epoch', j.run_at) * 1000 as run_at,
-      date_part('epoch', j.created_at) * 1000 as created_at, date_part('epoch', j.claimed_at) * 1000 as claimed_at, j.cancel_reason
+      j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,
+      nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata, date_part('epoch', j.run_at) * 1000 as run_at,
+      date_part('epoch', j.created_at) * 1000 as created_at, date_part('epoch', clock.now) * 1000 as claimed_at,
+      j.cancel_reason
 -- $1 = 1
 -- $2 = 1
 -- $3 = 1
@@ -33,4 +40,5 @@
 -- $8 = 10
 -- $9 = 8388608
 -- $10 = 42
--- $11 = "mail"
+-- $11 = 1
+-- $12 = "mail"

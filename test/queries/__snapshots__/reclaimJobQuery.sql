@@ -1,7 +1,8 @@
     update "queue_jobs" as j
-    set worker_id = null, claimed_at = statement_timestamp(), attempt = j.attempt + 1, fence = j.fence + 1
-    where j.queue = $1 and j.id = $2 and j.fence = $3::int8 - 1
+    set worker_id = null, claimed_at = statement_timestamp(), attempt = $1::int2, fence = j.fence + 1
+    where j.queue = $2 and j.id = $3 and j.fence = $4::int8 - 1
     returning j.id
--- $1 = "mail"
--- $2 = 42
--- $3 = 3
+-- $1 = 2
+-- $2 = "mail"
+-- $3 = 42
+-- $4 = 3

@@ -5,6 +5,7 @@ import { MAX_PRIORITY } from '../../../src/job/limits.ts';
 import type { NewJob } from '../../../src/job/new-job.ts';
 import type { Finish, Reschedule } from '../../../src/job/transition.ts';
 import { beatWorkerQuery } from '../../../src/queries/beat-worker.ts';
+import { beginJobsQuery } from '../../../src/queries/begin-jobs.ts';
 import { cancelJobQuery } from '../../../src/queries/cancel-job.ts';
 import { columnsQuery, serverVersionQuery } from '../../../src/queries/check-database.ts';
 import { missingGrantsQuery } from '../../../src/queries/check-grants.ts';
@@ -134,12 +135,13 @@ export function allStatements(
   const page = { kind: text, queue: text, before: id, limit: 51 };
   return {
     beatWorkerQuery: beatWorkerQuery(tables, worker),
+    beginJobsQuery: beginJobsQuery(tables, held, [{ id, fence: 1 }]),
     cancelJobQuery: cancelJobQuery(tables, { id, queue: text, reason: error }),
     'cancelJobQuery, forced': cancelJobQuery(tables, { id, queue: text, reason: error, force: { channel } }),
     checkWorkersQuery: checkWorkersQuery(tables, { worker, beat: false, limits }),
     'checkWorkersQuery, beat': checkWorkersQuery(tables, { worker, beat: true, limits }),
-    claimJobsQuery: claimJobsQuery(tables, claim),
-    'claimJobsQuery, sweep': claimJobsQuery(tables, { ...claim, fromGoneWorkers: true }),
+    claimJobsQuery: claimJobsQuery(tables, { ...claim, beginning: 1 }),
+    'claimJobsQuery, sweep': claimJobsQuery(tables, { ...claim, beginning: 1, fromGoneWorkers: true }),
     'claimJobsQuery, held by lock': claimJobsQuery(tables, {
       ...claim,
       workerId: null,
@@ -218,7 +220,7 @@ export function allStatements(
     pauseQueueQuery: pauseQueueQuery(tables, { queue: text, channel }),
     pruneResultsQuery: pruneResultsQuery(tables, { retentionMs: 86_400_000, limit: 1_000 }),
     lockHeldJobQuery: lockHeldJobQuery(tables, { queue: text, workerId: id }, { id, fence: 3 }),
-    reclaimJobQuery: reclaimJobQuery(tables, { id, queue: text, fence: 3 }),
+    reclaimJobQuery: reclaimJobQuery(tables, { id, queue: text, attempt: 2, fence: 3 }),
     redriveJobsQuery: redriveJobsQuery(tables, {}),
     'redriveJobsQuery, filtered': redriveJobsQuery(tables, {
       id,

@@ -97,21 +97,30 @@ describe('a crash', () => {
   const queue = createQueue();
   const work = defineJob('work', { maxAttempts: 3 });
 
-  test('never spends an attempt of a job that may not wait: on its last one, or with an attempt that ended without a word', async () => {
+  test('spends no attempt of a job that waits on its last one, or after an attempt that ended without a word', async () => {
     let finish = () => {};
     const finished = new Promise<void>((resolve) => {
       finish = resolve;
     });
+    let isLong = false;
     let began = 0;
     const worker = createWorker(database.db, {
       queue,
-      queues: { default: { concurrency: 1 } },
-      handlers: [handle(work, () => (++began > 20 ? finished : undefined))],
+      queues: { default: { concurrency: 2 } },
+      // Short enough to be claimed ahead, too long to begin in a moment.
+      handlers: [
+        handle(work, async () => {
+          began++;
+          if (isLong) await finished;
+          else await new Promise((resolve) => setTimeout(resolve, 25));
+        }),
+      ],
     });
     await worker.start();
-    await queue.enqueueMany(database.db, work, new Array(20).fill({}));
+    await queue.enqueueMany(database.db, work, new Array(10).fill({}));
     await until(async () => (await database.db.$count(queueJobs)) === 0);
-    // Two that may wait; one whose first attempt ended without a word; one on its last attempt.
+    isLong = true;
+    // Two with attempts left; one whose first attempt ended without a word; one on its last attempt.
     await database.db.transaction(async (tx) => {
       const jobs = await queue.enqueueMany(tx, work, [{}, {}, {}, {}]);
       await tx
@@ -123,21 +132,19 @@ describe('a crash', () => {
         .set({ attempt: 2, errors: [{ attempt: 2, name: 'Error', message: 'second', at: '' }] })
         .where(eq(queueJobs.id, jobs[3]?.id ?? 0));
     });
-    await until(() => began === 21);
-    // What a crash at this moment would leave behind.
+    // What a crash would leave behind while two run and two wait: of those nothing is spent.
     const attempts = async () =>
-      (await database.db.select().from(queueJobs).orderBy(queueJobs.id)).map(({ attempt, workerId }) => [
-        attempt,
-        workerId !== null,
-      ]);
+      (await database.db.select().from(queueJobs).orderBy(queueJobs.id)).map(
+        ({ attempt, workerId, claimedAt }) => [attempt, workerId !== null, claimedAt !== null],
+      );
     const expected = JSON.stringify([
-      [1, true],
-      [1, true],
-      [1, false],
-      [2, false],
+      [1, true, true],
+      [1, true, true],
+      [2, true, false],
+      [3, true, false],
     ]);
-    // Of the four, the first runs and the second waits; the others went back at once, and not with the second, later.
     await until(async () => JSON.stringify(await attempts()) === expected, { intervalMs: 5 });
+    expect(began).toBe(12);
     finish();
     await until(async () => (await database.db.$count(queueJobs)) === 0);
     await worker.stop();

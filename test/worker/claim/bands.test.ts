@@ -16,6 +16,7 @@ function job(id: number, priority: number, runAtMs: number): ClaimedJob {
     payloadBytes: 4,
     attempt: 1,
     maxAttempts: 1,
+    begun: true,
     fence: 1,
     uniqueKey: null,
     errors: [],

@@ -1,0 +1,160 @@
+import { createQueue, createWorker, defineJob, handle } from 'drizzle-queue';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ClaimedJob } from '../../../src/queries/claim-jobs.ts';
+import { registerWorker } from '../../../src/queries/register-worker.ts';
+import { atFaultPoints } from '../../../src/sql/fault-point.ts';
+import { mostTogether } from '../../../src/worker/attempt/beginnings.ts';
+import { clearTables, tables } from '../../queries/support/jobs.ts';
+import { useTestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+
+describe('how many may begin together with a job', () => {
+  const job = (attempt: number, maxAttempts: number, lastRecorded: number) =>
+    ({
+      attempt,
+      maxAttempts,
+      errors: lastRecorded === 0 ? [] : [{ attempt: lastRecorded, name: 'Error', message: 'no', at: '' }],
+    }) as unknown as ClaimedJob;
+
+  test('is fewer the more of its attempts have ended without a word', () => {
+    expect([1, 2, 3, 4, 5, 6].map((attempt) => mostTogether(job(attempt, 20, 0)))).toEqual([
+      1_000, 1_000, 125, 15, 1, 1,
+    ]);
+    expect(mostTogether(job(6, 20, 5))).toBe(1_000);
+  });
+
+  test('is one on the last attempt, where the one before has ended without a word', () => {
+    expect(mostTogether(job(1, 1, 0))).toBe(1_000);
+    expect(mostTogether(job(3, 3, 2))).toBe(1_000);
+    expect(mostTogether(job(2, 2, 0))).toBe(1);
+  });
+});
+
+describe('a worker whose jobs are on their last attempt', () => {
+  const database = useTestDatabase({ max: 10 });
+  const queue = createQueue();
+  const once = defineJob('once', { queue: 'q', maxAttempts: 1 });
+  const JOBS = 1_000;
+
+  beforeEach(() => clearTables(database.client));
+  afterEach(() => atFaultPoints());
+
+  const enqueueJobs = (count: number) => queue.enqueueMany(database.db, once, new Array(count).fill({}));
+
+  const isEmpty = async () => (await database.client`select from queue_jobs limit 1`).length === 0;
+
+  /** How often the jobs that have ended were claimed, in all. */
+  async function claims(): Promise<number> {
+    const [row] = await database.client<{ claims: number }[]>`
+      select sum(fence)::int as claims from queue_results where state = 'completed'`;
+    return row?.claims ?? 0;
+  }
+
+  test('claims each of them once', async () => {
+    await enqueueJobs(JOBS);
+    const ran = new Map<number, number>();
+    const worker = createWorker(database.db, {
+      queue,
+      handlers: [handle(once, ({ job }) => void ran.set(job.id, (ran.get(job.id) ?? 0) + 1))],
+    });
+    await worker.start();
+    await until(isEmpty);
+    await worker.stop();
+    expect(ran.size).toBe(JOBS);
+    expect([...ran.values()].every((times) => times === 1)).toBe(true);
+    // On a machine that has no time for half a second, what was claimed ahead is given back.
+    expect(await claims()).toBeLessThan(JOBS * 1.5);
+  });
+
+  test('shares them with another, and neither runs one twice', async () => {
+    await enqueueJobs(JOBS);
+    const ran = new Map<number, number>();
+    const [other] = await database.connect();
+    if (other === undefined) throw new Error('no connection');
+    const handlers = [handle(once, ({ job }) => void ran.set(job.id, (ran.get(job.id) ?? 0) + 1))];
+    const workers = [database.db, other.db].map((db) => createWorker(db, { queue, handlers }));
+    await Promise.all(workers.map((worker) => worker.start()));
+    await until(isEmpty);
+    await Promise.all(workers.map((worker) => worker.stop()));
+    expect([...ran.values()]).toEqual(new Array(JOBS).fill(1));
+    expect(await claims()).toBeLessThan(JOBS * 1.5);
+  });
+
+  test('says again what it does not know to be written', async () => {
+    await enqueueJobs(200);
+    let lost = 0;
+    atFaultPoints(async (at) => {
+      if (at !== 'begin: written' || ++lost > 3) return;
+      throw new Error('the connection broke');
+    });
+    let ran = 0;
+    const during: string[] = [];
+    const worker = createWorker(database.db, { queue, handlers: [handle(once, () => void ran++)] });
+    worker.on('error', (error) => during.push(error.during));
+    await worker.start();
+    await until(isEmpty);
+    await worker.stop();
+    expect(during).toHaveLength(3);
+    for (const text of during) expect(text).toMatch(/^beginning \d+ jobs of 'q'$/);
+    expect(ran).toBe(200);
+    expect((await database.client`select from queue_results where state = 'completed'`).length).toBe(200);
+  });
+
+  test('does not run those that it has lost before they began', async () => {
+    await enqueueJobs(10);
+    const other = await registerWorker(database.db, tables, { name: 'another', queues: ['q'] });
+    let taken = 0;
+    atFaultPoints(async (at) => {
+      if (at !== 'claim: answered' || taken > 0) return;
+      // As if another worker had taken over what has not begun.
+      const rows = await database.client`
+        update queue_jobs set worker_id = ${other}, fence = fence + 1
+        where worker_id is not null and claimed_at is null returning id`;
+      taken = rows.length;
+    });
+    let ran = 0;
+    const lost = new Set<number>();
+    const worker = createWorker(database.db, { queue, handlers: [handle(once, () => void ran++)] });
+    worker.on('lost', ({ job }) => lost.add(job.id));
+    await worker.start();
+    await until(() => taken > 0 && lost.size === taken);
+    await worker.stop();
+    expect(ran).toBe(10 - taken);
+    const rows = await database.client`select worker_id::int, attempt, claimed_at from queue_jobs`;
+    expect([...rows]).toEqual(new Array(taken).fill({ worker_id: other, attempt: 1, claimed_at: null }));
+  });
+
+  test('gives back at its stop those of which it was just saying that they begin', async () => {
+    await enqueueJobs(10);
+    let finish = () => {};
+    const finished = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    let ran = 0;
+    const handlers = [
+      handle(once, () => {
+        ran++;
+        return finished;
+      }),
+    ];
+    const worker = createWorker(database.db, { queue, handlers });
+    let stopping: Promise<void> | undefined;
+    atFaultPoints(async (at) => {
+      if (at !== 'begin: written' || stopping !== undefined) return;
+      stopping = worker.stop();
+      // The others that wait are given back before the answer is there.
+      await until(
+        async () => (await database.client`select from queue_jobs where worker_id is null`).length > 0,
+      );
+      finish();
+    });
+    await worker.start();
+    await until(() => stopping !== undefined);
+    await stopping;
+    const left = await database.client`
+      select attempt, worker_id is not null as held, claimed_at is not null as begun from queue_jobs`;
+    expect(left.length).toBeGreaterThan(1);
+    expect(left.length).toBe(10 - ran);
+    for (const row of left) expect(row).toEqual({ attempt: 0, held: false, begun: false });
+  });
+});
