@@ -6,11 +6,11 @@ import { dateOf, epochMs } from '../sql/epoch-ms.ts';
 import { queryRows, type RawRow, type Runner } from '../sql/executor.ts';
 
 import { faultPoint } from '../sql/fault-point.ts';
+import { arrayText } from '../sql/fence.ts';
 import { endHolds } from '../sql/hold-end.ts';
-
 import { ownRecord, selectOwn } from '../sql/own-values.ts';
-
 import { planAnew } from '../sql/plan-anew.ts';
+import { servedKind } from '../sql/served-kind.ts';
 
 /** A job that this worker holds. The values of the app's own columns stand beside these. */
 export interface ClaimedJob {
@@ -53,6 +53,10 @@ export interface Claim {
   readonly queue: string;
   readonly kinds: readonly string[];
   readonly bands: readonly Band[];
+  /**
+   * Instead of the bands: only these jobs, if they are due and to be had, wherever they lie; in no order. No more than the limit.
+   */
+  readonly ids?: readonly number[] | undefined;
   /** At most so many jobs are claimed; fewer when their payloads are large. */
   readonly limit: number;
   /**
@@ -63,7 +67,7 @@ export interface Claim {
   readonly beginning?: 0 | 1 | undefined;
   /** Who will hold them; `null` when the row's lock itself is the hold (one transaction for the whole job). */
   readonly workerId: number | null;
-  /** Also take jobs whose holder is in `queue_workers` no more. Costs a look at every held job, so only a sweep does it. */
+  /** Also take jobs whose holder is in `queue_workers` no more. */
   readonly fromGoneWorkers: boolean;
   /**
    * Claims nothing while the queue is paused. Workers learn of pauses beside their claims, and so do not ask with each.
@@ -120,6 +124,8 @@ export function claimJobsQuery(tables: QueueTables, claim: Claim): SQL {
     ? sql`
           and not exists (select from ${queuePauses} as p where p.queue = ${claim.queue})`
     : sql``;
+  const due = sql`${held}${unlessPaused}
+          and ${servedKind(claim.kinds)}`;
   // Without a term more where all jobs are held by nobody.
   const attempt = claim.fromGoneWorkers
     ? sql`j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4`
@@ -127,17 +133,7 @@ export function claimJobsQuery(tables: QueueTables, claim: Claim): SQL {
   const ctes = sql`
     with due as (
       select j.id, j.bytes
-      from ${planAnew()} cross join jsonb_to_recordset(${JSON.stringify(claim.bands.map(toBandRow))}::text::jsonb)
-        as band(priority int2, floor timestamptz)
-      cross join lateral (
-        select j.id, pg_column_size(j.payload) as bytes from ${queueJobs} as j
-        where j.queue = ${claim.queue} and j.priority = band.priority and j.priority >= 0
-          and j.run_at >= band.floor and j.run_at <= statement_timestamp()
-          and ${held}${unlessPaused}
-          and j.kind = any(array(select jsonb_array_elements_text(${JSON.stringify(claim.kinds)}::text::jsonb)))
-        order by j.run_at, j.id limit (select ${claim.limit}::int8)
-        for no key update skip locked
-      ) as j
+      from ${claim.ids === undefined ? inBands(queueJobs, claim, due) : among(queueJobs, claim, claim.ids, due)}
       limit ${claim.limit}
     ),
     within as (
@@ -172,6 +168,31 @@ function claimedAt(attempt: SQL, { beginning }: Claim): SQL {
           and (j.id = (select id from within limit ${beginning}::int8)) is not true then null
         else clock.now
       end`;
+}
+
+/** The due jobs in the bands, as `j`: one exact index range per priority. */
+function inBands(queueJobs: QueueTables['queueJobs'], { queue, bands, limit }: Claim, due: SQL): SQL {
+  return sql`${planAnew()} cross join jsonb_to_recordset(${JSON.stringify(bands.map(toBandRow))}::text::jsonb)
+        as band(priority int2, floor timestamptz)
+      cross join lateral (
+        select j.id, pg_column_size(j.payload) as bytes from ${queueJobs} as j
+        where j.queue = ${queue} and j.priority = band.priority and j.priority >= 0
+          and j.run_at >= band.floor and j.run_at <= statement_timestamp()
+          and ${due}
+        order by j.run_at, j.id limit (select ${limit}::int8)
+        for no key update skip locked
+      ) as j`;
+}
+
+/** The due jobs among those that are named, as `j`, by the primary key. */
+function among(queueJobs: QueueTables['queueJobs'], { queue }: Claim, ids: readonly number[], due: SQL): SQL {
+  return sql`${planAnew()} cross join lateral (
+        select j.id, pg_column_size(j.payload) as bytes from ${queueJobs} as j
+        where j.queue = ${queue} and j.id = any(array(select unnest(${arrayText(ids)}::text::int8[])))
+          and j.run_at <= statement_timestamp()
+          and ${due}
+        for no key update skip locked
+      ) as j`;
 }
 
 function toBandRow({ priority, floorMs }: Band): { priority: number; floor: string } {

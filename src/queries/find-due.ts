@@ -4,20 +4,18 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { epochMs } from '../sql/epoch-ms.ts';
 import { queryRows, type Runner } from '../sql/executor.ts';
 import { planAnew } from '../sql/plan-anew.ts';
+import { servedKind } from '../sql/served-kind.ts';
 
 /** Where to look in one queue. */
 export interface DueLook {
   readonly queue: string;
   /** Jobs with an earlier `run_at` are not looked at; milliseconds since 1970, or `-Infinity` for all of them. */
   readonly floorMs: number;
-  /** Also look at jobs whose holder is in `queue_workers` no more. */
-  readonly fromGoneWorkers: boolean;
 }
 
 export interface DueQuestion {
   readonly looks: readonly DueLook[];
   readonly kinds: readonly string[];
-  readonly workerId: number;
   /** How far ahead to look, in milliseconds. */
   readonly horizonMs: number;
 }
@@ -54,26 +52,23 @@ export async function findDue(
   }));
 }
 
-export function findDueQuery({ queueJobs, queueWorkers }: QueueTables, question: DueQuestion): SQL {
+export function findDueQuery({ queueJobs }: QueueTables, question: DueQuestion): SQL {
   return sql`
     select i.queue, min(${epochMs('j.run_at')}) as due_at, ${epochMs('statement_timestamp()')} as now
     from ${planAnew()} cross join jsonb_to_recordset(${JSON.stringify(question.looks.map(toLookRow))}::text::jsonb)
-      as i(queue text, floor timestamptz, sweep bool)
+      as i(queue text, floor timestamptz)
     cross join generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
     left join lateral (
       select j.run_at from ${queueJobs} as j
       where j.queue = i.queue and j.priority = band.priority::int2 and j.priority >= 0
         and j.run_at >= i.floor
         and j.run_at <= statement_timestamp() + ${question.horizonMs}::float8 * interval '1 millisecond'
-        and (j.worker_id is null or (i.sweep and j.worker_id is distinct from ${question.workerId}::int8
-          and j.worker_id not in (select w.id from ${queueWorkers} as w)))
-        and j.kind = any(array(select jsonb_array_elements_text(${JSON.stringify(question.kinds)}::text::jsonb)))
+        and j.worker_id is null and ${servedKind(question.kinds)}
       order by j.run_at, j.id limit 1
     ) as j on true
     group by i.queue`;
 }
 
-function toLookRow({ queue, floorMs, fromGoneWorkers }: DueLook): object {
-  const floor = Number.isFinite(floorMs) ? new Date(floorMs).toISOString() : '-infinity';
-  return { queue, floor, sweep: fromGoneWorkers };
+function toLookRow({ queue, floorMs }: DueLook): object {
+  return { queue, floor: Number.isFinite(floorMs) ? new Date(floorMs).toISOString() : '-infinity' };
 }

@@ -8,6 +8,7 @@ import type { Handler } from './attempt/handler.ts';
 import { Progress } from './attempt/progress.ts';
 import type { BackgroundPart } from './background.ts';
 import { ClaimLoop } from './claim/claim-loop.ts';
+import { Sweeper } from './claim/sweeper.ts';
 import { Watch } from './claim/watch.ts';
 import type { WorkerSettings } from './options.ts';
 import { Listener } from './presence/listener.ts';
@@ -19,6 +20,9 @@ import { Requests } from './upkeep/requests.ts';
 /** How often a worker that listens still asks for due jobs: some become due without a notification. */
 const WATCH_MS = 1_000;
 const FIRST_PRUNE_WITHIN_MS = 5_000;
+/** How often idle queues are searched for what claims have passed: nobody notifies of most of it. */
+const LISTENING_SWEEP_MS = 2_000;
+const POLLING_SWEEP_MS = 250;
 
 export interface PartsOptions {
   readonly db: Database;
@@ -62,7 +66,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
     onWake: (queue) => {
       if (queue === undefined || queue === REQUESTED) requests.wake();
       if (queue === undefined) watch.look();
-      else for (const loop of loops) if (loop.queue === queue) loop.notify();
+      else loopsByQueue.get(queue)?.notify();
     },
     // Without notifications both look more often.
     onPolling: () => {
@@ -80,23 +84,29 @@ export function buildParts(options: PartsOptions): WorkerParts {
     queues: [...concurrencyByQueue.keys()],
     events,
     onDeclaredGone: async () => {
-      await Promise.all(loops.map((loop) => loop.endLostAttempts()));
+      await Promise.all(loops.map((loop) => loop.holdings.endLost()));
     },
     onOthersGone: () => {
-      for (const loop of loops) {
-        loop.bands.sweepNext();
-        loop.wake();
-      }
+      for (const loop of loops) loop.sweepSoon();
     },
     onReturn: () => retries.now(),
   });
+  const kinds = [...handlers.keys()];
   const watch = new Watch({
     runner,
     tables,
-    workerId,
-    kinds: [...handlers.keys()],
+    kinds,
     intervalMs: () => (listener.listening ? Math.max(WATCH_MS, pollIntervalMs) : pollIntervalMs),
     events,
+  });
+  const sweeper = new Sweeper({
+    runner,
+    tables,
+    workerId,
+    kinds,
+    idleMs: () => (listener.listening ? LISTENING_SWEEP_MS : POLLING_SWEEP_MS),
+    events,
+    retries,
   });
   const progress = [...concurrencyByQueue.keys()].map(() => new Progress(environment, events));
   const loops = [...concurrencyByQueue].map(
@@ -115,10 +125,13 @@ export function buildParts(options: PartsOptions): WorkerParts {
         pollIntervalMs,
         events,
         watch: untilEmpty ? undefined : watch,
+        sweeper,
         retries,
         giveUp,
       }),
   );
+  sweeper.serve(loops);
+  const loopsByQueue = new Map(loops.map((loop) => [loop.queue, loop]));
   const requests = new Requests({ ...environment, loops, listener, events, retries });
   // A drain is over soon, and may be all that prunes.
   const firstWithinMs = untilEmpty ? 0 : FIRST_PRUNE_WITHIN_MS;
@@ -133,7 +146,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
       ...progress,
       pruning,
       // A worker that ends when its queues are empty waits for nothing.
-      ...(untilEmpty ? [] : [watch, listener]),
+      ...(untilEmpty ? [] : [watch, sweeper, listener]),
     ],
   };
 }

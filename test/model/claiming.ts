@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { beginJobs } from '../../src/queries/begin-jobs.ts';
 import { type ClaimedJob, claimJobs } from '../../src/queries/claim-jobs.ts';
+import { findOverlooked, type JobPlace, type Passed } from '../../src/queries/find-overlooked.ts';
 import { releaseJobs } from '../../src/queries/release-jobs.ts';
 import type { Doings, Happenings } from './happenings.ts';
 import { LostAnswer } from './interrupted.ts';
@@ -8,6 +9,13 @@ import type { ModelClaim } from './job-model.ts';
 import { oneOf } from './one-of.ts';
 import { tables, type World } from './world.ts';
 
+/** As if claims had passed all that is due. */
+const EVERYTHING = new Array<Passed>(10).fill({
+  floorMs: Number.POSITIVE_INFINITY,
+  endMs: Number.POSITIVE_INFINITY,
+});
+/** Few enough that most sweeps take several. */
+const SLICE = 3;
 const BANDS = Array.from({ length: 10 }, (_, priority) => ({ priority, floorMs: Number.NEGATIVE_INFINITY }));
 
 /** By which id a claim is made. */
@@ -18,16 +26,31 @@ function claimant(
   return oneOf(byOneOfThePast ? everyWorkerId : workerIds, worker);
 }
 
-function claimJobsAs(
+/** Claims from the start, or what a sweep finds, slice by slice, by its ids. */
+async function claimJobsAs(
   workerId: number,
   { workers }: World,
   { worker, sweep, queue, kinds, limit, beginning }: Happenings['claim'],
 ): Promise<ClaimedJob[]> {
-  return claimJobs(oneOf(workers, worker).db, tables, {
-    ...{ queue, kinds, limit, beginning, workerId },
-    bands: BANDS,
-    fromGoneWorkers: sweep,
-  });
+  const { db } = oneOf(workers, worker);
+  const claim = { queue, kinds, workerId, bands: BANDS };
+  if (!sweep) return claimJobs(db, tables, { ...claim, limit, beginning, fromGoneWorkers: false });
+  const claimed: ClaimedJob[] = [];
+  let after: JobPlace | undefined;
+  do {
+    const looks = [{ queue, passed: EVERYTHING, after }];
+    const { found, stopped } = await findOverlooked(db, tables, { looks, kinds, workerId, slice: SLICE });
+    // One after the other: those that are locked do not count.
+    for (const { id } of found.get(queue) ?? []) {
+      if (claimed.length === limit) break;
+      // Only the first of all that are claimed here may begin at once.
+      const first = claimed.length === 0 ? beginning : beginning && 0;
+      const one = { ...claim, ids: [id], limit: 1, beginning: first, fromGoneWorkers: true };
+      claimed.push(...(await claimJobs(db, tables, one)));
+    }
+    after = stopped?.after;
+  } while (after !== undefined && claimed.length < limit);
+  return claimed;
 }
 
 /** Claims as a worker does, and as the model says: by its own id, or by another. */
@@ -100,7 +123,9 @@ export function claiming(
       await world.compare();
       const workerId = claimant(world, claim);
       const lost = new LostAnswer();
-      const claiming = world.interrupted(() => claimJobsAs(workerId, world, claim), {
+      const { queue, kinds, limit, sweep, worker } = claim;
+      const inOne = { queue, kinds, limit, workerId, bands: BANDS, fromGoneWorkers: sweep };
+      const claiming = world.interrupted(() => claimJobs(oneOf(workers, worker).db, tables, inOne), {
         'claim: answered': async () => {
           model.claim({ ...claim, workerId, nowUs: world.nowUs });
           await world.takeAll(answered);

@@ -4,17 +4,8 @@ import { useTestDatabase } from '../support/test-database.ts';
 import { addJob, addJobs, clearTables, tables } from './support/jobs.ts';
 
 const database = useTestDatabase();
-const fromStart = (queue: string, fromGoneWorkers = false): DueLook => ({
-  queue,
-  floorMs: Number.NEGATIVE_INFINITY,
-  fromGoneWorkers,
-});
-const question = (looks: readonly DueLook[], workerId = 1) => ({
-  looks,
-  kinds: ['k'],
-  workerId,
-  horizonMs: 2_000,
-});
+const fromStart = (queue: string): DueLook => ({ queue, floorMs: Number.NEGATIVE_INFINITY });
+const question = (looks: readonly DueLook[]) => ({ looks, kinds: ['k'], horizonMs: 2_000 });
 const ask = async (...looks: DueLook[]) => {
   const answers = await findDue(database.db, tables, question(looks));
   return new Map(answers.map(({ queue, dueInMs }) => [queue, dueInMs]));
@@ -56,21 +47,9 @@ describe('findDue', () => {
       { queue: 'floor', dueInMs: -5_000 },
     ]);
     const floorMs = Date.now() - 3_000;
-    const looks = [fromStart('kind'), fromStart('held', true), { ...fromStart('floor'), floorMs }];
+    const looks = [fromStart('kind'), fromStart('held'), { ...fromStart('floor'), floorMs }];
     expect([...(await ask(...looks)).values()]).toEqual([undefined, undefined, undefined]);
     expect((await ask(fromStart('floor'))).get('floor')).toBeLessThan(0);
-  });
-
-  test('finds jobs of workers that are gone where it is told to, but never its own', async () => {
-    await addJobs(database.client, [
-      { queue: 'a', workerId: 7 },
-      { queue: 'b', workerId: 7 },
-      { queue: 'own', workerId: 1 },
-    ]);
-    const answers = await ask(fromStart('a', true), fromStart('b'), fromStart('own', true));
-    expect(answers.get('a')).toBeLessThan(0);
-    expect(answers.get('b')).toBeUndefined();
-    expect(answers.get('own')).toBeUndefined();
   });
 
   test('waits for nobody', async () => {

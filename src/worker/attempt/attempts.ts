@@ -5,6 +5,7 @@ import { Beginnings, type BeginningsOptions } from './beginnings.ts';
 import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
 import { executeJob } from './execute-job.ts';
 import type { Handler } from './handler.ts';
+import { Patience } from './patience.ts';
 import { Prefetch } from './prefetch.ts';
 import { Unwritten } from './unwritten.ts';
 
@@ -25,8 +26,6 @@ export interface AttemptsOptions
 const MAX_UNSETTLED = 4_000;
 /** After so many beginnings the event loop gets a turn. */
 const MAX_PER_TURN = 100;
-/** When no slot has become free for so long, what was claimed ahead is given back: somebody else may have one. */
-const MAX_WAIT_MS = 500;
 
 /** All that one queue's worker holds: waiting for a slot, running, being settled. Decide, write, then announce. */
 export class Attempts {
@@ -45,8 +44,7 @@ export class Attempts {
   #begunInTurn = 0;
   #stopped = false;
   #paused = false;
-  #patience: NodeJS.Timeout | undefined;
-  #lastBeganMs = 0;
+  readonly #patience = new Patience(() => this.#losePatience());
 
   constructor(options: AttemptsOptions) {
     this.#options = options;
@@ -104,7 +102,7 @@ export class Attempts {
   stop(): void {
     this.#stopped = true;
     this.#leaving.abort();
-    clearTimeout(this.#patience);
+    this.#patience.stop();
     this.#beginnings.stop();
     this.#giveBack();
   }
@@ -171,10 +169,9 @@ export class Attempts {
       this.#running.add(attempt);
       void this.#execute(attempt);
     }
-    // The time counts from the last one that began: while jobs begin, the others are right to wait.
-    if (began) this.#lastBeganMs = performance.now();
+    if (began) this.#patience.noteBeginning();
     if (this.#waiting.length === 0) return;
-    this.#patience ??= setTimeout(() => this.#losePatience(), MAX_WAIT_MS);
+    this.#patience.watch();
     // A handler that kills its worker as soon as it is called does so before the next ones are recorded.
     if (this.#beginnings.isBusyOrIdle) return;
     if (isKnown) void this.#recordBeginnings();
@@ -208,15 +205,8 @@ export class Attempts {
     });
   }
 
-  /** One timer for all that waits, set again when it was too early: one per job would cost as much as the job. */
   #losePatience(): void {
-    this.#patience = undefined;
     if (this.#waiting.length === 0) return;
-    const waitedMs = performance.now() - this.#lastBeganMs;
-    if (waitedMs < MAX_WAIT_MS) {
-      this.#patience = setTimeout(() => this.#losePatience(), MAX_WAIT_MS - waitedMs);
-      return;
-    }
     this.#prefetch.distrust();
     this.#giveBack();
   }

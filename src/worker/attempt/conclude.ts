@@ -1,6 +1,7 @@
 import { withoutQuery } from '../../job/describe-error.ts';
 import type { Outcome } from '../../job/outcome.ts';
 import { type Transition, transitionFor, verdictOn } from '../../job/transition.ts';
+import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import { findFates } from '../../queries/find-fates.ts';
 import { sleep } from '../time/sleep.ts';
 import { announce } from './announce.ts';
@@ -12,6 +13,8 @@ import type { SettleResult } from './settlement.ts';
 export interface ConcludeOptions {
   readonly settler: Settler;
   readonly events: WorkerEmitter;
+  /** Called when a job was put back, due after a delay or where it was (`undefined`). */
+  readonly onPutBack: (job: ClaimedJob, delayMs: number | undefined) => void;
   /** Called with an attempt of which nothing could be written: its job stays held. */
   readonly onUnwritten: (attempt: Attempt) => void;
   /** Aborted when what the database refuses is to be left as it is, and tried again no more. */
@@ -122,12 +125,15 @@ async function handlerHasEnded(
   }
 }
 
-function write(
-  { settler }: ConcludeOptions,
+async function write(
+  { settler, onPutBack }: ConcludeOptions,
   { job, completeRan }: Attempt,
   transition: Transition,
   alone: boolean,
 ): Promise<SettleResult> {
   const settlement = { id: job.id, fence: job.fence, transition };
-  return completeRan || alone ? settler.settleAlone(settlement) : settler.settle(settlement);
+  const settled = await (completeRan || alone ? settler.settleAlone(settlement) : settler.settle(settlement));
+  if (settled === 'written' && transition.type === 'reschedule')
+    onPutBack(job, transition.delayMs ?? undefined);
+  return settled;
 }

@@ -22,9 +22,14 @@ export class HotPolling {
     this.#lastMs = nowMs;
   }
 
+  /** How long ago that was. */
+  quietMs(nowMs: number): number {
+    return nowMs - this.#lastMs;
+  }
+
   /** How long to wait before the next look; `undefined` when the queue is hot no more. */
   gapMs(nowMs: number): number | undefined {
-    const sinceMs = nowMs - this.#lastMs;
+    const sinceMs = this.quietMs(nowMs);
     if (sinceMs >= HOT_MS) return undefined;
     return Math.min(Math.max(sinceMs / GAP_SHARE, MIN_GAP_MS), this.#maxGapMs);
   }

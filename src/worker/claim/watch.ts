@@ -6,6 +6,7 @@ import type { BackgroundPart } from '../background.ts';
 import { Condition } from '../time/condition.ts';
 import { jitter } from '../time/jitter.ts';
 import { sleep } from '../time/sleep.ts';
+import { Alarms } from './alarms.ts';
 import type { Bands } from './bands.ts';
 
 /** An idle queue's loop. */
@@ -14,12 +15,13 @@ export interface IdleQueue {
   readonly bands: Bands;
   /** There may be something to claim. */
   wake(): void;
+  /** Nothing was due at `databaseMs`; `endMs` is when the answer came. */
+  noteNothing(databaseMs: number, endMs: number): void;
 }
 
 export interface WatchOptions {
   readonly runner: Runner;
   readonly tables: QueueTables;
-  readonly workerId: number;
   readonly kinds: readonly string[];
   /** How often to look, at this moment. */
   readonly intervalMs: () => number;
@@ -38,7 +40,7 @@ const MAX_ERROR_PAUSE_MS = 5_000;
 export class Watch implements BackgroundPart {
   readonly #options: WatchOptions;
   readonly #idle = new Set<IdleQueue>();
-  readonly #timers = new Map<IdleQueue, NodeJS.Timeout>();
+  readonly #alarms = new Map<IdleQueue, Alarms>();
   readonly #alarm = new Condition();
   #over = false;
 
@@ -66,13 +68,12 @@ export class Watch implements BackgroundPart {
     this.#alarm.signal();
   }
 
-  /** Wakes a queue in so many milliseconds, when one of its jobs is known to be due. */
+  /** Wakes a queue in so many milliseconds, when one of its jobs is known to be due; others that are expected stay so. */
   expect(idle: IdleQueue, inMs: number): void {
     if (this.#over) return;
-    clearTimeout(this.#timers.get(idle));
-    // Timers may be a moment early.
-    const timer = setTimeout(() => idle.wake(), Math.ceil(inMs) + 1);
-    this.#timers.set(idle, timer);
+    const alarms = this.#alarms.get(idle) ?? new Alarms(() => idle.wake());
+    this.#alarms.set(idle, alarms);
+    alarms.add(inMs);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -96,51 +97,32 @@ export class Watch implements BackgroundPart {
       await this.#alarm.wait(pauseMs, signal);
     }
     this.#over = true;
-    for (const timer of this.#timers.values()) clearTimeout(timer);
+    for (const alarms of this.#alarms.values()) alarms.clear();
   }
 
   async #look(intervalMs: number): Promise<void> {
-    const { runner, tables, workerId, kinds } = this.#options;
-    const startMs = performance.now();
-    const looks = new Map(
-      [...this.#idle].map((idle) => {
-        const sweep = idle.bands.sweepIsDue(startMs);
-        return [
-          idle.queue,
-          { idle, sweep, floorMs: sweep ? Number.NEGATIVE_INFINITY : idle.bands.lowestFloorMs },
-        ];
-      }),
-    );
+    const { runner, tables, kinds } = this.#options;
+    const idle = new Map([...this.#idle].map((queue) => [queue.queue, queue]));
     const answers = await findDue(runner, tables, {
-      looks: [...looks].map(([queue, { floorMs, sweep }]) => ({ queue, floorMs, fromGoneWorkers: sweep })),
+      looks: [...idle.values()].map(({ queue, bands }) => ({ queue, floorMs: bands.lowestFloorMs })),
       kinds,
-      workerId,
       // What becomes due before the next look, with room for its jitter.
       horizonMs: intervalMs * 2,
     });
     const endMs = performance.now();
     for (const answer of answers) {
-      const look = looks.get(answer.queue);
-      if (look !== undefined) this.#heed(look, answer, startMs, endMs);
+      const queue = idle.get(answer.queue);
+      // It may have been woken while the answer was on its way.
+      if (queue !== undefined && this.#idle.has(queue)) this.#heed(queue, answer, endMs);
     }
   }
 
-  #heed(
-    { idle, sweep }: { idle: IdleQueue; sweep: boolean },
-    answer: DueAnswer,
-    startMs: number,
-    endMs: number,
-  ): void {
-    const { dueInMs, nowMs } = answer;
-    // It was woken while the answer was on its way.
-    if (!this.#idle.has(idle)) return;
+  #heed(queue: IdleQueue, { dueInMs, nowMs }: DueAnswer, endMs: number): void {
     if (dueInMs !== undefined && dueInMs <= 0) {
-      // It may lie behind the floors.
-      if (sweep) idle.bands.sweepNext();
-      idle.wake();
+      queue.wake();
       return;
     }
-    idle.bands.noteNothing(nowMs, sweep, startMs, endMs);
-    if (dueInMs !== undefined) this.expect(idle, dueInMs);
+    queue.noteNothing(nowMs, endMs);
+    if (dueInMs !== undefined) this.expect(queue, dueInMs);
   }
 }

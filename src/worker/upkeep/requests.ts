@@ -6,7 +6,6 @@ import type { Attempt } from '../attempt/attempt.ts';
 import type { Attempts } from '../attempt/attempts.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { BackgroundPart } from '../background.ts';
-import type { Bands } from '../claim/bands.ts';
 import type { Listener } from '../presence/listener.ts';
 import { Condition } from '../time/condition.ts';
 import { jitter } from '../time/jitter.ts';
@@ -17,7 +16,8 @@ import { sleep } from '../time/sleep.ts';
 export interface RequestTarget {
   readonly queue: string;
   readonly attempts: Pick<Attempts, 'running' | 'paused' | 'pause' | 'resume'>;
-  readonly bands: Pick<Bands, 'sweepNext'>;
+  /** Looks for jobs that its claims have passed. */
+  sweepSoon(): void;
   wake(): void;
 }
 
@@ -107,14 +107,14 @@ export class Requests implements BackgroundPart {
   }
 
   #pauseOrResume(loop: RequestTarget, paused: boolean): void {
-    const { queue, attempts, bands } = loop;
+    const { queue, attempts } = loop;
     if (paused === attempts.paused) return;
     if (paused) {
       attempts.pause();
     } else {
       attempts.resume();
       // What was given back lies behind the floors.
-      bands.sweepNext();
+      loop.sweepSoon();
       loop.wake();
     }
     this.#options.events.emit(paused ? 'paused' : 'resumed', { queue });

@@ -6,22 +6,23 @@
         select j.id, pg_column_size(j.payload) as bytes from "queue_jobs" as j
         where j.queue = $5 and j.priority = band.priority and j.priority >= 0
           and j.run_at >= band.floor and j.run_at <= statement_timestamp()
-          and j.worker_id is null
-          and not exists (select from "queue_pauses" as p where p.queue = $6)
-          and j.kind = any(array(select jsonb_array_elements_text($7::text::jsonb)))
-        order by j.run_at, j.id limit (select $8::int8)
+          and (j.worker_id is null or (j.worker_id is distinct from $6::int8
+            and j.worker_id not in (select w.id from "queue_workers" as w)))
+          and not exists (select from "queue_pauses" as p where p.queue = $7)
+          and (j.kind in (select jsonb_array_elements_text($8::text::jsonb))) is true
+        order by j.run_at, j.id limit (select $9::int8)
         for no key update skip locked
       ) as j
-      limit $9
+      limit $10
     ),
     within as (
       select id from (select id, sum(bytes) over (rows between unbounded preceding and 1 preceding) as before from due) as d
-      where before is null or before < $10::int8
+      where before is null or before < $11::int8
     )
     update "queue_jobs" as j
-    set worker_id = $11::int8, claimed_at = clock.now, attempt = j.attempt + 1, fence = j.fence + 1
+    set worker_id = $12::int8, claimed_at = clock.now, attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1
     from (select statement_timestamp() as now) as clock
-    where j.queue = $12 and j.id = any(array(select id from within))
+    where j.queue = $13 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
       j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,
       nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata, date_part('epoch', j.run_at) * 1000 as run_at,
@@ -32,10 +33,11 @@
 -- $3 = 1
 -- $4 = "[{\"priority\":0,\"floor\":\"-infinity\"},{\"priority\":1,\"floor\":\"-infinity\"},{\"priority\":2,\"floor\":\"-infinity\"},{\"priority\":3,\"floor\":\"-infinity\"},{\"priority\":4,\"floor\":\"-infinity\"},{\"priority\":5,\"floor\":\"2024-02-29T12:34:56.789Z\"},{\"priority\":6,\"floor\":\"-infinity\"},{\"priority\":7,\"floor\":\"-infinity\"},{\"priority\":8,\"floor\":\"-infinity\"},{\"priority\":9,\"floor\":\"-infinity\"}]"
 -- $5 = "mail"
--- $6 = "mail"
--- $7 = "[\"mail\"]"
--- $8 = 1
+-- $6 = null
+-- $7 = "mail"
+-- $8 = "[\"mail\"]"
 -- $9 = 1
--- $10 = 8388608
--- $11 = null
--- $12 = "mail"
+-- $10 = 1
+-- $11 = 8388608
+-- $12 = null
+-- $13 = "mail"

@@ -7,7 +7,7 @@
         where j.queue = $5 and j.priority = band.priority and j.priority >= 0
           and j.run_at >= band.floor and j.run_at <= statement_timestamp()
           and j.worker_id is null
-          and j.kind = any(array(select jsonb_array_elements_text($6::text::jsonb)))
+          and (j.kind in (select jsonb_array_elements_text($6::text::jsonb))) is true
         order by j.run_at, j.id limit (select $7::int8)
         for no key update skip locked
       ) as j

@@ -15,6 +15,7 @@ import { findDueQuery } from '../../../src/queries/find-due.ts';
 import { findFatesQuery } from '../../../src/queries/find-fates.ts';
 import { findHeldJobsQuery } from '../../../src/queries/find-held-jobs.ts';
 import { findJobQuery } from '../../../src/queries/find-job.ts';
+import { findOverlookedQuery } from '../../../src/queries/find-overlooked.ts';
 import { findPausesQuery } from '../../../src/queries/find-pauses.ts';
 import { findRequestsQuery } from '../../../src/queries/find-requests.ts';
 import { findSilentWorkersQuery } from '../../../src/queries/find-silent-workers.ts';
@@ -129,6 +130,7 @@ export function allStatements(
   };
   const worker = { id, name: text, queues: [text], session: 4_711 };
   const limits = { silentMs: 30_000, frozenMs: 60_000, startRespiteMs: 10_000 };
+  const passed = { floorMs: time.getTime(), endMs: time.getTime() + 1_000 };
   const channel = 'queue_wake_queue_jobs';
   const wakeUp = { channel, queues: [text] };
   const wholePage = { kind: undefined, queue: undefined, state: undefined, before: undefined, limit: 51 };
@@ -141,26 +143,44 @@ export function allStatements(
     checkWorkersQuery: checkWorkersQuery(tables, { worker, beat: false, limits }),
     'checkWorkersQuery, beat': checkWorkersQuery(tables, { worker, beat: true, limits }),
     claimJobsQuery: claimJobsQuery(tables, { ...claim, beginning: 1 }),
-    'claimJobsQuery, sweep': claimJobsQuery(tables, { ...claim, beginning: 1, fromGoneWorkers: true }),
+    'claimJobsQuery, among': claimJobsQuery(tables, {
+      ...claim,
+      beginning: 1,
+      ids: [id, id + 1],
+      fromGoneWorkers: true,
+    }),
     'claimJobsQuery, held by lock': claimJobsQuery(tables, {
       ...claim,
       workerId: null,
       limit: 1,
+      fromGoneWorkers: true,
       heedPauses: true,
     }),
     columnsQuery: columnsQuery(quotedName(tables.queueJobs)),
     findDueQuery: findDueQuery(tables, {
       looks: [
-        { queue: text, floorMs: time.getTime(), fromGoneWorkers: false },
-        { queue: `${text}, too`, floorMs: Number.NEGATIVE_INFINITY, fromGoneWorkers: true },
+        { queue: text, floorMs: time.getTime() },
+        { queue: `${text}, too`, floorMs: Number.NEGATIVE_INFINITY },
       ],
       kinds: [text],
-      workerId: id,
       horizonMs: 1_600,
     }),
     findFatesQuery: findFatesQuery(tables, text, [{ id, fence: 3 }]),
     findHeldJobsQuery: findHeldJobsQuery(tables, held, [{ id, fence: 1 }]),
     findJobQuery: findJobQuery(tables, id),
+    findOverlookedQuery: findOverlookedQuery(tables, {
+      looks: [
+        {
+          queue: text,
+          passed: [passed, passed],
+          after: { priority: 0, runAtMs: time.getTime() + 0.125, id },
+        },
+        { queue: `${text}, too`, passed: [passed], after: undefined },
+      ],
+      kinds: [text],
+      workerId: id,
+      slice: 2_000,
+    }),
     findPausesQuery: findPausesQuery(tables),
     findRequestsQuery: findRequestsQuery(tables, {
       workerId: id,

@@ -1,31 +1,28 @@
     with due as (
       select j.id, j.bytes
-      from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c cross join jsonb_to_recordset($4::text::jsonb)
-        as band(priority int2, floor timestamptz)
-      cross join lateral (
+      from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c cross join lateral (
         select j.id, pg_column_size(j.payload) as bytes from "queue_jobs" as j
-        where j.queue = $5 and j.priority = band.priority and j.priority >= 0
-          and j.run_at >= band.floor and j.run_at <= statement_timestamp()
+        where j.queue = $4 and j.id = any(array(select unnest($5::text::int8[])))
+          and j.run_at <= statement_timestamp()
           and (j.worker_id is null or (j.worker_id is distinct from $6::int8
             and j.worker_id not in (select w.id from "queue_workers" as w)))
-          and j.kind = any(array(select jsonb_array_elements_text($7::text::jsonb)))
-        order by j.run_at, j.id limit (select $8::int8)
+          and (j.kind in (select jsonb_array_elements_text($7::text::jsonb))) is true
         for no key update skip locked
       ) as j
-      limit $9
+      limit $8
     ),
     within as (
       select id from (select id, sum(bytes) over (rows between unbounded preceding and 1 preceding) as before from due) as d
-      where before is null or before < $10::int8
+      where before is null or before < $9::int8
     )
     update "queue_jobs" as j
-    set worker_id = $11::int8, claimed_at = case
+    set worker_id = $10::int8, claimed_at = case
         when (j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 = j.max_attempts or j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 between 2 and j.max_attempts and coalesce((j.errors -> -1 -> 'attempt')::int4, 0) < j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 - 1)
-          and (j.id = (select id from within limit $12::int8)) is not true then null
+          and (j.id = (select id from within limit $11::int8)) is not true then null
         else clock.now
       end, attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1
     from (select statement_timestamp() as now) as clock
-    where j.queue = $13 and j.id = any(array(select id from within))
+    where j.queue = $12 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
       j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,
       nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata, date_part('epoch', j.run_at) * 1000 as run_at,
@@ -34,13 +31,12 @@
 -- $1 = 1
 -- $2 = 1
 -- $3 = 1
--- $4 = "[{\"priority\":0,\"floor\":\"-infinity\"},{\"priority\":1,\"floor\":\"-infinity\"},{\"priority\":2,\"floor\":\"-infinity\"},{\"priority\":3,\"floor\":\"-infinity\"},{\"priority\":4,\"floor\":\"-infinity\"},{\"priority\":5,\"floor\":\"2024-02-29T12:34:56.789Z\"},{\"priority\":6,\"floor\":\"-infinity\"},{\"priority\":7,\"floor\":\"-infinity\"},{\"priority\":8,\"floor\":\"-infinity\"},{\"priority\":9,\"floor\":\"-infinity\"}]"
--- $5 = "mail"
+-- $4 = "mail"
+-- $5 = "{42,43}"
 -- $6 = 42
 -- $7 = "[\"mail\"]"
 -- $8 = 10
--- $9 = 10
--- $10 = 8388608
--- $11 = 42
--- $12 = 1
--- $13 = "mail"
+-- $9 = 8388608
+-- $10 = 42
+-- $11 = 1
+-- $12 = "mail"

@@ -1,0 +1,26 @@
+import type { Runner } from '../../sql/executor.ts';
+import type { AttemptEnvironment } from '../attempt/attempt.ts';
+import type { WorkerEmitter } from '../attempt/events.ts';
+import type { Handler } from '../attempt/handler.ts';
+import type { Retries } from '../time/retries.ts';
+import type { Sweeper } from './sweeper.ts';
+import type { Watch } from './watch.ts';
+
+/** What the loop of one queue works with. */
+export interface ClaimLoopOptions {
+  readonly environment: AttemptEnvironment & { readonly workerId: number };
+  /** Runs the claims and the settlements. */
+  readonly runner: Runner;
+  readonly queue: string;
+  readonly handlers: ReadonlyMap<string, Handler>;
+  readonly concurrency: number;
+  readonly pollIntervalMs: number;
+  readonly events: WorkerEmitter;
+  /** What wakes the loop when its queue is idle; without one it ends when no job is due and none is held. */
+  readonly watch: Watch | undefined;
+  /** What finds the jobs that claims have passed. */
+  readonly sweeper: Sweeper;
+  readonly retries: Retries;
+  /** Aborted when settling must no longer be repeated. */
+  readonly giveUp: AbortSignal;
+}

@@ -1,0 +1,70 @@
+import { type ClaimedJob, claimJobs, sawTheEnd } from '../../queries/claim-jobs.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import type { Runner } from '../../sql/executor.ts';
+import { Bands } from './bands.ts';
+import { Overlooked } from './overlooked.ts';
+
+export interface ClaimsOptions {
+  readonly runner: Runner;
+  readonly tables: QueueTables;
+  readonly queue: string;
+  readonly workerId: number;
+  readonly kinds: readonly string[];
+}
+
+/** What one claim has brought. */
+export interface ClaimAnswer {
+  readonly jobs: readonly ClaimedJob[];
+  /** Whether it was for jobs that are known by their ids, and not for the next ones in order. */
+  readonly among: boolean;
+  /** When the answer came, of the monotonic clock. */
+  readonly endMs: number;
+}
+
+/**
+ * The claims of one queue: of the next jobs from the floors on, and of overlooked ones by their ids, in turns while there
+ * are any, so that neither keeps the other waiting.
+ */
+export class Claims {
+  readonly #options: ClaimsOptions;
+  readonly bands = new Bands();
+  readonly overlooked = new Overlooked();
+  /** Now it is the turn of the next ones in order. */
+  #tookOverlooked = false;
+
+  constructor(options: ClaimsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * @param beginning how many of the claimed jobs begin at once
+   * @throws what the driver throws; then the server may have carried the claim out all the same
+   */
+  async next(demand: number, beginning: 0 | 1): Promise<ClaimAnswer> {
+    const { runner, tables, queue, workerId, kinds } = this.#options;
+    const startMs = performance.now();
+    const places = this.#tookOverlooked ? [] : this.overlooked.take(demand, this.bands.busyPriority);
+    const among = places.length > 0;
+    this.#tookOverlooked = among;
+    const limit = among ? places.length : demand;
+    const bands = this.bands.all;
+    const claim = { queue, workerId, kinds, bands, limit, beginning, fromGoneWorkers: among };
+    const ids = among ? places.map(({ id }) => id) : undefined;
+    const jobs = await claimJobs(runner, tables, { ...claim, ids }).catch((error: unknown) => {
+      // They are where they were, or will be given back to there.
+      this.overlooked.add(places);
+      throw error;
+    });
+    const endMs = performance.now();
+    const short = sawTheEnd(limit, jobs);
+    if (!among) this.bands.note({ jobs, short, startMs, endMs });
+    else if (!short) this.#addRest(places, jobs);
+    return { jobs, among, endMs };
+  }
+
+  /** Their payloads were too large for one claim. */
+  #addRest(places: Parameters<Overlooked['add']>[0], jobs: readonly ClaimedJob[]): void {
+    const claimed = new Set(jobs.map(({ id }) => id));
+    this.overlooked.add(places.filter(({ id }) => !claimed.has(id)));
+  }
+}

@@ -1,0 +1,68 @@
+import { findHeldJobs } from '../../queries/find-held-jobs.ts';
+import { releaseJobs } from '../../queries/release-jobs.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import type { Database } from '../../sql/executor.ts';
+import type { Holder } from '../../sql/fence.ts';
+import type { Attempts } from '../attempt/attempts.ts';
+import { LostAnswers } from './lost-answers.ts';
+
+export interface HoldingsOptions {
+  readonly db: Database;
+  readonly tables: QueueTables;
+  readonly held: Holder & { readonly workerId: number };
+  readonly attempts: Attempts;
+}
+
+/**
+ * Keeps what a worker knows it holds of one queue equal to what the database says: gives back what it holds without
+ * knowing, and ends the attempts of what it holds no longer.
+ */
+export class Holdings {
+  readonly #options: HoldingsOptions;
+  readonly #lostAnswers = new LostAnswers();
+  /** How often this worker was declared gone and came back. */
+  #returns = 0;
+
+  constructor(options: HoldingsOptions) {
+    this.#options = options;
+  }
+
+  /** Waits for the answer to a claim; answers with it whether the worker was declared gone meanwhile. */
+  async answerTo<T>(claim: Promise<T>): Promise<{ readonly answer: T; readonly wasGone: boolean }> {
+    const returns = this.#returns;
+    const answer = await this.#lostAnswers.answerTo(claim);
+    return { answer, wasGone: this.#returns !== returns };
+  }
+
+  /** To be called before a claim: an earlier one may have taken jobs, and its answer may have been lost. */
+  async releaseUnknown(nowMs: number): Promise<void> {
+    if (!this.#lostAnswers.releaseIsDue(nowMs)) return;
+    await this.#release();
+    this.#lostAnswers.noteRelease(nowMs);
+  }
+
+  /**
+   * Gives back what is still held at the very end: by id, what could not be written; and only after a claim whose answer
+   * was lost, what it may have taken, for which the whole queue is read.
+   */
+  async giveBack(): Promise<void> {
+    const { db, tables, held, attempts } = this.#options;
+    await attempts.unwritten.giveBack(db, tables, held);
+    if (this.#lostAnswers.suspected(performance.now())) await this.#release();
+  }
+
+  /** Ends the attempts whose jobs are no longer held, after this worker was declared gone for a while. */
+  async endLost(): Promise<void> {
+    this.#returns++;
+    const { db, tables, held, attempts } = this.#options;
+    const { unfinished } = attempts;
+    if (unfinished.length === 0) return;
+    const jobs = unfinished.map(({ job }) => job);
+    attempts.endLost(unfinished, await findHeldJobs(db, tables, held, jobs));
+  }
+
+  async #release(): Promise<void> {
+    const { db, tables, held, attempts } = this.#options;
+    await releaseJobs(db, tables, { ...held, except: attempts.jobs });
+  }
+}

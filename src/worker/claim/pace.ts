@@ -1,0 +1,75 @@
+import type { HotPolling } from './hot-polling.ts';
+
+/** What a loop does after a claim. */
+export type Next =
+  /** Claims again at once. */
+  | 'claim'
+  /** Looks for what claims have passed: nothing may be left when it is over. */
+  | 'sweep'
+  /** Nothing is left to do. */
+  | 'over'
+  /** Waits to be woken: the queue is idle. `anew`: jobs or notifications came since it last was. */
+  | { readonly rest: 'until woken'; readonly anew: boolean }
+  /** Waits, unless it is woken before. */
+  | { readonly rest: 'ms'; readonly ms: number };
+
+/** One claim, and how the queue stood. */
+export interface ClaimResult {
+  readonly demand: number;
+  readonly claimed: number;
+  /** Whether the claim was for jobs that are known by their ids, and not for the next ones in order. */
+  readonly among: boolean;
+  /** Whether no attempt ran when the claim began: what ends during a claim may be due again, unseen. */
+  readonly quiet: boolean;
+  readonly nowMs: number;
+}
+
+/** Decides, after each claim of one queue, when the next one is worth its statement. */
+export class Pace {
+  readonly #hotPolling: HotPolling;
+  readonly #untilEmpty: boolean;
+  readonly #pollIntervalMs: number;
+  #eventful = true;
+  /** A whole pass was made and no job was claimed since. */
+  #swept = false;
+
+  /** @param untilEmpty whether the loop ends when no job is left, instead of waiting to be woken */
+  constructor(
+    hotPolling: HotPolling,
+    options: { readonly untilEmpty: boolean; readonly pollIntervalMs: number },
+  ) {
+    this.#hotPolling = hotPolling;
+    this.#untilEmpty = options.untilEmpty;
+    this.#pollIntervalMs = options.pollIntervalMs;
+  }
+
+  /** A notification has come: others may follow that do not notify. */
+  noteTold(nowMs: number): void {
+    this.#eventful = true;
+    this.#hotPolling.note(nowMs);
+  }
+
+  /** A pass has come to the end of the queue. */
+  noteSwept(): void {
+    this.#swept = true;
+  }
+
+  after({ demand, claimed, among, quiet, nowMs }: ClaimResult): Next {
+    if (claimed > 0) {
+      this.#eventful = true;
+      this.#swept = false;
+      this.#hotPolling.note(nowMs);
+    }
+    // Others take their turn between two claims of what lay behind.
+    if (among || claimed >= demand) return 'claim';
+    if (this.#untilEmpty) {
+      if (claimed > 0 || !quiet) return { rest: 'ms', ms: this.#pollIntervalMs };
+      return this.#swept ? 'over' : 'sweep';
+    }
+    const ms = this.#hotPolling.gapMs(nowMs);
+    if (ms !== undefined) return { rest: 'ms', ms };
+    const anew = this.#eventful;
+    this.#eventful = false;
+    return { rest: 'until woken', anew };
+  }
+}

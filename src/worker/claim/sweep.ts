@@ -1,0 +1,98 @@
+import type { JobPlace } from '../../queries/find-overlooked.ts';
+
+/** Slices may take this share of the time: one in so many parts. */
+const SHARE = 20;
+/** The next slice comes within this time: a slow one (a busy pool, a cold cache) must not blind the queue for long. */
+const MAX_PAUSE_MS = 5_000;
+/** Two passes are at least so far apart. */
+const MIN_PAUSE_MS = 10;
+/** And so far, as a part of the time since the last job: the longer that is ago, the fewer are still to commit. */
+const QUIET_SHARE = 10;
+/** Beside a backlog they need not follow each other that soon. */
+const BACKLOG_PAUSE_MS = 100;
+/** A pass that took no longer is cheap, and may take a greater share of the time. */
+const CHEAP_MS = 25;
+const CHEAP_SHARE = 4;
+
+/** One slice, as it is learnt from. Times are of any monotonic clock. */
+export interface SliceReport {
+  /** Where it stopped, before the end of the queue. */
+  readonly after: JobPlace | undefined;
+  /** How many overlooked jobs it has found. */
+  readonly found: number;
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+/**
+ * The sweep of one queue: one *pass* after the other through everything that its claims have passed, slice by slice. Slices
+ * take a twentieth of the time, so on a healthy table, where a pass is one slice of a millisecond, there are many passes a
+ * second while jobs come, and beside a million jobs of other kinds one in several seconds.
+ *
+ * An *urgent* pass goes through without pauses: jobs are known to have become due behind the floors.
+ */
+export class Sweep {
+  #after: JobPlace | undefined;
+  #urgent = false;
+  /** Asked for during an urgent pass, which may have passed the place already. */
+  #urgentAgain = false;
+  #tookMs = 0;
+  #lastTookMs = Number.POSITIVE_INFINITY;
+  #endMs = Number.NEGATIVE_INFINITY;
+  #found = false;
+
+  /** Where the next slice begins; `undefined`: at the very start. */
+  get after(): JobPlace | undefined {
+    return this.#after;
+  }
+
+  /** Whether a pass is to be ended without pauses. */
+  get urgent(): boolean {
+    return this.#urgent;
+  }
+
+  /** Whether the last slice ended a pass, and no other is asked for. */
+  get ended(): boolean {
+    return this.#after === undefined && !this.#urgent;
+  }
+
+  /** Goes through the whole queue once, without pauses. */
+  urge(): void {
+    if (this.#urgent && this.#after !== undefined) {
+      this.#urgentAgain = true;
+      return;
+    }
+    this.#urgent = true;
+    this.#after = undefined;
+  }
+
+  /**
+   * When the next slice is due, of the clock of the reports.
+   *
+   * @param quietMs how long ago the last job came, or was told of
+   * @param idleMs how often to begin a pass when that is long ago
+   * @param backlog whether more jobs are due than claims can take: then a late one waits its turn anyway
+   */
+  dueMs(quietMs: number, idleMs: number, backlog: boolean): number {
+    if (this.#urgent) return this.#endMs;
+    const restMs = Math.min(this.#tookMs * SHARE, MAX_PAUSE_MS);
+    // What it finds are jobs to do, no waste.
+    if (this.#after !== undefined) return this.#endMs + (this.#found ? MIN_PAUSE_MS : restMs);
+    if (backlog) return this.#endMs + Math.max(restMs, BACKLOG_PAUSE_MS);
+    const pauseMs = Math.min(Math.max(quietMs / QUIET_SHARE, MIN_PAUSE_MS), idleMs);
+    return this.#endMs + Math.max(this.#tookMs <= CHEAP_MS ? this.#tookMs * CHEAP_SHARE : restMs, pauseMs);
+  }
+
+  /** Learns from a slice. */
+  note({ after, found, startMs, endMs }: SliceReport): void {
+    this.#found = found > 0;
+    this.#after = after;
+    // The better of two: one that had to wait, on a busy machine, says little.
+    this.#tookMs = Math.min(endMs - startMs, this.#lastTookMs);
+    this.#lastTookMs = endMs - startMs;
+    this.#endMs = endMs;
+    if (after !== undefined) return;
+    this.#urgent = this.#urgentAgain;
+    this.#urgentAgain = false;
+  }
+}

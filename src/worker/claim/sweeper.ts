@@ -1,0 +1,190 @@
+import { MAX_PRIORITY } from '../../job/limits.ts';
+import { findOverlooked, type Passed } from '../../queries/find-overlooked.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import type { Runner } from '../../sql/executor.ts';
+import type { Attempts } from '../attempt/attempts.ts';
+import type { WorkerEmitter } from '../attempt/events.ts';
+import type { BackgroundPart } from '../background.ts';
+import { Condition } from '../time/condition.ts';
+import { jitter } from '../time/jitter.ts';
+import type { Retries } from '../time/retries.ts';
+import type { Bands } from './bands.ts';
+import type { Overlooked } from './overlooked.ts';
+import type { Sweep } from './sweep.ts';
+
+/** A queue whose claims pass jobs over. */
+export interface SweptQueue {
+  readonly queue: string;
+  readonly bands: Bands;
+  readonly sweep: Sweep;
+  readonly overlooked: Overlooked;
+  /** How long ago the last job came, or was told of. */
+  readonly quietMs: number;
+  /** Whether it claims at all. */
+  readonly attempts: Pick<Attempts, 'paused'>;
+  /** Jobs were found. */
+  wake(): void;
+}
+
+export interface SweeperOptions {
+  readonly runner: Runner;
+  readonly tables: QueueTables;
+  readonly workerId: number;
+  readonly kinds: readonly string[];
+  /** How often idle queues are swept, at this moment. */
+  readonly idleMs: () => number;
+  readonly events: WorkerEmitter;
+  readonly retries: Retries;
+}
+
+/** So many jobs are read by one statement, wanted or not: 2 ms. */
+const SLICE = 2_000;
+/** In an urgent pass, where the number of statements counts. */
+const URGENT_SLICE = 10_000;
+/** One statement reads so many queues at most: a thousand index ranges. */
+const MAX_QUEUES = 100;
+/** With so many found and not claimed yet, a queue is not searched for more. */
+const ENOUGH = 1_000;
+const WAIT_MS = 10;
+/** The share of the time that the statements about idle queues take: one in so many parts. */
+const IDLE_SHARE = 20;
+/** As if claims had passed all that is due. */
+const EVERYTHING = new Array<Passed>(MAX_PRIORITY + 1).fill({
+  floorMs: Number.POSITIVE_INFINITY,
+  endMs: Number.POSITIVE_INFINITY,
+});
+const FIRST_RETRY_MS = 250;
+const MAX_RETRY_MS = 5_000;
+
+/**
+ * Sweeps the queues of one worker, beside its claims: reads, slice by slice, what they have passed, and hands them the jobs
+ * that are due all the same. Claims themselves never look back.
+ */
+export class Sweeper implements BackgroundPart {
+  readonly #options: SweeperOptions;
+  readonly #alarm = new Condition();
+  /** Those where jobs come, or whose pass is not over. */
+  readonly #awake = new Set<SweptQueue>();
+  #queues: readonly SweptQueue[] = [];
+  /** What is left of the round through all queues. */
+  #round: SweptQueue[] = [];
+  #nextRoundMs = Number.NEGATIVE_INFINITY;
+  #nextIdleMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: SweeperOptions) {
+    this.#options = options;
+  }
+
+  /** Names the queues, before it runs. */
+  serve(queues: readonly SweptQueue[]): void {
+    this.#queues = queues;
+  }
+
+  /** Jobs come in this queue, or its sweep is urgent. */
+  awaken(queue: SweptQueue): void {
+    if (this.#awake.has(queue) && !queue.sweep.urgent) return;
+    this.#awake.add(queue);
+    this.#alarm.signal();
+  }
+
+  /** Sweeps until the signal is aborted. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { events, retries } = this.#options;
+    this.#nextRoundMs = performance.now() + jitter(this.#options.idleMs());
+    let failures = 0;
+    while (!signal.aborted) {
+      this.#alarm.clear();
+      const nowMs = performance.now();
+      const batch = this.#next(nowMs);
+      if (batch.length === 0) {
+        await this.#alarm.wait(Math.max(this.#nextMs(nowMs) - nowMs, 1), signal);
+        continue;
+      }
+      const ofRound = batch.every((queue) => !this.#awake.has(queue));
+      try {
+        await this.#sweep(batch);
+        failures = 0;
+        const endMs = performance.now();
+        if (ofRound) this.#nextIdleMs = endMs + (endMs - nowMs) * IDLE_SHARE;
+      } catch (error) {
+        events.emit('error', { error, during: 'sweeping' });
+        const pauseMs = Math.min(FIRST_RETRY_MS * 2 ** failures++, MAX_RETRY_MS);
+        if (await retries.sleep(jitter(pauseMs), signal)) failures = 0;
+      }
+    }
+  }
+
+  /**
+   * Goes through one queue at once, all of it, to its end or until enough is found; answers whether it came to its end. For a
+   * worker that ends when nothing is left.
+   */
+  async sweepNow(queue: SweptQueue, signal: AbortSignal): Promise<boolean> {
+    queue.sweep.urge();
+    while (!signal.aborted && queue.overlooked.size < ENOUGH) {
+      await this.#sweep([queue], EVERYTHING);
+      if (queue.sweep.after === undefined) return true;
+    }
+    return false;
+  }
+
+  /** What to read now: the queues that are awake, or else the next idle ones. */
+  #next(nowMs: number): SweptQueue[] {
+    const due = [...this.#awake].filter((queue) => this.#dueMs(queue, nowMs) <= nowMs).slice(0, MAX_QUEUES);
+    if (due.length > 0) return due;
+    if (nowMs < this.#nextIdleMs) return [];
+    if (this.#round.length === 0 && nowMs >= this.#nextRoundMs) {
+      this.#round = this.#queues
+        .filter((queue) => !this.#awake.has(queue) && !queue.attempts.paused)
+        .reverse();
+      this.#nextRoundMs = nowMs + jitter(this.#options.idleMs());
+    }
+    return this.#round.splice(-MAX_QUEUES).reverse();
+  }
+
+  #nextMs(nowMs: number): number {
+    const idleMs = this.#round.length > 0 ? this.#nextIdleMs : Math.max(this.#nextRoundMs, this.#nextIdleMs);
+    return Math.min(idleMs, ...[...this.#awake].map((queue) => this.#dueMs(queue, nowMs)));
+  }
+
+  #dueMs({ sweep, overlooked, bands, quietMs, attempts }: SweptQueue, nowMs: number): number {
+    if (attempts.paused || overlooked.size >= ENOUGH) return nowMs + WAIT_MS;
+    return sweep.dueMs(quietMs, this.#options.idleMs(), bands.backlog);
+  }
+
+  async #sweep(batch: readonly SweptQueue[], all?: readonly Passed[]): Promise<void> {
+    const { runner, tables, workerId, kinds } = this.#options;
+    const startMs = performance.now();
+    const { found, stopped } = await findOverlooked(runner, tables, {
+      looks: batch.map(({ queue, bands, sweep }) => ({
+        queue,
+        passed: all ?? bands.passed,
+        after: sweep.after,
+      })),
+      kinds,
+      workerId,
+      slice: batch.some(({ sweep }) => sweep.urgent) ? URGENT_SLICE : SLICE,
+    });
+    const endMs = performance.now();
+    const idleMs = this.#options.idleMs();
+    for (const queue of batch) {
+      const after = stopped?.queue === queue.queue ? stopped.after : undefined;
+      const places = found.get(queue.queue) ?? [];
+      queue.overlooked.add(places);
+      queue.sweep.note({ after, found: places.length, startMs, endMs });
+      if (places.length > 0) queue.wake();
+      const idle = queue.sweep.dueMs(queue.quietMs, idleMs, false) >= endMs + idleMs;
+      if (!idle || !queue.sweep.ended) this.#awake.add(queue);
+      else this.#awake.delete(queue);
+      // The others were not read.
+      if (after !== undefined) break;
+    }
+    if (stopped === undefined) return;
+    const at = batch.findIndex(({ queue }) => queue === stopped.queue);
+    this.#round.push(
+      ...batch
+        .slice(at + 1)
+        .filter((queue) => !this.#awake.has(queue))
+        .reverse(),
+    );
+  }
+}

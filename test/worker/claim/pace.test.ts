@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest';
+import { HotPolling } from '../../../src/worker/claim/hot-polling.ts';
+import { type ClaimResult, type Next, Pace } from '../../../src/worker/claim/pace.ts';
+
+const NOW_MS = 10_000;
+const newPace = (untilEmpty: boolean) => new Pace(new HotPolling(75), { untilEmpty, pollIntervalMs: 75 });
+const result = (claimed: number, more: Partial<ClaimResult> = {}): ClaimResult => ({
+  demand: 10,
+  claimed,
+  among: false,
+  quiet: true,
+  nowMs: NOW_MS,
+  ...more,
+});
+const idle = (anew: boolean): Next => ({ rest: 'until woken', anew });
+const look = (ms: number): Next => ({ rest: 'ms', ms });
+
+describe('a worker that runs on', () => {
+  test.each<[string, ClaimResult, Next]>([
+    ['as much as it asked for', result(10), 'claim'],
+    ['some', result(3), look(2)],
+    ['nothing', result(0), idle(true)],
+    ['nothing of what lay behind the floors', result(0, { among: true }), 'claim'],
+    ['some of what lay behind the floors', result(3, { among: true }), 'claim'],
+  ])('has claimed %s', (_, claim, next) => {
+    expect(newPace(false).after(claim)).toEqual(next);
+  });
+
+  test('looks less and less often after the last job, then rests', () => {
+    const pace = newPace(false);
+    pace.after(result(3));
+    expect(pace.after(result(0, { nowMs: NOW_MS + 100 }))).toEqual(look(25));
+    expect(pace.after(result(0, { nowMs: NOW_MS + 300 }))).toEqual(idle(true));
+  });
+
+  test('looks anew at what was eventful only', () => {
+    const pace = newPace(false);
+    expect(pace.after(result(0))).toEqual(idle(true));
+    expect(pace.after(result(0))).toEqual(idle(false));
+    pace.noteTold(NOW_MS);
+    expect(pace.after(result(0))).toEqual(look(2));
+    expect(pace.after(result(0, { nowMs: NOW_MS + 300 }))).toEqual(idle(true));
+  });
+});
+
+describe('a worker that works until its queue is empty', () => {
+  test.each<[string, ClaimResult, Next]>([
+    ['as much as it asked for', result(10), 'claim'],
+    ['some', result(3), look(75)],
+    ['nothing', result(0), 'sweep'],
+    ['nothing, while others run', result(0, { quiet: false }), look(75)],
+    ['what lay behind the floors', result(1, { among: true }), 'claim'],
+  ])('has claimed %s', (_, claim, next) => {
+    expect(newPace(true).after(claim)).toEqual(next);
+  });
+
+  test('is over when it has found nothing in the whole queue', () => {
+    const pace = newPace(true);
+    pace.after(result(0));
+    pace.noteSwept();
+    // Found by the sweep, and locked by somebody else.
+    expect(pace.after(result(0, { among: true }))).toBe('claim');
+    expect(pace.after(result(0))).toBe('over');
+  });
+
+  test('looks everywhere once more when it has done something since', () => {
+    const pace = newPace(true);
+    pace.noteSwept();
+    pace.after(result(1));
+    expect(pace.after(result(0))).toBe('sweep');
+  });
+});

@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import { Overlooked } from '../../../src/worker/claim/overlooked.ts';
+import { Sweep } from '../../../src/worker/claim/sweep.ts';
+
+const place = (id: number, priority = 5, runAtMs = id) => ({ id, priority, runAtMs });
+const slice = (
+  startMs: number,
+  endMs: number,
+  after = undefined as ReturnType<typeof place> | undefined,
+  found = 0,
+) => ({
+  ...{ startMs, endMs, after, found },
+});
+const IDLE_MS = 2_000;
+
+describe('a sweep', () => {
+  test.each([
+    // quiet for, took, backlog, pause
+    ['jobs come', 0, 1, false, 10],
+    ['jobs come, at a quarter of the time', 0, 20, false, 80],
+    ['jobs come, at a twentieth of the time', 0, 30, false, 600],
+    ['jobs come, slowly', 0, 1_000, false, 5_000],
+    ['more jobs are due than can be claimed', 0, 1, true, 100],
+    ['more jobs are due than can be claimed, slowly', 0, 20, true, 400],
+    ['the last job was a second ago', 1_000, 1, false, 100],
+    ['it has been quiet for long', 1_000_000, 1, false, IDLE_MS],
+  ])('begins a pass when %s', (_, quietMs, tookMs, backlog, pauseMs) => {
+    const sweep = new Sweep();
+    sweep.note(slice(10_000 - tookMs, 10_000));
+    expect(sweep.dueMs(quietMs, IDLE_MS, backlog)).toBe(10_000 + pauseMs);
+  });
+
+  test('goes on where a slice stopped, in a twentieth of the time', () => {
+    const sweep = new Sweep();
+    sweep.note(slice(96, 100, place(7)));
+    expect(sweep.after).toEqual(place(7));
+    expect(sweep.ended).toBe(false);
+    expect(sweep.dueMs(0, IDLE_MS, false)).toBe(100 + 4 * 20);
+    sweep.note(slice(180, 182));
+    expect(sweep.ended).toBe(true);
+  });
+
+  test('goes on soon where it finds jobs', () => {
+    const sweep = new Sweep();
+    sweep.note(slice(96, 100, place(7), 3));
+    expect(sweep.dueMs(0, IDLE_MS, false)).toBe(110);
+  });
+
+  test('is not put off by one slice that had to wait', () => {
+    const sweep = new Sweep();
+    sweep.note(slice(98, 100));
+    sweep.note(slice(110, 510));
+    expect(sweep.dueMs(0, IDLE_MS, false)).toBe(520);
+    sweep.note(slice(520, 920));
+    expect(sweep.dueMs(0, IDLE_MS, false)).toBe(920 + 5_000);
+  });
+
+  test('begins anew, without pauses, when it is urgent', () => {
+    const sweep = new Sweep();
+    sweep.note(slice(0, 400, place(7)));
+    sweep.urge();
+    expect(sweep.after).toBeUndefined();
+    sweep.note(slice(400, 800, place(3)));
+    expect(sweep.dueMs(0, IDLE_MS, false)).toBe(800);
+    sweep.note(slice(800, 1_200));
+    expect(sweep.urgent).toBe(false);
+    expect(sweep.ended).toBe(true);
+  });
+
+  test('makes another urgent pass when it is asked for one in the middle', () => {
+    const sweep = new Sweep();
+    sweep.urge();
+    sweep.note(slice(0, 4, place(3)));
+    sweep.urge();
+    expect(sweep.after).toEqual(place(3));
+    sweep.note(slice(4, 8));
+    expect(sweep.urgent).toBe(true);
+    sweep.note(slice(8, 12));
+    expect(sweep.ended).toBe(true);
+  });
+});
+
+describe('overlooked jobs', () => {
+  test('are taken in claim order, each once', () => {
+    const overlooked = new Overlooked();
+    overlooked.add([place(3), place(1, 9), place(2, 5, 3)]);
+    overlooked.add([place(3), place(4, 0)]);
+    expect(overlooked.size).toBe(4);
+    expect(overlooked.take(3, 9).map(({ id }) => id)).toEqual([4, 2, 3]);
+    expect(overlooked.take(3, 9).map(({ id }) => id)).toEqual([1]);
+    expect(overlooked.take(3, 9)).toEqual([]);
+  });
+
+  test('that are less urgent than what claims have not finished wait', () => {
+    const overlooked = new Overlooked();
+    overlooked.add([place(1, 6), place(2, 3)]);
+    expect(overlooked.take(10, 5).map(({ id }) => id)).toEqual([2]);
+    expect(overlooked.take(10, 5)).toEqual([]);
+    expect(overlooked.size).toBe(1);
+  });
+
+  test('are kept up to a bound', () => {
+    const overlooked = new Overlooked();
+    expect(overlooked.add(Array.from({ length: 10_000 }, (_, id) => place(id)))).toBe(true);
+    expect(overlooked.add([place(10_001)])).toBe(false);
+    expect(overlooked.size).toBe(10_000);
+  });
+});
