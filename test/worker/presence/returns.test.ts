@@ -96,7 +96,7 @@ test(`a worker that was declared gone ${RETURNS} times under load knows of all t
   await until(async () => (await peer.client`select from queue_jobs`).length === 0, { timeoutMs: 60_000 });
   expect(problems).toEqual([]);
   expect(ran).toBe(enqueued);
-  expect(await peer.client`select distinct attempt, fence, state from queue_results`).toEqual([
+  expect(await peer.client`select distinct attempt, fence::int as fence, state from queue_results`).toEqual([
     { attempt: 1, fence: 1, state: 'completed' },
   ]);
 });
