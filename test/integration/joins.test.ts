@@ -74,7 +74,6 @@ test('what Drizzle Studio reads is readable: every table has a primary key, and 
     where attrelid in (select oid from pg_class where relname like 'queue\\_%' and relkind in ('r', 'p')) and attnum > 0`;
   expect(types.map(({ type }) => type).sort()).toEqual([
     'bigint',
-    'boolean',
     'integer',
     'jsonb',
     'smallint',

@@ -66,7 +66,7 @@ describe('when connections break', () => {
     const [{ workerId }] = await started;
     await listening;
     // What such a claim leaves behind: the worker's own name on a job that it knows nothing of.
-    const { id } = await queue.enqueue(database.db, work, undefined, { delayMs: 3_600_000 });
+    const { id } = await queue.enqueue(database.db, work);
     await database.client`
       update queue_jobs set attempt = 1, fence = 1, worker_id = ${workerId}, claimed_at = now(), run_at = now()`;
     const failedClaim = nextEvent(worker, 'error', ({ during }) => during.startsWith('claiming'));
@@ -90,10 +90,11 @@ describe('when connections break', () => {
     const lost = nextEvent(worker, 'error', ({ during }) => during.startsWith('claiming'));
     const broken = nextEvent(worker, 'error', ({ during }) => during === 'stopping');
     const started = nextEvent(worker, 'started');
-    const { id } = await queue.enqueue(database.db, work, undefined, { delayMs: 3_600_000 });
+    const { id } = await queue.enqueue(database.db, work);
     let stopping: Promise<void> | undefined;
     await database.db.transaction(async (tx) => {
-      await tx.execute('lock table queue_jobs in access exclusive mode');
+      // The worker may look whether a job is due, but not claim one.
+      await tx.execute('lock table queue_jobs in exclusive mode');
       await worker.start();
       const [{ workerId }] = await started;
       await breakStatement('for no key update');
@@ -108,7 +109,7 @@ describe('when connections break', () => {
       await broken;
     });
     await stopping;
-    expect(await queue.find(database.db, id)).toMatchObject({ state: 'scheduled', attempt: 0 });
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'due', attempt: 0 });
   });
 });
 

@@ -211,7 +211,9 @@ describe('a timeout in runNext', () => {
 
   test('is recorded for a job that was taken over from a worker that is gone', async () => {
     const { id } = await queue.enqueue(database.db, hanging);
-    await database.db.update(queueJobs).set({ workerId: 999_999, attempt: 1, fence: 1 });
+    await database.db
+      .update(queueJobs)
+      .set({ workerId: 999_999, attempt: 1, fence: 1, claimedAt: new Date() });
     expect(await runNext(database.db, { queue, handlers })).toMatchObject({ outcome: 'failed' });
     expect(await queue.find(database.db, id)).toMatchObject({ state: 'discarded', attempt: 2 });
   });

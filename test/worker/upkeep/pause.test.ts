@@ -117,7 +117,7 @@ describe('a pause', () => {
     const unsafe = client.unsafe.bind(client);
     const slow = async (...args: Parameters<typeof unsafe>) => {
       const rows = await unsafe(...args);
-      if (!args[0].includes('claimed_at = statement_timestamp()') || rows.length === 0) return rows;
+      if (!args[0].includes('as begun') || rows.length === 0) return rows;
       const run = late;
       late = undefined;
       await run?.();
