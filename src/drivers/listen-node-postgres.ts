@@ -19,8 +19,8 @@ type PgClientClass = new (config: PgConfig) => PgClient;
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
- * Listens by a client of its own, made as the pool makes its own: a pooled one would be missing from the app's pool for as long as the worker
- * runs. For node-postgres and neon-serverless, given a pool or a client.
+ * Listens by a client of its own, made as the pool makes its own: a pooled one would be missing from the
+ * app's pool for as long as the worker runs. For node-postgres and neon-serverless, given a pool or a client.
  *
  * @returns `undefined` when `client` is none of these
  */

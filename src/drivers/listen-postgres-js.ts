@@ -7,9 +7,9 @@ export interface PostgresJsClient {
 }
 
 /**
- * Listens by the driver's own `listen`, which opens one connection beside its pool for all who listen on a client: see
- * {@link SharedConnection}. Where its insides are not as expected (Bun), the driver connects anew by itself, and `ready` is called
- * again.
+ * Listens by the driver's own `listen`, which opens one connection beside its pool for all who listen on a
+ * client: see {@link SharedConnection}. Where its insides are not as expected (Bun), the driver connects anew
+ * by itself, and `ready` is called again.
  */
 export function listenByPostgresJs({ listen }: PostgresJsClient): Listen {
   return async (channel, events, signal) => {

@@ -13,8 +13,8 @@ export interface ListenEvents {
   /**
    * It listens, perhaps again: what was notified before this moment may have been missed.
    *
-   * @param connection `undefined` where the driver has no way to run statements on the connection that listens, or connects
-   *   anew by itself without a word
+   * @param connection `undefined` where the driver has no way to run statements on the connection that
+   * listens, or connects anew by itself without a word
    */
   ready(connection?: ListeningConnection): void;
   /** A notification has come. */
@@ -22,9 +22,9 @@ export interface ListenEvents {
 }
 
 /**
- * Listens on one connection of its own, beside the app's pool, until the signal is aborted: then it resolves, without
- * waiting for a server that does not answer, and reports nothing more. Rejects when the connection cannot be made or is lost;
- * whoever calls tries again.
+ * Listens on one connection of its own, beside the app's pool, until the signal is aborted: then it resolves,
+ * without waiting for a server that does not answer, and reports nothing more. Rejects when the connection
+ * cannot be made or is lost; whoever calls tries again.
  *
  * @param channel only `[a-z0-9_]`: not every driver quotes it
  */

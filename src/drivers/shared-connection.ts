@@ -28,13 +28,13 @@ interface Member {
 const known = new WeakMap<DedicatedClient, SharedConnection>();
 
 /**
- * The connection on which a client of postgres.js listens, for all workers on that client and for the app. It is lost for all of
- * them at once, whether the server has closed it or one of them takes it for dead: a worker that came back to a dead connection
- * would take it for dead again, and for ever.
+ * The connection on which a client of postgres.js listens, for all workers on that client and for the app. It
+ * is lost for all of them at once, whether the server has closed it or one of them takes it for dead: a
+ * worker that came back to a dead connection would take it for dead again, and for ever.
  *
- * postgres.js itself connects anew without a word, every few milliseconds while the server refuses, and never closes the
- * connection. So a loss is noticed here and left to each worker; whoever comes next opens another connection. What the app listens
- * to moves there by the driver's own means.
+ * postgres.js itself connects anew without a word, every few milliseconds while the server refuses, and never
+ * closes the connection. So a loss is noticed here and left to each worker; whoever comes next opens another
+ * connection. What the app listens to moves there by the driver's own means.
  */
 export class SharedConnection implements ListeningConnection {
   readonly #listen: ListenFunction;
@@ -61,8 +61,8 @@ export class SharedConnection implements ListeningConnection {
   /**
    * The connection that a call of `listen` has just begun to use.
    *
-   * @returns `undefined` for Bun, and for a postgres.js of other insides: there a loss goes unnoticed, and on the connection that
-   *   replaces a lost one nobody would hold a worker's lock
+   * @returns `undefined` for Bun, and for a postgres.js of other insides: there a loss goes unnoticed, and on
+   * the connection that replaces a lost one nobody would hold a worker's lock
    */
   static of(listen: ListenFunction): SharedConnection | undefined {
     const { sql: client, channels } = listen;

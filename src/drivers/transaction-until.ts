@@ -4,12 +4,14 @@ import type { Transaction } from '../sql/executor.ts';
 export type Refusal = () => Error | undefined;
 
 /**
- * A view of a Drizzle transaction that sends nothing any more once `refusal` answers an error: not its queries, not those
- * that were built or prepared before, and not those of its savepoints, whose own end is not sent either. So a function that was
- * left behind cannot write into whatever its connection is used for after the transaction.
+ * A view of a Drizzle transaction that sends nothing any more once `refusal` returns an error: not its
+ * queries, not those that were built or prepared before, and not those of its savepoints, whose own end is
+ * not sent either. So a function that was left behind cannot write into whatever its connection is used for
+ * after the transaction.
  *
- * Drizzle has no way to revoke a transaction. All its queries, of both majors and every driver, are made by the
- * `prepareQuery` of the session that the transaction has as a property; its relational queries hold that session, too.
+ * Drizzle has no way to revoke a transaction. All its queries, of both majors and every driver, are made by
+ * the `prepareQuery` of the session that the transaction has as a property; its relational queries hold that
+ * session, too.
  */
 export function transactionUntil<T extends Transaction>(tx: T, refusal: Refusal): T {
   const session: unknown = Reflect.get(tx, 'session');
@@ -51,7 +53,10 @@ function refuseIn(prepared: object, refusal: Refusal): object {
   return prepared;
 }
 
-/** The object with the guarded session in place of the other, also in the objects that it holds: relational queries. */
+/**
+ * The object with the guarded session in place of the other, also in the objects that it holds: relational
+ * queries.
+ */
 function withSession(holder: object, session: object, guarded: object): object {
   const copy: object = Object.create(holder);
   for (const [key, value] of Object.entries(holder)) {
@@ -63,8 +68,8 @@ function withSession(holder: object, session: object, guarded: object): object {
 }
 
 /**
- * Savepoints whose end is not sent once the transaction is refused: some drivers send it past the session. Then the function of
- * the savepoint never ends, as the driver sees it; its caller gets the refusal.
+ * Savepoints whose end is not sent once the transaction is refused: some drivers send it past the session.
+ * Then the function of the savepoint never ends, as the driver sees it; its caller gets the refusal.
  */
 function savepointsOf(tx: Transaction, refusal: Refusal) {
   return <T>(run: (tx: Transaction) => Promise<T>): Promise<T> =>

@@ -44,7 +44,7 @@ export function checkInteger(what: string, value: number, min: number, max: numb
 }
 
 /**
- * Answers whole milliseconds.
+ * Returns whole milliseconds.
  *
  * @throws RangeError unless the value is a number of milliseconds from `minMs` to `maxMs`
  */

@@ -35,7 +35,7 @@ export interface EnqueueOptions {
   /** @default the definition's */
   queue?: string | undefined;
   /**
-   * While a live job of this kind with this key is in the queue, another is refused: `enqueue` answers
+   * While a live job of this kind with this key is in the queue, another is refused: `enqueue` returns
    * `duplicate: true` and the id of the live job. At most 2,000 bytes. The key is free again when the job has
    * finished.
    */
@@ -71,8 +71,8 @@ export interface NewJob {
  * turn of the event loop per job.
  *
  * @param maxPayloadBytes the largest payload as JSON text; also the limit of the metadata
- * @throws InvalidPayloadError | RangeError | TypeError synchronously, or through the promise; a TypeError also for a
- *   payload where the definition has none
+ * @throws InvalidPayloadError | RangeError | TypeError synchronously, or through the promise; a TypeError
+ * also for a payload where the definition has none
  */
 export function newJob<TJob extends JobDefinition>(
   job: TJob,
@@ -120,7 +120,8 @@ function refusePayload({ kind }: JobDefinition): never {
   throw new TypeError(
     `enqueue('${kind}'): its definition has no payload, so its handler would not get this one. ` +
       `Write defineJob('${kind}', { payload: … }) with a schema or unvalidated<T>(); ` +
-      'options without a payload are enqueue(db, job, undefined, { … }), or { … } without `payload` in enqueueMany',
+      'options without a payload are enqueue(db, job, undefined, { … }), or { … } without `payload` ' +
+      'in enqueueMany',
   );
 }
 

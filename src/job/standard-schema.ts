@@ -13,7 +13,7 @@ export interface StandardSchema<TInput = unknown, TOutput = TInput> {
   };
 }
 
-/** What `validate` answers: the parsed value, or what is wrong with it. */
+/** What `validate` returns: the parsed value, or what is wrong with it. */
 export type SchemaResult<TOutput> =
   | { readonly value: TOutput; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] };

@@ -31,7 +31,10 @@ export interface Reschedule {
 /** The job stays, held by nobody, and waits: it is due when what it waits for unparks it. */
 export interface Park {
   readonly type: 'park';
-  /** Milliseconds from now, by the database's clock, after which it is due all the same; `null`: it waits without a limit. */
+  /**
+   * Milliseconds from now, by the database's clock, after which it is due all the same; `null`: it waits
+   * without a limit.
+   */
   readonly delayMs: number | null;
   /** Waiting spends no attempt, so this is one less than the attempt that ends. */
   readonly attempt: number;
@@ -76,9 +79,9 @@ export function cancellation(attempt: number, reason: string): ErrorRecord {
 }
 
 /**
- * The whole state machine of a held job: which row change an outcome calls for. Pure, so that every case can be tested,
- * and the only place that decides it. No outcome of a handler calls for {@link Park}: what waits in the middle of an
- * attempt decides that by itself.
+ * The whole state machine of a held job: which row change an outcome calls for. Pure, so that every case can
+ * be tested, and the only place that decides it. No outcome of a handler calls for {@link Park}: what waits
+ * in the middle of an attempt decides that by itself.
  *
  * | {@link verdictOn} the outcome | row change |
  * |---|---|
@@ -144,7 +147,9 @@ function isNonRetryable(thrown: unknown): boolean {
 
 const fallback = exponentialBackoff();
 
-/** A backoff function is the user's code: when it throws or answers nonsense, the job must still be settled. */
+/**
+ * A backoff function is the user's code: when it throws or returns nonsense, the job must still be settled.
+ */
 function backoffDelayMs(backoff: Backoff, attempt: number, error: unknown): number {
   try {
     const delayMs = backoff(attempt, error);

@@ -13,11 +13,12 @@ import { checkStoredSize } from './stored-size.ts';
 type Refusal = typeof InvalidPayloadError | typeof InvalidOutputError;
 
 /**
- * The JSON text to store for a payload. The schema is asked about the *stored* form (what `JSON.parse` makes of the text),
- * because that is what a worker will validate: a payload that passes here passes there. So a `Date` under `z.date()` is refused
- * now, with its path, and not on the first attempt in production; `z.coerce.date()` takes it.
+ * The JSON text to store for a payload. The schema is asked about the *stored* form (what `JSON.parse` makes
+ * of the text), because that is what a worker will validate: a payload that passes here passes there. So a
+ * `Date` under `z.date()` is refused now, with its path, and not on the first attempt in production;
+ * `z.coerce.date()` takes it.
  *
- * A promise only where the schema answers one.
+ * A promise only where the schema returns one.
  *
  * @param maxBytes how long the JSON text may be
  * @throws InvalidPayloadError at once, or by the promise
@@ -31,8 +32,8 @@ export function payloadToStore<TJob extends JobDefinition>(
 }
 
 /**
- * The JSON text to store for a handler's output, checked in the same way, but of any size: the work is done, and to do
- * it again would not make its output smaller. A promise only where the schema answers one.
+ * The JSON text to store for a handler's output, checked in the same way, but of any size: the work is done,
+ * and to do it again would not make its output smaller. A promise only where the schema returns one.
  *
  * @throws InvalidOutputError at once, or by the promise
  */
@@ -44,17 +45,18 @@ export function outputToStore<TJob extends JobDefinition>(
 }
 
 /**
- * What a handler gets for a stored payload: the schema's output. A promise only where the schema answers one.
+ * What a handler gets for a stored payload: the schema's output. A promise only where the schema returns one.
  *
- * @throws InvalidPayloadError at once, or by the promise, when the stored payload no longer satisfies the definition, as
- *   after a deploy that changed it
+ * @throws InvalidPayloadError at once, or by the promise, when the stored payload no longer satisfies the
+ * definition, as after a deploy that changed it
  */
 export function payloadFromStore<TJob extends JobDefinition>(
   job: TJob,
   stored: unknown,
 ): Payload<TJob> | Promise<Payload<TJob>> {
   const value = job.payload === undefined ? undefined : parseStored(job, job.payload, stored);
-  // The schema's output by the contract of Standard Schema; a definition without one has the payload `undefined`.
+  // The schema's output by the contract of Standard Schema; a definition without one has the payload
+  // `undefined`.
   return value as Payload<TJob> | Promise<Payload<TJob>>;
 }
 

@@ -8,7 +8,8 @@ export interface LivingWorker {
   readonly name: string;
   readonly queues: readonly string[];
   /**
-   * The process id of the server's end of the connection that holds its session lock, so that its death shows by that.
+   * The process id of the server's end of the connection that holds its session lock, so that its death shows
+   * by that.
    *
    * @default undefined it holds none
    */
@@ -16,11 +17,13 @@ export interface LivingWorker {
 }
 
 /**
- * Says that a worker is alive. Answers `true` when its row was gone, so that others may have claimed its jobs: the row is
- * written anew under the same id, which takes back at once whatever nobody has claimed yet.
+ * Says that a worker is alive. Returns `true` when its row was gone, so that others may have claimed its
+ * jobs: the row is written anew under the same id, so that it still holds every job that nobody else has
+ * claimed.
  *
- * **Under concurrency.** Against a peer that removes the row at this moment, either the peer finds it fresh, or the row is
- * written anew after it; a job that a peer has claimed in between has a higher fence and is lost to this worker.
+ * **Under concurrency.** Against a peer that removes the row at this moment, either the peer finds it fresh,
+ * or the row is written anew after it; a job that a peer has claimed in between has a higher fence and is
+ * lost to this worker.
  */
 export async function beatWorker(
   runner: Runner,

@@ -6,14 +6,15 @@ import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence
 import { planAnew } from '../sql/plan-anew.ts';
 
 /**
- * Records that held jobs of one queue are about to begin, which were claimed without beginning: from here on a
- * crash of their worker spends the attempt. Answers the ids of those that are still held; the others must not run.
+ * Records that held jobs of one queue are about to begin, which were claimed without beginning: from here on
+ * a crash of their worker spends the attempt. Returns the ids of those that are still held; the others must
+ * not run.
  *
- * Can be repeated when its answer is lost: it changes no fence and no attempt. No index contains `claimed_at`, so
- * the update is HOT.
+ * Can be repeated when its answer is lost: it changes no fence and no attempt. No index contains
+ * `claimed_at`, so the update is HOT.
  *
- * **Under concurrency.** Fenced as `finishJobs` is: a job that was given back, taken over or ended in between does
- * not match. Where another transaction is just changing the job, this waits for it and looks again.
+ * **Under concurrency.** Fenced as `finishJobs` is: a job that was given back, taken over or ended in between
+ * does not match. Where another transaction is just changing the job, this waits for it and looks again.
  */
 export async function beginJobs(
   db: Runner,

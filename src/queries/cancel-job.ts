@@ -18,10 +18,12 @@ export interface JobCancel {
 }
 
 /**
- * Ends a job that nobody holds, or by `force` whoever holds it: it moves to the results as `cancelled`. Answers whether it did.
+ * Ends a job that nobody holds, or by `force` whoever holds it: it moves to the results as `cancelled`.
+ * Returns whether it did.
  *
- * **Under concurrency.** Against a claim, one of the two wins: a job that a claim has just locked is left alone, and a job that
- * is cancelled here no longer matches the claim. A job that waits ends with the time of its cancel as its `run_at`. By force it wins against the holder's settlement in the same way: the job is
+ * **Under concurrency.** Against a claim, one of the two wins: a job that a claim has just locked is left
+ * alone, and a job that is cancelled here no longer matches the claim. A job that waits ends with the time of
+ * its cancel as its `run_at`. By force it wins against the holder's settlement in the same way: the job is
  * gone then, so the settlement matches nothing. Never waits for anybody: a row that is locked is left alone.
  */
 export async function cancelJob(db: Runner, tables: QueueTables, cancel: JobCancel): Promise<boolean> {
@@ -39,8 +41,8 @@ export function cancelJobQuery(tables: QueueTables, { id, queue, reason, force }
       for no key update skip locked
     )`;
   const insert = sql`
-    insert into ${queueResults} (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority, fence,
-      unique_key, metadata, worker_id, created_at, run_at, claimed_at, finished_at${ownNames(own)})
+    insert into ${queueResults} (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority,
+      fence, unique_key, metadata, worker_id, created_at, run_at, claimed_at, finished_at${ownNames(own)})
     select c.id, c.queue, c.kind, c.payload, 'cancelled',
       ${withError(sql`c.errors`, sql`(${withTime(sql`${JSON.stringify(reason)}::text::jsonb`)})`)},
       c.attempt, c.max_attempts, c.priority, c.fence, c.unique_key, c.metadata, c.worker_id, c.created_at,

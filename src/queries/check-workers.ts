@@ -10,7 +10,10 @@ export interface SeenGone {
   /** Changes whenever the worker shows itself. */
   readonly seen: string;
   readonly why: WhyGone;
-  /** The process id of the server's end of the connection that held its session; `undefined` for one without a session. */
+  /**
+   * The process id of the server's end of the connection that held its session; `undefined` for one without a
+   * session.
+   */
   readonly session: number | undefined;
 }
 
@@ -27,13 +30,14 @@ export interface WorkersCheck {
   /** How many workers are registered; those that share a connection for their sessions count as one. */
   readonly workers: number;
   /**
-   * When the one that checks was registered, as text with all its digits; `undefined` when it is not. Another time than before says that
-   * it was declared gone in between, also when the answer of the statement that registered it anew was lost.
+   * When the one that checks was registered, as text with all its digits; `undefined` when it is not. Another
+   * time than before says that it was declared gone in between, also when the answer of the statement that
+   * registered it anew was lost.
    */
   readonly startedAt: string | undefined;
   /**
-   * Whether its own session lock is free although its row says that it holds one. On a connection that holds it and that its
-   * row does not name yet it looks free, too, so `pid` tells which connection this was.
+   * Whether its own session lock is free although its row says that it holds one. On a connection that holds
+   * it and that its row does not name yet it looks free, too, so `pid` tells which connection this was.
    */
   readonly unlocked: boolean;
   /** The process id of the server's end of the connection that the check ran on. */
@@ -43,12 +47,12 @@ export interface WorkersCheck {
 }
 
 /**
- * Looks which workers look gone, and says on demand that the one who looks is alive: all that a worker does about liveness is this
- * one statement, as long as nobody is gone.
+ * Looks which workers look gone, and says on demand that the one who looks is alive: all that a worker does
+ * about liveness is this one statement, as long as nobody is gone.
  *
- * **Under concurrency.** Any number of workers may check at once. The locks that it finds free are taken, in shared mode, until the
- * statement ends; a worker that wants its session lock at that moment tries again. What it answers is what it saw: whoever
- * acts on it looks again.
+ * **Under concurrency.** Any number of workers may check at once. The locks that it finds free are taken, in
+ * shared mode, until the statement ends; a worker that wants its session lock at that moment tries again.
+ * It returns what it saw: whoever acts on it looks again.
  */
 export async function checkWorkers(
   runner: Runner,
@@ -89,7 +93,8 @@ export function checkWorkersQuery(tables: QueueTables, { worker, beat, limits }:
     )
     select own.*, pg_backend_pid() as pid, g.id, g.seen, g.why, g.session
     from (
-      select count(distinct coalesce(s.session, -s.id)) as workers, max(s.started) filter (where s.id = ${worker.id}::int8) as started,
+      select count(distinct coalesce(s.session, -s.id)) as workers,
+        max(s.started) filter (where s.id = ${worker.id}::int8) as started,
         bool_or(s.free) filter (where s.id = ${worker.id}::int8) as unlocked
       from seen as s
     ) as own

@@ -4,7 +4,6 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
 import { dateOf, epochMs } from '../sql/epoch-ms.ts';
 import { queryRows, type RawRow, type Runner } from '../sql/executor.ts';
-
 import { faultPoint } from '../sql/fault-point.ts';
 import { arrayText } from '../sql/fence.ts';
 import { endHolds } from '../sql/hold-end.ts';
@@ -19,14 +18,16 @@ export interface ClaimedJob {
   readonly kind: string;
   /** As stored: not validated yet. */
   readonly payload: unknown;
-  /** How much room the payload takes in the database: less than its JSON text where Postgres has compressed it. */
+  /** Its size in the database: less than that of its JSON text where Postgres has compressed it. */
   readonly payloadBytes: number;
   readonly priority: number;
   readonly runAt: Date;
   /** Which attempt this is, counted from 1. */
   readonly attempt: number;
   readonly maxAttempts: number;
-  /** Whether the claim has recorded that the job begins. Where it has not, `beginJobs` must before its handler runs. */
+  /**
+   * Whether the claim has recorded that the job begins; otherwise `beginJobs` must before its handler runs.
+   */
   readonly begun: boolean;
   /** The number that this claim raised: whoever claims next gets a higher one. */
   readonly fence: number;
@@ -35,18 +36,20 @@ export interface ClaimedJob {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly createdAt: Date;
   readonly claimedAt: Date;
-  /** Why somebody has asked for its end while an earlier attempt ran: then it must end, and not run. As a rule `null`. */
+  /** Why its end was asked for while an earlier attempt ran: then it must not run. Usually `null`. */
   readonly cancelReason: string | null;
 }
 
 /** One priority of one queue, and where a claim starts in it. */
 export interface Band {
   readonly priority: number;
-  /** Jobs with an earlier `run_at` are not looked at; milliseconds since 1970, or `-Infinity` for all of them. */
+  /** Jobs with an earlier `run_at` are left out; milliseconds since 1970, or `-Infinity` for none. */
   readonly floorMs: number;
 }
 
-/** A claim stops at the job that brings its payloads above this: 500 of a megabyte each would blow up the process. */
+/**
+ * A claim stops at the job that brings its payloads above this: 500 of a megabyte each would exhaust memory.
+ */
 const MAX_CLAIM_BYTES = 8 * 1024 * 1024;
 
 export interface Claim {
@@ -54,44 +57,46 @@ export interface Claim {
   readonly kinds: readonly string[];
   readonly bands: readonly Band[];
   /**
-   * Instead of the bands: only these jobs, if they are due and to be had, wherever they lie; in no order. No more than the limit.
+   * Instead of the bands: only those of these jobs that can be claimed, in no order. No more than the limit.
    */
   readonly ids?: readonly number[] | undefined;
   /** At most so many jobs are claimed; fewer when their payloads are large. */
   readonly limit: number;
   /**
-   * How many of the first jobs begin as soon as they are claimed. Of those behind them, the ones on their last attempt,
-   * and the ones whose last attempt ended without a word, are claimed without beginning: a crash does not spend their attempt.
-   * Nobody's attempt is spared when this is undefined: all of them begin.
+   * How many of the first jobs begin with the claim. Of the others, those on their last attempt, and those
+   * whose previous attempt left no error, are claimed without beginning: a crash does not spend their
+   * attempt.
+   * @default undefined all of them begin
    */
   readonly beginning?: 0 | 1 | undefined;
-  /** Who will hold them; `null` when the row's lock itself is the hold (one transaction for the whole job). */
+  /** Who will hold them; `null` where the lock of the row is the hold, as in `runNext`. */
   readonly workerId: number | null;
-  /** Also take jobs whose holder is in `queue_workers` no more. */
+  /** Also takes jobs whose holder is no longer in `queue_workers`. */
   readonly fromGoneWorkers: boolean;
   /**
-   * Claims nothing while the queue is paused. Workers learn of pauses beside their claims, and so do not ask with each.
+   * Claims nothing while the queue is paused. Workers learn of pauses beside their claims, and so do not ask
+   * with each.
    * @default false
    */
   readonly heedPauses?: boolean | undefined;
 }
 
 /**
- * Takes up to `limit` due jobs of one queue, in the order of priority, `run_at`, id; fewer when their payloads exceed 8 MB, but always
- * one when there is one.
+ * Takes up to `limit` due jobs of one queue, in the order of priority, `run_at`, id; fewer when their
+ * payloads exceed 8 MB, but at least one if any is due.
  *
- * **Under concurrency.** No job is given to two claims: a row that another claim has locked is skipped, and a row that it has
- * claimed no longer matches. No claim waits for another, and none takes more than `limit`. Each claim raises the job's fence, so every
- * earlier holder's writes about it match nothing from here on.
+ * **Under concurrency.** No job is given to two claims: a row that another claim has locked is skipped, and a
+ * row that it has claimed no longer matches. No claim waits for another, and none takes more than `limit`.
+ * Each claim raises the job's fence, so every earlier holder's writes about it match nothing from here on.
  *
  * Why each part is so:
- * - One exact index range per priority (`lateral`): jobs scheduled for tomorrow cost nothing, and the planner keeps to the index
- *   even on a table it knows nothing about yet.
- * - `limit (select …)`: the planner does not see the number and plans for the first rows. With the number, and fewer rows
- *   expected than it (it takes any floor for one that leaves 0.5 %), it sorted a bitmap of the whole band: 27 ms instead
- *   of 3.5 for 200 jobs of a band of 30,000.
- * - A CTE and `= any(array(…))`: with `in (select … limit 1 for update skip locked)` and stale statistics the planner
- *   may run the subselect once per row, and 200 rows were updated where 1 was asked for.
+ * - One exact index range per priority (`lateral`): jobs scheduled for tomorrow cost nothing, and the planner
+ *   keeps to the index even on a table it knows nothing about yet.
+ * - `limit (select …)` hides the number from the planner, which then plans for the first rows. When it saw a
+ *   number above the rows that it expected (0.5 % of the band, whatever the floor), it sorted a bitmap of the
+ *   whole band: 27 ms instead of 3.5 for 200 jobs of 30,000.
+ * - A CTE and `= any(array(…))`: with `in (select … limit 1 for update skip locked)` and stale statistics the
+ *   planner may run the subselect once per row, and 200 rows were updated where 1 was asked for.
  * - `priority >= 0` is the predicate of the claim's index: see `defineJobsTable`.
  * - `statement_timestamp()` is stable, so it bounds the index scan; `clock_timestamp()` would only filter.
  * - `for no key update` neither blocks inserts that refer to the job by foreign key nor makes multixacts.
@@ -99,7 +104,7 @@ export interface Claim {
 export async function claimJobs(db: Runner, tables: QueueTables, claim: Claim): Promise<ClaimedJob[]> {
   const rows = await queryRows(db, tables, claimJobsQuery(tables, claim));
   await faultPoint('claim: answered');
-  // `update … returning` answers in no order.
+  // The rows of an update come in no order.
   const own = ownColumnsOf(tables.queueJobs);
   return rows.sort(inClaimOrder).map((row) => {
     const job = toClaimedJob(row, claim.queue);
@@ -107,7 +112,10 @@ export async function claimJobs(db: Runner, tables: QueueTables, claim: Claim): 
   });
 }
 
-/** Whether a claim of `limit` jobs has seen the end of what is due: neither the limit nor the size of the payloads stopped it. */
+/**
+ * Whether a claim of `limit` jobs has seen the end of what is due: neither the limit nor the size of the
+ * payloads stopped it.
+ */
 export function sawTheEnd(limit: number, jobs: readonly ClaimedJob[]): boolean {
   if (jobs.length >= limit) return false;
   return jobs.reduce((bytes, { payloadBytes }) => bytes + payloadBytes, 0) < MAX_CLAIM_BYTES;
@@ -126,23 +134,26 @@ export function claimJobsQuery(tables: QueueTables, claim: Claim): SQL {
     : sql``;
   const due = sql`${held}${unlessPaused}
           and ${servedKind(claim.kinds)}`;
-  // Without a term more where all jobs are held by nobody.
   const attempt = claim.fromGoneWorkers
     ? sql`j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4`
     : sql`j.attempt + 1`;
+  const from =
+    claim.ids === undefined ? inBands(queueJobs, claim, due) : among(queueJobs, claim, claim.ids, due);
   const ctes = sql`
     with due as (
       select j.id, j.bytes
-      from ${claim.ids === undefined ? inBands(queueJobs, claim, due) : among(queueJobs, claim, claim.ids, due)}
+      from ${from}
       limit ${claim.limit}
     ),
     within as (
-      select id from (select id, sum(bytes) over (rows between unbounded preceding and 1 preceding) as before from due) as d
+      select id from (
+        select id, sum(bytes) over (rows between unbounded preceding and 1 preceding) as before from due
+      ) as d
       where before is null or before < ${MAX_CLAIM_BYTES}::int8
     )`;
   return endHolds(tables, {
     ctes,
-    // The hold that it may end is that of a worker that is gone.
+    // It may end the hold of a worker that is gone.
     change: {
       from: sql`(select statement_timestamp() as now) as clock`,
       holder: sql`${claim.workerId}::int8`,
@@ -152,13 +163,16 @@ export function claimJobsQuery(tables: QueueTables, claim: Claim): SQL {
     where: sql`j.queue = ${claim.queue} and j.id = any(array(select id from within))`,
     returning: sql`j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
       j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,
-      nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata, ${epochMs('j.run_at')} as run_at,
-      ${epochMs('j.created_at')} as created_at, ${epochMs('clock.now')} as claimed_at,
-      j.cancel_reason${selectOwn(ownColumnsOf(queueJobs), 'j')}`,
+      nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata,
+      ${epochMs('j.run_at')} as run_at, ${epochMs('j.created_at')} as created_at,
+      ${epochMs('clock.now')} as claimed_at,      j.cancel_reason${selectOwn(ownColumnsOf(queueJobs), 'j')}`,
   });
 }
 
-/** Null for a job that is claimed without beginning. The clock is a column: Citus takes no function of time in a CASE. */
+/**
+ * Null for a job that is claimed without beginning. The clock is a column: Citus takes no function of time in
+ * a CASE.
+ */
 function claimedAt(attempt: SQL, { beginning }: Claim): SQL {
   if (beginning === undefined) return sql`clock.now`;
   const lastRecorded = sql`coalesce((j.errors -> -1 -> 'attempt')::int4, 0)`;
@@ -213,7 +227,7 @@ function toClaimedJob(row: RawRow, queue: string): ClaimedJob {
     begun: row.begun === true,
     fence: Number(row.fence),
     uniqueKey: row.unique_key === null ? null : String(row.unique_key),
-    // The two jsonb columns are written by us alone, in these shapes; empty ones, as nearly all are, travel as null.
+    // Only this library writes the two jsonb columns, in these shapes; empty ones travel as null.
     errors: (row.errors ?? []) as AttemptError[],
     metadata: (row.metadata ?? {}) as Record<string, unknown>,
     createdAt: dateOf(row.created_at),
@@ -222,7 +236,7 @@ function toClaimedJob(row: RawRow, queue: string): ClaimedJob {
   };
 }
 
-/** On the rows, whose `run_at` has the microseconds that a Date loses. */
+/** Compares rows, because a Date loses the microseconds of `run_at`. */
 function inClaimOrder(a: RawRow, b: RawRow): number {
   return (
     Number(a.priority) - Number(b.priority) ||

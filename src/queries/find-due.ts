@@ -9,7 +9,9 @@ import { servedKind } from '../sql/served-kind.ts';
 /** Where to look in one queue. */
 export interface DueLook {
   readonly queue: string;
-  /** Jobs with an earlier `run_at` are not looked at; milliseconds since 1970, or `-Infinity` for all of them. */
+  /**
+   * Jobs with an earlier `run_at` are not looked at; milliseconds since 1970, or `-Infinity` for all of them.
+   */
   readonly floorMs: number;
 }
 
@@ -23,21 +25,24 @@ export interface DueQuestion {
 /** What there is to do in one queue. */
 export interface DueAnswer {
   readonly queue: string;
-  /** In how many milliseconds the next job is due; 0 or less when one is, `undefined` when none is within the horizon. */
+  /**
+   * In how many milliseconds the next job is due; 0 or less when one is, `undefined` when none is within the
+   * horizon.
+   */
   readonly dueInMs: number | undefined;
   /** When the database looked, in milliseconds since 1970. */
   readonly nowMs: number;
 }
 
 /**
- * Asks for many queues at once whether a claim would find a job, and when the next one is due: one statement for all idle
- * queues of a process, instead of a claim for each.
+ * Asks for many queues at once whether a claim would find a job, and when the next one is due: one statement
+ * for all idle queues of a process, instead of a claim for each.
  *
- * **Under concurrency.** A plain read, which locks nothing: somebody else may claim what it found, and a job that commits a
- * moment later is not seen. So it says when to claim, and nothing more.
+ * **Under concurrency.** A plain read, which locks nothing: somebody else may claim what it found, and a job
+ * that commits a moment later is not seen. So it says when to claim, and nothing more.
  *
- * It finds its rows as a claim does, by one exact index range per queue and priority, and reads one of each. The horizon
- * ends the range: jobs scheduled for tomorrow cost nothing, whatever their kind.
+ * It finds its rows as a claim does, by one exact index range per queue and priority, and reads one of each.
+ * The horizon ends the range: jobs scheduled for tomorrow cost nothing, whatever their kind.
  */
 export async function findDue(
   runner: Runner,
@@ -55,7 +60,8 @@ export async function findDue(
 export function findDueQuery({ queueJobs }: QueueTables, question: DueQuestion): SQL {
   return sql`
     select i.queue, min(${epochMs('j.run_at')}) as due_at, ${epochMs('statement_timestamp()')} as now
-    from ${planAnew()} cross join jsonb_to_recordset(${JSON.stringify(question.looks.map(toLookRow))}::text::jsonb)
+    from ${planAnew()}
+    cross join jsonb_to_recordset(${JSON.stringify(question.looks.map(toLookRow))}::text::jsonb)
       as i(queue text, floor timestamptz)
     cross join generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
     left join lateral (

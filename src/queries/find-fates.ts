@@ -19,10 +19,12 @@ export interface JobFate {
 }
 
 /**
- * Where jobs of one queue are now, by id. One that is nowhere has ended without a result, or its result was pruned.
+ * Where jobs of one queue are now, by id. One that is nowhere has ended without a result, or its result was
+ * pruned.
  *
- * **Under concurrency.** A plain read of one snapshot: a job that is just ending is found in one of the two tables. What it
- * says may be out of date when it arrives, so it is good for telling what has happened and for nothing else.
+ * **Under concurrency.** A plain read of one snapshot: a job that is just ending is found in one of the two
+ * tables. What it says may be out of date when it arrives, so it is good for telling what has happened and
+ * for nothing else.
  */
 export async function findFates(
   db: Runner,
@@ -42,7 +44,8 @@ export function findFatesQuery(
 ): SQL {
   return sql`
     select i.id, coalesce(j.fence, r.fence) as fence, coalesce(j.attempt, r.attempt) as attempt, r.state,
-      coalesce(j.worker_id, r.worker_id) is not null as held, j.cancel_reason, coalesce(j.errors, r.errors) as errors
+      coalesce(j.worker_id, r.worker_id) is not null as held, j.cancel_reason,
+      coalesce(j.errors, r.errors) as errors
     from rows from (${idsAndFences(jobs)}) as i(id, fence)
     left join lateral (
       select j.fence, j.attempt, j.worker_id, j.cancel_reason, j.errors from ${queueJobs} as j

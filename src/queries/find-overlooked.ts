@@ -17,7 +17,10 @@ export interface JobPlace {
 export interface Passed {
   /** Claims begin here: a job that nobody holds and that lies before it is overlooked. */
   readonly floorMs: number;
-  /** Claims have come up to here: a job that a worker held when it died, and that lies before it, is overlooked. */
+  /**
+   * Claims have come up to here: a job that a worker held when it died, and that lies before it, is
+   * overlooked.
+   */
   readonly endMs: number;
 }
 
@@ -47,16 +50,19 @@ export interface OverlookedAnswer {
 }
 
 /**
- * Reads the next slice of the jobs that claims have passed, and answers those that are due all the same: their transaction
- * committed late, their `run_at` lay in the past from the start, they were given back where they were, or their worker is gone.
+ * Reads the next slice of the jobs that claims have passed, and returns those that are due all the same:
+ * their transaction committed late, their `run_at` lay in the past from the start, they were given back where
+ * they were, or their worker is gone.
  *
- * **Under concurrency.** A plain read that locks nothing and waits for nobody. What it finds may be taken by somebody else
- * meanwhile, or be locked: a claim by id tests all conditions again. A job that commits behind the slice's position is
- * found by the next pass.
+ * **Under concurrency.** A plain read that locks nothing and waits for nobody. What it finds may be taken by
+ * somebody else meanwhile, or be locked: a claim by id tests all conditions again. A job that commits behind
+ * the slice's position is found by the next pass.
  *
- * - One exact index range per queue and priority, from the position of the last slice to the end of what claims have passed.
- * - The slice bounds the rows that it reads, not those that it answers, so a million jobs of other kinds take many short
- *   statements instead of a long one. Dead rows do not count: under an old snapshot a slice takes longer.
+ * - One exact index range per queue and priority, from the position of the last slice to the end of what
+ *   claims have passed.
+ * - The slice bounds the rows that it reads, not those that it returns, so a million jobs of other kinds take
+ *   many short statements instead of a long one. Dead rows do not count: under an old snapshot a slice takes
+ *   longer.
  */
 export async function findOverlooked(
   runner: Runner,
@@ -89,16 +95,20 @@ export function findOverlookedQuery(
     select queue, priority, ${epochMs('run_at')} as run_at, id, overlooked, place
     from (
       select row_number() over () as place, s.*
-      from ${planAnew()} cross join jsonb_to_recordset(${JSON.stringify(looks.flatMap(toRanges))}::text::jsonb)
-        as i(queue text, priority int2, after timestamptz, after_id int8, floor timestamptz, "end" timestamptz)
+      from ${planAnew()}
+      cross join jsonb_to_recordset(${JSON.stringify(looks.flatMap(toRanges))}::text::jsonb)
+        as i(queue text, priority int2, after timestamptz, after_id int8, floor timestamptz,
+          "end" timestamptz)
       cross join lateral (
         select j.queue, j.priority, j.run_at, j.id,
           ${servedKind(kinds)} and case when j.worker_id is null then j.run_at < i.floor
-            else j.worker_id <> ${workerId}::int8 and (j.worker_id in (select w.id from ${queueWorkers} as w)) is false
+            else j.worker_id <> ${workerId}::int8 
+              and (j.worker_id in (select w.id from ${queueWorkers} as w)) is false
             end as overlooked
         from ${queueJobs} as j
         where j.queue = i.queue and j.priority = i.priority and j.priority >= 0
-          and (j.run_at, j.id) > (i.after, i.after_id) and j.run_at <= i."end" and j.run_at <= statement_timestamp()
+          and (j.run_at, j.id) > (i.after, i.after_id) and j.run_at <= i."end"
+          and j.run_at <= statement_timestamp()
         order by j.run_at, j.id limit (select ${slice}::int8)
       ) as s
       limit ${slice}

@@ -51,14 +51,18 @@ export function findRequestsQuery(
   { workerId, queues, jobs }: RequestsQuestion,
 ): SQL {
   const pauses = sql`
-    select p.queue, null::int8 as id, null::int8 as fence, null::bool as held, null::text as cancel_reason from ${queuePauses} as p
+    select p.queue, null::int8 as id, null::int8 as fence, null::bool as held,
+      null::text as cancel_reason
+    from ${queuePauses} as p
     where p.queue = any(array(select jsonb_array_elements_text(${JSON.stringify(queues)}::text::jsonb)))`;
   if (jobs.length === 0) return pauses;
   const queuesOfJobs = JSON.stringify(jobs.map(({ queue }) => queue));
   return sql`${pauses}
     union all
     select i.queue, i.id, i.fence, j.id is not null, coalesce(j.cancel_reason, r.reason)
-    from rows from (${idsAndFences(jobs)}, jsonb_array_elements_text(${queuesOfJobs}::text::jsonb)) as i(id, fence, queue)
+    from rows from (
+      ${idsAndFences(jobs)}, jsonb_array_elements_text(${queuesOfJobs}::text::jsonb)
+    ) as i(id, fence, queue)
     left join lateral (
       select j.id, j.cancel_reason from ${queueJobs} as j
       where j.queue = i.queue and j.id = i.id and j.fence = i.fence and j.worker_id = ${workerId}::int8
@@ -66,7 +70,8 @@ export function findRequestsQuery(
     ) as j on true
     left join lateral (
       select r.errors -> -1 ->> 'message' as reason from ${queueResults} as r
-      where j.id is null and r.queue = i.queue and r.job_id = i.id and r.fence = i.fence and r.state = 'cancelled'
+      where j.id is null and r.queue = i.queue and r.job_id = i.id and r.fence = i.fence
+        and r.state = 'cancelled'
       limit 1
     ) as r on true
     where j.id is null or j.cancel_reason is not null`;

@@ -17,7 +17,8 @@ export interface FinishedJob extends HeldJob {
 
 export interface FinishOptions {
   /**
-   * Whether to do nothing unless something has been written before in the same transaction: see `completeJob`.
+   * Whether to do nothing unless something has been written before in the same transaction: see
+   * `completeJob`.
    * @default false
    */
   readonly onlyInTransaction?: boolean;
@@ -26,12 +27,13 @@ export interface FinishOptions {
 }
 
 /**
- * Ends held jobs of one queue: deletes them from `queue_jobs` and writes their results, in one statement. Answers the ids of
- * those it ended; the others were no longer held by this worker under this fence, and nothing of theirs was changed.
+ * Ends held jobs of one queue: deletes them from `queue_jobs` and writes their results, in one statement.
+ * Returns the ids of those it ended; the others were no longer held by this worker under this fence, and
+ * nothing of theirs was changed.
  *
- * **Under concurrency.** Fenced: a job that was claimed again, rescheduled or ended in between does not match. Where another
- * transaction is just changing the job, this waits for it and looks again. Delete and insert commit together, so no reader
- * ever sees the job in both tables or in neither.
+ * **Under concurrency.** Fenced: a job that was claimed again, rescheduled or ended in between does not
+ * match. Where another transaction is just changing the job, this waits for it and looks again. Delete and
+ * insert commit together, so no reader ever sees the job in both tables or in neither.
  */
 export async function finishJobs(
   db: Runner,
@@ -45,11 +47,11 @@ export async function finishJobs(
 }
 
 /**
- * Ends those of the jobs that no other transaction has locked. Of the others, `locked` names those that were still held, so
- * that the caller can try again.
+ * Ends those of the jobs that no other transaction has locked. Of the others, `locked` names those that were
+ * still held, so that the caller can try again.
  *
- * **Under concurrency.** As {@link finishJobs}, except that it waits for nobody: a locked row is left alone. A row whose lock
- * was released a moment ago may be named as locked too.
+ * **Under concurrency.** As {@link finishJobs}, except that it waits for nobody: a locked row is left alone.
+ * A row whose lock was released a moment ago may be named as locked too.
  */
 export async function finishFreeJobs(
   db: Runner,
@@ -71,7 +73,9 @@ function toKey({ id, fence }: { readonly id?: unknown; readonly fence?: unknown 
   return `${id}/${fence}`;
 }
 
-/** Answers the ids and fences of those that were *not* ended: hardly ever any, so hardly ever a row to read. */
+/**
+ * Returns the ids and fences of those that were *not* ended: hardly ever any, so hardly ever a row to read.
+ */
 export function finishJobsQuery(
   tables: QueueTables,
   held: Holder,
@@ -116,9 +120,12 @@ export function finishJobsQuery(
   return endHolds(tables, {
     ctes: sql`
     with i as materialized (
-      select id, fence, coalesce(state, 'completed') as state, coalesce(keep, true) as keep, nullif(output, 'null') as output,
+      select id, fence, coalesce(state, 'completed') as state, coalesce(keep, true) as keep,
+        nullif(output, 'null') as output,
         ${withTime(sql`nullif(error, 'null')`)} as error
-      from ${from} cross join rows from (${idsAndFences(finishes)}, ${endings(finishes)}) as r(id, fence, state, keep, output, error)
+      from ${from}
+      cross join rows from (${idsAndFences(finishes)}, ${endings(finishes)})
+        as r(id, fence, state, keep, output, error)
     )${free}`,
     change: 'delete',
     where,
@@ -127,10 +134,12 @@ export function finishJobsQuery(
       name: 'finished',
       select: sql`,
     recorded as (
-      insert into ${queueResults} (job_id, queue, kind, payload, state, output, errors, attempt, max_attempts, priority, fence,
-        unique_key, metadata, worker_id, created_at, run_at, claimed_at, finished_at${ownNames(own)})
-      select f.id, f.queue, f.kind, f.payload, i.state, i.output, ${withError(sql`f.errors`, sql`i.error`)}, f.attempt, f.max_attempts, f.priority, f.fence,
-        f.unique_key, f.metadata, f.worker_id, f.created_at, f.run_at, f.claimed_at, statement_timestamp()${ownNames(own, 'f.')}
+      insert into ${queueResults} (job_id, queue, kind, payload, state, output, errors, attempt, max_attempts,
+        priority, fence, unique_key, metadata, worker_id, created_at, run_at, claimed_at,
+        finished_at${ownNames(own)})
+      select f.id, f.queue, f.kind, f.payload, i.state, i.output, ${withError(sql`f.errors`, sql`i.error`)},
+        f.attempt, f.max_attempts, f.priority, f.fence, f.unique_key, f.metadata, f.worker_id, f.created_at,
+        f.run_at, f.claimed_at, statement_timestamp()${ownNames(own, 'f.')}
       from finished as f join i on i.id = f.id and i.fence = f.fence
       where i.keep
     )${rest}`,
@@ -139,8 +148,8 @@ export function finishJobsQuery(
 }
 
 /**
- * State, keep, output and error, as functions of a `rows from (…)`. What is the same for all is left out: `rows from` fills
- * up with null.
+ * State, keep, output and error, as functions of a `rows from (…)`. What is the same for all is left out:
+ * `rows from` fills up with null.
  */
 function endings(finishes: readonly FinishedJob[]): SQL {
   const transitions = finishes.map(({ transition }) => transition);
@@ -157,5 +166,6 @@ function endings(finishes: readonly FinishedJob[]): SQL {
     ? []
     : transitions.map(({ error }) => JSON.stringify(error));
   return sql`unnest(${arrayText(states)}::text::text[]), unnest(${arrayText(keeps)}::text::bool[]),
-        jsonb_array_elements(${`[${outputs.join(',')}]`}::text::jsonb), jsonb_array_elements(${`[${errors.join(',')}]`}::text::jsonb)`;
+        jsonb_array_elements(${`[${outputs.join(',')}]`}::text::jsonb),
+        jsonb_array_elements(${`[${errors.join(',')}]`}::text::jsonb)`;
 }

@@ -46,8 +46,8 @@ export async function insertJobs(
 }
 
 /**
- * One job, or any number without unique keys. Only a single job can be refused here, and `RETURNING` answers
- * in the order of the insert, so a row's position identifies its job.
+ * One job, or any number without unique keys. Only a single job can be refused here, and `RETURNING` keeps
+ * the order of the insert, so a row's position identifies its job.
  */
 export function insertJobsQuery({ queueJobs }: QueueTables, jobs: readonly NewJob[], wakeUp?: WakeUp): SQL {
   // Only with a key: an insert that may meet a conflict takes longer for every row.

@@ -14,7 +14,7 @@ type InsertedFields = {
 };
 
 /**
- * Inserts one job by a query of Drizzle's own, where no second statement can follow. It always answers one
+ * Inserts one job by a query of Drizzle's own, where no second statement can follow. It always returns one
  * row. Where a live job has the same unique key, that is its id, or `null` when this statement cannot see it.
  *
  * **Under concurrency.** As `insertJobs`: the unique index decides, and the statement waits for another open

@@ -36,7 +36,7 @@ export interface SelectedInserted {
 
 /**
  * Inserts one job per row of the user's own select, in one statement, without a row passing through the
- * process. Answers how many it inserted, and how many it left out because a live job has their unique key.
+ * process. Returns how many it inserted, and how many it left out because a live job has their unique key.
  *
  * **Under concurrency.** As {@link insertJobs}: the unique index decides, and keys go in sorted order. The
  * select sees what any select in the caller's transaction sees.

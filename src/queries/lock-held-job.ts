@@ -3,14 +3,17 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { queryRows, type Runner } from '../sql/executor.ts';
 import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence.ts';
 
-/** Locked for the transaction that asks; locked by another; or no longer held by this worker under this fence. */
+/**
+ * Locked for the transaction that asks; locked by another; or no longer held by this worker under this fence.
+ */
 export type HeldJobLock = 'locked here' | 'locked elsewhere' | 'gone';
 
 /**
- * Locks the row of one held job until the end of the caller's transaction, and says where it is when that cannot be done.
+ * Locks the row of one held job until the end of the caller's transaction, and says where it is when that
+ * cannot be done.
  *
- * **Under concurrency.** Never waits: a row that another transaction has locked, or has deleted and not committed yet, is
- * `locked elsewhere`. One that the caller's own transaction has deleted is gone.
+ * **Under concurrency.** Never waits: a row that another transaction has locked, or has deleted and not
+ * committed yet, is `locked elsewhere`. One that the caller's own transaction has deleted is gone.
  */
 export async function lockHeldJob(
   db: Runner,

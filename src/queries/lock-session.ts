@@ -16,7 +16,7 @@ const KEEPALIVES = {
 
 /**
  * Takes a worker's session lock on the connection of `runner`, which holds it until it ends, and makes the
- * server watch that connection. Answers the process id of the connection's backend, or `undefined` when it
+ * server watch that connection. Returns the process id of the connection's backend, or `undefined` when it
  * did not get the lock.
  *
  * Only for a connection that belongs to one client as long as it lasts: behind a pooler in transaction mode

@@ -13,13 +13,14 @@ export interface ParkedJob extends HeldJob {
 }
 
 /**
- * Lets held jobs of one queue wait: held by nobody, and due when `unparkJobs` says so, or when their time is over. Answers
- * those that it put back, by id, each with why its end was asked for, if it was. The others were no longer held by this worker
- * under this fence; `locked` names those that were, but whose rows another transaction has locked.
+ * Lets held jobs of one queue wait: held by nobody, and due when `unparkJobs` says so, or when their time is
+ * over. Returns those that it put back, by id, each with why its end was asked for, if it was. The others
+ * were no longer held by this worker under this fence; `locked` names those that were, but whose rows another
+ * transaction has locked.
  *
- * **Under concurrency.** Fenced as `finishJobs` is, and it waits for nobody. Parking and unparking write the same row, so no
- * wake-up is lost: what was unparked since its claim, or is to be cancelled, is put back where it was, due at once.
- * To be sent outside of a user's transaction: see `lockPatience`.
+ * **Under concurrency.** Fenced as `finishJobs` is, and it waits for nobody. Parking and unparking write the
+ * same row, so no wake-up is lost: what was unparked since its claim, or is to be cancelled, is put back
+ * where it was, due at once. To be sent outside of a user's transaction: see `lockPatience`.
  */
 export async function parkJobs(
   db: Runner,
@@ -38,7 +39,8 @@ export async function parkJobs(
 }
 
 /**
- * `run_at > claimed_at` tells of an `unparkJobs` during the hold: a job is due when it is claimed, so nothing else makes it so.
+ * `run_at > claimed_at` tells of an `unparkJobs` during the hold: a job is due when it is claimed, so nothing
+ * else makes it so.
  */
 export function parkJobsQuery(tables: QueueTables, held: Holder, parks: readonly ParkedJob[]): SQL {
   const transitions = parks.map(({ transition }) => transition);
@@ -46,10 +48,12 @@ export function parkJobsQuery(tables: QueueTables, held: Holder, parks: readonly
   return endHolds(tables, {
     ctes: sql`
     with i as materialized (
-      select id, fence, attempt, coalesce(statement_timestamp() + delay_ms * interval '1 millisecond', 'infinity') as run_at
+      select id, fence, attempt,
+        coalesce(statement_timestamp() + delay_ms * interval '1 millisecond', 'infinity') as run_at
       from ${planAnew()}${lockPatience('skip')} cross join rows from (${idsAndFences(parks)},
         unnest(${arrayText(transitions.map(({ attempt }) => attempt))}::text::int2[]),
-        unnest(${arrayText(transitions.map(({ delayMs }) => delayMs ?? 'null'))}::text::float8[])) as r(id, fence, attempt, delay_ms)
+        unnest(${arrayText(transitions.map(({ delayMs }) => delayMs ?? 'null'))}::text::float8[])
+      ) as r(id, fence, attempt, delay_ms)
     ),
     free as materialized (
       select j.id from ${queueJobs} as j
@@ -58,10 +62,12 @@ export function parkJobsQuery(tables: QueueTables, held: Holder, parks: readonly
     )`,
     change: {
       set: sql`attempt = i.attempt,
-      run_at = case when j.run_at > j.claimed_at or j.cancel_reason is not null then j.run_at else i.run_at end`,
+      run_at = case when j.run_at > j.claimed_at or j.cancel_reason is not null
+        then j.run_at else i.run_at end`,
       from: sql`i`,
     },
-    where: sql`j.queue = ${held.queue} and j.id = any(array(select id from free)) and i.id = j.id and i.fence = j.fence`,
+    where: sql`j.queue = ${held.queue} and j.id = any(array(select id from free))
+        and i.id = j.id and i.fence = j.fence`,
     returning: sql`j.id, j.cancel_reason`,
     answer: {
       name: 'parked',

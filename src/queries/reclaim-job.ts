@@ -12,10 +12,12 @@ export interface ReclaimedJob {
 }
 
 /**
- * Claims one job again after the transaction that had claimed it was rolled back, and the claim with it: so that the attempt
- * can be settled all the same. Answers whether it did. Afterwards the job has the attempt and the fence of the first claim.
+ * Claims one job again after the transaction that had claimed it was rolled back, and the claim with it: so
+ * that the attempt can be settled all the same. Returns whether it did. Afterwards the job has the attempt
+ * and the fence of the first claim.
  *
- * **Under concurrency.** Matches the fence from before the claim: whoever has claimed the job in between keeps it.
+ * **Under concurrency.** Matches the fence from before the claim: whoever has claimed the job in between
+ * keeps it.
  */
 export async function reclaimJob(db: Executor, tables: QueueTables, job: ReclaimedJob): Promise<boolean> {
   const rows = await queryRows(db, tables, reclaimJobQuery(tables, job));

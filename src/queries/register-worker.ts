@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 
-/** Adds a worker; answers its id. Ids come from a sequence, so no two workers ever share one. */
+/** Adds a worker; returns its id. Ids come from a sequence, so no two workers ever share one. */
 export async function registerWorker(
   db: Executor,
   tables: QueueTables,

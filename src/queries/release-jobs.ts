@@ -8,21 +8,22 @@ export interface Release {
   readonly queue: string;
   readonly workerId: number;
   /**
-   * The jobs that the worker knows it holds. With their fences: it may know a job from a claim that it has lost, and hold it
-   * again by one whose answer never came.
+   * The jobs that the worker knows it holds. With their fences: it may know a job from a claim that it has
+   * lost, and hold it again by one whose answer never came.
    */
   readonly except: readonly HeldJob[];
 }
 
 /**
- * Gives back every job of one queue that a worker holds, except those it names; the attempt is given back too, since a job
- * that its worker does not know of was never begun. Answers how many. For two moments: when the answer of a claim was lost with
- * its connection (the claim may have happened, and the worker would hold those jobs without knowing), and at the very end.
+ * Gives back every job of one queue that a worker holds, except those it names; the attempt is given back
+ * too, since a job that its worker does not know of was never begun. Returns how many. For two moments: when
+ * the answer of a claim was lost with its connection (the claim may have happened, and the worker would hold
+ * those jobs without knowing), and at the very end.
  *
  * Reads the whole queue, because no index knows a job's holder; neither moment comes often.
  *
- * **Under concurrency.** Only the worker itself calls it, between two claims of that queue. A job that a peer has taken over has
- * another holder and does not match.
+ * **Under concurrency.** Only the worker itself calls it, between two claims of that queue. A job that a peer
+ * has taken over has another holder and does not match.
  */
 export async function releaseJobs(db: Executor, tables: QueueTables, release: Release): Promise<number> {
   const rows = await queryRows(db, tables, releaseJobsQuery(tables, release));
@@ -34,7 +35,8 @@ export function releaseJobsQuery(tables: QueueTables, release: Release): SQL {
     change: { set: sql`attempt = j.attempt - 1` },
     where: sql`j.queue = ${release.queue} and j.worker_id = ${release.workerId}
       and not exists (
-        select from rows from (${idsAndFences(release.except)}) as i(id, fence) where i.id = j.id and i.fence = j.fence)`,
+        select from rows from (${idsAndFences(release.except)}) as i(id, fence)
+        where i.id = j.id and i.fence = j.fence)`,
     returning: sql`j.id`,
   });
 }

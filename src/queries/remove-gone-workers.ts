@@ -12,12 +12,13 @@ export interface RemovedWorker {
 }
 
 /**
- * Declares workers gone that a check has seen so; answers those that it has removed. Their jobs are due again for the next
- * sweep.
+ * Declares workers gone that a check has seen so; returns those that it has removed. Their jobs are due again
+ * for the next sweep.
  *
- * **Under concurrency.** It looks again: a worker that has shown itself since the check, or has its session back, stays. A row that
- * is being beaten at this moment is locked, and skipped: its worker is alive. Two peers remove one worker once. While it
- * runs, the worker cannot take its session lock; when it can again, its row is gone and its next beat says so.
+ * **Under concurrency.** It looks again: a worker that has shown itself since the check, or has its session
+ * back, stays. A row that is being beaten at this moment is locked, and skipped: its worker is alive. Two
+ * peers remove one worker once. While it runs, the worker cannot take its session lock; when it can again,
+ * its row is gone and its next beat says so.
  */
 export async function removeGoneWorkers(
   runner: Runner,
@@ -45,6 +46,7 @@ export function removeGoneWorkersQuery(
     gone as materialized (
       select w.id, ${whyGone(limits)} as why from unchanged as w cross join lateral ${testedLock(tables)} as l
     )
-    delete from ${queueWorkers} as w where w.id = any(array(select g.id from gone as g where g.why is not null))
+    delete from ${queueWorkers} as w
+    where w.id = any(array(select g.id from gone as g where g.why is not null))
     returning w.id, w.name`;
 }

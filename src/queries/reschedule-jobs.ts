@@ -19,12 +19,13 @@ export interface RescheduleOptions {
 }
 
 /**
- * Puts held jobs of one queue back: held by nobody, due after a delay or where they were. Answers those it put back, by id,
- * each with why its end was asked for, if it was: then it must not run again. The others were no longer held by this worker
- * under this fence.
+ * Puts held jobs of one queue back: held by nobody, due after a delay or where they were. Returns those it
+ * put back, by id, each with why its end was asked for, if it was: then it must not run again. The others
+ * were no longer held by this worker under this fence.
  *
- * **Under concurrency.** Fenced as `finishJobs` is. The new `run_at` is the database's time plus the delay, computed
- * before the update so that the update itself holds no function: it can then be pushed to wherever the row lives.
+ * **Under concurrency.** Fenced as `finishJobs` is. The new `run_at` is the database's time plus the delay,
+ * computed before the update so that the update itself holds no function: it can then be pushed to wherever
+ * the row lives.
  */
 export async function rescheduleJobs(
   db: Runner,
@@ -38,11 +39,11 @@ export async function rescheduleJobs(
 }
 
 /**
- * Puts those of the jobs back that no other transaction has locked. Of the others, `locked` names those that were still held,
- * so that the caller can try again.
+ * Puts those of the jobs back that no other transaction has locked. Of the others, `locked` names those that
+ * were still held, so that the caller can try again.
  *
- * **Under concurrency.** As {@link rescheduleJobs}, except that it waits for nobody: a locked row is left alone. A row whose
- * lock was released a moment ago may be named as locked too.
+ * **Under concurrency.** As {@link rescheduleJobs}, except that it waits for nobody: a locked row is left
+ * alone. A row whose lock was released a moment ago may be named as locked too.
  */
 export async function rescheduleFreeJobs(
   db: Runner,
@@ -73,9 +74,13 @@ export function rescheduleJobsQuery(
     with i as materialized (
       select id, fence, attempt, statement_timestamp() + delay_ms * interval '1 millisecond' as run_at,
         ${withTime(sql`nullif(error, 'null')`)} as error
-      from ${planAnew()}${lockPatience(locks)} cross join rows from (${idsAndFences(reschedules)}, unnest(${arrayText(transitions.map(({ attempt }) => attempt))}::text::int2[]),
+      from ${planAnew()}${lockPatience(locks)}
+      cross join rows from (
+        ${idsAndFences(reschedules)},
+        unnest(${arrayText(transitions.map(({ attempt }) => attempt))}::text::int2[]),
         unnest(${arrayText(transitions.map(({ delayMs }) => delayMs ?? 'null'))}::text::float8[]),
-        jsonb_array_elements(${JSON.stringify(transitions.map(({ error }) => error))}::text::jsonb)) as r(id, fence, attempt, delay_ms, error)
+        jsonb_array_elements(${JSON.stringify(transitions.map(({ error }) => error))}::text::jsonb)
+      ) as r(id, fence, attempt, delay_ms, error)
     )`;
   const change = {
     set: sql`attempt = i.attempt, run_at = coalesce(i.run_at, j.run_at),
@@ -99,7 +104,8 @@ export function rescheduleJobsQuery(
       for no key update skip locked
     )`,
     change,
-    where: sql`j.queue = ${held.queue} and j.id = any(array(select id from free)) and i.id = j.id and i.fence = j.fence`,
+    where: sql`j.queue = ${held.queue} and j.id = any(array(select id from free))
+      and i.id = j.id and i.fence = j.fence`,
     returning,
     answer: {
       name: 'rescheduled',

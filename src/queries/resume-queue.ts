@@ -5,7 +5,7 @@ import { REQUESTED } from '../sql/wake-channel.ts';
 import { notified } from '../sql/wake-up.ts';
 
 /**
- * Ends the pause of a queue; answers whether it was paused. Workers are notified on `channel` when the
+ * Ends the pause of a queue; returns whether it was paused. Workers are notified on `channel` when the
  * transaction commits, unless that is `undefined`.
  *
  * **Under concurrency.** Waits for another open transaction that has just resumed the same queue. It does not

@@ -12,15 +12,15 @@ export interface Unpark {
 }
 
 /**
- * Ends the waiting of jobs of one queue: they are due when the transaction commits in which what they waited for has ended.
- * Answers the ids of those that are live. A wake-up is a hint: a job that had not waited, or waits for something else as well,
- * runs earlier than it would have, and parks again.
+ * Ends the waiting of jobs of one queue: they are due when the transaction commits in which what they waited
+ * for has ended. Returns the ids of those that are live. A wake-up is a hint: a job that had not waited, or
+ * waits for something else as well, runs earlier than it would have, and parks again.
  *
- * **Under concurrency.** Waits for whoever is just changing a row (a claim or a settlement; `runNext` for as long as it runs
- * the job), and locks the rows in the order of their ids, so that two of these never deadlock. Whether a job is held is asked
- * of the row as it is then (in `set`; a `where` would test the version from before the wait): a job that is held and about to
- * park finds its `run_at` after its claim, and does not park. A cancel that came first has ended the job, and it is not among
- * the answers.
+ * **Under concurrency.** Waits for whoever is just changing a row (a claim or a settlement; `runNext` for as
+ * long as it runs the job), and locks the rows in the order of their ids, so that two of these never
+ * deadlock. Whether a job is held is asked of the row as it is then (in `set`; a `where` would test the
+ * version from before the wait): a job that is held and about to park finds its `run_at` after its claim, and
+ * does not park. A cancel that came first has ended the job, and its id is not returned.
  */
 export async function unparkJobs(db: Runner, tables: QueueTables, unpark: Unpark): Promise<Set<number>> {
   const rows = await queryRows(db, tables, unparkJobsQuery(tables, unpark));
@@ -43,5 +43,6 @@ export function unparkJobsQuery({ queueJobs }: QueueTables, { queue, ids, channe
       where j.queue = ${queue} and j.id = any(array(select id from live))
       returning j.id
     )
-    select u.id, ${channel === undefined ? sql`false` : notified(channel, sql`${queue}::text`)} as woke from unparked as u`;
+    select u.id, ${channel === undefined ? sql`false` : notified(channel, sql`${queue}::text`)} as woke
+    from unparked as u`;
 }

@@ -10,7 +10,7 @@ export interface JobProgress extends HeldJob {
 }
 
 /**
- * Writes how far held jobs of one queue are. Answers the ids that it wrote. The worker no longer holds the
+ * Writes how far held jobs of one queue are. Returns the ids that it wrote. The worker no longer holds the
  * others under this fence, or another transaction has locked them.
  *
  * **Under concurrency.** Fenced, as `finishJobs`. Never waits: it leaves out a locked row, such as one that

@@ -10,7 +10,9 @@ export interface JobToEnqueue {
   /** `undefined` in `enqueueFrom`, where each row may have its own. */
   readonly priority: number | undefined;
   readonly uniqueKey: string | null;
-  /** As the enqueue was given it. Checked and made ready to store already: to change it here has no effect. */
+  /**
+   * As the enqueue was given it. Checked and made ready to store already: to change it here has no effect.
+   */
   readonly payload: unknown;
   /** The job's own, to read and to add to until `next` is called: a trace id, a tenant. */
   readonly metadata: Record<string, unknown>;
@@ -27,31 +29,34 @@ export interface AttemptContext {
 }
 
 /**
- * Functions that every enqueue and every attempt of a queue run inside, for tracing, `AsyncLocalStorage` and tenants.
+ * Functions that every enqueue and every attempt of a queue run inside, for tracing, `AsyncLocalStorage` and
+ * tenants.
  *
- * Each calls `next` once and waits for it. It looks on: what it returns is ignored, and the error with which `next()`
- * rejects goes its way even if it is caught here. An error that it throws itself takes the place of the result.
+ * Each calls `next` once and waits for it. It looks on: what it returns is ignored, and the error with which
+ * `next()` rejects goes its way even if it is caught here. An error that it throws itself takes the place of
+ * the result.
  */
 export interface Around {
   /**
-   * Around each `enqueue` and `enqueueMany` (all jobs of the call; not called for none), with what became of each job in
-   * their order as the answer of `next()`.
+   * Around each `enqueue` and `enqueueMany` (all jobs of the call; not called for none), with what became of
+   * each job in their order as the answer of `next()`.
    *
-   * Around `enqueueFrom` it gets one job that stands for all rows, without a payload or a key, and its metadata goes to all
-   * of them; `next()` answers `undefined`. Around `enqueueQuery` too; there nothing is sent yet when `next()` resolves,
-   * and it must be called before anything is awaited, since the query is answered at once. What it throws or rejects with
-   * after that is lost.
+   * Around `enqueueFrom` it gets one job that stands for all rows, without a payload or a key, and its
+   * metadata goes to all of them; `next()` returns `undefined`. Around `enqueueQuery` too; there nothing is
+   * sent yet when `next()` resolves, and it must be called before anything is awaited, since the query is
+   * returned at once. What it throws or rejects with after that is lost.
    *
-   * Called after the jobs were checked, so not for those that are refused. An error thrown here is the enqueue's.
+   * Called after the jobs were checked, so not for those that are refused. An error thrown here is the
+   * enqueue's.
    */
   readonly enqueue?:
     | ((jobs: readonly JobToEnqueue[], next: () => Promise<readonly EnqueueResult[] | undefined>) => unknown)
     | undefined;
   /**
-   * Around each handler, in workers, `drain` and `runNext`; `next()` answers what the handler returns. Called once the
-   * payload has been validated, and before the output is. An error thrown here is the attempt's: it has failed, and a
-   * handler that still runs gets its signal aborted. The attempt's `timeoutMs` counts for both together; after it `next()`
-   * rejects and calls no handler.
+   * Around each handler, in workers, `drain` and `runNext`; `next()` returns what the handler returns. Called
+   * once the payload has been validated, and before the output is. An error thrown here is the attempt's: it
+   * has failed, and a handler that still runs gets its signal aborted. The attempt's `timeoutMs` counts for
+   * both together; after it `next()` rejects and calls no handler.
    */
   readonly run?: ((context: AttemptContext, next: () => Promise<unknown>) => unknown) | undefined;
 }
@@ -68,7 +73,7 @@ export interface Surrounded<TArgument, TAnswer> {
 }
 
 /**
- * Runs a step inside a function of the app's, and answers what the step does.
+ * Runs a step inside a function of the app's, and returns what the step does.
  *
  * @throws what the function throws, or else the step
  * @throws QueueError when the function does not call `next`, or twice

@@ -69,9 +69,11 @@ export async function insertFromAround<T>(
 }
 
 /**
- * Makes a query inside `around.enqueue`, which must call `next` before anything is awaited: the query is answered at once.
+ * Makes a query inside `around.enqueue`, which must call `next` before anything is awaited: the query is
+ * returned at once.
  *
- * @throws what the function throws at once, or making the query; QueueError when it does not call `next` at once
+ * @throws what the function throws at once, or making the query; QueueError when it does not call `next` at
+ * once
  */
 export function makeAround<T>(
   { around, maxPayloadBytes }: EnqueueSettings,
@@ -109,7 +111,8 @@ export function makeAround<T>(
 
 function notAtOnce(): QueueError {
   return new QueueError(
-    `${NAME} did not call next() before it awaited something or ended; enqueueQuery answers its query at once`,
+    `${NAME} did not call next() before it awaited something or ended; ` +
+      'enqueueQuery returns its query at once',
   );
 }
 

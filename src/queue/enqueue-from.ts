@@ -32,7 +32,10 @@ export type SelectedRow<TJob extends JobDefinition> = TJob['payload'] extends un
 /** A value for every job, or an expression over the selected row. */
 export type PerRow<TFields, TValue> = TValue | ((row: TFields) => SQLWrapper);
 
-/** What {@link Queue.enqueueFrom} may say differently from the job's definition; where it may differ by row, as an expression. */
+/**
+ * What {@link Queue.enqueueFrom} may say differently from the job's definition; where it may differ by row,
+ * as an expression.
+ */
 export interface EnqueueFromOptions<TFields> {
   /** Milliseconds until the jobs are due, 0 to one century. Not together with `runAt`. @default 0 */
   delayMs?: number | undefined;
@@ -50,13 +53,18 @@ export interface EnqueueFromOptions<TFields> {
   metadata?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** The options of {@link Queue.enqueueFrom}, with what the app's own columns are given: a value, or an expression. */
+/**
+ * The options of {@link Queue.enqueueFrom}, with what the app's own columns are given: a value, or an
+ * expression.
+ */
 export type EnqueueFromArguments<TFields, TOwn = unknown> =
   Record<never, never> extends TOwn
     ? [options?: EnqueueFromOptions<TFields> & { [K in keyof TOwn]: PerRow<TFields, TOwn[K]> }]
     : [options: EnqueueFromOptions<TFields> & { [K in keyof TOwn]: PerRow<TFields, TOwn[K]> }];
 
-/** Inserts the selected jobs, all of it checked, and notifies the workers of their queue as `wakeUps` allows. */
+/**
+ * Inserts the selected jobs, all of it checked, and notifies the workers of their queue as `wakeUps` allows.
+ */
 export async function enqueueFrom<TSelect extends SelectOf<unknown>>(
   db: Executor,
   { tables, own, wakeUps, maxPayloadBytes, around }: EnqueueSettings,
@@ -93,14 +101,15 @@ export function selectedJobs<TSelect extends SelectOf<unknown>>(
   if (typeof select?.as !== 'function') throw new TypeError(`${what('the select')} ${NO_SELECT}`);
   if (options.uniqueKey !== undefined && typeof options.uniqueKey !== 'function') {
     throw new TypeError(
-      `${what('uniqueKey')} must be a function of the row, which answers an SQL expression`,
+      `${what('uniqueKey')} must be a function of the row, which returns an SQL expression`,
     );
   }
   if (options.delayMs !== undefined && options.runAt !== undefined) {
     throw new TypeError(`${what('delayMs and runAt')} exclude each other`);
   }
   const source = select.as('selected');
-  // The alias's fields are what `as` returned; TypeScript does not carry a method's return type through its own generic.
+  // The alias's fields are what `as` returned; TypeScript does not carry a method's return type through its
+  // own generic.
   const row = source as ReturnType<TSelect['as']>;
   const delayMs = checkDurationMs(what('delayMs'), options.delayMs ?? 0);
   const { runAt, priority = job.priority } = options;

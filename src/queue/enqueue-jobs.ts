@@ -20,7 +20,7 @@ const MAX_INSERTS = 10;
 
 /**
  * Inserts, and notifies the workers as `wakeUps` allows. Where a live job has the unique key, it finds that
- * job; where that job has just finished, it inserts again. Answers in input order.
+ * job; where that job has just finished, it inserts again. Returns in input order.
  *
  * @throws QueueError when a live job with the same key comes and goes at every try, or cannot be seen
  */
@@ -53,7 +53,7 @@ export async function enqueueJobs(
     return (await wakeUps.allow(db, queues, (wakeUp) => insertJobs(db, tables, jobs, wakeUp))).ids;
   }
 
-  /** Notes the ids that were found; answers the jobs without one. */
+  /** Notes the ids that were found; returns the jobs without one. */
   function answer(asked: typeof open, ids: readonly (number | undefined)[], duplicate: boolean): typeof open {
     return asked.filter(({ index }, at) => {
       const id = ids[at];

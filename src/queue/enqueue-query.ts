@@ -13,7 +13,8 @@ export type BatchEnqueued =
   | { readonly id: number | null; readonly duplicate: true };
 
 /**
- * An enqueue that has not been sent: a Drizzle query, for `db.batch([…])`. `await` sends it alone. It answers one row.
+ * An enqueue that has not been sent: a Drizzle query, for `db.batch([…])`. `await` sends it alone. It returns
+ * one row.
  */
 export interface EnqueueQuery extends PromiseLike<[BatchEnqueued]> {
   /** What Drizzle knows its queries by. */
@@ -39,7 +40,8 @@ export function enqueueQuery<TJob extends JobDefinition>(
     // Nobody waits for it, and an unheard rejection would end the process.
     made.then(undefined, () => undefined);
     throw new TypeError(
-      `enqueueQuery('${job.kind}'): the payload's schema is asynchronous, and a query must be there at once; ` +
+      `enqueueQuery('${job.kind}'): the payload's schema is asynchronous, and a query must be there ` +
+        `at once; ` +
         'use enqueue, or a schema without async checks',
     );
   }

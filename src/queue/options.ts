@@ -28,7 +28,8 @@ export interface CreateQueueOptions<TTables extends QueueTables = QueueTables> {
    */
   maxPayloadBytes?: number | undefined;
   /**
-   * Functions that every enqueue and every attempt of this queue run inside, for tracing, `AsyncLocalStorage` and tenants.
+   * Functions that every enqueue and every attempt of this queue run inside, for tracing, `AsyncLocalStorage`
+   * and tenants.
    * @default none, at no cost
    */
   around?: Around | undefined;

@@ -58,13 +58,14 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
   }
 
   /**
-   * Puts one job in. With a transaction, the job exists if and only if the transaction commits, and no worker sees it earlier.
+   * Puts one job in. With a transaction, the job exists if and only if the transaction commits, and no worker
+   * sees it earlier.
    *
-   * Under concurrency: see `uniqueKey`. An enqueue with a key waits for another open transaction that has just enqueued the
-   * same key, since only its end decides who of the two is the duplicate.
+   * Under concurrency: see `uniqueKey`. An enqueue with a key waits for another open transaction that has
+   * just enqueued the same key, since only its end decides who of the two is the duplicate.
    *
-   * @throws InvalidPayloadError | RangeError | TypeError before anything is sent; a TypeError also for a payload of a
-   *   definition that has none
+   * @throws InvalidPayloadError | RangeError | TypeError before anything is sent; a TypeError also for a
+   * payload of a definition that has none
    * @throws MissingMigrationError when the tables are missing
    */
   async enqueue<TJob extends JobDefinition>(
@@ -106,7 +107,7 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
   }
 
   /**
-   * Enqueues any number of jobs of one kind, in one statement; the answers are in input order. A key that
+   * Enqueues any number of jobs of one kind, in one statement; the results are in input order. A key that
    * repeats within the input is a duplicate of its first use. All or nothing: one invalid entry, and none is
    * sent.
    *
@@ -203,7 +204,7 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
   /**
    * Pauses a queue. Within a second workers begin no more of its jobs and give back what they have claimed
    * ahead; `drain` and `runNext` begin none either. Running jobs and enqueueing go on. The pause lasts until
-   * {@link resume}, across restarts. Answers `false` when the queue was paused already.
+   * {@link resume}, across restarts. Returns `false` when the queue was paused already.
    *
    * In a transaction it takes effect at the commit.
    */
@@ -213,7 +214,7 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
   }
 
   /**
-   * Ends the pause of a queue; workers learn of it within a second. Answers `false` when it was not paused.
+   * Ends the pause of a queue; workers learn of it within a second. Returns `false` when it was not paused.
    */
   async resume(db: Executor, queue: string): Promise<boolean> {
     checkText('resume: queue', queue, MAX_NAME_BYTES);

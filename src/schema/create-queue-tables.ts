@@ -76,7 +76,7 @@ export function createQueueTables<
   }
   // A NUL would cut off the text of a statement.
   if (options?.schema !== undefined && !(is(options.schema, PgSchema) && isName(options.schema.schemaName))) {
-    throw new TypeError('createQueueTables: schema must be what pgSchema() answers for a name without NUL');
+    throw new TypeError('createQueueTables: schema must be what pgSchema() returns for a name without NUL');
   }
   const table = declareTableIn(options?.schema);
   const columns: NoColumns = options?.columns ?? {};

@@ -48,7 +48,7 @@ export interface LockRowsOptions<TFields extends RowFields> extends WhichRows {
  * the statement began. They come back in the order of `orderBy`, but where another transaction has just
  * changed one of its columns, in the order before the change.
  *
- * drizzle-orm's query cache never answers it: a cached row is not locked.
+ * drizzle-orm's query cache never returns it: a cached row is not locked.
  *
  * @throws RangeError | TypeError when an argument or option is wrong
  */

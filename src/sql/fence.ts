@@ -8,17 +8,19 @@ export interface Holder {
 }
 
 /**
- * The fence, in every statement about held jobs: the rows `j` that this worker still holds, under the fence that its claim
- * gave it. Expects the ids and fences in a CTE `i`.
+ * The fence, in every statement about held jobs: the rows `j` that this worker still holds, under the fence
+ * that its claim gave it. Expects the ids and fences in a CTE `i`.
  *
- * `worker_id` is needed beside the fence: rescheduling takes the holder away and leaves the fence, so a late write by the same
- * attempt would match the fence alone. The array keeps the planner on the primary key even where it knows nothing yet of
- * the table's size; `in` alone could become a join that reads all of it. `is true` keeps `in` from becoming a join at all: as a
- * hashed subplan it costs 0.1 µs a job; as the nested loop that the planner takes for a CTE of unknown size, 25.
+ * `worker_id` is needed beside the fence: rescheduling takes the holder away and leaves the fence, so a late
+ * write by the same attempt would match the fence alone. The array keeps the planner on the primary key even
+ * where it knows nothing yet of the table's size; `in` alone could become a join that reads all of it. `is
+ * true` keeps `in` from becoming a join at all: as a hashed subplan it costs 0.1 µs a job; as the nested loop
+ * that the planner takes for a CTE of unknown size, 25.
  */
 export function stillHeld({ queue, workerId }: Holder): SQL {
   return sql`j.queue = ${queue} and j.id = any(array(select id from i))
-        and j.worker_id is not distinct from ${workerId}::int8 and ((j.id, j.fence) in (select id, fence from i)) is true`;
+        and j.worker_id is not distinct from ${workerId}::int8
+        and ((j.id, j.fence) in (select id, fence from i)) is true`;
 }
 
 /** What a statement needs to know of a held job. */
@@ -28,8 +30,8 @@ export interface HeldJob {
 }
 
 /**
- * Ids and fences as two functions of a `rows from (…)`. Arrays of numbers as text: every driver sends it alike, and the server
- * reads it four times as fast as JSON.
+ * Ids and fences as two functions of a `rows from (…)`. Arrays of numbers as text: every driver sends it
+ * alike, and the server reads it four times as fast as JSON.
  */
 export function idsAndFences(jobs: readonly HeldJob[]): SQL {
   const ids = jobs.map(({ id }) => id);

@@ -25,18 +25,22 @@ export interface HoldEnd {
 export interface HoldEndStatement extends HoldEnd {
   /** The CTEs before it, from `with` on. */
   readonly ctes?: SQL | undefined;
-  /** The statement's own answer, and the name by which it reads the rows of `returning`. Without it they are the answer. */
+  /**
+   * The statement's own result, and the name by which it reads the rows of `returning`. Without it they
+   * are the result.
+   */
   readonly answer?: { readonly name: string; readonly select: SQL } | undefined;
 }
 
 /**
- * The one door out of a hold: every statement that takes a job's holder away, hands the job to another holder or deletes it
- * from `queue_jobs` is built here, and none elsewhere (a test holds that). What hangs on the end of a hold (a slot of a limit
- * that becomes free, a job that waits for this one) is written here, as a CTE that reads the rows of the change and inserts
- * notes. It then commits together with the end, on every path, and changes no row that others want.
+ * The one door out of a hold: every statement that takes a job's holder away, hands the job to another holder
+ * or deletes it from `queue_jobs` is built here, and none elsewhere (a test holds that). What hangs on the
+ * end of a hold (a slot of a limit that becomes free, a job that waits for this one) is written here, as a
+ * CTE that reads the rows of the change and inserts notes. It then commits together with the end, on every
+ * path, and changes no row that others want.
  *
- * **Under concurrency.** The change locks the rows it ends. A statement that came first, such as another end of the same hold,
- * leaves rows that `where` no longer matches.
+ * **Under concurrency.** The change locks the rows it ends. A statement that came first, such as another end
+ * of the same hold, leaves rows that `where` no longer matches.
  */
 export function endHolds(
   tables: QueueTables,

@@ -8,8 +8,8 @@ import type { RawRow } from './executor.ts';
 import { ownRecord, selectOwn } from './own-values.ts';
 
 /**
- * Where a live job stands. `waiting`: for something without a time at which it ends. `scheduled`: not due yet. `due`: may run
- * now. `running`: a worker holds it.
+ * Where a live job stands. `waiting`: for something without a time at which it ends. `scheduled`: not due
+ * yet. `due`: may run now. `running`: a worker holds it.
  */
 export type LiveState = 'waiting' | 'scheduled' | 'due' | 'running';
 

@@ -1,18 +1,21 @@
 import { type SQL, sql } from 'drizzle-orm';
 
 /**
- * What a statement does about rows that another transaction has locked: `wait` for them; wait `briefly`, and fail with 55P03
- * when that is not enough; or `skip` them.
+ * What a statement does about rows that another transaction has locked: `wait` for them; wait `briefly`, and
+ * fail with 55P03 when that is not enough; or `skip` them.
  */
 export type RowLocks = 'wait' | 'briefly' | 'skip';
 
-/** Below the `deadlock_timeout` of a second: who waits briefly gives way before Postgres looks for a deadlock. */
+/**
+ * Below the `deadlock_timeout` of a second: who waits briefly gives way before Postgres looks for a deadlock.
+ */
 const BRIEFLY = '100ms';
 
 /**
- * For a `FROM` that is read before any row is locked, after its other items: limits every wait for a lock by the rest of the
- * transaction. Outside of a transaction that is this statement, on every driver and behind every pooler; so it must not be
- * sent inside one of the user's. `skip` has it too: triggers and foreign keys of the app may lock further rows.
+ * For a `FROM` that is read before any row is locked, after its other items: limits every wait for a lock by
+ * the rest of the transaction. Outside of a transaction that is this statement, on every driver and behind
+ * every pooler; so it must not be sent inside one of the user's. `skip` has it too: triggers and foreign keys
+ * of the app may lock further rows.
  */
 export function lockPatience(locks: RowLocks): SQL {
   return locks === 'wait'

@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 
 /**
- * Whether the job `j` is of one of the kinds. `is true` keeps `in` a hashed subplan, which costs the same for any number of
- * kinds; `= any(array(…))` compares them one by one, for every row that a claim passes over.
+ * Whether the job `j` is of one of the kinds. `is true` keeps `in` a hashed subplan, which costs the same for
+ * any number of kinds; `= any(array(…))` compares them one by one, for every row that a claim passes over.
  */
 export function servedKind(kinds: readonly string[]): SQL {
   return sql`(j.kind in (select jsonb_array_elements_text(${JSON.stringify(kinds)}::text::jsonb))) is true`;

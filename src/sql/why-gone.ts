@@ -3,8 +3,8 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { sessionKey } from './session-key.ts';
 
 /**
- * Why a worker looks gone: `lost`, its session has ended; `silent`, it has no session, or one that has ended, and was not seen for
- * long; `frozen`, it holds one, and was not seen for very long.
+ * Why a worker looks gone: `lost`, its session has ended; `silent`, it has no session, or one that has ended,
+ * and was not seen for long; `frozen`, it holds one, and was not seen for very long.
  */
 export type WhyGone = 'lost' | 'silent' | 'frozen';
 
@@ -22,15 +22,16 @@ export interface GoneLimits {
 export const seenText: SQL = sql`extract(epoch from w.seen_at)::text`;
 
 /**
- * For a `FROM`, after the workers as `w`: `free`, whether the worker's session lock can be had. Null for a worker without a session,
- * whose lock is not touched, so that it can take it.
+ * For a `FROM`, after the workers as `w`: `free`, whether the worker's session lock can be had. Null for a
+ * worker without a session, whose lock is not touched, so that it can take it.
  *
- * Shared, so that any number of peers may test it at once, and released when the transaction ends. A subselect with a volatile function is
- * never merged into the query around it, so the lock is tested once.
+ * Shared, so that any number of peers may test it at once, and released when the transaction ends. A
+ * subselect with a volatile function is never merged into the query around it, so the lock is tested once.
  *
- * A backend can always have a lock that it holds itself, so workers that share a connection are looked up in the list of its
- * locks. By its process id alone a dead worker would pass for alive where a pooler, or chance, has given that to somebody else. Only
- * for such neighbours: the server walks through all locks that anybody holds.
+ * A backend can always have a lock that it holds itself, so workers that share a connection are looked up in
+ * the list of its locks. By its process id alone a dead worker would pass for alive where a pooler, or
+ * chance, has given that to somebody else. Only for such neighbours: the server walks through all locks that
+ * anybody holds.
  *
  * @param self the id of the worker that tests, which knows by itself that it lives
  */
@@ -48,15 +49,17 @@ export function testedLock(tables: QueueTables, self?: number): SQL {
 }
 
 /**
- * Why the worker `w` looks gone, or null, given its tested lock as `l`. Nobody was silent for longer than the server has been up: in an outage
- * nobody could show itself. All times are the database's.
+ * Why the worker `w` looks gone, or null, given its tested lock as `l`. Nobody was silent for longer than the
+ * server has been up: in an outage nobody could show itself. All times are the database's.
  */
 export function whyGone({ silentMs, frozenMs, startRespiteMs }: GoneLimits): SQL {
   return sql`case
         when greatest(w.seen_at, pg_postmaster_start_time()) < statement_timestamp()
-          - case when not l.free then ${frozenMs}::float8 else ${silentMs}::float8 end * interval '1 millisecond'
+          - case when not l.free then ${frozenMs}::float8 else ${silentMs}::float8 end
+            * interval '1 millisecond'
         then case when not l.free then 'frozen' else 'silent' end
-        when l.free and pg_postmaster_start_time() < statement_timestamp() - ${startRespiteMs}::float8 * interval '1 millisecond'
+        when l.free and pg_postmaster_start_time() < statement_timestamp()
+          - ${startRespiteMs}::float8 * interval '1 millisecond'
         then 'lost'
       end`;
 }

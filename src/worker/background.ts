@@ -34,7 +34,7 @@ export class Background {
 
   /**
    * Ends all parts, and waits for them, at most `ms` milliseconds: a part may wait for a database that does
-   * not answer. Answers whether they have ended.
+   * not answer. Returns whether they have ended.
    */
   async end(ms: number): Promise<boolean> {
     this.#ending.abort();

@@ -1,5 +1,5 @@
 /**
- * Calls `stop` on the first SIGINT or SIGTERM; a second signal ends the process as usual. Answers a function
+ * Calls `stop` on the first SIGINT or SIGTERM; a second signal ends the process as usual. Returns a function
  * that removes the listeners.
  */
 export function onFirstSignal(stop: () => void): () => void {

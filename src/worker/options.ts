@@ -117,7 +117,7 @@ export function checkRunOptions<TDb>(
 ): ReadonlyMap<string, Handler<TDb>> {
   checkObject(`${caller}: its options`, options);
   if (typeof options.queue?.tables !== 'object') {
-    throw new TypeError(`${caller}: queue must be what createQueue() answers; got ${shown(options.queue)}`);
+    throw new TypeError(`${caller}: queue must be what createQueue() returns; got ${shown(options.queue)}`);
   }
   return handlersByKind(options.handlers);
 }

@@ -35,19 +35,20 @@ export interface RanJob {
 }
 
 /**
- * Runs one due job inside one transaction, which holds the job's row lock for as long as the handler runs; answers `undefined`
- * when none is due. The oldest design of a queue in Postgres: nothing to recover, because a process that dies simply
- * unlocks the row. For scripts, tests and functions that run now and then; a worker is many times faster.
+ * Runs one due job inside one transaction, which holds the job's row lock for as long as the handler runs;
+ * returns `undefined` when none is due. The oldest design of a queue in Postgres: nothing to recover, because
+ * a process that dies simply unlocks the row. For scripts, tests and functions that run now and then; a
+ * worker is many times faster.
  *
- * `ctx.db` is that transaction, inside a savepoint: what a handler writes with it commits together with the job's end, and is
- * undone when the attempt fails, while the failure itself is kept.
+ * `ctx.db` is that transaction, inside a savepoint: what a handler writes with it commits together with the
+ * job's end, and is undone when the attempt fails, while the failure itself is kept.
  *
- * What it costs: the transaction stays open, so vacuum waits for it; and a crash spends no attempt, so a job that kills
- * its process is tried for ever. After a `timeoutMs` the whole transaction rolls back, because the handler may still be
- * writing in it.
+ * What it costs: the transaction stays open, so vacuum waits for it; and a crash spends no attempt, so a job
+ * that kills its process is tried for ever. After a `timeoutMs` the whole transaction rolls back, because the
+ * handler may still be writing in it.
  *
- * Under concurrency: no other claim sees the job before the transaction ends. A queue that is paused has no job for it. What it
- * runs cannot be cancelled from outside, since the row is locked.
+ * Under concurrency: no other claim sees the job before the transaction ends. A queue that is paused has no
+ * job for it. What it runs cannot be cancelled from outside, since the row is locked.
  */
 export async function runNext<TDb extends Database, TOwn extends OwnColumns>(
   db: TDb,
@@ -177,7 +178,10 @@ async function write(
   if (!written.has(job.id)) throw new LeaseLostError(job.kind, job.id);
 }
 
-/** Settles an attempt whose claim was rolled back. When somebody else has claimed the job since, it is theirs to settle. */
+/**
+ * Settles an attempt whose claim was rolled back. When somebody else has claimed the job since, it is theirs
+ * to settle.
+ */
 async function writeAnew(
   db: Database,
   tables: QueueTables,
@@ -190,12 +194,16 @@ async function writeAnew(
   });
 }
 
-/** A check that a transaction is this one: on another connection, `complete` would wait for the lock that this one holds. */
+/**
+ * A check that a transaction is this one: on another connection, `complete` would wait for the lock that this
+ * one holds.
+ */
 function sameAs(tx: Transaction, tables: QueueTables): (other: Executor) => Promise<void> {
   return async (other) => {
     if ((await transactionId(other, tables)) === (await transactionId(tx, tables))) return;
     throw new QueueError(
-      'In runNext, complete(tx) takes a transaction inside that of the context: db.transaction((tx) => complete(tx)) with its db',
+      'In runNext, complete(tx) takes a transaction inside that of the context: ' +
+        'db.transaction((tx) => complete(tx)) with its db',
     );
   };
 }

@@ -64,7 +64,8 @@ export class Worker {
    * called meanwhile and has resolved; a second call changes nothing. Without an answer from the database it
    * waits as long as the driver does.
    *
-   * @throws MissingMigrationError | UnsupportedPostgresError, or the driver's error when the database cannot be reached
+   * @throws MissingMigrationError | UnsupportedPostgresError, or the driver's error when the database cannot
+   * be reached
    * @throws QueueError when the worker was stopped before: make a new one
    */
   async start(): Promise<void> {
@@ -186,6 +187,6 @@ export function createWorker<TDb extends Database, TOwn extends OwnColumns>(
   db: TDb,
   options: WorkerOptions<NoInfer<TDb>, TOwn>,
 ): Worker {
-  // That the handlers fit the database and the tables has been checked; from here on it is nobody's business.
+  // The handlers were checked against the database and the tables; from here on their types do not matter.
   return new Worker(db, options as unknown as WorkerOptions<Database>);
 }

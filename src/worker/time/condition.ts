@@ -18,7 +18,7 @@ export class Condition {
 
   /**
    * Waits for a signal, at most `ms` milliseconds (which may be `Infinity`) or until `over` is aborted.
-   * Answers whether there was a signal.
+   * Returns whether there was a signal.
    */
   async wait(ms = Number.POSITIVE_INFINITY, over?: AbortSignal): Promise<boolean> {
     if (over?.aborted) return false;

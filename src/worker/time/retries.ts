@@ -1,12 +1,12 @@
 import { sleep } from './sleep.ts';
 
-/** The sleeps between a worker's tries; all end when one try finds that the database answers again. */
+/** The sleeps between a worker's tries. All end when one try finds that the database answers again. */
 export class Retries {
   readonly #sleeps = new Set<AbortController>();
 
   /**
    * Sleeps `ms` milliseconds, until a try is worthwhile, or until the signal is aborted. Never rejects;
-   * answers whether a try is worthwhile.
+   * returns whether a try is worthwhile.
    */
   async sleep(ms: number, signal: AbortSignal): Promise<boolean> {
     const now = new AbortController();

@@ -41,7 +41,7 @@ export class Pruning implements BackgroundPart {
     while (!signal.aborted) await sleep(jitter(await this.#prune()), signal);
   }
 
-  /** Deletes a batch. Never rejects; answers how many milliseconds to rest. */
+  /** Deletes a batch. Never rejects; returns how many milliseconds to rest. */
   async #prune(): Promise<number> {
     const { db, tables, retentionMs, events } = this.#options;
     const startMs = performance.now();

@@ -77,7 +77,7 @@ export class Requests implements BackgroundPart {
   }
 
   /**
-   * Looks now, as before the first claim: a queue may be paused already. Never rejects; answers whether the
+   * Looks now, as before the first claim: a queue may be paused already. Never rejects; returns whether the
    * database has answered.
    */
   async look(): Promise<boolean> {

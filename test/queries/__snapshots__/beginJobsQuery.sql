@@ -3,7 +3,8 @@
     )
     update "queue_jobs" as j set claimed_at = statement_timestamp()
     where j.queue = $6 and j.id = any(array(select id from i))
-        and j.worker_id is not distinct from $7::int8 and ((j.id, j.fence) in (select id, fence from i)) is true
+        and j.worker_id is not distinct from $7::int8
+        and ((j.id, j.fence) in (select id, fence from i)) is true
     returning j.id
 -- $1 = 1
 -- $2 = 1

@@ -9,8 +9,8 @@
     returning j.*
     ),
     recorded as (
-    insert into "queue_results" (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority, fence,
-      unique_key, metadata, worker_id, created_at, run_at, claimed_at, finished_at)
+    insert into "queue_results" (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority,
+      fence, unique_key, metadata, worker_id, created_at, run_at, claimed_at, finished_at)
     select c.id, c.queue, c.kind, c.payload, 'cancelled',
       case when ($4::text::jsonb || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) is null then c.errors
         else (case when jsonb_array_length(c.errors) >= 10 then c.errors - 0 else c.errors end) || jsonb_build_array(($5::text::jsonb || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')))) end,

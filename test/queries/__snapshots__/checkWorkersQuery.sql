@@ -2,9 +2,11 @@
       select w.id, w.session, extract(epoch from w.started_at)::text as started, extract(epoch from w.seen_at)::text as seen, l.free,
         case
         when greatest(w.seen_at, pg_postmaster_start_time()) < statement_timestamp()
-          - case when not l.free then $1::float8 else $2::float8 end * interval '1 millisecond'
+          - case when not l.free then $1::float8 else $2::float8 end
+            * interval '1 millisecond'
         then case when not l.free then 'frozen' else 'silent' end
-        when l.free and pg_postmaster_start_time() < statement_timestamp() - $3::float8 * interval '1 millisecond'
+        when l.free and pg_postmaster_start_time() < statement_timestamp()
+          - $3::float8 * interval '1 millisecond'
         then 'lost'
       end as why
       from "queue_workers" as w cross join lateral (
@@ -18,7 +20,8 @@
     )
     select own.*, pg_backend_pid() as pid, g.id, g.seen, g.why, g.session
     from (
-      select count(distinct coalesce(s.session, -s.id)) as workers, max(s.started) filter (where s.id = $7::int8) as started,
+      select count(distinct coalesce(s.session, -s.id)) as workers,
+        max(s.started) filter (where s.id = $7::int8) as started,
         bool_or(s.free) filter (where s.id = $8::int8) as unlocked
       from seen as s
     ) as own

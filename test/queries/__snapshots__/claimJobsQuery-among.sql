@@ -12,7 +12,9 @@
       limit $8
     ),
     within as (
-      select id from (select id, sum(bytes) over (rows between unbounded preceding and 1 preceding) as before from due) as d
+      select id from (
+        select id, sum(bytes) over (rows between unbounded preceding and 1 preceding) as before from due
+      ) as d
       where before is null or before < $9::int8
     )
     update "queue_jobs" as j
@@ -25,9 +27,9 @@
     where j.queue = $12 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
       j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,
-      nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata, date_part('epoch', j.run_at) * 1000 as run_at,
-      date_part('epoch', j.created_at) * 1000 as created_at, date_part('epoch', clock.now) * 1000 as claimed_at,
-      j.cancel_reason
+      nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata,
+      date_part('epoch', j.run_at) * 1000 as run_at, date_part('epoch', j.created_at) * 1000 as created_at,
+      date_part('epoch', clock.now) * 1000 as claimed_at,      j.cancel_reason
 -- $1 = 1
 -- $2 = 1
 -- $3 = 1

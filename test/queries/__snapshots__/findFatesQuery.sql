@@ -1,5 +1,6 @@
     select i.id, coalesce(j.fence, r.fence) as fence, coalesce(j.attempt, r.attempt) as attempt, r.state,
-      coalesce(j.worker_id, r.worker_id) is not null as held, j.cancel_reason, coalesce(j.errors, r.errors) as errors
+      coalesce(j.worker_id, r.worker_id) is not null as held, j.cancel_reason,
+      coalesce(j.errors, r.errors) as errors
     from rows from (unnest($1::text::int8[]), unnest($2::text::int8[])) as i(id, fence)
     left join lateral (
       select j.fence, j.attempt, j.worker_id, j.cancel_reason, j.errors from "queue_jobs" as j

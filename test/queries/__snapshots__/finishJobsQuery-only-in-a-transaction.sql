@@ -1,21 +1,28 @@
     with i as materialized (
-      select id, fence, coalesce(state, 'completed') as state, coalesce(keep, true) as keep, nullif(output, 'null') as output,
+      select id, fence, coalesce(state, 'completed') as state, coalesce(keep, true) as keep,
+        nullif(output, 'null') as output,
         nullif(error, 'null') || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as error
-      from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c cross join rows from (unnest($4::text::int8[]), unnest($5::text::int8[]), unnest($6::text::text[]), unnest($7::text::bool[]),
-        jsonb_array_elements($8::text::jsonb), jsonb_array_elements($9::text::jsonb)) as r(id, fence, state, keep, output, error)
+      from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c
+      cross join rows from (unnest($4::text::int8[]), unnest($5::text::int8[]), unnest($6::text::text[]), unnest($7::text::bool[]),
+        jsonb_array_elements($8::text::jsonb),
+        jsonb_array_elements($9::text::jsonb))
+        as r(id, fence, state, keep, output, error)
     ),
     finished as (
     delete from "queue_jobs" as j
     where j.queue = $10 and j.id = any(array(select id from i))
-        and j.worker_id is not distinct from $11::int8 and ((j.id, j.fence) in (select id, fence from i)) is true and pg_current_xact_id_if_assigned() is not null
+        and j.worker_id is not distinct from $11::int8
+        and ((j.id, j.fence) in (select id, fence from i)) is true and pg_current_xact_id_if_assigned() is not null
     returning j.*
     ),
     recorded as (
-      insert into "queue_results" (job_id, queue, kind, payload, state, output, errors, attempt, max_attempts, priority, fence,
-        unique_key, metadata, worker_id, created_at, run_at, claimed_at, finished_at)
+      insert into "queue_results" (job_id, queue, kind, payload, state, output, errors, attempt, max_attempts,
+        priority, fence, unique_key, metadata, worker_id, created_at, run_at, claimed_at,
+        finished_at)
       select f.id, f.queue, f.kind, f.payload, i.state, i.output, case when i.error is null then f.errors
-        else (case when jsonb_array_length(f.errors) >= 10 then f.errors - 0 else f.errors end) || jsonb_build_array(i.error) end, f.attempt, f.max_attempts, f.priority, f.fence,
-        f.unique_key, f.metadata, f.worker_id, f.created_at, f.run_at, f.claimed_at, statement_timestamp()
+        else (case when jsonb_array_length(f.errors) >= 10 then f.errors - 0 else f.errors end) || jsonb_build_array(i.error) end,
+        f.attempt, f.max_attempts, f.priority, f.fence, f.unique_key, f.metadata, f.worker_id, f.created_at,
+        f.run_at, f.claimed_at, statement_timestamp()
       from finished as f join i on i.id = f.id and i.fence = f.fence
       where i.keep
     )

@@ -1,11 +1,13 @@
     with i as materialized (select id, fence from rows from (unnest($1::text::int8[]), unnest($2::text::int8[])) as r(id, fence)),
     locked as materialized (
       select j.id from "queue_jobs" as j where j.queue = $3 and j.id = any(array(select id from i))
-        and j.worker_id is not distinct from $4::int8 and ((j.id, j.fence) in (select id, fence from i)) is true for update skip locked
+        and j.worker_id is not distinct from $4::int8
+        and ((j.id, j.fence) in (select id, fence from i)) is true for update skip locked
     )
     select exists (select from locked) as locked,
       exists (select from "queue_jobs" as j where j.queue = $5 and j.id = any(array(select id from i))
-        and j.worker_id is not distinct from $6::int8 and ((j.id, j.fence) in (select id, fence from i)) is true) as there
+        and j.worker_id is not distinct from $6::int8
+        and ((j.id, j.fence) in (select id, fence from i)) is true) as there
 -- $1 = "{42}"
 -- $2 = "{3}"
 -- $3 = "mail"

@@ -9,9 +9,11 @@
     gone as materialized (
       select w.id, case
         when greatest(w.seen_at, pg_postmaster_start_time()) < statement_timestamp()
-          - case when not l.free then $2::float8 else $3::float8 end * interval '1 millisecond'
+          - case when not l.free then $2::float8 else $3::float8 end
+            * interval '1 millisecond'
         then case when not l.free then 'frozen' else 'silent' end
-        when l.free and pg_postmaster_start_time() < statement_timestamp() - $4::float8 * interval '1 millisecond'
+        when l.free and pg_postmaster_start_time() < statement_timestamp()
+          - $4::float8 * interval '1 millisecond'
         then 'lost'
       end as why from unchanged as w cross join lateral (
         select case
@@ -22,7 +24,8 @@
         end as free
       ) as l
     )
-    delete from "queue_workers" as w where w.id = any(array(select g.id from gone as g where g.why is not null))
+    delete from "queue_workers" as w
+    where w.id = any(array(select g.id from gone as g where g.why is not null))
     returning w.id, w.name
 -- $1 = "[{\"id\":42,\"seen\":\"1709210096.789\"}]"
 -- $2 = 60000

@@ -1,14 +1,19 @@
     with i as materialized (
       select id, fence, attempt, statement_timestamp() + delay_ms * interval '1 millisecond' as run_at,
         nullif(error, 'null') || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as error
-      from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c cross join set_config('lock_timeout', $4::text, true) as patience cross join rows from (unnest($5::text::int8[]), unnest($6::text::int8[]), unnest($7::text::int2[]),
+      from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c cross join set_config('lock_timeout', $4::text, true) as patience
+      cross join rows from (
+        unnest($5::text::int8[]), unnest($6::text::int8[]),
+        unnest($7::text::int2[]),
         unnest($8::text::float8[]),
-        jsonb_array_elements($9::text::jsonb)) as r(id, fence, attempt, delay_ms, error)
+        jsonb_array_elements($9::text::jsonb)
+      ) as r(id, fence, attempt, delay_ms, error)
     ),
     free as materialized (
       select j.id from "queue_jobs" as j
       where j.queue = $10 and j.id = any(array(select id from i))
-        and j.worker_id is not distinct from $11::int8 and ((j.id, j.fence) in (select id, fence from i)) is true
+        and j.worker_id is not distinct from $11::int8
+        and ((j.id, j.fence) in (select id, fence from i)) is true
       for no key update skip locked
     ),
     rescheduled as (
@@ -17,14 +22,16 @@
       errors = case when i.error is null then j.errors
         else (case when jsonb_array_length(j.errors) >= 10 then j.errors - 0 else j.errors end) || jsonb_build_array(i.error) end
     from i
-    where j.queue = $12 and j.id = any(array(select id from free)) and i.id = j.id and i.fence = j.fence
+    where j.queue = $12 and j.id = any(array(select id from free))
+      and i.id = j.id and i.fence = j.fence
     returning j.id, j.cancel_reason
     )
     select id, cancel_reason, false as locked from rescheduled
     union all
     select j.id, null, true from "queue_jobs" as j
     where j.queue = $13 and j.id = any(array(select id from i))
-        and j.worker_id is not distinct from $14::int8 and ((j.id, j.fence) in (select id, fence from i)) is true and j.id not in (select id from rescheduled)
+        and j.worker_id is not distinct from $14::int8
+        and ((j.id, j.fence) in (select id, fence from i)) is true and j.id not in (select id from rescheduled)
 -- $1 = 1
 -- $2 = 1
 -- $3 = 1

@@ -1,9 +1,13 @@
     with i as materialized (
       select id, fence, attempt, statement_timestamp() + delay_ms * interval '1 millisecond' as run_at,
         nullif(error, 'null') || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as error
-      from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c cross join rows from (unnest($4::text::int8[]), unnest($5::text::int8[]), unnest($6::text::int2[]),
+      from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c
+      cross join rows from (
+        unnest($4::text::int8[]), unnest($5::text::int8[]),
+        unnest($6::text::int2[]),
         unnest($7::text::float8[]),
-        jsonb_array_elements($8::text::jsonb)) as r(id, fence, attempt, delay_ms, error)
+        jsonb_array_elements($8::text::jsonb)
+      ) as r(id, fence, attempt, delay_ms, error)
     )
     update "queue_jobs" as j
     set worker_id = null, claimed_at = null, attempt = i.attempt, run_at = coalesce(i.run_at, j.run_at),
@@ -11,7 +15,8 @@
         else (case when jsonb_array_length(j.errors) >= 10 then j.errors - 0 else j.errors end) || jsonb_build_array(i.error) end
     from i
     where i.id = j.id and i.fence = j.fence and j.queue = $9 and j.id = any(array(select id from i))
-        and j.worker_id is not distinct from $10::int8 and ((j.id, j.fence) in (select id, fence from i)) is true
+        and j.worker_id is not distinct from $10::int8
+        and ((j.id, j.fence) in (select id, fence from i)) is true
     returning j.id, j.cancel_reason
 -- $1 = 1
 -- $2 = 1

@@ -12,7 +12,8 @@
       where j.queue = $3 and j.id = any(array(select id from live))
       returning j.id
     )
-    select u.id, pg_notify($4::text, $5::text) is not null as woke from unparked as u
+    select u.id, pg_notify($4::text, $5::text) is not null as woke
+    from unparked as u
 -- $1 = "mail"
 -- $2 = "{42}"
 -- $3 = "mail"

@@ -6,7 +6,8 @@
     free as (
       select j.id from "queue_jobs" as j
       where j.queue = $4 and j.id = any(array(select id from i))
-        and j.worker_id is not distinct from $5::int8 and ((j.id, j.fence) in (select id, fence from i)) is true
+        and j.worker_id is not distinct from $5::int8
+        and ((j.id, j.fence) in (select id, fence from i)) is true
       for no key update skip locked
     )
     update "queue_jobs" as j set progress = i.progress
