@@ -46,8 +46,9 @@ export function listenByNodePostgres(client: object): Listen | undefined {
         });
         listener
           .connect()
-          .then(() => listener.query(`listen "${channel}"`))
-          .then(() => {
+          .then(async () => {
+            if (signal.aborted) return;
+            await listener.query(`listen "${channel}"`);
             const runner = runnerOn((text, values) => listener.query(text, values));
             if (!signal.aborted) events.ready({ runner, destroy: reject });
           })

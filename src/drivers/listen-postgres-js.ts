@@ -29,7 +29,7 @@ export function listenByPostgresJs({ listen }: PostgresJsClient): Listen {
       await Promise.race([listening, over]);
       await Promise.race([membership?.lost ?? over, over]);
     } finally {
-      if (membership !== undefined) membership.leave();
+      if (membership !== undefined) await membership.leave();
       else listening.then((subscription) => subscription.unlisten()).catch(() => undefined);
     }
   };

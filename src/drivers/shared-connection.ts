@@ -25,6 +25,12 @@ interface Member {
   readonly lose: (error: unknown) => void;
 }
 
+/**
+ * Time for what is under way, in seconds. A connection that is closed while it opens still sends its `listen`, and
+ * with TLS it stays open.
+ */
+const GOODBYE_S = 0.25;
+
 const known = new WeakMap<DedicatedClient, SharedConnection>();
 
 /**
@@ -42,7 +48,8 @@ export class SharedConnection implements ListeningConnection {
   /** What postgres.js does about a loss: it listens again, for all who are still in `channels`. */
   readonly #listenAgain: () => void;
   readonly #members = new Set<Member>();
-  #over = false;
+  /** Set once it is given up; resolves when it sends nothing any more. */
+  #closed: Promise<void> | undefined;
   readonly runner: Runner;
 
   private constructor(listen: ListenFunction, client: DedicatedClient, unsafe: Unsafe) {
@@ -54,7 +61,7 @@ export class SharedConnection implements ListeningConnection {
     options.onclose = () => this.destroy(new Error('The connection that listens was closed'));
     this.runner = runnerOn((text, parameters) =>
       // It would open another connection, which nobody closes.
-      this.#over ? Promise.reject(closed()) : unsafe.call(client, text, parameters),
+      this.#closed ? Promise.reject(closed()) : unsafe.call(client, text, parameters),
     );
   }
 
@@ -75,8 +82,14 @@ export class SharedConnection implements ListeningConnection {
     return shared;
   }
 
-  /** One more that listens; `lost` rejects when the connection is lost. */
-  join(channel: string, onNotify: OnNotify): { readonly lost: Promise<never>; readonly leave: () => void } {
+  /**
+   * One more that listens; `lost` rejects when the connection is lost, and `leave` resolves when nothing more is
+   * sent on behalf of this one.
+   */
+  join(
+    channel: string,
+    onNotify: OnNotify,
+  ): { readonly lost: Promise<never>; readonly leave: () => Promise<void> } {
     let lose: Member['lose'] = () => undefined;
     const lost = new Promise<never>((_, reject) => {
       lose = reject;
@@ -89,18 +102,20 @@ export class SharedConnection implements ListeningConnection {
   }
 
   destroy(reason: unknown): void {
-    if (this.#over) return;
+    if (this.#closed) return;
     const members = [...this.#members];
     for (const member of members) this.#forget(member);
-    this.#close();
+    this.#close(0);
     this.#listenAgain();
     for (const { lose } of members) lose(reason);
   }
 
-  #leave(member: Member): void {
-    if (this.#over) return;
-    this.#forget(member);
-    if (Object.keys(this.#listen.channels ?? {}).length === 0) this.#close();
+  async #leave(member: Member): Promise<void> {
+    if (this.#closed === undefined) {
+      this.#forget(member);
+      if (Object.keys(this.#listen.channels ?? {}).length === 0) this.#close(GOODBYE_S);
+    }
+    await this.#closed;
   }
 
   #forget(member: Member): void {
@@ -112,13 +127,11 @@ export class SharedConnection implements ListeningConnection {
     if (entry.listeners.length === 0) delete channels[member.channel];
   }
 
-  #close(): void {
-    this.#over = true;
+  #close(timeout: number): void {
     // The next `listen` opens another, which is no business of this one's end.
     if (this.#listen.sql === this.#client) this.#listen.sql = undefined;
     delete this.#client.options.onclose;
-    // At once, without a goodbye: the server may not answer.
-    this.#client.end({ timeout: 0 }).catch(() => undefined);
+    this.#closed = this.#client.end({ timeout }).catch(() => undefined);
   }
 }
 

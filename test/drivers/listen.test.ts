@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
 import { sql } from 'drizzle-orm';
 import { drizzle as drizzleNodePostgres } from 'drizzle-orm/node-postgres';
 import { withReplicas } from 'drizzle-orm/pg-core';
@@ -287,3 +289,38 @@ test('what cannot listen is said once, in one line that names the driver and wha
   ]);
   warn.mockRestore();
 });
+
+test('postgres.js: once it has resolved it sends nothing, also when it is ended while its connection opens', async () => {
+  const sent: string[] = [];
+  let opening = () => {};
+  const client = postgres(database.url, {
+    debug: (_, text) => sent.push(text),
+    // Its types do not know that this may be a function; the driver awaits what it answers.
+    ...({ socket: async () => await slowSocket(() => opening()) } as object),
+  });
+  const listening = listenTo(drizzle({ client }), 'wake_g');
+  opening = listening.stop;
+  await listening.over;
+  const before = sent.length;
+  expect(listening.end).toBe('resolved');
+  await until(async () => (await listeners('wake_g')).length === 0);
+  await client.end();
+  expect(sent.slice(before)).toEqual([]);
+});
+
+/** A connection whose first answer is held back for two turns of the event loop, as on a busy machine. */
+async function slowSocket(onFirstAnswer: () => void): Promise<Socket> {
+  const { hostname, port } = new URL(database.url);
+  const socket = connect(Number(port), hostname);
+  const emit = socket.emit.bind(socket);
+  let held = false;
+  socket.emit = (event: string, ...args: unknown[]) => {
+    if (held || event !== 'data') return emit(event, ...args);
+    held = true;
+    onFirstAnswer();
+    setImmediate(() => emit(event, ...args));
+    return true;
+  };
+  await once(socket, 'connect');
+  return Object.assign(socket, { host: hostname, port });
+}

@@ -19,31 +19,41 @@ const other = defineJob('other', { queue: 'other' });
 const LISTEN_MS = 800;
 const STOPS = 30;
 
-/** A database whose statements are counted, those on the connection that listens included. */
-interface Counted {
+/** A database whose statements are recorded, those on the connection that listens included. */
+interface Recorded {
   readonly db: Database;
-  sent(): number;
+  /** The texts of the statements so far. */
+  readonly sent: readonly string[];
   end(): Promise<void>;
 }
 
-function countedPostgresJs(): Counted {
-  let sent = 0;
-  const client = postgres(database.url, { max: 4, onnotice: () => {}, debug: () => sent++ });
-  return { db: drizzle({ client }), sent: () => sent, end: () => client.end() };
+function recordedPostgresJs(): Recorded {
+  const sent: string[] = [];
+  const client = postgres(database.url, {
+    max: 4,
+    onnotice: () => {},
+    debug: (_, text) => sent.push(text),
+  });
+  return { db: drizzle({ client }), sent, end: () => client.end() };
 }
 
-function countedNodePostgres(): Counted {
-  let sent = 0;
-  class CountingClient extends pg.Client {
+function recordedNodePostgres(): Recorded {
+  const sent: string[] = [];
+  class RecordingClient extends pg.Client {
     // node-postgres declares a dozen overloads, and its Drizzle driver uses several.
     override query = ((...args: Parameters<pg.Client['query']>) => {
-      sent++;
+      sent.push(textOf(args[0]));
       return super.query(...args);
     }) as pg.Client['query'];
   }
-  const pool = new pg.Pool({ connectionString: database.url, max: 4, Client: CountingClient });
+  const pool = new pg.Pool({ connectionString: database.url, max: 4, Client: RecordingClient });
   const db = drizzlePg({ client: pool }) as unknown as Database;
-  return { db, sent: () => sent, end: () => pool.end() };
+  return { db, sent, end: () => pool.end() };
+}
+
+/** node-postgres takes a text, or an object that has one. */
+function textOf(query: unknown): string {
+  return typeof query === 'string' ? query : String(Reflect.get(Object(query), 'text'));
 }
 
 beforeEach(async () => {
@@ -51,7 +61,7 @@ beforeEach(async () => {
 });
 
 /** Starts a worker and stops it after so many milliseconds; answers what was heard of it once its stop had resolved. */
-async function stoppedAfter(ms: number, { db, sent, end }: Counted): Promise<string[]> {
+async function stoppedAfter(ms: number, { db, sent, end }: Recorded): Promise<string[]> {
   const heard: string[] = [];
   let stopped = false;
   const note = (what: string) => {
@@ -79,18 +89,18 @@ async function stoppedAfter(ms: number, { db, sent, end }: Counted): Promise<str
   await delay(ms);
   await worker.stop();
   stopped = true;
-  const before = sent();
+  const before = sent.length;
   await starting;
   await delay(LISTEN_MS);
-  if (sent() !== before) heard.push(`${sent() - before} statements`);
+  heard.push(...sent.slice(before));
   await end();
   return heard;
 }
 
 describe.each([
-  ['postgres.js', countedPostgresJs],
-  ['node-postgres', countedNodePostgres],
-])('%s', (_, counted) => {
+  ['postgres.js', recordedPostgresJs],
+  ['node-postgres', recordedNodePostgres],
+])('%s', (_, recorded) => {
   test('once a stop has resolved, nothing of the worker runs, sends or listens', {
     timeout: 120_000,
   }, async () => {
@@ -102,7 +112,7 @@ describe.each([
       );
       await queue.enqueue(database.db, other);
       const heard = await Promise.all(
-        Array.from({ length: 5 }, () => stoppedAfter(Math.random() * 120, counted())),
+        Array.from({ length: 5 }, () => stoppedAfter(Math.random() * 120, recorded())),
       );
       expect(heard.flat()).toEqual([]);
     }
