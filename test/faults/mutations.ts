@@ -24,6 +24,7 @@ interface Mutation {
 
 const HELD = 'src/sql/fence.ts';
 const CLAIM = 'src/queries/claim-jobs.ts';
+const OVERLOOKED = 'src/queries/find-overlooked.ts';
 
 const mutations: readonly Mutation[] = [
   {
@@ -62,12 +63,22 @@ const mutations: readonly Mutation[] = [
   },
   {
     name: 'no sweep takes the jobs of a worker that is gone',
-    edits: [{ file: CLAIM, text: 'const held = claim.fromGoneWorkers', by: 'const held = claim.limit < 0' }],
+    edits: [
+      { file: OVERLOOKED, text: `else j.worker_id <>`, by: 'else false and j.worker_id <>' },
+      { file: CLAIM, text: 'const held = claim.fromGoneWorkers', by: 'const held = claim.limit < 0' },
+    ],
     test: ['faults/kill', 'SIGKILL'],
   },
   {
     name: 'a sweep takes the jobs of any other worker',
-    edits: [{ file: CLAIM, text: `and j.worker_id not in (select w.id from \${queueWorkers} as w)`, by: '' }],
+    edits: [
+      {
+        file: OVERLOOKED,
+        text: `and (j.worker_id in (select w.id from \${queueWorkers} as w)) is false`,
+        by: '',
+      },
+      { file: CLAIM, text: `and j.worker_id not in (select w.id from \${queueWorkers} as w)`, by: '' },
+    ],
     test: ['faults/connections', 'of the connections that hold the locks'],
   },
 ];
