@@ -64,10 +64,10 @@ export async function list(
 }
 
 const STATES: Readonly<Record<JobState, true>> = {
-  waiting: true,
   scheduled: true,
   due: true,
   running: true,
+  waiting: true,
   completed: true,
   discarded: true,
   cancelled: true,

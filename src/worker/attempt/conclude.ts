@@ -7,6 +7,7 @@ import { sleep } from '../time/sleep.ts';
 import { announce } from './announce.ts';
 import type { Attempt } from './attempt.ts';
 import type { WorkerEmitter } from './events.ts';
+import { isAboutAccess } from './refusal.ts';
 import type { Settler } from './settle.ts';
 import type { SettleResult } from './settlement.ts';
 
@@ -35,6 +36,7 @@ export async function conclude(
     try {
       await writeAndAnnounce(options, attempt, outcome, durationMs, alone);
     } catch (refusal) {
+      if (isAboutAccess(refusal)) throw refusal;
       // The database refuses the outcome itself (an output that is too large, say): then the attempt has failed.
       // Drizzle's error around the driver's repeats the parameters, and the output is among them.
       const failed: Outcome = { type: 'failed', error: withoutQuery(refusal) };

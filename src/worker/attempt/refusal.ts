@@ -24,3 +24,11 @@ export function isAboutTheServer(error: unknown): boolean {
 export function isAboutLocks(error: unknown): boolean {
   return sqlStateOf(error) === LOCK_NOT_AVAILABLE;
 }
+
+/**
+ * Whether a row that is refused alone is refused for what the role may do or for what the tables are (class 42), and not for
+ * what is in it. The same outcome is accepted once somebody has put that right.
+ */
+export function isAboutAccess(error: unknown): boolean {
+  return sqlStateOf(error)?.startsWith('42') ?? false;
+}

@@ -4,7 +4,7 @@ CREATE TABLE "queue_jobs" (
 	"created_at" timestamp with time zone DEFAULT now() NOT NULL,
 	"claimed_at" timestamp with time zone,
 	"worker_id" bigint,
-	"fence" integer DEFAULT 0 NOT NULL,
+	"fence" bigint DEFAULT 0 NOT NULL,
 	"priority" smallint DEFAULT 5 NOT NULL,
 	"attempt" smallint DEFAULT 0 NOT NULL,
 	"max_attempts" smallint NOT NULL,
@@ -14,8 +14,15 @@ CREATE TABLE "queue_jobs" (
 	"payload" jsonb NOT NULL,
 	"errors" jsonb DEFAULT '[]'::jsonb NOT NULL,
 	"metadata" jsonb DEFAULT '{}'::jsonb NOT NULL,
+	"cancel_reason" text,
+	"progress" jsonb,
 	CONSTRAINT "queue_jobs_pkey" PRIMARY KEY("id","queue"),
 	CONSTRAINT "queue_jobs_priority_check" CHECK (priority between 0 and 9)
+);
+--> statement-breakpoint
+CREATE TABLE "queue_pauses" (
+	"queue" text PRIMARY KEY NOT NULL,
+	"paused_at" timestamp with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "queue_results" (
@@ -25,7 +32,7 @@ CREATE TABLE "queue_results" (
 	"claimed_at" timestamp with time zone,
 	"finished_at" timestamp with time zone DEFAULT now() NOT NULL,
 	"worker_id" bigint,
-	"fence" integer NOT NULL,
+	"fence" bigint NOT NULL,
 	"priority" smallint NOT NULL,
 	"attempt" smallint NOT NULL,
 	"max_attempts" smallint NOT NULL,
