@@ -123,8 +123,9 @@ export function claiming(
       await world.compare();
       const workerId = claimant(world, claim);
       const lost = new LostAnswer();
-      const { queue, kinds, limit, sweep, worker } = claim;
-      const inOne = { queue, kinds, limit, workerId, bands: BANDS, fromGoneWorkers: sweep };
+      const { queue, kinds, limit, beginning, sweep, worker } = claim;
+      const where = { queue, kinds, bands: BANDS, fromGoneWorkers: sweep };
+      const inOne = { ...where, workerId, limit, beginning };
       const claiming = world.interrupted(() => claimJobs(oneOf(workers, worker).db, tables, inOne), {
         'claim: answered': async () => {
           model.claim({ ...claim, workerId, nowUs: world.nowUs });
