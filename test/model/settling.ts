@@ -118,16 +118,19 @@ export function settling(
             again = true;
             const reschedules = rows.filter(({ settlement }) => isReschedule(settlement));
             settleInModel(reschedules);
-            const requested = reschedules.filter(
-              ({ claimed: { id } }) => effective.has(id) && model.jobs.get(id)?.cancelRequested,
-            );
+            const isRequested = ({ claimed: { id, fence } }: (typeof rows)[number]) => {
+              const job = model.jobs.get(id);
+              return effective.has(id) && job?.fence === fence && job.cancelRequested;
+            };
+            const requested = reschedules.filter(isRequested);
             await world.takeAll(written);
-            if (answerLost) throw new LostAnswer();
-            // What was put back with a request for its end is ended at once, unless somebody has claimed it.
-            for (const { claimed } of requested) {
+            // What was put back with a request for its end is ended at once, unless somebody has claimed it. A lost answer is
+            // found out later, when another request may have come.
+            for (const { claimed } of answerLost ? reschedules.filter(isRequested) : requested) {
               const waits = model.live.some(({ id, workerId }) => id === claimed.id && workerId === null);
               if (waits && model.cancel(claimed.id) === 'cancelled') cancelled.add(claimed.id);
             }
+            if (answerLost) throw new LostAnswer();
           },
         },
         giveUp,
