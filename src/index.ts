@@ -46,7 +46,7 @@ export { createQueue } from './queue/create-queue.ts';
 export type { EnqueueArguments, EnqueueEntry } from './queue/enqueue-arguments.ts';
 export type { EnqueueFromArguments, EnqueueFromOptions, PerRow, SelectOf } from './queue/enqueue-from.ts';
 export type { EnqueueResult } from './queue/enqueue-jobs.ts';
-export type { BatchEnqueued, EnqueueQuery } from './queue/enqueue-query.ts';
+export type { BatchEnqueueResult, EnqueueQuery } from './queue/enqueue-query.ts';
 export type { JobRecordOf } from './queue/job-record-of.ts';
 export type { JobList, ListFilter, OwnFilter } from './queue/list.ts';
 export type { CreateQueueOptions } from './queue/options.ts';

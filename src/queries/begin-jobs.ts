@@ -19,20 +19,20 @@ import { planAnew } from '../sql/plan-anew.ts';
 export async function beginJobs(
   db: Runner,
   tables: QueueTables,
-  held: Holder,
+  holder: Holder,
   jobs: readonly HeldJob[],
 ): Promise<Set<number>> {
-  const rows = await queryRows(db, tables, beginJobsQuery(tables, held, jobs));
+  const rows = await queryRows(db, tables, beginJobsQuery(tables, holder, jobs));
   await faultPoint('begin: written');
   return new Set(rows.map(({ id }) => Number(id)));
 }
 
-export function beginJobsQuery({ queueJobs }: QueueTables, held: Holder, jobs: readonly HeldJob[]): SQL {
+export function beginJobsQuery({ queueJobs }: QueueTables, holder: Holder, jobs: readonly HeldJob[]): SQL {
   return sql`
     with i as materialized (
       select id, fence from ${planAnew()} cross join rows from (${idsAndFences(jobs)}) as r(id, fence)
     )
     update ${queueJobs} as j set claimed_at = statement_timestamp()
-    where ${stillHeld(held)}
+    where ${stillHeld(holder)}
     returning j.id`;
 }

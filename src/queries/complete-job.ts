@@ -22,11 +22,11 @@ export type Completion = 'completed' | 'lost' | 'outside';
 export async function completeJob(
   tx: Transaction,
   tables: QueueTables,
-  held: Holder,
+  holder: Holder,
   job: FinishedJob,
 ): Promise<Completion> {
   const ended = async () => {
-    const ids = await finishJobs(tx, tables, held, [job], { onlyInTransaction: true });
+    const ids = await finishJobs(tx, tables, holder, [job], { onlyInTransaction: true });
     return ids.has(job.id);
   };
   if (await ended()) return 'completed';

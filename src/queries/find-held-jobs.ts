@@ -10,15 +10,15 @@ import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence
 export async function findHeldJobs(
   db: Executor,
   tables: QueueTables,
-  held: Holder,
+  holder: Holder,
   jobs: readonly HeldJob[],
 ): Promise<Map<number, number>> {
-  const rows = await queryRows(db, tables, findHeldJobsQuery(tables, held, jobs));
+  const rows = await queryRows(db, tables, findHeldJobsQuery(tables, holder, jobs));
   return new Map(rows.map((row) => [Number(row.id), Number(row.fence)]));
 }
 
-export function findHeldJobsQuery({ queueJobs }: QueueTables, held: Holder, jobs: readonly HeldJob[]): SQL {
+export function findHeldJobsQuery({ queueJobs }: QueueTables, holder: Holder, jobs: readonly HeldJob[]): SQL {
   return sql`
     with i as materialized (select id, fence from rows from (${idsAndFences(jobs)}) as r(id, fence))
-    select j.id, j.fence from ${queueJobs} as j where ${stillHeld(held)}`;
+    select j.id, j.fence from ${queueJobs} as j where ${stillHeld(holder)}`;
 }

@@ -38,11 +38,11 @@ export interface FinishOptions {
 export async function finishJobs(
   db: Runner,
   tables: QueueTables,
-  held: Holder,
+  holder: Holder,
   finishes: readonly FinishedJob[],
   options?: FinishOptions,
 ): Promise<Set<number>> {
-  const rows = await queryRows(db, tables, finishJobsQuery(tables, held, finishes, options));
+  const rows = await queryRows(db, tables, finishJobsQuery(tables, holder, finishes, options));
   return finishedBut(finishes, rows.map(toKey));
 }
 
@@ -56,10 +56,10 @@ export async function finishJobs(
 export async function finishFreeJobs(
   db: Runner,
   tables: QueueTables,
-  held: Holder,
+  holder: Holder,
   finishes: readonly FinishedJob[],
 ): Promise<{ readonly finished: Set<number>; readonly locked: Set<number> }> {
-  const rows = await queryRows(db, tables, finishJobsQuery(tables, held, finishes, { locks: 'skip' }));
+  const rows = await queryRows(db, tables, finishJobsQuery(tables, holder, finishes, { locks: 'skip' }));
   const locked = rows.filter((row) => row.locked === true).map(({ id }) => Number(id));
   return { finished: finishedBut(finishes, rows.map(toKey)), locked: new Set(locked) };
 }
@@ -78,7 +78,7 @@ function toKey({ id, fence }: { readonly id?: unknown; readonly fence?: unknown 
  */
 export function finishJobsQuery(
   tables: QueueTables,
-  held: Holder,
+  holder: Holder,
   finishes: readonly FinishedJob[],
   { onlyInTransaction = false, locks = 'wait' }: FinishOptions = {},
 ): SQL {
@@ -93,15 +93,15 @@ export function finishJobsQuery(
     ? sql`,
     free as materialized (
       select j.id from ${queueJobs} as j
-      where ${stillHeld(held)}
+      where ${stillHeld(holder)}
       for update skip locked
     )`
     : sql``;
   const where = skip
-    ? sql`j.queue = ${held.queue} and j.id = any(array(select id from free))`
-    : sql`${stillHeld(held)}${inTransaction}`;
+    ? sql`j.queue = ${holder.queue} and j.id = any(array(select id from free))`
+    : sql`${stillHeld(holder)}${inTransaction}`;
   const locked = skip
-    ? sql`, (id, fence) in (select j.id, j.fence from ${queueJobs} as j where ${stillHeld(held)}) as locked`
+    ? sql`, (id, fence) in (select j.id, j.fence from ${queueJobs} as j where ${stillHeld(holder)}) as locked`
     : sql``;
   const rest = sql`
     select id, fence${locked} from i where (id, fence) not in (select id, fence from finished)`;

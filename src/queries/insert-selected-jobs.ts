@@ -27,7 +27,7 @@ export interface SelectedJobs {
 }
 
 /** The result of an insert of selected jobs. */
-export interface SelectedInserted {
+export interface SelectInsertResult {
   readonly enqueued: number;
   readonly duplicates: number;
   /** The queue, if its workers are notified when the transaction commits. */
@@ -46,7 +46,7 @@ export async function insertSelectedJobs(
   tables: QueueTables,
   jobs: SelectedJobs,
   wakeUp?: WakeUp,
-): Promise<SelectedInserted> {
+): Promise<SelectInsertResult> {
   const query = insertSelectedJobsQuery(tables, jobs, wakeUp);
   const [row] = await queryRows(db, tables, query, { withUsersSql: true });
   const enqueued = Number(row?.enqueued);

@@ -18,20 +18,20 @@ export type HeldJobLock = 'locked here' | 'locked elsewhere' | 'gone';
 export async function lockHeldJob(
   db: Runner,
   tables: QueueTables,
-  held: Holder,
+  holder: Holder,
   job: HeldJob,
 ): Promise<HeldJobLock> {
-  const [row] = await queryRows(db, tables, lockHeldJobQuery(tables, held, job));
+  const [row] = await queryRows(db, tables, lockHeldJobQuery(tables, holder, job));
   if (row?.locked === true) return 'locked here';
   return row?.there === true ? 'locked elsewhere' : 'gone';
 }
 
-export function lockHeldJobQuery({ queueJobs }: QueueTables, held: Holder, job: HeldJob): SQL {
+export function lockHeldJobQuery({ queueJobs }: QueueTables, holder: Holder, job: HeldJob): SQL {
   return sql`
     with i as materialized (select id, fence from rows from (${idsAndFences([job])}) as r(id, fence)),
     locked as materialized (
-      select j.id from ${queueJobs} as j where ${stillHeld(held)} for update skip locked
+      select j.id from ${queueJobs} as j where ${stillHeld(holder)} for update skip locked
     )
     select exists (select from locked) as locked,
-      exists (select from ${queueJobs} as j where ${stillHeld(held)}) as there`;
+      exists (select from ${queueJobs} as j where ${stillHeld(holder)}) as there`;
 }

@@ -25,10 +25,10 @@ export interface ParkedJob extends HeldJob {
 export async function parkJobs(
   db: Runner,
   tables: QueueTables,
-  held: Holder,
+  holder: Holder,
   parks: readonly ParkedJob[],
 ): Promise<{ readonly parked: Map<number, string | null>; readonly locked: Set<number> }> {
-  const rows = await queryRows(db, tables, parkJobsQuery(tables, held, parks));
+  const rows = await queryRows(db, tables, parkJobsQuery(tables, holder, parks));
   const putBack = rows.filter((row) => row.locked !== true);
   return {
     parked: new Map(
@@ -42,7 +42,7 @@ export async function parkJobs(
  * `run_at > claimed_at` tells of an `unparkJobs` during the hold: a job is due when it is claimed, so nothing
  * else makes it so.
  */
-export function parkJobsQuery(tables: QueueTables, held: Holder, parks: readonly ParkedJob[]): SQL {
+export function parkJobsQuery(tables: QueueTables, holder: Holder, parks: readonly ParkedJob[]): SQL {
   const transitions = parks.map(({ transition }) => transition);
   const { queueJobs } = tables;
   return endHolds(tables, {
@@ -57,7 +57,7 @@ export function parkJobsQuery(tables: QueueTables, held: Holder, parks: readonly
     ),
     free as materialized (
       select j.id from ${queueJobs} as j
-      where ${stillHeld(held)}
+      where ${stillHeld(holder)}
       for no key update skip locked
     )`,
     change: {
@@ -66,7 +66,7 @@ export function parkJobsQuery(tables: QueueTables, held: Holder, parks: readonly
         then j.run_at else i.run_at end`,
       from: sql`i`,
     },
-    where: sql`j.queue = ${held.queue} and j.id = any(array(select id from free))
+    where: sql`j.queue = ${holder.queue} and j.id = any(array(select id from free))
         and i.id = j.id and i.fence = j.fence`,
     returning: sql`j.id, j.cancel_reason`,
     answer: {
@@ -75,7 +75,7 @@ export function parkJobsQuery(tables: QueueTables, held: Holder, parks: readonly
     select id, cancel_reason, false as locked from parked
     union all
     select j.id, null, true from ${queueJobs} as j
-    where ${stillHeld(held)} and j.id not in (select id from parked)`,
+    where ${stillHeld(holder)} and j.id not in (select id from parked)`,
     },
   });
 }

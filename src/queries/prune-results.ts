@@ -3,7 +3,7 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 
 /** What a prune has done, and how many workers there are that prune as well. */
-export interface Pruned {
+export interface PruneResult {
   readonly pruned: number;
   readonly workers: number;
 }
@@ -18,7 +18,7 @@ export async function pruneResults(
   db: Executor,
   tables: QueueTables,
   prune: { readonly retentionMs: number; readonly limit: number },
-): Promise<Pruned> {
+): Promise<PruneResult> {
   const [row] = await queryRows(db, tables, pruneResultsQuery(tables, prune));
   return { pruned: Number(row?.pruned), workers: Number(row?.workers) };
 }

@@ -30,11 +30,11 @@ export interface RescheduleOptions {
 export async function rescheduleJobs(
   db: Runner,
   tables: QueueTables,
-  held: Holder,
+  holder: Holder,
   reschedules: readonly RescheduledJob[],
   options?: RescheduleOptions,
 ): Promise<Map<number, string | null>> {
-  const rows = await queryRows(db, tables, rescheduleJobsQuery(tables, held, reschedules, options));
+  const rows = await queryRows(db, tables, rescheduleJobsQuery(tables, holder, reschedules, options));
   return new Map(rows.map(toRescheduled));
 }
 
@@ -48,10 +48,14 @@ export async function rescheduleJobs(
 export async function rescheduleFreeJobs(
   db: Runner,
   tables: QueueTables,
-  held: Holder,
+  holder: Holder,
   reschedules: readonly RescheduledJob[],
 ): Promise<{ readonly rescheduled: Map<number, string | null>; readonly locked: Set<number> }> {
-  const rows = await queryRows(db, tables, rescheduleJobsQuery(tables, held, reschedules, { locks: 'skip' }));
+  const rows = await queryRows(
+    db,
+    tables,
+    rescheduleJobsQuery(tables, holder, reschedules, { locks: 'skip' }),
+  );
   return {
     rescheduled: new Map(rows.filter((row) => row.locked !== true).map(toRescheduled)),
     locked: new Set(rows.filter((row) => row.locked === true).map(({ id }) => Number(id))),
@@ -64,7 +68,7 @@ function toRescheduled(row: RawRow): [number, string | null] {
 
 export function rescheduleJobsQuery(
   tables: QueueTables,
-  held: Holder,
+  holder: Holder,
   reschedules: readonly RescheduledJob[],
   { locks = 'wait' }: RescheduleOptions = {},
 ): SQL {
@@ -92,7 +96,7 @@ export function rescheduleJobsQuery(
     return endHolds(tables, {
       ctes,
       change,
-      where: sql`i.id = j.id and i.fence = j.fence and ${stillHeld(held)}`,
+      where: sql`i.id = j.id and i.fence = j.fence and ${stillHeld(holder)}`,
       returning,
     });
   }
@@ -100,11 +104,11 @@ export function rescheduleJobsQuery(
     ctes: sql`${ctes},
     free as materialized (
       select j.id from ${queueJobs} as j
-      where ${stillHeld(held)}
+      where ${stillHeld(holder)}
       for no key update skip locked
     )`,
     change,
-    where: sql`j.queue = ${held.queue} and j.id = any(array(select id from free))
+    where: sql`j.queue = ${holder.queue} and j.id = any(array(select id from free))
       and i.id = j.id and i.fence = j.fence`,
     returning,
     answer: {
@@ -113,7 +117,7 @@ export function rescheduleJobsQuery(
     select id, cancel_reason, false as locked from rescheduled
     union all
     select j.id, null, true from ${queueJobs} as j
-    where ${stillHeld(held)} and j.id not in (select id from rescheduled)`,
+    where ${stillHeld(holder)} and j.id not in (select id from rescheduled)`,
     },
   });
 }

@@ -20,16 +20,16 @@ export interface JobProgress extends HeldJob {
 export async function writeProgress(
   db: Executor,
   tables: QueueTables,
-  held: Holder,
+  holder: Holder,
   jobs: readonly JobProgress[],
 ): Promise<Set<number>> {
-  const rows = await queryRows(db, tables, writeProgressQuery(tables, held, jobs));
+  const rows = await queryRows(db, tables, writeProgressQuery(tables, holder, jobs));
   return new Set(rows.map((row) => Number(row.id)));
 }
 
 export function writeProgressQuery(
   { queueJobs }: QueueTables,
-  held: Holder,
+  holder: Holder,
   jobs: readonly JobProgress[],
 ): SQL {
   const values = `[${jobs.map(({ progress }) => progress).join(',')}]`;
@@ -41,12 +41,12 @@ export function writeProgressQuery(
     ),
     free as (
       select j.id from ${queueJobs} as j
-      where ${stillHeld(held)}
+      where ${stillHeld(holder)}
       for no key update skip locked
     )
     update ${queueJobs} as j set progress = i.progress
     from i
-    where j.queue = ${held.queue} and j.id = any(array(select id from free))
+    where j.queue = ${holder.queue} and j.id = any(array(select id from free))
       and i.id = j.id and i.fence = j.fence
     returning j.id`;
 }

@@ -62,7 +62,7 @@ export interface Around {
 }
 
 /** Something that runs inside a function of {@link Around}. */
-export interface Surrounded<TArgument, TAnswer> {
+export interface SurroundedStep<TArgument, TAnswer> {
   /** What the function is called in errors. */
   readonly name: string;
   readonly around: (argument: TArgument, next: () => Promise<TAnswer>) => unknown;
@@ -79,7 +79,7 @@ export interface Surrounded<TArgument, TAnswer> {
  * @throws QueueError when the function does not call `next`, or twice
  */
 export async function goAround<TArgument, TAnswer>(
-  surrounded: Surrounded<TArgument, TAnswer>,
+  surrounded: SurroundedStep<TArgument, TAnswer>,
 ): Promise<TAnswer> {
   const { name, around, argument, step, onLeft } = surrounded;
   let inner: Promise<TAnswer> | undefined;

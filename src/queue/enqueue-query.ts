@@ -7,7 +7,7 @@ import { withOwn } from '../sql/own-values.ts';
 import { type EnqueueSettings, makeAround } from './enqueue-around.ts';
 
 /** What became of an enqueue that was part of a batch. */
-export type BatchEnqueued =
+export type BatchEnqueueResult =
   | { readonly id: number; readonly duplicate: false }
   /** The id of the live job that stands in its way; `null` when that was enqueued in the very same moment. */
   | { readonly id: number | null; readonly duplicate: true };
@@ -16,9 +16,9 @@ export type BatchEnqueued =
  * An enqueue that has not been sent: a Drizzle query, for `db.batch([…])`. `await` sends it alone. It returns
  * one row.
  */
-export interface EnqueueQuery extends PromiseLike<[BatchEnqueued]> {
+export interface EnqueueQuery extends PromiseLike<[BatchEnqueueResult]> {
   /** What Drizzle knows its queries by. */
-  readonly _: { readonly dialect: 'pg'; readonly result: [BatchEnqueued] };
+  readonly _: { readonly dialect: 'pg'; readonly result: [BatchEnqueueResult] };
   toSQL(): Query;
 }
 

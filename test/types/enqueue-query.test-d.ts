@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { integer, pgTable } from 'drizzle-orm/pg-core';
-import { type BatchEnqueued, createQueue, defineJob } from 'drizzle-queue';
+import { type BatchEnqueueResult, createQueue, defineJob } from 'drizzle-queue';
 import { describe, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 import {
@@ -28,19 +28,19 @@ describe('enqueueQuery', () => {
       queue.enqueueQuery(neonHttp, sync),
     ]);
     expectTypeOf(inserted).toEqualTypeOf<{ id: number }[]>();
-    expectTypeOf(enqueued).toEqualTypeOf<BatchEnqueued>();
-    expectTypeOf(plain).toEqualTypeOf<BatchEnqueued>();
+    expectTypeOf(enqueued).toEqualTypeOf<BatchEnqueueResult>();
+    expectTypeOf(plain).toEqualTypeOf<BatchEnqueueResult>();
     await neonHttp.batch([queue.enqueueQuery(neonHttp, sync), neonHttp.execute(sql`select 1`)]);
     // @ts-expect-error a promise is no query
     await neonHttp.batch([queue.enqueue(neonHttp, sync)]);
   });
 
   test('may be awaited', () => {
-    expectTypeOf(queue.enqueueQuery(postgresJs, sync)).resolves.toEqualTypeOf<[BatchEnqueued]>();
+    expectTypeOf(queue.enqueueQuery(postgresJs, sync)).resolves.toEqualTypeOf<[BatchEnqueueResult]>();
   });
 
   test('says by its type that a duplicate may have no id', () => {
-    const enqueued = {} as BatchEnqueued;
+    const enqueued = {} as BatchEnqueueResult;
     if (enqueued.duplicate) expectTypeOf(enqueued.id).toEqualTypeOf<number | null>();
     else expectTypeOf(enqueued.id).toEqualTypeOf<number>();
   });

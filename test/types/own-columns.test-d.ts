@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { integer, jsonb, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
 import {
-  type BatchEnqueued,
+  type BatchEnqueueResult,
   createQueue,
   createWorker,
   type Database,
@@ -111,7 +111,7 @@ describe('an enqueue', () => {
   test('as a query takes them, too', () => {
     expectTypeOf(
       queue.enqueueQuery(db, send, { to: 'ada' }, { tenantId: 'a', endsAt: null, tags: ['x'] }),
-    ).resolves.toEqualTypeOf<[BatchEnqueued]>();
+    ).resolves.toEqualTypeOf<[BatchEnqueueResult]>();
     optional.enqueueQuery(db, sync);
     // @ts-expect-error no tenantId
     queue.enqueueQuery(db, send, { to: 'ada' });

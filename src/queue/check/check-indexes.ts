@@ -3,7 +3,7 @@ import type { IndexState, TableState } from '../../queries/inspect-table.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
 import { type Finding, MIGRATE } from './finding.ts';
 
-interface Expected {
+interface ExpectedIndex {
   readonly name: string | undefined;
   readonly isPrimary: boolean;
   readonly isUnique: boolean;
@@ -33,7 +33,7 @@ export function checkIndexes(table: PgTable, state: TableState): Finding[] {
   ];
 }
 
-function expectedIndexes(table: PgTable): Expected[] {
+function expectedIndexes(table: PgTable): ExpectedIndex[] {
   const { columns, indexes, primaryKeys } = getTableConfig(table);
   const key = primaryKeys[0]?.columns ?? columns.filter((column) => column.primary);
   const primary = {
@@ -43,7 +43,7 @@ function expectedIndexes(table: PgTable): Expected[] {
     isPartial: false,
     keys: key.map((column) => column.name),
   };
-  const others = indexes.map(({ config }): Expected => {
+  const others = indexes.map(({ config }): ExpectedIndex => {
     const keys = config.columns.map((column) =>
       'name' in column && typeof column.name === 'string' ? column.name : '',
     );
@@ -58,7 +58,7 @@ function expectedIndexes(table: PgTable): Expected[] {
   return key.length === 0 ? others : [primary, ...others];
 }
 
-function checkIndex(table: string, expected: Expected, present: readonly IndexState[]): Finding[] {
+function checkIndex(table: string, expected: ExpectedIndex, present: readonly IndexState[]): Finding[] {
   // An index of another name does the same job.
   if (present.some((index) => matches(expected, index))) return [];
   const namesake = present.find((index) => index.name === expected.name);
@@ -85,7 +85,7 @@ function checkIndex(table: string, expected: Expected, present: readonly IndexSt
   ];
 }
 
-function matches(expected: Expected, index: IndexState): boolean {
+function matches(expected: ExpectedIndex, index: IndexState): boolean {
   if (expected.isPrimary) {
     // In any order: drizzle-kit 0.31 creates either, and every statement names all columns of the key.
     return index.isPrimary && sorted(index.keys) === sorted(expected.keys ?? []);
@@ -112,7 +112,7 @@ function invalid(table: string, { name, isUnique }: IndexState): Finding {
   };
 }
 
-function describe({ isPrimary, isUnique, isPartial, keys }: Omit<Expected, 'name'>): string {
+function describe({ isPrimary, isUnique, isPartial, keys }: Omit<ExpectedIndex, 'name'>): string {
   const kind = isPrimary ? 'primary key' : isUnique ? 'unique index' : 'index';
   return `${kind} (${keys?.join(', ') ?? 'an expression'})${isPartial ? ' where …' : ''}`;
 }
