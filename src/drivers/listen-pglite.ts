@@ -1,6 +1,5 @@
 import { aborted, type Listen } from './listen.ts';
 
-/** The part of PGlite that is used. */
 export interface PGliteClient {
   listen(channel: string, callback: (payload: string) => void): Promise<() => Promise<void>>;
 }

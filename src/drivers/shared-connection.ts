@@ -26,8 +26,8 @@ interface Member {
 }
 
 /**
- * Time for what is under way, in seconds. A connection that is closed while it opens still sends its `listen`, and
- * with TLS it stays open.
+ * Time for what is under way, in seconds. A connection that is closed while it opens still sends its
+ * `listen`, and with TLS it stays open.
  */
 const GOODBYE_S = 0.25;
 
@@ -83,8 +83,8 @@ export class SharedConnection implements ListeningConnection {
   }
 
   /**
-   * One more that listens; `lost` rejects when the connection is lost, and `leave` resolves when nothing more is
-   * sent on behalf of this one.
+   * One more that listens; `lost` rejects when the connection is lost, and `leave` resolves when nothing more
+   * is sent on behalf of this one.
    */
   join(
     channel: string,

@@ -4,10 +4,9 @@ import type { Transaction } from '../sql/executor.ts';
 export type Refusal = () => Error | undefined;
 
 /**
- * A view of a Drizzle transaction that sends nothing any more once `refusal` returns an error: not its
- * queries, not those that were built or prepared before, and not those of its savepoints, whose own end is
- * not sent either. So a function that was left behind cannot write into whatever its connection is used for
- * after the transaction.
+ * A view of a Drizzle transaction that sends nothing once `refusal` returns an error: no query, built or
+ * prepared before or after, and nothing of its savepoints, not even their ends. So a function that was left
+ * behind cannot write into whatever its connection is used for after the transaction.
  *
  * Drizzle has no way to revoke a transaction. All its queries, of both majors and every driver, are made by
  * the `prepareQuery` of the session that the transaction has as a property; its relational queries hold that

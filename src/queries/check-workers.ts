@@ -18,7 +18,6 @@ export interface SeenGone {
 }
 
 export interface WorkersCheckOptions {
-  /** Who checks. */
   readonly worker: LivingWorker;
   /** Whether to say in the same statement that it is alive: see `beatWorker`. */
   readonly beat: boolean;
@@ -42,17 +41,16 @@ export interface WorkersCheck {
   readonly unlocked: boolean;
   /** The process id of the server's end of the connection that the check ran on. */
   readonly pid: number;
-  /** Other workers that look gone. */
   readonly gone: readonly SeenGone[];
 }
 
 /**
- * Looks which workers look gone, and says on demand that the one who looks is alive: all that a worker does
- * about liveness is this one statement, as long as nobody is gone.
+ * Finds the workers that look gone, and on demand says that the one who asks is alive. As long as nobody is
+ * gone, a worker sends no other statement about liveness.
  *
  * **Under concurrency.** Any number of workers may check at once. The locks that it finds free are taken, in
  * shared mode, until the statement ends; a worker that wants its session lock at that moment tries again.
- * It returns what it saw: whoever acts on it looks again.
+ * What it returns may be out of date at once, so `removeGoneWorkers` looks again.
  */
 export async function checkWorkers(
   runner: Runner,

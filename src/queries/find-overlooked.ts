@@ -6,7 +6,7 @@ import { queryRows, type RawRow, type Runner } from '../sql/executor.ts';
 import { planAnew } from '../sql/plan-anew.ts';
 import { servedKind } from '../sql/served-kind.ts';
 
-/** A job, by its place in the order of claims. `runAtMs` has the microseconds as a fraction. */
+/** A job's place in the order of claims. `runAtMs` has the microseconds as a fraction. */
 export interface JobPlace {
   readonly priority: number;
   readonly runAtMs: number;
@@ -27,7 +27,6 @@ export interface Passed {
 /** What to read of one queue. */
 export interface OverlookedLook {
   readonly queue: string;
-  /** By priority. */
   readonly passed: readonly Passed[];
   /** Where the last slice stopped; `undefined` to begin at the very start. */
   readonly after: JobPlace | undefined;
@@ -116,7 +115,6 @@ export function findOverlookedQuery(
     where overlooked or place = ${slice}::int8`;
 }
 
-/** Before everything. */
 const START: JobPlace = { priority: 0, runAtMs: Number.NEGATIVE_INFINITY, id: 0 };
 
 /** The index ranges that are left to read in a queue, in their order. */

@@ -10,7 +10,6 @@ import { planAnew } from '../sql/plan-anew.ts';
 import { withError, withTime } from '../sql/recorded-error.ts';
 import { lockPatience, type RowLocks } from '../sql/row-locks.ts';
 
-/** A held job and how it ends. */
 export interface FinishedJob extends HeldJob {
   readonly transition: Finish;
 }

@@ -8,7 +8,6 @@ import { ownNames } from '../sql/own-values.ts';
 import { quotedName } from '../sql/quoted-name.ts';
 import { notified, type WakeUp } from '../sql/wake-up.ts';
 
-/** The result of an insert. */
 export interface InsertResult {
   /** In input order; `undefined` for a job whose unique key a live job has. */
   readonly ids: readonly (number | undefined)[];

@@ -26,7 +26,6 @@ export interface SelectedJobs {
   readonly own?: readonly { readonly column: OwnColumn; readonly value: SQL }[];
 }
 
-/** The result of an insert of selected jobs. */
 export interface SelectInsertResult {
   readonly enqueued: number;
   readonly duplicates: number;

@@ -6,13 +6,10 @@ import { quotedName } from '../sql/quoted-name.ts';
 
 /** A table as it is in the database. */
 export interface TableState {
-  /** Whether the statements of this connection find it. */
   readonly present: boolean;
-  /** Whether this role may read it. */
   readonly readable: boolean;
   readonly columns: readonly ColumnState[];
   readonly indexes: readonly IndexState[];
-  /** The names of its CHECK constraints. */
   readonly checks: readonly string[];
   /** The storage parameters, such as `fillfactor=50`, of the table or of each partition that holds rows. */
   readonly storage: readonly (readonly string[])[];

@@ -16,7 +16,6 @@ export interface JobsPage {
   readonly kind: string | undefined;
   readonly queue: string | undefined;
   readonly state: JobState | undefined;
-  /** Only jobs with a smaller id. */
   readonly before: number | undefined;
   readonly limit: number;
   /** The values that own columns must have, as texts. */

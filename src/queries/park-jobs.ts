@@ -7,7 +7,6 @@ import { endHolds } from '../sql/hold-end.ts';
 import { planAnew } from '../sql/plan-anew.ts';
 import { lockPatience } from '../sql/row-locks.ts';
 
-/** A held job that is to wait. */
 export interface ParkedJob extends HeldJob {
   readonly transition: Park;
 }

@@ -16,11 +16,10 @@ export interface Release {
 
 /**
  * Gives back every job of one queue that a worker holds, except those it names; the attempt is given back
- * too, since a job that its worker does not know of was never begun. Returns how many. For two moments: when
- * the answer of a claim was lost with its connection (the claim may have happened, and the worker would hold
- * those jobs without knowing), and at the very end.
+ * too, since a job that its worker does not know of was never begun. Returns how many. For the case that the
+ * answer of a claim was lost with its connection: the worker may then hold jobs without knowing.
  *
- * Reads the whole queue, because no index knows a job's holder; neither moment comes often.
+ * Reads the whole queue, because no index knows a job's holder.
  *
  * **Under concurrency.** Only the worker itself calls it, between two claims of that queue. A job that a peer
  * has taken over has another holder and does not match.

@@ -8,7 +8,6 @@ import { planAnew } from '../sql/plan-anew.ts';
 import { withError, withTime } from '../sql/recorded-error.ts';
 import { lockPatience, type RowLocks } from '../sql/row-locks.ts';
 
-/** A held job and how it goes on. */
 export interface RescheduledJob extends HeldJob {
   readonly transition: Reschedule;
 }

@@ -18,9 +18,9 @@ export interface Unpark {
  *
  * **Under concurrency.** Waits for whoever is just changing a row (a claim or a settlement; `runNext` for as
  * long as it runs the job), and locks the rows in the order of their ids, so that two of these never
- * deadlock. Whether a job is held is asked of the row as it is then (in `set`; a `where` would test the
- * version from before the wait): a job that is held and about to park finds its `run_at` after its claim, and
- * does not park. A cancel that came first has ended the job, and its id is not returned.
+ * deadlock. The `set` asks the row as it is after the wait whether the job is held; a `where` would ask the
+ * version from before. A job that is held and about to park finds its `run_at` after its claim, and does not
+ * park. A cancel that came first has ended the job, and its id is not returned.
  */
 export async function unparkJobs(db: Runner, tables: QueueTables, unpark: Unpark): Promise<Set<number>> {
   const rows = await queryRows(db, tables, unparkJobsQuery(tables, unpark));

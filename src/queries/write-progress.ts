@@ -3,7 +3,6 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence.ts';
 
-/** How far a held job is. */
 export interface JobProgress extends HeldJob {
   /** JSON text. */
   readonly progress: string;

@@ -2,7 +2,6 @@ import { getTableName, type SQL, type SQLWrapper } from 'drizzle-orm';
 import { MissingMigrationError } from '../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 
-/** Runs one statement. */
 export interface Runner {
   execute(query: SQLWrapper): PromiseLike<unknown>;
 }
@@ -21,7 +20,6 @@ export interface Executor extends Runner {
  */
 export interface Transaction extends Executor {
   rollback(): never;
-  /** A savepoint. */
   transaction<T>(run: (tx: Transaction) => Promise<T>): Promise<T>;
 }
 

@@ -13,7 +13,6 @@ import { ownRecord, selectOwn } from './own-values.ts';
  */
 export type LiveState = 'waiting' | 'scheduled' | 'due' | 'running';
 
-/** Every state of a job. */
 export type JobState = LiveState | FinalState;
 
 /** The fields that live jobs and results share, with the payload and output as stored. */

@@ -13,9 +13,9 @@ const BRIEFLY = '100ms';
 
 /**
  * For a `FROM` that is read before any row is locked, after its other items: limits every wait for a lock by
- * the rest of the transaction. Outside of a transaction that is this statement, on every driver and behind
- * every pooler; so it must not be sent inside one of the user's. `skip` has it too: triggers and foreign keys
- * of the app may lock further rows.
+ * the rest of the transaction, on every driver and behind every pooler. Outside of a transaction that is this
+ * statement; inside one of the user's it would outlast it, so it must not be sent there. `skip` has it too:
+ * triggers and foreign keys of the app may lock further rows.
  */
 export function lockPatience(locks: RowLocks): SQL {
   return locks === 'wait'

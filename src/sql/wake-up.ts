@@ -2,7 +2,6 @@ import { type SQL, sql } from 'drizzle-orm';
 
 /** Whom a statement that inserts jobs may notify. */
 export interface WakeUp {
-  /** See `wakeChannel`. */
   readonly channel: string;
   /** The queues whose workers may be notified now; the statement's other queues are not notified. */
   readonly queues: readonly string[];

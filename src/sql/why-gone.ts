@@ -10,11 +10,11 @@ export type WhyGone = 'lost' | 'silent' | 'frozen';
 
 /** When a worker looks gone. */
 export interface GoneLimits {
-  /** For so long a worker without a session may not be seen. */
+  /** How long a worker without a session may go unseen. */
   readonly silentMs: number;
-  /** For so long one that holds its session may not be seen. */
+  /** How long one that holds its session may go unseen. */
   readonly frozenMs: number;
-  /** For so long after the server's start a free lock says nothing: the start has ended all sessions. */
+  /** How long after the server's start a free lock says nothing: the start has ended all sessions. */
   readonly startRespiteMs: number;
 }
 
@@ -28,10 +28,9 @@ export const seenText: SQL = sql`extract(epoch from w.seen_at)::text`;
  * Shared, so that any number of peers may test it at once, and released when the transaction ends. A
  * subselect with a volatile function is never merged into the query around it, so the lock is tested once.
  *
- * A backend can always have a lock that it holds itself, so workers that share a connection are looked up in
- * the list of its locks. By its process id alone a dead worker would pass for alive where a pooler, or
- * chance, has given that to somebody else. Only for such neighbours: the server walks through all locks that
- * anybody holds.
+ * A backend can always take a lock that it holds itself, so a worker on the same backend is looked up in
+ * `pg_locks`. Only such a worker, because that walks through all locks that anybody holds. The process id
+ * alone does not tell: a pooler, or chance, may have given a dead worker's backend to somebody else.
  *
  * @param self the id of the worker that tests, which knows by itself that it lives
  */

@@ -88,7 +88,6 @@ export interface WorkerOptions<TDb, TOwn extends OwnColumns = OwnColumns> extend
   name?: string | undefined;
 }
 
-/** The settings, checked and complete. */
 export interface WorkerSettings {
   readonly concurrencyByQueue: ReadonlyMap<string, number>;
   readonly listen: boolean;
@@ -99,7 +98,6 @@ export interface WorkerSettings {
   readonly silentMs: number;
   readonly frozenMs: number;
   readonly name: string;
-  /** What each attempt runs inside. */
   readonly around: Around['run'];
 }
 

@@ -31,7 +31,6 @@ export interface PartsOptions {
   readonly settings: WorkerSettings;
   /** Whether it works only until its queues are empty; nothing then tells it of new jobs. */
   readonly untilEmpty: boolean;
-  /** The id of the worker's row. */
   readonly workerId: number;
   readonly events: WorkerEmitter;
   /** Aborted when settling must no longer be repeated. */
@@ -40,11 +39,9 @@ export interface PartsOptions {
 
 /** The parts of a registered worker. None of them runs yet. */
 export interface WorkerParts {
-  /** One for each queue. */
   readonly loops: readonly ClaimLoop[];
   readonly liveness: Liveness;
   readonly requests: Requests;
-  /** Everything that runs beside the claims. */
   readonly background: readonly BackgroundPart[];
 }
 

@@ -44,8 +44,8 @@ export interface RanJob {
  * job's end, and is undone when the attempt fails, while the failure itself is kept.
  *
  * What it costs: the transaction stays open, so vacuum waits for it; and a crash spends no attempt, so a job
- * that kills its process is tried for ever. After a `timeoutMs` the whole transaction rolls back, because the
- * handler may still be writing in it.
+ * that kills its process is tried for ever. When `timeoutMs` is over, the whole transaction rolls back,
+ * because the handler may still be writing in it.
  *
  * Under concurrency: no other claim sees the job before the transaction ends. A queue that is paused has no
  * job for it. What it runs cannot be cancelled from outside, since the row is locked.
@@ -79,7 +79,6 @@ class AbandonedAttempt extends Error {
   }
 }
 
-/** Thrown to undo what the handler wrote. */
 class Undo extends Error {
   constructor(readonly outcome: Outcome) {
     super('undo');

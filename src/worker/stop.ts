@@ -12,7 +12,6 @@ export interface StopOptions {
   readonly work: Promise<void>;
   readonly events: WorkerEmitter;
   readonly shutdownTimeoutMs: number;
-  /** Ends the settling. */
   readonly giveUp: AbortController;
 }
 
@@ -34,7 +33,6 @@ const RETRY_MS = 100;
 export async function stopGracefully(options: StopOptions): Promise<void> {
   const { parts, background, work, shutdownTimeoutMs, giveUp } = options;
   const { loops, liveness, requests } = parts;
-  // Claim no more.
   for (const loop of loops) loop.stop();
   // Let handlers finish. They may be cancelled meanwhile, and peers must see that the worker lives: the
   // background goes on.

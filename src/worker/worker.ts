@@ -27,7 +27,6 @@ export class Worker {
   readonly #background = new Background(this.#events);
   /** Ends a start that is under way, with the reason why another is refused. */
   readonly #stopping = new AbortController();
-  /** Ends the settling, at the very last. */
   readonly #giveUp = new AbortController();
   readonly #stopped: Promise<void>;
   #markStopped: () => void = () => undefined;
