@@ -60,7 +60,7 @@ export interface Claim {
    * Instead of the bands: only those of these jobs that can be claimed, in no order. No more than the limit.
    */
   readonly ids?: readonly number[] | undefined;
-  /** At most so many jobs are claimed; fewer when their payloads are large. */
+  /** The most jobs to claim; fewer when their payloads are large. */
   readonly limit: number;
   /**
    * How many of the first jobs begin with the claim. Of the others, those on their last attempt, and those

@@ -42,7 +42,7 @@ export interface OverlookedQuestion {
 }
 
 export interface OverlookedAnswer {
-  /** The jobs that claims do not find any more, in claim order, by queue. */
+  /** The overlooked jobs, in claim order, by queue. */
   readonly found: ReadonlyMap<string, readonly JobPlace[]>;
   /** Where a full slice stopped; `undefined` when it came to the end of all queues. */
   readonly stopped: { readonly queue: string; readonly after: JobPlace } | undefined;

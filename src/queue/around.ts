@@ -92,7 +92,7 @@ export async function goAround<TArgument, TAnswer>(
     inner = step().finally(() => {
       underWay = false;
     });
-    // Whoever does not wait for it hears of it below, and no process ends for it.
+    // A rejection is passed on below; unhandled here, it would end the process.
     inner.catch(() => undefined);
     return inner;
   };

@@ -95,7 +95,7 @@ export function makeAround<T>(
       throw error;
     }
   };
-  // Whoever does not wait for it hears of it below, and no process ends for it.
+  // A rejection is passed on below; unhandled here, it would end the process.
   const heard = () => {
     const answer = next();
     answer.catch(() => undefined);

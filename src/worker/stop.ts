@@ -46,7 +46,7 @@ export async function stopGracefully(options: StopOptions): Promise<void> {
     for (const loop of loops) loop.interrupt(new QueueError('The worker stops'));
     await resolvesWithin(finished, left(SETTLED_MS));
   }
-  // What could not be written is not tried any more: it is given back.
+  // Give up on what could not be written: it is given back.
   giveUp.abort();
   await resolvesWithin(finished, left(GIVEN_UP_MS));
   // Give back what is still held, then leave: a job of a worker that has left costs an attempt.

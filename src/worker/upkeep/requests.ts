@@ -39,7 +39,7 @@ const FALLBACK_MS = 5_000;
 /** Many requests in a row are looked at together. */
 const GATHER_MS = 20;
 const MAX_RETRY_MS = 5_000;
-/** An outage is reported at once, and again so often while it lasts. */
+/** An outage is reported at once, and again at this interval while it lasts. */
 const REPORT_EVERY_MS = 5_000;
 
 /**
