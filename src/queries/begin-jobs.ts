@@ -4,6 +4,18 @@ import { queryRows, type Runner } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
 import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence.ts';
 import { planAnew } from '../sql/plan-anew.ts';
+import { lockPatience, type RowLocks } from '../sql/row-locks.ts';
+
+export interface BeginOptions {
+  /** Anything but `wait` only outside of a user's transaction: see `lockPatience`. @default 'wait' */
+  readonly locks?: RowLocks;
+}
+
+/** Which jobs have begun, and which are held but locked by another transaction. The rest is lost. */
+export interface Begun {
+  readonly begun: ReadonlySet<number>;
+  readonly locked: ReadonlySet<number>;
+}
 
 /**
  * Records that held jobs of one queue are about to begin, which were claimed without beginning: from here on
@@ -21,18 +33,61 @@ export async function beginJobs(
   tables: QueueTables,
   holder: Holder,
   jobs: readonly HeldJob[],
+  options?: BeginOptions,
 ): Promise<Set<number>> {
-  const rows = await queryRows(db, tables, beginJobsQuery(tables, holder, jobs));
+  const rows = await queryRows(db, tables, beginJobsQuery(tables, holder, jobs, options));
   await faultPoint('begin: written');
   return new Set(rows.map(({ id }) => Number(id)));
 }
 
-export function beginJobsQuery({ queueJobs }: QueueTables, holder: Holder, jobs: readonly HeldJob[]): SQL {
-  return sql`
+/**
+ * Records the beginning of those jobs that no other transaction has locked.
+ *
+ * **Under concurrency.** As {@link beginJobs}, except that it waits for nobody: a locked row is left alone. A row
+ * whose lock was released a moment ago may be named as locked too.
+ */
+export async function beginFreeJobs(
+  db: Runner,
+  tables: QueueTables,
+  holder: Holder,
+  jobs: readonly HeldJob[],
+): Promise<Begun> {
+  const rows = await queryRows(db, tables, beginJobsQuery(tables, holder, jobs, { locks: 'skip' }));
+  await faultPoint('begin: written');
+  const idsOf = (locked: boolean) =>
+    new Set(rows.filter((row) => row.locked === locked).map(({ id }) => Number(id)));
+  return { begun: idsOf(false), locked: idsOf(true) };
+}
+
+export function beginJobsQuery(
+  { queueJobs }: QueueTables,
+  holder: Holder,
+  jobs: readonly HeldJob[],
+  { locks = 'wait' }: BeginOptions = {},
+): SQL {
+  const ctes = sql`
     with i as materialized (
-      select id, fence from ${planAnew()} cross join rows from (${idsAndFences(jobs)}) as r(id, fence)
-    )
-    update ${queueJobs} as j set claimed_at = statement_timestamp()
+      select id, fence from ${planAnew()}${lockPatience(locks)} cross join rows from (${idsAndFences(jobs)}) as r(id, fence)
+    )`;
+  const update = sql`
+    update ${queueJobs} as j set claimed_at = statement_timestamp()`;
+  if (locks !== 'skip') {
+    return sql`${ctes}${update}
     where ${stillHeld(holder)}
     returning j.id`;
+  }
+  return sql`${ctes},
+    free as materialized (
+      select j.id from ${queueJobs} as j
+      where ${stillHeld(holder)}
+      for no key update skip locked
+    ),
+    begun as (${update}
+    where j.queue = ${holder.queue} and j.id = any(array(select id from free))
+    returning j.id
+    )
+    select id, false as locked from begun
+    union all
+    select j.id, true from ${queueJobs} as j
+    where ${stillHeld(holder)} and j.id not in (select id from begun)`;
 }

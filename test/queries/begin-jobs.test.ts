@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { beginJobs } from '../../src/queries/begin-jobs.ts';
+import { beginFreeJobs, beginJobs } from '../../src/queries/begin-jobs.ts';
 import { releaseJobs } from '../../src/queries/release-jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJob, addJobs, claim, clearTables, idsOf, jobRow, tables } from './support/jobs.ts';
@@ -100,5 +100,27 @@ describe('beginJobs', () => {
     await untilBlocked(database, two);
     await commit(one);
     expect(await beginning).toEqual(new Set());
+  });
+
+  test('leaves alone what another transaction has locked, where it is not to wait', async () => {
+    const [one, two] = await twoBackends(database);
+    const [locked, free] = await addJobs(database.client, [{ maxAttempts: 1 }, { maxAttempts: 1 }]);
+    const jobs = await claim(database.db, { limit: 2, beginning: 0 });
+    await begin(one);
+    await one.client`select from queue_jobs where id = ${locked ?? 0} for update`;
+    const lost = { id: 1_000_000, fence: 1 };
+    expect(await beginFreeJobs(two.db, tables, held, [...jobs, lost])).toEqual({
+      begun: new Set([free]),
+      locked: new Set([locked]),
+    });
+    await expect(beginJobs(two.db, tables, held, jobs, { locks: 'briefly' })).rejects.toMatchObject({
+      cause: { code: '55P03' },
+    });
+    await commit(one);
+    expect((await two.client`show lock_timeout`)[0]).toEqual({ lock_timeout: '0' });
+    expect(await beginFreeJobs(two.db, tables, held, jobs)).toEqual({
+      begun: new Set([locked, free]),
+      locked: new Set(),
+    });
   });
 });

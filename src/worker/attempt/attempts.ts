@@ -7,6 +7,7 @@ import { executeJob } from './execute-job.ts';
 import type { Handler } from './handler.ts';
 import { Patience } from './patience.ts';
 import { Prefetch } from './prefetch.ts';
+import { Turn } from './turn.ts';
 import { Unwritten } from './unwritten.ts';
 
 export interface AttemptsOptions
@@ -24,8 +25,8 @@ export interface AttemptsOptions
 
 /** Handlers may run this far ahead of the settling; beyond it a slow database would let unwritten outcomes pile up. */
 const MAX_UNSETTLED = 4_000;
-/** After so many beginnings the event loop gets a turn. */
-const MAX_PER_TURN = 100;
+/** A job that the database does not let begin is tried again so much later. */
+const REFUSED_MS = 10_000;
 
 /** All that one queue's worker holds: waiting for a slot, running, being settled. Decide, write, then announce. */
 export class Attempts {
@@ -41,7 +42,7 @@ export class Attempts {
   readonly #running = new Set<Attempt>();
   /** The outcome is not written yet. */
   readonly #unsettled = new Set<Attempt>();
-  #begunInTurn = 0;
+  readonly #turn = new Turn(() => this.#beginWaiting());
   #stopped = false;
   #paused = false;
   readonly #patience = new Patience(() => this.#losePatience());
@@ -158,14 +159,14 @@ export class Attempts {
   #beginWaiting(): void {
     let began = false;
     let isKnown = true;
-    while (this.#running.size < this.#options.concurrency && this.#begunInTurn < MAX_PER_TURN) {
-      const [attempt] = this.#waiting;
+    while (this.#running.size < this.#options.concurrency && !this.#turn.isFull) {
+      const attempt = this.#waiting[0];
       if (attempt === undefined || !this.#beginnings.isRecorded(attempt)) break;
       this.#waiting.shift();
       this.#beginnings.delete(attempt);
       began = true;
       isKnown &&= this.#beginnings.isProven(attempt.job.kind);
-      this.#countInTurn();
+      this.#turn.noteBeginning();
       this.#running.add(attempt);
       void this.#execute(attempt);
     }
@@ -187,22 +188,12 @@ export class Attempts {
     this.#drop(recorded.lost);
     for (const { job } of recorded.lost) events.emit('lost', { job });
     if (this.#stopped || this.#paused) this.#giveBack();
-    else if (recorded.refused !== undefined) this.#giveBack([recorded.refused]);
+    else {
+      this.#giveBack(recorded.locked);
+      if (recorded.refused !== undefined) this.#giveBack([recorded.refused], REFUSED_MS);
+    }
     this.#beginWaiting();
     this.#announceChange();
-  }
-
-  /**
-   * Handlers that wait for nothing would all run one after the other before anything else does, and the next claim and the
-   * settlements, though asked for, would reach the socket only when the last has ended: database and process would take turns.
-   */
-  #countInTurn(): void {
-    this.#begunInTurn++;
-    if (this.#begunInTurn < MAX_PER_TURN) return;
-    setImmediate(() => {
-      this.#begunInTurn = 0;
-      this.#beginWaiting();
-    });
   }
 
   #losePatience(): void {
@@ -212,12 +203,12 @@ export class Attempts {
   }
 
   /** Puts waiting jobs back as they were before the claim. Those that are just being recorded follow after that. */
-  #giveBack(waiting: readonly Attempt[] = this.#waiting): void {
+  #giveBack(waiting: readonly Attempt[] = this.#waiting, delayMs?: number): void {
     const back = waiting.filter((attempt) => !this.#beginnings.isRecording(attempt));
     this.#drop(back);
     for (const attempt of back) {
       this.#unsettled.add(attempt);
-      void giveBack(this.#conclude, attempt).then(() => this.#forget(attempt));
+      void giveBack(this.#conclude, attempt, delayMs).then(() => this.#forget(attempt));
     }
   }
 

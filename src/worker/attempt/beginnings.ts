@@ -1,11 +1,12 @@
-import { beginJobs } from '../../queries/begin-jobs.ts';
+import { type Begun, beginFreeJobs, beginJobs } from '../../queries/begin-jobs.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
-import type { Holder } from '../../sql/fence.ts';
+import type { HeldJob, Holder } from '../../sql/fence.ts';
 import type { Retries } from '../time/retries.ts';
 import type { Attempt } from './attempt.ts';
 import type { WorkerEmitter } from './events.ts';
+import { isAboutLocks, isAboutTheServer } from './refusal.ts';
 
 export interface BeginningsOptions {
   readonly runner: Runner;
@@ -19,6 +20,8 @@ export interface BeginningsOptions {
 export interface Recorded {
   /** No longer held: they must not run. */
   readonly lost: readonly Attempt[];
+  /** Another transaction has locked their rows. */
+  readonly locked: readonly Attempt[];
   /** The database refuses to record it. */
   readonly refused: Attempt | undefined;
 }
@@ -130,9 +133,9 @@ export class Beginnings {
     // Refilled when half empty, so that a statement is worth its round trip.
     const ahead = Math.min(soon, Math.floor(this.#stock));
     if (this.#recorded > ahead / 2) return [];
-    if (this.#recorded === 0) this.#most = this.#maxGroup;
+    if (this.#recorded === 0) this.#most = MAX_RECORDED;
     const group: Attempt[] = [];
-    for (let at = 0; at < ahead; at++) {
+    for (let at = 0; at < ahead && group.length < this.#maxGroup; at++) {
       const attempt = waiting[at];
       if (attempt === undefined) break;
       const isProven = this.#provenKinds.has(attempt.job.kind);
@@ -149,27 +152,47 @@ export class Beginnings {
   }
 
   async #write(group: readonly Attempt[]): Promise<Recorded> {
-    const { runner, tables, held, events, retries } = this.#options;
-    const jobs = group.map(({ job }) => job);
+    const { held, events, retries } = this.#options;
     try {
-      const begun = await beginJobs(runner, tables, held, jobs);
+      const { begun, locked } = await this.#begin(group.map(({ job }) => job));
       const ranOut = this.#recorded === 0;
       this.#stock = ranOut
         ? Math.min(this.#stock * 2, MAX_RECORDED)
         : Math.max(this.#stock * SHRINK, FIRST_RECORDED);
       this.#maxGroup = Math.min(this.#maxGroup * 2, MAX_RECORDED);
       this.#refusals = 0;
-      this.#move(group, (attempt) => (begun.has(attempt.job.id) ? 'recorded' : 'claimed'));
-      const lost = group.filter((attempt) => this.#stages.get(attempt) === 'claimed');
-      return { lost, refused: undefined };
+      this.#move(group, ({ job }) => (begun.has(job.id) ? 'recorded' : 'claimed'));
+      const left = group.filter((attempt) => this.#stages.get(attempt) === 'claimed');
+      return {
+        lost: left.filter(({ job }) => !locked.has(job.id)),
+        locked: left.filter(({ job }) => locked.has(job.id)),
+        refused: undefined,
+      };
     } catch (error) {
-      events.emit('error', { error, during: `beginning ${group.length} jobs of '${held.queue}'` });
-      const delayMs = Math.min(FIRST_RETRY_MS * 2 ** this.#refusals++, MAX_RETRY_MS);
-      await retries.sleep(delayMs, this.#stopping.signal);
+      const isRefused = !isAboutTheServer(error);
+      if (!isRefused || group.length === 1) {
+        events.emit('error', { error, during: `beginning ${group.length} jobs of '${held.queue}'` });
+      }
+      if (!isRefused) {
+        const delayMs = Math.min(FIRST_RETRY_MS * 2 ** this.#refusals++, MAX_RETRY_MS);
+        await retries.sleep(delayMs, this.#stopping.signal);
+      }
       // The failure may be about one of them: half as many next time, until that one is found.
       this.#maxGroup = Math.max(1, Math.floor(group.length / 2));
       this.#move(group, () => 'claimed');
-      return { lost: [], refused: group.length === 1 ? group[0] : undefined };
+      const [first] = group;
+      return { lost: [], locked: [], refused: isRefused && group.length === 1 ? first : undefined };
+    }
+  }
+
+  /** A locked row costs the others one statement more. */
+  async #begin(jobs: readonly HeldJob[]): Promise<Begun> {
+    const { runner, tables, held } = this.#options;
+    try {
+      return { begun: await beginJobs(runner, tables, held, jobs, { locks: 'briefly' }), locked: new Set() };
+    } catch (error) {
+      if (!isAboutLocks(error)) throw error;
+      return await beginFreeJobs(runner, tables, held, jobs);
     }
   }
 

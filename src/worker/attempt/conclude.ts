@@ -1,13 +1,13 @@
 import { withoutQuery } from '../../job/describe-error.ts';
 import type { Outcome } from '../../job/outcome.ts';
-import { type Transition, transitionFor, verdictOn } from '../../job/transition.ts';
+import { type Transition, transitionFor, type Verdict, verdictOn } from '../../job/transition.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import { findFates } from '../../queries/find-fates.ts';
 import { sleep } from '../time/sleep.ts';
 import { announce } from './announce.ts';
 import type { Attempt } from './attempt.ts';
 import type { WorkerEmitter } from './events.ts';
-import { isAboutAccess } from './refusal.ts';
+import { isAboutAccess, isCancelled } from './refusal.ts';
 import type { Settler } from './settle.ts';
 import type { SettleResult } from './settlement.ts';
 
@@ -22,99 +22,154 @@ export interface ConcludeOptions {
   readonly leave: AbortSignal;
 }
 
+/** An attempt whose end has its answer. */
+interface Ended {
+  readonly verdict: Verdict;
+  readonly transition: Transition;
+  readonly settled: SettleResult;
+  readonly completedByHandler: boolean;
+  readonly durationMs: number;
+}
+
 const FIRST_AGAIN_MS = 1_000;
 const MAX_AGAIN_MS = 60_000;
 
-/** Writes how an attempt has ended, then announces it. Never rejects. */
+/**
+ * Writes how an attempt has ended, then announces it. Never rejects.
+ *
+ * Thousands of these wait for their batch at once, and each async function around the waiting one would be garbage
+ * that outlives its generation: it cost a fifth of a short job. So all that is rare stands behind the `catch`.
+ */
 export async function conclude(
   options: ConcludeOptions,
   attempt: Attempt,
   outcome: Outcome,
   durationMs: number,
 ): Promise<void> {
-  await untilAccepted(options, attempt, async (alone) => {
-    try {
-      await writeAndAnnounce(options, attempt, outcome, durationMs, alone);
-    } catch (refusal) {
-      if (isAboutAccess(refusal)) throw refusal;
-      // The database refuses the outcome itself (an output that is too large, say): then the attempt has failed.
-      // Drizzle's error around the driver's repeats the parameters, and the output is among them.
-      const failed: Outcome = { type: 'failed', error: withoutQuery(refusal) };
-      await writeAndAnnounce(options, attempt, failed, durationMs, true);
-    }
-  });
+  const { facts } = attempt;
+  const verdict = verdictOn(outcome, facts);
+  const transition = transitionFor(verdict, facts);
+  try {
+    const settled = await write(options, attempt, transition, false);
+    const told = hasEnded(options, attempt, outcome, settled);
+    const completedByHandler = typeof told === 'boolean' ? told : await told;
+    noteSettled(options, attempt, { verdict, transition, settled, completedByHandler, durationMs });
+  } catch (refusal) {
+    await concludeAgain(options, attempt, outcome, durationMs, refusal);
+  }
 }
 
-/** Puts a job back as it was before its claim: it never began. Never rejects. */
-export async function giveBack(options: ConcludeOptions, attempt: Attempt): Promise<void> {
-  const outcome = verdictOn({ type: 'interrupted' }, attempt.facts);
-  const transition = transitionFor(outcome, attempt.facts);
-  await untilAccepted(options, attempt, async (alone) => {
-    const settled = await write(options, attempt, transition, alone);
-    if (settled === 'abandoned') options.onUnwritten(attempt);
-    // It has not begun, so its loss is of no interest.
-    if (settled === 'abandoned' || settled === 'lost') return;
-    announce(options.events, attempt, outcome, {
-      transition,
-      settled,
-      completedByHandler: false,
-      durationMs: 0,
-    });
-  });
+/** The database has refused the outcome: then the attempt has failed. Where that is refused too, both are tried again. */
+async function concludeAgain(
+  options: ConcludeOptions,
+  attempt: Attempt,
+  outcome: Outcome,
+  durationMs: number,
+  refusal: unknown,
+): Promise<void> {
+  const writeAlone = async (ended: Outcome) => {
+    const verdict = verdictOn(ended, attempt.facts);
+    const transition = transitionFor(verdict, attempt.facts);
+    const settled = await write(options, attempt, transition, true);
+    const completedByHandler = await hasEnded(options, attempt, ended, settled);
+    noteSettled(options, attempt, { verdict, transition, settled, completedByHandler, durationMs });
+  };
+  // Drizzle's error around the driver's repeats the parameters, and the output is among them.
+  const writeFailed = (error: unknown) => {
+    // Neither a missing right nor a cancelled statement says anything about what was to be written.
+    if (isAboutAccess(error) || isCancelled(error)) throw error;
+    return writeAlone({ type: 'failed', error: withoutQuery(error) });
+  };
+  try {
+    await writeFailed(refusal);
+  } catch (error) {
+    await untilAccepted(options, attempt, error, () => writeAlone(outcome).catch(writeFailed));
+  }
 }
 
 /**
- * Tries until the database accepts what is written: a missing grant may be given, a trigger mended. Every further try is alone
- * in its statements, so that it holds up no batch.
+ * Puts a job back that never began, with the attempt that it was claimed with. Never rejects.
+ *
+ * @param delayMs after which it is due again; without it, it keeps its place
+ */
+export async function giveBack(options: ConcludeOptions, attempt: Attempt, delayMs?: number): Promise<void> {
+  const verdict = verdictOn({ type: 'interrupted' }, attempt.facts);
+  const inPlace = transitionFor(verdict, attempt.facts);
+  const isDelayed = delayMs !== undefined && inPlace.type === 'reschedule';
+  const transition = isDelayed ? { ...inPlace, delayMs } : inPlace;
+  const writeOnce = async (alone: boolean) => {
+    const settled = await write(options, attempt, transition, alone);
+    // It has not begun, so its loss is of no interest.
+    if (settled === 'lost') return;
+    noteSettled(options, attempt, { verdict, transition, settled, completedByHandler: false, durationMs: 0 });
+  };
+  try {
+    await writeOnce(false);
+  } catch (error) {
+    await untilAccepted(options, attempt, error, () => writeOnce(true));
+  }
+}
+
+/**
+ * Tries until the database accepts what is written: a missing grant may be given, a trigger mended. Every further
+ * try is alone in its statements, so that it holds up no batch.
  */
 async function untilAccepted(
   { events, leave, onUnwritten }: ConcludeOptions,
   attempt: Attempt,
-  tryOnce: (alone: boolean) => Promise<void>,
+  refusal: unknown,
+  tryAgain: () => Promise<void>,
 ): Promise<void> {
   const { job } = attempt;
-  for (let delayMs = FIRST_AGAIN_MS, alone = false; ; delayMs = Math.min(delayMs * 2, MAX_AGAIN_MS)) {
-    try {
-      await tryOnce(alone);
-      return;
-    } catch (error) {
-      events.emit('error', { error, during: `settling job ${job.id} of '${job.queue}'` });
-    }
+  let error = refusal;
+  for (let delayMs = FIRST_AGAIN_MS; ; delayMs = Math.min(delayMs * 2, MAX_AGAIN_MS)) {
+    events.emit('error', { error, during: `settling job ${job.id} of '${job.queue}'` });
     // It stays held until the worker has stopped, and is given back then.
     if (leave.aborted) {
       onUnwritten(attempt);
       return;
     }
-    alone = true;
     await sleep(delayMs, leave);
+    try {
+      await tryAgain();
+      return;
+    } catch (again) {
+      error = again;
+    }
   }
 }
 
-async function writeAndAnnounce(
+function noteSettled(
+  { events, onPutBack, onUnwritten }: ConcludeOptions,
+  attempt: Attempt,
+  ended: Ended,
+): void {
+  const { settled, transition } = ended;
+  if (settled === 'abandoned') {
+    onUnwritten(attempt);
+    return;
+  }
+  if (settled === 'written' && transition.type === 'reschedule') {
+    onPutBack(attempt.job, transition.delayMs ?? undefined);
+  }
+  announce(events, attempt, ended.verdict, { ...ended, settled });
+}
+
+/** Whether a job that is no longer held has been ended by the handler's own transaction. */
+function hasEnded(
   options: ConcludeOptions,
   attempt: Attempt,
   outcome: Outcome,
-  durationMs: number,
-  alone: boolean,
-): Promise<void> {
-  const verdict = verdictOn(outcome, attempt.facts);
-  const transition = transitionFor(verdict, attempt.facts);
-  const settled = await write(options, attempt, transition, alone);
-  if (settled === 'abandoned') {
-    options.onUnwritten(attempt);
-    return;
-  }
-  const completedByHandler = settled === 'lost' && (await handlerHasEnded(options, attempt, outcome));
-  announce(options.events, attempt, verdict, { transition, settled, completedByHandler, durationMs });
+  settled: SettleResult,
+): boolean | Promise<boolean> {
+  return settled === 'lost' && attempt.completeRan && handlerHasEnded(options, attempt, outcome);
 }
 
-/** Whether a job that is no longer held has been ended by the handler's own transaction, and not been lost. */
 async function handlerHasEnded(
   { events }: ConcludeOptions,
-  { completeRan, environment, job }: Attempt,
+  { environment, job }: Attempt,
   outcome: Outcome,
 ): Promise<boolean> {
-  if (!completeRan) return false;
   // A handler returns when its transaction has committed. One that throws may have lost the answer to its COMMIT.
   if (outcome.type === 'committed') return true;
   try {
@@ -127,15 +182,12 @@ async function handlerHasEnded(
   }
 }
 
-async function write(
-  { settler, onPutBack }: ConcludeOptions,
+function write(
+  { settler }: ConcludeOptions,
   { job, completeRan }: Attempt,
   transition: Transition,
   alone: boolean,
 ): Promise<SettleResult> {
   const settlement = { id: job.id, fence: job.fence, transition };
-  const settled = await (completeRan || alone ? settler.settleAlone(settlement) : settler.settle(settlement));
-  if (settled === 'written' && transition.type === 'reschedule')
-    onPutBack(job, transition.delayMs ?? undefined);
-  return settled;
+  return completeRan || alone ? settler.settleAlone(settlement) : settler.settle(settlement);
 }

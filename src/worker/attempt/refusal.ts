@@ -20,6 +20,11 @@ export function isAboutTheServer(error: unknown): boolean {
   return ABOUT_THE_SERVER.test(sqlState) && sqlState !== CANCELLED_STATEMENT;
 }
 
+/** Whether it was cancelled: by an administrator, or because it took longer than `statement_timeout`. */
+export function isCancelled(error: unknown): boolean {
+  return sqlStateOf(error) === CANCELLED_STATEMENT;
+}
+
 /** Whether it failed because a lock was held for longer than the statement waits. */
 export function isAboutLocks(error: unknown): boolean {
   return sqlStateOf(error) === LOCK_NOT_AVAILABLE;

@@ -84,7 +84,7 @@ export class Settler {
   }
 
   #take({ id, fence, transition }: Settlement): PendingSettlement {
-    const pending = new PendingSettlement(id, fence, transition, (answered) => this.#open.delete(answered));
+    const pending = new PendingSettlement(id, fence, transition, this.#open);
     if (this.#options.giveUp.aborted) pending.answer('abandoned');
     else this.#open.add(pending);
     return pending;

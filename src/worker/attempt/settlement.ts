@@ -29,7 +29,8 @@ export class PendingSettlement<TTransition extends Transition = Transition>
     readonly id: number,
     readonly fence: number,
     readonly transition: TTransition,
-    private readonly onAnswer: (settlement: PendingSettlement) => void,
+    /** What has no answer yet: it leaves this with its answer. */
+    private readonly open: Set<PendingSettlement>,
   ) {
     this.result = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -53,7 +54,7 @@ export class PendingSettlement<TTransition extends Transition = Transition>
   #answer(): boolean {
     if (this.#answered) return false;
     this.#answered = true;
-    this.onAnswer(this);
+    this.open.delete(this);
     return true;
   }
 }

@@ -1,31 +1,41 @@
 import { transitionFor } from '../../job/transition.ts';
-import { type RescheduledJob, rescheduleJobs } from '../../queries/reschedule-jobs.ts';
-import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import type { Database } from '../../sql/executor.ts';
-import type { Holder } from '../../sql/fence.ts';
 import type { Attempt } from './attempt.ts';
+import { Settler, type SettlerOptions } from './settle.ts';
+import type { Settlement } from './settlement.ts';
+
+/** A stop promises an end, and the worker's own row is still to be removed after this. */
+const GIVE_BACK_MS = 750;
 
 /**
  * The ended attempts of one queue whose end the database did not take. Their jobs stay held until the worker
  * stops.
  */
 export class Unwritten {
-  readonly #jobs = new Map<Attempt, RescheduledJob>();
+  readonly #jobs = new Map<Attempt, Settlement>();
 
   add(attempt: Attempt): void {
     const transition = transitionFor({ type: 'interrupted' }, attempt.facts);
-    if (transition.type !== 'reschedule')
-      throw new TypeError('An interrupted attempt goes back to its place');
     const { id, fence } = attempt.job;
     this.#jobs.set(attempt, { id, fence, transition });
   }
 
   /**
-   * Puts their jobs back as they were before the claim, in one statement; without such jobs it sends none.
-   * By id and fence: a job that somebody else has claimed meanwhile stays theirs, and a repetition does
-   * nothing.
+   * Puts their jobs back as they were before the claim; without such jobs it sends nothing. A row that is locked or
+   * refused costs no other, and none is waited for longer than 750 ms. By id and fence: a job that somebody else has
+   * claimed meanwhile stays theirs, and a repetition does nothing.
+   *
+   * @throws what the database says about a row that it refuses
    */
-  async giveBack(db: Database, tables: QueueTables, held: Holder): Promise<void> {
-    if (this.#jobs.size > 0) await rescheduleJobs(db, tables, held, [...this.#jobs.values()]);
+  async giveBack(options: Omit<SettlerOptions, 'giveUp'>): Promise<void> {
+    if (this.#jobs.size === 0) return;
+    const giveUp = new AbortController();
+    const settler = new Settler({ ...options, giveUp: giveUp.signal });
+    const timer = setTimeout(() => giveUp.abort(), GIVE_BACK_MS);
+    try {
+      const settled = await Promise.allSettled([...this.#jobs.values()].map((job) => settler.settle(job)));
+      for (const one of settled) if (one.status === 'rejected') throw one.reason;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 }

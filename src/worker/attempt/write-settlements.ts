@@ -22,12 +22,14 @@ export interface WriteSettlementsOptions {
 
 /** What one statement has done. */
 interface Written {
-  /** By id; of a job that was put back, why its end was asked for, if it was. */
-  readonly written: ReadonlyMap<number, string | null>;
+  /** The ids. */
+  readonly written: { has(id: number): boolean };
+  /** Of jobs that were put back, why their end was asked for, if it was. */
+  readonly cancelReasons?: ReadonlyMap<number, string | null>;
   readonly locked: ReadonlySet<number>;
 }
 
-const NOTHING: Written = { written: new Map(), locked: new Set() };
+const NONE: ReadonlySet<number> = new Set();
 
 /**
  * Sends a batch once, one statement for each sort of transition, and answers its settlements. Returns those whose rows are
@@ -43,58 +45,59 @@ export async function writeSettlements(
   const { db, tables, held } = options;
   const open = batch.filter(({ answered }) => !answered);
 
+  const locked: PendingSettlement[] = [];
   const finishes = open.filter(isFinish);
-  let finished = NOTHING;
-  if (finishes.length > 0 && locks === 'skip') {
-    const { finished: ids, locked } = await finishFreeJobs(db, tables, held, finishes);
-    finished = { written: withoutCancel(ids), locked };
-  } else if (finishes.length > 0) {
-    finished = {
-      ...NOTHING,
-      written: withoutCancel(await finishJobs(db, tables, held, finishes, { locks })),
-    };
+  if (finishes.length > 0) {
+    const { finished, locked: left } =
+      locks === 'skip'
+        ? await finishFreeJobs(db, tables, held, finishes)
+        : { finished: await finishJobs(db, tables, held, finishes, { locks }), locked: NONE };
+    await faultPoint('settle: finished');
+    locked.push(...(await answer(options, finishes, { written: finished, locked: left })));
   }
-  if (finishes.length > 0) await faultPoint('settle: finished');
-  const locked: PendingSettlement[] = await answer(options, finishes, finished);
+  // As a rule all of them end.
+  if (finishes.length === open.length) return locked;
 
   const reschedules = open.filter(isReschedule);
-  let rescheduled = NOTHING;
-  if (reschedules.length > 0 && locks === 'skip') {
-    const free = await rescheduleFreeJobs(db, tables, held, reschedules);
-    rescheduled = { written: free.rescheduled, locked: free.locked };
-  } else if (reschedules.length > 0) {
-    rescheduled = { ...NOTHING, written: await rescheduleJobs(db, tables, held, reschedules, { locks }) };
+  if (reschedules.length > 0) {
+    const { rescheduled, locked: left } =
+      locks === 'skip'
+        ? await rescheduleFreeJobs(db, tables, held, reschedules)
+        : { rescheduled: await rescheduleJobs(db, tables, held, reschedules, { locks }), locked: NONE };
+    await faultPoint('settle: written');
+    const written = { written: rescheduled, cancelReasons: rescheduled, locked: left };
+    locked.push(...(await answer(options, reschedules, written)));
   }
-  if (reschedules.length > 0) await faultPoint('settle: written');
-  locked.push(...(await answer(options, reschedules, rescheduled)));
 
   const parks = open.filter(isPark);
   if (parks.length > 0) {
-    const parked = await parkJobs(db, tables, held, parks);
+    const { parked, locked: left } = await parkJobs(db, tables, held, parks);
     await faultPoint('settle: parked');
-    locked.push(...(await answer(options, parks, { written: parked.parked, locked: parked.locked })));
+    const written = { written: parked, cancelReasons: parked, locked: left };
+    locked.push(...(await answer(options, parks, written)));
   }
   return locked;
-}
-
-function withoutCancel(ids: ReadonlySet<number>): Map<number, null> {
-  return new Map([...ids].map((id) => [id, null]));
 }
 
 /** Returns those whose rows are locked. */
 async function answer<TTransition extends Transition>(
   options: WriteSettlementsOptions,
   sent: readonly PendingSettlement<TTransition>[],
-  { written, locked }: Written,
+  { written, cancelReasons, locked }: Written,
 ): Promise<PendingSettlement<TTransition>[]> {
-  const unmatched = sent.filter(({ id }) => !written.has(id) && !locked.has(id));
-  const fates = await fatesOf(options, unmatched);
+  const unmatched: PendingSettlement<TTransition>[] = [];
+  // First what is written: should the question below fail, it is not sent again, as if it had been lost.
   for (const settlement of sent) {
-    const cancelReason = written.get(settlement.id);
+    const { id } = settlement;
+    if (!written.has(id)) {
+      if (!locked.has(id)) unmatched.push(settlement);
+      continue;
+    }
+    const cancelReason = cancelReasons?.get(id) ?? null;
     if (cancelReason === null) settlement.answer('written');
-    else if (cancelReason !== undefined)
-      settlement.answer(await endUnwanted(options, settlement, cancelReason));
+    else settlement.answer(await endUnwanted(options, settlement, cancelReason));
   }
+  const fates = await fatesOf(options, unmatched);
   for (const settlement of unmatched) {
     if (!settlement.uncertain) {
       settlement.answer('lost');
@@ -106,7 +109,7 @@ async function answer<TTransition extends Transition>(
     const cancelReason = unwanted ? fate.cancelReason : null;
     settlement.answer(cancelReason === null ? became : await endUnwanted(options, settlement, cancelReason));
   }
-  return sent.filter(({ id, answered }) => locked.has(id) && !answered);
+  return locked.size === 0 ? [] : sent.filter(({ id, answered }) => locked.has(id) && !answered);
 }
 
 /** Where the jobs are now of which an earlier try may have taken effect. */

@@ -69,7 +69,7 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
       },
       onPutBack: (job, delayMs) => this.#expectAgain(job, delayMs),
     });
-    this.holdings = new Holdings({ db: environment.db, tables, held, attempts: this.attempts });
+    this.holdings = new Holdings({ ...options, ...environment, held, attempts: this.attempts });
   }
 
   get queue(): string {

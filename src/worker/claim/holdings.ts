@@ -4,6 +4,8 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
 import type { Attempts } from '../attempt/attempts.ts';
+import type { WorkerEmitter } from '../attempt/events.ts';
+import type { Retries } from '../time/retries.ts';
 import { LostAnswers } from './lost-answers.ts';
 
 export interface HoldingsOptions {
@@ -11,6 +13,8 @@ export interface HoldingsOptions {
   readonly tables: QueueTables;
   readonly held: Holder & { readonly workerId: number };
   readonly attempts: Attempts;
+  readonly events: WorkerEmitter;
+  readonly retries: Retries;
 }
 
 /**
@@ -46,8 +50,7 @@ export class Holdings {
    * was lost, what it may have taken, for which the whole queue is read.
    */
   async giveBack(): Promise<void> {
-    const { db, tables, held, attempts } = this.#options;
-    await attempts.unwritten.giveBack(db, tables, held);
+    await this.#options.attempts.unwritten.giveBack(this.#options);
     if (this.#lostAnswers.suspected(performance.now())) await this.#release();
   }
 

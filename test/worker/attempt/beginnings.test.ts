@@ -157,4 +157,68 @@ describe('a worker whose jobs are on their last attempt', () => {
     expect(left.length).toBe(10 - ran);
     for (const row of left) expect(row).toEqual({ attempt: 0, held: false, begun: false });
   });
+
+  test('wait for none whose row a transaction of the app has locked', async () => {
+    const [app] = await database.connect();
+    if (app === undefined) throw new Error('no connection');
+    await enqueueJobs(10);
+    let locked = 0;
+    atFaultPoints(async (at) => {
+      if (at !== 'claim: answered' || locked > 0) return;
+      const [row] = await database.client<{ id: number }[]>`
+        select id::int from queue_jobs where worker_id is not null and claimed_at is null order by id limit 1`;
+      if (row === undefined) return;
+      locked = row.id;
+      await app.client`begin`;
+      await queue.cancel(app.db, locked, { reason: 'unwanted' });
+    });
+    let completed = 0;
+    const cancelled: number[] = [];
+    const errors: string[] = [];
+    const worker = createWorker(database.db, {
+      queue,
+      queues: { q: { concurrency: 2 } },
+      handlers: [handle(once, () => undefined)],
+    });
+    worker.on('completed', () => completed++);
+    worker.on('cancelled', ({ job }) => cancelled.push(job.id));
+    worker.on('error', ({ during }) => errors.push(during));
+    await worker.start();
+    await until(() => completed === 9);
+    expect(cancelled).toEqual([]);
+    await app.client`commit`;
+    await until(() => cancelled.length > 0);
+    expect(cancelled).toEqual([locked]);
+    expect(errors).toEqual([]);
+    await worker.stop();
+  });
+
+  test('wait for none whose beginning the database refuses, and that one keeps its attempt', async () => {
+    await enqueueJobs(200);
+    const [bad] = await database.client<{ id: number }[]>`
+      select id::int from queue_jobs order by id offset 100 limit 1`;
+    await database.client.unsafe(`
+      create function refuse() returns trigger language plpgsql as $$ begin
+        if old.id = ${bad?.id} and old.worker_id = new.worker_id then raise exception 'no'; end if;
+        return new;
+      end $$`);
+    await database.client`create trigger refuse before update on queue_jobs for each row execute function refuse()`;
+    try {
+      let completed = 0;
+      const errors: string[] = [];
+      const worker = createWorker(database.db, { queue, handlers: [handle(once, () => undefined)] });
+      worker.on('completed', () => completed++);
+      worker.on('error', ({ during }) => errors.push(during));
+      await worker.start();
+      await until(() => completed === 199 && errors.length > 0);
+      await until(async () => {
+        const [row] = await database.client`select attempt, worker_id from queue_jobs`;
+        return row?.attempt === 0 && row.worker_id === null;
+      });
+      await worker.stop();
+      expect(errors).toEqual([`beginning 1 jobs of 'q'`]);
+    } finally {
+      await database.client`drop function refuse() cascade`;
+    }
+  });
 });
