@@ -43,8 +43,8 @@ export async function beginJobs(
 /**
  * Records the beginning of those jobs that no other transaction has locked.
  *
- * **Under concurrency.** As {@link beginJobs}, except that it waits for nobody: a locked row is left alone. A row
- * whose lock was released a moment ago may be named as locked too.
+ * **Under concurrency.** As {@link beginJobs}, except that it waits for nobody: a locked row is left alone. A
+ * row whose lock was released a moment ago may be named as locked too.
  */
 export async function beginFreeJobs(
   db: Runner,
@@ -67,7 +67,8 @@ export function beginJobsQuery(
 ): SQL {
   const ctes = sql`
     with i as materialized (
-      select id, fence from ${planAnew()}${lockPatience(locks)} cross join rows from (${idsAndFences(jobs)}) as r(id, fence)
+      select id, fence from ${planAnew()}${lockPatience(locks)}
+        cross join rows from (${idsAndFences(jobs)}) as r(id, fence)
     )`;
   const update = sql`
     update ${queueJobs} as j set claimed_at = statement_timestamp()`;

@@ -30,8 +30,9 @@ export interface AttemptEnvironment {
 const INTERRUPT_GRACE_MS = 1_000;
 
 /**
- * One run of a handler for one held job, and the ways to end it from outside. Most attempts are short and end by
- * themselves, so what only the others need is made when it is asked for: an AbortController costs more than all the rest.
+ * One run of a handler for one held job, and the ways to end it from outside. Most attempts are short and end
+ * by themselves, so what only the others need is made when it is asked for: an AbortController costs more
+ * than all the rest.
  */
 export class Attempt {
   #controller: AbortController | undefined;
@@ -109,8 +110,8 @@ export class Attempt {
   }
 
   /**
-   * Runs the handler. What it answers, when awaited, is the handler's result, or rejects as soon as the attempt is ended
-   * from outside, whatever the handler goes on to do.
+   * Runs the handler. What it answers, when awaited, is the handler's result, or rejects as soon as the
+   * attempt is ended from outside, whatever the handler goes on to do.
    *
    * @throws what a handler throws that is no async function
    */
@@ -151,7 +152,7 @@ export class Attempt {
     });
   }
 
-  /** Ends the attempt at once: the signal is aborted with `reason`, and what `until` has answered rejects with it. */
+  /** Ends the attempt at once: its signal is aborted with `reason`, with which `until` rejects. */
   end(reason: Error): void {
     this.#abort(reason);
     this.#leave();

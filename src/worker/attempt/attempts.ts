@@ -23,12 +23,12 @@ export interface AttemptsOptions
   readonly onChange: () => void;
 }
 
-/** Handlers may run this far ahead of the settling; beyond it a slow database would let unwritten outcomes pile up. */
+/** Handlers may run this far ahead of the settling: a slow database would let unwritten outcomes pile up. */
 const MAX_UNSETTLED = 4_000;
 /** A job that the database does not let begin is tried again so much later. */
 const REFUSED_MS = 10_000;
 
-/** All that one queue's worker holds: waiting for a slot, running, being settled. Decide, write, then announce. */
+/** All that one queue's worker holds: it waits for a slot, runs, or is being settled. */
 export class Attempts {
   readonly #options: AttemptsOptions;
   readonly #conclude: ConcludeOptions;
@@ -141,7 +141,7 @@ export class Attempts {
   /**
    * Ends those of the attempts whose jobs are no longer held.
    *
-   * @param asked the attempts that were asked about, and no others: the answer says nothing of a job claimed since
+   * @param asked the attempts that were asked about, and no others: it says nothing of a later claim
    * @param held the fences of the jobs that are still held, by id
    */
   endLost(asked: readonly Attempt[], held: ReadonlyMap<number, number>): void {
@@ -202,7 +202,7 @@ export class Attempts {
     this.#giveBack();
   }
 
-  /** Puts waiting jobs back as they were before the claim. Those that are just being recorded follow after that. */
+  /** Puts waiting jobs back as they were before the claim. Those that are being recorded follow later. */
   #giveBack(waiting: readonly Attempt[] = this.#waiting, delayMs?: number): void {
     const back = waiting.filter((attempt) => !this.#beginnings.isRecording(attempt));
     this.#drop(back);

@@ -38,13 +38,14 @@ const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5_000;
 
 /**
- * Records the beginning of attempts that were claimed without it, shortly before their handlers are called. A crash
- * spends the attempt of what has begun, and of nothing else that is claimed. So jobs on their last attempt can be
- * claimed by the thousand, and a job that kills its worker does not take with it what waits behind it.
+ * Records the beginning of attempts that were claimed without it, shortly before their handlers are called. A
+ * crash spends the attempt of what has begun, and of nothing else that is claimed. So jobs on their last
+ * attempt can be claimed by the thousand, and a job that kills its worker does not take with it what waits
+ * behind it.
  *
- * One statement records a group, while the handlers of the group before are called. What is recorded and not called
- * is lost in a crash all the same, so groups are as small as keeps the slots busy, and smaller the more there
- * is to lose: see {@link mostTogether}.
+ * One statement records a group, while the handlers of the group before are called. What is recorded and not
+ * called is lost in a crash all the same, so groups are as small as keeps the slots busy, and smaller the
+ * more there is to lose: see {@link mostTogether}.
  */
 export class Beginnings {
   readonly #options: BeginningsOptions;
@@ -114,7 +115,8 @@ export class Beginnings {
   }
 
   /**
-   * Records the next group of what waits, unless there is none, or a statement is under way. Resolves when that is done.
+   * Records the next group of what waits, unless there is none, or a statement is under way. Resolves when
+   * that is done.
    *
    * @param soon how many of those that wait will be called soon
    */
@@ -208,9 +210,9 @@ export class Beginnings {
 }
 
 /**
- * How many may be recorded together with this job at most, itself included. The last attempt after one that ended
- * without a word stands alone: the job may be one that kills its worker, or one that stood behind it. Before that
- * each such end divides the group by eight, so the job that kills is found in a few crashes, and
+ * How many may be recorded together with this job at most, itself included. The last attempt after one that
+ * ended without a word stands alone: the job may be one that kills its worker, or one that stood behind it.
+ * Before that each such end divides the group by eight, so the job that kills is found in a few crashes, and
  * those that were recorded with it have lost no more attempts than that.
  */
 export function mostTogether({ attempt, maxAttempts, errors }: ClaimedJob): number {

@@ -87,9 +87,9 @@ export class Completion {
   }
 
   /**
-   * Only the database knows whether the transaction of an earlier call has rolled back: then the job is there again. While it
-   * is open, the job's row is locked, and to wait for that might be to wait for ever: for a transaction that this very
-   * handler has open around this one.
+   * Only the database knows whether the transaction of an earlier call has rolled back: then the job is there
+   * again. While it is open, the job's row is locked, and to wait for that might be to wait for ever: for a
+   * transaction that this very handler has open around this one.
    */
   async #lockAgain(tx: Transaction): Promise<void> {
     const { job, environment, held } = this.attempt;

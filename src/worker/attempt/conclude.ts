@@ -37,8 +37,9 @@ const MAX_AGAIN_MS = 60_000;
 /**
  * Writes how an attempt has ended, then announces it. Never rejects.
  *
- * Thousands of these wait for their batch at once, and each async function around the waiting one would be garbage
- * that outlives its generation: it cost a fifth of a short job. So all that is rare stands behind the `catch`.
+ * Thousands of these wait for their batch at once, and each async function around the waiting one would be
+ * garbage that outlives its generation: it cost a fifth of a short job. So all that is rare stands behind the
+ * `catch`.
  */
 export async function conclude(
   options: ConcludeOptions,
@@ -59,7 +60,10 @@ export async function conclude(
   }
 }
 
-/** The database has refused the outcome: then the attempt has failed. Where that is refused too, both are tried again. */
+/**
+ * The database has refused the outcome: then the attempt has failed. Where that is refused too, both are
+ * tried again.
+ */
 async function concludeAgain(
   options: ConcludeOptions,
   attempt: Attempt,
@@ -111,8 +115,8 @@ export async function giveBack(options: ConcludeOptions, attempt: Attempt, delay
 }
 
 /**
- * Tries until the database accepts what is written: a missing grant may be given, a trigger mended. Every further
- * try is alone in its statements, so that it holds up no batch.
+ * Tries until the database accepts what is written: a missing grant may be given, a trigger mended. Every
+ * further try is alone in its statements, so that it holds up no batch.
  */
 async function untilAccepted(
   { events, leave, onUnwritten }: ConcludeOptions,
@@ -170,7 +174,8 @@ async function handlerHasEnded(
   { environment, job }: Attempt,
   outcome: Outcome,
 ): Promise<boolean> {
-  // A handler returns when its transaction has committed. One that throws may have lost the answer to its COMMIT.
+  // A handler returns when its transaction has committed. One that throws may have lost the answer to its
+  // COMMIT.
   if (outcome.type === 'committed') return true;
   try {
     const fate = (await findFates(environment.db, environment.tables, job.queue, [job])).get(job.id);

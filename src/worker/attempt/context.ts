@@ -13,7 +13,10 @@ export interface ShownAttempt {
   complete(tx: Transaction, output: unknown): Promise<void>;
 }
 
-/** What the handler gets. What many handlers do not look at, its signal and its job, is made when it is looked at. */
+/**
+ * What the handler gets. What many handlers do not look at, its signal and its job, is made when it is looked
+ * at.
+ */
 export class Context implements UntypedContext {
   declare readonly signal: AbortSignal;
   declare readonly job: RunningJob;
@@ -29,7 +32,8 @@ export class Context implements UntypedContext {
     this.#attempt = attempt;
     this.db = attempt.environment.db;
     this.complete = (tx, output) => attempt.complete(tx, output);
-    // The context's own, not its class's, so that a copy ({ ...context }) has them too. Two calls: one for both is slower.
+    // The context's own, not its class's, so that a copy ({ ...context }) has them too. Two calls: one for
+    // both is slower.
     Object.defineProperty(this, 'signal', Context.#signal);
     Object.defineProperty(this, 'job', Context.#runningJob);
   }
@@ -51,8 +55,8 @@ export class Context implements UntypedContext {
 }
 
 /**
- * The handler's own copy of its job: what it does to that reaches no listener of an event, whose job is plain data. By name,
- * since `{ ...job }` with one property more takes ten times as long.
+ * The handler's own copy of its job: what it does to that reaches no listener of an event, whose job is plain
+ * data. By name, since `{ ...job }` with one property more takes ten times as long.
  */
 function runningJob(attempt: ShownAttempt): RunningJob {
   const { job, environment } = attempt;

@@ -1,16 +1,18 @@
 import { describeThrown, withoutQuery } from '../../job/describe-error.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 
-/** What a worker announces, always after it is written. Each `job` is plain data, its payload as it is stored. */
+/**
+ * What a worker announces, always after it is written. Each `job` is plain data, its payload as it is stored.
+ */
 export interface WorkerEvents {
   /** The worker is registered and claims. */
   started: [{ readonly workerId: number; readonly name: string; readonly queues: readonly string[] }];
   /** A claim came back with jobs. */
   claimed: [{ readonly queue: string; readonly count: number; readonly durationMs: number }];
   /**
-   * An attempt begins: it has its slot, and its payload is about to be validated and its handler to be called. One of
-   * `completed`, `failed`, `snoozed`, `cancelled`, `interrupted` and `lost` follows. A job that ends without an attempt has
-   * none: one that was cancelled before, or whose workers have all died.
+   * An attempt begins: it has its slot, and its payload is about to be validated and its handler to be
+   * called. One of `completed`, `failed`, `snoozed`, `cancelled`, `interrupted` and `lost` follows. A job
+   * that ends without an attempt has none: one that was cancelled before, or whose workers have all died.
    */
   began: [{ readonly job: ClaimedJob }];
   /** A job has ended well. */
@@ -24,8 +26,8 @@ export interface WorkerEvents {
   /** A job has ended because its handler asked for that, or somebody from outside (`queue.cancel`). */
   cancelled: [{ readonly job: ClaimedJob; readonly reason: string }];
   /**
-   * A job was given back and is due again, its attempt not spent: the worker stopped before its handler ended, or the job had
-   * been claimed ahead and had not begun. `began` says which.
+   * A job was given back and is due again, its attempt not spent: the worker stopped before its handler
+   * ended, or the job had been claimed ahead and had not begun. `began` says which.
    */
   interrupted: [{ readonly job: ClaimedJob; readonly began: boolean }];
   /** An attempt ended, but its job was no longer held by this worker, so nothing was written. */
@@ -35,8 +37,8 @@ export interface WorkerEvents {
   /** Notifications of enqueued jobs arrive: from now on a worker that is idle asks about once a second. */
   listening: [];
   /**
-   * They do not, or no more; from now on the worker asks every `pollIntervalMs`. `error` says why; it is undefined when the
-   * worker was told not to listen, or the driver cannot.
+   * They do not, or no more; from now on the worker asks every `pollIntervalMs`. `error` says why; it is
+   * undefined when the worker was told not to listen, or the driver cannot.
    */
   polling: [{ readonly error: unknown }];
   /** A queue is paused: nothing of it is begun until it is resumed. */
@@ -46,8 +48,9 @@ export interface WorkerEvents {
   /** No due job was found in a queue, and none is running; once, until there is one again. */
   idle: [{ readonly queue: string }];
   /**
-   * Something of the worker's own failed, such as a query; it goes on. Of a query that failed it is the driver's error, without
-   * Drizzle's around it, which repeats the parameters. When nobody listens, its name, message and stack go to stderr.
+   * Something of the worker's own failed, such as a query; it goes on. Of a query that failed it is the
+   * driver's error, without Drizzle's around it, which repeats the parameters. When nobody listens, its name,
+   * message and stack go to stderr.
    */
   error: [{ readonly error: unknown; readonly during: string }];
   /** The worker has stopped: nothing of it runs any more. */
@@ -56,7 +59,10 @@ export interface WorkerEvents {
 
 type Listener<K extends keyof WorkerEvents> = (...args: WorkerEvents[K]) => void;
 
-/** The events of one worker. Listeners are the app's code, so each is called on its own: one that throws harms nobody. */
+/**
+ * The events of one worker. Listeners are the app's code, so each is called on its own: one that throws harms
+ * nobody.
+ */
 export class WorkerEmitter {
   readonly #listeners = new Map<keyof WorkerEvents, Set<Listener<never>>>();
 
@@ -93,7 +99,9 @@ export class WorkerEmitter {
   }
 }
 
-/** The parameters of a worker's failed query may be outputs and errors of jobs, which nobody expects in a log. */
+/**
+ * The parameters of a worker's failed query may be outputs and errors of jobs, which nobody expects in a log.
+ */
 function withoutParameters<K extends keyof WorkerEvents>(event: K, args: WorkerEvents[K]): WorkerEvents[K] {
   if (event !== 'error' && event !== 'polling') return args;
   // These two events hold an `error`, and are the same events without what is around it.
@@ -101,7 +109,9 @@ function withoutParameters<K extends keyof WorkerEvents>(event: K, args: WorkerE
   return [{ ...told, error: withoutQuery(told.error) }] as WorkerEvents[K];
 }
 
-/** What may be printed: whatever else hangs on an error (a row, a URL with its password) stays out of the log. */
+/**
+ * What may be printed: whatever else hangs on an error (a row, a URL with its password) stays out of the log.
+ */
 function print({ error, during }: WorkerEvents['error'][0]): void {
   console.error('drizzle-queue worker:', { during, ...describeThrown(error) });
 }

@@ -12,9 +12,9 @@ const WEIGHT = 0.05;
 const MIN_ATTEMPTS = 5;
 
 /**
- * How many jobs to claim beyond the free slots: as many as the handlers will have finished within 50 ms, by the time that
- * they have lately taken. So no-op jobs travel in hundreds per claim, and long jobs are not hoarded by a worker that will not
- * begin them for minutes. And no more than memory bears.
+ * How many jobs to claim beyond the free slots: as many as the handlers will have finished within 50 ms, by
+ * the time that they have lately taken. So no-op jobs travel in hundreds per claim, and long jobs are not
+ * hoarded by a worker that will not begin them for minutes. And no more than memory bears.
  */
 export class Prefetch {
   #attempts = 0;
@@ -27,7 +27,10 @@ export class Prefetch {
     this.#meanMs += (durationMs - this.#meanMs) * Math.max(1 / this.#attempts, WEIGHT);
   }
 
-  /** Learns from a claim. The largest counts for as long as it is remembered: memory is lost at once, and regained slowly. */
+  /**
+   * Learns from a claim. The largest counts for as long as it is remembered: memory is lost at once, and
+   * regained slowly.
+   */
   noteClaimed(payloadBytes: readonly number[]): void {
     for (const bytes of payloadBytes) this.#recentBytes = Math.max(bytes, this.#recentBytes * (1 - WEIGHT));
   }

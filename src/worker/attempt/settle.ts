@@ -22,15 +22,15 @@ const FIRST_LOCKED_MS = 25;
 const MAX_LOCKED_MS = 500;
 
 /**
- * Writes the transitions of one queue's attempts. They gather while the statement before is under way and then go out
- * together: batches grow with the load and nothing ever waits for a timer.
+ * Writes the transitions of one queue's attempts. They gather while the statement before is under way and
+ * then go out together: batches grow with the load and nothing ever waits for a timer.
  *
  * A row that cannot be written now delays the others by a statement or two:
- * - A batch that meets a lock for longer than a moment goes out again without the rows that are locked. These are tried again
- *   beside the batches until they are free.
+ * - A batch that meets a lock for longer than a moment goes out again without the rows that are locked. These
+ *   are tried again beside the batches until they are free.
  * - A batch that is refused for what may be in it is halved beside the batches, until the bad row is alone.
- * - Only for a reason of the connection or the server is a batch repeated as it is, until it succeeds or `giveUp` is aborted.
- *   Repeating is safe: the fence lets each transition take effect once.
+ * - Only for a reason of the connection or the server is a batch repeated as it is, until it succeeds or
+ *   `giveUp` is aborted. Repeating is safe: the fence lets each transition take effect once.
  *
  * Once `giveUp` is aborted nothing more is sent, and what has no answer yet is answered `abandoned`.
  */
@@ -69,8 +69,8 @@ export class Settler {
   }
 
   /**
-   * The same in a statement of its own: for a job whose row the handler's own transaction may have locked, or that was
-   * refused before.
+   * The same in a statement of its own: for a job whose row the handler's own transaction may have locked, or
+   * that was refused before.
    */
   settleAlone(settlement: Settlement): Promise<SettleResult> {
     const pending = this.#take(settlement);
@@ -217,8 +217,8 @@ export class Settler {
 }
 
 /**
- * The next rows of one statement, each job once: its answer is told by its id, and a lost attempt may end together with a
- * newer one. And no more output than one parameter carries well.
+ * The next rows of one statement, each job once: its answer is told by its id, and a lost attempt may end
+ * together with a newer one. And no more output than one parameter carries well.
  */
 function nextBatch(waiting: readonly PendingSettlement[]): {
   batch: PendingSettlement[];

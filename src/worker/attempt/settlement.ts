@@ -8,9 +8,9 @@ export interface Settlement<TTransition extends Transition = Transition> {
 }
 
 /**
- * What became of a settlement: it took effect; or the job was no longer held under this fence; or it was to be put back, but
- * somebody had asked for its end meanwhile, so it has ended as cancelled, for this reason; or the worker gave up before it
- * knew.
+ * What became of a settlement: it took effect; or the job was no longer held under this fence; or it was to
+ * be put back, but somebody had asked for its end meanwhile, so it has ended as cancelled, for this reason;
+ * or the worker gave up before it knew.
  */
 export type SettleResult = 'written' | 'lost' | { readonly cancelled: string } | 'abandoned';
 

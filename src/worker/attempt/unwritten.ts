@@ -20,9 +20,9 @@ export class Unwritten {
   }
 
   /**
-   * Puts their jobs back as they were before the claim; without such jobs it sends nothing. A row that is locked or
-   * refused costs no other, and none is waited for longer than 750 ms. By id and fence: a job that somebody else has
-   * claimed meanwhile stays theirs, and a repetition does nothing.
+   * Puts their jobs back as they were before the claim; without such jobs it sends nothing. A row that is
+   * locked or refused costs no other, and none is waited for longer than 750 ms. By id and fence: a job that
+   * somebody else has claimed meanwhile stays theirs, and a repetition does nothing.
    *
    * @throws what the database says about a row that it refuses
    */

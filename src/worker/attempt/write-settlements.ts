@@ -32,8 +32,8 @@ interface Written {
 const NONE: ReadonlySet<number> = new Set();
 
 /**
- * Sends a batch once, one statement for each sort of transition, and answers its settlements. Returns those whose rows are
- * locked; `briefly` leaves none of those that end or are put back.
+ * Sends a batch once, one statement for each sort of transition, and answers its settlements. Returns those
+ * whose rows are locked; `briefly` leaves none of those that end or are put back.
  *
  * @throws what the database says; the settlements of the statements before are answered
  */
@@ -122,8 +122,8 @@ async function fatesOf(
 }
 
 /**
- * Ends a job that was put back with a request for its end, of which its worker had not heard yet. Should this fail, or
- * somebody claim the job first, the next claim ends it: no claim runs such a job.
+ * Ends a job that was put back with a request for its end, of which its worker had not heard yet. Should this
+ * fail, or somebody claim the job first, the next claim ends it: no claim runs such a job.
  */
 async function endUnwanted(
   { db, tables, held, events }: WriteSettlementsOptions,
