@@ -179,6 +179,42 @@ describe('postgres.js', () => {
     await until(() => own.length === 1);
     await client.end();
   });
+
+  test('what the app listens to moves to another connection when one of them takes this one for dead', async () => {
+    const client = postgres(database.url, { max: 1 });
+    const own: string[] = [];
+    let ready = 0;
+    await client.listen(
+      'own',
+      (payload) => own.push(payload),
+      () => ready++,
+    );
+    const [first, second] = [
+      listenTo(drizzle({ client }), 'wake_h'),
+      listenTo(drizzle({ client }), 'wake_h'),
+    ];
+    await until(() => first.ready === 1 && second.ready === 1);
+    const [pid] = await listeners('wake_h');
+    first.connection?.destroy(new Error('does not answer'));
+    await Promise.all([first.over, second.over]);
+    expect([first.end, second.end]).toMatchObject([
+      { message: 'does not answer' },
+      { message: 'does not answer' },
+    ]);
+    await until(() => ready === 2);
+    const again = listenTo(drizzle({ client }), 'wake_h');
+    await until(() => again.ready === 1);
+    await client.notify('own', 'x');
+    await until(() => own.length > 0);
+    // They share the new one, which the app keeps when the other leaves.
+    expect(await listeners('wake_h')).not.toContain(pid);
+    again.stop();
+    await again.over;
+    await client.notify('own', 'y');
+    await until(() => own.length > 1);
+    expect(own).toEqual(['x', 'y']);
+    await client.end();
+  });
 });
 
 const unreachable: Readonly<Record<string, (url: string) => OpenDriver>> = {

@@ -32,7 +32,7 @@ const MAX_LISTED = 5;
 export async function violations(ledger: Ledger, fleet: Fleet): Promise<string[]> {
   const entries = fleet.entries();
   const results = await ledger.rows<ResultRow>(
-    'select job_id, kind, state, fence, output from queue_results',
+    'select job_id, kind, state, fence::int as fence, output from queue_results',
   );
   const enqueued = await ledger.rows<{ n: number; job_id: string }>('select n, job_id from ledger_enqueued');
   const effects = await ledger.rows<EffectRow>('select n, job_id, fence from ledger_effects');

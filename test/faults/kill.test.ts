@@ -81,3 +81,42 @@ test(`SIGKILL of workers in their first second, ${YOUNG_KILLS} times: their jobs
   expect(await violations(ledger, fleet)).toEqual([]);
   expect(Math.max(...times)).toBeLessThanOrEqual(5_000);
 });
+
+const REPLACED_KILLS = size(6, 20);
+
+test(`SIGKILL of workers whose session is being replaced, ${REPLACED_KILLS} times: their jobs begin elsewhere within 5 s`, {
+  timeout: REPLACED_KILLS * 40_000,
+}, async () => {
+  const { ledger, fleet } = stage;
+  await fleet.startMany(2);
+  await startRespiteIsOver(ledger);
+  const load = new Load(ledger, { maxWorkMs: 500 });
+  const times: number[] = [];
+  for (let kills = 0; kills < REPLACED_KILLS; ) {
+    const victim = await fleet.spawn({ driver: kills % 2 === 0 ? 'postgres.js' : 'node-postgres' });
+    const session = async () => {
+      const named = 'select session from queue_workers where id = $1 and session is not null';
+      if (victim.entries().length === 0) return undefined;
+      return (await ledger.rows<{ session: number }>(named, [victim.workerId]))[0]?.session;
+    };
+    const pid = await until(session, { timeoutMs: 30_000 });
+    await until(() => victim.entries().some(({ event }) => event === 'begun'), { timeoutMs: 30_000 });
+    await ledger.rows('select pg_terminate_backend($1, 5000)', [pid]);
+    // It connects anew after about a tenth of a second.
+    await delay(Math.random() * 200);
+    const killedAtMs = await victim.kill();
+    const held = await ledger.heldBy(victim.workerId);
+    if (held.length === 0) continue;
+    times.push(...(await recoveryTimes(ledger, fleet, victim, held, killedAtMs)));
+    kills++;
+  }
+  await load.end();
+  await ledger.settled();
+  expect(await fleet.stop()).toEqual([0, 0]);
+  printTimes(
+    `SIGKILL of ${REPLACED_KILLS} workers whose session is being replaced, from the kill to the start elsewhere`,
+    times,
+  );
+  expect(await violations(ledger, fleet)).toEqual([]);
+  expect(Math.max(...times)).toBeLessThanOrEqual(5_000);
+});

@@ -90,3 +90,63 @@ describe.each(['postgres.js', 'node-postgres'])('%s: when the database does not 
     expect(performance.now() - startMs).toBeLessThan(5_300);
   });
 });
+
+describe.each([
+  // A statement takes 700 ms: postgres.js goes there and back twice, to ask for the types of the parameters.
+  ['postgres.js', 175],
+  ['node-postgres', 350],
+] as const)('%s: when the database is slow', (driver, delayMs) => {
+  test('a stop leaves in time, and leaves no job held', { timeout: 60_000 }, async () => {
+    const { proxy, db } = await proxied(driver);
+    const worker = createWorker(db, {
+      queue,
+      shutdownTimeoutMs: 100,
+      handlers: works.map((work) => handle(work, () => new Promise(() => {}))),
+    });
+    const listening = nextEvent(worker, 'listening');
+    await worker.start();
+    await listening;
+    for (const work of works) await queue.enqueue(database.db, work);
+    await until(
+      async () => (await database.client`select from queue_jobs where worker_id is null`).length === 0,
+    );
+    proxy.delayMs = delayMs;
+    expect(await tookMs(worker.stop())).toBeLessThan(5_100);
+    const jobs = await database.client`
+      select distinct attempt, worker_id from queue_jobs where worker_id is not null or attempt <> 0`;
+    expect(jobs).toEqual([]);
+    expect(await database.client`select from queue_workers`).toHaveLength(0);
+  });
+
+  test('a stop settles thousands of outcomes that wait for it', { timeout: 60_000 }, async () => {
+    const count = 2_000;
+    const { proxy, db } = await proxied(driver);
+    let open = () => {};
+    const opened = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    let running = 0;
+    const [work = defineJob('work')] = works;
+    const worker = createWorker(db, {
+      queue,
+      queues: { queue0: { concurrency: count } },
+      shutdownTimeoutMs: 100,
+      handlers: [
+        handle(work, () => {
+          running++;
+          return opened;
+        }),
+      ],
+    });
+    let completed = 0;
+    worker.on('completed', () => completed++);
+    await queue.enqueueMany(database.db, work, new Array(count).fill({}));
+    await worker.start();
+    await until(() => running === count);
+    proxy.delayMs = delayMs;
+    open();
+    expect(await tookMs(worker.stop())).toBeLessThan(5_100);
+    expect(completed).toBe(count);
+    expect(await database.client`select from queue_jobs`).toHaveLength(0);
+  });
+});

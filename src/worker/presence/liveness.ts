@@ -27,6 +27,8 @@ const MAX_RETRY_MS = 500;
 const REPORT_EVERY_MS = 5_000;
 /** A start waits no longer for its session: it is had in milliseconds, or something is wrong with the connection that listens. */
 const SESSION_WAIT_MS = 5_000;
+/** Another connection is there in milliseconds as a rule; a peer waits for `reconnectMs`, which is a second at least. */
+const REPLACE_MS = 600;
 /** The server's start has ended all sessions: for so long after it a free lock says nothing. */
 const START_RESPITE_MS = 10_000;
 
@@ -74,6 +76,8 @@ export class Liveness implements BackgroundPart {
   #changes = 0;
   /** When the worker last showed itself, and after how many of these changes. */
   #shown = { atMs: performance.now(), changes: 0 };
+  /** When it last lost its session. */
+  #lostMs = Number.NEGATIVE_INFINITY;
   /** When it was registered, by the database. */
   #startedAt: string | undefined;
   /** It was declared gone, and has not looked yet what it has lost. */
@@ -100,6 +104,7 @@ export class Liveness implements BackgroundPart {
         // Peers that could not reach the database either are back no sooner than this one.
         if (heldBefore) this.#suspicion.rest(performance.now());
         heldBefore = true;
+        if (this.#session.pid === undefined) this.#lostMs = performance.now();
         this.#changes++;
         this.#alarm.signal();
       },
@@ -176,8 +181,9 @@ export class Liveness implements BackgroundPart {
     if (this.#failures > 0) onReturn();
     this.#failures = 0;
     this.#reportedMs = Number.NEGATIVE_INFINITY;
-    const suspectsMs = this.#suspicion.inMs(performance.now());
-    return Math.max(Math.min(CHECK_MS, suspectsMs), MIN_PAUSE_MS);
+    const nowMs = performance.now();
+    const sleepMs = Math.min(CHECK_MS, this.#suspicion.inMs(nowMs), this.#replacingMs(nowMs) || CHECK_MS);
+    return Math.max(sleepMs, MIN_PAUSE_MS);
   }
 
   async #check(): Promise<void> {
@@ -188,7 +194,8 @@ export class Liveness implements BackgroundPart {
     const changes = this.#changes;
     // Of changes, not of what has come of them: a session that was lost and taken anew between two beats must show, or else peers that looked
     // only before and after it take two short absences for a long one.
-    const beat = changes !== this.#shown.changes || atMs - this.#shown.atMs >= HEARTBEAT_MS;
+    const news = changes !== this.#shown.changes || atMs - this.#shown.atMs >= HEARTBEAT_MS;
+    const beat = news && this.#replacingMs(atMs) === 0;
     const check = await checkWorkers(runner, tables, { worker, beat, limits: this.#limits });
     if (beat) this.#shown = { atMs, changes };
     if (beat && session !== undefined) this.#markKnown();
@@ -206,6 +213,15 @@ export class Liveness implements BackgroundPart {
     if (condemned.length === 0) return;
     await faultPoint('liveness: checked');
     this.#announce(await removeGoneWorkers(runner, tables, condemned, this.#limits));
+  }
+
+  /**
+   * For how many milliseconds yet another session may take the place of a lost one before the row says that there is none.
+   * A worker that dies meanwhile is found by the session that its row still names; by its silence it would take `silentMs`.
+   */
+  #replacingMs(nowMs: number): number {
+    if (this.#session.pid !== undefined) return 0;
+    return Math.max(this.#lostMs + REPLACE_MS - nowMs, 0);
   }
 
   #announce(removed: readonly RemovedWorker[]): void {

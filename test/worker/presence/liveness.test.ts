@@ -347,3 +347,25 @@ test('an idle worker sends at most 0.7 statements a second about who lives', asy
     others.filter(({ text }) => text.includes('"queue_workers" as w (') || /pg_notify/.test(text)),
   ).toEqual([]);
 });
+
+test('while a lost session is being replaced, the row names a session all the time', async () => {
+  const { id } = await startWorker();
+  await database.client.unsafe(`
+    create table shown (at serial, session int);
+    create function note() returns trigger language plpgsql as
+      $$ begin insert into shown (session) values (new.session); return new; end $$;
+    create trigger note before update on queue_workers for each row execute function note()`);
+  onTestFinished(
+    async () => void (await database.client.unsafe('drop function note cascade; drop table shown')),
+  );
+  const session = async () =>
+    (
+      await database.client<{ session: number | null }[]>`select session from queue_workers where id = ${id}`
+    )[0]?.session;
+  const before = await session();
+  await database.client`select pg_terminate_backend(${before ?? 0}, 5000)`;
+  await until(async () => (await session()) !== before);
+  expect(await session()).not.toBeNull();
+  const rows = await database.client<{ session: number | null }[]>`select session from shown order by at`;
+  expect(rows.map(({ session }) => session)).not.toContain(null);
+});

@@ -64,6 +64,14 @@ describe('most of several workers at once', () => {
     expect(checks(new Suspicion(3_000), 3, () => [lost(1)], 2)).toHaveLength(1);
   });
 
+  test('is not several when they share a connection', () => {
+    // Three workers of one process; what counts the workers counts them as one, too.
+    const neighbours = () => [lost(1, '1.0', 70), lost(2, '1.0', 70), lost(3, '1.0', 70)];
+    expect(checks(new Suspicion(3_000), 3, neighbours, 2)).toHaveLength(3);
+    const two = () => [...neighbours(), lost(4, '1.0', 71)];
+    expect(checks(new Suspicion(3_000), 10.5, two, 3)).toEqual([]);
+  });
+
   test('is no longer so when the others are back', () => {
     const gone = (second: number) => (second < 6 ? [lost(1), lost(2), lost(3)] : [lost(1)]);
     expect(checks(new Suspicion(3_000), 6, gone)).toEqual([[6, 1]]);
