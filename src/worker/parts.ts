@@ -105,15 +105,15 @@ export function buildParts(options: PartsOptions): WorkerParts {
     events,
     retries,
   });
-  const progress = [...concurrencyByQueue.keys()].map(() => new Progress(environment, events));
+  const progress = new Progress(environment, events);
   const loops = [...concurrencyByQueue].map(
-    ([queue, concurrency], at) =>
+    ([queue, concurrency]) =>
       new ClaimLoop({
         environment: {
           ...environment,
           around: settings.around,
           onBegin: ({ job }) => events.emit('began', { job }),
-          onProgress: (attempt, value) => progress[at]?.report(attempt, value),
+          onProgress: (attempt, value) => progress.report(attempt, value),
         },
         runner,
         queue,
@@ -140,7 +140,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
     background: [
       liveness,
       requests,
-      ...progress,
+      progress,
       pruning,
       // A worker that ends when its queues are empty waits for nothing.
       ...(untilEmpty ? [] : [watch, sweeper, listener]),

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { QueueError } from '../errors.ts';
 import { checkDatabase } from '../queries/check-database.ts';
 import { registerWorker } from '../queries/register-worker.ts';
@@ -38,6 +39,8 @@ export class Worker {
   /** @internal use {@link createWorker} */
   constructor(db: Database, options: WorkerOptions<Database>, untilEmpty = false) {
     this.#settings = workerSettings(options); // First: it checks them.
+    // Each queue that settles listens to it, and Node.js warns of more than ten listeners.
+    setMaxListeners(0, this.#giveUp.signal);
     this.#db = db;
     this.#tables = options.queue.tables;
     this.#handlers = handlersByKind(options.handlers);

@@ -17,10 +17,52 @@ const INTERVAL_MS = 250;
 const RETRY_MS = 5_000;
 
 /**
- * Writes how far the jobs of one queue are: the last value of each, in one statement for all. No handler
- * waits for it, and a failure is only an `error` event. Without a value it does nothing.
+ * Writes how far running jobs are. No handler waits for it, and a failure is only an `error` event. A queue
+ * takes part from its first value on, so a worker of thousands of queues does not pay for each of them.
  */
 export class Progress implements BackgroundPart {
+  readonly #environment: Pick<AttemptEnvironment, 'db' | 'tables'>;
+  readonly #events: WorkerEmitter;
+  readonly #queues = new Map<string, QueueProgress>();
+  readonly #added = new Condition();
+
+  constructor(environment: Pick<AttemptEnvironment, 'db' | 'tables'>, events: WorkerEmitter) {
+    this.#environment = environment;
+    this.#events = events;
+  }
+
+  /** Takes a value, in place of an earlier one that is not written yet. Never throws. */
+  report(attempt: Attempt, value: unknown): void {
+    const { id, queue } = attempt.job;
+    try {
+      this.#of(queue).report(attempt, progressToStore(value));
+    } catch (error) {
+      this.#events.emit('error', { error, during: `the progress of job ${id} of '${queue}'` });
+    }
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const runs = new Map<QueueProgress, Promise<void>>();
+    while (!signal.aborted) {
+      for (const queue of this.#queues.values()) if (!runs.has(queue)) runs.set(queue, queue.run(signal));
+      await this.#added.wait(Number.POSITIVE_INFINITY, signal);
+    }
+    await Promise.all(runs.values());
+  }
+
+  #of(name: string): QueueProgress {
+    let queue = this.#queues.get(name);
+    if (queue === undefined) {
+      queue = new QueueProgress(this.#environment, this.#events);
+      this.#queues.set(name, queue);
+      this.#added.signal();
+    }
+    return queue;
+  }
+}
+
+/** The jobs of one queue: the last value of each, in one statement for all. */
+class QueueProgress implements BackgroundPart {
   readonly #environment: Pick<AttemptEnvironment, 'db' | 'tables'>;
   readonly #events: WorkerEmitter;
   /** The JSON texts to write. */
@@ -32,15 +74,8 @@ export class Progress implements BackgroundPart {
     this.#events = events;
   }
 
-  /** Takes a value, in place of an earlier one that is not written yet. Never throws. */
-  report(attempt: Attempt, value: unknown): void {
-    try {
-      this.#values.set(attempt, progressToStore(value));
-    } catch (error) {
-      const { id, queue } = attempt.job;
-      this.#events.emit('error', { error, during: `the progress of job ${id} of '${queue}'` });
-      return;
-    }
+  report(attempt: Attempt, json: string): void {
+    this.#values.set(attempt, json);
     this.#reported.signal();
   }
 

@@ -46,10 +46,10 @@ export class Settler {
   #writing = false;
   #unlocking = false;
   #halving = false;
+  #listens = false;
 
   constructor(options: SettlerOptions) {
     this.#options = options;
-    options.giveUp.addEventListener('abort', () => this.#abandon(), { once: true });
   }
 
   /**
@@ -87,7 +87,14 @@ export class Settler {
     const pending = new PendingSettlement(id, fence, transition, this.#open);
     if (this.#options.giveUp.aborted) pending.answer('abandoned');
     else this.#open.add(pending);
+    this.#listen();
     return pending;
+  }
+
+  /** From the first settlement on: ten thousand listeners on one signal would make a start take seconds. */
+  #listen(): void {
+    if (!this.#listens) this.#options.giveUp.addEventListener('abort', () => this.#abandon(), { once: true });
+    this.#listens = true;
   }
 
   #abandon(): void {
