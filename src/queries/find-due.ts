@@ -41,8 +41,12 @@ export interface DueAnswer {
  * **Under concurrency.** A plain read, which locks nothing: somebody else may claim what it found, and a job
  * that commits a moment later is not seen. So it says when to claim, and nothing more.
  *
- * It finds its rows as a claim does, by one exact index range per queue and priority, and reads one of each.
- * The horizon ends the range: jobs scheduled for tomorrow cost nothing, whatever their kind.
+ * It finds its rows as a claim does, by one exact index range per queue and priority, and reads one of each. The
+ * horizon ends the range: jobs scheduled for tomorrow cost nothing, whatever their kind.
+ *
+ * For many queues it first asks which priorities there are at all: most apps use one or two of the ten, so most of
+ * the ranges need not be looked at. Under an old snapshot that walks over the dead rows of the others, so for a few
+ * queues it is left out.
  */
 export async function findDue(
   runner: Runner,
@@ -57,13 +61,25 @@ export async function findDue(
   }));
 }
 
+/** Fewer queues have fewer ranges than it takes to find out which priorities there are. */
+const MANY_QUEUES = 100;
+
 export function findDueQuery({ queueJobs }: QueueTables, question: DueQuestion): SQL {
+  const priorities = sql`generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)`;
+  const inUse = sql`(
+      select p.priority from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as p(priority)
+      cross join lateral (
+        select from ${queueJobs} as j where j.priority = p.priority::int2 and j.priority >= 0
+        order by j.queue, j.run_at, j.id limit 1
+      ) as j
+      offset 0
+    ) as band`;
   return sql`
     select i.queue, min(${epochMs('j.run_at')}) as due_at, ${epochMs('statement_timestamp()')} as now
     from ${planAnew()}
     cross join jsonb_to_recordset(${JSON.stringify(question.looks.map(toLookRow))}::text::jsonb)
       as i(queue text, floor timestamptz)
-    cross join generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
+    ${question.looks.length > MANY_QUEUES ? sql`left join ${inUse} on true` : sql`cross join ${priorities}`}
     left join lateral (
       select j.run_at from ${queueJobs} as j
       where j.queue = i.queue and j.priority = band.priority::int2 and j.priority >= 0

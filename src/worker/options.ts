@@ -31,7 +31,7 @@ export interface RunOptions<TDb, TOwn extends OwnColumns = OwnColumns> {
 /** The options of {@link createWorker}. */
 export interface WorkerOptions<TDb, TOwn extends OwnColumns = OwnColumns> extends RunOptions<TDb, TOwn> {
   /**
-   * The queues to serve, by name.
+   * The queues to serve, by name; at most 10,000.
    * @default every queue that a handler's definition names
    */
   queues?: Readonly<Record<string, QueueSettings>> | undefined;
@@ -102,6 +102,8 @@ export interface WorkerSettings {
 }
 
 const DEFAULT_CONCURRENCY = 10;
+/** Each costs 11 kB of memory, and a part of each look for due jobs. */
+const MAX_QUEUES = 10_000;
 const WEEK_MS = 7 * 24 * 3_600_000;
 
 /**
@@ -162,6 +164,12 @@ function concurrencyByQueue<TDb>(
       checkInteger(`${what}.concurrency`, concurrency, 1, 10_000),
     ];
   });
+  if (served.length > MAX_QUEUES) {
+    throw new RangeError(
+      `createWorker: a worker serves at most ${MAX_QUEUES} queues, got ${served.length}: ` +
+        'divide them among several workers, or put jobs of many tenants into a few queues',
+    );
+  }
   if (served.length === 0)
     throw new TypeError('createWorker: queues names no queue; leave it out to serve all');
   for (const { job } of handlers) {

@@ -31,6 +31,25 @@ describe('findDue', () => {
     expect(answers.get('empty')).toBeUndefined();
   });
 
+  test('finds the same among many queues, whatever their priorities', async () => {
+    const queues = Array.from({ length: 150 }, (_, n) => `q${n}`);
+    await addJobs(database.client, [
+      { queue: 'q0', dueInMs: -700, priority: 0 },
+      { queue: 'q0', dueInMs: -900, priority: 9 },
+      { queue: 'q140', dueInMs: -800, priority: 9 },
+      { queue: 'q149', dueInMs: 60_000 },
+    ]);
+    const answers = await ask(...queues.map(fromStart));
+    expect([...answers.keys()].sort()).toEqual(queues.toSorted());
+    expect(answers.get('q0')).toBeLessThanOrEqual(-900);
+    expect(answers.get('q140')).toBeLessThanOrEqual(-800);
+    expect([...answers.values()].filter((dueInMs) => dueInMs !== undefined)).toHaveLength(2);
+    await clearTables(database.client);
+    const none = await ask(...queues.map(fromStart));
+    expect(none.size).toBe(150);
+    expect(new Set(none.values())).toEqual(new Set([undefined]));
+  });
+
   test('says when the database looked', async () => {
     const [answer] = await findDue(database.db, tables, question([fromStart('q')]));
     const [row] = await database.client<{ ago: number }[]>`

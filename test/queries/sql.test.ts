@@ -85,6 +85,7 @@ test('the texts hold no literals but their own', () => {
 
 /** Statements that may look at jobs of every queue, and why. */
 const acrossQueues: Readonly<Record<string, string>> = {
+  'findDueQuery, of many queues': 'first asks which priorities there are in any queue; a plain read',
   findJobQuery: 'by id alone: whoever asks does not know the queue; a plain read',
   listJobsQuery: 'a page over all queues unless a filter names one; a plain read',
 };

@@ -82,6 +82,10 @@ describe('createWorker', () => {
     [{ silentMs: 1_000 }, 'silentMs must be a number of milliseconds from 15000'],
     [{ name: '' }, 'name must be a text that is not empty'],
     [{ queues: {} }, 'queues names no queue'],
+    [
+      { queues: Object.fromEntries(Array.from({ length: 10_001 }, (_, n) => [`q${n}`, {}])) },
+      'at most 10000 queues, got 10001: divide them among several workers',
+    ],
     [{ queues: { mail: { concurrency: 0 } } }, "queues['mail'].concurrency must be a whole number from 1"],
     [{ queues: { mail: { concurrency: 1.5 } } }, 'got 1.5'],
   ])('refuses %o', (options, message) => {

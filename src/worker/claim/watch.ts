@@ -30,6 +30,12 @@ export interface WatchOptions {
 
 /** Queues that become idle one after the other are looked at together. */
 const GATHER_MS = 10;
+/** One statement asks about so many queues at most, so that none takes long. */
+const MAX_LOOKS = 1_000;
+/** A look at more takes longer than one at those that have just become idle. */
+const MANY = 100;
+/** Looks take this share of the time at most: one in so many parts. Of many thousand queues one takes long. */
+const SHARE = 5;
 const MAX_ERROR_PAUSE_MS = 5_000;
 
 /**
@@ -42,6 +48,11 @@ export class Watch implements BackgroundPart {
   readonly #idle = new Set<IdleQueue>();
   readonly #alarms = new Map<IdleQueue, Alarms>();
   readonly #alarm = new Condition();
+  /** Idle for a moment only, and not looked at since. */
+  readonly #anew = new Set<IdleQueue>();
+  /** How long the last look at all idle queues took, and when the next one is due. */
+  #tookMs = 0;
+  #nextMs = Number.NEGATIVE_INFINITY;
   #over = false;
 
   constructor(options: WatchOptions) {
@@ -56,15 +67,19 @@ export class Watch implements BackgroundPart {
    */
   add(idle: IdleQueue, anew: boolean): void {
     this.#idle.add(idle);
-    if (anew) this.#alarm.signal();
+    if (!anew) return;
+    this.#anew.add(idle);
+    this.#alarm.signal();
   }
 
   remove(idle: IdleQueue): void {
     this.#idle.delete(idle);
+    this.#anew.delete(idle);
   }
 
   /** Looks now: the interval has become another. */
   look(): void {
+    this.#nextMs = Number.NEGATIVE_INFINITY;
     this.#alarm.signal();
   }
 
@@ -82,15 +97,16 @@ export class Watch implements BackgroundPart {
       await sleep(GATHER_MS, signal);
       if (signal.aborted) break;
       this.#alarm.clear();
+      const intervalMs = Math.max(this.#options.intervalMs(), this.#tookMs * (SHARE - 1));
       let pauseMs = Number.POSITIVE_INFINITY;
       if (this.#idle.size > 0) {
-        const intervalMs = this.#options.intervalMs();
-        pauseMs = jitter(intervalMs);
         try {
-          await this.#look(intervalMs);
+          await this.#look(intervalMs, signal);
           failures = 0;
+          pauseMs = Math.max(this.#nextMs - performance.now(), 0);
         } catch (error) {
           this.#options.events.emit('error', { error, during: 'looking for due jobs' });
+          this.#nextMs = Number.NEGATIVE_INFINITY;
           pauseMs = jitter(Math.min(intervalMs * 2 ** failures++, MAX_ERROR_PAUSE_MS));
         }
       }
@@ -100,18 +116,33 @@ export class Watch implements BackgroundPart {
     for (const alarms of this.#alarms.values()) alarms.clear();
   }
 
-  async #look(intervalMs: number): Promise<void> {
+  /** At all idle queues; of many, in between, only at those that have just become idle. */
+  async #look(intervalMs: number, signal: AbortSignal): Promise<void> {
+    const startMs = performance.now();
+    const all = this.#idle.size <= MANY || startMs >= this.#nextMs;
+    const idle = [...(all ? this.#idle : this.#anew)];
+    this.#anew.clear();
+    for (let at = 0; at < idle.length && !signal.aborted; at += MAX_LOOKS) {
+      await this.#lookAt(idle.slice(at, at + MAX_LOOKS), intervalMs);
+    }
+    if (!all) return;
+    const endMs = performance.now();
+    this.#tookMs = endMs - startMs;
+    this.#nextMs = endMs + jitter(intervalMs);
+  }
+
+  async #lookAt(idle: readonly IdleQueue[], intervalMs: number): Promise<void> {
     const { runner, tables, kinds } = this.#options;
-    const idle = new Map([...this.#idle].map((queue) => [queue.queue, queue]));
+    const byName = new Map(idle.map((queue) => [queue.queue, queue]));
     const answers = await findDue(runner, tables, {
-      looks: [...idle.values()].map(({ queue, bands }) => ({ queue, floorMs: bands.lowestFloorMs })),
+      looks: idle.map(({ queue, bands }) => ({ queue, floorMs: bands.lowestFloorMs })),
       kinds,
-      // What becomes due before the next look, with room for its jitter.
+      // What becomes due before the next look, with room for its jitter and for a look that takes longer.
       horizonMs: intervalMs * 2,
     });
     const endMs = performance.now();
     for (const answer of answers) {
-      const queue = idle.get(answer.queue);
+      const queue = byName.get(answer.queue);
       // It may have been woken while the answer was on its way.
       if (queue !== undefined && this.#idle.has(queue)) this.#heed(queue, answer, endMs);
     }

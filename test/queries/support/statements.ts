@@ -165,6 +165,11 @@ export function allStatements(
       kinds: [text],
       horizonMs: 1_600,
     }),
+    'findDueQuery, of many queues': findDueQuery(tables, {
+      looks: Array.from({ length: 101 }, (_, n) => ({ queue: `${text} ${n}`, floorMs: time.getTime() })),
+      kinds: [text],
+      horizonMs: 1_600,
+    }),
     findFatesQuery: findFatesQuery(tables, text, [{ id, fence: 3 }]),
     findHeldJobsQuery: findHeldJobsQuery(tables, held, [{ id, fence: 1 }]),
     findJobQuery: findJobQuery(tables, id),
