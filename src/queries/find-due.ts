@@ -41,12 +41,12 @@ export interface DueAnswer {
  * **Under concurrency.** A plain read, which locks nothing: somebody else may claim what it found, and a job
  * that commits a moment later is not seen. So it says when to claim, and nothing more.
  *
- * It finds its rows as a claim does, by one exact index range per queue and priority, and reads one of each. The
- * horizon ends the range: jobs scheduled for tomorrow cost nothing, whatever their kind.
+ * It finds its rows as a claim does, by one exact index range per queue and priority, and reads one of each.
+ * The horizon ends the range: jobs scheduled for tomorrow cost nothing, whatever their kind.
  *
- * For many queues it first asks which priorities there are at all: most apps use one or two of the ten, so most of
- * the ranges need not be looked at. Under an old snapshot that walks over the dead rows of the others, so for a few
- * queues it is left out.
+ * For many queues it first asks which priorities there are at all: most apps use one or two of the ten, so
+ * most of the ranges need not be looked at. Under an old snapshot that walks over the dead rows of the others,
+ * so for a few queues it is left out.
  */
 export async function findDue(
   runner: Runner,
