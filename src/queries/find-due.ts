@@ -45,8 +45,8 @@ export interface DueAnswer {
  * The horizon ends the range: jobs scheduled for tomorrow cost nothing, whatever their kind.
  *
  * For many queues it first asks which priorities there are at all: most apps use one or two of the ten, so
- * most of the ranges need not be looked at. Under an old snapshot that walks over the dead rows of the others,
- * so for a few queues it is left out.
+ * most of the ranges need not be looked at. Under an old snapshot that walks over the dead rows of the
+ * others, so for a few queues it is left out.
  */
 export async function findDue(
   runner: Runner,

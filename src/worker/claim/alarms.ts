@@ -1,6 +1,9 @@
 import { MAX_TIMER_MS } from '../../job/limits.ts';
 
-/** Times closer together than this share an alarm: a thousand retries within two seconds are at most 250 of them. */
+/**
+ * Times closer together than this share an alarm: a thousand retries within two seconds are at most 250 of
+ * them.
+ */
 const GRAIN_MS = 8;
 
 /** Calls a function at each of several times, by one timer. */

@@ -18,12 +18,13 @@ const MAX_ERROR_PAUSE_MS = 5_000;
 const MAX_EXPECTED_MS = 2_000; // What is due later, the watch sees in time.
 
 /**
- * One queue in one process: claims as many due jobs as its attempts have use for. One loop for all slots, so that one claim
- * serves many.
+ * One queue in one process: claims as many due jobs as its attempts have use for. One loop for all slots, so
+ * that one claim serves many.
  *
- * While claims come back full it does not pause. After one that came back short it looks again every few milliseconds, then
- * less and less often; at last the queue is idle, and the watch or a notification wakes it. A claim always starts at the
- * floors: what lies behind them is found by the sweeper and claimed by its id.
+ * While claims come back full it does not pause. After one that came back short it looks again every few
+ * milliseconds, then less and less often; at last the queue is idle, and the watch or a notification wakes
+ * it. A claim always starts at the floors: what lies behind them is found by the sweeper and claimed by its
+ * id.
  */
 export class ClaimLoop implements IdleQueue, SweptQueue {
   readonly #options: ClaimLoopOptions;
@@ -111,7 +112,10 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
     if (this.attempts.size === 0) this.#announceIdle();
   }
 
-  /** Claims until `stop` is called (or nothing is left, without a watch); answers how many jobs. Never rejects. */
+  /**
+   * Claims until `stop` is called (or nothing is left, without a watch); answers how many jobs. Never
+   * rejects.
+   */
   async run(): Promise<number> {
     const { queue, pollIntervalMs, events, watch, retries } = this.#options;
     let failures = 0;
@@ -206,7 +210,10 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
     watch?.remove(this);
   }
 
-  /** When the last job has ended it is time for another claim: it may have left one, and if not, the queue is idle. */
+  /**
+   * When the last job has ended it is time for another claim: it may have left one, and if not, the queue is
+   * idle.
+   */
   #lookAfterLast(): void {
     if (this.#atRest && !this.#announced && this.attempts.size === 0) this.wake();
   }

@@ -22,8 +22,8 @@ export interface ClaimAnswer {
 }
 
 /**
- * The claims of one queue: of the next jobs from the floors on, and of overlooked ones by their ids, in turns while there
- * are any, so that neither keeps the other waiting.
+ * The claims of one queue: of the next jobs from the floors on, and of overlooked ones by their ids, in turns
+ * while there are any, so that neither keeps the other waiting.
  */
 export class Claims {
   readonly #options: ClaimsOptions;

@@ -18,8 +18,8 @@ export interface HoldingsOptions {
 }
 
 /**
- * Keeps what a worker knows it holds of one queue equal to what the database says: gives back what it holds without
- * knowing, and ends the attempts of what it holds no longer.
+ * Keeps what a worker knows it holds of one queue equal to what the database says: gives back what it holds
+ * without knowing, and ends the attempts of what it holds no longer.
  */
 export class Holdings {
   readonly #options: HoldingsOptions;
@@ -46,8 +46,8 @@ export class Holdings {
   }
 
   /**
-   * Gives back what is still held at the very end: by id, what could not be written; and only after a claim whose answer
-   * was lost, what it may have taken, for which the whole queue is read.
+   * Gives back what is still held at the very end: by id, what could not be written; and only after a claim
+   * whose answer was lost, what it may have taken, for which the whole queue is read.
    */
   async giveBack(): Promise<void> {
     await this.#options.attempts.unwritten.giveBack(this.#options);

@@ -2,12 +2,16 @@
 const MIN_GAP_MS = 2;
 /** After so long without a job the queue is idle. */
 const HOT_MS = 300;
-/** The gap between looks is this part of the time since the last job: the longer it is ago, the less likely is one just now. */
+/**
+ * The gap between looks is this part of the time since the last job: the longer it is ago, the less likely is
+ * one just now.
+ */
 const GAP_SHARE = 4;
 
 /**
- * How soon to look again after a claim that came back short. Enqueues notify only so often, so just after a job, or a
- * notification, others are likely: the queue is *hot*, and looked at every few milliseconds, then ever less often.
+ * How soon to look again after a claim that came back short. Enqueues notify only so often, so just after a
+ * job, or a notification, others are likely: the queue is *hot*, and looked at every few milliseconds, then
+ * ever less often.
  */
 export class HotPolling {
   readonly #maxGapMs: number;

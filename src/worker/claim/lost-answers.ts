@@ -2,7 +2,10 @@
 const SUSPECT_MS = 60_000;
 const RELEASE_EVERY_MS = 5_000;
 
-/** When to give back what a claim may have taken whose answer never came: those jobs are held by nobody who knows. */
+/**
+ * When to give back what a claim may have taken whose answer never came: those jobs are held by nobody who
+ * knows.
+ */
 export class LostAnswers {
   #suspectUntilMs = 0;
   #nextReleaseMs = 0;

@@ -4,8 +4,8 @@ import { inClaimOrder, type JobPlace } from '../../queries/find-overlooked.ts';
 const MAX_KEPT = 10_000;
 
 /**
- * The jobs of one queue that are known to lie behind the floors of its claims, until they are claimed by id: what a sweep has
- * found, and what this worker has given back.
+ * The jobs of one queue that are known to lie behind the floors of its claims, until they are claimed by id:
+ * what a sweep has found, and what this worker has given back.
  */
 export class Overlooked {
   readonly #places = new Map<number, JobPlace>();

@@ -2,11 +2,17 @@ import type { JobPlace } from '../../queries/find-overlooked.ts';
 
 /** Slices may take this share of the time: one in so many parts. */
 const SHARE = 20;
-/** The next slice comes within this time: a slow one (a busy pool, a cold cache) must not blind the queue for long. */
+/**
+ * The next slice comes within this time: a slow one (a busy pool, a cold cache) must not blind the queue for
+ * long.
+ */
 const MAX_PAUSE_MS = 5_000;
 /** Two passes are at least so far apart. */
 const MIN_PAUSE_MS = 10;
-/** And so far, as a part of the time since the last job: the longer that is ago, the fewer are still to commit. */
+/**
+ * And so far, as a part of the time since the last job: the longer that is ago, the fewer are still to
+ * commit.
+ */
 const QUIET_SHARE = 10;
 /** Beside a backlog they need not follow each other that soon. */
 const BACKLOG_PAUSE_MS = 100;
@@ -25,9 +31,10 @@ export interface SliceReport {
 }
 
 /**
- * The sweep of one queue: one *pass* after the other through everything that its claims have passed, slice by slice. Slices
- * take a twentieth of the time, so on a healthy table, where a pass is one slice of a millisecond, there are many passes a
- * second while jobs come, and beside a million jobs of other kinds one in several seconds.
+ * The sweep of one queue: one *pass* after the other through everything that its claims have passed, slice by
+ * slice. Slices take a twentieth of the time, so on a healthy table, where a pass is one slice of a
+ * millisecond, there are many passes a second while jobs come, and beside a million jobs of other kinds one
+ * in several seconds.
  *
  * An *urgent* pass goes through without pauses: jobs are known to have become due behind the floors.
  */

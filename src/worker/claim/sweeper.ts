@@ -57,8 +57,8 @@ const FIRST_RETRY_MS = 250;
 const MAX_RETRY_MS = 5_000;
 
 /**
- * Sweeps the queues of one worker, beside its claims: reads, slice by slice, what they have passed, and hands them the jobs
- * that are due all the same. Claims themselves never look back.
+ * Sweeps the queues of one worker, beside its claims: reads, slice by slice, what they have passed, and hands
+ * them the jobs that are due all the same. Claims themselves never look back.
  */
 export class Sweeper implements BackgroundPart {
   readonly #options: SweeperOptions;
@@ -115,8 +115,8 @@ export class Sweeper implements BackgroundPart {
   }
 
   /**
-   * Goes through one queue at once, all of it, to its end or until enough is found; answers whether it came to its end. For a
-   * worker that ends when nothing is left.
+   * Goes through one queue at once, all of it, to its end or until enough is found; answers whether it came
+   * to its end. For a worker that ends when nothing is left.
    */
   async sweepNow(queue: SweptQueue, signal: AbortSignal): Promise<boolean> {
     queue.sweep.urge();

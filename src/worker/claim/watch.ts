@@ -34,14 +34,16 @@ const GATHER_MS = 10;
 const MAX_LOOKS = 1_000;
 /** A look at more takes longer than one at those that have just become idle. */
 const MANY = 100;
-/** Looks take this share of the time at most: one in so many parts. Of many thousand queues one takes long. */
+/**
+ * Looks take this share of the time at most: one in so many parts. Of many thousand queues one takes long.
+ */
 const SHARE = 5;
 const MAX_ERROR_PAUSE_MS = 5_000;
 
 /**
- * Watches all idle queues of a worker: one statement for all of them instead of a claim for each. It looks when a queue becomes idle
- * and then every interval, and sets a timer for the next scheduled job that it sees, so that jobs start on time
- * however seldom it looks.
+ * Watches all idle queues of a worker: one statement for all of them instead of a claim for each. It looks
+ * when a queue becomes idle and then every interval, and sets a timer for the next scheduled job that it
+ * sees, so that jobs start on time however seldom it looks.
  */
 export class Watch implements BackgroundPart {
   readonly #options: WatchOptions;
@@ -62,8 +64,8 @@ export class Watch implements BackgroundPart {
   /**
    * Watches a queue until something may be due in it.
    *
-   * @param anew whether it was busy, and is to be looked at without delay. A queue that was woken in vain is not: what made it look due
-   *   (a job that is locked by an open transaction, say) would do so again.
+   * @param anew whether it was busy, and is to be looked at without delay. A queue that was woken in vain is
+   *   not: what made it look due (a job that is locked by an open transaction, say) would do so again.
    */
   add(idle: IdleQueue, anew: boolean): void {
     this.#idle.add(idle);
@@ -83,7 +85,10 @@ export class Watch implements BackgroundPart {
     this.#alarm.signal();
   }
 
-  /** Wakes a queue in so many milliseconds, when one of its jobs is known to be due; others that are expected stay so. */
+  /**
+   * Wakes a queue in so many milliseconds, when one of its jobs is known to be due; others that are expected
+   * stay so.
+   */
   expect(idle: IdleQueue, inMs: number): void {
     if (this.#over) return;
     const alarms = this.#alarms.get(idle) ?? new Alarms(() => idle.wake());
