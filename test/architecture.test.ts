@@ -109,9 +109,6 @@ const LINES_REASON =
 const MAX_COLUMNS = 110;
 const COLUMNS_REASON = 'biome breaks code there; comments and SQL are read beside it';
 
-/** The rooms whose lines are all that narrow. The others follow; none of these goes back. */
-const NARROW = /^(?!worker\/(claim|attempt|presence)\/)/;
-
 /** Files that may be longer, and how long. */
 const LONGER_FILES = new Map<string, number>();
 
@@ -174,7 +171,7 @@ function purityViolations(path: string, { globals }: SourceFacts): string[] {
 function shapeViolations(path: string, text: string): string[] {
   const lines = text.trimEnd().split('\n');
   const limit = LONGER_FILES.get(path) ?? MAX_LINES;
-  const wide = NARROW.test(path) ? lines.findIndex((line) => line.length > MAX_COLUMNS) + 1 : 0;
+  const wide = lines.findIndex((line) => line.length > MAX_COLUMNS) + 1;
   return [
     ...(lines.length > limit
       ? [`${path} has ${lines.length} lines, more than ${limit} (${LINES_REASON})`]

@@ -81,8 +81,8 @@ export class Completion {
     this.#ran = ranBefore;
     if (completion === 'lost') throw this.#lost();
     throw new QueueError(
-      `Job ${job.id} ('${job.kind}') is not completed: complete(tx) did not run inside a transaction, whose ` +
-        'connection was lost or which is over',
+      `Job ${job.id} ('${job.kind}') is not completed: complete(tx) did not run inside a transaction, ` +
+        'whose connection was lost or which is over',
     );
   }
 

@@ -27,27 +27,39 @@ export interface ListenerOptions {
   readonly listen: Listen | undefined;
   readonly events: WorkerEmitter;
   readonly retries: Retries;
-  /** A job was enqueued into this queue; `undefined`: perhaps into any, since notifications may have been missed. */
+  /**
+   * A job was enqueued into this queue; `undefined`: perhaps into any, since notifications may have been
+   * missed.
+   */
   readonly onWake: (queue: string | undefined) => void;
   /** Called when it must poll: what asks seldom while notifications arrive has to ask more often. */
   readonly onPolling?: () => void;
-  /** Called with each connection on which notifications come back, where the driver can run statements on it. */
+  /**
+   * Called with each connection on which notifications come back, where the driver can run statements on it.
+   */
   readonly onProven?: (connection: ProvenConnection) => void;
-  /** Called when there is none to expect: the driver has none, must not listen, or notifications do not come back. */
+  /**
+   * Called when there is none to expect: the driver has none, must not listen, or notifications do not come
+   * back.
+   */
   readonly onUnproven?: () => void;
 }
 
 /** A notification to oneself comes back within this time, or notifications do not come here. */
 const ECHO_MS = 5_000;
-/** When nothing was heard for so long, the connection is tested: a firewall may have dropped it without a word. */
+/**
+ * When nothing was heard for so long, the connection is tested: a firewall may have dropped it without a
+ * word.
+ */
 const QUIET_MS = 60_000;
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 60_000;
 
 /**
- * Hears of enqueued jobs on one connection for all queues of a worker. Only a hint, never needed: while nothing is heard the
- * worker polls as if it could not listen. It counts as listening only once a notification to itself has come back: behind PgBouncer in
- * transaction mode `LISTEN` succeeds, and nothing ever comes.
+ * Hears of enqueued jobs on one connection for all queues of a worker. Only a hint, never needed: while
+ * nothing is heard the worker polls as if it could not listen. It counts as listening only once a
+ * notification to itself has come back: behind PgBouncer in transaction mode `LISTEN` succeeds, and nothing
+ * ever comes.
  */
 export class Listener implements BackgroundPart {
   readonly #options: ListenerOptions;
@@ -142,7 +154,9 @@ export class Listener implements BackgroundPart {
     this.#tests.add(test);
   }
 
-  /** Sends notifications to itself, now and whenever it has been quiet for long, until one does not come back. */
+  /**
+   * Sends notifications to itself, now and whenever it has been quiet for long, until one does not come back.
+   */
   async #test(
     connection: AbortController,
     heard: Condition,
@@ -158,7 +172,8 @@ export class Listener implements BackgroundPart {
       if (listening) onProven?.({ runner: listening.runner, signal, abandon });
     };
     if (listening === undefined) onUnproven?.();
-    // A connection that replaces a proven one need not wait for its own echo, which takes the pool: this worker's session must be back soon.
+    // A connection that replaces a proven one need not wait for its own echo, which takes the pool: this
+    // worker's session must be back soon.
     const offered = this.#proven;
     if (offered) offer();
     try {
@@ -186,6 +201,7 @@ export class Listener implements BackgroundPart {
 
 function notHeard(): QueueError {
   return new QueueError(
-    'A notification to itself did not reach this worker, so it polls. Behind PgBouncer in transaction mode none ever does: set listen: false',
+    'A notification to itself did not reach this worker, so it polls. ' +
+      'Behind PgBouncer in transaction mode none ever does: set listen: false',
   );
 }

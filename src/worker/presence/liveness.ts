@@ -25,9 +25,15 @@ const FIRST_RETRY_MS = 250;
 const MAX_RETRY_MS = 500;
 /** An outage is reported at once, and again so often while it lasts. */
 const REPORT_EVERY_MS = 5_000;
-/** A start waits no longer for its session: it is had in milliseconds, or something is wrong with the connection that listens. */
+/**
+ * A start waits no longer for its session: it is had in milliseconds, or something is wrong with the
+ * connection that listens.
+ */
 const SESSION_WAIT_MS = 5_000;
-/** Another connection is there in milliseconds as a rule; a peer waits for `reconnectMs`, which is a second at least. */
+/**
+ * Another connection is there in milliseconds as a rule; a peer waits for `reconnectMs`, which is a second at
+ * least.
+ */
 const REPLACE_MS = 600;
 /** The server's start has ended all sessions: for so long after it a free lock says nothing. */
 const START_RESPITE_MS = 10_000;
@@ -55,11 +61,11 @@ export interface LivenessOptions {
 }
 
 /**
- * Keeps a worker's row in `queue_workers` fresh, and removes the rows of workers that are gone, whose jobs are then due again for the
- * next sweep. Every worker watches all others; there is no leader.
+ * Keeps a worker's row in `queue_workers` fresh, and removes the rows of workers that are gone, whose jobs
+ * are then due again for the next sweep. Every worker watches all others; there is no leader.
  *
- * A worker that holds a session shows by it that it lives. One that cannot (no connection of its own, a pooler in between)
- * is known by its heartbeat alone.
+ * A worker that holds a session shows by it that it lives. One that cannot (no connection of its own, a
+ * pooler in between) is known by its heartbeat alone.
  */
 export class Liveness implements BackgroundPart {
   readonly #options: LivenessOptions;
@@ -126,8 +132,9 @@ export class Liveness implements BackgroundPart {
   }
 
   /**
-   * Waits until peers can tell by this worker's session that it has died: it is held, and its row says so. Ends early
-   * when no session is to be expected or the signal is aborted, and after a few seconds. Never rejects.
+   * Waits until peers can tell by this worker's session that it has died: it is held, and its row says so.
+   * Ends early when no session is to be expected or the signal is aborted, and after a few seconds. Never
+   * rejects.
    */
   async untilSessionIsKnown(signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', this.#markKnown, { once: true });
@@ -156,8 +163,8 @@ export class Liveness implements BackgroundPart {
   }
 
   /**
-   * Looks who is gone, and shows that this worker lives. Once before the first claim: what they held is due for it. Never rejects;
-   * answers in how many milliseconds to look again.
+   * Looks who is gone, and shows that this worker lives. Once before the first claim: what they held is due
+   * for it. Never rejects; answers in how many milliseconds to look again.
    */
   look(): Promise<number> {
     this.#looking = this.#look();
@@ -192,8 +199,8 @@ export class Liveness implements BackgroundPart {
     const worker = { id, name, queues, session };
     const atMs = performance.now();
     const changes = this.#changes;
-    // Of changes, not of what has come of them: a session that was lost and taken anew between two beats must show, or else peers that looked
-    // only before and after it take two short absences for a long one.
+    // Of changes, not of what has come of them: a session that was lost and taken anew between two beats must
+    // show, or else peers that looked only before and after it take two short absences for a long one.
     const news = changes !== this.#shown.changes || atMs - this.#shown.atMs >= HEARTBEAT_MS;
     const beat = news && this.#replacingMs(atMs) === 0;
     const check = await checkWorkers(runner, tables, { worker, beat, limits: this.#limits });
@@ -216,8 +223,9 @@ export class Liveness implements BackgroundPart {
   }
 
   /**
-   * For how many milliseconds yet another session may take the place of a lost one before the row says that there is none.
-   * A worker that dies meanwhile is found by the session that its row still names; by its silence it would take `silentMs`.
+   * For how many milliseconds yet another session may take the place of a lost one before the row says that
+   * there is none. A worker that dies meanwhile is found by the session that its row still names; by its
+   * silence it would take `silentMs`.
    */
   #replacingMs(nowMs: number): number {
     if (this.#session.pid !== undefined) return 0;

@@ -20,20 +20,27 @@ export interface SessionOptions {
   readonly onRefused: () => void;
 }
 
-/** Soon: a peer's test of the lock takes a millisecond. Later: the server must notice that a connection is dead. */
+/**
+ * Soon: a peer's test of the lock takes a millisecond. Later: the server must notice that a connection is
+ * dead.
+ */
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 1_000;
-/** After this a statement goes to the pool as well: peers must see a sign of life before they declare this worker gone. */
+/**
+ * After this a statement goes to the pool as well: peers must see a sign of life before they declare this
+ * worker gone.
+ */
 const PROMPT_MS = 1_000;
 /** After this the connection is taken for dead. */
 const PATIENCE_MS = 10_000;
 
 /**
- * A worker's session: an advisory lock that it holds on the connection that listens, for as long as that lasts. When the process
- * dies the server closes the connection and frees the lock, which peers find out within seconds; a process that is merely busy keeps it.
+ * A worker's session: an advisory lock that it holds on the connection that listens, for as long as that
+ * lasts. When the process dies the server closes the connection and frees the lock, which peers find out
+ * within seconds; a process that is merely busy keeps it.
  *
- * What the worker says about its being alive travels on the same connection: it gets through when handlers hold the whole pool, and a
- * connection that has died without a word is noticed.
+ * What the worker says about its being alive travels on the same connection: it gets through when handlers
+ * hold the whole pool, and a connection that has died without a word is noticed.
  */
 export class Session {
   readonly #options: SessionOptions;
@@ -48,8 +55,8 @@ export class Session {
   }
 
   /**
-   * The process id of the server's end of the connection that holds the lock; `undefined` when it is not held, as far as this
-   * process knows.
+   * The process id of the server's end of the connection that holds the lock; `undefined` when it is not
+   * held, as far as this process knows.
    */
   get pid(): number | undefined {
     return this.#connection && this.#pid;
@@ -94,8 +101,8 @@ export class Session {
   }
 
   /**
-   * The lock was found free. On another connection than the session's own that means that the server has ended the session, without
-   * a word that has reached this process.
+   * The lock was found free. On another connection than the session's own that means that the server has
+   * ended the session, without a word that has reached this process.
    *
    * @param pid of the connection that has found it so
    */
@@ -117,8 +124,8 @@ export class Session {
   }
 
   /**
-   * Runs statements on the session's connection; without a session, or when that does not answer promptly, on the pool. So they may
-   * run twice, which is all the same for what liveness says.
+   * Runs statements on the session's connection; without a session, or when that does not answer promptly, on
+   * the pool. So they may run twice, which is all the same for what liveness says.
    */
   readonly runner: Runner = { execute: (query) => this.#execute(query) };
 
@@ -158,6 +165,7 @@ export class Session {
 /** Whether an error says that the connection is gone, as opposed to what the server thinks of a statement. */
 function isLoss(error: unknown): boolean {
   const sqlState = sqlStateOf(error);
-  // Errors of the socket have codes such as EPIPE, which look like a state; those of Postgres that mean it are of these classes.
+  // Errors of the socket have codes such as EPIPE, which look like a state; those of Postgres that mean it
+  // are of these classes.
   return sqlState === undefined || /^(08|57P|25P03|E)/.test(sqlState);
 }

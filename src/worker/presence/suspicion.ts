@@ -1,6 +1,9 @@
 import type { SeenGone, WorkersCheck } from '../../queries/check-workers.ts';
 
-/** Checks that are further apart than this have missed what was between: this worker was cut off, blocked or suspended. */
+/**
+ * Checks that are further apart than this have missed what was between: this worker was cut off, blocked or
+ * suspended.
+ */
 const MAX_GAP_MS = 4_500;
 /** After it was cut off itself, a worker suspects nobody for as long as that took, within these bounds. */
 const MIN_RESPITE_MS = 5_000;
@@ -13,11 +16,12 @@ interface Suspect extends SeenGone {
 }
 
 /**
- * Decides from what checks have seen who is to be declared gone. A session that has ended is only a suspicion: a worker whose
- * connection was cut is back in a moment, with a new one or at least a beat. So it must stay ended, and the worker silent, for `reconnectMs`.
+ * Decides from what checks have seen who is to be declared gone. A session that has ended is only a
+ * suspicion: a worker whose connection was cut is back in a moment, with a new one or at least a beat. So it
+ * must stay ended, and the worker silent, for `reconnectMs`.
  *
- * And what looks like the death of others may be one's own trouble, or everybody's: see the constants. Silence is believed at
- * once, since it has lasted long enough by the database's own clock.
+ * And what looks like the death of others may be one's own trouble, or everybody's: see the constants.
+ * Silence is believed at once, since it has lasted long enough by the database's own clock.
  */
 export class Suspicion {
   readonly #reconnectMs: number;
