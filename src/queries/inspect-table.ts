@@ -11,6 +11,8 @@ export interface TableState {
   readonly columns: readonly ColumnState[];
   readonly indexes: readonly IndexState[];
   readonly checks: readonly string[];
+  /** The columns that the table is partitioned by; none for a plain one. */
+  readonly partitionKeys: readonly string[];
   /** The storage parameters, such as `fillfactor=50`, of the table or of each partition that holds rows. */
   readonly storage: readonly (readonly string[])[];
   /** Other Postgres schemas in which there is a table of this name. */
@@ -55,6 +57,7 @@ export async function inspectTable(db: Executor, tables: QueueTables, table: PgT
     columns: parsed('columns'),
     indexes: parsed('indexes'),
     checks: parsed('checks'),
+    partitionKeys: parsed('partition_keys'),
     storage: parsed('storage'),
     otherSchemas: parsed('other_schemas'),
   };
@@ -100,6 +103,11 @@ export function inspectTableQuery(table: PgTable): SQL {
       (
         select json_agg(conname order by conname) from pg_constraint where conrelid = s.id and contype = 'c'
       )::text as checks,
+      (
+        select json_agg(a.attname) from pg_partitioned_table as p
+        join pg_attribute as a on a.attrelid = p.partrelid and a.attnum = any(p.partattrs::int2[])
+        where p.partrelid = s.id
+      )::text as partition_keys,
       (
         select json_agg(coalesce(array_to_json(t.reloptions), '[]'))
         from part as p join pg_class as t on t.oid = p.id

@@ -1,17 +1,29 @@
+const stops = new Set<() => void>();
+
 /**
  * Calls `stop` on the first SIGINT or SIGTERM; a second signal ends the process as usual. Returns a function
- * that removes the listeners.
+ * that takes `stop` back. However many workers a process runs, it has one listener per signal: Node.js warns of
+ * more than ten.
  */
 export function onFirstSignal(stop: () => void): () => void {
-  const onSignal = () => {
-    forget();
+  if (stops.size === 0) {
+    process.on('SIGINT', stopAll);
+    process.on('SIGTERM', stopAll);
+  }
+  stops.add(stop);
+  return () => forget(stop);
+}
+
+function stopAll(): void {
+  for (const stop of [...stops]) {
+    forget(stop);
     stop();
-  };
-  const forget = () => {
-    process.off('SIGINT', onSignal);
-    process.off('SIGTERM', onSignal);
-  };
-  process.on('SIGINT', onSignal);
-  process.on('SIGTERM', onSignal);
-  return forget;
+  }
+}
+
+function forget(stop: () => void): void {
+  stops.delete(stop);
+  if (stops.size > 0) return;
+  process.off('SIGINT', stopAll);
+  process.off('SIGTERM', stopAll);
 }

@@ -20,6 +20,22 @@ export function partitionMigration(partitioning: Partitioning): string {
   return code;
 }
 
+/** The custom migration of the page that partitions the results by time. */
+export function resultsByTimeMigration(): string {
+  const [code, ...more] = scalingBlocks('').filter((code) => code.includes('partition by range '));
+  if (code === undefined || more.length > 0) {
+    throw new Error('docs/scaling.md must have one block that partitions the results by time');
+  }
+  return code;
+}
+
+/** What the page says to run every day once the results are partitioned by time. */
+export function dailyUpkeep(): string {
+  const [code, ...more] = scalingBlocks('on results by time');
+  if (code === undefined || more.length > 0) throw new Error('docs/scaling.md must have one daily upkeep');
+  return code;
+}
+
 /** What the page says may be run on partitioned tables, each in a transaction. */
 export function laterChanges(): string[] {
   return scalingBlocks('on partitioned tables');

@@ -18,7 +18,7 @@ export function checkIndexes(table: PgTable, state: TableState): Finding[] {
   const { checks } = getTableConfig(table);
   const missingChecks = checks.filter((check) => !state.checks.includes(check.name));
   return [
-    ...expectedIndexes(table).flatMap((index) => checkIndex(name, index, state.indexes)),
+    ...expectedIndexes(table).flatMap((index) => checkIndex(name, index, state)),
     ...state.indexes.filter((index) => !index.isValid).map((index) => invalid(name, index)),
     ...missingChecks.map(
       (check): Finding => ({
@@ -58,10 +58,10 @@ function expectedIndexes(table: PgTable): ExpectedIndex[] {
   return key.length === 0 ? others : [primary, ...others];
 }
 
-function checkIndex(table: string, expected: ExpectedIndex, present: readonly IndexState[]): Finding[] {
+function checkIndex(table: string, expected: ExpectedIndex, state: TableState): Finding[] {
   // An index of another name does the same job.
-  if (present.some((index) => matches(expected, index))) return [];
-  const namesake = present.find((index) => index.name === expected.name);
+  if (state.indexes.some((index) => matches(expected, index, state.partitionKeys))) return [];
+  const namesake = state.indexes.find((index) => index.name === expected.name);
   const what = describe(expected);
   const cost = expected.isPrimary
     ? 'the rows of a job are no longer found at once'
@@ -85,10 +85,13 @@ function checkIndex(table: string, expected: ExpectedIndex, present: readonly In
   ];
 }
 
-function matches(expected: ExpectedIndex, index: IndexState): boolean {
+function matches(expected: ExpectedIndex, index: IndexState, partitionKeys: readonly string[]): boolean {
   if (expected.isPrimary) {
-    // In any order: drizzle-kit 0.31 creates either, and every statement names all columns of the key.
-    return index.isPrimary && sorted(index.keys) === sorted(expected.keys ?? []);
+    // In any order: drizzle-kit 0.31 creates either, and every statement names all columns of the key. A
+    // partitioned table must have the columns that it is partitioned by in its key, too.
+    const keys = expected.keys ?? [];
+    const demanded = partitionKeys.filter((column) => !keys.includes(column));
+    return index.isPrimary && sorted(index.keys) === sorted([...keys, ...demanded]);
   }
   return (
     index.isUnique === expected.isUnique &&

@@ -37,6 +37,11 @@
         select json_agg(conname order by conname) from pg_constraint where conrelid = s.id and contype = 'c'
       )::text as checks,
       (
+        select json_agg(a.attname) from pg_partitioned_table as p
+        join pg_attribute as a on a.attrelid = p.partrelid and a.attnum = any(p.partattrs::int2[])
+        where p.partrelid = s.id
+      )::text as partition_keys,
+      (
         select json_agg(coalesce(array_to_json(t.reloptions), '[]'))
         from part as p join pg_class as t on t.oid = p.id
         where t.relkind = 'r'
