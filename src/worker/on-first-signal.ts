@@ -2,8 +2,8 @@ const stops = new Set<() => void>();
 
 /**
  * Calls `stop` on the first SIGINT or SIGTERM; a second signal ends the process as usual. Returns a function
- * that takes `stop` back. However many workers a process runs, it has one listener per signal: Node.js warns of
- * more than ten.
+ * that takes `stop` back. All workers of a process share one listener per signal: Node.js warns of the
+ * eleventh.
  */
 export function onFirstSignal(stop: () => void): () => void {
   if (stops.size === 0) {

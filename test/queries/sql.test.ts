@@ -63,6 +63,7 @@ test('the texts hold no literals but their own', () => {
       `'epoch'`,
       `'frozen'`,
       `'id'`,
+      `'in_hot_standby'`,
       `'infinity'`,
       `'lock_timeout'`,
       `'lost'`,

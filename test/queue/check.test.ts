@@ -7,10 +7,13 @@ import { createQueueTables } from 'drizzle-queue/schema';
 import postgres from 'postgres';
 import { describe, expect, test } from 'vitest';
 import { inspectServer } from '../../src/queries/inspect-server.ts';
+import { checkServer } from '../../src/queue/check/check-server.ts';
+import { startStandby } from '../faults/standby.ts';
 import { addJob, tables } from '../queries/support/jobs.ts';
 import { startPostgres } from '../support/embedded-postgres.ts';
 import { hasPostgres } from '../support/postgres-binaries.ts';
 import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 
 const queue = createQueue();
 const database = useTestDatabase();
@@ -68,7 +71,7 @@ describe('a database that is as it should be', () => {
     await reader.client`set default_transaction_read_only = on`;
     const findings = await queue.check(reader.db);
     expect(codes(findings)).toEqual(['read-only', 'not-tuned', 'not-tuned']);
-    expect(findings[0]).toMatchObject({ severity: 'error', fix: 'Connect to the primary' });
+    expect(findings[0]?.message).toContain('default_transaction_read_only is on');
   });
 });
 
@@ -383,6 +386,33 @@ test.skipIf(!hasPostgres('13'))('PostgreSQL 13 and a server without autovacuum',
   }
 });
 
+test.each([
+  ['CockroachDB CCL v25.2.1 (x86_64-pc-linux-gnu)', 'CockroachDB'],
+  ['PostgreSQL 15.12-YB-2025.2.0.0-b0 on x86_64-pc-linux-gnu, compiled by clang, Yugabyte', 'Yugabyte'],
+  ['PostgreSQL 8.0.2 on i686-pc-linux-gnu, Redshift 1.0.77467', 'Redshift'],
+])('a server that calls itself %s: the product by its name', async (product, name) => {
+  const [finding, ...others] = checkServer({ ...(await inspectServer(database.db, tables)), product });
+  expect(others).toEqual([]);
+  expect(finding).toMatchObject({ code: 'not-postgres', severity: 'error' });
+  expect(finding?.message).toContain(`This server is ${name}, which `);
+});
+
+test('a standby: that it is one', async () => {
+  const primary = await startPostgres();
+  const standby = await startStandby(primary);
+  const client = postgres(standby.url, { onnotice: () => {} });
+  try {
+    await until(async () => (await client`select 1`).length === 1);
+    const findings = await queue.check(drizzle({ client }));
+    expect(codes(findings)).toContain('read-only');
+    expect(findings.find(({ code }) => code === 'read-only')?.message).toContain('the server is a standby');
+  } finally {
+    await client.end();
+    await standby.stop();
+    await primary.stop();
+  }
+});
+
 test('every finding has an entry in the guide', async () => {
   const all: Record<FindingCode, true> = {
     'autovacuum-off': true,
@@ -394,6 +424,7 @@ test('every finding has an entry in the guide', async () => {
     'index-invalid': true,
     'index-missing': true,
     'index-on-claim-column': true,
+    'not-postgres': true,
     'not-tuned': true,
     'permission-denied': true,
     'postgres-too-old': true,

@@ -1,13 +1,13 @@
 import type { PgTable } from 'drizzle-orm/pg-core';
-import { OLDEST_SUPPORTED } from '../../queries/check-database.ts';
 import { findSilentWorkers } from '../../queries/find-silent-workers.ts';
-import { inspectServer, type ServerState } from '../../queries/inspect-server.ts';
+import { inspectServer } from '../../queries/inspect-server.ts';
 import { inspectTable, type TableState } from '../../queries/inspect-table.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Executor, sqlStateOf } from '../../sql/executor.ts';
 import { checkColumns } from './check-columns.ts';
 import { checkIndexes } from './check-indexes.ts';
 import { missingTables } from './check-presence.ts';
+import { checkServer } from './check-server.ts';
 import { checkUpkeep } from './check-upkeep.ts';
 import type { Finding } from './finding.ts';
 
@@ -55,36 +55,6 @@ export async function checkQueue(db: Executor, tables: QueueTables): Promise<Fin
   }
   const order = ['error', 'warning', 'hint'];
   return findings.sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
-}
-
-function checkServer({ versionNumber, version, readOnly, autovacuum }: ServerState): Finding[] {
-  const findings: Finding[] = [];
-  if (versionNumber < OLDEST_SUPPORTED) {
-    findings.push({
-      code: 'postgres-too-old',
-      severity: 'error',
-      message: `drizzle-queue needs PostgreSQL 14 or newer; this server is ${version}`,
-      fix: 'Upgrade the server',
-    });
-  }
-  if (readOnly) {
-    findings.push({
-      code: 'read-only',
-      severity: 'error',
-      message:
-        'This connection may only read: the server is a standby, or default_transaction_read_only is on',
-      fix: 'Connect to the primary',
-    });
-  }
-  if (!autovacuum) {
-    findings.push({
-      code: 'autovacuum-off',
-      severity: 'warning',
-      message: 'Autovacuum is off on this server: finished jobs leave dead rows, and nothing removes them',
-      fix: 'alter system set autovacuum = on, and select pg_reload_conf()',
-    });
-  }
-  return findings;
 }
 
 function permissionDenied(error: unknown): Finding {

@@ -9,6 +9,7 @@ export type FindingCode =
   | 'index-invalid'
   | 'index-missing'
   | 'index-on-claim-column'
+  | 'not-postgres'
   | 'not-tuned'
   | 'permission-denied'
   | 'postgres-too-old'
