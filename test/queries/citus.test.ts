@@ -1,0 +1,147 @@
+import { PgDialect } from 'drizzle-orm/pg-core';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { useTestDatabase } from '../support/test-database.ts';
+import { type Catalog, REFUSALS, type Refusal, readCatalog, refusalsOf } from './support/citus-rules.ts';
+import { tables } from './support/jobs.ts';
+import { queryTreeOf } from './support/query-tree.ts';
+import { allStatements } from './support/statements.ts';
+
+const dialect = new PgDialect();
+const database = useTestDatabase({ max: 1 });
+let catalog: Catalog;
+
+beforeAll(async () => {
+  catalog = await readCatalog(database.client);
+});
+
+async function refused(text: string): Promise<Refusal[]> {
+  return [...refusalsOf(await queryTreeOf(database.client, text), catalog)].sort();
+}
+
+/** Statements that Citus refuses, and for what. */
+const KNOWN: Readonly<Record<string, readonly Refusal[]>> = {
+  beatWorkerQuery: ['conflict'],
+  checkWorkersQuery: ['session'],
+  'checkWorkersQuery, beat': ['conflict', 'session'],
+  claimJobsQuery: ['conditional', 'returning'],
+  'claimJobsQuery, among': ['conditional', 'returning'],
+  'claimJobsQuery, held by lock': ['returning'],
+  findDueQuery: ['lateral'],
+  'findDueQuery, of many queues': ['lateral'],
+  findOverlookedQuery: ['lateral'],
+  findRequestsQuery: ['join', 'lateral'],
+  'finishJobsQuery, of free rows': ['beside'],
+  'insertOneJobQuery, unique, waking': ['notify'],
+  parkJobsQuery: ['beside'],
+  pruneResultsQuery: ['lock', 'target'],
+  redriveJobsQuery: ['lock', 'target'],
+  'redriveJobsQuery, filtered': ['target'],
+  'redriveJobsQuery, waking': ['lock', 'target'],
+  removeGoneWorkersQuery: ['beside', 'session'],
+  requestCancelQuery: ['notify'],
+  rescheduleJobsQuery: ['conditional', 'stable'],
+  'rescheduleJobsQuery, waiting briefly': ['conditional', 'stable'],
+  'rescheduleJobsQuery, of free rows': ['beside', 'conditional', 'stable'],
+  resumeQueueQuery: ['notify'],
+  unparkJobsQuery: ['conditional', 'notify', 'stable'],
+};
+
+describe('Citus', () => {
+  const statements = Object.entries(allStatements(tables)).map(
+    ([name, query]) => [name, dialect.sqlToQuery(query).sql] as const,
+  );
+
+  test.each(statements)('takes %s', async (name, text) => {
+    const found = await refused(text);
+    const known = KNOWN[name] ?? [];
+    const says = (refusals: readonly Refusal[]) =>
+      refusals.map((refusal) => `${refusal}: ${REFUSALS[refusal]}`);
+    expect(says(found)).toEqual(says(known));
+  });
+});
+
+/** The smallest statement that each rule refuses, and its like that Citus takes. */
+const EXAMPLES: Readonly<Record<Refusal, readonly [bad: string, good: string]>> = {
+  returning: [
+    `update queue_jobs as j set attempt = 1 where j.queue = $1 and j.id = $2
+     returning date_part('epoch', j.run_at)`,
+    `with u as (update queue_jobs as j set attempt = 1 where j.queue = $1 and j.id = $2 returning j.run_at)
+     select date_part('epoch', u.run_at) from u`,
+  ],
+  conflict: [
+    `insert into queue_workers (id, name, queues) overriding system value values ($1, $2, $3)
+     on conflict (id) do update set seen_at = statement_timestamp()`,
+    `insert into queue_workers (id, name, queues, seen_at) overriding system value
+     values ($1, $2, $3, statement_timestamp()) on conflict (id) do update set seen_at = excluded.seen_at`,
+  ],
+  conditional: [
+    `update queue_jobs as j set claimed_at = case when j.attempt > 1 then clock.at end
+     from (select statement_timestamp() as at) as clock where j.queue = $1 and j.id = $2`,
+    `with clock as materialized (select statement_timestamp() as at)
+     update queue_jobs as j set claimed_at = case when j.attempt > 1 then (select at from clock) end
+     where j.queue = $1 and j.id = $2`,
+  ],
+  stable: [
+    `update queue_jobs as j set run_at = j.claimed_at + interval '1 s' where j.queue = $1 and j.id = $2`,
+    `update queue_jobs as j set run_at = statement_timestamp() + interval '1 s' where j.queue = $1 and j.id = $2`,
+  ],
+  volatile: [
+    'update queue_jobs as j set run_at = clock_timestamp() where j.queue = $1 and j.id = $2',
+    'update queue_jobs as j set run_at = statement_timestamp() where j.queue = $1 and j.id = $2',
+  ],
+  lateral: [
+    `select i.queue, j.id from unnest($1::text[]) as i(queue)
+     left join lateral (select j.id from queue_jobs as j where j.queue = i.queue limit 1) as j on true`,
+    `select p.priority, j.id from generate_series(0, 9) as p(priority)
+     left join lateral (
+       select j.id from queue_jobs as j where j.queue = $1 and j.priority = p.priority limit 1) as j on true`,
+  ],
+  join: [
+    `select i.queue, j.id, r.job_id from unnest($1::text[]) as i(queue)
+     left join lateral (select j.id from queue_jobs as j where j.queue = i.queue limit 1) as j on true
+     left join lateral (select r.job_id from queue_results as r where r.queue = i.queue limit 1) as r on true`,
+    `select i.id, j.id, r.job_id from unnest($1::int8[]) as i(id)
+     left join lateral (select j.id from queue_jobs as j where j.queue = $2 and j.id = i.id) as j on true
+     left join lateral (select r.job_id from queue_results as r where r.queue = $3 and r.job_id = i.id) as r
+       on true`,
+  ],
+  lock: [
+    'select j.id from queue_jobs as j where j.queue = any($1::text[]) for update skip locked',
+    'select j.id from queue_jobs as j where j.queue = $1 for update skip locked',
+  ],
+  target: [
+    `delete from queue_results as r
+     where (r.job_id, r.queue) in (select x.job_id, x.queue from queue_results as x where x.queue = $1)`,
+    `delete from queue_results as r where r.queue = $1
+       and r.job_id in (select x.job_id from queue_results as x where x.queue = $2)`,
+  ],
+  notify: [
+    `with u as (update queue_jobs as j set attempt = 1 where j.queue = $1 returning j.id)
+     select pg_notify($2, '') from u`,
+    `with i as (insert into queue_jobs (queue, kind, max_attempts, payload) values ($1, $2, $3, $4) returning id)
+     select pg_notify($5, '') from i`,
+  ],
+  insert: [
+    `insert into queue_jobs (queue, kind, max_attempts, payload, run_at)
+     select i.queue, 'k', 1, 'null', clock_timestamp() from unnest($1::text[]) as i(queue)`,
+    `insert into queue_jobs (queue, kind, max_attempts, payload, run_at)
+     select i.queue, 'k', 1, 'null', statement_timestamp() from unnest($1::text[]) as i(queue)`,
+  ],
+  beside: [
+    `with clock as materialized (select clock_timestamp() as at)
+     select j.id from queue_jobs as j, clock where j.queue = $1 and j.run_at < clock.at for update of j`,
+    `with clock as materialized (select statement_timestamp() as at)
+     select j.id from queue_jobs as j, clock where j.queue = $1 and j.run_at < clock.at for update of j`,
+  ],
+  session: [
+    'select w.id, pg_try_advisory_xact_lock_shared(w.id) from queue_workers as w',
+    'select i.id, pg_try_advisory_xact_lock_shared(i.id) from unnest($1::int8[]) as i(id)',
+  ],
+};
+
+describe('the rules', () => {
+  test.each(Object.entries(EXAMPLES))('refuse what Citus refuses: %s', async (rule, [bad, good]) => {
+    expect(await refused(bad)).toContain(rule);
+    expect(await refused(good)).toEqual([]);
+  });
+});
