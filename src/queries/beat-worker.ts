@@ -39,8 +39,9 @@ export function beatWorkerQuery(
   { id, name, queues, session = undefined }: LivingWorker,
 ): SQL {
   return sql`
-    insert into ${queueWorkers} as w (id, name, queues, session) overriding system value
-    values (${id}, ${name}, ${JSON.stringify(queues)}::text::jsonb, ${session ?? null}::int4)
-    on conflict (id) do update set seen_at = statement_timestamp(), session = excluded.session
+    insert into ${queueWorkers} as w (id, name, queues, session, seen_at) overriding system value
+    values (${id}, ${name}, ${JSON.stringify(queues)}::text::jsonb, ${session ?? null}::int4,
+      statement_timestamp())
+    on conflict (id) do update set seen_at = excluded.seen_at, session = excluded.session
     returning (w.xmax = 0) as anew`;
 }

@@ -41,17 +41,21 @@ export function insertOneJobQuery(
     // Part of a column that is read, or Postgres may leave the notification out.
     duplicate: (wakeUp === undefined
       ? sql<boolean>`i.id is null`
-      : sql<boolean>`
-        case when i.run_at <= statement_timestamp()
-          then not (${notified(wakeUp.channel, sql`${job.queue}::text`)}) else i.id is null end`
+      : sql<boolean>`coalesce((select not w.woke from woke as w), i.id is null)`
     ).as('duplicate'),
   };
+  // By itself: beside a read of the jobs Citus would notify on the node of the shard.
+  const woke =
+    wakeUp &&
+    builder.$with('woke', {}).as(sql`
+    select ${notified(wakeUp.channel, sql`${job.queue}::text`)} as woke from inserted as i
+    where i.run_at <= statement_timestamp()`);
   const enqueued = builder.$with('enqueued', fields).as(sql`
     select ${fields.id.sql} as id, ${fields.duplicate.sql} as duplicate
     from (select 1) as one left join inserted as i on true`);
   // The CTE has the given fields under its own name; Drizzle's types express them differently.
   return primaryOf(db)
-    .with(inserted, enqueued)
+    .with(...[inserted, woke, enqueued].filter((cte) => cte !== undefined))
     .select()
     .from(enqueued)
     .$withCache(false) as unknown as RowsQuery<InsertedFields>;

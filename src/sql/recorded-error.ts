@@ -12,9 +12,12 @@ export function withTime(error: SQL): SQL {
   return sql`${error} || jsonb_build_object('at', ${sql.raw(now)})`;
 }
 
-/** A history with one more error at its end, unless that is null. A full history loses its oldest error. */
+/**
+ * A history with one more error at its end, unless that is null. A full history loses its oldest error. An
+ * object joins an array as one more element; `jsonb_build_array` is not immutable, and Citus refuses it here.
+ */
 export function withError(errors: SQL, error: SQL): SQL {
   const full = sql`jsonb_array_length(${errors}) >= ${sql.raw(String(KEPT_ERRORS))}`;
   return sql`case when ${error} is null then ${errors}
-        else (case when ${full} then ${errors} - 0 else ${errors} end) || jsonb_build_array(${error}) end`;
+        else (case when ${full} then ${errors} - 0 else ${errors} end) || ${error} end`;
 }

@@ -20,9 +20,8 @@ async function refused(text: string): Promise<Refusal[]> {
 
 /** Statements that Citus refuses, and for what. */
 const KNOWN: Readonly<Record<string, readonly Refusal[]>> = {
-  beatWorkerQuery: ['conflict'],
   checkWorkersQuery: ['session'],
-  'checkWorkersQuery, beat': ['conflict', 'session'],
+  'checkWorkersQuery, beat': ['session'],
   claimJobsQuery: ['conditional', 'returning'],
   'claimJobsQuery, among': ['conditional', 'returning'],
   'claimJobsQuery, held by lock': ['returning'],
@@ -31,7 +30,6 @@ const KNOWN: Readonly<Record<string, readonly Refusal[]>> = {
   findOverlookedQuery: ['lateral'],
   findRequestsQuery: ['join', 'lateral'],
   'finishJobsQuery, of free rows': ['beside'],
-  'insertOneJobQuery, unique, waking': ['notify'],
   parkJobsQuery: ['beside'],
   pruneResultsQuery: ['lock', 'target'],
   redriveJobsQuery: ['lock', 'target'],
@@ -39,9 +37,7 @@ const KNOWN: Readonly<Record<string, readonly Refusal[]>> = {
   'redriveJobsQuery, waking': ['lock', 'target'],
   removeGoneWorkersQuery: ['beside', 'session'],
   requestCancelQuery: ['notify'],
-  rescheduleJobsQuery: ['conditional', 'stable'],
-  'rescheduleJobsQuery, waiting briefly': ['conditional', 'stable'],
-  'rescheduleJobsQuery, of free rows': ['beside', 'conditional', 'stable'],
+  'rescheduleJobsQuery, of free rows': ['beside'],
   resumeQueueQuery: ['notify'],
   unparkJobsQuery: ['conditional', 'notify', 'stable'],
 };

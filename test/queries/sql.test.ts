@@ -303,13 +303,7 @@ describe('functions', () => {
       functionsIn(text).some((called) => time.includes(called)),
     );
     expect(new Set(withTime.map(([name]) => name.split(',')[0]))).toEqual(
-      new Set([
-        'beatWorkerQuery',
-        'beginJobsQuery',
-        'checkWorkersQuery',
-        'claimJobsQuery',
-        'reclaimJobQuery',
-      ]),
+      new Set(['beginJobsQuery', 'claimJobsQuery', 'reclaimJobQuery']),
     );
   });
 });

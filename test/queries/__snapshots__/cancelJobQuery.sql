@@ -12,7 +12,7 @@
       fence, unique_key, metadata, worker_id, created_at, run_at, claimed_at, finished_at)
     select c.id, c.queue, c.kind, c.payload, 'cancelled',
       case when ($4::text::jsonb || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) is null then c.errors
-        else (case when jsonb_array_length(c.errors) >= 10 then c.errors - 0 else c.errors end) || jsonb_build_array(($5::text::jsonb || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')))) end,
+        else (case when jsonb_array_length(c.errors) >= 10 then c.errors - 0 else c.errors end) || ($5::text::jsonb || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) end,
       c.attempt, c.max_attempts, c.priority, c.fence, c.unique_key, c.metadata, c.worker_id, c.created_at,
       case when c.run_at = 'infinity' then statement_timestamp() else c.run_at end, c.claimed_at,
       statement_timestamp()

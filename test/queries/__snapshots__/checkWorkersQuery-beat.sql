@@ -1,7 +1,8 @@
     with beat as (
-    insert into "queue_workers" as w (id, name, queues, session) overriding system value
-    values ($1, $2, $3::text::jsonb, $4::int4)
-    on conflict (id) do update set seen_at = statement_timestamp(), session = excluded.session
+    insert into "queue_workers" as w (id, name, queues, session, seen_at) overriding system value
+    values ($1, $2, $3::text::jsonb, $4::int4,
+      statement_timestamp())
+    on conflict (id) do update set seen_at = excluded.seen_at, session = excluded.session
     returning (w.xmax = 0) as anew
     ),
     seen as materialized (

@@ -20,7 +20,7 @@
         priority, fence, unique_key, metadata, worker_id, created_at, run_at, claimed_at,
         finished_at)
       select f.id, f.queue, f.kind, f.payload, i.state, i.output, case when i.error is null then f.errors
-        else (case when jsonb_array_length(f.errors) >= 10 then f.errors - 0 else f.errors end) || jsonb_build_array(i.error) end,
+        else (case when jsonb_array_length(f.errors) >= 10 then f.errors - 0 else f.errors end) || i.error end,
         f.attempt, f.max_attempts, f.priority, f.fence, f.unique_key, f.metadata, f.worker_id, f.created_at,
         f.run_at, f.claimed_at, statement_timestamp()
       from finished as f join i on i.id = f.id and i.fence = f.fence

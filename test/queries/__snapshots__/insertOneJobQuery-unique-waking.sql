@@ -8,12 +8,12 @@ with "inserted" as (
         statement_timestamp() as created_at, $7::int2 as max_attempts,
         $8::text as unique_key, $9::text::jsonb as metadata, 1 as place) as i order by place
     on conflict (queue, kind, unique_key) where unique_key is not null do nothing
-    returning id, run_at), "enqueued" as (
+    returning id, run_at), "woke" as (
+    select pg_notify($10::text, $11::text) is not null as woke from inserted as i
+    where i.run_at <= statement_timestamp()), "enqueued" as (
     select coalesce(i.id, (
         select j.id from "queue_jobs" as j
-        where j.queue = $10 and j.kind = $11 and j.unique_key = $12)) as id, 
-        case when i.run_at <= statement_timestamp()
-          then not (pg_notify($13::text, $14::text) is not null) else i.id is null end as duplicate
+        where j.queue = $12 and j.kind = $13 and j.unique_key = $14)) as id, coalesce((select not w.woke from woke as w), i.id is null) as duplicate
     from (select 1) as one left join inserted as i on true) select "id", "duplicate" from "enqueued"
 -- $1 = "mail"
 -- $2 = "mail"
@@ -24,8 +24,8 @@ with "inserted" as (
 -- $7 = 20
 -- $8 = "mail"
 -- $9 = "{\"text\":\"mail\"}"
--- $10 = "mail"
+-- $10 = "queue_wake_queue_jobs"
 -- $11 = "mail"
 -- $12 = "mail"
--- $13 = "queue_wake_queue_jobs"
+-- $13 = "mail"
 -- $14 = "mail"

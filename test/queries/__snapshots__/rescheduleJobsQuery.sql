@@ -12,7 +12,7 @@
     update "queue_jobs" as j
     set worker_id = null, claimed_at = null, attempt = i.attempt, run_at = coalesce(i.run_at, j.run_at),
       errors = case when i.error is null then j.errors
-        else (case when jsonb_array_length(j.errors) >= 10 then j.errors - 0 else j.errors end) || jsonb_build_array(i.error) end
+        else (case when jsonb_array_length(j.errors) >= 10 then j.errors - 0 else j.errors end) || i.error end
     from i
     where i.id = j.id and i.fence = j.fence and j.queue = $9 and j.id = any(array(select id from i))
         and j.worker_id is not distinct from $10::int8
