@@ -8,6 +8,7 @@ import { print, printTimes, resumeTimes, seconds, startRespiteIsOver } from './r
 import { monotonicMs } from './run-log.ts';
 import { size } from './size.ts';
 import { useStage } from './stage.ts';
+import { terminateSessions } from './terminate-sessions.ts';
 
 const stage = useStage();
 
@@ -17,17 +18,6 @@ async function terminateOne(): Promise<number> {
     `select pg_terminate_backend(pid) from pg_stat_activity
      where datname = current_database() and application_name like $1 order by random() limit 1`,
     [`${WORKER_NAME}-%`],
-  );
-  return rows.length;
-}
-
-/** Ends the sessions of the connections that listen and hold the workers' locks; all of them, or those of one worker. */
-async function terminateSessions(name = `${WORKER_NAME}-%`): Promise<number> {
-  const rows = await stage.ledger.rows(
-    `select pg_terminate_backend(pid) from pg_stat_activity as a
-     where datname = current_database() and application_name like $1
-       and (query ilike 'listen %' or exists (select from pg_locks as l where l.pid = a.pid and l.locktype = 'advisory'))`,
-    [name],
   );
   return rows.length;
 }
@@ -46,7 +36,7 @@ describe('pg_terminate_backend', () => {
     let sessions = 0;
     const endMs = monotonicMs() + STORM_MS;
     for (let turn = 1; monotonicMs() < endMs; turn++) {
-      if (turn % 10 === 0) sessions += await terminateSessions(workers[(turn / 10) % workers.length]?.name);
+      if (turn % 10 === 0) sessions += await terminateSessions(ledger, workers[(turn / 10) % workers.length]);
       else terminated += await terminateOne();
       await delay(200);
     }
@@ -75,7 +65,7 @@ describe('pg_terminate_backend', () => {
     for (let turn = 0; turn < 5; turn++) {
       await delay(1_500 + Math.random() * 1_000);
       const listening = fleet.entries().filter(({ event }) => event === 'listening').length;
-      expect(await terminateSessions(workers[turn % 3]?.name)).toBeGreaterThan(0);
+      expect(await terminateSessions(ledger, workers[turn % 3])).toBeGreaterThan(0);
       await until(() => fleet.entries().filter(({ event }) => event === 'listening').length > listening);
     }
     await load.end();

@@ -1,12 +1,12 @@
+import { type CountedResult, wrongCounts } from './counts.ts';
+import { single } from './fixtures/ledger-jobs.ts';
 import type { Fleet } from './fleet.ts';
-import { isExactlyOnce, type Ledger } from './ledger.ts';
+import { hasNoEffect, isExactlyOnce, type Ledger } from './ledger.ts';
 import type { ProcessEntry } from './run-log.ts';
 
-interface ResultRow {
-  readonly job_id: string;
+interface ResultRow extends CountedResult {
   readonly kind: string;
   readonly state: string;
-  readonly fence: number;
   readonly output: unknown;
 }
 
@@ -27,17 +27,21 @@ const MAX_LISTED = 5;
  *   a job which another had begun before its own attempt had ended (no stale settle);
  * - the effect of a `complete(tx)` is there exactly once, under the fence of the result, and every other effect at least once;
  * - no two handlers have begun under the same fence of a job (one holder), and none after its job had ended;
+ * - each worker that lives knows every end that it has written, and was told that it has lost only what another has claimed;
+ * - no attempt is spent without a handler that began, but for those that may be when workers are lost;
  * - no process has ended that nobody killed.
  */
 export async function violations(ledger: Ledger, fleet: Fleet): Promise<string[]> {
   const entries = fleet.entries();
   const results = await ledger.rows<ResultRow>(
-    'select job_id, kind, state, fence::int as fence, output from queue_results',
+    'select job_id, kind, state, fence::int as fence, attempt, worker_id, output from queue_results',
   );
   const enqueued = await ledger.rows<{ n: number; job_id: string }>('select n, job_id from ledger_enqueued');
   const effects = await ledger.rows<EffectRow>('select n, job_id, fence from ledger_effects');
   const resultOf = new Map(results.map((result) => [Number(result.job_id), result]));
   const jobOf = new Map(enqueued.map(({ n, job_id }) => [n, Number(job_id)]));
+  const completed = results.filter(({ state }) => state === 'completed');
+  const counts = wrongCounts({ entries, results, killed: new Set(fleet.killedAtMs.keys()) });
   return [
     ...few(
       'a commit was acknowledged and is gone',
@@ -54,13 +58,21 @@ export async function violations(ledger: Ledger, fleet: Fleet): Promise<string[]
     ),
     ...few(
       'a job did not complete',
-      results.filter(({ state }) => state !== 'completed').map(({ job_id, state }) => `${job_id} (${state})`),
+      results.filter((result) => !mayEndSo(result)).map(({ job_id, state }) => `${job_id} (${state})`),
     ),
-    ...wrongOutputs(results, jobOf),
-    ...wrongEffects(results, effects),
+    ...wrongOutputs(completed, jobOf),
+    ...wrongEffects(completed, effects),
     ...wrongRuns(entries, resultOf),
+    ...few('an end that its worker does not know', counts.untold),
+    ...few('told that it was lost, and nobody had claimed it', counts.notLost),
+    ...few('attempts spent that never began', counts.overspent),
     ...(await unexpectedEnds(fleet)),
   ];
+}
+
+/** A crash may spend the only attempt that a job has. */
+function mayEndSo({ kind, state }: ResultRow): boolean {
+  return state === 'completed' || (kind === single.kind && state === 'discarded');
 }
 
 function withoutEnqueue(results: readonly ResultRow[], ids: ReadonlySet<number>): string[] {
@@ -84,6 +96,7 @@ function wrongEffects(results: readonly ResultRow[], effects: readonly EffectRow
   }
   const wrong = results.flatMap(({ job_id, kind, fence }) => {
     const fences = fencesOf.get(Number(job_id)) ?? [];
+    if (hasNoEffect(kind)) return [];
     const right = isExactlyOnce(kind) ? fences.length === 1 && fences[0] === fence : fences.includes(fence);
     return right ? [] : [`${kind} ${job_id}, which ended under fence ${fence}: [${fences}]`];
   });

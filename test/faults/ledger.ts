@@ -6,13 +6,16 @@ import { until } from '../support/until.ts';
 import {
   type blocking,
   type hogging,
+  light,
   type loadKinds,
+  single,
   transactional,
   type Work,
 } from './fixtures/ledger-jobs.ts';
 
 /** The kinds whose effect commits together with the end of the job. */
-const EXACTLY_ONCE = [transactional.kind];
+const EXACTLY_ONCE: readonly string[] = [transactional.kind];
+const NO_EFFECT: readonly string[] = [light.kind, single.kind];
 
 /**
  * The books of one test, in the same database as the queue: which enqueues have committed, and which effects of handlers. And
@@ -84,9 +87,34 @@ export class Ledger {
     return ids;
   }
 
-  /** Waits until nothing is left to do. */
+  /** Enqueues many jobs, in two statements. */
+  async enqueueMany(job: LedgerJob, count: number, maxWorkMs: number): Promise<void> {
+    const works = Array.from({ length: count }, () => ({
+      payload: { n: ++this.#lastN, workMs: Math.round(Math.random() * maxWorkMs) },
+    }));
+    await this.db.transaction(async (tx) => {
+      const enqueued = await this.queue.enqueueMany(tx, job, works);
+      const rows = enqueued.map(({ id }, index) => `(${works[index]?.payload.n}, ${id})`);
+      await tx.execute(`insert into ledger_enqueued (n, job_id) values ${rows.join(',')}`);
+    });
+    for (const { payload } of works) this.acknowledged.add(payload.n);
+  }
+
+  /**
+   * Waits until nothing is left to do.
+   *
+   * @throws when that takes longer: who holds what is left
+   */
   async settled(timeoutMs = 60_000): Promise<void> {
-    await until(async () => (await this.count('queue_jobs')) === 0, { timeoutMs, intervalMs: 100 });
+    await until(async () => (await this.count('queue_jobs')) === 0, { timeoutMs, intervalMs: 100 }).catch(
+      async () => {
+        const left = await this.rows(
+          `select j.worker_id, w.name, count(*), array_agg(j.id || '/' || j.fence order by j.id)
+           from queue_jobs as j left join queue_workers as w on w.id = j.worker_id group by 1, 2`,
+        );
+        throw new Error(`not settled within ${timeoutMs} ms: ${JSON.stringify(left)}`);
+      },
+    );
   }
 
   async count(table: string): Promise<number> {
@@ -126,11 +154,21 @@ export class Ledger {
 }
 
 /** A kind of job whose handler keeps books. */
-export type LedgerJob = (typeof loadKinds)[number] | typeof hogging | typeof blocking;
+export type LedgerJob =
+  | (typeof loadKinds)[number]
+  | typeof hogging
+  | typeof blocking
+  | typeof light
+  | typeof single;
+
+/** Whether a kind leaves no effect in the books. */
+export function hasNoEffect(kind: string): boolean {
+  return NO_EFFECT.includes(kind);
+}
 
 /** Whether a kind's effect must be in the books exactly once. */
 export function isExactlyOnce(kind: string): boolean {
-  return EXACTLY_ONCE.includes(kind as typeof transactional.kind);
+  return EXACTLY_ONCE.includes(kind);
 }
 
 /** Whether a query failed for its connection. */

@@ -11,19 +11,24 @@ export async function startRespiteIsOver(ledger: Ledger): Promise<void> {
   await until(async () => (await ledger.rows(isOver, [])).length === 1);
 }
 
+/** After how many milliseconds each of the jobs began elsewhere; see {@link recoveries}. */
+export async function recoveryTimes(...args: Parameters<typeof recoveries>): Promise<number[]> {
+  return [...(await recoveries(...args)).values()];
+}
+
 /**
- * Waits until every job that a dead worker held has begun in another process; answers after how many milliseconds each did.
+ * Waits until every job that a dead worker held has begun in another process; answers after how many milliseconds each did, by its id.
  *
  * @param held the ids of the jobs
  * @param sinceMs when the worker died
  */
-export async function recoveryTimes(
+export async function recoveries(
   ledger: Ledger,
   fleet: Fleet,
   victim: FleetWorker,
   held: readonly number[],
   sinceMs: number,
-): Promise<number[]> {
+): Promise<Map<number, number>> {
   const begunAtMs = new Map<number, number>();
   await until(
     async () => {
@@ -43,7 +48,7 @@ export async function recoveryTimes(
     },
     { timeoutMs: 120_000, intervalMs: 50 },
   );
-  return [...begunAtMs.values()].map((atMs) => atMs - sinceMs);
+  return new Map([...begunAtMs].map(([id, atMs]) => [id, atMs - sinceMs]));
 }
 
 /** After how many milliseconds each of the workers has begun a job again. */

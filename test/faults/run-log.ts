@@ -11,7 +11,7 @@ export type RunEvent =
   | 'ended'
   /** The worker was told that its end of the job is written. */
   | 'settled'
-  /** The worker was told that the job is put back. */
+  /** The worker was told that the job is put back; the detail says after what. */
   | 'rescheduled'
   /** The worker was told that it no longer held the job. */
   | 'lost'
