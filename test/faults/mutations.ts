@@ -81,6 +81,60 @@ const mutations: readonly Mutation[] = [
     ],
     test: ['faults/connections', 'of the connections that hold the locks'],
   },
+  {
+    name: 'a worker that comes back judges also what it has claimed since it asked',
+    edits: [
+      {
+        file: 'src/worker/claim/holdings.ts',
+        text: 'attempts.endLost(unfinished, await findHeldJobs(db, tables, held, jobs));',
+        by: 'const found = await findHeldJobs(db, tables, held, jobs);\nattempts.endLost(attempts.unfinished, found);',
+      },
+    ],
+    test: ['faults/returns', 'until declared gone'],
+  },
+  {
+    name: 'settling waits for rows that a transaction of the app has locked',
+    edits: [{ file: 'src/sql/row-locks.ts', text: "'100ms'", by: "'60s'" }],
+    test: ['faults/row-locks', 'rows locked by transactions'],
+  },
+  {
+    name: 'a batch that is refused for a bad row is repeated as it is',
+    edits: [
+      {
+        file: 'src/worker/attempt/refusal.ts',
+        text: 'return ABOUT_THE_SERVER.test(sqlState) && sqlState !== CANCELLED_STATEMENT;',
+        by: 'return !/^(22|23|54)/.test(sqlState);',
+      },
+    ],
+    test: ['faults/bad-rows', 'refused by a trigger'],
+  },
+  {
+    name: 'a claim begins everything, also what waits behind a running job on its last attempt',
+    edits: [
+      {
+        file: 'src/worker/claim/claims.ts',
+        text: 'bands, limit, beginning, fromGoneWorkers',
+        by: 'bands, limit, beginning: undefined, fromGoneWorkers',
+      },
+    ],
+    test: ['faults/last-attempts', 'while all jobs have one attempt'],
+  },
+  {
+    name: 'a wake-up during the hold does not keep a job from being parked',
+    edits: [{ file: 'src/queries/park-jobs.ts', text: 'j.run_at > j.claimed_at or', by: '' }],
+    test: ['model/job-lives', 'whatever happens to them'],
+  },
+  {
+    name: 'a parked job that is due again is not put before its time',
+    edits: [
+      {
+        file: 'src/queries/unpark-jobs.ts',
+        text: 'then least(j.run_at, now.at)',
+        by: 'then greatest(j.run_at, now.at)',
+      },
+    ],
+    test: ['model/job-lives', 'whatever happens to them'],
+  },
 ];
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -107,7 +161,7 @@ function run([file, name]: Mutation['test']): { readonly passed: boolean; readon
   const { status, stdout, stderr } = spawnSync(
     'npx',
     ['vitest', 'run', '--config', config, `test/${file}.test.ts`, '-t', name],
-    { cwd: copy, encoding: 'utf8', env: { ...process.env, NO_COLOR: '1' } },
+    { cwd: copy, encoding: 'utf8', env: { ...process.env, NO_COLOR: '1', DEPTH: 'full' } },
   );
   return { passed: status === 0, output: stdout + stderr };
 }

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { beginJobs } from '../../src/queries/begin-jobs.ts';
+import { beginFreeJobs, beginJobs } from '../../src/queries/begin-jobs.ts';
 import { type ClaimedJob, claimJobs } from '../../src/queries/claim-jobs.ts';
 import { findOverlooked, type JobPlace, type Passed } from '../../src/queries/find-overlooked.ts';
 import { releaseJobs } from '../../src/queries/release-jobs.ts';
@@ -97,7 +97,7 @@ export async function claim(world: World, claim: Happenings['claim'], as?: numbe
 /** How workers come to have jobs, and give back what they do not know to have. */
 export function claiming(
   world: World,
-): Pick<Doings, 'claim' | 'claimTwice' | 'begin' | 'claimLost' | 'release'> {
+): Pick<Doings, 'claim' | 'claimTwice' | 'begin' | 'beginFree' | 'claimLost' | 'release'> {
   const { workers, model, claims, saw } = world;
   return {
     claim: (to) => claim(world, to),
@@ -117,6 +117,20 @@ export function claiming(
       for (let times = twice ? 2 : 1; times > 0; times--)
         expect(await beginJobs(db, tables, first, together)).toEqual(begun);
       saw(begun.size > 0 ? 'begun' : 'a job that is not held does not begin');
+    },
+
+    beginFree: async ({ attempt }) => {
+      const together = claims.ofOneWorker(attempt);
+      const [first] = together;
+      if (first === undefined) return;
+      const isLocked = (claimed: (typeof together)[number]) =>
+        claimed.id === model.lockedId && model.holds(claimed);
+      const locked = new Set(together.filter(isLocked).map(({ id }) => id));
+      const begun = new Set(
+        together.filter((claimed) => !isLocked(claimed) && model.begin(claimed)).map(({ id }) => id),
+      );
+      expect(await beginFreeJobs(world.app.db, tables, first, together)).toEqual({ begun, locked });
+      if (locked.size > 0) saw('a locked job does not begin');
     },
 
     claimLost: async ({ claim, answered }) => {

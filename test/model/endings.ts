@@ -8,9 +8,25 @@ import {
   snooze,
 } from 'drizzle-queue';
 import type { Outcome } from '../../src/job/outcome.ts';
-import { type Finish, type Reschedule, type Transition, transitionFor } from '../../src/job/transition.ts';
+import {
+  type Finish,
+  type Park,
+  type Reschedule,
+  type Transition,
+  transitionFor,
+} from '../../src/job/transition.ts';
 import type { ClaimedJob } from '../../src/queries/claim-jobs.ts';
-import { BACKOFF_MS, type Ending, KIND_WITHOUT_RESULT, type ModelAttempt, SNOOZE_MS } from './job-model.ts';
+import {
+  BACKOFF_MS,
+  type Ending,
+  endingOfRunNext,
+  KIND_WITHOUT_RESULT,
+  type ModelAttempt,
+  SNOOZE_MS,
+  WAIT_MS,
+} from './job-model.ts';
+import { oneOf } from './one-of.ts';
+import type { PastClaims } from './past-claims.ts';
 
 const backoff = fixedBackoff(BACKOFF_MS);
 const kept = defineJob('kept', { backoff });
@@ -22,6 +38,12 @@ export interface Claimed extends ModelAttempt {
   readonly job: ClaimedJob;
 }
 
+/** An attempt, and how it ends. */
+export interface Ended {
+  readonly claimed: Claimed;
+  readonly ending: Ending;
+}
+
 /** What a worker writes about an attempt. */
 export interface Settlement<TTransition extends Transition = Transition> {
   readonly id: number;
@@ -29,7 +51,8 @@ export interface Settlement<TTransition extends Transition = Transition> {
   readonly transition: TTransition;
 }
 
-const outcomes: Readonly<Record<Ending, Outcome>> = {
+/** What a handler can do. Waiting is decided in the middle of an attempt. */
+const outcomes: Readonly<Record<Exclude<Ending, 'wait' | 'wait for a time'>, Outcome>> = {
   complete: { type: 'completed', output: '{"done":true}' },
   fail: { type: 'failed', error: new Error('no') },
   'fail for good': { type: 'failed', error: new NonRetryableError('never') },
@@ -46,11 +69,23 @@ export function definitionOf(kind: string) {
 export function settlementOf({ id, fence, job }: Claimed, ending: Ending): Settlement {
   const { keepResult } = definitionOf(job.kind);
   const { attempt, maxAttempts } = job;
+  if (ending === 'wait' || ending === 'wait for a time') {
+    const delayMs = ending === 'wait' ? null : WAIT_MS;
+    return { id, fence, transition: { type: 'park', delayMs, attempt: attempt - 1, error: null } };
+  }
   return {
     id,
     fence,
     transition: transitionFor(outcomes[ending], { attempt, maxAttempts, backoff, keepResult }),
   };
+}
+
+/** What one worker has in one queue, with how it ends. */
+export function endedTogether(claims: PastClaims, attempt: number, endings: readonly Ending[]): Ended[] {
+  return claims
+    .ofOneWorker(attempt)
+    .slice(-endings.length)
+    .map((claimed, index) => ({ claimed, ending: oneOf(endings, index) }));
 }
 
 export function finishOf(claimed: Claimed, ending: Ending): Settlement<Finish> {
@@ -67,11 +102,17 @@ export function isReschedule(settlement: Settlement): settlement is Settlement<R
   return settlement.transition.type === 'reschedule';
 }
 
-/** Handlers whose attempts end so. Nothing interrupts `runNext`, so that one completes instead. */
+export function isPark(settlement: Settlement): settlement is Settlement<Park> {
+  return settlement.transition.type === 'park';
+}
+
+/** Handlers whose attempts end so. */
 export function handlersThat(ending: Ending, kinds: readonly string[]): Handler[] {
   return kinds.map((kind) =>
     handle(definitionOf(kind), () => {
-      const outcome = outcomes[ending];
+      const possible = endingOfRunNext(ending);
+      if (possible === 'wait' || possible === 'wait for a time') throw new Error('no handler waits');
+      const outcome = outcomes[possible];
       if (outcome.type === 'failed') throw outcome.error;
       if (outcome.type === 'snoozed') return snooze(outcome.delayMs);
       if (outcome.type === 'cancelled') return cancel(outcome.reason);

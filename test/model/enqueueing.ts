@@ -1,9 +1,11 @@
 import type { EnqueueResult } from 'drizzle-queue';
 import { expect } from 'vitest';
+import { unparkJobs } from '../../src/queries/unpark-jobs.ts';
 import { definitionOf } from './endings.ts';
 import type { Doings, Happenings } from './happenings.ts';
+import type { ModelJob } from './job-model.ts';
 import { oneOf } from './one-of.ts';
-import { queue, type World } from './world.ts';
+import { queue, tables, type World } from './world.ts';
 
 const LONG_AGO = Date.UTC(1990, 0, 1);
 const FAR_AHEAD = Date.UTC(2090, 0, 1);
@@ -11,7 +13,7 @@ const FAR_AHEAD = Date.UTC(2090, 0, 1);
 /** How jobs are enqueued, and become due. */
 export function enqueueing(
   world: World,
-): Pick<Doings, 'enqueue' | 'enqueueMany' | 'enqueueWhile' | 'makeDue'> {
+): Pick<Doings, 'enqueue' | 'enqueueMany' | 'enqueueWhile' | 'unpark' | 'makeDue'> {
   const { app, model, saw } = world;
 
   function enqueue(job: Happenings['enqueue']): Promise<EnqueueResult> {
@@ -59,6 +61,23 @@ export function enqueueing(
         'enqueue: nobody stands': () => world.takeAll(steps.nobodyStands.splice(0)),
       });
       expectEnqueued(enqueued, job);
+    },
+
+    unpark: async ({ jobs, parked }) => {
+      // It goes by times that the model may not know yet.
+      await world.compare();
+      const isParked = ({ state, runAt }: ModelJob) => state === 'live' && runAt === Number.POSITIVE_INFINITY;
+      const chosen = jobs.flatMap((index) => world.anyJob(index, parked ? isParked : undefined) ?? []);
+      const [first] = chosen;
+      if (first === undefined) return;
+      const ids = chosen.map(({ id }) => id);
+      if (chosen.some((job) => isParked(job) && job.queue === first.queue)) saw('a parked job unparked');
+      const expected = model.unpark(first.queue, ids, world.nowUs);
+      expect(await unparkJobs(app.db, tables, { queue: first.queue, ids, channel: undefined })).toEqual(
+        expected,
+      );
+      if (chosen.some(({ id, unparked }) => unparked && expected.has(id)))
+        saw('a job unparked while it is held');
     },
 
     makeDue: async ({ job: index, longAgo }) => {

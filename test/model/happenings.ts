@@ -31,6 +31,9 @@ const ending = fc.constantFrom<Ending>(
   'snooze',
   'cancel',
   'interrupt',
+  'wait',
+  'wait',
+  'wait for a time',
 );
 const endings = fc.array(ending, { minLength: 2, maxLength: 5 });
 
@@ -55,9 +58,13 @@ const atOnce = {
   claimTwice: claim,
   /** What a worker has in a queue, or believes to have, begins; the answer may be lost, and it is said again. */
   begin: fc.record({ attempt: which, late: fc.boolean(), twice: fc.boolean() }),
+  /** The same by a statement that waits for no lock. */
+  beginFree: fc.record({ attempt: which }),
   settle: fc.record({ attempt: which, ending }),
   /** What a worker has in a queue, at once. */
   settleTogether: fc.record({ attempt: which, endings }),
+  /** The same by statements that wait for no lock. */
+  settleFree: fc.record({ attempt: which, endings }),
   /** Any attempt that there ever was, settled or lost long ago. */
   settleLate: fc.record({ attempt: which, ending }),
   /** Any job, or one that waits and has a key. */
@@ -73,6 +80,8 @@ const atOnce = {
   beat: fc.record({ worker: which }),
   /** But for a job that the worker knows of: from its claim, or from an earlier one that it has lost. */
   release: fc.record({ worker: which, queue, except: which, earlier: fc.boolean() }),
+  /** What jobs wait for has ended: of some that wait, or any. */
+  unpark: fc.record({ jobs: fc.array(which, { minLength: 1, maxLength: 3 }), parked: fc.boolean() }),
   makeDue: fc.record({ job: which, longAgo: fc.nat(5) }),
   look: fc.record({ job: which, page: fc.integer({ min: 1, max: 5 }) }),
   prune: fc.record({}),
@@ -94,8 +103,10 @@ const weights: Readonly<Record<keyof AtOnce, number>> = {
   claim: 20,
   claimTwice: 6,
   begin: 8,
+  beginFree: 3,
   settle: 16,
   settleTogether: 8,
+  settleFree: 5,
   settleLate: 5,
   cancel: 8,
   redriveOne: 4,
@@ -103,6 +114,7 @@ const weights: Readonly<Record<keyof AtOnce, number>> = {
   die: 5,
   beat: 4,
   release: 6,
+  unpark: 8,
   makeDue: 8,
   look: 3,
   prune: 2,
@@ -111,16 +123,24 @@ const weights: Readonly<Record<keyof AtOnce, number>> = {
 const single = stepsOf(atOnce, weights) as fc.Arbitrary<SingleStep>;
 
 /** Those that wait for nobody's lock, so that they can happen while a transaction is open. */
-const { claimTwice, cancel, look, prune, die, beat } = atOnce;
+const { claimTwice, settleFree, beginFree, cancel, look, prune, die, beat } = atOnce;
 const patient = stepsOf(
-  { claim, claimTwice, cancel, look, prune, die, beat },
+  { claim, claimTwice, settleFree, beginFree, cancel, look, prune, die, beat },
   // Whoever cancels a locked job waits a moment for the lock to go.
-  { claim: 8, claimTwice: 2, cancel: 1, look: 2, prune: 1, die: 2, beat: 2 },
+  { claim: 8, claimTwice: 2, settleFree: 3, beginFree: 2, cancel: 1, look: 2, prune: 1, die: 2, beat: 2 },
 ) as fc.Arbitrary<SingleStep>;
 
 /** What comes in between two statements of one operation. */
 const between = fc.array(single, { maxLength: 3 });
 const betweenPatient = fc.array(patient, { maxLength: 3 });
+/** When jobs were put back: often somebody claims them. */
+const betweenClaims = fc.array(
+  fc.oneof(
+    { weight: 1, arbitrary: single },
+    { weight: 1, arbitrary: claim.map((to): SingleStep => ({ happens: 'claim', to: { ...to, limit: 5 } })) },
+  ),
+  { maxLength: 3 },
+);
 /** While a key stands in the way: often somebody ends the job that has it. */
 const betweenKeyed = fc.array(
   fc.oneof(
@@ -137,16 +157,30 @@ const betweenKeyed = fc.array(
 const interrupted = {
   enqueueWhile: fc.record({ job: newJob, refused: betweenKeyed, nobodyStands: between }),
   cancelWhile: fc.record({ job: which, found: between, notWaiting: between }),
-  /** The answer to the last statement may be lost; then the batch is written again. */
+  /** The answer to one of the statements may be lost; then what it was about is written again. */
   settleWhile: fc.record({
     attempt: which,
     endings,
     finished: between,
-    written: between,
-    answerLost: fc.constantFrom(true, ...new Array<boolean>(9).fill(false)),
+    written: betweenClaims,
+    parked: betweenClaims,
+    answerLost: fc.constantFrom(
+      'finished' as const,
+      'written' as const,
+      'written' as const,
+      'parked' as const,
+      ...new Array<undefined>(12).fill(undefined),
+    ),
   }),
   /** The jobs are claimed, and the answer is lost. */
   claimLost: fc.record({ claim, answered: between }),
+  /** A transaction of the app locks a job's row for other work: often of one that is held. */
+  lockRow: fc.record({ job: which, held: fc.boolean(), commit: fc.boolean(), locked: betweenPatient }),
+  /**
+   * Any worker that ever lived looks whether it is still registered, and when it is not, what it has lost: in between, and before
+   * it hears the answer, it may claim.
+   */
+  comeBack: fc.record({ worker: which, returned: between, asked: between }),
   completeInTransaction: fc.record({ attempt: which, commit: fc.boolean(), finished: betweenPatient }),
   runNextWhile: fc.record({
     queue,
@@ -173,6 +207,8 @@ export const step: fc.Arbitrary<Step> = stepsOf(
     cancelWhile: 7,
     settleWhile: 7,
     claimLost: 5,
+    lockRow: 6,
+    comeBack: 4,
     completeInTransaction: 7,
     runNextWhile: 7,
   },

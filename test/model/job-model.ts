@@ -30,6 +30,10 @@ export interface ModelJob {
   errors: string[];
   /** Whether somebody has asked for its end while it ran. */
   cancelRequested: boolean;
+  /** Whether what it may be about to wait for has ended since its attempt began. */
+  unparked: boolean;
+  /** Whether it was discarded once, and put back with its history. */
+  redriven: boolean;
 }
 
 /** A claim of one job, kept by whoever made it, even when it has long lost the job. */
@@ -54,11 +58,21 @@ export interface ModelClaim {
   readonly nowUs: number;
 }
 
-export type Ending = 'complete' | 'fail' | 'fail for good' | 'snooze' | 'cancel' | 'interrupt';
+export type Ending =
+  | 'complete'
+  | 'fail'
+  | 'fail for good'
+  | 'snooze'
+  | 'cancel'
+  | 'interrupt'
+  /** Parked: for something else, without a limit or for a time. */
+  | 'wait'
+  | 'wait for a time';
 
-/** How long a failed job waits, and a snoozed one. */
+/** How long a failed job waits, a snoozed one, and one that is parked for a time. */
 export const BACKOFF_MS = 3_600_000;
 export const SNOOZE_MS = 7_200_000;
+export const WAIT_MS = 10_800_000;
 
 /** The kind whose completed jobs leave no result. */
 export const KIND_WITHOUT_RESULT = 'forgotten';
@@ -68,6 +82,8 @@ export class JobModel {
   readonly livingWorkers = new Set<number>();
   /** The job whose row an open transaction has locked: to all others it is as it was before that transaction. */
   lockedId: number | undefined;
+  /** The attempts that had begun, and whose jobs others have taken over: `id/fence`. */
+  readonly takenOver = new Set<string>();
 
   get live(): ModelJob[] {
     return [...this.jobs.values()].filter((job) => job.state === 'live');
@@ -92,6 +108,8 @@ export class JobModel {
       lastRecorded: 0,
       errors: [],
       cancelRequested: false,
+      unparked: false,
+      redriven: false,
     });
   }
 
@@ -113,6 +131,8 @@ export class JobModel {
       .filter(({ id }) => id !== this.lockedId)
       .slice(0, claim.limit);
     for (const [place, job] of claimed.entries()) {
+      if (job.workerId !== null && job.begun) this.takenOver.add(`${job.id}/${job.fence}`);
+      job.unparked = false;
       // Taken over from a worker that died before the attempt began, which is not spent.
       if (job.workerId === null || job.begun) job.attempt++;
       job.fence++;
@@ -125,7 +145,9 @@ export class JobModel {
   /** An attempt begins, if its worker still holds the job; answers whether. */
   begin(attempt: ModelAttempt): boolean {
     if (!this.holds(attempt)) return false;
-    this.#get(attempt.id).begun = true;
+    const job = this.#get(attempt.id);
+    job.begun = true;
+    job.unparked = false;
     return true;
   }
 
@@ -161,6 +183,12 @@ export class JobModel {
       case 'interrupt':
         this.#putBack(job, job.runAt, attempt - 1);
         break;
+      case 'wait':
+        this.#park(job, Number.POSITIVE_INFINITY, attempt - 1);
+        break;
+      case 'wait for a time':
+        this.#park(job, { delayMs: WAIT_MS }, attempt - 1);
+        break;
     }
     return true;
   }
@@ -174,7 +202,7 @@ export class JobModel {
     // Nobody wants it any more; or all its attempts were claimed before and none was settled. Either way no handler runs.
     if (job.cancelRequested) this.#finish(job, 'cancelled', 'Cancelled');
     else if (job.attempt > job.maxAttempts) this.#finish(job, 'discarded', 'WorkerLostError');
-    else this.settle(job, ending === 'interrupt' ? 'complete' : ending);
+    else this.settle(job, endingOfRunNext(ending));
   }
 
   /** Gives back what a worker holds in a queue, but for some; answers how many. */
@@ -215,10 +243,22 @@ export class JobModel {
     for (const job of discarded) {
       if (this.standing(job.queue, job.kind, job.uniqueKey) !== undefined) continue;
       job.state = 'live';
+      job.redriven = true;
       this.#putBack(job, { delayMs: 0 }, 0);
       redriven++;
     }
     return { redriven, duplicates: discarded.length - redriven };
+  }
+
+  /** Ends the waiting of those of the jobs that are live; answers which. */
+  unpark(queue: string, ids: readonly number[], nowUs: number): Set<number> {
+    const live = this.live.filter((job) => job.queue === queue && ids.includes(job.id));
+    for (const job of live) {
+      if (job.workerId === null && known(job.runAt) <= nowUs) continue;
+      job.runAt = { delayMs: 0 };
+      job.unparked = job.begun;
+    }
+    return new Set(live.map(({ id }) => id));
   }
 
   /** Deletes all results; answers how many there were. */
@@ -232,6 +272,7 @@ export class JobModel {
   stateOf(job: ModelJob, nowUs: number): string {
     if (job.state !== 'live') return job.state;
     if (job.workerId !== null) return 'running';
+    if (job.runAt === Number.POSITIVE_INFINITY) return 'waiting';
     return known(job.runAt) > nowUs ? 'scheduled' : 'due';
   }
 
@@ -244,8 +285,15 @@ export class JobModel {
   #finish(job: ModelJob, state: FinalState, error: string): void {
     job.state = state;
     job.cancelRequested = false;
+    // A result has a time, also of one that waited without a limit.
+    if (job.runAt === Number.POSITIVE_INFINITY) job.runAt = { delayMs: 0 };
     job.errors = [...job.errors, error].slice(-KEPT_ERRORS);
     job.lastRecorded = job.attempt;
+  }
+
+  /** What was woken in the meantime, or is to be cancelled, does not wait. */
+  #park(job: ModelJob, runAt: ModelJob['runAt'], attempt: number): void {
+    this.#putBack(job, job.unparked || job.cancelRequested ? job.runAt : runAt, attempt);
   }
 
   #putBack(job: ModelJob, runAt: ModelJob['runAt'], attempt: number, error?: string): void {
@@ -253,10 +301,16 @@ export class JobModel {
     job.attempt = attempt;
     job.workerId = null;
     job.begun = false;
+    job.unparked = false;
     if (error === undefined) return;
     job.errors = [...job.errors, error].slice(-KEPT_ERRORS);
     job.lastRecorded = attempt;
   }
+}
+
+/** Nothing interrupts `runNext`, and its handlers do not wait. */
+export function endingOfRunNext(ending: Ending): Ending {
+  return ending === 'interrupt' || ending === 'wait' || ending === 'wait for a time' ? 'complete' : ending;
 }
 
 /** Whether a crash must not spend the attempt before it begins: the last, or one after an attempt that left no word. */

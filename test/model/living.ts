@@ -1,9 +1,14 @@
+import { sql } from 'drizzle-orm';
 import { expect } from 'vitest';
 import { beatWorker } from '../../src/queries/beat-worker.ts';
+import { findHeldJobs } from '../../src/queries/find-held-jobs.ts';
 import { registerWorker } from '../../src/queries/register-worker.ts';
 import { removeWorker } from '../../src/queries/remove-worker.ts';
+import { WorkerEmitter } from '../../src/worker/attempt/events.ts';
+import { Liveness } from '../../src/worker/presence/liveness.ts';
 import { claim } from './claiming.ts';
 import type { Doings } from './happenings.ts';
+import type { ModelJob } from './job-model.ts';
 import { oneOf } from './one-of.ts';
 import { tables, type World } from './world.ts';
 
@@ -19,8 +24,8 @@ export async function register(
 }
 
 /** How workers die and come back. */
-export function living(world: World): Pick<Doings, 'die' | 'beat'> {
-  const { app, workers, workerIds, everyWorkerId, model, saw } = world;
+export function living(world: World): Pick<Doings, 'die' | 'beat' | 'comeBack' | 'lockRow'> {
+  const { app, transaction, workers, workerIds, everyWorkerId, model, claims, saw } = world;
   return {
     die: async ({ worker, sweep, byItself }) => {
       const id = oneOf(workerIds, worker);
@@ -37,6 +42,74 @@ export function living(world: World): Pick<Doings, 'die' | 'beat'> {
       expect(await beatWorker(app.db, tables, { id, name: 'w', queues: [] })).toBe(wasGone);
       model.livingWorkers.add(id);
       if (wasGone) saw('a worker came back');
+    },
+
+    comeBack: async ({ worker, returned, asked }) => {
+      const id = oneOf(everyWorkerId, worker);
+      const wasGone = !model.livingWorkers.has(id);
+      let isTold = false;
+      const endLost = async () => {
+        isTold = true;
+        const mine = claims.unsettled.filter(({ workerId }) => workerId === id);
+        const [first] = mine;
+        if (first === undefined) return;
+        const here = mine.filter((claimed) => claimed.queue === first.queue);
+        const held = await findHeldJobs(app.db, tables, first, here);
+        const lost = here.filter(({ id, fence }) => held.get(id) !== fence);
+        for (const claimed of here) expect(model.holds(claimed)).toBe(!lost.includes(claimed));
+        // It says nothing of what is claimed before it is heard.
+        await world.takeAll(asked);
+        for (const claimed of lost) {
+          expect(model.holds(claimed), 'what was lost is never held again').toBe(false);
+          claims.settle(claimed);
+        }
+        saw(
+          lost.length > 0
+            ? 'a worker came back and has lost jobs'
+            : 'a worker came back and still holds jobs',
+        );
+      };
+      const events = new WorkerEmitter();
+      const failures: unknown[] = [];
+      events.on('error', ({ error }) => failures.push(error));
+      const liveness = new Liveness({
+        db: app.db,
+        tables,
+        workerId: id,
+        name: 'w',
+        queues: [],
+        // Nobody dies of silence in a walk.
+        silentMs: 1e9,
+        frozenMs: 1e9,
+        reconnectMs: 1e9,
+        events,
+        onDeclaredGone: endLost,
+        onOthersGone: () => undefined,
+        onReturn: () => undefined,
+      });
+      await world.interrupted(() => liveness.look(), {
+        'liveness: returned': async () => {
+          model.livingWorkers.add(id);
+          await world.takeAll(returned);
+        },
+      });
+      expect(failures).toEqual([]);
+      expect(isTold).toBe(wasGone);
+    },
+
+    lockRow: async ({ job, held, commit, locked }) => {
+      const isHeld = ({ state, workerId }: ModelJob) => state === 'live' && (workerId !== null || !held);
+      const id = world.anyJob(job, isHeld)?.id;
+      if (id === undefined) return;
+      const undo = new Error('undo');
+      const working = transaction.db.transaction(async (tx) => {
+        await tx.execute(sql`select id from queue_jobs where id = ${id} for update`);
+        await world.whileLocked(id, locked);
+        if (!commit) throw undo;
+      });
+      if (commit) await working;
+      else await expect(working).rejects.toBe(undo);
+      saw('a row locked by a transaction of the app');
     },
   };
 }

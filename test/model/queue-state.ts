@@ -2,8 +2,11 @@ import type postgres from 'postgres';
 import { expect } from 'vitest';
 import type { JobModel, ModelJob } from './job-model.ts';
 
+/** What no row says by itself. */
+type Unseen = 'lastRecorded' | 'unparked' | 'redriven';
+
 /** What a row of either table is compared by. */
-interface Row extends Omit<ModelJob, 'state' | 'runAt' | 'lastRecorded'> {
+interface Row extends Omit<ModelJob, 'state' | 'runAt' | Unseen> {
   readonly state: string;
   readonly runAt: number;
   readonly output: unknown;
@@ -36,7 +39,10 @@ export async function readState(client: postgres.Sql): Promise<QueueState> {
       'results', (select coalesce(json_agg(${client.unsafe(rowAsJson('job_id'))}), '[]') from results),
       'workerIds', (select coalesce(json_agg(id order by id), '[]') from queue_workers)
     ) as state`;
-  return row.state;
+  // JSON knows no infinity.
+  const finite = (rows: readonly Row[]) =>
+    rows.map((row) => ({ ...row, runAt: row.runAt ?? Number.POSITIVE_INFINITY }));
+  return { ...row.state, jobs: finite(row.state.jobs), results: finite(row.state.results) };
 }
 
 function rowAsJson(id: string): string {
@@ -48,7 +54,7 @@ function rowAsJson(id: string): string {
 
 /** A time as a whole number of microseconds, which a double holds exactly. */
 function micros(time: string): string {
-  return `(extract(epoch from ${time}) * 1000000)::int8`;
+  return `case when isfinite(${time}) then (extract(epoch from ${time}) * 1000000)::int8 end`;
 }
 
 /** What must hold whatever the model says. `highestFences` goes from one state to the next. */
@@ -80,7 +86,7 @@ export function expectAsModelled(state: QueueState, model: JobModel, earlierUs: 
   }
   const expected = [...model.jobs.values()]
     .filter(({ state }) => state !== 'gone')
-    .map(({ lastRecorded: _, ...job }) => job);
+    .map(({ lastRecorded: _, unparked: __, redriven: ___, ...job }) => job);
   const actual = [...state.jobs, ...state.results].map(({ output: _, ...row }) => row);
   expect(actual.sort(byId)).toEqual(expected.sort(byId));
   expect(state.workerIds).toEqual([...model.livingWorkers].sort((a, b) => a - b));

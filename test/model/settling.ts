@@ -1,30 +1,28 @@
 import { runNext } from 'drizzle-queue';
 import { expect } from 'vitest';
 import { findHeldJobs } from '../../src/queries/find-held-jobs.ts';
-import { finishJobs } from '../../src/queries/finish-jobs.ts';
-import { rescheduleJobs } from '../../src/queries/reschedule-jobs.ts';
-import { WorkerEmitter } from '../../src/worker/attempt/events.ts';
-import { Settler } from '../../src/worker/attempt/settle.ts';
-import { Retries } from '../../src/worker/time/retries.ts';
-import { type Claimed, finishOf, handlersThat, isFinish, isReschedule, settlementOf } from './endings.ts';
+import { finishFreeJobs, finishJobs } from '../../src/queries/finish-jobs.ts';
+import { parkJobs } from '../../src/queries/park-jobs.ts';
+import { rescheduleFreeJobs, rescheduleJobs } from '../../src/queries/reschedule-jobs.ts';
+import {
+  type Ended,
+  endedTogether,
+  finishOf,
+  handlersThat,
+  isFinish,
+  isPark,
+  isReschedule,
+  settlementOf,
+} from './endings.ts';
 import type { Doings } from './happenings.ts';
-import { LostAnswer } from './interrupted.ts';
-import type { Ending } from './job-model.ts';
-import { oneOf } from './one-of.ts';
 import { queue, tables, type World } from './world.ts';
-
-/** An attempt, and how it ends. */
-interface Ended {
-  readonly claimed: Claimed;
-  readonly ending: Ending;
-}
 
 /** How attempts end. */
 export function settling(
   world: World,
 ): Pick<
   Doings,
-  'settle' | 'settleTogether' | 'settleLate' | 'settleWhile' | 'completeInTransaction' | 'runNextWhile'
+  'settle' | 'settleTogether' | 'settleLate' | 'settleFree' | 'completeInTransaction' | 'runNextWhile'
 > {
   const { app, transaction, model, claims, saw } = world;
 
@@ -37,10 +35,14 @@ export function settling(
     const foundHeld = await findHeldJobs(db, tables, held, rows);
     const finishes = rows.filter(isFinish);
     const reschedules = rows.filter(isReschedule);
+    const parks = rows.filter(isPark);
+    const woken = new Set(model.live.filter(({ unparked }) => unparked).map(({ id }) => id));
     const settled = new Set([
       ...(finishes.length > 0 ? await finishJobs(db, tables, held, finishes) : []),
       ...(reschedules.length > 0 ? (await rescheduleJobs(db, tables, held, reschedules)).keys() : []),
+      ...(parks.length > 0 ? (await parkJobs(db, tables, held, parks)).parked.keys() : []),
     ]);
+    if (parks.some(({ id }) => woken.has(id) && settled.has(id))) saw('woken before it was parked');
 
     const effective = new Set<number>();
     for (const { claimed, ending } of settlements) {
@@ -55,12 +57,35 @@ export function settling(
     if (effective.size > 1) saw('several settled at once');
   }
 
-  /** What one worker has in one queue, with how it ends. */
-  function endedTogether(attempt: number, endings: readonly Ending[]): Ended[] {
-    return claims
-      .ofOneWorker(attempt)
-      .slice(-endings.length)
-      .map((claimed, index) => ({ claimed, ending: oneOf(endings, index) }));
+  /** The same, waiting for nobody: what a transaction has locked stays as it is. */
+  async function settleFree(settlements: readonly Ended[]): Promise<void> {
+    const held = settlements[0]?.claimed;
+    if (held === undefined) return;
+    const { db } = app;
+    const rows = settlements.map(({ claimed, ending }) => settlementOf(claimed, ending));
+    const { finished, locked: unfinished } = await finishFreeJobs(db, tables, held, rows.filter(isFinish));
+    const { rescheduled, locked: kept } = await rescheduleFreeJobs(
+      db,
+      tables,
+      held,
+      rows.filter(isReschedule),
+    );
+    const { parked, locked: unparked } = await parkJobs(db, tables, held, rows.filter(isPark));
+
+    const effective = new Set<number>();
+    const locked = new Set<number>();
+    for (const { claimed, ending } of settlements) {
+      if (claimed.id === model.lockedId && model.holds(claimed)) {
+        locked.add(claimed.id);
+        continue;
+      }
+      claims.settle(claimed);
+      if (model.settle(claimed, ending)) effective.add(claimed.id);
+    }
+    expect(new Set([...finished, ...rescheduled.keys(), ...parked.keys()])).toEqual(effective);
+    expect(new Set([...unfinished, ...kept, ...unparked])).toEqual(locked);
+    if (effective.size > 0) saw('settled without waiting');
+    if (locked.size > 0) saw('a locked job left unsettled');
   }
 
   return {
@@ -70,7 +95,7 @@ export function settling(
     },
 
     settleTogether: async ({ attempt, endings }) => {
-      await settle(endedTogether(attempt, endings));
+      await settle(endedTogether(claims, attempt, endings));
     },
 
     settleLate: async ({ attempt, ending }) => {
@@ -78,74 +103,8 @@ export function settling(
       if (claimed !== undefined) await settle([{ claimed, ending }]);
     },
 
-    settleWhile: async ({ attempt, endings, finished, written, answerLost }) => {
-      const ended = endedTogether(attempt, endings);
-      const held = ended[0]?.claimed;
-      if (held === undefined) return;
-      const giveUp = new AbortController();
-      const events = new WorkerEmitter();
-      events.on('error', ({ during }) => saw(`an answer lost while ${during.split(' ')[0]}`));
-      const settler = new Settler({
-        db: app.db,
-        tables,
-        held,
-        events,
-        retries: new Retries(),
-        giveUp: giveUp.signal,
-      });
-      const rows = ended.map((one) => ({ ...one, settlement: settlementOf(one.claimed, one.ending) }));
-      const effective = new Set<number>();
-      const cancelled = new Set<number>();
-      const settleInModel = (which: typeof rows) => {
-        for (const { claimed, ending } of which) {
-          claims.settle(claimed);
-          if (model.settle(claimed, ending)) effective.add(claimed.id);
-        }
-      };
-      let finishedOnce = false;
-      let again = false;
-      const answers = await world.interrupted(
-        () => Promise.all(rows.map(({ settlement }) => settler.settle(settlement))),
-        {
-          'settle: finished': async () => {
-            if (again || finishedOnce) return;
-            finishedOnce = true;
-            settleInModel(rows.filter(({ settlement }) => isFinish(settlement)));
-            await world.takeAll(finished);
-          },
-          'settle: written': async () => {
-            if (again) return;
-            again = true;
-            const reschedules = rows.filter(({ settlement }) => isReschedule(settlement));
-            settleInModel(reschedules);
-            const isRequested = ({ claimed: { id, fence } }: (typeof rows)[number]) => {
-              const job = model.jobs.get(id);
-              return effective.has(id) && job?.fence === fence && job.cancelRequested;
-            };
-            const requested = reschedules.filter(isRequested);
-            await world.takeAll(written);
-            // What was put back with a request for its end is ended at once, unless somebody has claimed it. A lost answer is
-            // found out later, when another request may have come.
-            for (const { claimed } of answerLost ? reschedules.filter(isRequested) : requested) {
-              const waits = model.live.some(({ id, workerId }) => id === claimed.id && workerId === null);
-              if (waits && model.cancel(claimed.id) === 'cancelled') cancelled.add(claimed.id);
-            }
-            if (answerLost) throw new LostAnswer();
-          },
-        },
-        giveUp,
-      );
-      // What was put back and whose answer was lost is told by where the job is now, which does not say it for ever.
-      rows.forEach(({ claimed: { id, fence }, settlement }, index) => {
-        if (!answerLost || !isReschedule(settlement)) {
-          const what = cancelled.has(id) ? { cancelled: 'cancelled' } : 'written';
-          expect(answers[index]).toEqual(effective.has(id) ? what : 'lost');
-        } else if (effective.has(id) && model.jobs.get(id)?.fence === fence) {
-          expect(answers[index]).not.toBe('lost');
-          saw('a lost answer found out');
-        }
-      });
-      if (cancelled.size > 0) saw('cancelled as it was put back');
+    settleFree: async ({ attempt, endings }) => {
+      await settleFree(endedTogether(claims, attempt, endings));
     },
 
     completeInTransaction: async ({ attempt, commit, finished }) => {

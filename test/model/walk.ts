@@ -5,6 +5,7 @@ import type { Doings, SingleStep, Step } from './happenings.ts';
 import { inspecting } from './inspecting.ts';
 import { living, register } from './living.ts';
 import { settling } from './settling.ts';
+import { settlingBatch } from './settling-batch.ts';
 import { World, type WorldOptions } from './world.ts';
 
 /** One walk through the lives of jobs: everything is done to the model and to the database, and the two are compared. */
@@ -19,6 +20,7 @@ export class Walk {
       ...enqueueing(world),
       ...claiming(world),
       ...settling(world),
+      ...settlingBatch(world),
       ...inspecting(world),
       ...living(world),
     };

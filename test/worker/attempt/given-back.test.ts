@@ -26,6 +26,7 @@ async function claimedAhead() {
     Array.from({ length: 20 }, () => ({})),
   );
   const told: WorkerEvents['interrupted'][0][] = [];
+  let began = 0;
   let end = () => {};
   const ended = new Promise<void>((resolve) => {
     end = resolve;
@@ -33,13 +34,15 @@ async function claimedAhead() {
   const worker = createWorker(database.db, {
     queue,
     queues: { default: { concurrency: 1 } },
-    handlers: [handle(quick, () => {}), handle(slow, () => ended)],
+    handlers: [
+      handle(quick, () => {}),
+      handle(slow, () => {
+        began++;
+        return ended;
+      }),
+    ],
   });
   worker.on('interrupted', (event) => told.push(event));
-  let began = 0;
-  worker.on('began', ({ job }) => {
-    if (job.kind === 'slow') began++;
-  });
   await worker.start();
   await until(() => began > 0);
   return { worker, told, end };
