@@ -166,13 +166,23 @@ function run([file, name]: Mutation['test']): { readonly passed: boolean; readon
   return { passed: status === 0, output: stdout + stderr };
 }
 
-/** Breaks the copy, or mends it. */
+/** A text as it stands in a source, however its lines are broken there. */
+function pattern(text: string): RegExp {
+  const words = text.split(/\s+/).map((word) => word.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
+  return new RegExp(words.join('\\s+'));
+}
+
+/** Breaks the copy, and answers what mends it. */
 function apply({ name, edits }: Mutation): () => void {
   const before = edits.map(({ file }) => [join(copy, file), readFileSync(join(copy, file), 'utf8')] as const);
   for (const { file, text, by } of edits) {
     const source = readFileSync(join(copy, file), 'utf8');
-    if (!source.includes(text)) throw new Error(`'${name}' is out of date: ${file} does not contain ${text}`);
-    writeFileSync(join(copy, file), source.replace(text, by));
+    const found = pattern(text);
+    if (!found.test(source)) throw new Error(`'${name}' is out of date: ${file} does not contain ${text}`);
+    writeFileSync(
+      join(copy, file),
+      source.replace(found, () => by),
+    );
   }
   return () => {
     // Backwards, as a file may be edited twice.
@@ -182,6 +192,8 @@ function apply({ name, edits }: Mutation): () => void {
 
 const chosen = mutations.filter(({ name }) => name.includes(process.argv[2] ?? ''));
 if (chosen.length === 0) throw new Error(`there is no mutation '${process.argv[2]}'`);
+// Before hours are spent on the first of them.
+for (const mutation of chosen) apply(mutation)();
 for (const test of new Map(chosen.map(({ test }) => [test.join(': '), test])).values()) {
   const { passed: green, output } = run(test);
   // Also when there is no test of that name.

@@ -1,0 +1,3 @@
+import { severalWorkers } from './several-workers.ts';
+
+severalWorkers([2, 5]);
