@@ -67,7 +67,7 @@ const mutations: readonly Mutation[] = [
       { file: OVERLOOKED, text: `else j.worker_id <>`, by: 'else false and j.worker_id <>' },
       { file: CLAIM, text: 'const held = claim.fromGoneWorkers', by: 'const held = claim.limit < 0' },
     ],
-    test: ['faults/kill', 'SIGKILL'],
+    test: ['faults/kill', 'SIGKILL of one of four'],
   },
   {
     name: 'a sweep takes the jobs of any other worker',

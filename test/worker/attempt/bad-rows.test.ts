@@ -151,10 +151,11 @@ describe('a row that the database refuses', () => {
     await until(async () => (await refusals()) > 0);
     const startMs = performance.now();
     await worker.stop();
-    expect(performance.now() - startMs).toBeLessThan(shutdownTimeoutMs + 5_000);
+    const tookMs = performance.now() - startMs;
     const atTheEnd = await refusals();
     // Whatever was still to be sent would be by then.
     for (let turn = 0; turn < 100; turn++) await database.client`select 1`;
     expect(await refusals()).toBe(atTheEnd);
+    expect(tookMs).toBeLessThan(shutdownTimeoutMs + 6_000);
   });
 });

@@ -141,12 +141,12 @@ describe('events', () => {
     await worker.start();
     await completed;
     await worker.stop();
-    expect(jobs).toHaveLength(2);
     for (const job of jobs) {
       expect(structuredClone(job)).toEqual(job);
       expect(job).toMatchObject({ id, queue: 'default', payload: 'x' });
       expect(job).not.toHaveProperty('progress');
       expect(job).not.toHaveProperty('own');
     }
+    expect(jobs).toHaveLength(2);
   });
 });
