@@ -66,4 +66,10 @@ test(`SIGSTOP until declared gone, then SIGCONT, ${RETURNS} times under load: no
   print(`${RETURNS} returns among ${ledger.acknowledged.size} jobs; ${lost} attempts were lost`);
   printTimes('from the return of a worker that was declared gone to its next start', times);
   expect(await violations(ledger, fleet)).toEqual([]);
+  // No handler throws here: who is told by mistake that it has lost a job fails it.
+  const failed = fleet
+    .entries()
+    .filter(({ event, detail }) => event === 'rescheduled' && detail === 'failed')
+    .map(({ process, job, fence }) => `${process} ${job}/${fence}`);
+  expect(failed).toEqual([]);
 });
