@@ -157,7 +157,7 @@ export class Settler {
       } catch (error) {
         if (giveUp.aborted) break;
         if (!isAboutTheServer(error)) throw error;
-        for (const one of batch) one.uncertain = true;
+        for (const one of batch) one.uncertain ||= one.sent;
         events.emit('error', { error, during: `settling ${batch.length} jobs of '${held.queue}'` });
         if (await retries.sleep(delayMs, giveUp)) delayMs = FIRST_RETRY_MS;
       }

@@ -19,6 +19,8 @@ export class PendingSettlement<TTransition extends Transition = Transition>
   implements Settlement<TTransition>
 {
   readonly result: Promise<SettleResult>;
+  /** Whether the last try got as far as sending it. */
+  sent = false;
   /** Whether a try may have taken effect whose answer was lost. */
   uncertain = false;
   #answered = false;

@@ -44,10 +44,12 @@ export async function writeSettlements(
 ): Promise<PendingSettlement[]> {
   const { db, tables, held } = options;
   const open = batch.filter(({ answered }) => !answered);
+  for (const settlement of open) settlement.sent = false;
 
   const locked: PendingSettlement[] = [];
   const finishes = open.filter(isFinish);
   if (finishes.length > 0) {
+    noteSent(finishes);
     const { finished, locked: left } =
       locks === 'skip'
         ? await finishFreeJobs(db, tables, held, finishes)
@@ -60,6 +62,7 @@ export async function writeSettlements(
 
   const reschedules = open.filter(isReschedule);
   if (reschedules.length > 0) {
+    noteSent(reschedules);
     const { rescheduled, locked: left } =
       locks === 'skip'
         ? await rescheduleFreeJobs(db, tables, held, reschedules)
@@ -71,12 +74,18 @@ export async function writeSettlements(
 
   const parks = open.filter(isPark);
   if (parks.length > 0) {
+    noteSent(parks);
     const { parked, locked: left } = await parkJobs(db, tables, held, parks);
     await faultPoint('settle: parked');
     const written = { written: parked, cancelReasons: parked, locked: left };
     locked.push(...(await answer(options, parks, written)));
   }
   return locked;
+}
+
+/** A batch breaks off at the first statement that fails: what comes after it has certainly taken no effect. */
+function noteSent(settlements: readonly PendingSettlement[]): void {
+  for (const settlement of settlements) settlement.sent = true;
 }
 
 /** Returns those whose rows are locked. */

@@ -77,6 +77,31 @@ test('what has ended is not written again, nor called lost, when only the rest o
   expect([failures, errors.length]).toEqual([2, 1]);
 });
 
+test('what was never sent is told as lost, also when it looks as if it had been written', async () => {
+  const [ends, goesBack] = await queue.enqueueMany(database.db, work, [{}, {}]);
+  const id = goesBack?.id ?? 0;
+  await database.db.update(queueJobs).set({ workerId: 7, fence: 1, attempt: 1, claimedAt: new Date() });
+  let isLost = false;
+  const db: Runner = {
+    execute: async (query) => {
+      const answer = await database.db.execute(query);
+      if (isLost) return answer;
+      // The answer to the first statement, before the second is sent; and somebody else puts the other job back.
+      isLost = true;
+      await database.client`update queue_jobs set worker_id = null, claimed_at = null where id = ${id}`;
+      throw new Error('the connection broke');
+    },
+  };
+  const events = new WorkerEmitter();
+  events.on('error', () => {});
+  const settler = newSettler(db, events);
+  const answers = await Promise.all([
+    settler.settle({ id: ends?.id ?? 0, fence: 1, transition: finish('"done"') }),
+    settler.settle({ id, fence: 1, transition: later(1) }),
+  ]);
+  expect(answers).toEqual(['written', 'lost']);
+});
+
 test('in one statement, too, only the values of the fence that holds are written', async () => {
   const both = (id: number, make: (n: number) => Transition) =>
     [3, 1].map((fence) => ({ id, fence, transition: make(fence) }));
