@@ -16,12 +16,14 @@ export const OLDEST_SUPPORTED = 140_000;
  * @throws UnsupportedPostgresError | MissingMigrationError | QueueError saying what to do
  */
 export async function checkDatabase(db: Executor, tables: QueueTables): Promise<void> {
-  const [server] = await queryRows(db, tables, serverVersionQuery);
+  const rows = await queryRows(db, tables, databaseStateQuery(tables));
+  const [server] = rows;
   if (Number(server?.number) < OLDEST_SUPPORTED) throw new UnsupportedPostgresError(String(server?.version));
-  for (const table of Object.values(tables)) {
+  for (const [key, table] of Object.entries(tables)) {
     const name = quotedName(table);
-    const rows = await queryRows(db, tables, columnsQuery(name));
-    const present = new Set(rows.map((row) => row.name));
+    const present = new Set(
+      rows.filter((row) => row.key === key && row.name !== null).map((row) => row.name),
+    );
     if (present.size === 0) throw new MissingMigrationError(`The table ${name} does not exist`);
     const missing = getTableConfig(table).columns.filter((column) => !present.has(column.name));
     if (missing.length > 0) {
@@ -32,13 +34,16 @@ export async function checkDatabase(db: Executor, tables: QueueTables): Promise<
   await checkGrants(db, tables);
 }
 
-export const serverVersionQuery: SQL = sql`
-    select current_setting('server_version_num')::int4 as number,
-      current_setting('server_version') as version`;
-
-/** The columns of a table that the search path finds; none when there is no such table. */
-export function columnsQuery(table: string): SQL {
+/**
+ * The server's version with each column of the tables that the search path finds. A table that does not exist
+ * has one row without a column. One statement for all: each worker's start waits for it.
+ */
+export function databaseStateQuery(tables: QueueTables): SQL {
+  const sought = Object.entries(tables).map(([key, table]) => ({ key, name: quotedName(table) }));
   return sql`
-    select attname as name from pg_attribute
-    where attrelid = to_regclass(${table}) and attnum > 0 and not attisdropped`;
+    select current_setting('server_version_num')::int4 as number,
+      current_setting('server_version') as version, t.key, a.attname as name
+    from jsonb_to_recordset(${JSON.stringify(sought)}::text::jsonb) as t(key text, name text)
+    left join pg_attribute as a
+      on a.attrelid = to_regclass(t.name) and a.attnum > 0 and not a.attisdropped`;
 }

@@ -128,6 +128,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
       }),
   );
   sweeper.serve(loops);
+  if (untilEmpty) liveness.expectNoSession();
   const loopsByQueue = new Map(loops.map((loop) => [loop.queue, loop]));
   const requests = new Requests({ ...environment, loops, listener, events, retries });
   // A drain is over soon, and may be all that prunes.

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { aborted } from '../drivers/listen.ts';
 import { QueueError } from '../errors.ts';
 import { checkDatabase } from '../queries/check-database.ts';
 import { registerWorker } from '../queries/register-worker.ts';
@@ -133,23 +134,22 @@ export class Worker {
       events: this.#events,
       giveUp: this.#giveUp.signal,
     });
-    if (!signal.aborted) await parts.liveness.look();
-    // Before the first claim: a queue may have been paused long ago.
-    if (!signal.aborted) await parts.requests.look();
     if (signal.aborted) return parts;
     this.#background.start(parts.background);
-    // A job claimed before the session shows would wait half a minute if the process died now.
-    if (!this.#untilEmpty) await parts.liveness.untilSessionIsKnown(signal);
-    if (signal.aborted) return parts;
-    this.#events.emit('started', { workerId, name, queues });
-    this.#work = this.#runLoops(parts.loops);
+    // What they ask may take as long as the driver waits for an answer.
+    const stopped = aborted(signal);
+    await Promise.race([parts.requests.ready, stopped]);
+    const mayClaim = Promise.race([parts.liveness.ready, stopped]);
+    this.#work = this.#runLoops(parts.loops, mayClaim);
+    await mayClaim;
+    if (!signal.aborted) this.#events.emit('started', { workerId, name, queues });
     return parts;
   }
 
-  async #runLoops(loops: WorkerParts['loops']): Promise<void> {
+  async #runLoops(loops: WorkerParts['loops'], mayClaim: Promise<unknown>): Promise<void> {
     let claimed: number[];
     do {
-      claimed = await Promise.all(loops.map((loop) => loop.run()));
+      claimed = await Promise.all(loops.map((loop) => loop.run(mayClaim)));
       // A queue that was empty early may have got jobs from the handlers of another.
     } while (loops.length > 1 && claimed.some((jobs) => jobs > 0) && !this.#stopping.signal.aborted);
   }

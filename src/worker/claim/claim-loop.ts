@@ -44,6 +44,7 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
   /** The loop waits without a time at which it looks by itself. */
   #atRest = false;
   #begun = false;
+  #mayClaim = false;
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
@@ -108,20 +109,25 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
 
   noteNothing(databaseMs: number, endMs: number): void {
     this.bands.noteNothing(databaseMs, endMs);
+    if (!this.#mayClaim) return;
     this.#sweepFirst();
     if (this.attempts.size === 0) this.#announceIdle();
   }
 
   /**
-   * Claims until `stop` is called (or nothing is left, without a watch); answers how many jobs. Never
-   * rejects.
+   * Claims until `stop` is called (or nothing is left, without a watch); answers how many jobs. Before
+   * `mayClaim` is fulfilled it only looks at the queue. Never rejects.
    */
-  async run(): Promise<number> {
+  async run(mayClaim: Promise<unknown>): Promise<number> {
     const { queue, pollIntervalMs, events, watch, retries } = this.#options;
     let failures = 0;
     let total = 0;
     // One look for all queues tells which of them are worth a claim.
     watch?.add(this, true);
+    await mayClaim;
+    this.#mayClaim = true;
+    // What looked empty then is looked at again.
+    if (!this.#alarm.signalled) watch?.add(this, true);
     if (watch !== undefined) await this.#alarm.wait();
     watch?.remove(this);
     while (!this.#stopping.signal.aborted) {

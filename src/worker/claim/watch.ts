@@ -28,7 +28,7 @@ export interface WatchOptions {
   readonly events: WorkerEmitter;
 }
 
-/** Queues that become idle one after the other are looked at together. */
+/** Looks are at least so far apart: queues that become idle one after the other are looked at together. */
 const GATHER_MS = 10;
 /** One statement asks about so many queues at most, so that none takes long. */
 const MAX_LOOKS = 1_000;
@@ -98,8 +98,10 @@ export class Watch implements BackgroundPart {
 
   async run(signal: AbortSignal): Promise<void> {
     let failures = 0;
+    let lookedMs = Number.NEGATIVE_INFINITY;
     while (!signal.aborted) {
-      await sleep(GATHER_MS, signal);
+      const gatherMs = lookedMs + GATHER_MS - performance.now();
+      if (gatherMs > 0) await sleep(gatherMs, signal);
       if (signal.aborted) break;
       this.#alarm.clear();
       const intervalMs = Math.max(this.#options.intervalMs(), this.#tookMs * (SHARE - 1));
@@ -114,6 +116,7 @@ export class Watch implements BackgroundPart {
           this.#nextMs = Number.NEGATIVE_INFINITY;
           pauseMs = jitter(Math.min(intervalMs * 2 ** failures++, MAX_ERROR_PAUSE_MS));
         }
+        lookedMs = performance.now();
       }
       await this.#alarm.wait(pauseMs, signal);
     }

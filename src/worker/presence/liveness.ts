@@ -9,7 +9,6 @@ import type { GoneLimits } from '../../sql/why-gone.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { BackgroundPart } from '../background.ts';
 import { Condition } from '../time/condition.ts';
-import { resolvesWithin } from '../time/resolves-within.ts';
 import type { ProvenConnection } from './listener.ts';
 import { Session } from './session.ts';
 import { Suspicion } from './suspicion.ts';
@@ -90,10 +89,16 @@ export class Liveness implements BackgroundPart {
   #wasGone = false;
   #failures = 0;
   #reportedMs = Number.NEGATIVE_INFINITY;
-  #markKnown: () => void = () => undefined;
-  /** Fulfilled when the peers know of the session, or there is none to wait for. */
-  readonly #known = new Promise<void>((resolve) => {
-    this.#markKnown = resolve;
+  /** Whether a session may still come before the first claim. */
+  #expectsSession = true;
+  #markReady: () => void = () => undefined;
+  /**
+   * Fulfilled when the worker may claim: it has looked who is gone, and its row shows its session, if it is
+   * to have one. Without that, its jobs would wait half a minute if the process died now. After a few seconds
+   * it is fulfilled all the same.
+   */
+  readonly ready = new Promise<void>((resolve) => {
+    this.#markReady = resolve;
   });
 
   constructor(options: LivenessOptions) {
@@ -114,7 +119,7 @@ export class Liveness implements BackgroundPart {
         this.#changes++;
         this.#alarm.signal();
       },
-      onRefused: () => this.#markKnown(),
+      onRefused: () => this.expectNoSession(),
     });
   }
 
@@ -128,28 +133,23 @@ export class Liveness implements BackgroundPart {
 
   /** There is no session to wait for. */
   expectNoSession(): void {
-    this.#markKnown();
-  }
-
-  /**
-   * Waits until peers can tell by this worker's session that it has died: it is held, and its row says so.
-   * Ends early when no session is to be expected or the signal is aborted, and after a few seconds. Never
-   * rejects.
-   */
-  async untilSessionIsKnown(signal: AbortSignal): Promise<void> {
-    signal.addEventListener('abort', this.#markKnown, { once: true });
-    if (signal.aborted) this.#markKnown();
-    await resolvesWithin(this.#known, SESSION_WAIT_MS);
+    this.#expectsSession = false;
+    this.#alarm.signal();
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    // Workers that were started together do not look together.
-    let sleepMs = Math.random() * CHECK_MS;
+    const latest = setTimeout(this.#markReady, SESSION_WAIT_MS);
+    // The first look comes once there is a session to show, or none to expect.
+    let sleepMs = SESSION_WAIT_MS;
+    // Then workers that were started together do not look together.
+    let share = Math.random();
     for (;;) {
       await this.#alarm.wait(sleepMs, signal);
       if (signal.aborted || this.#left) break;
-      sleepMs = await this.look();
+      sleepMs = share * (await this.#look());
+      share = 1;
     }
+    clearTimeout(latest);
     await Promise.all(this.#holding);
   }
 
@@ -163,15 +163,15 @@ export class Liveness implements BackgroundPart {
   }
 
   /**
-   * Looks who is gone, and shows that this worker lives. Once before the first claim: what they held is due
-   * for it. Never rejects; answers in how many milliseconds to look again.
+   * Looks who is gone, and shows that this worker lives. Never rejects; answers in how many milliseconds to
+   * look again.
    */
-  look(): Promise<number> {
-    this.#looking = this.#look();
+  #look(): Promise<number> {
+    this.#looking = this.#checked();
     return this.#looking;
   }
 
-  async #look(): Promise<number> {
+  async #checked(): Promise<number> {
     const { events, onReturn } = this.#options;
     // What rings from here on may not be seen any more.
     this.#alarm.clear();
@@ -185,6 +185,7 @@ export class Liveness implements BackgroundPart {
       }
       return Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_RETRY_MS);
     }
+    if (this.#shown.changes > 0 || !this.#expectsSession) this.#markReady();
     if (this.#failures > 0) onReturn();
     this.#failures = 0;
     this.#reportedMs = Number.NEGATIVE_INFINITY;
@@ -205,7 +206,6 @@ export class Liveness implements BackgroundPart {
     const beat = news && this.#replacingMs(atMs) === 0;
     const check = await checkWorkers(runner, tables, { worker, beat, limits: this.#limits });
     if (beat) this.#shown = { atMs, changes };
-    if (beat && session !== undefined) this.#markKnown();
     if (check.unlocked) this.#session.noteUnlocked(check.pid);
     this.#wasGone ||=
       check.startedAt === undefined || check.startedAt !== (this.#startedAt ?? check.startedAt);

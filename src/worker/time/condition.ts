@@ -5,6 +5,11 @@ export class Condition {
   #signalled = false;
   readonly #waiting = new Set<() => void>();
 
+  /** Whether the next wait ends at once. */
+  get signalled(): boolean {
+    return this.#signalled;
+  }
+
   /** Ends all current waits, or else the next one. */
   signal(): void {
     if (this.#waiting.size === 0) this.#signalled = true;

@@ -51,6 +51,11 @@ export class Requests implements BackgroundPart {
   readonly #options: RequestsOptions;
   readonly #alarm = new Condition();
   #reportedMs = Number.NEGATIVE_INFINITY;
+  #markReady: () => void = () => undefined;
+  /** Fulfilled when the worker may claim: it has looked which queues are paused already. */
+  readonly ready = new Promise<void>((resolve) => {
+    this.#markReady = resolve;
+  });
 
   constructor(options: RequestsOptions) {
     this.#options = options;
@@ -63,7 +68,8 @@ export class Requests implements BackgroundPart {
 
   async run(signal: AbortSignal): Promise<void> {
     const { retries } = this.#options;
-    let failures = 0;
+    let failures = (await this.#look()) ? 0 : 1;
+    this.#markReady();
     while (!signal.aborted) {
       // While the database is away it asks less and less often, and at once when the database is back.
       if (failures > 0) await retries.sleep(jitter(Math.min(POLL_MS * 2 ** failures, MAX_RETRY_MS)), signal);
@@ -72,15 +78,12 @@ export class Requests implements BackgroundPart {
       if (signal.aborted) return;
       // A signal from here on may tell of something that this look does not see.
       this.#alarm.clear();
-      failures = (await this.look()) ? 0 : failures + 1;
+      failures = (await this.#look()) ? 0 : failures + 1;
     }
   }
 
-  /**
-   * Looks now, as before the first claim: a queue may be paused already. Never rejects; returns whether the
-   * database has answered.
-   */
-  async look(): Promise<boolean> {
+  /** Never rejects; returns whether the database has answered. */
+  async #look(): Promise<boolean> {
     const { db, tables, workerId, loops, events } = this.#options;
     const running = loops.flatMap(({ attempts }) => attempts.running);
     try {

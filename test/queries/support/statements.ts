@@ -7,7 +7,7 @@ import type { Finish, Reschedule } from '../../../src/job/transition.ts';
 import { beatWorkerQuery } from '../../../src/queries/beat-worker.ts';
 import { beginJobsQuery } from '../../../src/queries/begin-jobs.ts';
 import { cancelJobQuery } from '../../../src/queries/cancel-job.ts';
-import { columnsQuery, serverVersionQuery } from '../../../src/queries/check-database.ts';
+import { databaseStateQuery } from '../../../src/queries/check-database.ts';
 import { missingGrantsQuery } from '../../../src/queries/check-grants.ts';
 import { checkWorkersQuery } from '../../../src/queries/check-workers.ts';
 import { claimJobsQuery } from '../../../src/queries/claim-jobs.ts';
@@ -47,7 +47,6 @@ import { unlockSessionQuery } from '../../../src/queries/unlock-session.ts';
 import { unparkJobsQuery } from '../../../src/queries/unpark-jobs.ts';
 import { writeProgressQuery } from '../../../src/queries/write-progress.ts';
 import type { QueueTables } from '../../../src/schema/index.ts';
-import { quotedName } from '../../../src/sql/quoted-name.ts';
 
 /** What builds a statement that is one of Drizzle's own; it is never sent. */
 const builders = drizzle.mock();
@@ -156,7 +155,7 @@ export function allStatements(
       fromGoneWorkers: true,
       heedPauses: true,
     }),
-    columnsQuery: columnsQuery(quotedName(tables.queueJobs)),
+    databaseStateQuery: databaseStateQuery(tables),
     findDueQuery: findDueQuery(tables, {
       looks: [
         { queue: text, floorMs: time.getTime() },
@@ -282,7 +281,6 @@ export function allStatements(
       { locks: 'skip' },
     ),
     resumeQueueQuery: resumeQueueQuery(tables, { queue: text, channel }),
-    serverVersionQuery,
     transactionIdQuery,
     unlockSessionQuery: unlockSessionQuery(tables, id),
     unparkJobsQuery: unparkJobsQuery(tables, { queue: text, ids: [id], channel }),
