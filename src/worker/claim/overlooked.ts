@@ -1,7 +1,7 @@
 import { inClaimOrder, type JobPlace } from '../../queries/find-overlooked.ts';
 
 /** Beyond so many the next ones are left where they are: a sweep finds them again. */
-const MAX_KEPT = 10_000;
+const MAX_KEPT = 25_000;
 
 /**
  * The jobs of one queue that are known to lie behind the floors of its claims, until they are claimed by id:

@@ -3,9 +3,12 @@ import type { JobPlace } from '../../queries/find-overlooked.ts';
 /** Slices may take this share of the time: one in so many parts. */
 const SHARE = 20;
 /**
- * The next slice comes within this time: a slow one (a busy pool, a cold cache) must not blind the queue for
- * long.
+ * The end of a pass may take this share, up to this time, and only of what is beyond it the usual one. So one
+ * that has to wait on a busy machine delays the next by 0.2 s, and not by a second.
  */
+const END_SHARE = 4;
+const END_MS = 50;
+/** The next slice comes within this time: a slow one (a cold cache) must not blind the queue for long. */
 const MAX_PAUSE_MS = 5_000;
 /** Two passes are at least so far apart. */
 const MIN_PAUSE_MS = 10;
@@ -14,11 +17,10 @@ const MIN_PAUSE_MS = 10;
  * commit.
  */
 const QUIET_SHARE = 10;
-/** Beside a backlog they need not follow each other that soon. */
+/** In a queue where no job comes, slices need not follow each other sooner. */
+const MAX_QUIET_PAUSE_MS = 1_000;
+/** Beside a backlog passes need not. */
 const BACKLOG_PAUSE_MS = 100;
-/** A pass that took no longer is cheap, and may take a greater share of the time. */
-const CHEAP_MS = 25;
-const CHEAP_SHARE = 4;
 
 /** One slice, as it is learnt from. Times are of any monotonic clock. */
 export interface SliceReport {
@@ -32,9 +34,8 @@ export interface SliceReport {
 
 /**
  * The sweep of one queue: one *pass* after the other through everything that its claims have passed, slice by
- * slice. Slices take a twentieth of the time, so on a healthy table, where a pass is one slice of a
- * millisecond, there are many passes a second while jobs come, and beside a million jobs of other kinds one
- * in several seconds.
+ * slice. On a healthy table a pass is one slice of a millisecond, and there are many a second while jobs
+ * come. Beside a million jobs of other kinds one takes 15 seconds, or a minute while none comes.
  *
  * An *urgent* pass goes through without pauses: jobs are known to have become due behind the floors.
  */
@@ -56,6 +57,11 @@ export class Sweep {
   /** Whether a pass is to be ended without pauses. */
   get urgent(): boolean {
     return this.#urgent;
+  }
+
+  /** Whether the last slice has found something. */
+  get found(): boolean {
+    return this.#found;
   }
 
   /** Whether the last slice ended a pass, and no other is asked for. */
@@ -82,12 +88,16 @@ export class Sweep {
    */
   dueMs(quietMs: number, idleMs: number, backlog: boolean): number {
     if (this.#urgent) return this.#endMs;
-    const restMs = Math.min(this.#tookMs * SHARE, MAX_PAUSE_MS);
+    const tookMs = this.#tookMs;
+    const quietPauseMs = Math.max(quietMs / QUIET_SHARE, MIN_PAUSE_MS);
+    const after = (restMs: number, pauseMs: number) =>
+      this.#endMs + Math.max(Math.min(restMs, MAX_PAUSE_MS), pauseMs);
+    if (this.#after === undefined && backlog) return after(tookMs * SHARE, BACKLOG_PAUSE_MS);
+    if (this.#after === undefined)
+      return after(Math.max(tookMs * END_SHARE, (tookMs - END_MS) * SHARE), Math.min(quietPauseMs, idleMs));
     // What it finds are jobs to do, no waste.
-    if (this.#after !== undefined) return this.#endMs + (this.#found ? MIN_PAUSE_MS : restMs);
-    if (backlog) return this.#endMs + Math.max(restMs, BACKLOG_PAUSE_MS);
-    const pauseMs = Math.min(Math.max(quietMs / QUIET_SHARE, MIN_PAUSE_MS), idleMs);
-    return this.#endMs + Math.max(this.#tookMs <= CHEAP_MS ? this.#tookMs * CHEAP_SHARE : restMs, pauseMs);
+    if (this.#found) return after(0, MIN_PAUSE_MS);
+    return after(tookMs * SHARE, Math.min(quietPauseMs, MAX_QUIET_PAUSE_MS));
   }
 
   /** Learns from a slice. */

@@ -36,7 +36,10 @@ test('a job that commits late, of which nobody notifies, begins soon although it
     latenessMs.push((begunMs.get(n) ?? Number.NaN) - committedMs);
   }
   // By the looks of an idle queue alone it would be half a second on average, and up to a second and a quarter.
-  expect(Math.max(...latenessMs)).toBeLessThan(600);
+  const [slowestMs = Number.NaN, ...othersMs] = latenessMs.sort((a, b) => b - a);
+  expect(Math.max(...othersMs)).toBeLessThan(250);
+  // A machine that is short of processors may hold one of them up.
+  expect(slowestMs).toBeLessThan(600);
 
   /** Enqueues a job in a transaction that stays open until it is told to commit. */
   function open(n: number): Promise<void> {

@@ -18,7 +18,8 @@ describe('a sweep', () => {
     // quiet for, took, backlog, pause
     ['jobs come', 0, 1, false, 10],
     ['jobs come, at a quarter of the time', 0, 20, false, 80],
-    ['jobs come, at a twentieth of the time', 0, 30, false, 600],
+    ['jobs come, on a busy machine', 0, 60, false, 240],
+    ['jobs come, beside many dead rows', 0, 150, false, 2_000],
     ['jobs come, slowly', 0, 1_000, false, 5_000],
     ['more jobs are due than can be claimed', 0, 1, true, 100],
     ['more jobs are due than can be claimed, slowly', 0, 20, true, 400],
@@ -38,6 +39,17 @@ describe('a sweep', () => {
     expect(sweep.dueMs(0, IDLE_MS, false)).toBe(100 + 4 * 20);
     sweep.note(slice(180, 182));
     expect(sweep.ended).toBe(true);
+  });
+
+  test.each([
+    ['no job has come for long', 1_000_000, 4, 1_000],
+    ['the last job was a second ago', 1_000, 4, 100],
+    ['it is slow', 1_000_000, 60, 1_200],
+    ['it is very slow', 1_000_000, 1_000, 5_000],
+  ])('goes on where a slice stopped when %s', (_, quietMs, tookMs, pauseMs) => {
+    const sweep = new Sweep();
+    sweep.note(slice(10_000 - tookMs, 10_000, place(7)));
+    expect(sweep.dueMs(quietMs, IDLE_MS, false)).toBe(10_000 + pauseMs);
   });
 
   test('goes on soon where it finds jobs', () => {
@@ -101,8 +113,8 @@ describe('overlooked jobs', () => {
 
   test('are kept up to a bound', () => {
     const overlooked = new Overlooked();
-    expect(overlooked.add(Array.from({ length: 10_000 }, (_, id) => place(id)))).toBe(true);
-    expect(overlooked.add([place(10_001)])).toBe(false);
-    expect(overlooked.size).toBe(10_000);
+    expect(overlooked.add(Array.from({ length: 25_000 }, (_, id) => place(id)))).toBe(true);
+    expect(overlooked.add([place(25_001)])).toBe(false);
+    expect(overlooked.size).toBe(25_000);
   });
 });

@@ -1,2 +1,0 @@
-    select current_setting('server_version_num')::int4 as number,
-      current_setting('server_version') as version
