@@ -1,10 +1,10 @@
 import { transactionUntil } from '../drivers/transaction-until.ts';
 import { LeaseLostError, QueueError } from '../errors.ts';
-import { checkText, MAX_NAME_BYTES, MAX_PRIORITY } from '../job/limits.ts';
+import { checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import type { Outcome } from '../job/outcome.ts';
 import { shown } from '../job/shown.ts';
 import { type Finish, type Reschedule, transitionFor, verdictOn } from '../job/transition.ts';
-import { type ClaimedJob, claimJobs } from '../queries/claim-jobs.ts';
+import type { ClaimedJob } from '../queries/claim-jobs.ts';
 import { findHeldJobs } from '../queries/find-held-jobs.ts';
 import { finishJobs } from '../queries/finish-jobs.ts';
 import { reclaimJob } from '../queries/reclaim-job.ts';
@@ -18,6 +18,7 @@ import { faultPoint } from '../sql/fault-point.ts';
 import { Attempt, type AttemptEnvironment } from './attempt/attempt.ts';
 import { executeJob } from './attempt/execute-job.ts';
 import type { Handler, TransactionOf } from './attempt/handler.ts';
+import { NextClaims } from './claim/next-claims.ts';
 import { checkRunOptions, type RunOptions } from './options.ts';
 
 /** Settings of {@link runNext}. */
@@ -91,20 +92,11 @@ async function runOne(
   handlers: ReadonlyMap<string, Handler>,
   queue: string,
 ): Promise<RanJob | undefined> {
+  const kinds = [...handlers.keys()];
   try {
     return await db.transaction(async (tx) => {
-      const [job] = await claimJobs(tx, tables, {
-        queue,
-        kinds: [...handlers.keys()],
-        bands: Array.from({ length: MAX_PRIORITY + 1 }, (_, priority) => ({
-          priority,
-          floorMs: Number.NEGATIVE_INFINITY,
-        })),
-        limit: 1,
-        workerId: null,
-        fromGoneWorkers: true,
-        heedPauses: true,
-      });
+      const claim = { queue, kinds, workerId: null, fromGoneWorkers: true, heedPauses: true };
+      const job = await NextClaims.of(db, tables, queue, kinds).next(tx, tables, claim);
       const handler = job === undefined ? undefined : handlers.get(job.kind);
       if (job === undefined || handler === undefined) return undefined;
       const { attempt, outcome } = await runInSavepoint(tx, { tables, around: around?.run }, job, handler);

@@ -1,6 +1,8 @@
 import { integer, pgTable } from 'drizzle-orm/pg-core';
+import { drizzle } from 'drizzle-orm/postgres-js';
 import { createQueue, defineJob, fixedBackoff, handle, runNext, snooze, unvalidated } from 'drizzle-queue';
 import { queueJobs, queueResults } from 'drizzle-queue/schema';
+import postgres from 'postgres';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { useTestDatabase } from '../support/test-database.ts';
 
@@ -30,6 +32,51 @@ const adding = (then: () => unknown = () => undefined) =>
     await db.insert(effects).values({ n: payload });
     return then();
   });
+
+describe('runNext beside jobs that nobody serves', () => {
+  const work = defineJob('work', { payload: unvalidated<number>() });
+
+  async function fillUnserved(): Promise<void> {
+    await database.client`
+      insert into queue_jobs (queue, kind, payload, max_attempts, run_at)
+      select 'default', 'unserved', 'null', 20, now() - interval '2 days' + n * interval '1 ms'
+      from generate_series(1, 50000) as n`;
+  }
+
+  test('walks over them once, and then goes on where it was', async () => {
+    await fillUnserved();
+    const floors: string[] = [];
+    const client = postgres(database.url, {
+      max: 1,
+      debug: (_, text, parameters) => {
+        if (!text.includes('skip locked')) return;
+        const bands = parameters.map(String).find((value) => value.includes('floor')) ?? '[]';
+        floors.push(JSON.parse(bands)[work.priority].floor);
+      },
+    });
+    const db = drizzle({ client });
+    await queue.enqueueMany(
+      db,
+      work,
+      [1, 2, 3].map((payload) => ({ payload })),
+    );
+    const options = { queue, handlers: [handle(work, () => {})] };
+    for (const payload of [1, 2, 3]) expect(await runNext(db, options)).toMatchObject({ job: { payload } });
+    // The last one says that nothing is left at all.
+    expect(await runNext(db, options)).toBeUndefined();
+    await client.end();
+    expect(floors.map((floor) => floor === '-infinity')).toEqual([true, false, false, false, true]);
+  });
+
+  test('finds what lies before the place where it was', async () => {
+    await fillUnserved();
+    const options = { queue, handlers: [handle(work, () => {})] };
+    await queue.enqueue(database.db, work, 1);
+    expect(await runNext(database.db, options)).toMatchObject({ job: { payload: 1 } });
+    await queue.enqueue(database.db, work, 2, { runAt: new Date(Date.now() - 24 * 3_600_000) });
+    expect(await runNext(database.db, options)).toMatchObject({ job: { payload: 2 } });
+  });
+});
 
 describe('runNext', () => {
   test('answers undefined when nothing is due', async () => {
