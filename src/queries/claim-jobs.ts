@@ -1,44 +1,12 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { AttemptError } from '../schema/attempt-error.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { ownColumnsOf } from '../schema/own-columns.ts';
-import { dateOf, epochMs } from '../sql/epoch-ms.ts';
+import { type ClaimedJob, claimedColumns, claimedRows, toClaimedJob } from '../sql/claimed-job.ts';
 import { queryRows, type RawRow, type Runner } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
 import { arrayText } from '../sql/fence.ts';
 import { endHolds } from '../sql/hold-end.ts';
-import { ownRecord, selectOwn } from '../sql/own-values.ts';
 import { planAnew } from '../sql/plan-anew.ts';
 import { servedKind } from '../sql/served-kind.ts';
-
-/** A job that this worker holds. The values of the app's own columns stand beside these. */
-export interface ClaimedJob {
-  readonly id: number;
-  readonly queue: string;
-  readonly kind: string;
-  /** As stored: not validated yet. */
-  readonly payload: unknown;
-  /** Its size in the database: less than that of its JSON text where Postgres has compressed it. */
-  readonly payloadBytes: number;
-  readonly priority: number;
-  readonly runAt: Date;
-  /** Which attempt this is, counted from 1. */
-  readonly attempt: number;
-  readonly maxAttempts: number;
-  /**
-   * Whether the claim has recorded that the job begins; otherwise `beginJobs` must before its handler runs.
-   */
-  readonly begun: boolean;
-  /** The number that this claim raised: whoever claims next gets a higher one. */
-  readonly fence: number;
-  readonly uniqueKey: string | null;
-  readonly errors: readonly AttemptError[];
-  readonly metadata: Readonly<Record<string, unknown>>;
-  readonly createdAt: Date;
-  readonly claimedAt: Date;
-  /** Why its end was asked for while an earlier attempt ran: then it must not run. Usually `null`. */
-  readonly cancelReason: string | null;
-}
 
 /** One priority of one queue, and where a claim starts in it. */
 export interface Band {
@@ -51,6 +19,8 @@ export interface Band {
  * A claim stops at the job that brings its payloads above this: 500 of a megabyte each would exhaust memory.
  */
 const MAX_CLAIM_BYTES = 8 * 1024 * 1024;
+
+export type { ClaimedJob } from '../sql/claimed-job.ts';
 
 export interface Claim {
   readonly queue: string;
@@ -105,11 +75,7 @@ export async function claimJobs(db: Runner, tables: QueueTables, claim: Claim): 
   const rows = await queryRows(db, tables, claimJobsQuery(tables, claim));
   await faultPoint('claim: answered');
   // The rows of an update come in no order.
-  const own = ownColumnsOf(tables.queueJobs);
-  return rows.sort(inClaimOrder).map((row) => {
-    const job = toClaimedJob(row, claim.queue);
-    return own.length === 0 ? job : Object.assign(job, ownRecord(own, row));
-  });
+  return rows.sort(inClaimOrder).map((row) => toClaimedJob(tables.queueJobs, row, claim.queue));
 }
 
 /**
@@ -155,33 +121,29 @@ export function claimJobsQuery(tables: QueueTables, claim: Claim): SQL {
     ctes,
     // It may end the hold of a worker that is gone.
     change: {
-      from: sql`(select statement_timestamp() as now) as clock`,
       holder: sql`${claim.workerId}::int8`,
       claimedAt: claimedAt(attempt, claim),
       set: sql`attempt = ${attempt}, fence = j.fence + 1`,
     },
     where: sql`j.queue = ${claim.queue} and j.id = any(array(select id from within))`,
-    returning: sql`j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
-      j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,
-      nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata,
-      ${epochMs('j.run_at')} as run_at, ${epochMs('j.created_at')} as created_at,
-      ${epochMs('clock.now')} as claimed_at,      j.cancel_reason${selectOwn(ownColumnsOf(queueJobs), 'j')}`,
+    returning: claimedColumns(queueJobs),
+    answer: { name: 'claimed', select: claimedRows(queueJobs) },
   });
 }
 
 /**
- * Null for a job that is claimed without beginning. The clock is a column: Citus takes no function of time in
- * a CASE.
+ * Null for a job that is claimed without beginning: the array has no second element. Citus takes no function
+ * of time within a CASE.
  */
 function claimedAt(attempt: SQL, { beginning }: Claim): SQL {
-  if (beginning === undefined) return sql`clock.now`;
+  if (beginning === undefined) return sql`statement_timestamp()`;
   const lastRecorded = sql`coalesce((j.errors -> -1 -> 'attempt')::int4, 0)`;
   const endedWithoutWord = sql`${attempt} between 2 and j.max_attempts and ${lastRecorded} < ${attempt} - 1`;
-  return sql`case
+  return sql`(array[statement_timestamp()])[case
         when (${attempt} = j.max_attempts or ${endedWithoutWord})
-          and (j.id = (select id from within limit ${beginning}::int8)) is not true then null
-        else clock.now
-      end`;
+          and (j.id = (select id from within limit ${beginning}::int8)) is not true then 2
+        else 1
+      end]`;
 }
 
 /** The due jobs in the bands, as `j`: one exact index range per priority. */
@@ -211,29 +173,6 @@ function among(queueJobs: QueueTables['queueJobs'], { queue }: Claim, ids: reado
 
 function toBandRow({ priority, floorMs }: Band): { priority: number; floor: string } {
   return { priority, floor: Number.isFinite(floorMs) ? new Date(floorMs).toISOString() : '-infinity' };
-}
-
-function toClaimedJob(row: RawRow, queue: string): ClaimedJob {
-  return {
-    id: Number(row.id),
-    queue,
-    kind: String(row.kind),
-    payload: row.payload,
-    payloadBytes: Number(row.payload_bytes),
-    priority: Number(row.priority),
-    runAt: dateOf(row.run_at),
-    attempt: Number(row.attempt),
-    maxAttempts: Number(row.max_attempts),
-    begun: row.begun === true,
-    fence: Number(row.fence),
-    uniqueKey: row.unique_key === null ? null : String(row.unique_key),
-    // Only this library writes the two jsonb columns, in these shapes; empty ones travel as null.
-    errors: (row.errors ?? []) as AttemptError[],
-    metadata: (row.metadata ?? {}) as Record<string, unknown>,
-    createdAt: dateOf(row.created_at),
-    claimedAt: dateOf(row.claimed_at),
-    cancelReason: row.cancel_reason === null ? null : String(row.cancel_reason),
-  };
 }
 
 /** Compares rows, because a Date loses the microseconds of `run_at`. */

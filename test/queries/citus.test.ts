@@ -22,9 +22,6 @@ async function refused(text: string): Promise<Refusal[]> {
 const KNOWN: Readonly<Record<string, readonly Refusal[]>> = {
   checkWorkersQuery: ['session'],
   'checkWorkersQuery, beat': ['session'],
-  claimJobsQuery: ['conditional', 'returning'],
-  'claimJobsQuery, among': ['conditional', 'returning'],
-  'claimJobsQuery, held by lock': ['returning'],
   findDueQuery: ['lateral'],
   'findDueQuery, of many queues': ['lateral'],
   findOverlookedQuery: ['lateral'],

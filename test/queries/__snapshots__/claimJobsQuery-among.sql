@@ -16,20 +16,25 @@
         select id, sum(bytes) over (rows between unbounded preceding and 1 preceding) as before from due
       ) as d
       where before is null or before < $9::int8
-    )
+    ),
+    claimed as (
     update "queue_jobs" as j
-    set worker_id = $10::int8, claimed_at = case
+    set worker_id = $10::int8, claimed_at = (array[statement_timestamp()])[case
         when (j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 = j.max_attempts or j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 between 2 and j.max_attempts and coalesce((j.errors -> -1 -> 'attempt')::int4, 0) < j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 - 1)
-          and (j.id = (select id from within limit $11::int8)) is not true then null
-        else clock.now
-      end, attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1
-    from (select statement_timestamp() as now) as clock
+          and (j.id = (select id from within limit $11::int8)) is not true then 2
+        else 1
+      end], attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1
     where j.queue = $12 and j.id = any(array(select id from within))
-    returning j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
+    returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
+      j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
+    )
+    select j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
       j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,
       nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata,
       date_part('epoch', j.run_at) * 1000 as run_at, date_part('epoch', j.created_at) * 1000 as created_at,
-      date_part('epoch', clock.now) * 1000 as claimed_at,      j.cancel_reason
+      date_part('epoch', statement_timestamp()) * 1000 as claimed_at,
+      j.cancel_reason
+    from claimed as j
 -- $1 = 1
 -- $2 = 1
 -- $3 = 1

@@ -1,0 +1,85 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { AttemptError } from '../schema/attempt-error.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { ownColumnsOf } from '../schema/own-columns.ts';
+import { dateOf, epochMs } from './epoch-ms.ts';
+import type { RawRow } from './executor.ts';
+import { ownNames, ownRecord, selectOwn } from './own-values.ts';
+
+/** A job that this worker holds. The values of the app's own columns stand beside these. */
+export interface ClaimedJob {
+  readonly id: number;
+  readonly queue: string;
+  readonly kind: string;
+  /** As stored: not validated yet. */
+  readonly payload: unknown;
+  /** Its size in the database: less than that of its JSON text where Postgres has compressed it. */
+  readonly payloadBytes: number;
+  readonly priority: number;
+  readonly runAt: Date;
+  /** Which attempt this is, counted from 1. */
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  /**
+   * Whether the claim has recorded that the job begins; otherwise `beginJobs` must before its handler runs.
+   */
+  readonly begun: boolean;
+  /** The number that this claim raised: whoever claims next gets a higher one. */
+  readonly fence: number;
+  readonly uniqueKey: string | null;
+  readonly errors: readonly AttemptError[];
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly createdAt: Date;
+  readonly claimedAt: Date;
+  /** Why its end was asked for while an earlier attempt ran: then it must not run. Usually `null`. */
+  readonly cancelReason: string | null;
+}
+
+const COLUMNS =
+  sql.raw(`j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
+      j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason`);
+
+/**
+ * What a claim returns of the rows `j` that it has updated: plain columns, since Citus lets `RETURNING` call
+ * no function of a time or a size.
+ */
+export function claimedColumns(queueJobs: QueueTables['queueJobs']): SQL {
+  return sql`${COLUMNS}${ownNames(ownColumnsOf(queueJobs), 'j.')}`;
+}
+
+/** The rows of {@link claimedColumns}, by the name `claimed`, as {@link toClaimedJob} reads them. */
+export function claimedRows(queueJobs: QueueTables['queueJobs']): SQL {
+  return sql`
+    select j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
+      j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,
+      nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata,
+      ${epochMs('j.run_at')} as run_at, ${epochMs('j.created_at')} as created_at,
+      ${epochMs('statement_timestamp()')} as claimed_at,
+      j.cancel_reason${selectOwn(ownColumnsOf(queueJobs), 'j')}
+    from claimed as j`;
+}
+
+export function toClaimedJob(queueJobs: QueueTables['queueJobs'], row: RawRow, queue: string): ClaimedJob {
+  const own = ownColumnsOf(queueJobs);
+  const job = {
+    id: Number(row.id),
+    queue,
+    kind: String(row.kind),
+    payload: row.payload,
+    payloadBytes: Number(row.payload_bytes),
+    priority: Number(row.priority),
+    runAt: dateOf(row.run_at),
+    attempt: Number(row.attempt),
+    maxAttempts: Number(row.max_attempts),
+    begun: row.begun === true,
+    fence: Number(row.fence),
+    uniqueKey: row.unique_key === null ? null : String(row.unique_key),
+    // Only this library writes the two jsonb columns, in these shapes; empty ones travel as null.
+    errors: (row.errors ?? []) as AttemptError[],
+    metadata: (row.metadata ?? {}) as Record<string, unknown>,
+    createdAt: dateOf(row.created_at),
+    claimedAt: dateOf(row.claimed_at),
+    cancelReason: row.cancel_reason === null ? null : String(row.cancel_reason),
+  };
+  return own.length === 0 ? job : Object.assign(job, ownRecord(own, row));
+}
