@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 import { REQUESTED } from '../sql/wake-channel.ts';
-import { notified } from '../sql/wake-up.ts';
+import { notifyWorkers } from './notify-workers.ts';
 
 /**
  * Ends the pause of a queue; returns whether it was paused. Workers are notified on `channel` when the
@@ -16,19 +16,12 @@ export async function resumeQueue(
   tables: QueueTables,
   resume: { readonly queue: string; readonly channel: string | undefined },
 ): Promise<boolean> {
-  const rows = await queryRows(db, tables, resumeQueueQuery(tables, resume));
-  return rows.length > 0;
+  const rows = await queryRows(db, tables, resumeQueueQuery(tables, resume.queue));
+  if (rows.length === 0) return false;
+  if (resume.channel !== undefined) await notifyWorkers(db, tables, REQUESTED, resume.channel);
+  return true;
 }
 
-export function resumeQueueQuery(
-  { queuePauses }: QueueTables,
-  { queue, channel }: { readonly queue: string; readonly channel: string | undefined },
-): SQL {
-  return sql`
-    with resumed as (
-      delete from ${queuePauses} as p where p.queue = ${queue}
-      returning p.queue
-    )
-    select r.queue, ${channel === undefined ? sql`false` : notified(channel, sql`${REQUESTED}`)} as woke
-    from resumed as r`;
+export function resumeQueueQuery({ queuePauses }: QueueTables, queue: string): SQL {
+  return sql`delete from ${queuePauses} as p where p.queue = ${queue} returning p.queue`;
 }

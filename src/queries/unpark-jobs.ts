@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { queryRows, type Runner } from '../sql/executor.ts';
 import { arrayText } from '../sql/fence.ts';
-import { notified } from '../sql/wake-up.ts';
+import { notifyWorkers } from './notify-workers.ts';
 
 export interface Unpark {
   readonly queue: string;
@@ -18,31 +18,29 @@ export interface Unpark {
  *
  * **Under concurrency.** Waits for whoever is just changing a row (a claim or a settlement; `runNext` for as
  * long as it runs the job), and locks the rows in the order of their ids, so that two of these never
- * deadlock. The `set` asks the row as it is after the wait whether the job is held; a `where` would ask the
+ * deadlock. What `live` and the `set` read is the row as it is after the wait; a `where` would ask the
  * version from before. A job that is held and about to park finds its `run_at` after its claim, and does not
  * park. A cancel that came first has ended the job, and its id is not returned.
  */
 export async function unparkJobs(db: Runner, tables: QueueTables, unpark: Unpark): Promise<Set<number>> {
   const rows = await queryRows(db, tables, unparkJobsQuery(tables, unpark));
+  const { queue, channel } = unpark;
+  if (rows.length > 0 && channel !== undefined) await notifyWorkers(db, tables, queue, channel);
   return new Set(rows.map(({ id }) => Number(id)));
 }
 
-export function unparkJobsQuery({ queueJobs }: QueueTables, { queue, ids, channel }: Unpark): SQL {
+export function unparkJobsQuery({ queueJobs }: QueueTables, { queue, ids }: Omit<Unpark, 'channel'>): SQL {
   return sql`
     with now as materialized (select statement_timestamp() as at),
     live as materialized (
-      select j.id from ${queueJobs} as j
+      select j.id, j.claimed_at + interval '1 microsecond' as after_claim from ${queueJobs} as j
       where j.queue = ${queue} and j.id = any(array(select unnest(${arrayText(ids)}::text::int8[])))
       order by j.id for no key update
-    ),
-    unparked as (
-      update ${queueJobs} as j
-      set run_at = case when j.worker_id is null then least(j.run_at, now.at)
-        else greatest(now.at, j.claimed_at + interval '1 microsecond') end
-      from now
-      where j.queue = ${queue} and j.id = any(array(select id from live))
-      returning j.id
     )
-    select u.id, ${channel === undefined ? sql`false` : notified(channel, sql`${queue}::text`)} as woke
-    from unparked as u`;
+    update ${queueJobs} as j
+    set run_at = case when j.worker_id is null then least(j.run_at, now.at)
+      else greatest(now.at, live.after_claim) end
+    from now, live
+    where j.queue = ${queue} and j.id = any(array(select id from live)) and live.id = j.id
+    returning j.id`;
 }

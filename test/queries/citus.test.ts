@@ -33,10 +33,7 @@ const KNOWN: Readonly<Record<string, readonly Refusal[]>> = {
   'redriveJobsQuery, filtered': ['target'],
   'redriveJobsQuery, waking': ['lock', 'target'],
   removeGoneWorkersQuery: ['beside', 'session'],
-  requestCancelQuery: ['notify'],
   'rescheduleJobsQuery, of free rows': ['beside'],
-  resumeQueueQuery: ['notify'],
-  unparkJobsQuery: ['conditional', 'notify', 'stable'],
 };
 
 describe('Citus', () => {

@@ -236,7 +236,7 @@ export function allStatements(
     'listJobsQuery, finished': listJobsQuery(tables, { ...page, state: 'discarded' }),
     lockSessionQuery: lockSessionQuery(tables, id),
     missingGrantsQuery: missingGrantsQuery(tables),
-    notifyWorkersQuery: notifyWorkersQuery(tables, text),
+    notifyWorkersQuery: notifyWorkersQuery(channel, text),
     parkJobsQuery: parkJobsQuery(tables, held, [
       { id, fence: 1, transition: { type: 'park', delayMs: null, attempt: 0, error: null } },
       { id: id + 1, fence: 2, transition: { type: 'park', delayMs: 1_000, attempt: 0, error: null } },
@@ -263,7 +263,7 @@ export function allStatements(
       limits,
     ),
     removeWorkerQuery: removeWorkerQuery(tables, id),
-    requestCancelQuery: requestCancelQuery(tables, { id, queue: text, reason: text, channel }),
+    requestCancelQuery: requestCancelQuery(tables, { id, queue: text, reason: text }),
     rescheduleJobsQuery: rescheduleJobsQuery(tables, held, [
       { id, fence: 1, transition: retry },
       { id: id + 1, fence: 2, transition: giveBack },
@@ -280,10 +280,10 @@ export function allStatements(
       [{ id, fence: 1, transition: retry }],
       { locks: 'skip' },
     ),
-    resumeQueueQuery: resumeQueueQuery(tables, { queue: text, channel }),
+    resumeQueueQuery: resumeQueueQuery(tables, text),
     transactionIdQuery,
     unlockSessionQuery: unlockSessionQuery(tables, id),
-    unparkJobsQuery: unparkJobsQuery(tables, { queue: text, ids: [id], channel }),
+    unparkJobsQuery: unparkJobsQuery(tables, { queue: text, ids: [id] }),
     writeProgressQuery: writeProgressQuery(tables, held, [
       { id, fence: 1, progress: JSON.stringify({ text }) },
     ]),
