@@ -60,14 +60,15 @@ export async function beginFreeJobs(
 }
 
 export function beginJobsQuery(
-  { queueJobs }: QueueTables,
+  tables: QueueTables,
   holder: Holder,
   jobs: readonly HeldJob[],
   { locks = 'wait' }: BeginOptions = {},
 ): SQL {
+  const { queueJobs } = tables;
   const ctes = sql`
     with i as materialized (
-      select id, fence from ${planAnew()}${lockPatience(locks)}
+      select id, fence from ${planAnew()}${lockPatience(tables, locks)}
         cross join rows from (${idsAndFences(jobs)}) as r(id, fence)
     )`;
   const update = sql`

@@ -2,20 +2,22 @@ import { type SQL, sql } from 'drizzle-orm';
 import { getTableConfig } from 'drizzle-orm/pg-core';
 import { MissingMigrationError, UnsupportedPostgresError } from '../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { asDistributed } from '../sql/distributed-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 import { quotedName } from '../sql/quoted-name.ts';
 import { checkGrants } from './check-grants.ts';
+import { hasCitus } from './is-citus.ts';
 
 /** In the form of `server_version_num`. */
 export const OLDEST_SUPPORTED = 140_000;
 
 /**
  * Checks that the server is new enough, that the queue's tables have the columns of this version of the
- * library, and that the role has a worker's rights.
+ * library, and that the role has a worker's rights. Returns the tables, marked when they lie on Citus.
  *
  * @throws UnsupportedPostgresError | MissingMigrationError | QueueError saying what to do
  */
-export async function checkDatabase(db: Executor, tables: QueueTables): Promise<void> {
+export async function checkDatabase(db: Executor, tables: QueueTables): Promise<QueueTables> {
   const rows = await queryRows(db, tables, databaseStateQuery(tables));
   const [server] = rows;
   if (Number(server?.number) < OLDEST_SUPPORTED) throw new UnsupportedPostgresError(String(server?.version));
@@ -32,6 +34,7 @@ export async function checkDatabase(db: Executor, tables: QueueTables): Promise<
     }
   }
   await checkGrants(db, tables);
+  return server?.citus === true ? asDistributed(tables) : tables;
 }
 
 /**
@@ -42,7 +45,7 @@ export function databaseStateQuery(tables: QueueTables): SQL {
   const sought = Object.entries(tables).map(([key, table]) => ({ key, name: quotedName(table) }));
   return sql`
     select current_setting('server_version_num')::int4 as number,
-      current_setting('server_version') as version, t.key, a.attname as name
+      current_setting('server_version') as version, ${hasCitus} as citus, t.key, a.attname as name
     from jsonb_to_recordset(${JSON.stringify(sought)}::text::jsonb) as t(key text, name text)
     left join pg_attribute as a
       on a.attrelid = to_regclass(t.name) and a.attnum > 0 and not a.attisdropped`;

@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { MAX_PRIORITY } from '../job/limits.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { perStatement, queueOf } from '../sql/distributed-tables.ts';
 import { epochMs } from '../sql/epoch-ms.ts';
 import { queryRows, type RawRow, type Runner } from '../sql/executor.ts';
 import { planAnew } from '../sql/plan-anew.ts';
@@ -62,6 +63,7 @@ export interface OverlookedAnswer {
  * - The slice bounds the rows that it reads, not those that it returns, so a million jobs of other kinds take
  *   many short statements instead of a long one. Dead rows do not count: under an old snapshot a slice takes
  *   longer.
+ * - On Citus one statement, and one slice, for each queue.
  */
 export async function findOverlooked(
   runner: Runner,
@@ -71,9 +73,16 @@ export async function findOverlooked(
   const found = new Map<string, JobPlace[]>();
   // Where no claim has been yet, nothing was passed.
   if (question.looks.every((look) => toRanges(look).length === 0)) return { found, stopped: undefined };
-  const rows = await queryRows(runner, tables, findOverlookedQuery(tables, question));
   let stopped: OverlookedAnswer['stopped'];
-  for (const row of rows) {
+  for (const looks of perStatement(tables, question.looks)) {
+    const rows = await queryRows(runner, tables, findOverlookedQuery(tables, { ...question, looks }));
+    for (const row of rows) note(row);
+    if (stopped !== undefined) break;
+  }
+  for (const places of found.values()) places.sort(inClaimOrder);
+  return { found, stopped };
+
+  function note(row: RawRow): void {
     const queue = String(row.queue);
     if (row.overlooked === true) {
       const places = found.get(queue) ?? [];
@@ -82,8 +91,6 @@ export async function findOverlooked(
     }
     if (Number(row.place) === question.slice) stopped = { queue, after: toPlace(row) };
   }
-  for (const places of found.values()) places.sort(inClaimOrder);
-  return { found, stopped };
 }
 
 export function findOverlookedQuery(
@@ -105,7 +112,7 @@ export function findOverlookedQuery(
               and (j.worker_id in (select w.id from ${queueWorkers} as w)) is false
             end as overlooked
         from ${queueJobs} as j
-        where j.queue = i.queue and j.priority = i.priority and j.priority >= 0
+        where j.queue = ${queueOf(looks, 'i.queue')} and j.priority = i.priority and j.priority >= 0
           and (j.run_at, j.id) > (i.after, i.after_id) and j.run_at <= i."end"
           and j.run_at <= statement_timestamp()
         order by j.run_at, j.id limit (select ${slice}::int8)

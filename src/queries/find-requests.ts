@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { isDistributed, perStatement, queueOf } from '../sql/distributed-tables.ts';
 import { type Executor, queryRows, type RawRow } from '../sql/executor.ts';
 import { type HeldJob, idsAndFences } from '../sql/fence.ts';
 
@@ -38,39 +39,58 @@ export async function findRequests(
   tables: QueueTables,
   question: RequestsQuestion,
 ): Promise<RequestsAnswer> {
-  const rows = await queryRows(db, tables, findRequestsQuery(tables, question));
+  const rows: RawRow[] = [];
+  for (const query of findRequestsQueries(tables, question))
+    rows.push(...(await queryRows(db, tables, query)));
   return {
     paused: new Set(rows.filter((row) => row.id === null).map((row) => String(row.queue))),
     jobs: rows.filter((row) => row.id !== null).map(toJobRequest),
   };
 }
 
-/** `limit 1` makes each job a look-up by its key; a join could read the whole table. */
-export function findRequestsQuery(
-  { queueJobs, queuePauses, queueResults }: QueueTables,
-  { workerId, queues, jobs }: RequestsQuestion,
-): SQL {
+/** One statement; on Citus one for the pauses, and one for the jobs of each queue. */
+function findRequestsQueries(tables: QueueTables, question: RequestsQuestion): SQL[] {
+  const { workerId, jobs } = question;
+  if (jobs.length === 0 || !isDistributed(tables)) return [findRequestsQuery(tables, question)];
+  return [
+    findRequestsQuery(tables, { ...question, jobs: [] }),
+    ...perStatement(tables, jobs).map((jobs) => jobRequestsQuery(tables, workerId, jobs)),
+  ];
+}
+
+export function findRequestsQuery(tables: QueueTables, { workerId, queues, jobs }: RequestsQuestion): SQL {
   const pauses = sql`
     select p.queue, null::int8 as id, null::int8 as fence, null::bool as held,
       null::text as cancel_reason
-    from ${queuePauses} as p
+    from ${tables.queuePauses} as p
     where p.queue = any(array(select jsonb_array_elements_text(${JSON.stringify(queues)}::text::jsonb)))`;
   if (jobs.length === 0) return pauses;
-  const queuesOfJobs = JSON.stringify(jobs.map(({ queue }) => queue));
   return sql`${pauses}
-    union all
-    select i.queue, i.id, i.fence, j.id is not null, coalesce(j.cancel_reason, r.reason)
+    union all${jobRequestsQuery(tables, workerId, jobs)}`;
+}
+
+/** `limit 1` makes each job a look-up by its key; a join could read the whole table. */
+export function jobRequestsQuery(
+  { queueJobs, queueResults }: QueueTables,
+  workerId: number,
+  jobs: RequestsQuestion['jobs'],
+): SQL {
+  const queue = queueOf(jobs, 'i.queue');
+  return sql`
+    select i.queue, i.id, i.fence, j.id is not null as held,
+      coalesce(j.cancel_reason, r.reason) as cancel_reason
     from rows from (
-      ${idsAndFences(jobs)}, jsonb_array_elements_text(${queuesOfJobs}::text::jsonb)
+      ${idsAndFences(jobs)},
+      jsonb_array_elements_text(${JSON.stringify(jobs.map(({ queue }) => queue))}::text::jsonb)
     ) as i(id, fence, queue)
     left join lateral (
       select j.id, j.cancel_reason from ${queueJobs} as j
-      where j.queue = i.queue and j.id = i.id and j.fence = i.fence and j.worker_id = ${workerId}::int8
+      where j.queue = ${queue} and j.id = i.id and j.fence = i.fence and j.worker_id = ${workerId}::int8
       limit 1
     ) as j on true
     left join lateral (
       select r.errors -> -1 ->> 'message' as reason from ${queueResults} as r
-      where j.id is null and r.queue = i.queue and r.job_id = i.id and r.fence = i.fence
+      where j.id is null and r.queue = ${queue} and r.job_id = i.id and r.fence = i.fence
         and r.state = 'cancelled'
       limit 1
     ) as r on true

@@ -85,7 +85,7 @@ export function finishJobsQuery(
   // A statement that writes gets its transaction's id as it does so, not before.
   const inTransaction = onlyInTransaction ? sql` and pg_current_xact_id_if_assigned() is not null` : sql``;
   const own = ownColumnsOf(queueJobs);
-  const from = sql`${planAnew()}${lockPatience(locks)}`;
+  const from = sql`${planAnew()}${lockPatience(tables, locks)}`;
   const skip = locks === 'skip';
   // For update, as the delete wants it: rows of the app that refer to the job by foreign key lock it as well.
   const free = skip

@@ -49,7 +49,7 @@ export function parkJobsQuery(tables: QueueTables, holder: Holder, parks: readon
     with i as materialized (
       select id, fence, attempt,
         coalesce(statement_timestamp() + delay_ms * interval '1 millisecond', 'infinity') as run_at
-      from ${planAnew()}${lockPatience('skip')} cross join rows from (${idsAndFences(parks)},
+      from ${planAnew()}${lockPatience(tables, 'skip')} cross join rows from (${idsAndFences(parks)},
         unnest(${arrayText(transitions.map(({ attempt }) => attempt))}::text::int2[]),
         unnest(${arrayText(transitions.map(({ delayMs }) => delayMs ?? 'null'))}::text::float8[])
       ) as r(id, fence, attempt, delay_ms)

@@ -1,36 +1,32 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { isDistributed } from '../sql/distributed-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
+import { isExpired, type Prune, type PruneResult, pruneQueueByQueue } from './prune-queue.ts';
 
-/** What a prune has done, and how many workers there are that prune as well. */
-export interface PruneResult {
-  readonly pruned: number;
-  readonly workers: number;
-}
+export type { PruneResult } from './prune-queue.ts';
 
 /**
- * Deletes up to `limit` results that finished longer ago than `retentionMs`, the oldest first.
+ * Deletes up to `limit` results that finished longer ago than `retentionMs`, the oldest first; on Citus up to
+ * `limit` of each queue.
  *
  * **Under concurrency.** Skips a result that another prune or a redrive has locked, so any number of workers
  * may prune at once and none waits.
  */
-export async function pruneResults(
-  db: Executor,
-  tables: QueueTables,
-  prune: { readonly retentionMs: number; readonly limit: number },
-): Promise<PruneResult> {
+export async function pruneResults(db: Executor, tables: QueueTables, prune: Prune): Promise<PruneResult> {
+  if (isDistributed(tables)) return await pruneQueueByQueue(db, tables, prune);
   const [row] = await queryRows(db, tables, pruneResultsQuery(tables, prune));
   return { pruned: Number(row?.pruned), workers: Number(row?.workers) };
 }
 
 export function pruneResultsQuery(
   { queueResults, queueWorkers }: QueueTables,
-  { retentionMs, limit }: { readonly retentionMs: number; readonly limit: number },
+  { retentionMs, limit }: Prune,
 ): SQL {
   return sql`
     with expired as (
       select r.job_id, r.queue from ${queueResults} as r
-      where r.finished_at < statement_timestamp() - ${retentionMs}::float8 * interval '1 millisecond'
+      where ${isExpired(retentionMs)}
       order by r.finished_at limit ${limit}
       for update skip locked
     ),

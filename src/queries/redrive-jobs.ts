@@ -51,23 +51,11 @@ export function redriveJobsQuery(
   wakeUp?: WakeUp,
 ): SQL {
   const own = ownColumnsOf(queueJobs);
-  const { id, kind, queue, finishedAfter, finishedBefore, limit } = redrive;
-  const conditions = [
-    sql`r.state = 'discarded'`,
-    id === undefined ? undefined : sql`r.job_id = ${id}`,
-    kind === undefined ? undefined : sql`r.kind = ${kind}`,
-    queue === undefined ? undefined : sql`r.queue = ${queue}`,
-    finishedAfter === undefined
-      ? undefined
-      : sql`r.finished_at >= ${finishedAfter.toISOString()}::timestamptz`,
-    finishedBefore === undefined
-      ? undefined
-      : sql`r.finished_at < ${finishedBefore.toISOString()}::timestamptz`,
-  ].filter((condition) => condition !== undefined);
+  const { queue, limit } = redrive;
   return sql`
     with discarded as materialized (
       select r.* from ${queueResults} as r
-      where ${sql.join(conditions, sql` and `)}
+      where ${isDiscarded(redrive)}
       order by r.job_id limit ${limit ?? null}::int8
       for no key update skip locked
     ),
@@ -82,7 +70,8 @@ export function redriveJobsQuery(
     ),
     removed as (
       delete from ${queueResults} as r
-      where (r.job_id, r.queue) in (select id, queue from redriven)
+      where ${queue === undefined ? sql`` : sql`r.queue = ${queue} and `}(r.job_id, r.queue) in (
+        select id, queue from redriven)
     )
     select (select count(*) from redriven)::float8 as redriven,
       (select count(*) from discarded)::float8 as discarded${
@@ -94,4 +83,53 @@ export function redriveJobsQuery(
         from (select distinct queue from redriven) as d
       )::float8 as woken`
       }`;
+}
+
+/** For a `where` over the results as `r`. */
+function isDiscarded({ id, kind, queue, finishedAfter, finishedBefore }: Redrive): SQL {
+  const conditions = [
+    sql`r.state = 'discarded'`,
+    id === undefined ? undefined : sql`r.job_id = ${id}`,
+    kind === undefined ? undefined : sql`r.kind = ${kind}`,
+    queue === undefined ? undefined : sql`r.queue = ${queue}`,
+    finishedAfter === undefined
+      ? undefined
+      : sql`r.finished_at >= ${finishedAfter.toISOString()}::timestamptz`,
+    finishedBefore === undefined
+      ? undefined
+      : sql`r.finished_at < ${finishedBefore.toISOString()}::timestamptz`,
+  ].filter((condition) => condition !== undefined);
+  return sql.join(conditions, sql` and `);
+}
+
+/**
+ * Puts discarded jobs back on Citus, which locks rows of one shard at a time: asks in which queues there are
+ * such jobs, and redrives each by a statement of its own. Outside of a transaction each commits by itself.
+ *
+ * **Under concurrency.** As {@link redriveJobs}. Somebody else's redrive in between leaves fewer to put back.
+ */
+export async function redriveQueueByQueue(
+  db: Executor,
+  tables: QueueTables,
+  redrive: Redrive,
+  wakeUp?: WakeUp,
+): Promise<RedriveResult> {
+  const result = { redriven: 0, duplicates: 0 };
+  for (const { queue, jobs } of await queryRows(db, tables, findDiscardedQuery(tables, redrive))) {
+    const ofQueue = { ...redrive, queue: String(queue), limit: Number(jobs) };
+    const { redriven, duplicates } = await redriveJobs(db, tables, ofQueue, wakeUp);
+    result.redriven += redriven;
+    result.duplicates += duplicates;
+  }
+  return result;
+}
+
+/** Counts them by queue. */
+export function findDiscardedQuery({ queueResults }: QueueTables, redrive: Redrive): SQL {
+  return sql`
+    select d.queue, count(*)::float8 as jobs from (
+      select r.queue from ${queueResults} as r
+      where ${isDiscarded(redrive)}
+      order by r.job_id limit ${redrive.limit ?? null}::int8
+    ) as d group by d.queue order by d.queue`;
 }

@@ -77,7 +77,7 @@ export function rescheduleJobsQuery(
     with i as materialized (
       select id, fence, attempt, statement_timestamp() + delay_ms * interval '1 millisecond' as run_at,
         ${withTime(sql`nullif(error, 'null')`)} as error
-      from ${planAnew()}${lockPatience(locks)}
+      from ${planAnew()}${lockPatience(tables, locks)}
       cross join rows from (
         ${idsAndFences(reschedules)},
         unnest(${arrayText(transitions.map(({ attempt }) => attempt))}::text::int2[]),

@@ -1,5 +1,11 @@
 import { checkDate, checkId, checkInteger, checkObject, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
-import { type RedriveResult, redriveJobs } from '../queries/redrive-jobs.ts';
+import { isCitus } from '../queries/is-citus.ts';
+import {
+  type Redrive,
+  type RedriveResult,
+  redriveJobs as redriveInOne,
+  redriveQueueByQueue,
+} from '../queries/redrive-jobs.ts';
 import type { QueueTables } from '../schema/index.ts';
 import type { Executor } from '../sql/executor.ts';
 import { ANY_QUEUE, type WakeUps } from './wake-ups.ts';
@@ -27,7 +33,9 @@ export async function redrive(
   which: number | RedriveFilter,
   wakeUps: WakeUps | undefined,
 ): Promise<RedriveResult> {
-  const filter = typeof which === 'number' ? { id: checkId('redrive', which) } : checkFilter(which);
+  const filter: Redrive = typeof which === 'number' ? { id: checkId('redrive', which) } : checkFilter(which);
+  const everywhere = filter.queue === undefined && (await isCitus(db, tables));
+  const redriveJobs = everywhere ? redriveQueueByQueue : redriveInOne;
   if (wakeUps === undefined) return await redriveJobs(db, tables, filter);
   const key = typeof which === 'number' ? ANY_QUEUE : (which.queue ?? ANY_QUEUE);
   const { redriven, duplicates } = await wakeUps.allow(db, [key], async (wakeUp) => {

@@ -1,4 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { isDistributed } from './distributed-tables.ts';
 
 /**
  * What a statement does about rows that another transaction has locked: `wait` for them; wait `briefly`, and
@@ -16,9 +18,12 @@ const BRIEFLY = '100ms';
  * the rest of the transaction, on every driver and behind every pooler. Outside of a transaction that is this
  * statement; inside one of the user's it would outlast it, so it must not be sent there. `skip` has it too:
  * triggers and foreign keys of the app may lock further rows.
+ *
+ * On Citus it would limit nothing on the nodes that wait, and Citus fails where a volatile function stands
+ * beside locked rows. There `briefly` waits as long as it takes.
  */
-export function lockPatience(locks: RowLocks): SQL {
-  return locks === 'wait'
+export function lockPatience(tables: QueueTables, locks: RowLocks): SQL {
+  return locks === 'wait' || isDistributed(tables)
     ? sql``
     : sql` cross join set_config('lock_timeout', ${BRIEFLY}::text, true) as patience`;
 }

@@ -121,12 +121,12 @@ export class Worker {
     const { concurrencyByQueue, name } = this.#settings;
     const queues = [...concurrencyByQueue.keys()];
     const { signal } = this.#stopping;
-    await checkDatabase(this.#db, this.#tables);
+    const tables = await checkDatabase(this.#db, this.#tables);
     signal.throwIfAborted();
-    const workerId = await registerWorker(this.#db, this.#tables, { name, queues });
+    const workerId = await registerWorker(this.#db, tables, { name, queues });
     const parts = buildParts({
       db: this.#db,
-      tables: this.#tables,
+      tables,
       handlers: this.#handlers,
       settings: this.#settings,
       untilEmpty: this.#untilEmpty,

@@ -40,7 +40,7 @@ describe.skipIf(process.env.PARTITIONS)('tables partitioned by queue', () => {
       });
 
       test('and are found complete', async () => {
-        await expect(checkDatabase(database.db, tables)).resolves.toBeUndefined();
+        await expect(checkDatabase(database.db, tables)).resolves.toBe(tables);
         const rows = await database.client<{ name: string }[]>`
           select relname::text as name from pg_class where relkind = 'p' order by 1`;
         expect(rows.map(({ name }) => name)).toEqual(['queue_jobs', 'queue_results']);

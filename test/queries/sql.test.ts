@@ -57,6 +57,7 @@ test('the texts hold no literals but their own', () => {
       `'autovacuum'`,
       `'c'`,
       `'cancelled'`,
+      `'citus'`,
       `'completed'`,
       `'discarded'`,
       `'due'`,
@@ -132,10 +133,13 @@ describe('statements about held and waiting jobs', () => {
       'claimJobsQuery, among',
       'claimJobsQuery, held by lock',
       'findDueQuery',
+      'findDueQuery, of one queue',
       'findFatesQuery',
       'findHeldJobsQuery',
       'findOverlookedQuery',
+      'findOverlookedQuery, of one queue',
       'findRequestsQuery',
+      'jobRequestsQuery',
       'findStandingJobsQuery',
       'finishJobsQuery',
       'finishJobsQuery, only in a transaction',
@@ -168,7 +172,7 @@ describe('statements about held and waiting jobs', () => {
   test.each(aboutJobs)('%s names the queue wherever it names the table', (_, text) => {
     const places = [...text.matchAll(/"queue_jobs" as j/g)].map(({ index }) => clauseText(text, index));
     expect(places).not.toHaveLength(0);
-    for (const place of places) expect(place).toMatch(/\bj\.queue = (?:\$\d+|i\.queue)(?!\d)/);
+    for (const place of places) expect(place).toMatch(/\bj\.queue = (?:\$\d+(?:::text)?|i\.queue)(?!\d)/);
   });
 
   test('the exceptions only read', () => {

@@ -15,7 +15,8 @@
     ),
     removed as (
       delete from "queue_results" as r
-      where (r.job_id, r.queue) in (select id, queue from redriven)
+      where r.queue = $7 and (r.job_id, r.queue) in (
+        select id, queue from redriven)
     )
     select (select count(*) from redriven)::float8 as redriven,
       (select count(*) from discarded)::float8 as discarded
@@ -25,3 +26,4 @@
 -- $4 = "2024-02-29T12:34:56.789Z"
 -- $5 = "2024-02-29T12:34:56.789Z"
 -- $6 = 10
+-- $7 = "mail"

@@ -15,7 +15,8 @@
     ),
     removed as (
       delete from "queue_results" as r
-      where (r.job_id, r.queue) in (select id, queue from redriven)
+      where (r.job_id, r.queue) in (
+        select id, queue from redriven)
     )
     select (select count(*) from redriven)::float8 as redriven,
       (select count(*) from discarded)::float8 as discarded

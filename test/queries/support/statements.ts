@@ -17,7 +17,7 @@ import { findHeldJobsQuery } from '../../../src/queries/find-held-jobs.ts';
 import { findJobQuery } from '../../../src/queries/find-job.ts';
 import { findOverlookedQuery } from '../../../src/queries/find-overlooked.ts';
 import { findPausesQuery } from '../../../src/queries/find-pauses.ts';
-import { findRequestsQuery } from '../../../src/queries/find-requests.ts';
+import { findRequestsQuery, jobRequestsQuery } from '../../../src/queries/find-requests.ts';
 import { findSilentWorkersQuery } from '../../../src/queries/find-silent-workers.ts';
 import { findStandingJobsQuery } from '../../../src/queries/find-standing-jobs.ts';
 import { finishJobsQuery } from '../../../src/queries/finish-jobs.ts';
@@ -26,15 +26,17 @@ import { insertOneJobQuery } from '../../../src/queries/insert-one-job.ts';
 import { insertSelectedJobsQuery } from '../../../src/queries/insert-selected-jobs.ts';
 import { inspectServerQuery } from '../../../src/queries/inspect-server.ts';
 import { inspectTableQuery } from '../../../src/queries/inspect-table.ts';
+import { isCitusQuery } from '../../../src/queries/is-citus.ts';
 import { listJobsQuery } from '../../../src/queries/list-jobs.ts';
 import { lockHeldJobQuery } from '../../../src/queries/lock-held-job.ts';
 import { lockSessionQuery } from '../../../src/queries/lock-session.ts';
 import { notifyWorkersQuery } from '../../../src/queries/notify-workers.ts';
 import { parkJobsQuery } from '../../../src/queries/park-jobs.ts';
 import { pauseQueueQuery } from '../../../src/queries/pause-queue.ts';
+import { countWorkersQuery, findExpiredQuery, pruneQueueQuery } from '../../../src/queries/prune-queue.ts';
 import { pruneResultsQuery } from '../../../src/queries/prune-results.ts';
 import { reclaimJobQuery } from '../../../src/queries/reclaim-job.ts';
-import { redriveJobsQuery } from '../../../src/queries/redrive-jobs.ts';
+import { findDiscardedQuery, redriveJobsQuery } from '../../../src/queries/redrive-jobs.ts';
 import { registerWorkerQuery } from '../../../src/queries/register-worker.ts';
 import { releaseJobsQuery } from '../../../src/queries/release-jobs.ts';
 import { removeGoneWorkersQuery } from '../../../src/queries/remove-gone-workers.ts';
@@ -164,6 +166,11 @@ export function allStatements(
       kinds: [text],
       horizonMs: 1_600,
     }),
+    'findDueQuery, of one queue': findDueQuery(tables, {
+      looks: [{ queue: text, floorMs: time.getTime() }],
+      kinds: [text],
+      horizonMs: 1_600,
+    }),
     'findDueQuery, of many queues': findDueQuery(tables, {
       looks: Array.from({ length: 101 }, (_, n) => ({ queue: `${text} ${n}`, floorMs: time.getTime() })),
       kinds: [text],
@@ -185,6 +192,12 @@ export function allStatements(
       workerId: id,
       slice: 2_000,
     }),
+    'findOverlookedQuery, of one queue': findOverlookedQuery(tables, {
+      looks: [{ queue: text, passed: [passed, passed], after: undefined }],
+      kinds: [text],
+      workerId: id,
+      slice: 2_000,
+    }),
     findPausesQuery: findPausesQuery(tables),
     findRequestsQuery: findRequestsQuery(tables, {
       workerId: id,
@@ -192,6 +205,7 @@ export function allStatements(
       jobs: [{ id, fence: 1, queue: text }],
     }),
     'findRequestsQuery, no job': findRequestsQuery(tables, { workerId: id, queues: [text], jobs: [] }),
+    jobRequestsQuery: jobRequestsQuery(tables, id, [{ id, fence: 1, queue: text }]),
     findSilentWorkersQuery: findSilentWorkersQuery(tables, 300_000),
     findStandingJobsQuery: findStandingJobsQuery(tables, [keyed]),
     finishJobsQuery: finishJobsQuery(tables, held, [
@@ -242,6 +256,11 @@ export function allStatements(
       { id: id + 1, fence: 2, transition: { type: 'park', delayMs: 1_000, attempt: 0, error: null } },
     ]),
     pauseQueueQuery: pauseQueueQuery(tables, { queue: text, channel }),
+    countWorkersQuery: countWorkersQuery(tables),
+    findDiscardedQuery: findDiscardedQuery(tables, { kind: text, limit: 10 }),
+    findExpiredQuery: findExpiredQuery(tables, 86_400_000),
+    isCitusQuery,
+    pruneQueueQuery: pruneQueueQuery(tables, text, { retentionMs: 86_400_000, limit: 1_000 }),
     pruneResultsQuery: pruneResultsQuery(tables, { retentionMs: 86_400_000, limit: 1_000 }),
     lockHeldJobQuery: lockHeldJobQuery(tables, { queue: text, workerId: id }, { id, fence: 3 }),
     reclaimJobQuery: reclaimJobQuery(tables, { id, queue: text, attempt: 2, fence: 3 }),

@@ -1,0 +1,46 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+
+const distributed = new WeakSet<QueueTables>();
+
+/**
+ * The same tables, known to lie on Citus. Functions that take them send one statement per queue where they
+ * send one for many otherwise, and leave out what Citus refuses.
+ */
+export function asDistributed(tables: QueueTables): QueueTables {
+  const marked = { ...tables };
+  distributed.add(marked);
+  return marked;
+}
+
+export function isDistributed(tables: QueueTables): boolean {
+  return distributed.has(tables);
+}
+
+/**
+ * What one statement can ask about: everything at once, or on Citus what belongs to one queue, whose shard
+ * then answers alone.
+ */
+export function perStatement<T extends { readonly queue: string }>(
+  tables: QueueTables,
+  items: readonly T[],
+): readonly (readonly T[])[] {
+  if (!isDistributed(tables)) return [items];
+  const byQueue = new Map<string, T[]>();
+  for (const item of items) {
+    const same = byQueue.get(item.queue) ?? [];
+    byQueue.set(item.queue, same);
+    same.push(item);
+  }
+  return [...byQueue.values()];
+}
+
+/**
+ * The queue of a statement's rows, for its conditions: a constant where all are of one queue, by which Citus
+ * finds the shard and Postgres the partition; otherwise the column that has it.
+ */
+export function queueOf(items: readonly { readonly queue: string }[], column: string): SQL {
+  const [first] = items;
+  const one = first !== undefined && items.every(({ queue }) => queue === first.queue);
+  return one ? sql`${first.queue}::text` : sql.raw(column);
+}
