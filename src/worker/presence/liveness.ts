@@ -146,7 +146,7 @@ export class Liveness implements BackgroundPart {
     for (;;) {
       await this.#alarm.wait(sleepMs, signal);
       if (signal.aborted || this.#left) break;
-      sleepMs = share * (await this.#look());
+      sleepMs = share * (await this.look());
       share = 1;
     }
     clearTimeout(latest);
@@ -166,7 +166,7 @@ export class Liveness implements BackgroundPart {
    * Looks who is gone, and shows that this worker lives. Never rejects; answers in how many milliseconds to
    * look again.
    */
-  #look(): Promise<number> {
+  look(): Promise<number> {
     this.#looking = this.#checked();
     return this.#looking;
   }
