@@ -34,7 +34,7 @@ describe.sequential('the plan of findDue', () => {
       ['Index Scan', 'queue_jobs_claim_idx'],
     ]);
     expect(scans[0]?.['Index Cond']).toMatch(
-      /priority = .* AND \(queue = i\.queue\) AND \(run_at >= i\.floor\)/,
+      /priority = .* AND \(queue = (i\.queue|.+::text|\$5)\) AND \(run_at >= i\.floor\)/,
     );
     expect(scans[0]?.['Actual Loops']).toBe(10 * count);
     // Measured: 2 pages per range of an empty table, 3 or 4 of a million jobs.

@@ -83,7 +83,7 @@ export async function writeSettlements(
   return locked;
 }
 
-/** A batch breaks off at the first statement that fails: what comes after it has certainly taken no effect. */
+/** A batch breaks off at the first statement that fails: what comes after it has taken no effect. */
 function noteSent(settlements: readonly PendingSettlement[]): void {
   for (const settlement of settlements) settlement.sent = true;
 }
