@@ -51,7 +51,11 @@ export async function recoveries(
   return new Map([...begunAtMs].map(([id, atMs]) => [id, atMs - sinceMs]));
 }
 
-/** After how many milliseconds each of the workers has begun a job again. */
+/**
+ * After how many milliseconds each of the workers has begun a job again.
+ *
+ * @throws when that takes two minutes: what each of them has said last
+ */
 export async function resumeTimes(
   fleet: Fleet,
   workers: readonly FleetWorker[],
@@ -67,7 +71,10 @@ export async function resumeTimes(
       return found.length === workers.length ? found : undefined;
     },
     { timeoutMs: 120_000, intervalMs: 50 },
-  );
+  ).catch(() => {
+    const last = workers.map((worker) => [worker.name, worker.entries().slice(-3)]);
+    throw new Error(`not all have begun a job again: ${JSON.stringify(last)}`);
+  });
   return times ?? [];
 }
 

@@ -31,6 +31,7 @@ const ending = fc.constantFrom<Ending>(
   'snooze',
   'cancel',
   'interrupt',
+  'interrupt',
   'wait',
   'wait',
   'wait for a time',
@@ -177,10 +178,10 @@ const interrupted = {
   /** A transaction of the app locks a job's row for other work: often of one that is held. */
   lockRow: fc.record({ job: which, held: fc.boolean(), commit: fc.boolean(), locked: betweenPatient }),
   /**
-   * Any worker that ever lived looks whether it is still registered, and when it is not, what it has lost: in between, and before
-   * it hears the answer, it may claim.
+   * A worker looks whether it is still registered, and when it is not, what it has lost. In between, others may claim that, and
+   * before it hears the answer, it may claim more.
    */
-  comeBack: fc.record({ worker: which, returned: between, asked: between }),
+  comeBack: fc.record({ worker: which, returned: betweenClaims, asked: between }),
   completeInTransaction: fc.record({ attempt: which, commit: fc.boolean(), finished: betweenPatient }),
   runNextWhile: fc.record({
     queue,
@@ -205,7 +206,7 @@ export const step: fc.Arbitrary<Step> = stepsOf(
     ...weights,
     enqueueWhile: 10,
     cancelWhile: 7,
-    settleWhile: 7,
+    settleWhile: 10,
     claimLost: 5,
     lockRow: 6,
     comeBack: 4,

@@ -45,7 +45,11 @@ export function living(world: World): Pick<Doings, 'die' | 'beat' | 'comeBack' |
     },
 
     comeBack: async ({ worker, returned, asked }) => {
-      const id = oneOf(everyWorkerId, worker);
+      // Rather one that was declared gone while it held jobs.
+      const cut = claims.unsettled.flatMap(({ workerId }) =>
+        model.livingWorkers.has(workerId) ? [] : workerId,
+      );
+      const id = oneOf(cut.length > 0 ? cut : everyWorkerId, worker);
       const wasGone = !model.livingWorkers.has(id);
       let isTold = false;
       const endLost = async () => {
