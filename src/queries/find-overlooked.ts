@@ -29,6 +29,11 @@ export interface Passed {
 export interface OverlookedLook {
   readonly queue: string;
   readonly passed: readonly Passed[];
+  /**
+   * Leaves out what had become due earlier than so many milliseconds before the floor.
+   * @default undefined leaves out nothing
+   */
+  readonly spanMs?: number | undefined;
   /** Where the last slice stopped; `undefined` to begin at the very start. */
   readonly after: JobPlace | undefined;
 }
@@ -125,12 +130,13 @@ export function findOverlookedQuery(
 const START: JobPlace = { priority: 0, runAtMs: Number.NEGATIVE_INFINITY, id: 0 };
 
 /** The index ranges that are left to read in a queue, in their order. */
-function toRanges({ queue, passed, after = START }: OverlookedLook): object[] {
+function toRanges({ queue, passed, spanMs, after = START }: OverlookedLook): object[] {
   const ranges: object[] = [];
   for (let priority = after.priority; priority <= MAX_PRIORITY; priority++) {
     const range = passed[priority];
     if (range === undefined || range.endMs === Number.NEGATIVE_INFINITY) continue;
-    const { runAtMs, id } = priority === after.priority ? after : START;
+    const start = { ...START, runAtMs: spanMs === undefined ? START.runAtMs : range.floorMs - spanMs };
+    const { runAtMs, id } = priority === after.priority && after.runAtMs > start.runAtMs ? after : start;
     ranges.push({
       queue,
       priority,

@@ -65,6 +65,21 @@ describe('findOverlooked', () => {
     expect(idsOf(found.get('q'))).toEqual([behind, passed]);
   });
 
+  test('leaves out what became due long before the floor', async () => {
+    const floorMs = Date.now() - 30_000;
+    const [, near, urgent] = await addJobs(database.client, [
+      { dueInMs: -95_000 },
+      { dueInMs: -85_000 },
+      { dueInMs: -86_000, priority: 0 },
+    ]);
+    const near60 = { ...look(passedTo(floorMs)), spanMs: 60_000 };
+    expect(idsOf((await sweep([near60])).found.get('q'))).toEqual([urgent, near]);
+    const { stopped } = await sweep([near60], 1);
+    expect(stopped?.after.id).toBe(urgent);
+    const rest = await sweep([{ ...near60, after: stopped?.after }]);
+    expect(idsOf(rest.found.get('q'))).toEqual([near]);
+  });
+
   test('goes slice by slice through all queues and priorities, and finds each job once', async () => {
     const jobs = Array.from({ length: 90 }, (_, n) => ({
       queue: n % 3 === 0 ? 'a' : 'b',

@@ -103,7 +103,7 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
 
   /** Looks without delay for jobs that have become due behind the floors. */
   sweepSoon(): void {
-    this.sweep.urge();
+    this.sweep.urge('newest first');
     this.#options.sweeper.awaken(this);
   }
 
@@ -216,18 +216,17 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
     watch?.remove(this);
   }
 
-  /**
-   * When the last job has ended it is time for another claim: it may have left one, and if not, the queue is
-   * idle.
-   */
+  /** After the end of the last job it claims again: that may have left one, and if not, the queue is idle. */
   #lookAfterLast(): void {
     if (this.#atRest && !this.#announced && this.attempts.size === 0) this.wake();
   }
 
   /** What workers held that died before this one began, no claim sees. */
   #sweepFirst(): void {
-    if (!this.#begun) this.sweepSoon();
+    if (this.#begun) return;
     this.#begun = true;
+    this.sweep.urge();
+    this.#options.sweeper.awaken(this);
   }
 
   #announceIdle(): void {

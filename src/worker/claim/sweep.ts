@@ -21,6 +21,11 @@ const QUIET_SHARE = 10;
 const MAX_QUIET_PAUSE_MS = 1_000;
 /** Beside a backlog passes need not. */
 const BACKLOG_PAUSE_MS = 100;
+/**
+ * An urgent pass reads what became due in these times before the floors, and then everything: what somebody
+ * held a moment ago is as a rule among the newest, and would wait for seconds behind a million older jobs.
+ */
+const URGENT_SPANS_MS = [60_000, 3_600_000, undefined] as const;
 
 /** One slice, as it is learnt from. Times are of any monotonic clock. */
 export interface SliceReport {
@@ -37,13 +42,15 @@ export interface SliceReport {
  * slice. On a healthy table a pass is one slice of a millisecond, and there are many a second while jobs
  * come. Beside a million jobs of other kinds one takes 15 seconds, or a minute while none comes.
  *
- * An *urgent* pass goes through without pauses: jobs are known to have become due behind the floors.
+ * An *urgent* pass goes through without pauses, the newest jobs first: some are known to have become due
+ * behind the floors.
  */
 export class Sweep {
   #after: JobPlace | undefined;
-  #urgent = false;
-  /** Asked for during an urgent pass, which may have passed the place already. */
-  #urgentAgain = false;
+  /** Of an urgent pass, what is left of it. */
+  #spansMs: readonly (number | undefined)[] = [];
+  /** The pass was begun anew while a slice was under way, whose end says nothing about it. */
+  #anew = false;
   #tookMs = 0;
   #lastTookMs = Number.POSITIVE_INFINITY;
   #endMs = Number.NEGATIVE_INFINITY;
@@ -54,9 +61,14 @@ export class Sweep {
     return this.#after;
   }
 
+  /** How far before the floors the pass begins; `undefined`: at the very start. */
+  get spanMs(): number | undefined {
+    return this.#spansMs[0];
+  }
+
   /** Whether a pass is to be ended without pauses. */
   get urgent(): boolean {
-    return this.#urgent;
+    return this.#spansMs.length > 0;
   }
 
   /** Whether the last slice has found something. */
@@ -66,17 +78,19 @@ export class Sweep {
 
   /** Whether the last slice ended a pass, and no other is asked for. */
   get ended(): boolean {
-    return this.#after === undefined && !this.#urgent;
+    return this.#after === undefined && !this.urgent;
   }
 
-  /** Goes through the whole queue once, without pauses. */
-  urge(): void {
-    if (this.#urgent && this.#after !== undefined) {
-      this.#urgentAgain = true;
-      return;
-    }
-    this.#urgent = true;
+  /** Goes through the whole queue without pauses; once, or with the newest jobs first. */
+  urge(first?: 'newest first'): void {
+    this.#spansMs = first === undefined ? [undefined] : URGENT_SPANS_MS;
     this.#after = undefined;
+    this.#anew = true;
+  }
+
+  /** A slice is read from here on. */
+  begin(): void {
+    this.#anew = false;
   }
 
   /**
@@ -87,7 +101,7 @@ export class Sweep {
    * @param backlog whether more jobs are due than claims can take: then a late one waits its turn anyway
    */
   dueMs(quietMs: number, idleMs: number, backlog: boolean): number {
-    if (this.#urgent) return this.#endMs;
+    if (this.urgent) return this.#endMs;
     const tookMs = this.#tookMs;
     const quietPauseMs = Math.max(quietMs / QUIET_SHARE, MIN_PAUSE_MS);
     const after = (restMs: number, pauseMs: number) =>
@@ -103,13 +117,12 @@ export class Sweep {
   /** Learns from a slice. */
   note({ after, found, startMs, endMs }: SliceReport): void {
     this.#found = found > 0;
-    this.#after = after;
     // The better of two: one that had to wait, on a busy machine, says little.
     this.#tookMs = Math.min(endMs - startMs, this.#lastTookMs);
     this.#lastTookMs = endMs - startMs;
     this.#endMs = endMs;
-    if (after !== undefined) return;
-    this.#urgent = this.#urgentAgain;
-    this.#urgentAgain = false;
+    if (this.#anew) return;
+    this.#after = after;
+    if (after === undefined) this.#spansMs = this.#spansMs.slice(1);
   }
 }

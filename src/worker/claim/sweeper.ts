@@ -122,7 +122,7 @@ export class Sweeper implements BackgroundPart {
     queue.sweep.urge();
     while (!signal.aborted && queue.overlooked.size < ENOUGH) {
       await this.#sweep([queue], EVERYTHING);
-      if (queue.sweep.after === undefined) return true;
+      if (queue.sweep.ended) return true;
     }
     return false;
   }
@@ -154,10 +154,12 @@ export class Sweeper implements BackgroundPart {
   async #sweep(batch: readonly SweptQueue[], all?: readonly Passed[]): Promise<void> {
     const { runner, tables, workerId, kinds } = this.#options;
     const startMs = performance.now();
+    for (const { sweep } of batch) sweep.begin();
     const { found, stopped } = await findOverlooked(runner, tables, {
       looks: batch.map(({ queue, bands, sweep }) => ({
         queue,
         passed: all ?? bands.passed,
+        spanMs: sweep.spanMs,
         after: sweep.after,
       })),
       kinds,

@@ -67,27 +67,40 @@ describe('a sweep', () => {
     expect(sweep.dueMs(0, IDLE_MS, false)).toBe(920 + 5_000);
   });
 
-  test('begins anew, without pauses, when it is urgent', () => {
+  test('begins anew, without pauses, with the newest jobs, when it is urgent', () => {
     const sweep = new Sweep();
     sweep.note(slice(0, 400, place(7)));
-    sweep.urge();
+    expect(sweep.spanMs).toBeUndefined();
+    sweep.urge('newest first');
     expect(sweep.after).toBeUndefined();
-    sweep.note(slice(400, 800, place(3)));
-    expect(sweep.dueMs(0, IDLE_MS, false)).toBe(800);
-    sweep.note(slice(800, 1_200));
+    for (const spanMs of [60_000, 3_600_000, undefined]) {
+      expect(sweep.spanMs).toBe(spanMs);
+      sweep.begin();
+      sweep.note(slice(400, 800, place(3)));
+      expect(sweep.dueMs(0, IDLE_MS, false)).toBe(800);
+      expect(sweep.urgent).toBe(true);
+      sweep.note(slice(800, 1_200));
+    }
     expect(sweep.urgent).toBe(false);
     expect(sweep.ended).toBe(true);
   });
 
-  test('makes another urgent pass when it is asked for one in the middle', () => {
+  test('begins anew when it is asked for in the middle, also of a slice', () => {
     const sweep = new Sweep();
-    sweep.urge();
+    sweep.begin();
+    sweep.urge('newest first');
     sweep.note(slice(0, 4, place(3)));
-    sweep.urge();
-    expect(sweep.after).toEqual(place(3));
+    expect(sweep.after).toBeUndefined();
+    sweep.begin();
     sweep.note(slice(4, 8));
-    expect(sweep.urgent).toBe(true);
+    expect(sweep.spanMs).toBe(3_600_000);
+    sweep.begin();
+    sweep.urge('newest first');
     sweep.note(slice(8, 12));
+    expect(sweep.spanMs).toBe(60_000);
+    sweep.urge();
+    sweep.begin();
+    sweep.note(slice(12, 16));
     expect(sweep.ended).toBe(true);
   });
 });

@@ -101,6 +101,29 @@ describe('a worker', () => {
   });
 });
 
+test('an urgent sweep begins with the newest jobs, however many older ones nobody serves', async () => {
+  await fillUnserved(100_000);
+  const sent: string[][] = [];
+  const worker = await started([handle(work, () => {})], sent);
+  const paused = nextEvent(worker, 'paused');
+  await queue.pause(database.db, 'default');
+  await paused;
+  await database.client`
+    insert into queue_jobs (queue, kind, payload, max_attempts, attempt, fence, worker_id, claimed_at, run_at)
+    select 'default', 'work', to_jsonb(n), 20, 1, 1, 999, now(), now() - interval '10 s'
+    from generate_series(1, 50) as n`;
+  let before = 0;
+  worker.on('resumed', () => {
+    before = sent.length;
+  });
+  await queue.resume(database.db, 'default');
+  await until(() => completed(50));
+  const [slice = []] = sent.slice(before).filter(([text]) => text?.includes('overlooked'));
+  const ranges = JSON.parse(slice.find((value) => value.startsWith('[{"queue"')) ?? '[]');
+  // The older ones, in five slices, come last.
+  expect(Date.parse(ranges[0]?.after)).toBeGreaterThan(Date.now() - 120_000);
+});
+
 test('a drain ends with nothing left, whoever held it', async () => {
   await database.client`
     insert into queue_jobs (queue, kind, payload, max_attempts, attempt, fence, worker_id, claimed_at)
