@@ -15,7 +15,7 @@ export interface JobPlace {
 }
 
 /** How far the claims of one queue have come in one priority; milliseconds since 1970, or `-Infinity`. */
-export interface Passed {
+export interface Reach {
   /** Claims begin here: a job that nobody holds and that lies before it is overlooked. */
   readonly floorMs: number;
   /**
@@ -28,7 +28,7 @@ export interface Passed {
 /** What to read of one queue. */
 export interface OverlookedLook {
   readonly queue: string;
-  readonly passed: readonly Passed[];
+  readonly passed: readonly Reach[];
   /**
    * Leaves out what had become due earlier than so many milliseconds before the floor.
    * @default undefined leaves out nothing

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { beginFreeJobs, beginJobs } from '../../src/queries/begin-jobs.ts';
 import { type ClaimedJob, claimJobs } from '../../src/queries/claim-jobs.ts';
-import { findOverlooked, type JobPlace, type Passed } from '../../src/queries/find-overlooked.ts';
+import { findOverlooked, type JobPlace, type Reach } from '../../src/queries/find-overlooked.ts';
 import { releaseJobs } from '../../src/queries/release-jobs.ts';
 import type { Doings, Happenings } from './happenings.ts';
 import { LostAnswer } from './interrupted.ts';
@@ -10,7 +10,7 @@ import { oneOf } from './one-of.ts';
 import { tables, type World } from './world.ts';
 
 /** As if claims had passed all that is due. */
-const EVERYTHING = new Array<Passed>(10).fill({
+const EVERYTHING = new Array<Reach>(10).fill({
   floorMs: Number.POSITIVE_INFINITY,
   endMs: Number.POSITIVE_INFINITY,
 });

@@ -5,7 +5,7 @@ import {
   findOverlookedQuery,
   type JobPlace,
   type OverlookedLook,
-  type Passed,
+  type Reach,
 } from '../../src/queries/find-overlooked.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { buffersOf, explain, nodesOf, type PlanMode } from './support/explain.ts';
@@ -13,8 +13,7 @@ import { addJobs, claimOf, clearTables, fillJobs, tables } from './support/jobs.
 import { type Backend, begin, rollback, twoBackends } from './support/locks.ts';
 
 const database = useTestDatabase();
-const passedTo = (floorMs: number, endMs = floorMs): Passed[] =>
-  new Array<Passed>(10).fill({ floorMs, endMs });
+const passedTo = (floorMs: number, endMs = floorMs): Reach[] => new Array<Reach>(10).fill({ floorMs, endMs });
 const EVERYTHING = passedTo(Number.POSITIVE_INFINITY);
 const question = (looks: readonly OverlookedLook[], slice = 1_000) => ({
   looks,
@@ -22,7 +21,7 @@ const question = (looks: readonly OverlookedLook[], slice = 1_000) => ({
   workerId: 1,
   slice,
 });
-const look = (passed: readonly Passed[] = EVERYTHING, after?: JobPlace, queue = 'q') => ({
+const look = (passed: readonly Reach[] = EVERYTHING, after?: JobPlace, queue = 'q') => ({
   queue,
   passed,
   after,

@@ -1,6 +1,6 @@
 import { MAX_PRIORITY } from '../../job/limits.ts';
 import type { Band, ClaimedJob } from '../../queries/claim-jobs.ts';
-import type { Passed } from '../../queries/find-overlooked.ts';
+import type { Reach } from '../../queries/find-overlooked.ts';
 
 /**
  * A floor stays so far below the time of the look: transactions commit a little after the time that their
@@ -29,7 +29,7 @@ export interface ClaimReport {
  * A floor is only a hint: what lies behind it and is due all the same is found by a sweep.
  */
 export class Bands {
-  readonly #passed = new Array<Passed>(MAX_PRIORITY + 1).fill({
+  readonly #passed = new Array<Reach>(MAX_PRIORITY + 1).fill({
     floorMs: Number.NEGATIVE_INFINITY,
     endMs: Number.NEGATIVE_INFINITY,
   });
@@ -44,7 +44,7 @@ export class Bands {
   }
 
   /** How far claims have come, by priority. */
-  get passed(): readonly Passed[] {
+  get passed(): readonly Reach[] {
     return this.#passed;
   }
 

@@ -8,7 +8,7 @@ import type { ClaimLoopOptions } from './claim-loop-options.ts';
 import { Claims } from './claims.ts';
 import { Holdings } from './holdings.ts';
 import { HotPolling } from './hot-polling.ts';
-import type { Overlooked } from './overlooked.ts';
+import type { OverlookedJobs } from './overlooked-jobs.ts';
 import { type Next, Pace } from './pace.ts';
 import { Sweep } from './sweep.ts';
 import type { SweptQueue } from './sweeper.ts';
@@ -82,7 +82,7 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
     return this.#claims.bands;
   }
 
-  get overlooked(): Overlooked {
+  get overlooked(): OverlookedJobs {
     return this.#claims.overlooked;
   }
 

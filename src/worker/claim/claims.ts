@@ -2,7 +2,7 @@ import { type ClaimedJob, claimJobs, sawTheEnd } from '../../queries/claim-jobs.
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
 import { Bands } from './bands.ts';
-import { Overlooked } from './overlooked.ts';
+import { OverlookedJobs } from './overlooked-jobs.ts';
 
 export interface ClaimsOptions {
   readonly runner: Runner;
@@ -28,7 +28,7 @@ export interface ClaimAnswer {
 export class Claims {
   readonly #options: ClaimsOptions;
   readonly bands = new Bands();
-  readonly overlooked = new Overlooked();
+  readonly overlooked = new OverlookedJobs();
   /** Now it is the turn of the next ones in order. */
   #tookOverlooked = false;
 
@@ -63,7 +63,7 @@ export class Claims {
   }
 
   /** Their payloads were too large for one claim. */
-  #addRest(places: Parameters<Overlooked['add']>[0], jobs: readonly ClaimedJob[]): void {
+  #addRest(places: Parameters<OverlookedJobs['add']>[0], jobs: readonly ClaimedJob[]): void {
     const claimed = new Set(jobs.map(({ id }) => id));
     this.overlooked.add(places.filter(({ id }) => !claimed.has(id)));
   }

@@ -1,5 +1,5 @@
 import { MAX_PRIORITY } from '../../job/limits.ts';
-import { findOverlooked, type Passed } from '../../queries/find-overlooked.ts';
+import { findOverlooked, type Reach } from '../../queries/find-overlooked.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { Attempts } from '../attempt/attempts.ts';
@@ -9,7 +9,7 @@ import { Condition } from '../time/condition.ts';
 import { jitter } from '../time/jitter.ts';
 import type { Retries } from '../time/retries.ts';
 import type { Bands } from './bands.ts';
-import type { Overlooked } from './overlooked.ts';
+import type { OverlookedJobs } from './overlooked-jobs.ts';
 import type { Sweep } from './sweep.ts';
 
 /** A queue whose claims pass jobs over. */
@@ -17,7 +17,7 @@ export interface SweptQueue {
   readonly queue: string;
   readonly bands: Bands;
   readonly sweep: Sweep;
-  readonly overlooked: Overlooked;
+  readonly overlooked: OverlookedJobs;
   /** How long ago the last job came, or was told of. */
   readonly quietMs: number;
   /** Whether it claims at all. */
@@ -49,7 +49,7 @@ const WAIT_MS = 10;
 /** The share of the time that the statements about idle queues take: one in so many parts. */
 const IDLE_SHARE = 20;
 /** As if claims had passed all that is due. */
-const EVERYTHING = new Array<Passed>(MAX_PRIORITY + 1).fill({
+const EVERYTHING = new Array<Reach>(MAX_PRIORITY + 1).fill({
   floorMs: Number.POSITIVE_INFINITY,
   endMs: Number.POSITIVE_INFINITY,
 });
@@ -151,7 +151,7 @@ export class Sweeper implements BackgroundPart {
     return sweep.dueMs(quietMs, this.#options.idleMs(), bands.backlog);
   }
 
-  async #sweep(batch: readonly SweptQueue[], all?: readonly Passed[]): Promise<void> {
+  async #sweep(batch: readonly SweptQueue[], all?: readonly Reach[]): Promise<void> {
     const { runner, tables, workerId, kinds } = this.#options;
     const startMs = performance.now();
     for (const { sweep } of batch) sweep.begin();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Overlooked } from '../../../src/worker/claim/overlooked.ts';
+import { OverlookedJobs } from '../../../src/worker/claim/overlooked-jobs.ts';
 import { Sweep } from '../../../src/worker/claim/sweep.ts';
 
 const place = (id: number, priority = 5, runAtMs = id) => ({ id, priority, runAtMs });
@@ -107,7 +107,7 @@ describe('a sweep', () => {
 
 describe('overlooked jobs', () => {
   test('are taken in claim order, each once', () => {
-    const overlooked = new Overlooked();
+    const overlooked = new OverlookedJobs();
     overlooked.add([place(3), place(1, 9), place(2, 5, 3)]);
     overlooked.add([place(3), place(4, 0)]);
     expect(overlooked.size).toBe(4);
@@ -117,7 +117,7 @@ describe('overlooked jobs', () => {
   });
 
   test('that are less urgent than what claims have not finished wait', () => {
-    const overlooked = new Overlooked();
+    const overlooked = new OverlookedJobs();
     overlooked.add([place(1, 6), place(2, 3)]);
     expect(overlooked.take(10, 5).map(({ id }) => id)).toEqual([2]);
     expect(overlooked.take(10, 5)).toEqual([]);
@@ -125,7 +125,7 @@ describe('overlooked jobs', () => {
   });
 
   test('are kept up to a bound', () => {
-    const overlooked = new Overlooked();
+    const overlooked = new OverlookedJobs();
     expect(overlooked.add(Array.from({ length: 25_000 }, (_, id) => place(id)))).toBe(true);
     expect(overlooked.add([place(25_001)])).toBe(false);
     expect(overlooked.size).toBe(25_000);

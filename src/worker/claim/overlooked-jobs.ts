@@ -7,7 +7,7 @@ const MAX_KEPT = 25_000;
  * The jobs of one queue that are known to lie behind the floors of its claims, until they are claimed by id:
  * what a sweep has found, and what this worker has given back.
  */
-export class Overlooked {
+export class OverlookedJobs {
   readonly #places = new Map<number, JobPlace>();
   #sorted = true;
 
