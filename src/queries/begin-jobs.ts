@@ -37,7 +37,9 @@ export async function beginJobs(
 ): Promise<Set<number>> {
   const rows = await queryRows(db, tables, beginJobsQuery(tables, holder, jobs, options));
   await faultPoint('begin: written');
-  return new Set(rows.map(({ id }) => Number(id)));
+  const begun = new Set(jobs.map(({ id }) => id));
+  for (const { id } of rows) begun.delete(Number(id));
+  return begun;
 }
 
 /**
@@ -59,6 +61,7 @@ export async function beginFreeJobs(
   return { begun: idsOf(false), locked: idsOf(true) };
 }
 
+/** Returns those that have *not* begun, unless locked rows are skipped: hardly ever a row to read. */
 export function beginJobsQuery(
   tables: QueueTables,
   holder: Holder,
@@ -66,30 +69,34 @@ export function beginJobsQuery(
   { locks = 'wait' }: BeginOptions = {},
 ): SQL {
   const { queueJobs } = tables;
-  const ctes = sql`
-    with i as materialized (
-      select id, fence from ${planAnew()}${lockPatience(tables, locks)}
-        cross join rows from (${idsAndFences(jobs)}) as r(id, fence)
-    )`;
-  const update = sql`
-    update ${queueJobs} as j set claimed_at = statement_timestamp()`;
-  if (locks !== 'skip') {
-    return sql`${ctes}${update}
-    where ${stillHeld(holder)}
-    returning j.id`;
-  }
-  return sql`${ctes},
+  const skip = locks === 'skip';
+  const free = skip
+    ? sql`,
     free as materialized (
       select j.id from ${queueJobs} as j
       where ${stillHeld(holder)}
       for no key update skip locked
-    ),
-    begun as (${update}
-    where j.queue = ${holder.queue} and j.id = any(array(select id from free))
-    returning j.id
-    )
+    )`
+    : sql``;
+  const where = skip
+    ? sql`j.queue = ${holder.queue} and j.id = any(array(select id from free))`
+    : stillHeld(holder);
+  const answer = skip
+    ? sql`
     select id, false as locked from begun
     union all
     select j.id, true from ${queueJobs} as j
-    where ${stillHeld(holder)} and j.id not in (select id from begun)`;
+    where ${stillHeld(holder)} and j.id not in (select id from begun)`
+    : sql`
+    select id from i where id not in (select id from begun)`;
+  return sql`
+    with i as materialized (
+      select id, fence from ${planAnew()}${lockPatience(tables, locks)}
+        cross join rows from (${idsAndFences(jobs)}) as r(id, fence)
+    )${free},
+    begun as (
+    update ${queueJobs} as j set claimed_at = statement_timestamp()
+    where ${where}
+    returning j.id
+    )${answer}`;
 }

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { type Beginners, claimedAt, isCalm } from '../sql/claim-beginning.ts';
 import { type ClaimedJob, claimedColumns, claimedRows, toClaimedJob } from '../sql/claimed-job.ts';
 import { queryRows, type RawRow, type Runner } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
@@ -33,12 +34,11 @@ export interface Claim {
   /** The most jobs to claim; fewer when their payloads are large. */
   readonly limit: number;
   /**
-   * How many of the first jobs begin with the claim. Of the others, those on their last attempt, and those
-   * whose previous attempt left no error, are claimed without beginning: a crash does not spend their
-   * attempt.
+   * Which jobs begin with the claim: so many of the first, or {@link Beginners}. Others on their last attempt
+   * or whose previous one left no error, are claimed without: a crash does not spend it.
    * @default undefined all of them begin
    */
-  readonly beginning?: 0 | 1 | undefined;
+  readonly beginning?: 0 | 1 | Beginners | undefined;
   /** Who will hold them; `null` where the lock of the row is the hold, as in `runNext`. */
   readonly workerId: number | null;
   /** Also takes jobs whose holder is no longer in `queue_workers`. */
@@ -103,17 +103,25 @@ export function claimJobsQuery(tables: QueueTables, claim: Claim): SQL {
   const attempt = claim.fromGoneWorkers
     ? sql`j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4`
     : sql`j.attempt + 1`;
+  const calm =
+    typeof claim.beginning === 'object' ? isCalm(attempt, claim.kinds, claim.beginning) : undefined;
+  const columns = sql`j.id, pg_column_size(j.payload) as bytes${calm ? sql`, ${calm} as calm` : sql``}`;
   const from =
-    claim.ids === undefined ? inBands(queueJobs, claim, due) : among(queueJobs, claim, claim.ids, due);
+    claim.ids === undefined
+      ? inBands(queueJobs, claim, columns, due)
+      : among(queueJobs, claim, claim.ids, columns, due);
+  const calmUpTo = sql`, bool_and(calm) over (rows unbounded preceding) as calm`;
   const ctes = sql`
     with due as (
-      select j.id, j.bytes
+      select j.id, j.bytes${calm ? sql`, j.calm` : sql``}
       from ${from}
       limit ${claim.limit}
     ),
     within as (
-      select id from (
-        select id, sum(bytes) over (rows between unbounded preceding and 1 preceding) as before from due
+      select id${calm ? sql`, calm` : sql``} from (
+        select id, sum(bytes) over (rows between unbounded preceding and 1 preceding) as before${
+          calm ? calmUpTo : sql``
+        } from due
       ) as d
       where before is null or before < ${MAX_CLAIM_BYTES}::int8
     )`;
@@ -122,7 +130,7 @@ export function claimJobsQuery(tables: QueueTables, claim: Claim): SQL {
     // It may end the hold of a worker that is gone.
     change: {
       holder: sql`${claim.workerId}::int8`,
-      claimedAt: claimedAt(attempt, claim),
+      claimedAt: claimedAt(attempt, claim.beginning),
       set: sql`attempt = ${attempt}, fence = j.fence + 1`,
     },
     where: sql`j.queue = ${claim.queue} and j.id = any(array(select id from within))`,
@@ -131,27 +139,17 @@ export function claimJobsQuery(tables: QueueTables, claim: Claim): SQL {
   });
 }
 
-/**
- * Null for a job that is claimed without beginning: the array has no second element. Citus takes no function
- * of time within a CASE.
- */
-function claimedAt(attempt: SQL, { beginning }: Claim): SQL {
-  if (beginning === undefined) return sql`statement_timestamp()`;
-  const lastRecorded = sql`coalesce((j.errors -> -1 -> 'attempt')::int4, 0)`;
-  const endedWithoutWord = sql`${attempt} between 2 and j.max_attempts and ${lastRecorded} < ${attempt} - 1`;
-  return sql`(array[statement_timestamp()])[case
-        when (${attempt} = j.max_attempts or ${endedWithoutWord})
-          and (j.id = (select id from within limit ${beginning}::int8)) is not true then 2
-        else 1
-      end]`;
-}
-
 /** The due jobs in the bands, as `j`: one exact index range per priority. */
-function inBands(queueJobs: QueueTables['queueJobs'], { queue, bands, limit }: Claim, due: SQL): SQL {
+function inBands(
+  queueJobs: QueueTables['queueJobs'],
+  { queue, bands, limit }: Claim,
+  columns: SQL,
+  due: SQL,
+): SQL {
   return sql`${planAnew()} cross join jsonb_to_recordset(${JSON.stringify(bands.map(toBandRow))}::text::jsonb)
         as band(priority int2, floor timestamptz)
       cross join lateral (
-        select j.id, pg_column_size(j.payload) as bytes from ${queueJobs} as j
+        select ${columns} from ${queueJobs} as j
         where j.queue = ${queue} and j.priority = band.priority and j.priority >= 0
           and j.run_at >= band.floor and j.run_at <= statement_timestamp()
           and ${due}
@@ -161,9 +159,15 @@ function inBands(queueJobs: QueueTables['queueJobs'], { queue, bands, limit }: C
 }
 
 /** The due jobs among those that are named, as `j`, by the primary key. */
-function among(queueJobs: QueueTables['queueJobs'], { queue }: Claim, ids: readonly number[], due: SQL): SQL {
+function among(
+  queueJobs: QueueTables['queueJobs'],
+  { queue }: Claim,
+  ids: readonly number[],
+  columns: SQL,
+  due: SQL,
+): SQL {
   return sql`${planAnew()} cross join lateral (
-        select j.id, pg_column_size(j.payload) as bytes from ${queueJobs} as j
+        select ${columns} from ${queueJobs} as j
         where j.queue = ${queue} and j.id = any(array(select unnest(${arrayText(ids)}::text::int8[])))
           and j.run_at <= statement_timestamp()
           and ${due}

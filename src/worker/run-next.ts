@@ -142,7 +142,7 @@ async function runInSavepoint(
       outcome = await executeJob(attempt);
       if (attempt.reason !== undefined) throw new AbandonedAttempt(attempt, outcome);
       if (attempt.completeRan && outcome.type !== 'failed') {
-        const held = await findHeldJobs(tx, tables, attempt.held, [job]);
+        const held = await findHeldJobs(tx, tables, attempt.holder, [job]);
         outcome = held.get(job.id) === job.fence ? verdictOn(outcome, attempt.facts) : { type: 'committed' };
       }
       if (outcome.type === 'failed') throw new Undo(outcome);
@@ -158,14 +158,14 @@ async function runInSavepoint(
 async function write(
   db: Executor,
   tables: QueueTables,
-  { job, held }: Attempt,
+  { job, holder }: Attempt,
   transition: Finish | Reschedule,
 ): Promise<void> {
   const { id, fence } = job;
   const written =
     transition.type === 'finish'
-      ? await finishJobs(db, tables, held, [{ id, fence, transition }])
-      : await rescheduleJobs(db, tables, held, [{ id, fence, transition }]);
+      ? await finishJobs(db, tables, holder, [{ id, fence, transition }])
+      : await rescheduleJobs(db, tables, holder, [{ id, fence, transition }]);
   if (!written.has(job.id)) throw new LeaseLostError(job.kind, job.id);
 }
 

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { beginFreeJobs, beginJobs } from '../../src/queries/begin-jobs.ts';
-import { type ClaimedJob, claimJobs } from '../../src/queries/claim-jobs.ts';
+import { type Claim, type ClaimedJob, claimJobs } from '../../src/queries/claim-jobs.ts';
 import { findOverlooked, type JobPlace, type Reach } from '../../src/queries/find-overlooked.ts';
 import { releaseJobs } from '../../src/queries/release-jobs.ts';
 import type { Doings, Happenings } from './happenings.ts';
@@ -44,13 +44,18 @@ async function claimJobsAs(
     for (const { id } of found.get(queue) ?? []) {
       if (claimed.length === limit) break;
       // Only the first of all that are claimed here may begin at once.
-      const first = claimed.length === 0 ? beginning : beginning && 0;
+      const first = claimed.length === 0 ? firstOnly(beginning) : beginning && 0;
       const one = { ...claim, ids: [id], limit: 1, beginning: first, fromGoneWorkers: true };
       claimed.push(...(await claimJobs(db, tables, one)));
     }
     after = stopped?.after;
   } while (after !== undefined && claimed.length < limit);
   return claimed;
+}
+
+/** A sweep claims in no order, so it begins no more than the first. */
+export function firstOnly(beginning: Claim['beginning']): 0 | 1 | undefined {
+  return typeof beginning === 'object' ? 0 : beginning;
 }
 
 /** Claims as a worker does, and as the model says: by its own id, or by another. */
@@ -76,6 +81,8 @@ export async function claim(world: World, claim: Happenings['claim'], as?: numbe
     if (takenOver.has(id)) saw('a job taken over from a worker that is gone');
     if (takenOverUnbegun.has(id)) saw('a job taken over that had not begun');
     if (!job.begun) saw('a job claimed without beginning');
+    else if (typeof claim.beginning === 'object' && attempt === job.maxAttempts)
+      saw('a last attempt begun by its claim');
     if (attempt > job.maxAttempts) saw('a job claimed beyond its attempts');
   }
   const isGone = !model.livingWorkers.has(workerId);
@@ -137,7 +144,8 @@ export function claiming(
       await world.compare();
       const workerId = claimant(world, claim);
       const lost = new LostAnswer();
-      const { queue, kinds, limit, beginning, sweep, worker } = claim;
+      const { queue, kinds, limit, sweep, worker } = claim;
+      const beginning = sweep ? firstOnly(claim.beginning) : claim.beginning;
       const where = { queue, kinds, bands: BANDS, fromGoneWorkers: sweep };
       const inOne = { ...where, workerId, limit, beginning };
       const claiming = world.interrupted(() => claimJobs(oneOf(workers, worker).db, tables, inOne), {

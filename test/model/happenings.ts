@@ -46,8 +46,15 @@ const claim = fc.record({
   kinds: fc.constantFrom(bothKinds, bothKinds, ['kept']),
   limit: fc.integer({ min: 1, max: 5 }),
   sweep: fc.boolean(),
-  /** How many of the first begin at once; `undefined`: all. */
-  beginning: fc.constantFrom(undefined, 0 as const, 0 as const, 1 as const),
+  /** Which begin at once: so many of the first; `undefined`: all. */
+  beginning: fc.constantFrom(
+    undefined,
+    0 as const,
+    0 as const,
+    1 as const,
+    { atMost: 3, provenKinds: bothKinds },
+    { atMost: 3, provenKinds: ['kept'] },
+  ),
 });
 
 /** What can happen to jobs in one go, each with what it happens to. */

@@ -19,6 +19,7 @@ const events = [
   'a job left alone that a transaction has locked',
   'a job claimed beyond its attempts',
   'a job claimed without beginning',
+  'a last attempt begun by its claim',
   'a job taken over that had not begun',
   'a job that is not held does not begin',
   'begun',

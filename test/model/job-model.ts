@@ -53,8 +53,11 @@ export interface ModelClaim {
   readonly kinds: readonly string[];
   readonly limit: number;
   readonly sweep: boolean;
-  /** How many of the first begin at once; `undefined`: all. */
-  readonly beginning?: number | undefined;
+  /** How many of the first begin at once, or those before the first that may kill its worker; `undefined`: all. */
+  readonly beginning?:
+    | number
+    | { readonly atMost: number; readonly provenKinds: readonly string[] }
+    | undefined;
   readonly nowUs: number;
 }
 
@@ -130,6 +133,10 @@ export class JobModel {
     const claimed = this.claimable(claim)
       .filter(({ id }) => id !== this.lockedId)
       .slice(0, claim.limit);
+    // A sweep claims in no order.
+    const together = !claim.sweep && typeof claim.beginning === 'object' ? claim.beginning : undefined;
+    const first = typeof claim.beginning === 'object' ? 0 : (claim.beginning ?? claim.limit);
+    let isCalm = true;
     for (const [place, job] of claimed.entries()) {
       if (job.workerId !== null && job.begun) this.takenOver.add(`${job.id}/${job.fence}`);
       job.unparked = false;
@@ -137,7 +144,10 @@ export class JobModel {
       if (job.workerId === null || job.begun) job.attempt++;
       job.fence++;
       job.workerId = claim.workerId;
-      job.begun = place < (claim.beginning ?? claim.limit) || !isPrecious(job);
+      isCalm &&=
+        together === undefined || (together.provenKinds.includes(job.kind) && mayBeginWithOthers(job));
+      const begins = place < (together?.atMost ?? first) && isCalm;
+      job.begun = begins || !isPrecious(job);
     }
     return claimed;
   }
@@ -316,6 +326,12 @@ export function endingOfRunNext(ending: Ending): Ending {
 /** Whether a crash must not spend the attempt before it begins: the last, or one after an attempt that left no word. */
 function isPrecious({ attempt, maxAttempts, lastRecorded }: ModelJob): boolean {
   return attempt === maxAttempts || (attempt < maxAttempts && attempt - 1 > lastRecorded);
+}
+
+/** Whether others may begin with it: at most one attempt before it has left no word, and this is not the last then. */
+function mayBeginWithOthers({ attempt, maxAttempts, lastRecorded }: ModelJob): boolean {
+  const withoutWord = attempt > maxAttempts ? 0 : attempt - 1 - lastRecorded;
+  return withoutWord <= (attempt < maxAttempts ? 1 : 0);
 }
 
 function known(runAt: ModelJob['runAt']): number {

@@ -56,7 +56,7 @@ export function settlingBatch(world: World): Pick<Doings, 'settleWhile'> {
       const settler = new Settler({
         db: app.db,
         tables,
-        held,
+        holder: held,
         events,
         retries: new Retries(),
         giveUp: giveUp.signal,

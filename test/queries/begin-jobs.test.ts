@@ -40,6 +40,23 @@ describe('a claim of which some do not begin', () => {
     }
   });
 
+  test.each([
+    ['a job that died once begins with the others', { maxAttempts: 3, attempt: 1 }, true],
+    ['a job of another kind stands apart', { maxAttempts: 1, kind: 'new' }, false],
+    ['a last attempt after a death stands apart', { maxAttempts: 2, attempt: 1 }, false],
+    ['a job that died twice stands apart', { maxAttempts: 20, attempt: 2 }, false],
+    ['one that ends without running costs nobody anything', { maxAttempts: 1, attempt: 1 }, true],
+  ])('of many: %s', async (_, given, isCalm) => {
+    const harmless = { maxAttempts: 1 };
+    await addJobs(database.client, [harmless, given, harmless, { maxAttempts: 20 }, harmless, harmless]);
+    const jobs = await claim(database.db, {
+      limit: 6,
+      kinds: ['k', 'new'],
+      beginning: { atMost: 5, provenKinds: ['k'] },
+    });
+    expect(jobs.map(({ begun }) => begun)).toEqual([true, isCalm, isCalm, true, isCalm, false]);
+  });
+
   test('is taken over without spending their attempt, by a worker as by runNext', async () => {
     const ids = await addJobs(database.client, [{ maxAttempts: 1 }, { maxAttempts: 1 }]);
     for (const [times, workerId] of [2, 3, null].entries()) {

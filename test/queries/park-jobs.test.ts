@@ -205,7 +205,7 @@ describe('a worker', () => {
     const settler = new Settler({
       db: database.db,
       tables,
-      held,
+      holder: held,
       events,
       retries: new Retries(),
       giveUp: new AbortController().signal,

@@ -46,6 +46,11 @@ export class Attempt {
   #cancelReason: string | undefined;
   #over = false;
   #completion: Completion | undefined;
+  /**
+   * How far the recording of its beginning is, until its handler is called; `undefined` where a crash may
+   * spend the attempt before. See `Beginnings`.
+   */
+  recording: 'claimed' | 'recording' | 'recorded' | undefined;
 
   constructor(
     readonly job: ClaimedJob,
@@ -53,6 +58,11 @@ export class Attempt {
     readonly environment: AttemptEnvironment,
   ) {
     this.#cancelReason = job.cancelReason ?? undefined;
+  }
+
+  /** Whether nothing about its beginning is left to be recorded. */
+  get mayBegin(): boolean {
+    return this.recording === undefined || this.recording === 'recorded';
   }
 
   get signal(): AbortSignal {
@@ -99,7 +109,7 @@ export class Attempt {
     return this.#completion?.ran ?? false;
   }
 
-  get held(): Holder {
+  get holder(): Holder {
     return { queue: this.job.queue, workerId: this.environment.workerId };
   }
 

@@ -1,5 +1,6 @@
 import { LeaseLostError } from '../../errors.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
+import type { Beginners } from '../../sql/claim-beginning.ts';
 import { Attempt, type AttemptEnvironment } from './attempt.ts';
 import { Beginnings, type BeginningsOptions } from './beginnings.ts';
 import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
@@ -70,30 +71,36 @@ export class Attempts {
     const { concurrency } = this.#options;
     if (this.#paused) return 0;
     if (this.#unsettled.size >= MAX_UNSETTLED || this.#beginnings.isFailing) return 0;
-    const ahead = this.#prefetch.size(concurrency);
+    const ahead = this.#beginnings.limit(this.#prefetch.size(concurrency), this.#prefetch.soon(concurrency));
     // Refilled when half empty, so that a claim is worth its round trip.
     if (this.#waiting.length > ahead / 2) return 0;
     return concurrency + ahead - this.#running.size - this.#waiting.length;
   }
 
-  /** How many of the jobs that are claimed now begin at once: one, when nothing waits before it. */
-  get beginning(): 0 | 1 {
-    return this.#waiting.length === 0 && this.#running.size < this.#options.concurrency ? 1 : 0;
+  /** Which of the jobs that are claimed now begin with the claim. */
+  get beginning(): 0 | 1 | Beginners {
+    const { concurrency } = this.#options;
+    return this.#beginnings.ofClaim(this.#waiting, this.#running, concurrency, this.#soon);
+  }
+
+  /** How many of those that wait, or are claimed now, will be called soon. */
+  get #soon(): number {
+    const { concurrency } = this.#options;
+    return concurrency - this.#running.size + this.#prefetch.soon(concurrency);
   }
 
   /** Takes claimed jobs in, in their order. */
   add(jobs: readonly ClaimedJob[]): void {
     const { handlers, environment } = this.#options;
     this.#prefetch.noteClaimed(jobs.map(({ payloadBytes }) => payloadBytes));
-    for (const job of jobs) {
+    const attempts = jobs.map((job) => {
       const handler = handlers.get(job.kind);
       // The claim asks for the handlers' kinds only.
-      if (handler === undefined)
-        throw new TypeError(`Claimed a job of the kind '${job.kind}', which has no handler`);
-      const attempt = new Attempt(job, handler, environment);
-      this.#waiting.push(attempt);
-      if (!job.begun) this.#beginnings.add(attempt);
-    }
+      if (handler === undefined) throw new TypeError(`No handler for a claimed job of kind '${job.kind}'`);
+      return new Attempt(job, handler, environment);
+    });
+    this.#waiting.push(...attempts);
+    this.#beginnings.add(attempts);
     // They were claimed while the worker was told to stop, or the queue to pause.
     if (this.#stopped || this.#paused) this.#giveBack();
     else this.#beginWaiting();
@@ -108,7 +115,7 @@ export class Attempts {
     this.#giveBack();
   }
 
-  /** Begins nothing more until `resume`, and gives back what waits. What runs goes on. */
+  /** The same until `resume`. */
   pause(): void {
     this.#paused = true;
     this.#giveBack();
@@ -161,7 +168,7 @@ export class Attempts {
     let isKnown = true;
     while (this.#running.size < this.#options.concurrency && !this.#turn.isFull) {
       const attempt = this.#waiting[0];
-      if (attempt === undefined || !this.#beginnings.isRecorded(attempt)) break;
+      if (attempt === undefined || !attempt.mayBegin) break;
       this.#waiting.shift();
       this.#beginnings.delete(attempt);
       began = true;
@@ -174,23 +181,22 @@ export class Attempts {
     if (this.#waiting.length === 0) return;
     this.#patience.watch();
     // A handler that kills its worker as soon as it is called does so before the next ones are recorded.
-    if (this.#beginnings.isBusyOrIdle) return;
+    if (!this.#beginnings.isDue(this.#soon)) return;
     if (isKnown) void this.#recordBeginnings();
     else setImmediate(() => void this.#recordBeginnings());
   }
 
   /** Records those of the waiting that will begin soon. */
   async #recordBeginnings(): Promise<void> {
-    const { concurrency, events } = this.#options;
-    const soon = concurrency - this.#running.size + this.#prefetch.soon(concurrency);
-    const recorded = await this.#beginnings.record(this.#waiting, soon);
-    if (recorded === undefined) return;
-    this.#drop(recorded.lost);
-    for (const { job } of recorded.lost) events.emit('lost', { job });
+    const result = await this.#beginnings.record(this.#waiting, this.#soon);
+    if (result === undefined) return;
+    const { lost, locked, refused } = result;
+    this.#drop(lost);
+    for (const { job } of lost) this.#options.events.emit('lost', { job });
     if (this.#stopped || this.#paused) this.#giveBack();
     else {
-      this.#giveBack(recorded.locked);
-      if (recorded.refused !== undefined) this.#giveBack([recorded.refused], REFUSED_MS);
+      this.#giveBack(locked);
+      if (refused !== undefined) this.#giveBack([refused], REFUSED_MS);
     }
     this.#beginWaiting();
     this.#announceChange();
@@ -204,7 +210,7 @@ export class Attempts {
 
   /** Puts waiting jobs back as they were before the claim. Those that are being recorded follow later. */
   #giveBack(waiting: readonly Attempt[] = this.#waiting, delayMs?: number): void {
-    const back = waiting.filter((attempt) => !this.#beginnings.isRecording(attempt));
+    const back = waiting.filter(({ recording }) => recording !== 'recording');
     this.#drop(back);
     for (const attempt of back) {
       this.#unsettled.add(attempt);
@@ -225,7 +231,7 @@ export class Attempts {
     this.#running.delete(attempt);
     this.#unsettled.add(attempt);
     this.#prefetch.note(durationMs);
-    this.#beginnings.noteEnd(attempt.job.kind);
+    this.#beginnings.noteEnd(attempt);
     this.#beginWaiting();
     this.#announceChange();
     await conclude(this.#conclude, attempt, outcome, durationMs);

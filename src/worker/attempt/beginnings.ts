@@ -1,23 +1,24 @@
 import { type Begun, beginFreeJobs, beginJobs } from '../../queries/begin-jobs.ts';
-import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import type { Beginners } from '../../sql/claim-beginning.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { HeldJob, Holder } from '../../sql/fence.ts';
 import type { Retries } from '../time/retries.ts';
 import type { Attempt } from './attempt.ts';
 import type { WorkerEmitter } from './events.ts';
+import { isLastAfterDeath, isPrecious, MAX_RECORDED, mostTogether } from './precious-attempt.ts';
 import { isAboutLocks, isAboutTheServer } from './refusal.ts';
 
 export interface BeginningsOptions {
   readonly runner: Runner;
   readonly tables: QueueTables;
-  readonly held: Holder;
+  readonly holder: Holder;
   readonly events: WorkerEmitter;
   readonly retries: Retries;
 }
 
-/** What became of a group of attempts that were to be recorded. */
-export interface Recorded {
+/** How a statement about a group of attempts has ended. Those that it names have not begun. */
+export interface RecordResult {
   /** No longer held: they must not run. */
   readonly lost: readonly Attempt[];
   /** Another transaction has locked their rows. */
@@ -26,10 +27,6 @@ export interface Recorded {
   readonly refused: Attempt | undefined;
 }
 
-type Stage = 'claimed' | 'recording' | 'recorded';
-
-/** At most so many are recorded whose handlers are not called yet: a crash spends the attempts of these. */
-const MAX_RECORDED = 1_000;
 /** With so many it begins, and learns how many are called while a statement is under way. */
 const FIRST_RECORDED = 16;
 /** What is recorded ahead shrinks so fast when it proves to be more than needed. */
@@ -38,21 +35,20 @@ const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5_000;
 
 /**
- * Records the beginning of attempts that were claimed without it, shortly before their handlers are called. A
- * crash spends the attempt of what has begun, and of nothing else that is claimed. So jobs on their last
- * attempt can be claimed by the thousand, and a job that kills its worker does not take with it what waits
- * behind it.
+ * Sees to it that a crash spends a precious attempt only if it has begun: the last one, or one after a death.
+ * So such jobs can be claimed by the thousand, and one that kills its worker takes none with it that waits.
  *
- * One statement records a group, while the handlers of the group before are called. What is recorded and not
- * called is lost in a crash all the same, so groups are as small as keeps the slots busy, and smaller the
- * more there is to lose: see {@link mostTogether}.
+ * Where most jobs of a queue are precious, a claim takes only what will be called in a moment, and begins it.
+ * What it has not begun is recorded by a statement for a group, while the handlers of the group before are
+ * called. What has begun and is not called is lost in a crash all the same, so it is as little as keeps the
+ * slots busy, and less the more there is to lose: see {@link mostTogether}.
  */
 export class Beginnings {
   readonly #options: BeginningsOptions;
-  readonly #stages = new Map<Attempt, Stage>();
-  /** The kinds of which an attempt has ended here. The others may kill the worker whenever they run. */
-  readonly #provenKinds = new Set<string>();
+  /** Of each kind of which an attempt has ended here, how many last attempts after a death. */
+  readonly #survivors = new Map<string, number>();
   readonly #stopping = new AbortController();
+  #unrecorded = 0;
   #recorded = 0;
   /** No more may be recorded together with what is. */
   #most = MAX_RECORDED;
@@ -61,33 +57,37 @@ export class Beginnings {
   #stock = FIRST_RECORDED;
   #maxGroup = MAX_RECORDED;
   #refusals = 0;
+  #mostArePrecious = false;
 
   constructor(options: BeginningsOptions) {
     this.#options = options;
   }
 
-  /** Takes in an attempt whose claim has not recorded its beginning. */
-  add(attempt: Attempt): void {
-    // These end without running.
-    if (attempt.unwanted || attempt.job.attempt > attempt.job.maxAttempts) return;
-    this.#stages.set(attempt, 'claimed');
+  /** Takes in what a claim has brought. */
+  add(attempts: readonly Attempt[]): void {
+    let precious = 0;
+    for (const attempt of attempts) {
+      // Those that end without running have nothing to lose.
+      if (!isPrecious(attempt.job) || attempt.unwanted) continue;
+      precious++;
+      attempt.recording = attempt.job.begun ? 'recorded' : 'claimed';
+      if (attempt.job.begun) this.#recorded++;
+      else this.#unrecorded++;
+    }
+    if (attempts.length > 0) this.#mostArePrecious = precious * 2 > attempts.length;
   }
 
   /** Forgets an attempt: its handler is called, or never will be. */
   delete(attempt: Attempt): void {
-    if (this.#stages.get(attempt) === 'recorded') this.#recorded--;
-    this.#stages.delete(attempt);
+    if (attempt.recording === undefined) return;
+    if (attempt.recording === 'recorded') this.#recorded--;
+    else this.#unrecorded--;
+    attempt.recording = undefined;
   }
 
-  /** Whether the attempt's handler may be called. */
-  isRecorded(attempt: Attempt): boolean {
-    const stage = this.#stages.get(attempt);
-    return stage === undefined || stage === 'recorded';
-  }
-
-  /** Whether a statement about the attempt is under way, so that no other may change its row. */
-  isRecording(attempt: Attempt): boolean {
-    return this.#stages.get(attempt) === 'recording';
+  /** How many to claim ahead: where most are precious, no more than begin with their claim. */
+  limit(ahead: number, soon: number): number {
+    return this.#mostArePrecious ? Math.min(ahead, soon, MAX_RECORDED) : ahead;
   }
 
   /** Whether a statement has failed and is to be sent again: until then it is of no use to claim more. */
@@ -95,18 +95,37 @@ export class Beginnings {
     return this.#refusals > 0 && this.#isRecording;
   }
 
-  /** Whether there is nothing to record, or a statement is under way. */
-  get isBusyOrIdle(): boolean {
-    return this.#stages.size === 0 || this.#isRecording;
+  /**
+   * Which of the jobs that are claimed now begin with the claim.
+   *
+   * @param soon how many will be called soon, of those that wait or are claimed now
+   */
+  ofClaim(
+    waiting: readonly Attempt[],
+    running: ReadonlySet<Attempt>,
+    concurrency: number,
+    soon: number,
+  ): 0 | 1 | Beginners {
+    if (!this.#mostArePrecious) return waiting.length === 0 && running.size < concurrency ? 1 : 0;
+    // What may kill the worker comes first, alone.
+    if (this.#standsApart || (this.#unrecorded > 0 && !waiting.every((attempt) => this.#isCalm(attempt))))
+      return 0;
+    for (const { job } of running) if (!this.isProven(job.kind)) return 0;
+    const atMost = Math.max(0, Math.min(soon, MAX_RECORDED) - waiting.length);
+    return { atMost, provenKinds: [...this.#survivors.keys()] };
   }
 
-  /** An attempt of this kind has ended, and the worker lives. */
-  noteEnd(kind: string): void {
-    this.#provenKinds.add(kind);
+  /** An attempt has ended, and the worker lives. */
+  noteEnd({ job }: Attempt): void {
+    const survivors = this.#survivors.get(job.kind);
+    const standsAlone = isLastAfterDeath(job);
+    if (survivors === undefined || standsAlone) {
+      this.#survivors.set(job.kind, (survivors ?? 0) + Number(standsAlone));
+    }
   }
 
   isProven(kind: string): boolean {
-    return this.#provenKinds.has(kind);
+    return this.#survivors.has(kind);
   }
 
   /** Ends the pause after a statement that failed. */
@@ -115,46 +134,64 @@ export class Beginnings {
   }
 
   /**
-   * Records the next group of what waits, unless there is none, or a statement is under way. Resolves when
-   * that is done.
+   * Whether there is something to record now.
    *
    * @param soon how many of those that wait will be called soon
    */
-  async record(waiting: readonly Attempt[], soon: number): Promise<Recorded | undefined> {
-    if (this.isBusyOrIdle) return undefined;
-    const group = this.#nextGroup(waiting, soon);
-    if (group.length === 0) return undefined;
-    this.#isRecording = true;
-    for (const attempt of group) this.#stages.set(attempt, 'recording');
-    const recorded = await this.#write(group);
-    this.#isRecording = false;
-    return recorded;
+  isDue(soon: number): boolean {
+    if (this.#unrecorded === 0 || this.#isRecording || this.#standsApart) return false;
+    // Refilled when half empty, so that a statement is worth its round trip.
+    return this.#recorded <= this.#ahead(soon) / 2;
   }
 
-  #nextGroup(waiting: readonly Attempt[], soon: number): Attempt[] {
-    // Refilled when half empty, so that a statement is worth its round trip.
-    const ahead = Math.min(soon, Math.floor(this.#stock));
-    if (this.#recorded > ahead / 2) return [];
-    if (this.#recorded === 0) this.#most = MAX_RECORDED;
+  /** Records the next group of what waits, unless there is none. Resolves when that is done. */
+  async record(waiting: readonly Attempt[], soon: number): Promise<RecordResult | undefined> {
+    if (!this.isDue(soon)) return undefined;
+    const group = this.#nextGroup(waiting, this.#ahead(soon));
+    if (group.length === 0) return undefined;
+    this.#isRecording = true;
+    for (const attempt of group) attempt.recording = 'recording';
+    const result = await this.#write(group);
+    this.#isRecording = false;
+    return result;
+  }
+
+  #ahead(soon: number): number {
+    return Math.min(soon, Math.floor(this.#stock));
+  }
+
+  /** Whether others may begin with it, as far as its own beginning is not recorded yet. */
+  #isCalm({ job, mayBegin }: Attempt): boolean {
+    if (mayBegin) return true;
+    return this.isProven(job.kind) && mostTogether(job, 0) === MAX_RECORDED;
+  }
+
+  /** Whether what is recorded must have been called before anything else begins. */
+  get #standsApart(): boolean {
+    return this.#recorded > 0 && this.#most < MAX_RECORDED;
+  }
+
+  #nextGroup(waiting: readonly Attempt[], ahead: number): Attempt[] {
+    this.#most = MAX_RECORDED;
     const group: Attempt[] = [];
     for (let at = 0; at < ahead && group.length < this.#maxGroup; at++) {
       const attempt = waiting[at];
       if (attempt === undefined) break;
-      const isProven = this.#provenKinds.has(attempt.job.kind);
-      if (this.#stages.get(attempt) === 'claimed') {
-        const most = Math.min(this.#most, isProven ? mostTogether(attempt.job) : 1);
+      const survivors = this.#survivors.get(attempt.job.kind);
+      if (attempt.recording === 'claimed') {
+        const most = Math.min(this.#most, survivors === undefined ? 1 : mostTogether(attempt.job, survivors));
         if (this.#recorded + group.length >= most) break;
         this.#most = most;
         group.push(attempt);
       }
       // What stands behind it is recorded when it has been called: it may kill the worker.
-      if (!isProven) break;
+      if (survivors === undefined) break;
     }
     return group;
   }
 
-  async #write(group: readonly Attempt[]): Promise<Recorded> {
-    const { held, events, retries } = this.#options;
+  async #write(group: readonly Attempt[]): Promise<RecordResult> {
+    const { holder, events, retries } = this.#options;
     try {
       const { begun, locked } = await this.#begin(group.map(({ job }) => job));
       const ranOut = this.#recorded === 0;
@@ -163,8 +200,8 @@ export class Beginnings {
         : Math.max(this.#stock * SHRINK, FIRST_RECORDED);
       this.#maxGroup = Math.min(this.#maxGroup * 2, MAX_RECORDED);
       this.#refusals = 0;
-      this.#move(group, ({ job }) => (begun.has(job.id) ? 'recorded' : 'claimed'));
-      const left = group.filter((attempt) => this.#stages.get(attempt) === 'claimed');
+      for (const attempt of group) this.#move(attempt, begun.has(attempt.job.id));
+      const left = group.filter(({ recording }) => recording === 'claimed');
       return {
         lost: left.filter(({ job }) => !locked.has(job.id)),
         locked: left.filter(({ job }) => locked.has(job.id)),
@@ -173,7 +210,7 @@ export class Beginnings {
     } catch (error) {
       const isRefused = !isAboutTheServer(error);
       if (!isRefused || group.length === 1) {
-        events.emit('error', { error, during: `beginning ${group.length} jobs of '${held.queue}'` });
+        events.emit('error', { error, during: `beginning ${group.length} jobs of '${holder.queue}'` });
       }
       if (!isRefused) {
         const delayMs = Math.min(FIRST_RETRY_MS * 2 ** this.#refusals++, MAX_RETRY_MS);
@@ -181,7 +218,7 @@ export class Beginnings {
       }
       // The failure may be about one of them: half as many next time, until that one is found.
       this.#maxGroup = Math.max(1, Math.floor(group.length / 2));
-      this.#move(group, () => 'claimed');
+      for (const attempt of group) this.#move(attempt, false);
       const [first] = group;
       return { lost: [], locked: [], refused: isRefused && group.length === 1 ? first : undefined };
     }
@@ -189,35 +226,24 @@ export class Beginnings {
 
   /** A locked row costs the others one statement more. */
   async #begin(jobs: readonly HeldJob[]): Promise<Begun> {
-    const { runner, tables, held } = this.#options;
+    const { runner, tables, holder } = this.#options;
     try {
-      return { begun: await beginJobs(runner, tables, held, jobs, { locks: 'briefly' }), locked: new Set() };
+      return {
+        begun: await beginJobs(runner, tables, holder, jobs, { locks: 'briefly' }),
+        locked: new Set(),
+      };
     } catch (error) {
       if (!isAboutLocks(error)) throw error;
-      return await beginFreeJobs(runner, tables, held, jobs);
+      return await beginFreeJobs(runner, tables, holder, jobs);
     }
   }
 
-  #move(group: readonly Attempt[], stageOf: (attempt: Attempt) => Stage): void {
-    for (const attempt of group) {
-      // Its job may have been found lost meanwhile.
-      if (!this.#stages.has(attempt)) continue;
-      const stage = stageOf(attempt);
-      if (stage === 'recorded') this.#recorded++;
-      this.#stages.set(attempt, stage);
-    }
+  #move(attempt: Attempt, isRecorded: boolean): void {
+    // Its job may have been found lost meanwhile.
+    if (attempt.recording === undefined) return;
+    attempt.recording = isRecorded ? 'recorded' : 'claimed';
+    if (!isRecorded) return;
+    this.#recorded++;
+    this.#unrecorded--;
   }
-}
-
-/**
- * How many may be recorded together with this job at most, itself included. The last attempt after one that
- * ended without a word stands alone: the job may be one that kills its worker, or one that stood behind it.
- * Before that each such end divides the group by eight, so the job that kills is found in a few crashes, and
- * those that were recorded with it have lost no more attempts than that.
- */
-export function mostTogether({ attempt, maxAttempts, errors }: ClaimedJob): number {
-  const lastRecorded = errors.at(-1)?.attempt ?? 0;
-  const withoutWord = Math.max(attempt - 1 - lastRecorded, 0);
-  if (withoutWord === 0) return MAX_RECORDED;
-  return attempt === maxAttempts ? 1 : Math.max(1, Math.floor(MAX_RECORDED / 8 ** (withoutWord - 1)));
 }

@@ -14,7 +14,7 @@ import type { Handler } from './handler.ts';
 export interface AttemptToComplete {
   readonly job: ClaimedJob;
   readonly handler: Handler;
-  readonly held: Holder;
+  readonly holder: Holder;
   readonly facts: AttemptFacts;
   readonly environment: {
     readonly tables: QueueTables;
@@ -69,14 +69,14 @@ export class Completion {
   }
 
   async #finish(tx: Transaction, json: string): Promise<void> {
-    const { job, facts, environment, held } = this.attempt;
+    const { job, facts, environment, holder } = this.attempt;
     const transition = transitionFor({ type: 'completed', output: json }, facts);
     if (transition.type !== 'finish') throw new TypeError('A completed attempt finishes its job');
     const ranBefore = this.#ran;
     // Before the statement: once it is sent it may take effect, whatever comes back.
     this.#ran = true;
     const finish = { id: job.id, fence: job.fence, transition };
-    const completion = await completeJob(tx, environment.tables, held, finish);
+    const completion = await completeJob(tx, environment.tables, holder, finish);
     if (completion === 'completed') return;
     this.#ran = ranBefore;
     if (completion === 'lost') throw this.#lost();
@@ -92,9 +92,9 @@ export class Completion {
    * transaction that this very handler has open around this one.
    */
   async #lockAgain(tx: Transaction): Promise<void> {
-    const { job, environment, held } = this.attempt;
+    const { job, environment, holder } = this.attempt;
     for (let tries = 1, waitMs = FIRST_WAIT_MS; ; tries++, waitMs *= 2) {
-      const found = await lockHeldJob(tx, environment.tables, held, job);
+      const found = await lockHeldJob(tx, environment.tables, holder, job);
       if (found === 'locked here') return;
       if (found === 'gone') throw this.#lost();
       if (tries === MAX_TRIES) {

@@ -99,11 +99,11 @@ class QueueProgress implements BackgroundPart {
     const [first] = values;
     if (first === undefined) return 0;
     const { db, tables } = this.#environment;
-    const { held } = first[0];
+    const { holder } = first[0];
     const jobs = values.map(([{ job }, progress]) => ({ id: job.id, fence: job.fence, progress }));
     const startMs = performance.now();
     try {
-      const written = await writeProgress(db, tables, held, jobs);
+      const written = await writeProgress(db, tables, holder, jobs);
       for (const [attempt, progress] of values) {
         // Unless a newer value has arrived.
         if (written.has(attempt.job.id) && this.#values.get(attempt) === progress)
@@ -111,7 +111,7 @@ class QueueProgress implements BackgroundPart {
       }
       return Math.max(0, startMs + INTERVAL_MS - performance.now());
     } catch (error) {
-      this.#events.emit('error', { error, during: `writing the progress of jobs of '${held.queue}'` });
+      this.#events.emit('error', { error, during: `writing the progress of jobs of '${holder.queue}'` });
       return RETRY_MS;
     }
   }

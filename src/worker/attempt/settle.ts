@@ -98,10 +98,10 @@ export class Settler {
   }
 
   #abandon(): void {
-    const { events, held } = this.#options;
+    const { events, holder } = this.#options;
     if (this.#open.size > 0) {
       const error = new QueueError('The worker gave up before the outcomes of these jobs were written');
-      events.emit('error', { error, during: `settling ${this.#open.size} jobs of '${held.queue}'` });
+      events.emit('error', { error, during: `settling ${this.#open.size} jobs of '${holder.queue}'` });
     }
     for (const pending of [...this.#open]) pending.answer('abandoned');
     this.#waiting = [];
@@ -150,7 +150,7 @@ export class Settler {
     batch: readonly PendingSettlement[],
     locks: 'briefly' | 'skip',
   ): Promise<PendingSettlement[]> {
-    const { events, held, retries, giveUp } = this.#options;
+    const { events, holder, retries, giveUp } = this.#options;
     for (let delayMs = FIRST_RETRY_MS; !giveUp.aborted; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
       try {
         return await writeSettlements(this.#options, batch, locks);
@@ -158,7 +158,7 @@ export class Settler {
         if (giveUp.aborted) break;
         if (!isAboutTheServer(error)) throw error;
         for (const one of batch) one.uncertain ||= one.sent;
-        events.emit('error', { error, during: `settling ${batch.length} jobs of '${held.queue}'` });
+        events.emit('error', { error, during: `settling ${batch.length} jobs of '${holder.queue}'` });
         if (await retries.sleep(delayMs, giveUp)) delayMs = FIRST_RETRY_MS;
       }
     }

@@ -16,7 +16,7 @@ import { whatBecame } from './what-became.ts';
 export interface WriteSettlementsOptions {
   readonly db: Runner;
   readonly tables: QueueTables;
-  readonly held: Holder;
+  readonly holder: Holder;
   readonly events: WorkerEmitter;
 }
 
@@ -42,7 +42,7 @@ export async function writeSettlements(
   batch: readonly PendingSettlement[],
   locks: Exclude<RowLocks, 'wait'>,
 ): Promise<PendingSettlement[]> {
-  const { db, tables, held } = options;
+  const { db, tables, holder } = options;
   const open = batch.filter(({ answered }) => !answered);
   for (const settlement of open) settlement.sent = false;
 
@@ -52,8 +52,8 @@ export async function writeSettlements(
     noteSent(finishes);
     const { finished, locked: left } =
       locks === 'skip'
-        ? await finishFreeJobs(db, tables, held, finishes)
-        : { finished: await finishJobs(db, tables, held, finishes, { locks }), locked: NONE };
+        ? await finishFreeJobs(db, tables, holder, finishes)
+        : { finished: await finishJobs(db, tables, holder, finishes, { locks }), locked: NONE };
     await faultPoint('settle: finished');
     locked.push(...(await answer(options, finishes, { written: finished, locked: left })));
   }
@@ -65,8 +65,8 @@ export async function writeSettlements(
     noteSent(reschedules);
     const { rescheduled, locked: left } =
       locks === 'skip'
-        ? await rescheduleFreeJobs(db, tables, held, reschedules)
-        : { rescheduled: await rescheduleJobs(db, tables, held, reschedules, { locks }), locked: NONE };
+        ? await rescheduleFreeJobs(db, tables, holder, reschedules)
+        : { rescheduled: await rescheduleJobs(db, tables, holder, reschedules, { locks }), locked: NONE };
     await faultPoint('settle: written');
     const written = { written: rescheduled, cancelReasons: rescheduled, locked: left };
     locked.push(...(await answer(options, reschedules, written)));
@@ -75,7 +75,7 @@ export async function writeSettlements(
   const parks = open.filter(isPark);
   if (parks.length > 0) {
     noteSent(parks);
-    const { parked, locked: left } = await parkJobs(db, tables, held, parks);
+    const { parked, locked: left } = await parkJobs(db, tables, holder, parks);
     await faultPoint('settle: parked');
     const written = { written: parked, cancelReasons: parked, locked: left };
     locked.push(...(await answer(options, parks, written)));
@@ -123,11 +123,11 @@ async function answer<TTransition extends Transition>(
 
 /** Where the jobs are now of which an earlier try may have taken effect. */
 async function fatesOf(
-  { db, tables, held }: WriteSettlementsOptions,
+  { db, tables, holder }: WriteSettlementsOptions,
   unmatched: readonly PendingSettlement[],
 ): ReturnType<typeof findFates> {
   const uncertain = unmatched.filter((settlement) => settlement.uncertain);
-  return uncertain.length === 0 ? new Map() : await findFates(db, tables, held.queue, uncertain);
+  return uncertain.length === 0 ? new Map() : await findFates(db, tables, holder.queue, uncertain);
 }
 
 /**
@@ -135,18 +135,18 @@ async function fatesOf(
  * fail, or somebody claim the job first, the next claim ends it: no claim runs such a job.
  */
 async function endUnwanted(
-  { db, tables, held, events }: WriteSettlementsOptions,
+  { db, tables, holder, events }: WriteSettlementsOptions,
   { id, transition }: PendingSettlement,
   message: string,
 ): Promise<'written' | { readonly cancelled: string }> {
   const attempt = transition.type === 'finish' ? 0 : transition.attempt;
   const reason = cancellation(attempt, message);
   try {
-    const ended = await cancelJob(db, tables, { id, queue: held.queue, reason });
+    const ended = await cancelJob(db, tables, { id, queue: holder.queue, reason });
     return ended ? { cancelled: message } : 'written';
   } catch (error) {
     // Not the batch's failure: its jobs are put back.
-    events.emit('error', { error, during: `cancelling job ${id} of '${held.queue}'` });
+    events.emit('error', { error, during: `cancelling job ${id} of '${holder.queue}'` });
     return 'written';
   }
 }

@@ -50,7 +50,7 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
     this.#options = options;
     const { environment, runner, queue, handlers, concurrency, pollIntervalMs, watch, events } = options;
     const { workerId, tables } = environment;
-    const held = { queue, workerId };
+    const holder = { queue, workerId };
     this.#claims = new Claims({ runner, tables, queue, workerId, kinds: [...handlers.keys()] });
     this.#hotPolling = new HotPolling(pollIntervalMs);
     this.#pace = new Pace(this.#hotPolling, { untilEmpty: watch === undefined, pollIntervalMs });
@@ -61,9 +61,9 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
       // A drain is to end.
       persistent: options.watch !== undefined,
       runner,
-      held,
+      holder,
       retries: options.retries,
-      settler: new Settler({ ...options, ...environment, db: runner, held }),
+      settler: new Settler({ ...options, ...environment, db: runner, holder }),
       events,
       onChange: () => {
         this.#changes.signal();
@@ -71,7 +71,7 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
       },
       onPutBack: (job, delayMs) => this.#expectAgain(job, delayMs),
     });
-    this.holdings = new Holdings({ ...options, ...environment, held, attempts: this.attempts });
+    this.holdings = new Holdings({ ...options, ...environment, holder, attempts: this.attempts });
   }
 
   get queue(): string {

@@ -1,4 +1,4 @@
-import { type ClaimedJob, claimJobs, sawTheEnd } from '../../queries/claim-jobs.ts';
+import { type Claim, type ClaimedJob, claimJobs, sawTheEnd } from '../../queries/claim-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
 import { Bands } from './bands.ts';
@@ -37,10 +37,10 @@ export class Claims {
   }
 
   /**
-   * @param beginning how many of the claimed jobs begin at once
+   * @param beginning which of the claimed jobs begin at once
    * @throws what the driver throws; then the server may have carried the claim out all the same
    */
-  async next(demand: number, beginning: 0 | 1): Promise<ClaimAnswer> {
+  async next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
     const { runner, tables, queue, workerId, kinds } = this.#options;
     const startMs = performance.now();
     const places = this.#tookOverlooked ? [] : this.overlooked.take(demand, this.bands.busyPriority);
@@ -48,7 +48,9 @@ export class Claims {
     this.#tookOverlooked = among;
     const limit = among ? places.length : demand;
     const bands = this.bands.all;
-    const claim = { queue, workerId, kinds, bands, limit, beginning, fromGoneWorkers: among };
+    // Those that are named come in no order, so none of them is known to stand before the others.
+    const ordered = among && typeof beginning === 'object' ? 0 : beginning;
+    const claim = { queue, workerId, kinds, bands, limit, beginning: ordered, fromGoneWorkers: among };
     const ids = among ? places.map(({ id }) => id) : undefined;
     const jobs = await claimJobs(runner, tables, { ...claim, ids }).catch((error: unknown) => {
       // They are where they were, or will be given back to there.

@@ -11,7 +11,7 @@ import { LostAnswers } from './lost-answers.ts';
 export interface HoldingsOptions {
   readonly db: Database;
   readonly tables: QueueTables;
-  readonly held: Holder & { readonly workerId: number };
+  readonly holder: Holder & { readonly workerId: number };
   readonly attempts: Attempts;
   readonly events: WorkerEmitter;
   readonly retries: Retries;
@@ -57,15 +57,15 @@ export class Holdings {
   /** Ends the attempts whose jobs are no longer held, after this worker was declared gone for a while. */
   async endLost(): Promise<void> {
     this.#returns++;
-    const { db, tables, held, attempts } = this.#options;
+    const { db, tables, holder, attempts } = this.#options;
     const { unfinished } = attempts;
     if (unfinished.length === 0) return;
     const jobs = unfinished.map(({ job }) => job);
-    attempts.endLost(unfinished, await findHeldJobs(db, tables, held, jobs));
+    attempts.endLost(unfinished, await findHeldJobs(db, tables, holder, jobs));
   }
 
   async #release(): Promise<void> {
-    const { db, tables, held, attempts } = this.#options;
-    await releaseJobs(db, tables, { ...held, except: attempts.jobs });
+    const { db, tables, holder, attempts } = this.#options;
+    await releaseJobs(db, tables, { ...holder, except: attempts.jobs });
   }
 }

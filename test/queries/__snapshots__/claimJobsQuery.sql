@@ -22,7 +22,8 @@
     claimed as (
     update "queue_jobs" as j
     set worker_id = $10::int8, claimed_at = (array[statement_timestamp()])[case
-        when (j.attempt + 1 = j.max_attempts or j.attempt + 1 between 2 and j.max_attempts and coalesce((j.errors -> -1 -> 'attempt')::int4, 0) < j.attempt + 1 - 1)
+        when (j.attempt + 1 = j.max_attempts or case when j.attempt + 1 between 2 and j.max_attempts
+            then j.attempt + 1 - 1 - coalesce((j.errors -> -1 -> 'attempt')::int4, 0) else 0 end > 0)
           and (j.id = (select id from within limit $11::int8)) is not true then 2
         else 1
       end], attempt = j.attempt + 1, fence = j.fence + 1

@@ -144,6 +144,10 @@ export function allStatements(
     checkWorkersQuery: checkWorkersQuery(tables, { worker, beat: false, limits }),
     'checkWorkersQuery, beat': checkWorkersQuery(tables, { worker, beat: true, limits }),
     claimJobsQuery: claimJobsQuery(tables, { ...claim, beginning: 1 }),
+    'claimJobsQuery, beginning many': claimJobsQuery(tables, {
+      ...claim,
+      beginning: { atMost: 3, provenKinds: [text] },
+    }),
     'claimJobsQuery, among': claimJobsQuery(tables, {
       ...claim,
       beginning: 1,

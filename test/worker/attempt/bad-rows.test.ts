@@ -69,7 +69,7 @@ describe('a row that the database refuses', () => {
     const settler = new Settler({
       db,
       tables,
-      held: { queue: 'q', workerId: 1 },
+      holder: { queue: 'q', workerId: 1 },
       events: new WorkerEmitter(),
       retries: new Retries(),
       giveUp: new AbortController().signal,

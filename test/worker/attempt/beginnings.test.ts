@@ -1,9 +1,9 @@
 import { createQueue, createWorker, defineJob, handle } from 'drizzle-queue';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, type MockInstance, test, vi } from 'vitest';
 import type { ClaimedJob } from '../../../src/queries/claim-jobs.ts';
 import { registerWorker } from '../../../src/queries/register-worker.ts';
 import { atFaultPoints } from '../../../src/sql/fault-point.ts';
-import { mostTogether } from '../../../src/worker/attempt/beginnings.ts';
+import { mostTogether } from '../../../src/worker/attempt/precious-attempt.ts';
 import { clearTables, tables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
@@ -17,16 +17,22 @@ describe('how many may begin together with a job', () => {
     }) as unknown as ClaimedJob;
 
   test('is fewer the more of its attempts have ended without a word', () => {
-    expect([1, 2, 3, 4, 5, 6].map((attempt) => mostTogether(job(attempt, 20, 0)))).toEqual([
-      1_000, 1_000, 125, 15, 1, 1,
+    expect([1, 2, 3, 4, 5, 6].map((attempt) => mostTogether(job(attempt, 20, 0), 0))).toEqual([
+      2_000, 2_000, 250, 31, 3, 1,
     ]);
-    expect(mostTogether(job(6, 20, 5))).toBe(1_000);
+    expect(mostTogether(job(6, 20, 5), 0)).toBe(2_000);
   });
 
   test('is one on the last attempt, where the one before has ended without a word', () => {
-    expect(mostTogether(job(1, 1, 0))).toBe(1_000);
-    expect(mostTogether(job(3, 3, 2))).toBe(1_000);
-    expect(mostTogether(job(2, 2, 0))).toBe(1);
+    expect(mostTogether(job(1, 1, 0), 0)).toBe(2_000);
+    expect(mostTogether(job(3, 3, 2), 0)).toBe(2_000);
+    expect(mostTogether(job(2, 2, 0), 0)).toBe(1);
+  });
+
+  test('is one for sixteen others like it that have ended well', () => {
+    const survivors = [15, 16, 31, 32, 1_600, 1_000_000];
+    expect(survivors.map((count) => mostTogether(job(2, 2, 0), count))).toEqual([1, 1, 1, 2, 100, 2_000]);
+    expect(mostTogether(job(3, 3, 0), 1_000_000)).toBe(250);
   });
 });
 
@@ -37,9 +43,19 @@ describe('a worker whose jobs are on their last attempt', () => {
   const JOBS = 1_000;
 
   beforeEach(() => clearTables(database.client));
-  afterEach(() => atFaultPoints());
+  afterEach(() => {
+    atFaultPoints();
+    vi.restoreAllMocks();
+  });
 
   const enqueueJobs = (count: number) => queue.enqueueMany(database.db, once, new Array(count).fill({}));
+
+  /** How many beginnings each statement has recorded. */
+  const recordedBy = (sent: MockInstance<typeof database.client.unsafe>): number[] =>
+    sent.mock.calls
+      .filter(([text]) => text.includes('set claimed_at = statement_timestamp()'))
+      .map(([, parameters]) => String(parameters?.find((value) => String(value).startsWith('{'))))
+      .map((ids) => ids.split(',').length);
 
   const isEmpty = async () => (await database.client`select from queue_jobs limit 1`).length === 0;
 
@@ -64,6 +80,37 @@ describe('a worker whose jobs are on their last attempt', () => {
     expect([...ran.values()].every((times) => times === 1)).toBe(true);
     // On a machine that has no time for half a second, what was claimed ahead is given back.
     expect(await claims()).toBeLessThan(JOBS * 1.5);
+  });
+
+  test('begins them with the claims, as soon as it knows that they are short and kill nobody', async () => {
+    const count = JOBS * 8;
+    await enqueueJobs(count);
+    const sent = vi.spyOn(database.client, 'unsafe');
+    let ran = 0;
+    const worker = createWorker(database.db, { queue, handlers: [handle(once, () => void ran++)] });
+    await worker.start();
+    await until(isEmpty);
+    await worker.stop();
+    expect(ran).toBe(count);
+    const recorded = recordedBy(sent).reduce((sum, size) => sum + size, 0);
+    expect(recorded).toBeGreaterThan(0);
+    expect(recorded).toBeLessThan(count / 2);
+  });
+
+  test('begins more and more together whose one other attempt died, as long as they end well', async () => {
+    await enqueueJobs(JOBS);
+    await database.client`update queue_jobs set attempt = 1, max_attempts = 2, fence = 1`;
+    const sent = vi.spyOn(database.client, 'unsafe');
+    let ran = 0;
+    const worker = createWorker(database.db, { queue, handlers: [handle(once, () => void ran++)] });
+    await worker.start();
+    await until(isEmpty);
+    await worker.stop();
+    expect(ran).toBe(JOBS);
+    // The first 32 alone, then one in sixteen of those before.
+    const groups = recordedBy(sent);
+    expect(groups.slice(0, 31)).toEqual(new Array(31).fill(1));
+    expect(groups.length).toBeLessThan(JOBS / 5);
   });
 
   test('shares them with another, and neither runs one twice', async () => {
@@ -195,6 +242,8 @@ describe('a worker whose jobs are on their last attempt', () => {
 
   test('wait for none whose beginning the database refuses, and that one keeps its attempt', async () => {
     await enqueueJobs(200);
+    // After two deaths no claim begins them.
+    await database.client`update queue_jobs set attempt = 2, max_attempts = 20`;
     const [bad] = await database.client<{ id: number }[]>`
       select id::int from queue_jobs order by id offset 100 limit 1`;
     await database.client.unsafe(`
@@ -213,7 +262,7 @@ describe('a worker whose jobs are on their last attempt', () => {
       await until(() => completed === 199 && errors.length > 0);
       await until(async () => {
         const [row] = await database.client`select attempt, worker_id from queue_jobs`;
-        return row?.attempt === 0 && row.worker_id === null;
+        return row?.attempt === 2 && row.worker_id === null;
       });
       await worker.stop();
       expect(errors).toEqual([`beginning 1 jobs of 'q'`]);

@@ -39,7 +39,7 @@ function newSettler(): Settler {
   return new Settler({
     db: database.db,
     tables,
-    held: { queue: 'q', workerId: 1 },
+    holder: { queue: 'q', workerId: 1 },
     events: new WorkerEmitter(),
     retries: new Retries(),
     giveUp: new AbortController().signal,

@@ -15,7 +15,7 @@ import { useTestDatabase } from '../../support/test-database.ts';
 const database = useTestDatabase();
 const queue = createQueue();
 const work = defineJob('work');
-const held = { queue: 'default', workerId: 7 };
+const holder = { queue: 'default', workerId: 7 };
 const later = (attempt: number) =>
   ({ type: 'reschedule', delayMs: 3_600_000, attempt, error: null }) as const satisfies Transition;
 const finish = (output: string) =>
@@ -32,7 +32,7 @@ const render = (query: SQLWrapper) => dialect.sqlToQuery(query.getSQL()).sql.tri
 
 function newSettler(db: Runner, events: WorkerEmitter): Settler {
   const giveUp = new AbortController().signal;
-  return new Settler({ db, tables: queue.tables, held, events, retries: new Retries(), giveUp });
+  return new Settler({ db, tables: queue.tables, holder, events, retries: new Retries(), giveUp });
 }
 
 /** A job that worker 7 has claimed three times: it lost it, was given it again, and holds it under fence 3. */
@@ -109,7 +109,7 @@ test('in one statement, too, only the values of the fence that holds are written
   await rescheduleJobs(
     database.db,
     queue.tables,
-    held,
+    holder,
     both(again, later) as Parameters<typeof rescheduleJobs>[3],
   );
   expect(await queue.find(database.db, again)).toMatchObject({ state: 'scheduled', attempt: 3 });
@@ -118,7 +118,7 @@ test('in one statement, too, only the values of the fence that holds are written
   await finishJobs(
     database.db,
     queue.tables,
-    held,
+    holder,
     both(ended, (n) => finish(String(n))) as Parameters<typeof finishJobs>[3],
   );
   expect(await queue.find(database.db, ended)).toMatchObject({ state: 'completed', output: 3 });
@@ -157,7 +157,14 @@ describe('giving up', () => {
         return execute();
       },
     };
-    const options = { db, tables: queue.tables, held, events, retries: new Retries(), giveUp: giveUp.signal };
+    const options = {
+      db,
+      tables: queue.tables,
+      holder,
+      events,
+      retries: new Retries(),
+      giveUp: giveUp.signal,
+    };
     const settler = new Settler(options);
     const [id = 0] = ids;
     const transition = finish('1');

@@ -1,0 +1,39 @@
+import type { ClaimedJob } from '../../queries/claim-jobs.ts';
+
+/** At most so many have begun whose handlers are not called yet: a crash spends the attempts of these. */
+export const MAX_RECORDED = 2_000;
+/** Last attempts after a death go together by one for so many of their kind that have ended before. */
+const SURVIVORS_EACH = 16;
+
+/** How many attempts before this one have ended without a word; 0 for a job that ends without running. */
+function withoutWord({ attempt, maxAttempts, errors }: ClaimedJob): number {
+  if (attempt === 1 || attempt > maxAttempts) return 0;
+  return Math.max(attempt - 1 - (errors.at(-1)?.attempt ?? 0), 0);
+}
+
+/** Whether a crash must not spend the attempt before it begins. The claim says the same in SQL. */
+export function isPrecious(job: ClaimedJob): boolean {
+  return job.attempt === job.maxAttempts || withoutWord(job) > 0;
+}
+
+/** A last attempt whose job may be the one that killed a worker: nothing shall be lost with it. */
+export function isLastAfterDeath(job: ClaimedJob): boolean {
+  return job.attempt === job.maxAttempts && withoutWord(job) > 0;
+}
+
+/**
+ * How many may be recorded together with this job at most, itself included. Each attempt that ended without a
+ * word divides the group by eight, so a job that kills its worker is found in a few crashes, and the others
+ * have lost no more attempts than that. A last attempt after one that ended without a word stands alone until
+ * enough others like it have ended well: the job that kills was running, so it is among the first that are
+ * claimed again.
+ *
+ * @param survivors how many last attempts after a death of its kind have ended in this process
+ */
+export function mostTogether(job: ClaimedJob, survivors: number): number {
+  const deaths = withoutWord(job);
+  if (deaths === 0) return MAX_RECORDED;
+  const most = Math.floor(MAX_RECORDED / 8 ** (deaths - 1));
+  const proven = isLastAfterDeath(job) ? Math.floor(survivors / SURVIVORS_EACH) : MAX_RECORDED;
+  return Math.max(1, Math.min(most, proven));
+}
