@@ -52,7 +52,9 @@ export async function stopGracefully(options: StopOptions): Promise<void> {
   // Give back what is still held, then leave: a job of a worker that has left costs an attempt.
   const tooLate = new AbortController();
   const giveBack = () =>
-    Promise.all(loops.map((loop) => twice(() => loop.holdings.giveBack(), tooLate.signal, options)));
+    Promise.all(
+      loops.map((loop) => twice(() => loop.holdings.giveBack(tooLate.signal), tooLate.signal, options)),
+    );
   const leave = () => twice(() => liveness.leave(), tooLate.signal, options);
   await resolvesWithin(giveBack().then(leave), left(LEFT_MS));
   tooLate.abort();

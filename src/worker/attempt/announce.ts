@@ -3,6 +3,9 @@ import type { Attempt } from './attempt.ts';
 import type { WorkerEmitter } from './events.ts';
 import type { SettleResult } from './settlement.ts';
 
+/** What became of a settlement, or that the handler's own transaction has ended the job. */
+export type EndResult = SettleResult | 'completed by handler';
+
 /** Says what became of an attempt, after it was written. */
 export function announce(
   events: WorkerEmitter,
@@ -10,17 +13,18 @@ export function announce(
   outcome: Verdict,
   written: {
     readonly transition: Transition;
-    readonly settled: Exclude<SettleResult, 'abandoned'>;
-    /** Whether the handler's own transaction has ended the job. */
-    readonly completedByHandler: boolean;
+    readonly settled: Exclude<EndResult, 'abandoned'>;
     readonly durationMs: number;
   },
 ): void {
   const { job } = attempt;
-  const { transition, settled, completedByHandler, durationMs } = written;
+  const { transition, settled, durationMs } = written;
   if (settled === 'lost') {
-    if (completedByHandler) events.emit('completed', { job, durationMs });
-    else events.emit('lost', { job });
+    events.emit('lost', { job });
+    return;
+  }
+  if (settled === 'completed by handler') {
+    events.emit('completed', { job, durationMs });
     return;
   }
   if (typeof settled === 'object') {

@@ -16,7 +16,6 @@ export interface AttemptsOptions
     Omit<BeginningsOptions, 'tables'> {
   readonly environment: AttemptEnvironment;
   readonly handlers: ReadonlyMap<string, Handler>;
-  /** How many handlers run at once. */
   readonly concurrency: number;
   /** Whether an outcome that the database refuses is tried again and again, until `stop`. */
   readonly persistent: boolean;
@@ -24,7 +23,7 @@ export interface AttemptsOptions
   readonly onChange: () => void;
 }
 
-/** Handlers may run this far ahead of the settling: a slow database would let unwritten outcomes pile up. */
+/** Handlers may run this far ahead of the settling. */
 const MAX_UNSETTLED = 4_000;
 /** A job that the database does not let begin is tried again so much later. */
 const REFUSED_MS = 10_000;
@@ -38,8 +37,8 @@ export class Attempts {
   readonly #beginnings: Beginnings;
   /** Claimed ahead, not begun. */
   #waiting: Attempt[] = [];
-  readonly unwritten = new Unwritten();
-  /** The handler runs. Two of them may be of one job: a lost one whose handler goes on, and a newer. */
+  readonly #unwritten = new Unwritten();
+  /** Two of them may be of one job: a lost one whose handler goes on, and a newer. */
   readonly #running = new Set<Attempt>();
   /** The outcome is not written yet. */
   readonly #unsettled = new Set<Attempt>();
@@ -51,19 +50,19 @@ export class Attempts {
   constructor(options: AttemptsOptions) {
     this.#options = options;
     const leave = this.#leaving.signal;
-    this.#conclude = { ...options, leave, onUnwritten: (attempt) => this.unwritten.add(attempt) };
+    this.#conclude = { ...options, leave, onUnwritten: (attempt) => this.#unwritten.add(attempt) };
     if (!options.persistent) this.#leaving.abort();
     this.#beginnings = new Beginnings({ ...options, tables: options.environment.tables });
   }
 
-  /** How many jobs are held, in whatever stage. */
+  /** How many jobs are held. */
   get size(): number {
     return this.#waiting.length + this.#running.size + this.#unsettled.size;
   }
 
   /** All jobs that are held, with the fences under which they are. */
   get jobs(): ClaimedJob[] {
-    return [...this.#waiting, ...this.#running, ...this.#unsettled].map(({ job }) => job);
+    return [...this.unfinished, ...this.#unsettled].map(({ job }) => job);
   }
 
   /** How many jobs to claim now; 0 when there is enough to do. */
@@ -79,8 +78,7 @@ export class Attempts {
 
   /** Which of the jobs that are claimed now begin with the claim. */
   get beginning(): 0 | 1 | Beginners {
-    const { concurrency } = this.#options;
-    return this.#beginnings.ofClaim(this.#waiting, this.#running, concurrency, this.#soon);
+    return this.#beginnings.ofClaim(this.#waiting, this.#running, this.#options.concurrency, this.#soon);
   }
 
   /** How many of those that wait, or are claimed now, will be called soon. */
@@ -95,7 +93,6 @@ export class Attempts {
     this.#prefetch.noteClaimed(jobs.map(({ payloadBytes }) => payloadBytes));
     const attempts = jobs.map((job) => {
       const handler = handlers.get(job.kind);
-      // The claim asks for the handlers' kinds only.
       if (handler === undefined) throw new TypeError(`No handler for a claimed job of kind '${job.kind}'`);
       return new Attempt(job, handler, environment);
     });
@@ -113,6 +110,12 @@ export class Attempts {
     this.#patience.stop();
     this.#beginnings.stop();
     this.#giveBack();
+  }
+
+  /** Puts back what is still held after `stop`, that whose beginning is still being recorded, too. */
+  async giveBackUnwritten(...[options, tooLate]: Parameters<Unwritten['giveBack']>): Promise<void> {
+    for (const attempt of this.#waiting) this.#unwritten.add(attempt);
+    await this.#unwritten.giveBack(options, tooLate);
   }
 
   /** The same until `resume`. */
@@ -135,7 +138,6 @@ export class Attempts {
     return [...this.#running];
   }
 
-  /** Tells every running handler that the worker stops. */
   interrupt(reason: Error): void {
     for (const attempt of this.#running) attempt.interrupt(reason);
   }
@@ -153,7 +155,6 @@ export class Attempts {
    */
   endLost(asked: readonly Attempt[], held: ReadonlyMap<number, number>): void {
     const lost = asked.filter(({ job }) => held.get(job.id) !== job.fence);
-    if (lost.length === 0) return;
     this.#drop(lost);
     for (const attempt of lost) {
       // One that has completed its job, and goes on, has lost nothing.
@@ -203,12 +204,11 @@ export class Attempts {
   }
 
   #losePatience(): void {
-    if (this.#waiting.length === 0) return;
-    this.#prefetch.distrust();
+    if (this.#waiting.length > 0) this.#prefetch.distrust();
     this.#giveBack();
   }
 
-  /** Puts waiting jobs back as they were before the claim. Those that are being recorded follow later. */
+  /** Puts waiting jobs back as they were. Those that are being recorded follow later. */
   #giveBack(waiting: readonly Attempt[] = this.#waiting, delayMs?: number): void {
     const back = waiting.filter(({ recording }) => recording !== 'recording');
     this.#drop(back);

@@ -144,7 +144,7 @@ export class Beginnings {
     return this.#recorded <= this.#ahead(soon) / 2;
   }
 
-  /** Records the next group of what waits, unless there is none. Resolves when that is done. */
+  /** Records the next group of what waits, unless there is none. */
   async record(waiting: readonly Attempt[], soon: number): Promise<RecordResult | undefined> {
     if (!this.isDue(soon)) return undefined;
     const group = this.#nextGroup(waiting, this.#ahead(soon));
@@ -160,10 +160,9 @@ export class Beginnings {
     return Math.min(soon, Math.floor(this.#stock));
   }
 
-  /** Whether others may begin with it, as far as its own beginning is not recorded yet. */
+  /** Whether others may begin beside it. */
   #isCalm({ job, mayBegin }: Attempt): boolean {
-    if (mayBegin) return true;
-    return this.isProven(job.kind) && mostTogether(job, 0) === MAX_RECORDED;
+    return mayBegin || (this.isProven(job.kind) && mostTogether(job, 0) === MAX_RECORDED);
   }
 
   /** Whether what is recorded must have been called before anything else begins. */
@@ -219,8 +218,7 @@ export class Beginnings {
       // The failure may be about one of them: half as many next time, until that one is found.
       this.#maxGroup = Math.max(1, Math.floor(group.length / 2));
       for (const attempt of group) this.#move(attempt, false);
-      const [first] = group;
-      return { lost: [], locked: [], refused: isRefused && group.length === 1 ? first : undefined };
+      return { lost: [], locked: [], refused: isRefused && group.length === 1 ? group[0] : undefined };
     }
   }
 
@@ -234,6 +232,9 @@ export class Beginnings {
       };
     } catch (error) {
       if (!isAboutLocks(error)) throw error;
+      // They are given back, in one statement.
+      if (this.#stopping.signal.aborted)
+        return { begun: new Set(), locked: new Set(jobs.map(({ id }) => id)) };
       return await beginFreeJobs(runner, tables, holder, jobs);
     }
   }

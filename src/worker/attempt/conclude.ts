@@ -4,12 +4,11 @@ import { type Transition, transitionFor, type Verdict, verdictOn } from '../../j
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import { findFates } from '../../queries/find-fates.ts';
 import { sleep } from '../time/sleep.ts';
-import { announce } from './announce.ts';
+import { announce, type EndResult } from './announce.ts';
 import type { Attempt } from './attempt.ts';
 import type { WorkerEmitter } from './events.ts';
 import { isAboutAccess, isCancelled } from './refusal.ts';
 import type { Settler } from './settle.ts';
-import type { SettleResult } from './settlement.ts';
 
 export interface ConcludeOptions {
   readonly settler: Settler;
@@ -22,12 +21,11 @@ export interface ConcludeOptions {
   readonly leave: AbortSignal;
 }
 
-/** An attempt whose end has its answer. */
-interface Ended {
+/** How an attempt has ended, and what became of that. */
+interface AttemptEnd {
   readonly verdict: Verdict;
   readonly transition: Transition;
-  readonly settled: SettleResult;
-  readonly completedByHandler: boolean;
+  readonly settled: EndResult;
   readonly durationMs: number;
 }
 
@@ -52,9 +50,7 @@ export async function conclude(
   const transition = transitionFor(verdict, facts);
   try {
     const settled = await write(options, attempt, transition, false);
-    const told = hasEnded(options, attempt, outcome, settled);
-    const completedByHandler = typeof told === 'boolean' ? told : await told;
-    noteSettled(options, attempt, { verdict, transition, settled, completedByHandler, durationMs });
+    noteSettled(options, attempt, { verdict, transition, settled, durationMs });
   } catch (refusal) {
     await concludeAgain(options, attempt, outcome, durationMs, refusal);
   }
@@ -75,8 +71,7 @@ async function concludeAgain(
     const verdict = verdictOn(ended, attempt.facts);
     const transition = transitionFor(verdict, attempt.facts);
     const settled = await write(options, attempt, transition, true);
-    const completedByHandler = await hasEnded(options, attempt, ended, settled);
-    noteSettled(options, attempt, { verdict, transition, settled, completedByHandler, durationMs });
+    noteSettled(options, attempt, { verdict, transition, settled, durationMs });
   };
   // Drizzle's error around the driver's repeats the parameters, and the output is among them.
   const writeFailed = (error: unknown) => {
@@ -105,7 +100,7 @@ export async function giveBack(options: ConcludeOptions, attempt: Attempt, delay
     const settled = await write(options, attempt, transition, alone);
     // It has not begun, so its loss is of no interest.
     if (settled === 'lost') return;
-    noteSettled(options, attempt, { verdict, transition, settled, completedByHandler: false, durationMs: 0 });
+    noteSettled(options, attempt, { verdict, transition, settled, durationMs: 0 });
   };
   try {
     await writeOnce(false);
@@ -146,7 +141,7 @@ async function untilAccepted(
 function noteSettled(
   { events, onPutBack, onUnwritten }: ConcludeOptions,
   attempt: Attempt,
-  ended: Ended,
+  ended: AttemptEnd,
 ): void {
   const { settled, transition } = ended;
   if (settled === 'abandoned') {
@@ -159,24 +154,39 @@ function noteSettled(
   announce(events, attempt, ended.verdict, { ...ended, settled });
 }
 
-/** Whether a job that is no longer held has been ended by the handler's own transaction. */
-function hasEnded(
+function write(
   options: ConcludeOptions,
   attempt: Attempt,
-  outcome: Outcome,
-  settled: SettleResult,
-): boolean | Promise<boolean> {
-  return settled === 'lost' && attempt.completeRan && handlerHasEnded(options, attempt, outcome);
+  transition: Transition,
+  alone: boolean,
+): Promise<EndResult> {
+  if (attempt.completeRan) return writeUnlessCompleted(options, attempt, transition);
+  const { id, fence } = attempt.job;
+  const settlement = { id, fence, transition };
+  return alone ? options.settler.settleAlone(settlement) : options.settler.settle(settlement);
+}
+
+/**
+ * After `complete(tx)` only the database knows whether that transaction has committed: its handler may have
+ * swallowed a rollback, or lost the answer to its COMMIT. While it is open the job looks held, and its row is
+ * locked.
+ */
+async function writeUnlessCompleted(
+  options: ConcludeOptions,
+  attempt: Attempt,
+  transition: Transition,
+): Promise<EndResult> {
+  if (await handlerHasEnded(options, attempt)) return 'completed by handler';
+  const { id, fence } = attempt.job;
+  const settled = await options.settler.settleAlone({ id, fence, transition });
+  return settled === 'lost' && (await handlerHasEnded(options, attempt)) ? 'completed by handler' : settled;
 }
 
 async function handlerHasEnded(
-  { events }: ConcludeOptions,
+  { events, settler }: ConcludeOptions,
   { environment, job }: Attempt,
-  outcome: Outcome,
 ): Promise<boolean> {
-  // A handler returns when its transaction has committed. One that throws may have lost the answer to its
-  // COMMIT.
-  if (outcome.type === 'committed') return true;
+  if (settler.hasGivenUp) return false;
   try {
     const fate = (await findFates(environment.db, environment.tables, job.queue, [job])).get(job.id);
     // A completion that keeps no result leaves nothing.
@@ -185,14 +195,4 @@ async function handlerHasEnded(
     events.emit('error', { error, during: `asking what became of job ${job.id} of '${job.queue}'` });
     return false;
   }
-}
-
-function write(
-  { settler }: ConcludeOptions,
-  { job, completeRan }: Attempt,
-  transition: Transition,
-  alone: boolean,
-): Promise<SettleResult> {
-  const settlement = { id: job.id, fence: job.fence, transition };
-  return completeRan || alone ? settler.settleAlone(settlement) : settler.settle(settlement);
 }

@@ -8,16 +8,12 @@ import { type WriteSettlementsOptions, writeSettlements } from './write-settleme
 
 export interface SettlerOptions extends WriteSettlementsOptions {
   readonly retries: Retries;
-  /** Aborted when nothing is to be written any more. */
-  readonly giveUp: AbortSignal;
 }
 
-/** As many rows as one statement writes without growing slow. */
 const MAX_BATCH = 2_000;
 const MAX_BATCH_CHARACTERS = 8 * 1024 * 1024;
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5_000;
-/** How long a locked row is left alone before it is tried again. */
 const FIRST_LOCKED_MS = 25;
 const MAX_LOCKED_MS = 500;
 
@@ -76,6 +72,10 @@ export class Settler {
     const pending = this.#take(settlement);
     if (!pending.answered) this.#run(this.#writeBeside([pending]));
     return pending.result;
+  }
+
+  get hasGivenUp(): boolean {
+    return this.#options.giveUp.aborted;
   }
 
   /** Resolves when everything has its answer and no statement is under way. */

@@ -7,8 +7,8 @@ import type { Settlement } from './settlement.ts';
 const GIVE_BACK_MS = 750;
 
 /**
- * The ended attempts of one queue whose end the database did not take. Their jobs stay held until the worker
- * stops.
+ * The attempts of one queue whose end, or beginning, the database did not take. Their jobs stay held until
+ * the worker stops.
  */
 export class Unwritten {
   readonly #jobs = new Map<Attempt, Settlement>();
@@ -24,18 +24,22 @@ export class Unwritten {
    * locked or refused costs no other, and none is waited for longer than 750 ms. By id and fence: a job that
    * somebody else has claimed meanwhile stays theirs, and a repetition does nothing.
    *
+   * @param tooLate aborted when nothing is to be sent any more
    * @throws what the database says about a row that it refuses
    */
-  async giveBack(options: Omit<SettlerOptions, 'giveUp'>): Promise<void> {
-    if (this.#jobs.size === 0) return;
+  async giveBack(options: Omit<SettlerOptions, 'giveUp'>, tooLate: AbortSignal): Promise<void> {
+    if (this.#jobs.size === 0 || tooLate.aborted) return;
     const giveUp = new AbortController();
+    const end = () => giveUp.abort();
+    tooLate.addEventListener('abort', end);
     const settler = new Settler({ ...options, giveUp: giveUp.signal });
-    const timer = setTimeout(() => giveUp.abort(), GIVE_BACK_MS);
+    const timer = setTimeout(end, GIVE_BACK_MS);
     try {
       const settled = await Promise.allSettled([...this.#jobs.values()].map((job) => settler.settle(job)));
       for (const one of settled) if (one.status === 'rejected') throw one.reason;
     } finally {
       clearTimeout(timer);
+      tooLate.removeEventListener('abort', end);
     }
   }
 }

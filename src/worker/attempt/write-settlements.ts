@@ -18,10 +18,12 @@ export interface WriteSettlementsOptions {
   readonly tables: QueueTables;
   readonly holder: Holder;
   readonly events: WorkerEmitter;
+  /** Aborted when nothing is to be sent any more. */
+  readonly giveUp: AbortSignal;
 }
 
 /** What one statement has done. */
-interface Written {
+interface WriteResult {
   /** The ids. */
   readonly written: { has(id: number): boolean };
   /** Of jobs that were put back, why their end was asked for, if it was. */
@@ -42,7 +44,7 @@ export async function writeSettlements(
   batch: readonly PendingSettlement[],
   locks: Exclude<RowLocks, 'wait'>,
 ): Promise<PendingSettlement[]> {
-  const { db, tables, holder } = options;
+  const { db, tables, holder, giveUp } = options;
   const open = batch.filter(({ answered }) => !answered);
   for (const settlement of open) settlement.sent = false;
 
@@ -58,7 +60,7 @@ export async function writeSettlements(
     locked.push(...(await answer(options, finishes, { written: finished, locked: left })));
   }
   // As a rule all of them end.
-  if (finishes.length === open.length) return locked;
+  if (finishes.length === open.length || giveUp.aborted) return locked;
 
   const reschedules = open.filter(isReschedule);
   if (reschedules.length > 0) {
@@ -73,7 +75,7 @@ export async function writeSettlements(
   }
 
   const parks = open.filter(isPark);
-  if (parks.length > 0) {
+  if (parks.length > 0 && !giveUp.aborted) {
     noteSent(parks);
     const { parked, locked: left } = await parkJobs(db, tables, holder, parks);
     await faultPoint('settle: parked');
@@ -92,7 +94,7 @@ function noteSent(settlements: readonly PendingSettlement[]): void {
 async function answer<TTransition extends Transition>(
   options: WriteSettlementsOptions,
   sent: readonly PendingSettlement<TTransition>[],
-  { written, cancelReasons, locked }: Written,
+  { written, cancelReasons, locked }: WriteResult,
 ): Promise<PendingSettlement<TTransition>[]> {
   const unmatched: PendingSettlement<TTransition>[] = [];
   // First what is written: should the question below fail, it is not sent again, as if it had been lost.
@@ -123,11 +125,13 @@ async function answer<TTransition extends Transition>(
 
 /** Where the jobs are now of which an earlier try may have taken effect. */
 async function fatesOf(
-  { db, tables, holder }: WriteSettlementsOptions,
+  { db, tables, holder, giveUp }: WriteSettlementsOptions,
   unmatched: readonly PendingSettlement[],
 ): ReturnType<typeof findFates> {
   const uncertain = unmatched.filter((settlement) => settlement.uncertain);
-  return uncertain.length === 0 ? new Map() : await findFates(db, tables, holder.queue, uncertain);
+  return uncertain.length === 0 || giveUp.aborted
+    ? new Map()
+    : await findFates(db, tables, holder.queue, uncertain);
 }
 
 /**
@@ -135,10 +139,11 @@ async function fatesOf(
  * fail, or somebody claim the job first, the next claim ends it: no claim runs such a job.
  */
 async function endUnwanted(
-  { db, tables, holder, events }: WriteSettlementsOptions,
+  { db, tables, holder, events, giveUp }: WriteSettlementsOptions,
   { id, transition }: PendingSettlement,
   message: string,
 ): Promise<'written' | { readonly cancelled: string }> {
+  if (giveUp.aborted) return 'written';
   const attempt = transition.type === 'finish' ? 0 : transition.attempt;
   const reason = cancellation(attempt, message);
   try {

@@ -177,6 +177,7 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
     const { queue, events, sweeper } = this.#options;
     const startMs = performance.now();
     await this.holdings.releaseUnknown(startMs);
+    if (this.#stopping.signal.aborted) return { claimed: 0, next: 'claim' };
     const quiet = this.attempts.size === 0;
     const claim = this.#claims.next(demand, this.attempts.beginning);
     const { answer, wasGone } = await this.holdings.answerTo(claim);

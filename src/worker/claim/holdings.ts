@@ -49,8 +49,9 @@ export class Holdings {
    * Gives back what is still held at the very end: by id, what could not be written; and only after a claim
    * whose answer was lost, what it may have taken, for which the whole queue is read.
    */
-  async giveBack(): Promise<void> {
-    await this.#options.attempts.unwritten.giveBack(this.#options);
+  async giveBack(tooLate: AbortSignal): Promise<void> {
+    await this.#options.attempts.giveBackUnwritten(this.#options, tooLate);
+    if (tooLate.aborted) return;
     if (this.#lostAnswers.suspected(performance.now())) await this.#release();
   }
 

@@ -145,34 +145,42 @@ describe('complete(tx)', () => {
     expect(row).toMatchObject({ workerId: 424_242, errors: [] });
   });
 
-  test('a job whose complete was rolled back, and which another worker holds now, is announced as lost', async () => {
-    const { id } = await queue.enqueue(database.db, sendReceipt, { orderId: 7 });
-    const worker = createWorker(database.db, {
-      queue,
-      handlers: [
-        handle(sendReceipt, async ({ complete }) => {
-          const broken = new Error('the connection broke');
-          const transaction = database.db.transaction(async (tx) => {
-            await complete(tx, { messageId: 'm' });
-            throw broken;
-          });
-          await expect(transaction).rejects.toBe(broken);
-          await database.db
-            .update(queueJobs)
-            .set({ fence: sql`fence + 1`, workerId: null, runAt: new Date(Date.now() + 3_600_000) })
-            .where(eq(queueJobs.id, id));
-          throw broken;
-        }),
-      ],
-    });
-    const completed: number[] = [];
-    worker.on('completed', ({ job }) => completed.push(job.id));
-    const lost = nextEvent(worker, 'lost');
-    await worker.start();
-    expect((await lost)[0].job.id).toBe(id);
-    await worker.stop();
-    expect(completed).toEqual([]);
-  });
+  test.each([
+    ['throws', true],
+    ['swallows that', false],
+  ])(
+    'a job whose complete was rolled back, and which another worker holds now, is announced as lost: its handler %s',
+    async (_, throws) => {
+      const { id } = await queue.enqueue(database.db, sendReceipt, { orderId: 7 });
+      const worker = createWorker(database.db, {
+        queue,
+        handlers: [
+          handle(sendReceipt, async ({ complete }) => {
+            const broken = new Error('the connection broke');
+            const transaction = database.db.transaction(async (tx) => {
+              await complete(tx, { messageId: 'm' });
+              throw broken;
+            });
+            await expect(transaction).rejects.toBe(broken);
+            await database.db
+              .update(queueJobs)
+              .set({ fence: sql`fence + 1`, workerId: null, runAt: new Date(Date.now() + 3_600_000) })
+              .where(eq(queueJobs.id, id));
+            if (throws) throw broken;
+            // What it returns was given to complete().
+            return undefined as never;
+          }),
+        ],
+      });
+      const completed: number[] = [];
+      worker.on('completed', ({ job }) => completed.push(job.id));
+      const lost = nextEvent(worker, 'lost');
+      await worker.start();
+      expect((await lost)[0].job.id).toBe(id);
+      await worker.stop();
+      expect(completed).toEqual([]);
+    },
+  );
 
   test('is refused twice, without a transaction, and with an invalid output', async () => {
     const messages: string[] = [];

@@ -1,0 +1,92 @@
+import { createQueue, createWorker, defineJob, handle, snooze } from 'drizzle-queue';
+import { queueJobs } from 'drizzle-queue/schema';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { atFaultPoints } from '../../src/sql/fault-point.ts';
+import { clearTables } from '../queries/support/jobs.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+const database = useTestDatabase({ max: 10 });
+const queue = createQueue();
+
+beforeEach(() => clearTables(database.client));
+afterEach(() => {
+  atFaultPoints();
+  vi.restoreAllMocks();
+});
+
+/** Something that does not answer before it is told to. */
+function hanging(): { readonly answer: Promise<void>; end(): void } {
+  let end = () => {};
+  const answer = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  return { answer, end };
+}
+
+test('after a stop that did not wait for a settlement nothing more of it is sent', async () => {
+  const ends = defineJob('ends');
+  const returns = defineJob('returns');
+  await queue.enqueueMany(database.db, ends, [{}]);
+  await queue.enqueueMany(database.db, returns, [{}]);
+  const settlement = hanging();
+  let isHanging = false;
+  atFaultPoints(async (at) => {
+    if (at !== 'settle: finished' || isHanging) return;
+    isHanging = true;
+    await settlement.answer;
+  });
+  // Both are settled in one batch: by one statement, and then by another.
+  const both = hanging();
+  let began = 0;
+  const runBoth = async () => {
+    if (++began === 2) both.end();
+    await both.answer;
+  };
+  const worker = createWorker(database.db, {
+    queue,
+    shutdownTimeoutMs: 0,
+    handlers: [
+      handle(ends, runBoth),
+      handle(returns, async () => {
+        await runBoth();
+        return snooze(60_000);
+      }),
+    ],
+  });
+  worker.on('error', () => undefined);
+  await worker.start();
+  await until(() => isHanging);
+  await worker.stop();
+  const sent = vi.spyOn(database.client, 'unsafe');
+  settlement.end();
+  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+  expect(sent.mock.calls.map(([text]) => text)).toEqual([]);
+});
+
+test('a stop gives back what it did not hear of that it has begun', async () => {
+  const once = defineJob('once', { maxAttempts: 1 });
+  await queue.enqueueMany(database.db, once, new Array(10).fill({}));
+  const beginning = hanging();
+  let isHanging = false;
+  atFaultPoints(async (at) => {
+    if (at !== 'begin: written' || isHanging) return;
+    isHanging = true;
+    await beginning.answer;
+  });
+  const worker = createWorker(database.db, {
+    queue,
+    shutdownTimeoutMs: 0,
+    handlers: [handle(once, () => undefined)],
+  });
+  worker.on('error', () => undefined);
+  await worker.start();
+  await until(() => isHanging);
+  await worker.stop();
+  beginning.end();
+  const rows = await database.db.select().from(queueJobs);
+  expect(rows.length).toBeGreaterThan(0);
+  for (const { workerId, attempt, claimedAt } of rows) {
+    expect({ workerId, attempt, claimedAt }).toEqual({ workerId: null, attempt: 0, claimedAt: null });
+  }
+});
