@@ -54,7 +54,8 @@ CREATE TABLE "queue_workers" (
 	"queues" jsonb NOT NULL,
 	"started_at" timestamp with time zone DEFAULT now() NOT NULL,
 	"seen_at" timestamp with time zone DEFAULT now() NOT NULL,
-	"session" integer
+	"session" integer,
+	"node" text
 );
 --> statement-breakpoint
 CREATE INDEX "queue_jobs_claim_idx" ON "queue_jobs" USING btree ("priority","queue","run_at","id") WHERE priority >= 0;--> statement-breakpoint

@@ -14,6 +14,8 @@ export interface LivingWorker {
    * @default undefined it holds none
    */
   readonly session?: number | undefined;
+  /** Which server that is: see `thisNode`. */
+  readonly node?: string | undefined;
 }
 
 /**
@@ -36,12 +38,13 @@ export async function beatWorker(
 
 export function beatWorkerQuery(
   { queueWorkers }: QueueTables,
-  { id, name, queues, session = undefined }: LivingWorker,
+  { id, name, queues, session = undefined, node = undefined }: LivingWorker,
 ): SQL {
   return sql`
-    insert into ${queueWorkers} as w (id, name, queues, session, seen_at) overriding system value
+    insert into ${queueWorkers} as w (id, name, queues, session, node, seen_at) overriding system value
     values (${id}, ${name}, ${JSON.stringify(queues)}::text::jsonb, ${session ?? null}::int4,
-      statement_timestamp())
-    on conflict (id) do update set seen_at = excluded.seen_at, session = excluded.session
+      ${node ?? null}::text, statement_timestamp())
+    on conflict (id) do update set seen_at = excluded.seen_at, session = excluded.session,
+      node = excluded.node
     returning (w.xmax = 0) as anew`;
 }

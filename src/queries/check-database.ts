@@ -2,9 +2,9 @@ import { type SQL, sql } from 'drizzle-orm';
 import { getTableConfig } from 'drizzle-orm/pg-core';
 import { MissingMigrationError, UnsupportedPostgresError } from '../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { asDistributed } from '../sql/distributed-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 import { quotedName } from '../sql/quoted-name.ts';
+import { withServerFacts } from '../sql/server-facts.ts';
 import { checkGrants } from './check-grants.ts';
 import { hasCitus } from './is-citus.ts';
 
@@ -13,7 +13,8 @@ export const OLDEST_SUPPORTED = 140_000;
 
 /**
  * Checks that the server is new enough, that the queue's tables have the columns of this version of the
- * library, and that the role has a worker's rights. Returns the tables, marked when they lie on Citus.
+ * library, and that the role has a worker's rights. Returns the tables with what it has
+ * found out about the server.
  *
  * @throws UnsupportedPostgresError | MissingMigrationError | QueueError saying what to do
  */
@@ -34,7 +35,8 @@ export async function checkDatabase(db: Executor, tables: QueueTables): Promise<
     }
   }
   await checkGrants(db, tables);
-  return server?.citus === true ? asDistributed(tables) : tables;
+  const facts = { distributed: server?.citus === true, identified: server?.identified === true };
+  return facts.distributed || !facts.identified ? withServerFacts(tables, facts) : tables;
 }
 
 /**
@@ -45,7 +47,8 @@ export function databaseStateQuery(tables: QueueTables): SQL {
   const sought = Object.entries(tables).map(([key, table]) => ({ key, name: quotedName(table) }));
   return sql`
     select current_setting('server_version_num')::int4 as number,
-      current_setting('server_version') as version, ${hasCitus} as citus, t.key, a.attname as name
+      current_setting('server_version') as version, ${hasCitus} as citus,
+      has_function_privilege('pg_control_system()', 'execute') as identified, t.key, a.attname as name
     from jsonb_to_recordset(${JSON.stringify(sought)}::text::jsonb) as t(key text, name text)
     left join pg_attribute as a
       on a.attrelid = to_regclass(t.name) and a.attnum > 0 and not a.attisdropped`;

@@ -1,8 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { queryRows, type Runner } from '../sql/executor.ts';
+import { queryRows, type RawRow, type Runner } from '../sql/executor.ts';
+import { isDistributed } from '../sql/server-facts.ts';
 import { type GoneLimits, seenText, testedLock, type WhyGone, whyGone } from '../sql/why-gone.ts';
-import { beatWorkerQuery, type LivingWorker } from './beat-worker.ts';
+import { beatWorker, beatWorkerQuery, type LivingWorker } from './beat-worker.ts';
+import { findWorkers, knownWorkers } from './find-workers.ts';
 
 /** A worker that looks gone. */
 export interface SeenGone {
@@ -57,7 +59,9 @@ export async function checkWorkers(
   tables: QueueTables,
   options: WorkersCheckOptions,
 ): Promise<WorkersCheck> {
-  const rows = await queryRows(runner, tables, checkWorkersQuery(tables, options));
+  const rows = isDistributed(tables)
+    ? await checkApart(runner, tables, options)
+    : await queryRows(runner, tables, checkWorkersQuery(tables, options));
   const [row] = rows;
   return {
     workers: Number(row?.workers),
@@ -76,7 +80,26 @@ export async function checkWorkers(
   };
 }
 
-export function checkWorkersQuery(tables: QueueTables, { worker, beat, limits }: WorkersCheckOptions): SQL {
+/**
+ * On Citus the rows are read first, and the locks tested by a statement without a table: one that reads the
+ * rows runs where they are, which need not be the node of the sessions.
+ */
+async function checkApart(
+  runner: Runner,
+  tables: QueueTables,
+  { worker, beat, limits }: WorkersCheckOptions,
+): Promise<RawRow[]> {
+  const known = knownWorkers(await findWorkers(runner, tables));
+  if (beat) await beatWorker(runner, tables, worker);
+  return await queryRows(runner, tables, checkWorkersQuery(tables, { worker, beat: false, limits }, known));
+}
+
+/** @param from the workers, for a `FROM` */
+export function checkWorkersQuery(
+  tables: QueueTables,
+  { worker, beat, limits }: WorkersCheckOptions,
+  from: SQL = sql`${tables.queueWorkers}`,
+): SQL {
   return sql`
     with ${
       beat
@@ -87,7 +110,7 @@ export function checkWorkersQuery(tables: QueueTables, { worker, beat, limits }:
     }seen as materialized (
       select w.id, w.session, extract(epoch from w.started_at)::text as started, ${seenText} as seen, l.free,
         ${whyGone(limits)} as why
-      from ${tables.queueWorkers} as w cross join lateral ${testedLock(tables, worker.id)} as l
+      from ${from} as w cross join lateral ${testedLock(tables, worker.id)} as l
     )
     select own.*, pg_backend_pid() as pid, g.id, g.seen, g.why, g.session
     from (

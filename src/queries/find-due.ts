@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { MAX_PRIORITY } from '../job/limits.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { perStatement, queueOf } from '../sql/distributed-tables.ts';
 import { epochMs } from '../sql/epoch-ms.ts';
 import { queryRows, type RawRow, type Runner } from '../sql/executor.ts';
+import { perStatement, queueOf } from '../sql/one-queue.ts';
 import { planAnew } from '../sql/plan-anew.ts';
 import { servedKind } from '../sql/served-kind.ts';
 

@@ -1,8 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { isDistributed, perStatement, queueOf } from '../sql/distributed-tables.ts';
 import { type Executor, queryRows, type RawRow } from '../sql/executor.ts';
 import { type HeldJob, idsAndFences } from '../sql/fence.ts';
+import { perStatement, queueOf } from '../sql/one-queue.ts';
+import { isDistributed } from '../sql/server-facts.ts';
 
 export interface RequestsQuestion {
   readonly workerId: number;

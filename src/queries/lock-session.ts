@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { queryRows, type Runner } from '../sql/executor.ts';
 import { sessionKey } from '../sql/session-key.ts';
+import { thisNode } from '../sql/this-node.ts';
 
 /**
  * The server notices within 15 seconds that a host has vanished without closing its connections. By default
@@ -14,10 +15,16 @@ const KEEPALIVES = {
   tcp_user_timeout: '10000',
 } as const;
 
+/** Where a session lock is held. */
+export interface HeldSession {
+  readonly pid: number;
+  readonly node: string;
+}
+
 /**
  * Takes a worker's session lock on the connection of `runner`, which holds it until it ends, and makes the
- * server watch that connection. Returns the process id of the connection's backend, or `undefined` when it
- * did not get the lock.
+ * server watch that connection. Returns the process id of the connection's backend and the node that it is
+ * on, or `undefined` when it did not get the lock.
  *
  * Only for a connection that belongs to one client as long as it lasts: behind a pooler in transaction mode
  * the lock would stay on a connection that others get next.
@@ -29,9 +36,9 @@ export async function lockSession(
   runner: Runner,
   tables: QueueTables,
   workerId: number,
-): Promise<number | undefined> {
+): Promise<HeldSession | undefined> {
   const [row] = await queryRows(runner, tables, lockSessionQuery(tables, workerId));
-  return row?.locked === true ? Number(row.pid) : undefined;
+  return row?.locked === true ? { pid: Number(row.pid), node: String(row.node) } : undefined;
 }
 
 export function lockSessionQuery(tables: QueueTables, workerId: number): SQL {
@@ -40,5 +47,5 @@ export function lockSessionQuery(tables: QueueTables, workerId: number): SQL {
   );
   return sql`
     select pg_try_advisory_lock(${sessionKey(tables, sql`${workerId}::int8`)}) as locked,
-      pg_backend_pid() as pid, ${sql.join(settings, sql`, `)}`;
+      pg_backend_pid() as pid, ${thisNode(tables)} as node, ${sql.join(settings, sql`, `)}`;
 }

@@ -1,9 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { queryRows, type Runner } from '../sql/executor.ts';
+import { queryRows, type RawRow, type Runner } from '../sql/executor.ts';
 import { jsonRows } from '../sql/json-rows.ts';
+import { isDistributed } from '../sql/server-facts.ts';
 import { type GoneLimits, seenText, testedLock, whyGone } from '../sql/why-gone.ts';
 import type { SeenGone } from './check-workers.ts';
+import { findWorkers, type KnownWorker, knownWorkers } from './find-workers.ts';
 
 /** A worker whose row was removed. */
 export interface RemovedWorker {
@@ -26,8 +28,37 @@ export async function removeGoneWorkers(
   workers: readonly Pick<SeenGone, 'id' | 'seen'>[],
   limits: GoneLimits,
 ): Promise<RemovedWorker[]> {
+  if (isDistributed(tables)) return await removeApart(runner, tables, workers, limits);
   const rows = await queryRows(runner, tables, removeGoneWorkersQuery(tables, workers, limits));
-  return rows.map(({ id, name }) => ({ id: Number(id), name: String(name) }));
+  return rows.map(toRemoved);
+}
+
+/**
+ * On Citus the locks are tested apart from the rows, as in `checkWorkers`. A worker that gets its session
+ * back between that test and the delete has not shown itself yet, and is declared gone: its next beat tells
+ * it so, and whatever it still writes is fenced.
+ */
+async function removeApart(
+  runner: Runner,
+  tables: QueueTables,
+  workers: readonly Pick<SeenGone, 'id' | 'seen'>[],
+  limits: GoneLimits,
+): Promise<RemovedWorker[]> {
+  const seen = new Map(workers.map((worker) => [worker.id, worker.seen]));
+  const unchanged = (await findWorkers(runner, tables)).filter((row) => seen.get(row.id) === row.seen);
+  const tested = await queryRows(runner, tables, testWorkersQuery(tables, unchanged, limits));
+  const removed: RemovedWorker[] = [];
+  for (const { id, why } of tested) {
+    const seenAt = seen.get(Number(id));
+    if (why === null || seenAt === undefined) continue;
+    const rows = await queryRows(runner, tables, removeUnseenWorkerQuery(tables, Number(id), seenAt));
+    removed.push(...rows.map(toRemoved));
+  }
+  return removed;
+}
+
+function toRemoved({ id, name }: RawRow): RemovedWorker {
+  return { id: Number(id), name: String(name) };
 }
 
 export function removeGoneWorkersQuery(
@@ -39,7 +70,7 @@ export function removeGoneWorkersQuery(
   const seen = workers.map(({ id, seen }) => JSON.stringify({ id, seen }));
   return sql`
     with unchanged as materialized (
-      select w.id, w.session, w.seen_at from ${queueWorkers} as w
+      select w.id, w.session, w.node, w.seen_at from ${queueWorkers} as w
       where (w.id, ${seenText}) in (select i.id, i.seen from ${jsonRows(seen, 'id int8, seen text')} as i)
       for update skip locked
     ),
@@ -48,5 +79,22 @@ export function removeGoneWorkersQuery(
     )
     delete from ${queueWorkers} as w
     where w.id = any(array(select g.id from gone as g where g.why is not null))
+    returning w.id, w.name`;
+}
+
+export function testWorkersQuery(
+  tables: QueueTables,
+  workers: readonly KnownWorker[],
+  limits: GoneLimits,
+): SQL {
+  return sql`
+    select w.id, ${whyGone(limits)} as why
+    from ${knownWorkers(workers)} as w cross join lateral ${testedLock(tables)} as l`;
+}
+
+/** Removes a worker that has not shown itself since `seen`. */
+export function removeUnseenWorkerQuery({ queueWorkers }: QueueTables, id: number, seen: string): SQL {
+  return sql`
+    delete from ${queueWorkers} as w where w.id = ${id} and w.seen_at = to_timestamp(${seen}::text::float8)
     returning w.id, w.name`;
 }

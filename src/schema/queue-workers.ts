@@ -21,6 +21,7 @@ export type WorkerColumns = {
   startedAt: WithDefault<NotNull<TimestampColumn>>;
   seenAt: WithDefault<NotNull<TimestampColumn>>;
   session: IntegerColumn;
+  node: TextColumn;
 };
 
 /** `queue_workers` under any name. */
@@ -45,6 +46,8 @@ export function defineWorkersTable<TName extends string, TSchema extends string 
     startedAt: timestamp('started_at', { withTimezone: true }).notNull().defaultNow(),
     seenAt: timestamp('seen_at', { withTimezone: true }).notNull().defaultNow(),
     session: integer('session'),
+    // The server that holds the session's lock, where there are several behind one address.
+    node: text('node'),
   });
   // The builders above declare these columns, through the reader's own drizzle-orm.
   return workers as unknown as WorkersTable<TName, TSchema>;

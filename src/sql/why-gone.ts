@@ -1,10 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { sessionKey } from './session-key.ts';
+import { thisNode } from './this-node.ts';
 
 /**
- * Why a worker looks gone: `lost`, its session has ended; `silent`, it has no session, or one that has ended,
- * and was not seen for long; `frozen`, it holds one, and was not seen for very long.
+ * Why a worker looks gone: `lost`, its session has ended; `silent`, it has no session, or one that has ended
+ * or is on another node, and was not seen for long; `frozen`, it holds one, and was not seen for very long.
  */
 export type WhyGone = 'lost' | 'silent' | 'frozen';
 
@@ -23,7 +24,8 @@ export const seenText: SQL = sql`extract(epoch from w.seen_at)::text`;
 
 /**
  * For a `FROM`, after the workers as `w`: `free`, whether the worker's session lock can be had. Null for a
- * worker without a session, whose lock is not touched, so that it can take it.
+ * worker without a session, whose lock is not touched, so that it can take it; and for one whose session is
+ * on another node, whose locks this one does not see.
  *
  * Shared, so that any number of peers may test it at once, and released when the transaction ends. A
  * subselect with a volatile function is never merged into the query around it, so the lock is tested once.
@@ -39,6 +41,7 @@ export function testedLock(tables: QueueTables, self?: number): SQL {
   const isSelf = self === undefined ? sql`` : sql`w.id = ${self}::int8 or `;
   return sql`(
         select case
+          when w.node <> ${thisNode(tables)} then null
           when w.session = pg_backend_pid() then not (${isSelf}${key} = any(array(
             select a.classid::int8 << 32 | a.objid::int8 from pg_locks as a
             where a.pid = pg_backend_pid() and a.locktype = 'advisory' and a.mode = 'ExclusiveLock')))

@@ -1,6 +1,6 @@
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { asDistributed } from '../../src/sql/distributed-tables.ts';
+import { withServerFacts } from '../../src/sql/server-facts.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { type Catalog, REFUSALS, type Refusal, readCatalog, refusalsOf } from './support/citus-rules.ts';
 import { tables } from './support/jobs.ts';
@@ -27,15 +27,15 @@ const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; instead
   pruneResultsQuery: { refused: ['lock', 'target'], instead: 'pruneQueueQuery' },
   redriveJobsQuery: { refused: ['lock', 'target'], instead: 'redriveJobsQuery, filtered' },
   'redriveJobsQuery, waking': { refused: ['lock', 'target'], instead: 'redriveJobsQuery, filtered' },
-  checkWorkersQuery: { refused: ['session'], instead: '' },
-  'checkWorkersQuery, beat': { refused: ['session'], instead: '' },
-  removeGoneWorkersQuery: { refused: ['beside', 'session'], instead: '' },
+  checkWorkersQuery: { refused: ['session'], instead: 'checkWorkersQuery, of known workers' },
+  'checkWorkersQuery, beat': { refused: ['session'], instead: 'checkWorkersQuery, of known workers' },
+  removeGoneWorkersQuery: { refused: ['beside', 'session'], instead: 'removeUnseenWorkerQuery' },
 };
 
 describe('Citus', () => {
-  const statements = Object.entries(allStatements(asDistributed(tables))).map(
-    ([name, query]) => [name, dialect.sqlToQuery(query).sql] as const,
-  );
+  const statements = Object.entries(
+    allStatements(withServerFacts(tables, { distributed: true, identified: true })),
+  ).map(([name, query]) => [name, dialect.sqlToQuery(query).sql] as const);
 
   test.each(statements)('takes %s', async (name, text) => {
     const found = (await refused(text)).map((refusal) => `${refusal}: ${REFUSALS[refusal]}`);

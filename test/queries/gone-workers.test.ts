@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { beatWorker } from '../../src/queries/beat-worker.ts';
 import { checkWorkers } from '../../src/queries/check-workers.ts';
 import { lockSession } from '../../src/queries/lock-session.ts';
@@ -7,12 +7,25 @@ import { registerWorker } from '../../src/queries/register-worker.ts';
 import { removeGoneWorkers } from '../../src/queries/remove-gone-workers.ts';
 import { removeWorker } from '../../src/queries/remove-worker.ts';
 import { unlockSession } from '../../src/queries/unlock-session.ts';
+import type { QueueTables } from '../../src/schema/index.ts';
 import { type Executor, queryRows } from '../../src/sql/executor.ts';
+import { isDistributed, withServerFacts } from '../../src/sql/server-facts.ts';
 import { useTestDatabase } from '../support/test-database.ts';
-import { clearTables, tables } from './support/jobs.ts';
+import { clearTables, tables as plain } from './support/jobs.ts';
 import { begin, commit, rollback, twoBackends, untilBlocked } from './support/locks.ts';
 
 const database = useTestDatabase();
+
+/** On Citus the rows are read, and the locks tested, by statements of their own. */
+const places: readonly (readonly [string, QueueTables])[] = [
+  ['', plain],
+  [', on Citus', withServerFacts(plain, { distributed: true, identified: true })],
+  [
+    ', where servers are known by their start',
+    withServerFacts(plain, { distributed: false, identified: false }),
+  ],
+];
+let tables: QueueTables = plain;
 
 beforeEach(() => clearTables(database.client));
 
@@ -49,6 +62,11 @@ interface CheckOptions {
   readonly beat?: boolean;
   readonly db?: Executor;
   readonly session?: number;
+}
+
+async function nodeHere(): Promise<string> {
+  const [row] = await database.client`select system_identifier::text as node from pg_control_system()`;
+  return row?.node;
 }
 
 /** As {@link checkAs}, as somebody who is not registered. */
@@ -95,11 +113,11 @@ describe('the session lock', () => {
     const id = await addWorker('one');
     const other = await addWorker('other');
     const [one, two] = await twoBackends(database);
-    expect(await lockSession(one.db, tables, id)).toBe(one.pid);
+    expect(await lockSession(one.db, tables, id)).toEqual({ pid: one.pid, node: await nodeHere() });
     expect(await lockSession(two.db, tables, id)).toBeUndefined();
-    expect(await lockSession(two.db, tables, other)).toEqual(expect.any(Number));
+    expect(await lockSession(two.db, tables, other)).toMatchObject({ pid: expect.any(Number) });
     await unlockSession(one.db, tables, id);
-    expect(await lockSession(two.db, tables, id)).toEqual(expect.any(Number));
+    expect(await lockSession(two.db, tables, id)).toMatchObject({ pid: expect.any(Number) });
   });
 
   test('makes the server watch over the connection', async () => {
@@ -116,13 +134,17 @@ describe('the session lock', () => {
     await database.client`create schema tenant`;
     await database.client`create table tenant.queue_workers (like queue_workers)`;
     await two.client`set search_path = tenant, public`;
-    expect(await lockSession(one.db, tables, 424_242)).toEqual(expect.any(Number));
-    expect(await lockSession(two.db, tables, 424_242)).toEqual(expect.any(Number));
+    expect(await lockSession(one.db, tables, 424_242)).toMatchObject({ pid: expect.any(Number) });
+    expect(await lockSession(two.db, tables, 424_242)).toMatchObject({ pid: expect.any(Number) });
     await database.client`drop schema tenant cascade`;
   });
 });
 
-describe('a check', () => {
+describe.each(places)('a check%s', (_, kind) => {
+  beforeAll(() => {
+    tables = kind;
+  });
+
   test('finds lost whose session lock is free, and not who holds it', async () => {
     const lost = await addWorker('lost', { session: true });
     const alive = await addWorker('alive', { session: true });
@@ -157,12 +179,35 @@ describe('a check', () => {
     expect(await remove(dead, undefined, one.db)).toEqual(['dead']);
   });
 
+  test('trusts no lock of a worker whose session is on another node', async () => {
+    const id = await addWorker('elsewhere', { session: true });
+    expect(await seenGone()).toMatchObject([{ id, why: 'lost' }]);
+    const seen = await seenBy(database.db);
+    await database.client`update queue_workers set node = 'another'`;
+    expect(await seenGone()).toEqual([]);
+    expect(await removeGoneWorkers(database.db, tables, seen, limits)).toEqual([]);
+    // By its silence it is known.
+    expect(await removeGoneWorkers(database.db, tables, seen, impatient)).toEqual([
+      { id, name: 'elsewhere' },
+    ]);
+  });
+
+  test('names the node by which a session of another is told from one of its own', async () => {
+    const [one] = await twoBackends(database);
+    const id = await addWorker('one');
+    const held = await lockSession(one.db, tables, id);
+    await beatWorker(one.db, tables, { id, name: 'one', queues: [], session: held?.pid, node: held?.node });
+    expect(await seenGone()).toEqual([]);
+    await unlockSession(one.db, tables, id);
+    expect(await seenGone()).toMatchObject([{ id, why: 'lost' }]);
+  });
+
   test('does not touch the lock of a worker without a session', async () => {
     const id = await addWorker('new');
     const [one, two] = await twoBackends(database);
     await begin(one);
     expect(await seenGone(one.db)).toEqual([]);
-    expect(await lockSession(two.db, tables, id)).toEqual(expect.any(Number));
+    expect(await lockSession(two.db, tables, id)).toMatchObject({ pid: expect.any(Number) });
     await commit(one);
   });
 
@@ -175,7 +220,7 @@ describe('a check', () => {
     // Meanwhile the worker itself cannot have its lock, and must try again.
     expect(await lockSession(two.db, tables, lost)).toBeUndefined();
     await commit(one);
-    expect(await lockSession(two.db, tables, lost)).toEqual(expect.any(Number));
+    expect(await lockSession(two.db, tables, lost)).toMatchObject({ pid: expect.any(Number) });
     expect(await seenGone(one.db)).toEqual([]);
   });
 
@@ -262,7 +307,11 @@ describe('a check', () => {
   });
 });
 
-describe('removing gone workers', () => {
+describe.each(places.filter(([, kind]) => !isDistributed(kind)))('removing gone workers%s', (_, kind) => {
+  beforeAll(() => {
+    tables = kind;
+  });
+
   test('removes those that were seen gone, and answers them', async () => {
     const lost = await addWorker('lost', { session: true });
     await addWorker('also lost', { session: true });
@@ -333,6 +382,19 @@ describe('removing gone workers', () => {
     await commit(one);
     expect(await beating).toBe(true);
     expect(await names()).toEqual(['lost']);
-    expect(await lockSession(two.db, tables, id)).toEqual(expect.any(Number));
+    expect(await lockSession(two.db, tables, id)).toMatchObject({ pid: expect.any(Number) });
   });
+});
+
+test('on Citus, where it may wait for a beat, removing looks again as well', async () => {
+  tables = withServerFacts(plain, { distributed: true, identified: true });
+  const gone = await addWorker('gone', { session: true });
+  const shown = await addWorker('has shown itself', { session: true });
+  const back = await addWorker('has its session back', { session: true });
+  const seen = await seenBy(database.db);
+  const [one] = await twoBackends(database);
+  await lockSession(one.db, tables, back);
+  await beatWorker(database.db, tables, { id: shown, name: 'has shown itself', queues: [], session: NOBODY });
+  expect(await removeGoneWorkers(database.db, tables, seen, limits)).toEqual([{ id: gone, name: 'gone' }]);
+  tables = plain;
 });

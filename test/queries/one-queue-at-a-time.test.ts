@@ -4,13 +4,13 @@ import { findOverlooked } from '../../src/queries/find-overlooked.ts';
 import { findRequests } from '../../src/queries/find-requests.ts';
 import { pruneResults } from '../../src/queries/prune-results.ts';
 import { redriveJobs, redriveQueueByQueue } from '../../src/queries/redrive-jobs.ts';
-import { asDistributed } from '../../src/sql/distributed-tables.ts';
 import type { Runner } from '../../src/sql/executor.ts';
+import { withServerFacts } from '../../src/sql/server-facts.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJobs, tables as plain } from './support/jobs.ts';
 
 const database = useTestDatabase();
-const distributed = asDistributed(plain);
+const distributed = withServerFacts(plain, { distributed: true, identified: true });
 const queues = ['a', 'b', 'c'] as const;
 
 beforeEach(async () => {

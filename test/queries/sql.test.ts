@@ -62,6 +62,7 @@ test('the texts hold no literals but their own', () => {
       `'discarded'`,
       `'due'`,
       `'epoch'`,
+      `'execute'`,
       `'frozen'`,
       `'id'`,
       `'in_hot_standby'`,
@@ -71,6 +72,7 @@ test('the texts hold no literals but their own', () => {
       `'message'`,
       `'null'`,
       `'p'`,
+      `'pg_control_system()'`,
       `'r'`,
       `'running'`,
       `'scheduled'`,
@@ -269,11 +271,12 @@ describe('functions', () => {
     expect([...names].filter((name) => !known.has(name))).toEqual([]);
   });
 
-  test('the only volatile ones draw ids and notify, beside an INSERT, and lock and set up a session', async () => {
+  test('the only volatile ones draw ids and notify, beside an INSERT, and lock, set up and place a session', async () => {
     const names = new Set(texts.flatMap(([, text]) => functionsIn(text)));
     expect((await ofVolatility(names, 'v')).sort()).toEqual([
       'nextval',
       'pg_advisory_unlock',
+      'pg_control_system',
       'pg_notify',
       'pg_try_advisory_lock',
       'pg_try_advisory_xact_lock_shared',

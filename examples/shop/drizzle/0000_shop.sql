@@ -70,7 +70,8 @@ CREATE TABLE "queue_workers" (
 	"queues" jsonb NOT NULL,
 	"started_at" timestamp with time zone DEFAULT now() NOT NULL,
 	"seen_at" timestamp with time zone DEFAULT now() NOT NULL,
-	"session" integer
+	"session" integer,
+	"node" text
 );
 --> statement-breakpoint
 ALTER TABLE "orders" ADD CONSTRAINT "orders_sku_products_sku_fk" FOREIGN KEY ("sku") REFERENCES "public"."products"("sku") ON DELETE no action ON UPDATE no action;--> statement-breakpoint

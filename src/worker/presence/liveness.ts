@@ -196,8 +196,8 @@ export class Liveness implements BackgroundPart {
 
   async #check(): Promise<void> {
     const { tables, workerId: id, name, queues, onDeclaredGone } = this.#options;
-    const { runner, pid: session } = this.#session;
-    const worker = { id, name, queues, session };
+    const { runner, pid: session, node } = this.#session;
+    const worker = { id, name, queues, session, node };
     const atMs = performance.now();
     const changes = this.#changes;
     // Of changes, not of what has come of them: a session that was lost and taken anew between two beats must

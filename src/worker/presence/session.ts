@@ -1,6 +1,6 @@
 import type { SQLWrapper } from 'drizzle-orm';
 import { QueueError } from '../../errors.ts';
-import { lockSession } from '../../queries/lock-session.ts';
+import { type HeldSession, lockSession } from '../../queries/lock-session.ts';
 import { unlockSession } from '../../queries/unlock-session.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Database, type Runner, sqlStateOf } from '../../sql/executor.ts';
@@ -45,8 +45,7 @@ const PATIENCE_MS = 10_000;
 export class Session {
   readonly #options: SessionOptions;
   #connection: ProvenConnection | undefined;
-  /** The process id of the server's end of it. */
-  #pid: number | undefined;
+  #held: HeldSession | undefined;
   /** The connection that has not answered yet. */
   #asked: ProvenConnection | undefined;
 
@@ -59,19 +58,24 @@ export class Session {
    * held, as far as this process knows.
    */
   get pid(): number | undefined {
-    return this.#connection && this.#pid;
+    return this.#connection && this.#held?.pid;
+  }
+
+  /** The node that holds the lock. */
+  get node(): string | undefined {
+    return this.#connection && this.#held?.node;
   }
 
   /** Takes the lock on this connection and keeps it until the connection is lost. Never rejects. */
   async hold(connection: ProvenConnection, workerId: number): Promise<void> {
     const { tables, events, onChange, onRefused } = this.#options;
     const { runner, signal } = connection;
-    let pid: number | undefined;
+    let held: HeldSession | undefined;
     try {
-      for (let retryMs = FIRST_RETRY_MS; pid === undefined; retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)) {
-        pid = await lockSession(runner, tables, workerId);
+      for (let retryMs = FIRST_RETRY_MS; held === undefined; retryMs = Math.min(retryMs * 2, MAX_RETRY_MS)) {
+        held = await lockSession(runner, tables, workerId);
         if (signal.aborted) break;
-        if (pid === undefined) await sleep(jitter(retryMs), signal);
+        if (held === undefined) await sleep(jitter(retryMs), signal);
       }
     } catch (error) {
       // A lost connection is the listener's to report, which a moment later has made another.
@@ -83,10 +87,10 @@ export class Session {
       return;
     }
     if (signal.aborted) {
-      if (pid !== undefined) await this.#unlock(connection, workerId);
+      if (held !== undefined) await this.#unlock(connection, workerId);
       return;
     }
-    this.#pid = pid;
+    this.#held = held;
     this.#connection = connection;
     signal.addEventListener(
       'abort',
@@ -107,7 +111,7 @@ export class Session {
    * @param pid of the connection that has found it so
    */
   noteUnlocked(pid: number): void {
-    if (pid === this.#pid) return;
+    if (pid === this.#held?.pid) return;
     this.#connection?.abandon(new QueueError('The session lock of this worker is no longer held'));
   }
 

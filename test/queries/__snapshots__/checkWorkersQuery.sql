@@ -11,6 +11,7 @@
       end as why
       from "queue_workers" as w cross join lateral (
         select case
+          when w.node <> (select c.system_identifier::text from pg_control_system() as c) then null
           when w.session = pg_backend_pid() then not (w.id = $4::int8 or hashtextextended($5::text::regclass::oid::text, w.id) = any(array(
             select a.classid::int8 << 32 | a.objid::int8 from pg_locks as a
             where a.pid = pg_backend_pid() and a.locktype = 'advisory' and a.mode = 'ExclusiveLock')))

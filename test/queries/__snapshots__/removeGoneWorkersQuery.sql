@@ -1,5 +1,5 @@
     with unchanged as materialized (
-      select w.id, w.session, w.seen_at from "queue_workers" as w
+      select w.id, w.session, w.node, w.seen_at from "queue_workers" as w
       where (w.id, extract(epoch from w.seen_at)::text) in (select i.id, i.seen from (
         select r.id, r.seen, r.place as place
         from rows from (jsonb_to_recordset($1::text::jsonb) as (id int8, seen text))
@@ -17,6 +17,7 @@
         then 'lost'
       end as why from unchanged as w cross join lateral (
         select case
+          when w.node <> (select c.system_identifier::text from pg_control_system() as c) then null
           when w.session = pg_backend_pid() then not (hashtextextended($5::text::regclass::oid::text, w.id) = any(array(
             select a.classid::int8 << 32 | a.objid::int8 from pg_locks as a
             where a.pid = pg_backend_pid() and a.locktype = 'advisory' and a.mode = 'ExclusiveLock')))

@@ -20,6 +20,7 @@ import { findPausesQuery } from '../../../src/queries/find-pauses.ts';
 import { findRequestsQuery, jobRequestsQuery } from '../../../src/queries/find-requests.ts';
 import { findSilentWorkersQuery } from '../../../src/queries/find-silent-workers.ts';
 import { findStandingJobsQuery } from '../../../src/queries/find-standing-jobs.ts';
+import { findWorkersQuery, knownWorkers } from '../../../src/queries/find-workers.ts';
 import { finishJobsQuery } from '../../../src/queries/finish-jobs.ts';
 import { insertJobsQuery, insertKeyedJobsQuery } from '../../../src/queries/insert-jobs.ts';
 import { insertOneJobQuery } from '../../../src/queries/insert-one-job.ts';
@@ -39,7 +40,11 @@ import { reclaimJobQuery } from '../../../src/queries/reclaim-job.ts';
 import { findDiscardedQuery, redriveJobsQuery } from '../../../src/queries/redrive-jobs.ts';
 import { registerWorkerQuery } from '../../../src/queries/register-worker.ts';
 import { releaseJobsQuery } from '../../../src/queries/release-jobs.ts';
-import { removeGoneWorkersQuery } from '../../../src/queries/remove-gone-workers.ts';
+import {
+  removeGoneWorkersQuery,
+  removeUnseenWorkerQuery,
+  testWorkersQuery,
+} from '../../../src/queries/remove-gone-workers.ts';
 import { removeWorkerQuery } from '../../../src/queries/remove-worker.ts';
 import { requestCancelQuery } from '../../../src/queries/request-cancel.ts';
 import { rescheduleJobsQuery } from '../../../src/queries/reschedule-jobs.ts';
@@ -129,7 +134,9 @@ export function allStatements(
     uniqueKey: undefined,
     metadata: sql`${JSON.stringify({ text })}::text::jsonb`,
   };
-  const worker = { id, name: text, queues: [text], session: 4_711 };
+  const worker = { id, name: text, queues: [text], session: 4_711, node: text };
+  const seconds = String(time.getTime() / 1_000);
+  const known = { id, session: 4_711, node: text, started: seconds, seen: seconds };
   const limits = { silentMs: 30_000, frozenMs: 60_000, startRespiteMs: 10_000 };
   const passed = { floorMs: time.getTime(), endMs: time.getTime() + 1_000 };
   const channel = 'queue_wake_queue_jobs';
@@ -161,6 +168,14 @@ export function allStatements(
       fromGoneWorkers: true,
       heedPauses: true,
     }),
+    'checkWorkersQuery, of known workers': checkWorkersQuery(
+      tables,
+      { worker, beat: false, limits },
+      knownWorkers([known]),
+    ),
+    findWorkersQuery: findWorkersQuery(tables),
+    removeUnseenWorkerQuery: removeUnseenWorkerQuery(tables, id, known.seen),
+    testWorkersQuery: testWorkersQuery(tables, [known], limits),
     databaseStateQuery: databaseStateQuery(tables),
     findDueQuery: findDueQuery(tables, {
       looks: [

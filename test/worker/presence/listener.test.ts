@@ -106,8 +106,8 @@ describe('a worker that listens', () => {
     const late = Object.assign(db, {
       execute: async (query: Parameters<typeof execute>[0]) => {
         const rows = await execute(query);
-        // Claims are updates. Other statements (a look, a heartbeat) may end between, and leave it in place.
-        if (!JSON.stringify(rows).includes('"command":"UPDATE"')) return rows;
+        // Only claims return sizes. Other statements (a look, a heartbeat) may end between, and leave it in place.
+        if (!JSON.stringify(rows).includes('"name":"payload_bytes"')) return rows;
         const run = meanwhile;
         meanwhile = undefined;
         await run?.();

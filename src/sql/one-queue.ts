@@ -1,21 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-
-const distributed = new WeakSet<QueueTables>();
-
-/**
- * The same tables, known to lie on Citus. Functions that take them send one statement per queue where they
- * send one for many otherwise, and leave out what Citus refuses.
- */
-export function asDistributed(tables: QueueTables): QueueTables {
-  const marked = { ...tables };
-  distributed.add(marked);
-  return marked;
-}
-
-export function isDistributed(tables: QueueTables): boolean {
-  return distributed.has(tables);
-}
+import { isDistributed } from './server-facts.ts';
 
 /**
  * What one statement can ask about: everything at once, or on Citus what belongs to one queue, whose shard
