@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 import { afterAll, beforeAll, inject } from 'vitest';
-import { createDatabase, type Database } from './databases.ts';
+import { type CitusCluster, citusCluster, distributeDatabase, dropOnNodes } from './citus.ts';
+import { createDatabase, type Database, migrateDatabase } from './databases.ts';
 // For the type of what `inject` returns.
 import type {} from './global-setup.ts';
 
@@ -33,10 +34,29 @@ export interface UsedTestDatabase extends Connection, Omit<Database, 'drop'> {
 /** Creates a database that nothing else uses. */
 export async function createTestDatabase({ template = true }: TestDatabaseOptions = {}): Promise<Database> {
   const server = inject('testServer');
+  const cluster = citusCluster();
+  if (cluster !== undefined && template) return await createDistributedDatabase(cluster, server.prefix);
   return createDatabase(server.url, {
     name: `${server.prefix}_${randomBytes(4).toString('hex')}`,
     ...(template && { template: server.template }),
   });
+}
+
+/** One with the library's tables on Citus, where a database cannot be copied. */
+async function createDistributedDatabase(cluster: CitusCluster, prefix: string): Promise<Database> {
+  const name = `${prefix}_${randomBytes(4).toString('hex')}`;
+  const database = await createDatabase(cluster.url, { name });
+  const drop = async (): Promise<void> => {
+    await database.drop();
+    await dropOnNodes(cluster, name);
+  };
+  try {
+    await distributeDatabase(cluster, name, migrateDatabase);
+  } catch (error) {
+    await drop();
+    throw error;
+  }
+  return { ...database, drop };
 }
 
 /** Gives the tests of a file (or of a `describe`) one database, created before the first and dropped after the last. */

@@ -1,0 +1,78 @@
+import postgres from 'postgres';
+import { readPages } from '../docs/pages.ts';
+
+/** A Citus cluster that tests may use, as `npm run test:citus` is told. */
+export interface CitusCluster {
+  /** A database on the coordinator, with a role that may create databases. */
+  readonly url: string;
+  /** A database on each further node. */
+  readonly nodes: readonly string[];
+}
+
+/** What the environment says: `CITUS_URL`, and in `CITUS_NODES` the nodes' URLs, with commas between. */
+export function citusCluster(env: NodeJS.ProcessEnv = process.env): CitusCluster | undefined {
+  const { CITUS_URL: url, CITUS_NODES: nodes = '' } = env;
+  if (!url) return undefined;
+  return { url, nodes: nodes.split(',').filter((node) => node !== '') };
+}
+
+/** The custom migration that docs/scaling.md gives, as its reader would copy it. */
+export function citusMigration(): string {
+  const page = readPages().find(({ path }) => path === 'docs/scaling.md');
+  const blocks = page?.blocks.filter(({ language, info }) => language === 'sql' && info === 'on Citus') ?? [];
+  const [block] = blocks;
+  if (block === undefined || blocks.length > 1) {
+    throw new Error('docs/scaling.md must have one block of SQL on Citus');
+  }
+  return block.code;
+}
+
+/**
+ * Makes a bare database on the coordinator the head of a cluster: the database and the extension on every
+ * node, the nodes added, the library's tables distributed.
+ *
+ * @param migrate creates the tables
+ */
+export async function distributeDatabase(
+  { url, nodes }: CitusCluster,
+  name: string,
+  migrate: (url: string) => Promise<void>,
+): Promise<void> {
+  for (const node of nodes) {
+    await using(node, (sql) => sql.unsafe(`create database ${name}`));
+    await using(databaseOn(node, name), (sql) => sql.unsafe('create extension citus'));
+  }
+  const coordinator = new URL(url);
+  await using(databaseOn(url, name), async (sql) => {
+    await sql.unsafe('create extension citus');
+    await sql`select citus_set_coordinator_host(${coordinator.hostname}, ${Number(coordinator.port || 5432)})`;
+    for (const node of nodes) {
+      const { hostname, port } = new URL(node);
+      await sql`select citus_add_node(${hostname}, ${Number(port || 5432)})`;
+    }
+  });
+  await migrate(databaseOn(url, name));
+  await using(databaseOn(url, name), (sql) => sql.begin((tx) => tx.unsafe(citusMigration())));
+}
+
+/** Drops the databases of the nodes; that of the coordinator goes as any other. */
+export async function dropOnNodes({ nodes }: CitusCluster, name: string): Promise<void> {
+  for (const node of nodes) {
+    await using(node, (sql) => sql.unsafe(`drop database if exists ${name} with (force)`));
+  }
+}
+
+function databaseOn(url: string, name: string): string {
+  const database = new URL(url);
+  database.pathname = name;
+  return database.href;
+}
+
+async function using(url: string, use: (sql: postgres.Sql) => Promise<unknown>): Promise<void> {
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  try {
+    await use(sql);
+  } finally {
+    await sql.end();
+  }
+}
