@@ -48,6 +48,8 @@ const refusals = [
   ['P0001', `raise exception 'no'`],
   ['42501', `raise insufficient_privilege`],
   ['XX001', `raise data_corrupted`],
+  // What Citus makes of any refusal of a result.
+  ['XX000', `raise internal_error`],
   ['42703', `raise undefined_column`],
   ['57014', `raise query_canceled`],
 ] as const;
