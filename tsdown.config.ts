@@ -25,6 +25,7 @@ export default defineConfig({
         { name: 'rows', test: sources(/\/src\/skip-locked\//), priority: 3 },
         { name: 'queue', test: sources(/\/src\/queue\/(create-)?queue\.ts$/), priority: 2 },
         { name: 'worker', test: sources(/\/src\/worker\//), priority: 1 },
+        { name: 'check', test: sources(/\/src\/queue\/check\//), priority: 0 },
       ],
     },
   },

@@ -17,7 +17,6 @@ import { withOwn } from '../sql/own-values.ts';
 import { wakeChannel } from '../sql/wake-channel.ts';
 import type { Around } from './around.ts';
 import { type CancelOptions, type CancelResult, cancel } from './cancel.ts';
-import { checkQueue } from './check/check-queue.ts';
 import type { Finding } from './check/finding.ts';
 import type { EnqueueArguments, EnqueueEntry } from './enqueue-arguments.ts';
 import { type EnqueueSettings, insertAround } from './enqueue-around.ts';
@@ -240,7 +239,9 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
    * What is wrong with the set-up of the database, and what to do about it, errors first. Empty when all is
    * well.
    */
-  check(db: Executor): Promise<Finding[]> {
-    return checkQueue(db, this.tables);
+  async check(db: Executor): Promise<Finding[]> {
+    // A fifth of the code of the producing side, which an app that enqueues need not load.
+    const { checkQueue } = await import('./check/check-queue.ts');
+    return await checkQueue(db, this.tables);
   }
 }

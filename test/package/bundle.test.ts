@@ -27,7 +27,7 @@ describe.each([
       ([, name]) => name,
     );
     expect(imports).toContain('drizzle-orm');
-    expect(imports.filter((name) => !name?.startsWith('drizzle-orm'))).toEqual([]);
+    expect(imports.filter((name) => !name?.startsWith('drizzle-orm') && !name?.startsWith('./'))).toEqual([]);
   });
 
   test('of a worker has it', async () => {

@@ -66,7 +66,8 @@ describe('a worker', () => {
   });
 
   test('finds what lies behind the floors slice by slice', async () => {
-    await fillUnserved(20_000);
+    // Three slices.
+    await fillUnserved(45_000);
     const sent: string[][] = [];
     await started([handle(work, () => {})], sent);
     await queue.enqueue(database.db, work, -1);
