@@ -1,7 +1,11 @@
+import { readFileSync } from 'node:fs';
 import { defineConfig } from 'tsdown';
 
 /** Modules of the sources, and not the declarations that are made of them. */
 const sources = (path: RegExp) => (id: string) => path.test(id) && !id.endsWith('.d.ts');
+
+/** Where the schedules are bundled, croner is: its licence goes with it, through other bundlers too. */
+const licence = readFileSync(new URL('node_modules/croner/LICENSE', import.meta.url), 'utf8');
 
 /**
  * ESM and CommonJS, each with its own declarations: a CommonJS project that reads ESM declarations meets drizzle-orm's classes
@@ -11,19 +15,28 @@ const sources = (path: RegExp) => (id: string) => path.test(id) && !id.endsWith(
  * web app as a whole (`sideEffects: false`); inside one file it must keep what it cannot prove harmless, imports of `node:` first.
  */
 export default defineConfig({
-  entry: { index: 'src/index.ts', schema: 'src/schema/index.ts', 'skip-locked': 'src/skip-locked/index.ts' },
+  entry: {
+    index: 'src/index.ts',
+    schema: 'src/schema/index.ts',
+    'schema-control': 'src/schema/control/index.ts',
+    'skip-locked': 'src/skip-locked/index.ts',
+  },
   format: ['esm', 'cjs'],
   fixedExtension: false,
   dts: true,
   target: 'node20',
   deps: { neverBundle: [/^drizzle-orm/] },
   outputOptions: {
+    banner: ({ name }) => (name === 'schedules' ? `/*! croner\n${licence.replaceAll('*/', '')}*/` : ''),
     codeSplitting: {
       // From what others need to what needs others: a group takes along what its modules import, unless another has it.
       groups: [
-        { name: 'tables', test: sources(/\/src\/schema\//), priority: 4 },
+        { name: 'tables', test: sources(/\/src\/schema\/[^/]+$/), priority: 5 },
+        { name: 'control-tables', test: sources(/\/src\/schema\/control\//), priority: 4 },
         { name: 'rows', test: sources(/\/src\/skip-locked\//), priority: 3 },
         { name: 'queue', test: sources(/\/src\/queue\/(create-)?queue\.ts$/), priority: 2 },
+        // Not among the workers: a web app sets schedules, too.
+        { name: 'schedules', test: sources(/\/src\/schedules\/|\/node_modules\/croner\//), priority: 1.5 },
         { name: 'worker', test: sources(/\/src\/worker\//), priority: 1 },
         { name: 'check', test: sources(/\/src\/queue\/check\//), priority: 0 },
       ],

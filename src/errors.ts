@@ -164,10 +164,12 @@ export class WorkerLostError extends QueueError {
 export class MissingMigrationError extends QueueError {
   override name = 'MissingMigrationError';
   static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.MissingMigrationError');
-  constructor(what: string, options?: ErrorOptions) {
+  /** @param entry what the app's schema must export beside the tables of the queue itself */
+  constructor(what: string, options?: ErrorOptions, entry?: string) {
     super(
       `${what}. Run \`drizzle-kit generate && drizzle-kit migrate\` ` +
-        "(your Drizzle schema must contain `export * from 'drizzle-queue/schema'`)",
+        "(your Drizzle schema must contain `export * from 'drizzle-queue/schema'`" +
+        `${entry === undefined ? '' : ` and \`export * from '${entry}'\``})`,
       options,
     );
   }

@@ -52,6 +52,17 @@ export type { JobList, ListFilter, OwnFilter } from './queue/list.ts';
 export type { CreateQueueOptions } from './queue/options.ts';
 export type { Queue } from './queue/queue.ts';
 export type { RedriveFilter } from './queue/redrive.ts';
+// Schedule
+export {
+  defineSchedule,
+  type ScheduleDefinition,
+  type ScheduleOptions,
+  type ScheduleTiming,
+  type TickOptions,
+} from './schedules/define-schedule.ts';
+export type { ScheduleRecord } from './schedules/schedule-record.ts';
+export type { ScheduleFilter, ScheduleList, ScheduleRun, Schedules } from './schedules/schedules.ts';
+export { type MakeSchedules, schedulesIn } from './schedules/schedules-in.ts';
 export type { Database, Executor, Transaction } from './sql/executor.ts';
 export type { JobRecord, JobState, LiveState } from './sql/job-record.ts';
 export type { WorkerEvents } from './worker/attempt/events.ts';

@@ -66,9 +66,15 @@ const parts: Readonly<Record<string, Part>> = {
     packages: DRIZZLE,
     reason: 'layer 2: what Drizzle has no API for, one file per driver, without depending on any',
   },
+  schedules: {
+    files: /^schedules\//,
+    parts: ['errors', 'schema', 'job', 'sql', 'queries'],
+    packages: new RegExp(`${DRIZZLE.source}|^croner$`),
+    reason: 'layer 3, what fires by the clock: only who has schedules loads it, and croner with it',
+  },
   queue: {
     files: /^queue\//,
-    parts: ['errors', 'schema', 'skip-locked', 'job', 'sql', 'queries'],
+    parts: ['errors', 'schema', 'skip-locked', 'job', 'sql', 'queries', 'schedules'],
     packages: DRIZZLE,
     reason: 'layer 3, the producing side: a web app that only enqueues must not load the worker',
   },
@@ -80,13 +86,13 @@ const parts: Readonly<Record<string, Part>> = {
   },
   worker: {
     files: /^worker\//,
-    parts: ['errors', 'schema', 'job', 'sql', 'queries', 'drivers', 'queue', 'worker/time'],
+    parts: ['errors', 'schema', 'job', 'sql', 'queries', 'drivers', 'schedules', 'queue', 'worker/time'],
     packages: new RegExp(`${DRIZZLE.source}|^node:\\w+$`),
     reason: 'layer 4: what a process does; the only part that needs Node.js',
   },
   entry: {
     files: /^index\.ts$/,
-    parts: ['errors', 'job', 'sql', 'queries', 'drivers', 'queue', 'worker'],
+    parts: ['errors', 'job', 'sql', 'queries', 'drivers', 'schedules', 'queue', 'worker'],
     packages: NOTHING,
     reason: 'the curated list of public names; the tables and skip-locked have entries of their own',
   },
@@ -234,6 +240,14 @@ test('a web app that only enqueues loads nothing of the worker', () => {
   expect([...loaded].filter((path) => path.startsWith('worker/') || path.startsWith('drivers/'))).toEqual([]);
 });
 
+test('a queue knows schedules by their types alone, so that only who has any loads croner', () => {
+  const importsOfValues = [...sources].filter(
+    ([path, text]) =>
+      path.startsWith('queue/') && /^import (?!type\b)[^;]*from '[./]+schedules\//m.test(text),
+  );
+  expect(importsOfValues.map(([path]) => path)).toEqual([]);
+});
+
 test('an exception that is no longer needed is taken back', () => {
   const needed = [...LONGER_FILES.keys()].filter(
     (path) => (sources.get(path)?.trimEnd().split('\n').length ?? 0) > MAX_LINES,
@@ -295,11 +309,13 @@ describe('the package', () => {
       'createQueue',
       'createWorker',
       'defineJob',
+      'defineSchedule',
       'drain',
       'exponentialBackoff',
       'fixedBackoff',
       'handle',
       'runNext',
+      'schedulesIn',
       'snooze',
       'unvalidated',
     ]);

@@ -4,6 +4,7 @@ import { MissingMigrationError, UnsupportedPostgresError } from '../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 import { quotedName } from '../sql/quoted-name.ts';
+import { CONTROL_ENTRY, type ScheduleTables } from '../sql/schedule-tables.ts';
 import { withServerFacts } from '../sql/server-facts.ts';
 import { checkGrants } from './check-grants.ts';
 import { hasCitus } from './is-citus.ts';
@@ -16,25 +17,32 @@ export const OLDEST_SUPPORTED = 140_000;
  * library, and that the role has a worker's rights. Returns the tables with what it has
  * found out about the server.
  *
+ * @param control the same tables and that of the schedules, when the worker fires any
  * @throws UnsupportedPostgresError | MissingMigrationError | QueueError saying what to do
  */
-export async function checkDatabase(db: Executor, tables: QueueTables): Promise<QueueTables> {
-  const rows = await queryRows(db, tables, databaseStateQuery(tables));
+export async function checkDatabase(
+  db: Executor,
+  tables: QueueTables,
+  control?: ScheduleTables,
+): Promise<QueueTables> {
+  const rows = await queryRows(db, tables, databaseStateQuery(control ?? tables));
   const [server] = rows;
   if (Number(server?.number) < OLDEST_SUPPORTED) throw new UnsupportedPostgresError(String(server?.version));
-  for (const [key, table] of Object.entries(tables)) {
+  for (const [key, table] of Object.entries(control ?? tables)) {
     const name = quotedName(table);
+    const entry = table === control?.queueSchedules ? CONTROL_ENTRY : undefined;
+    const missed = (what: string) => new MissingMigrationError(what, undefined, entry);
     const present = new Set(
       rows.filter((row) => row.key === key && row.name !== null).map((row) => row.name),
     );
-    if (present.size === 0) throw new MissingMigrationError(`The table ${name} does not exist`);
+    if (present.size === 0) throw missed(`The table ${name} does not exist`);
     const missing = getTableConfig(table).columns.filter((column) => !present.has(column.name));
     if (missing.length > 0) {
       const names = missing.map((column) => column.name).join(', ');
-      throw new MissingMigrationError(`The table ${name} has no column ${names}`);
+      throw missed(`The table ${name} has no column ${names}`);
     }
   }
-  await checkGrants(db, tables);
+  await checkGrants(db, control ?? tables);
   const facts = { distributed: server?.citus === true, identified: server?.identified === true };
   return facts.distributed || !facts.identified ? withServerFacts(tables, facts) : tables;
 }

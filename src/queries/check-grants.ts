@@ -1,18 +1,24 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { PgTable } from 'drizzle-orm/pg-core';
 import { QueueError } from '../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 import { quotedName } from '../sql/quoted-name.ts';
+import type { ScheduleTables } from '../sql/schedule-tables.ts';
 
 type Privilege = 'select' | 'insert' | 'update' | 'delete';
 
 /** What a worker itself does with each table, without its handlers. */
-const WORKER: Readonly<Record<keyof QueueTables, readonly Privilege[]>> = {
+const WORKER: Readonly<Record<keyof ScheduleTables, readonly Privilege[]>> = {
   queueJobs: ['select', 'update', 'delete'],
   queueResults: ['select', 'insert', 'update', 'delete'],
   queueWorkers: ['select', 'insert', 'update', 'delete'],
   queuePauses: ['select'],
+  queueSchedules: ['select', 'insert', 'update', 'delete'],
 };
+
+/** Only who fires schedules enqueues. */
+const FIRING: readonly Privilege[] = ['insert'];
 
 /**
  * Checks that this role may do what a worker does. Otherwise a worker that may claim but not settle would run
@@ -20,7 +26,7 @@ const WORKER: Readonly<Record<keyof QueueTables, readonly Privilege[]>> = {
  *
  * @throws QueueError with the missing grants, as SQL
  */
-export async function checkGrants(db: Executor, tables: QueueTables): Promise<void> {
+export async function checkGrants(db: Executor, tables: QueueTables | ScheduleTables): Promise<void> {
   const rows = await queryRows(db, tables, missingGrantsQuery(tables));
   const [first] = rows;
   if (first === undefined) return;
@@ -34,15 +40,18 @@ export async function checkGrants(db: Executor, tables: QueueTables): Promise<vo
  * What the current role lacks. A privilege on single columns counts, except for delete, which applies to
  * whole rows.
  */
-export function missingGrantsQuery(tables: QueueTables): SQL {
-  const needed = Object.entries(WORKER).flatMap(([key, privileges]) =>
-    // `Object.entries` loses the type of the keys.
-    privileges.map((privilege) => ({
-      name: quotedName(tables[key as keyof QueueTables]),
+export function missingGrantsQuery(tables: QueueTables | ScheduleTables): SQL {
+  const fires = 'queueSchedules' in tables;
+  const needed = Object.entries(WORKER).flatMap(([key, privileges]) => {
+    const table: PgTable | undefined = Reflect.get(tables, key);
+    if (table === undefined) return [];
+    const all = fires && key === 'queueJobs' ? [...privileges, ...FIRING] : privileges;
+    return all.map((privilege) => ({
+      name: quotedName(table),
       privilege,
       of_columns: privilege !== 'delete',
-    })),
-  );
+    }));
+  });
   return sql`
     select quote_ident(current_user) as role, n.name, n.privilege
     from jsonb_to_recordset(${JSON.stringify(needed)}::text::jsonb)

@@ -47,6 +47,18 @@ export async function insertAround(
   return enqueued;
 }
 
+/** The same for one job. @param payload as the enqueue was given it */
+export async function insertOneAround(
+  db: Executor,
+  settings: EnqueueSettings,
+  job: NewJob,
+  payload: unknown,
+): Promise<EnqueueResult> {
+  const [enqueued] = await insertAround(db, settings, [job], [{ payload }]);
+  if (enqueued === undefined) throw new QueueError('The insert returned no row');
+  return enqueued;
+}
+
 /** Inserts the rows of a select inside `around.enqueue`, as one job that stands for all of them. */
 export async function insertFromAround<T>(
   around: NonNullable<Around['enqueue']>,

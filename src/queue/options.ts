@@ -2,11 +2,15 @@ import { is } from 'drizzle-orm';
 import { PgTable } from 'drizzle-orm/pg-core';
 import { checkBoolean, checkInteger, checkObject, LARGEST_MAX_PAYLOAD_BYTES } from '../job/limits.ts';
 import { shown } from '../job/shown.ts';
+import type { MakeSchedules } from '../schedules/schedules-in.ts';
 import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from '../schema/index.ts';
 import type { Around } from './around.ts';
 
 /** The options of {@link createQueue}. */
-export interface CreateQueueOptions<TTables extends QueueTables = QueueTables> {
+export interface CreateQueueOptions<
+  TTables extends QueueTables = QueueTables,
+  TSchedules extends MakeSchedules | undefined = MakeSchedules | undefined,
+> {
   /** The queue's tables, from `createQueueTables`. @default the tables of `drizzle-queue/schema` */
   tables?: TTables | undefined;
   /**
@@ -33,6 +37,11 @@ export interface CreateQueueOptions<TTables extends QueueTables = QueueTables> {
    * @default none, at no cost
    */
   around?: Around | undefined;
+  /**
+   * `schedulesIn(queueSchedules)`, for `queue.schedules` and for workers that fire them.
+   * @default none: neither the table nor its code is needed
+   */
+  schedules?: TSchedules;
 }
 
 /**
@@ -42,12 +51,15 @@ export interface CreateQueueOptions<TTables extends QueueTables = QueueTables> {
  */
 export function checkQueueOptions(options: CreateQueueOptions): void {
   checkObject('createQueue: its options', options);
-  const { tables, wakeUps, maxPayloadBytes, around } = options;
+  const { tables, wakeUps, maxPayloadBytes, around, schedules } = options;
   if (wakeUps !== undefined) checkBoolean('createQueue: wakeUps', wakeUps);
   if (maxPayloadBytes !== undefined) {
     checkInteger('createQueue: maxPayloadBytes', maxPayloadBytes, 1, LARGEST_MAX_PAYLOAD_BYTES);
   }
   if (around !== undefined) checkAround(around);
+  if (schedules !== undefined && typeof schedules !== 'function') {
+    throw new TypeError(`createQueue: schedules must be schedulesIn(…), got ${shown(schedules)}`);
+  }
   if (tables === undefined) return;
   checkObject('createQueue: tables', tables);
   for (const name of Object.keys({

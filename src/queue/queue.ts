@@ -1,4 +1,3 @@
-import { QueueError } from '../errors.ts';
 import { checkDefinition, type JobDefinition, type PayloadInput } from '../job/definition.ts';
 import { checkId, checkObject, checkText, DEFAULT_MAX_PAYLOAD_BYTES, MAX_NAME_BYTES } from '../job/limits.ts';
 import { type NewJob, newJob } from '../job/new-job.ts';
@@ -8,6 +7,7 @@ import { findPauses, type PausedQueue } from '../queries/find-pauses.ts';
 import { pauseQueue } from '../queries/pause-queue.ts';
 import type { RedriveResult } from '../queries/redrive-jobs.ts';
 import { resumeQueue } from '../queries/resume-queue.ts';
+import type { Schedules } from '../schedules/schedules.ts';
 import type { QueueTables } from '../schema/index.ts';
 import { checkSameOwnColumns, type OwnColumns, ownColumnsOf } from '../schema/own-columns.ts';
 import type { QueryBuilders } from '../skip-locked/query-builders.ts';
@@ -19,7 +19,7 @@ import type { Around } from './around.ts';
 import { type CancelOptions, type CancelResult, cancel } from './cancel.ts';
 import type { Finding } from './check/finding.ts';
 import type { EnqueueArguments, EnqueueEntry } from './enqueue-arguments.ts';
-import { type EnqueueSettings, insertAround } from './enqueue-around.ts';
+import { type EnqueueSettings, insertAround, insertOneAround } from './enqueue-around.ts';
 import { type EnqueueFromArguments, enqueueFrom, type SelectedRow, type SelectOf } from './enqueue-from.ts';
 import type { EnqueueResult } from './enqueue-jobs.ts';
 import { type EnqueueQuery, enqueueQuery } from './enqueue-query.ts';
@@ -35,25 +35,33 @@ import { WakeUps } from './wake-ups.ts';
  * what the method does commits or rolls back with it. `TOwn` holds the values of the app's own columns, which
  * the tables define.
  */
-export class Queue<TOwn extends OwnColumns = OwnColumns> {
+export class Queue<TOwn extends OwnColumns = OwnColumns, TSchedules = unknown> {
   readonly #wakeUps: WakeUps | undefined;
   readonly #settings: EnqueueSettings;
-  /** What enqueues and attempts run inside, as {@link createQueue} was given it. */
+  readonly #schedules: Schedules | undefined;
+  /** The queue's schedules; `undefined` unless {@link createQueue} was given `schedulesIn(…)`. */
+  readonly schedules: TSchedules;
+  /** As {@link createQueue} was given it. */
   readonly around: Around | undefined;
 
   constructor(
     readonly tables: QueueTables,
-    {
-      wakeUps = true,
-      maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES,
-      around,
-    }: Omit<CreateQueueOptions, 'tables'> = {},
+    options: Omit<CreateQueueOptions, 'tables'> = {},
   ) {
+    const { wakeUps = true, maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES, around, schedules } = options;
     checkSameOwnColumns(tables.queueJobs, tables.queueResults);
     this.around = around;
     this.#wakeUps = wakeUps ? new WakeUps(wakeChannel(tables)) : undefined;
     const own = ownColumnsOf(tables.queueJobs);
     this.#settings = { tables, own, wakeUps: this.#wakeUps, maxPayloadBytes, around: around?.enqueue };
+    this.#schedules = schedules?.({
+      tables,
+      channel: this.#wakeUps?.channel,
+      maxPayloadBytes,
+      enqueue: (db, job, payload) => insertOneAround(db, this.#settings, job, payload),
+    });
+    // `createQueue` derives its type from the same option.
+    this.schedules = this.#schedules as TSchedules;
   }
 
   /**
@@ -76,9 +84,7 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
     const { own, maxPayloadBytes } = this.#settings;
     // The definition types an argument that may be omitted as `undefined`.
     const made = await newJob(job, payload as PayloadInput<TJob>, options, maxPayloadBytes);
-    const [enqueued] = await insertAround(db, this.#settings, [withOwn(own, made, options)], [{ payload }]);
-    if (enqueued === undefined) throw new QueueError('The insert returned no row');
-    return enqueued;
+    return await insertOneAround(db, this.#settings, withOwn(own, made, options), payload);
   }
 
   /**
@@ -152,8 +158,7 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
   }
 
   /**
-   * One job by id, live or finished; `undefined` when there is none. With a definition it is typed, and must
-   * be of that kind.
+   * One job by id, live or finished, or `undefined`. With a definition it is typed, and must be of that kind.
    */
   find(db: Executor, id: number): Promise<(JobRecord & TOwn['select']) | undefined>;
   find<TJob extends JobDefinition>(
@@ -188,8 +193,7 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
    * on the job. The answer says which.
    *
    * Under concurrency: when it meets a claim or the end of an attempt, one of the two wins, never both. A
-   * handler that completes its job anyway, by returning or by a `complete(tx)` that commits, has completed
-   * it.
+   * handler that completes its job anyway, by returning or by a committed `complete(tx)`, has completed it.
    */
   async cancel(
     db: Executor,
@@ -236,12 +240,11 @@ export class Queue<TOwn extends OwnColumns = OwnColumns> {
   }
 
   /**
-   * What is wrong with the set-up of the database, and what to do about it, errors first. Empty when all is
-   * well.
+   * What is wrong with the set-up of the database and what to do about it, errors first; empty if nothing is.
    */
   async check(db: Executor): Promise<Finding[]> {
     // A fifth of the code of the producing side, which an app that enqueues need not load.
     const { checkQueue } = await import('./check/check-queue.ts');
-    return await checkQueue(db, this.tables);
+    return await checkQueue(db, this.tables, this.#schedules);
   }
 }

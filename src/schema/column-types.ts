@@ -1,5 +1,6 @@
 import type {
   bigint,
+  boolean,
   integer,
   jsonb,
   PgTableWithColumns,
@@ -24,6 +25,7 @@ export type Identity<B extends { generatedAlwaysAsIdentity(): unknown }> = Retur
 export type Primary<B extends { primaryKey(): unknown }> = ReturnType<B['primaryKey']>;
 
 declare const bigintBuilder: ReturnType<typeof bigint<'number'>>;
+declare const booleanBuilder: ReturnType<typeof boolean>;
 declare const integerBuilder: ReturnType<typeof integer>;
 declare const smallintBuilder: ReturnType<typeof smallint>;
 declare const textBuilder: ReturnType<typeof text>;
@@ -32,6 +34,7 @@ declare const timestampBuilder: ReturnType<typeof timestamp>;
 
 /** `bigint` read as a JavaScript number. */
 export type BigintColumn = typeof bigintBuilder;
+export type BooleanColumn = typeof booleanBuilder;
 export type IntegerColumn = typeof integerBuilder;
 export type SmallintColumn = typeof smallintBuilder;
 export type TextColumn = typeof textBuilder;

@@ -1,13 +1,10 @@
-import { is } from 'drizzle-orm';
-import { PgSchema } from 'drizzle-orm/pg-core';
 import type { ColumnBuilders, NoColumns } from './column-types.ts';
-
-import { declareTableIn } from './declare-table.ts';
 import { checkOwnColumns, checkOwnKeys, type TakenKey } from './own-columns.ts';
 import { defineJobsTable, type JobsTable } from './queue-jobs.ts';
 import { definePausesTable, type PausesTable } from './queue-pauses.ts';
 import { defineResultsTable, type ResultsTable } from './queue-results.ts';
 import { defineWorkersTable, type WorkersTable } from './queue-workers.ts';
+import { placeOf, type TablePlace } from './table-place.ts';
 
 /** The four tables of a queue, whatever their names. */
 export interface QueueTables<
@@ -21,22 +18,12 @@ export interface QueueTables<
   queuePauses: PausesTable<`${TPrefix}pauses`, TSchema>;
 }
 
-/** Where {@link createQueueTables} puts the tables. */
+/** Where {@link createQueueTables} puts the tables, and which columns of the app's it adds. */
 export interface QueueTablesOptions<
   TPrefix extends string,
   TSchema extends string | undefined,
   TColumns extends ColumnBuilders = NoColumns,
-> {
-  /**
-   * The prefix of the tables' names: 1–40 characters of a–z, 0–9 and _, not starting with a digit.
-   * @default 'queue_'
-   */
-  prefix?: TPrefix;
-  /**
-   * The Postgres schema, made by `pgSchema('…')`. Export it too, or drizzle-kit does not create it.
-   * @default the default schema, `public`
-   */
-  schema?: { readonly schemaName: TSchema } & Pick<PgSchema, 'table'>;
+> extends TablePlace<TPrefix, TSchema> {
   /**
    * The app's own columns, such as `{ tenantId: text('tenant_id').notNull() }`, in both jobs and results.
    * They are options of an enqueue (required as in an insert), filters of `list`, and part of every record
@@ -64,21 +51,7 @@ export function createQueueTables<
   const TSchema extends string | undefined = undefined,
   TColumns extends ColumnBuilders = NoColumns,
 >(options: QueueTablesOptions<TPrefix, TSchema, TColumns> = {}): QueueTables<TPrefix, TSchema, TColumns> {
-  // TypeScript cannot connect this value with the type parameter's default.
-  const prefix = options?.prefix ?? ('queue_' as TPrefix);
-  // An array of one text would match the pattern, too.
-  if (typeof prefix !== 'string' || !/^[a-z_][a-z0-9_]{0,39}$/.test(prefix)) {
-    const got = typeof prefix === 'string' ? `'${prefix}'` : `a value of type ${typeof prefix}`;
-    throw new TypeError(
-      'createQueueTables: prefix must be 1–40 characters of a–z, 0–9 and _, ' +
-        `not starting with a digit; got ${got}`,
-    );
-  }
-  // A NUL would cut off the text of a statement.
-  if (options?.schema !== undefined && !(is(options.schema, PgSchema) && isName(options.schema.schemaName))) {
-    throw new TypeError('createQueueTables: schema must be what pgSchema() returns for a name without NUL');
-  }
-  const table = declareTableIn(options?.schema);
+  const { prefix, table } = placeOf('createQueueTables', options);
   const columns: NoColumns = options?.columns ?? {};
   checkOwnKeys(columns);
   const queueJobs = defineJobsTable<`${TPrefix}jobs`, TSchema, TColumns>(table, `${prefix}jobs`, columns);
@@ -93,8 +66,4 @@ export function createQueueTables<
     queueWorkers: defineWorkersTable<`${TPrefix}workers`, TSchema>(table, `${prefix}workers`),
     queuePauses: definePausesTable<`${TPrefix}pauses`, TSchema>(table, `${prefix}pauses`),
   };
-}
-
-function isName(value: unknown): boolean {
-  return typeof value === 'string' && value !== '' && !value.includes('\0');
 }

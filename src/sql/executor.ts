@@ -38,6 +38,7 @@ export const NO_DATABASE = 'drizzle-queue needs a Drizzle database or transactio
  *
  * @param withUsersSql whether it contains SQL of the user, whose missing tables and columns are not our
  * missing migration
+ * @param entry what the app's schema must export for this statement, beside the tables of the queue itself
  * @throws TypeError when `db` is no database
  * @throws MissingMigrationError when the queue's tables or columns are missing; other errors of the driver
  * pass unchanged
@@ -46,7 +47,7 @@ export async function queryRows(
   db: Runner,
   tables: QueueTables,
   query: SQL,
-  { withUsersSql = false }: { readonly withUsersSql?: boolean } = {},
+  { withUsersSql = false, entry }: { readonly withUsersSql?: boolean; readonly entry?: string } = {},
 ): Promise<RawRow[]> {
   // Callers without TypeScript easily forget the first argument.
   if (typeof db?.execute !== 'function') throw new TypeError(NO_DATABASE);
@@ -54,7 +55,7 @@ export async function queryRows(
   try {
     result = await db.execute(query);
   } catch (error) {
-    throw missingMigration(error, tables, withUsersSql) ?? error;
+    throw missingMigration(error, tables, withUsersSql, entry) ?? error;
   }
   // postgres.js, Bun and pg-proxy return an array; pg, PGlite, Neon and the HTTP drivers return { rows }.
   const rows = Array.isArray(result) ? result : (result as { rows?: RawRow[] } | undefined)?.rows;
@@ -80,6 +81,7 @@ function missingMigration(
   error: unknown,
   tables: QueueTables,
   withUsersSql: boolean,
+  entry: string | undefined,
 ): MissingMigrationError | undefined {
   const sqlState = sqlStateOf(error);
   if (sqlState !== UNDEFINED_TABLE && sqlState !== UNDEFINED_COLUMN) return undefined;
@@ -93,7 +95,6 @@ function missingMigration(
   const ours = namesOurs || (sqlState === UNDEFINED_COLUMN && !withUsersSql);
   if (!ours) return undefined;
   // Not Drizzle's error around it, which repeats the parameters and so the payload.
-  return new MissingMigrationError(`The queue's tables are not up to date (${message})`, {
-    cause: driverError,
-  });
+  const what = `The queue's tables are not up to date (${message})`;
+  return new MissingMigrationError(what, { cause: driverError }, entry);
 }

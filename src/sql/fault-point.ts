@@ -27,6 +27,10 @@ export type FaultPoint =
   | 'liveness: checked'
   /** A worker that was declared gone is registered again, and has not yet asked what it has lost. */
   | 'liveness: returned'
+  /** Schedules are due and were read, and are not fired. */
+  | 'schedules: found'
+  /** They are fired, but their worker does not know it yet. */
+  | 'schedules: fired'
   /** The attempt of `runNext` is over; its outcome is not written. */
   | 'runNext: ran'
   /** The transaction of `runNext` was rolled back; the outcome is to be written in another. */

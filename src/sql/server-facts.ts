@@ -20,6 +20,14 @@ export function withServerFacts(tables: QueueTables, known: ServerFacts): QueueT
   return same;
 }
 
+/** More tables of the same database, with the facts that are known of some. */
+export function withFactsOf<TTables extends QueueTables>(known: QueueTables, tables: TTables): TTables {
+  const same = { ...tables };
+  const found = facts.get(known);
+  if (found !== undefined) facts.set(same, found);
+  return same;
+}
+
 /** Of tables without facts `false`. */
 export function isDistributed(tables: QueueTables): boolean {
   return facts.get(tables)?.distributed ?? false;

@@ -11,6 +11,8 @@ import {
 import { shown } from '../job/shown.ts';
 import type { Around } from '../queue/around.ts';
 import type { Queue } from '../queue/queue.ts';
+import type { ScheduleDefinition, TickOptions } from '../schedules/define-schedule.ts';
+import type { Schedules } from '../schedules/schedules.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import { type Handler, handlersByKind } from './attempt/handler.ts';
 
@@ -86,6 +88,13 @@ export interface WorkerOptions<TDb, TOwn extends OwnColumns = OwnColumns> extend
   frozenMs?: number | undefined;
   /** The worker's name in `queue_workers`. @default 'host:pid' */
   name?: string | undefined;
+  /**
+   * The schedules that this worker declares, each once; its queue must have schedules. It writes them into
+   * the table and fires them, beside those of its kinds that `queue.schedules.set` has set. A schedule that
+   * no worker declares any more does not fire, and is removed after 7 days.
+   * @default none
+   */
+  schedules?: readonly ScheduleDefinition<TickOptions & TOwn['insert']>[] | undefined;
 }
 
 export interface WorkerSettings {
@@ -99,6 +108,9 @@ export interface WorkerSettings {
   readonly frozenMs: number;
   readonly name: string;
   readonly around: Around['run'];
+  /** The queue's, if it has any. */
+  readonly schedules: Schedules | undefined;
+  readonly declared: readonly ScheduleDefinition[];
 }
 
 const DEFAULT_CONCURRENCY = 10;
@@ -146,7 +158,30 @@ export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings
     frozenMs: checkDurationMs(what('frozenMs'), options.frozenMs ?? 60_000, 15_000, 3_600_000),
     name: checkText(what('name'), options.name ?? `${hostname()}:${process.pid}`, MAX_NAME_BYTES),
     around: options.queue.around?.run,
+    ...schedulesOf(options),
   };
+}
+
+function schedulesOf<TDb>({ queue, schedules: declared = [] }: WorkerOptions<TDb>) {
+  // `createQueue` has put it there, or nothing.
+  const schedules = queue.schedules as Schedules | undefined;
+  if (!Array.isArray(declared)) {
+    throw new TypeError(`createWorker: schedules must be an array, got ${shown(declared)}`);
+  }
+  if (declared.length > 0 && schedules === undefined) {
+    throw new TypeError(
+      'createWorker: its queue has no schedules: write ' +
+        'createQueue({ schedules: schedulesIn(queueSchedules) }), ' +
+        "with the table of 'drizzle-queue/schema/control'",
+    );
+  }
+  const names = new Set<string>();
+  for (const schedule of declared as readonly ScheduleDefinition[]) {
+    const { name } = checkObject('createWorker: a schedule', schedule);
+    if (names.has(name)) throw new TypeError(`createWorker: schedules has '${name}' twice`);
+    names.add(name);
+  }
+  return { schedules, declared };
 }
 
 function concurrencyByQueue<TDb>(

@@ -2,6 +2,8 @@ import { listenOrPoll } from '../drivers/listen-or-poll.ts';
 import { preparing } from '../drivers/prepared.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Database } from '../sql/executor.ts';
+import { withFactsOf } from '../sql/server-facts.ts';
+import type { NewSchedule } from '../sql/stored-schedule.ts';
 import { REQUESTED } from '../sql/wake-channel.ts';
 import type { WorkerEmitter } from './attempt/events.ts';
 import type { Handler } from './attempt/handler.ts';
@@ -14,6 +16,7 @@ import type { WorkerSettings } from './options.ts';
 import { Listener } from './presence/listener.ts';
 import { Liveness } from './presence/liveness.ts';
 import { Retries } from './time/retries.ts';
+import { Firing } from './upkeep/firing.ts';
 import { Pruning } from './upkeep/prune.ts';
 import { Requests } from './upkeep/requests.ts';
 
@@ -32,6 +35,8 @@ export interface PartsOptions {
   /** Whether it works only until its queues are empty; nothing then tells it of new jobs. */
   readonly untilEmpty: boolean;
   readonly workerId: number;
+  /** What it declares, as it is stored. */
+  readonly declared: readonly NewSchedule[];
   readonly events: WorkerEmitter;
   /** Aborted when settling must no longer be repeated. */
   readonly giveUp: AbortSignal;
@@ -42,13 +47,15 @@ export interface WorkerParts {
   readonly loops: readonly ClaimLoop[];
   readonly liveness: Liveness;
   readonly requests: Requests;
+  /** `undefined` where the queue has no schedules. */
+  readonly firing: Firing | undefined;
   readonly background: readonly BackgroundPart[];
 }
 
 /** Builds the parts of a worker and connects them; the only place that knows all of them. */
 export function buildParts(options: PartsOptions): WorkerParts {
-  const { db, tables, handlers, settings, untilEmpty, workerId, events, giveUp } = options;
-  const { concurrencyByQueue, pollIntervalMs, retentionMs, listen } = settings;
+  const { db, tables, handlers, settings, untilEmpty, workerId, declared, events, giveUp } = options;
+  const { concurrencyByQueue, pollIntervalMs, retentionMs, listen, schedules } = settings;
   const environment = { db, tables, workerId };
   const retries = new Retries();
   const runner = preparing(db, (error) =>
@@ -61,13 +68,17 @@ export function buildParts(options: PartsOptions): WorkerParts {
     events,
     retries,
     onWake: (queue) => {
-      if (queue === undefined || queue === REQUESTED) requests.wake();
+      if (queue === undefined || queue === REQUESTED) {
+        requests.wake();
+        firing?.wake();
+      }
       if (queue === undefined) watch.look();
       else loopsByQueue.get(queue)?.notify();
     },
     // Without notifications both look more often.
     onPolling: () => {
       requests.wake();
+      firing?.wake();
       watch.look();
     },
     onProven: (connection) => liveness.holdSession(connection),
@@ -89,6 +100,20 @@ export function buildParts(options: PartsOptions): WorkerParts {
     onReturn: () => retries.now(),
   });
   const kinds = [...handlers.keys()];
+  const firing =
+    schedules === undefined
+      ? undefined
+      : new Firing({
+          db,
+          tables: withFactsOf(tables, schedules.tables),
+          channel: schedules.channel,
+          workerId,
+          declared,
+          kinds,
+          listener,
+          events,
+          retries,
+        });
   const watch = new Watch({
     runner,
     tables,
@@ -138,13 +163,14 @@ export function buildParts(options: PartsOptions): WorkerParts {
     loops,
     liveness,
     requests,
+    firing,
     background: [
       liveness,
       requests,
       progress,
       pruning,
       // A worker that ends when its queues are empty waits for nothing.
-      ...(untilEmpty ? [] : [watch, sweeper, listener]),
+      ...(untilEmpty ? [] : [watch, sweeper, listener, ...(firing === undefined ? [] : [firing])]),
     ],
   };
 }

@@ -67,6 +67,7 @@ export class Worker {
    * called meanwhile and has resolved; a second call changes nothing. Without an answer from the database it
    * waits as long as the driver does.
    *
+   * @throws InvalidPayloadError when the payload of a schedule is refused
    * @throws MissingMigrationError | UnsupportedPostgresError, or the driver's error when the database cannot
    * be reached
    * @throws QueueError when the worker was stopped before: make a new one
@@ -118,10 +119,13 @@ export class Worker {
   }
 
   async #start(): Promise<WorkerParts> {
-    const { concurrencyByQueue, name } = this.#settings;
+    const { concurrencyByQueue, name, schedules, declared } = this.#settings;
     const queues = [...concurrencyByQueue.keys()];
     const { signal } = this.#stopping;
-    const tables = await checkDatabase(this.#db, this.#tables);
+    const stored = await Promise.all(
+      declared.map(async (schedule) => await schedules?.toStore('createWorker', schedule)),
+    );
+    const tables = await checkDatabase(this.#db, this.#tables, schedules?.tables);
     signal.throwIfAborted();
     const workerId = await registerWorker(this.#db, tables, { name, queues });
     const parts = buildParts({
@@ -131,6 +135,7 @@ export class Worker {
       settings: this.#settings,
       untilEmpty: this.#untilEmpty,
       workerId,
+      declared: stored.filter((schedule) => schedule !== undefined),
       events: this.#events,
       giveUp: this.#giveUp.signal,
     });
@@ -139,6 +144,8 @@ export class Worker {
     // What they ask may take as long as the driver waits for an answer.
     const stopped = aborted(signal);
     await Promise.race([parts.requests.ready, stopped]);
+    // Nothing else fires for a worker that ends when its queues are empty.
+    if (this.#untilEmpty) await Promise.race([parts.firing?.tryLook(signal), stopped]);
     const mayClaim = Promise.race([parts.liveness.ready, stopped]);
     this.#work = this.#runLoops(parts.loops, mayClaim);
     await mayClaim;

@@ -8,6 +8,7 @@ import { queryRows } from '../../src/sql/executor.ts';
 import { explain, nodesOf } from '../queries/support/explain.ts';
 import { addJobs, claimOf, tables } from '../queries/support/jobs.ts';
 import { allStatements } from '../queries/support/statements.ts';
+import { addControlTables } from '../support/control-tables.ts';
 import {
   laterChanges,
   type Partitioning,
@@ -31,7 +32,10 @@ describe.skipIf(process.env.PARTITIONS)('tables partitioned by queue', () => {
 
     describe('take every statement', () => {
       const database = useTestDatabase();
-      beforeAll(() => partitionTables(database.url, form));
+      beforeAll(async () => {
+        await partitionTables(database.url, form);
+        await addControlTables(database);
+      });
 
       test.each(Object.entries(allStatements(tables)))('%s', async (_, query) => {
         await database.db.transaction(async (tx) => {

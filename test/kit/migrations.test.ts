@@ -4,10 +4,12 @@ import { describe, expect, test } from 'vitest';
 import { checkDatabase } from '../../src/queries/check-database.ts';
 import { partitionMigration } from '../support/partitions.ts';
 import { useTestDatabase } from '../support/test-database.ts';
-import { isPrimaryKeyAgain, kitMajor, schemaEntry, useKitProjects } from './kit-project.ts';
+import { controlEntry, isPrimaryKeyAgain, kitMajor, schemaEntry, useKitProjects } from './kit-project.ts';
 
 const ownMigrations = fileURLToPath(new URL('../../drizzle', import.meta.url));
+const controlMigrations = fileURLToPath(new URL('../../drizzle-control', import.meta.url));
 const exportAll = `export * from ${JSON.stringify(schemaEntry)};`;
+const exportControl = `export * from ${JSON.stringify(controlEntry)};`;
 const importCreate = `import { createQueueTables } from ${JSON.stringify(schemaEntry)};`;
 
 const createProject = useKitProjects();
@@ -15,13 +17,19 @@ const createProject = useKitProjects();
 describe(`drizzle-kit ${kitMajor}`, { timeout: 400_000 }, () => {
   // They are in the format of 0.31, which 1.0 can be told to read; an app has its own.
   describe.skipIf(kitMajor === '1.0')("the library's own migrations", () => {
-    test('are what drizzle-kit makes of the schema: nothing is left to generate', async () => {
-      const project = await createProject({ schema: exportAll });
-      await project.copyMigrations(ownMigrations);
-      const before = await project.migrations();
-      expect(await project.generate()).toContain('No schema changes, nothing to migrate');
-      expect(await project.migrations()).toEqual(before);
-    });
+    test.each([
+      ['the queue', exportAll, ownMigrations],
+      ['what controls it', exportControl, controlMigrations],
+    ])(
+      'of %s are what drizzle-kit makes of the schema: nothing is left to generate',
+      async (_, schema, own) => {
+        const project = await createProject({ schema });
+        await project.copyMigrations(own);
+        const before = await project.migrations();
+        expect(await project.generate()).toContain('No schema changes, nothing to migrate');
+        expect(await project.migrations()).toEqual(before);
+      },
+    );
 
     test('would be found out of date', async () => {
       const project = await createProject({

@@ -14,6 +14,9 @@ const enqueueOnly = `
 /** What only workers need: the claim's statement, what a worker is made of, and Node.js. */
 const WORKER_CODE = ['as band', 'worker_id not in', 'createWorker', 'pollIntervalMs', 'listen ', 'node:'];
 
+/** What only schedules need: their table, their statements, and croner. */
+const SCHEDULE_CODE = ['passed_at', 'time_zone', 'CronPattern', 'Permission is hereby granted'];
+
 describe.each([
   ['esbuild', byEsbuild],
   ['rolldown', byRolldown],
@@ -22,12 +25,23 @@ describe.each([
     const code = await bundle(projects['1.0'], enqueueOnly);
     expect(code).toContain('insert into');
     expect(WORKER_CODE.filter((text) => code.includes(text))).toEqual([]);
+    expect(SCHEDULE_CODE.filter((text) => code.includes(text))).toEqual([]);
     // Every import that is left is Drizzle's. (The names of modules in our messages stand in single quotes.)
     const imports = [...code.matchAll(/\b(?:from|import|require)\s*\(?\s*"([^"]+)"/g)].map(
       ([, name]) => name,
     );
     expect(imports).toContain('drizzle-orm');
     expect(imports.filter((name) => !name?.startsWith('drizzle-orm') && !name?.startsWith('./'))).toEqual([]);
+  });
+
+  test('of an app that sets schedules has them, and no worker', async () => {
+    const code = await bundle(
+      projects['1.0'],
+      `export { createQueue, defineSchedule, schedulesIn } from 'drizzle-queue';
+      export * from 'drizzle-queue/schema/control';`,
+    );
+    expect(SCHEDULE_CODE.filter((text) => !code.includes(text))).toEqual([]);
+    expect(WORKER_CODE.filter((text) => code.includes(text))).toEqual([]);
   });
 
   test('of a worker has it', async () => {

@@ -10,7 +10,7 @@ const cwd = projects['0.45'];
 
 describe('the tarball', () => {
   test('holds the built library, and nothing of its tests, sources and examples', () => {
-    const entries = ['index', 'schema', 'skip-locked'].flatMap((entry) =>
+    const entries = ['index', 'schema', 'schema-control', 'skip-locked'].flatMap((entry) =>
       ['js', 'cjs', 'd.ts', 'd.cts'].map((end) => `dist/${entry}.${end}`),
     );
     const named = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', ...entries];
@@ -20,7 +20,7 @@ describe('the tarball', () => {
     expect(others.filter((file) => !/^dist\/[a-z-]+-[\w-]{8}\.(js|cjs|d\.ts|d\.cts)$/.test(file))).toEqual(
       [],
     );
-    expect(others.length).toBeLessThan(20);
+    expect(others.length).toBeLessThan(25);
   });
 
   test('has the same code and the same declarations for both module systems', () => {
@@ -42,24 +42,26 @@ describe('the tarball', () => {
     }
   });
 
-  test.each(['drizzle-queue', 'drizzle-queue/schema', 'drizzle-queue/skip-locked'])(
-    'exports the same names from %s to import and to require',
-    async (entry) => {
-      const names = async (source: string): Promise<string[]> =>
-        JSON.parse(await run(process.execPath, ['--input-type=module', '--eval', source], { cwd }));
-      const imported = await names(`
+  test.each([
+    'drizzle-queue',
+    'drizzle-queue/schema',
+    'drizzle-queue/schema/control',
+    'drizzle-queue/skip-locked',
+  ])('exports the same names from %s to import and to require', async (entry) => {
+    const names = async (source: string): Promise<string[]> =>
+      JSON.parse(await run(process.execPath, ['--input-type=module', '--eval', source], { cwd }));
+    const imported = await names(`
         import * as entry from '${entry}';
         console.log(JSON.stringify(Object.keys(entry)));`);
-      const required = await names(`
+    const required = await names(`
         import { createRequire } from 'node:module';
         const entry = createRequire(process.cwd() + '/')('${entry}');
         console.log(JSON.stringify(Object.keys(entry)));`);
-      expect(imported.length).toBeGreaterThan(0);
-      expect(required.sort()).toEqual(imported.sort());
-    },
-  );
+    expect(imported.length).toBeGreaterThan(0);
+    expect(required.sort()).toEqual(imported.sort());
+  });
 
-  test('opens its three entries, and nothing else', async () => {
+  test('opens its four entries, and nothing else', async () => {
     const { code, output } = await endOf(
       process.execPath,
       ['--input-type=module', '--eval', `await import('drizzle-queue/dist/index.js');`],
@@ -67,6 +69,19 @@ describe('the tarball', () => {
     );
     expect(code).toBe(1);
     expect(output).toContain('ERR_PACKAGE_PATH_NOT_EXPORTED');
+  });
+
+  test('holds the licence of what is bundled, beside its code and nowhere else', async () => {
+    const withLicence: string[] = [];
+    for (const file of files.filter((name) => /\.c?js$/.test(name))) {
+      const code = await readFile(join(cwd, 'node_modules/drizzle-queue', file), 'utf8');
+      if (/^\/\*! croner\n.*Permission is hereby granted.*\*\//s.test(code)) withLicence.push(file);
+      else expect(code).not.toContain('CronPattern');
+    }
+    expect(withLicence.map((file) => file.replace(/-[\w-]{8}\./, '.')).sort()).toEqual([
+      'dist/schedules.cjs',
+      'dist/schedules.js',
+    ]);
   });
 
   test('has nothing to complain about for publint', async () => {
@@ -79,7 +94,7 @@ describe('the tarball', () => {
     const args = [tarball, '--profile', 'node16', '--no-emoji', '--format', 'ascii'];
     const { code, output } = await endOf(tools.attw, args, { cwd });
     expect(code, output).toBe(0);
-    expect(output.match(/from CJS\): OK \(CJS\)/g)).toHaveLength(3);
-    expect(output.match(/from ESM\): OK \(ESM\)/g)).toHaveLength(3);
+    expect(output.match(/from CJS\): OK \(CJS\)/g)).toHaveLength(4);
+    expect(output.match(/from ESM\): OK \(ESM\)/g)).toHaveLength(4);
   });
 });

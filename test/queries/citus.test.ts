@@ -1,6 +1,7 @@
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { withServerFacts } from '../../src/sql/server-facts.ts';
+import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { type Catalog, REFUSALS, type Refusal, readCatalog, refusalsOf } from './support/citus-rules.ts';
 import { tables } from './support/jobs.ts';
@@ -12,6 +13,7 @@ const database = useTestDatabase({ max: 1 });
 let catalog: Catalog;
 
 beforeAll(async () => {
+  await addControlTables(database);
   catalog = await readCatalog(database.client);
 });
 

@@ -1,11 +1,12 @@
 import { sql } from 'drizzle-orm';
 import { getTableConfig, integer, type PgTable, pgTable } from 'drizzle-orm/pg-core';
 import { createQueue, defineJob, MissingMigrationError, unvalidated } from 'drizzle-queue';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { checkDatabase } from '../../src/queries/check-database.ts';
 import { queryRows } from '../../src/sql/executor.ts';
-import { tables } from '../queries/support/jobs.ts';
+import { scheduleTables, tables } from '../queries/support/jobs.ts';
 import { allStatements } from '../queries/support/statements.ts';
+import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const queue = createQueue();
@@ -46,7 +47,8 @@ describe('without the tables', () => {
 
 describe('with tables of an older version, which lack a column', () => {
   const database = useTestDatabase();
-  const columns = Object.values(tables).flatMap((table: PgTable) => {
+  beforeAll(() => addControlTables(database));
+  const columns = Object.values(scheduleTables).flatMap((table: PgTable) => {
     const { name, columns } = getTableConfig(table);
     // Postgres drops no column that the table is partitioned by.
     const dropped = process.env.PARTITIONS ? columns.filter((column) => column.name !== 'queue') : columns;
@@ -59,7 +61,7 @@ describe('with tables of an older version, which lack a column', () => {
       await database.db
         .transaction(async (tx) => {
           await tx.execute(sql.raw(`alter table ${table} drop column ${column} cascade`));
-          await queryRows(tx, tables, query);
+          await queryRows(tx, scheduleTables, query);
           tx.rollback();
         })
         .catch((error: unknown) => {

@@ -123,6 +123,7 @@ describe('a worker', () => {
       | 'cancelled'
       | 'interrupted'
       | 'lost'
+      | 'fired'
       | 'gone'
       | 'listening'
       | 'polling'

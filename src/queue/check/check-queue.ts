@@ -2,6 +2,7 @@ import type { PgTable } from 'drizzle-orm/pg-core';
 import { findSilentWorkers } from '../../queries/find-silent-workers.ts';
 import { inspectServer } from '../../queries/inspect-server.ts';
 import { inspectTable, type TableState } from '../../queries/inspect-table.ts';
+import type { Schedules } from '../../schedules/schedules.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Executor, sqlStateOf } from '../../sql/executor.ts';
 import { checkColumns } from './check-columns.ts';
@@ -24,12 +25,17 @@ const INSUFFICIENT_PRIVILEGE = '42501';
  *
  * @throws only the driver's errors, when the database cannot be asked
  */
-export async function checkQueue(db: Executor, tables: QueueTables): Promise<Finding[]> {
+export async function checkQueue(
+  db: Executor,
+  tables: QueueTables,
+  schedules: Pick<Schedules, 'tables' | 'missing'> | undefined,
+): Promise<Finding[]> {
   const server = await inspectServer(db, tables);
   const findings = checkServer(server);
   const states = new Map<PgTable, TableState>();
+  const all: PgTable[] = Object.values(schedules?.tables ?? tables);
   try {
-    for (const table of Object.values(tables)) states.set(table, await inspectTable(db, tables, table));
+    for (const table of all) states.set(table, await inspectTable(db, tables, table));
   } catch (error) {
     if (sqlStateOf(error) !== INSUFFICIENT_PRIVILEGE) throw error;
     return [...findings, permissionDenied(error)];
@@ -39,8 +45,10 @@ export async function checkQueue(db: Executor, tables: QueueTables): Promise<Fin
     if (state === undefined) throw new Error('every table of the queue was inspected');
     return state;
   };
-  const all = Object.values(tables);
   findings.push(...missingTables(tables, stateOf, server));
+  if (schedules !== undefined && !stateOf(schedules.tables.queueSchedules).present) {
+    findings.push(schedules.missing);
+  }
   for (const table of all.filter((table) => stateOf(table).present)) {
     findings.push(...checkColumns(table, stateOf(table)), ...checkIndexes(table, stateOf(table)));
   }

@@ -32,6 +32,11 @@ export interface WorkerEvents {
   interrupted: [{ readonly job: ClaimedJob; readonly began: boolean }];
   /** An attempt ended, but its job was no longer held by this worker, so nothing was written. */
   lost: [{ readonly job: ClaimedJob }];
+  /**
+   * This worker has fired a schedule: `ids` are the jobs of its ticks, fewer than these where one that must
+   * not overlap was still live.
+   */
+  fired: [{ readonly schedule: string; readonly ticks: readonly Date[]; readonly ids: readonly number[] }];
   /** This worker has declared another gone, whose jobs are due again. */
   gone: [{ readonly workerId: number; readonly name: string }];
   /** Notifications of enqueued jobs arrive: from now on a worker that is idle asks about once a second. */

@@ -3,7 +3,7 @@ import { isNode, nodeIn, nodesIn, type TreeNode, type TreeValue, walk } from './
 
 /*
  * What Citus refuses, as its planner tests it (seen on 13.2), over the tree that PostgreSQL makes of a
- * statement. Two tables are distributed by `queue`, two are reference tables.
+ * statement. Two tables are distributed by `queue`; the others are reference tables.
  */
 
 export type Refusal = keyof typeof REFUSALS;
@@ -46,8 +46,9 @@ export async function readCatalog(client: postgres.Sql): Promise<Catalog> {
     select oid::text, typinput::oid::text as input, typoutput::oid::text as output from pg_type`;
   const tables = await client<{ oid: string; name: string; queue: string | null }[]>`
     select c.oid::text, c.relname::text as name, a.attnum::text as queue from pg_class as c
-    left join pg_attribute as a on a.attrelid = c.oid and a.attname = 'queue' and c.relname <> 'queue_pauses'
-    where c.relname in ('queue_jobs', 'queue_results', 'queue_workers', 'queue_pauses')`;
+    left join pg_attribute as a on a.attrelid = c.oid and a.attname = 'queue'
+      and c.relname in ('queue_jobs', 'queue_results')
+    where c.relname in ('queue_jobs', 'queue_results', 'queue_workers', 'queue_pauses', 'queue_schedules')`;
   return {
     volatility: new Map(functions.map(({ oid, volatility }) => [oid, volatility])),
     textFunctions: new Map(types.map(({ oid, input, output }) => [oid, { input, output }])),

@@ -11,17 +11,21 @@ import { databaseStateQuery } from '../../../src/queries/check-database.ts';
 import { missingGrantsQuery } from '../../../src/queries/check-grants.ts';
 import { checkWorkersQuery } from '../../../src/queries/check-workers.ts';
 import { claimJobsQuery } from '../../../src/queries/claim-jobs.ts';
+import { declareSchedulesQuery } from '../../../src/queries/declare-schedules.ts';
 import { findDueQuery } from '../../../src/queries/find-due.ts';
+import { findDueSchedulesQuery } from '../../../src/queries/find-due-schedules.ts';
 import { findFatesQuery } from '../../../src/queries/find-fates.ts';
 import { findHeldJobsQuery } from '../../../src/queries/find-held-jobs.ts';
 import { findJobQuery } from '../../../src/queries/find-job.ts';
 import { findOverlookedQuery } from '../../../src/queries/find-overlooked.ts';
 import { findPausesQuery } from '../../../src/queries/find-pauses.ts';
 import { findRequestsQuery, jobRequestsQuery } from '../../../src/queries/find-requests.ts';
+import { findScheduleQuery, findSchedulesQuery } from '../../../src/queries/find-schedules.ts';
 import { findSilentWorkersQuery } from '../../../src/queries/find-silent-workers.ts';
 import { findStandingJobsQuery } from '../../../src/queries/find-standing-jobs.ts';
 import { findWorkersQuery, knownWorkers } from '../../../src/queries/find-workers.ts';
 import { finishJobsQuery } from '../../../src/queries/finish-jobs.ts';
+import { fireSchedulesQuery } from '../../../src/queries/fire-schedules.ts';
 import { insertJobsQuery, insertKeyedJobsQuery } from '../../../src/queries/insert-jobs.ts';
 import { insertOneJobQuery } from '../../../src/queries/insert-one-job.ts';
 import { insertSelectedJobsQuery } from '../../../src/queries/insert-selected-jobs.ts';
@@ -34,6 +38,7 @@ import { lockSessionQuery } from '../../../src/queries/lock-session.ts';
 import { notifyWorkersQuery } from '../../../src/queries/notify-workers.ts';
 import { parkJobsQuery } from '../../../src/queries/park-jobs.ts';
 import { pauseQueueQuery } from '../../../src/queries/pause-queue.ts';
+import { pauseScheduleQuery, resumeScheduleQuery } from '../../../src/queries/pause-schedule.ts';
 import { countWorkersQuery, findExpiredQuery, pruneQueueQuery } from '../../../src/queries/prune-queue.ts';
 import { pruneResultsQuery } from '../../../src/queries/prune-results.ts';
 import { reclaimJobQuery } from '../../../src/queries/reclaim-job.ts';
@@ -45,15 +50,21 @@ import {
   removeUnseenWorkerQuery,
   testWorkersQuery,
 } from '../../../src/queries/remove-gone-workers.ts';
+import { removeScheduleQuery } from '../../../src/queries/remove-schedule.ts';
 import { removeWorkerQuery } from '../../../src/queries/remove-worker.ts';
 import { requestCancelQuery } from '../../../src/queries/request-cancel.ts';
 import { rescheduleJobsQuery } from '../../../src/queries/reschedule-jobs.ts';
 import { resumeQueueQuery } from '../../../src/queries/resume-queue.ts';
+import { setScheduleQuery } from '../../../src/queries/set-schedule.ts';
+import { tidySchedulesQuery } from '../../../src/queries/tidy-schedules.ts';
 import { transactionIdQuery } from '../../../src/queries/transaction-id.ts';
 import { unlockSessionQuery } from '../../../src/queries/unlock-session.ts';
 import { unparkJobsQuery } from '../../../src/queries/unpark-jobs.ts';
 import { writeProgressQuery } from '../../../src/queries/write-progress.ts';
+import { queueSchedules } from '../../../src/schema/control/index.ts';
 import type { QueueTables } from '../../../src/schema/index.ts';
+import { withFactsOf } from '../../../src/sql/server-facts.ts';
+import type { NewSchedule } from '../../../src/sql/stored-schedule.ts';
 
 /** What builds a statement that is one of Drizzle's own; it is never sent. */
 const builders = drizzle.mock();
@@ -140,6 +151,28 @@ export function allStatements(
   const limits = { silentMs: 30_000, frozenMs: 60_000, startRespiteMs: 10_000 };
   const passed = { floorMs: time.getTime(), endMs: time.getTime() + 1_000 };
   const channel = 'queue_wake_queue_jobs';
+  const control = withFactsOf(tables, { ...tables, queueSchedules });
+  const schedule: NewSchedule = {
+    name: text,
+    queue: text,
+    kind: text,
+    payload: JSON.stringify({ text }),
+    settings: JSON.stringify({ priority: 5, maxAttempts: 20, metadata: { text }, own: {} }),
+    cron: text,
+    everyMs: null,
+    timeZone: text,
+    startsAtMs: time.getTime(),
+    endsAtMs: null,
+    catchUp: 'latest',
+    overlap: true,
+  };
+  const firing = {
+    name: text,
+    revision: id,
+    ticks: [time.getTime()],
+    passedMs: time.getTime() + 1,
+    nextMs: null,
+  };
   const wakeUp = { channel, queues: [text] };
   const wholePage = { kind: undefined, queue: undefined, state: undefined, before: undefined, limit: 51 };
   const page = { kind: text, queue: text, before: id, limit: 51 };
@@ -177,6 +210,26 @@ export function allStatements(
     removeUnseenWorkerQuery: removeUnseenWorkerQuery(tables, id, known.seen),
     testWorkersQuery: testWorkersQuery(tables, [known], limits),
     databaseStateQuery: databaseStateQuery(tables),
+    declareSchedulesQuery: declareSchedulesQuery(control, { workerId: id, schedules: [schedule] }),
+    findDueSchedulesQuery: findDueSchedulesQuery(control, {
+      declared: [text],
+      kinds: [text],
+      except: [text],
+      horizonMs: 120_000,
+      limit: 100,
+    }),
+    findScheduleQuery: findScheduleQuery(control, text),
+    findSchedulesQuery: findSchedulesQuery(control, { kind: text, after: text, limit: 51 }),
+    fireSchedulesQuery: fireSchedulesQuery(control, [firing], channel),
+    pauseScheduleQuery: pauseScheduleQuery(control, text),
+    removeScheduleQuery: removeScheduleQuery(control, text),
+    resumeScheduleQuery: resumeScheduleQuery(control, text),
+    setScheduleQuery: setScheduleQuery(control, schedule),
+    tidySchedulesQuery: tidySchedulesQuery(control, {
+      declared: [text],
+      renewMs: 3_600_000,
+      forgetMs: 604_800_000,
+    }),
     findDueQuery: findDueQuery(tables, {
       looks: [
         { queue: text, floorMs: time.getTime() },

@@ -1,0 +1,8 @@
+import { defineConfig } from 'drizzle-kit';
+
+/** The control tables have migrations of their own, since an app may do without them. */
+export default defineConfig({
+  dialect: 'postgresql',
+  schema: './src/schema/control/index.ts',
+  out: './drizzle-control',
+});

@@ -1,0 +1,65 @@
+import type { CatchUp } from '../schema/control/index.ts';
+import type { StoredSchedule } from '../sql/stored-schedule.ts';
+import { ticksOf } from './timing.ts';
+
+/** A schedule as it is stored. */
+export interface ScheduleRecord {
+  readonly name: string;
+  readonly kind: string;
+  readonly queue: string;
+  /** As it is stored: the input of the definition's schema. */
+  readonly payload: unknown;
+  /** `null` with `every`. */
+  readonly cron: string | null;
+  /** Milliseconds from tick to tick; `null` with `cron`. */
+  readonly every: number | null;
+  readonly timeZone: string;
+  readonly catchUp: CatchUp;
+  readonly overlap: boolean;
+  readonly startsAt: Date | null;
+  readonly endsAt: Date | null;
+  /**
+   * The next tick, in the past when no worker has fired it yet; `null` while the schedule is paused, and when
+   * none will come.
+   */
+  readonly nextAt: Date | null;
+  /** The newest tick that has fired. */
+  readonly lastAt: Date | null;
+  readonly pausedAt: Date | null;
+  /** Whether workers declare it in code; otherwise it was set. */
+  readonly declared: boolean;
+  readonly createdAt: Date;
+}
+
+export function toScheduleRecord(schedule: StoredSchedule): ScheduleRecord {
+  const { name, kind, queue, cron, everyMs, timeZone, catchUp, overlap, declared } = schedule;
+  return {
+    name,
+    kind,
+    queue,
+    payload: JSON.parse(schedule.payload),
+    cron,
+    every: everyMs,
+    timeZone,
+    catchUp,
+    overlap,
+    startsAt: dateOrNull(schedule.startsAtMs),
+    endsAt: dateOrNull(schedule.endsAtMs),
+    nextAt: dateOrNull(nextAtMs(schedule)),
+    lastAt: dateOrNull(schedule.lastAtMs),
+    pausedAt: dateOrNull(schedule.pausedAtMs),
+    declared,
+    createdAt: new Date(schedule.createdAtMs),
+  };
+}
+
+function nextAtMs(schedule: StoredSchedule): number | null {
+  const { nextAtMs, passedAtMs, pausedAtMs, createdAtMs } = schedule;
+  if (pausedAtMs !== null || nextAtMs === null) return null;
+  // No worker has computed it yet.
+  return nextAtMs > passedAtMs ? nextAtMs : (ticksOf(schedule, createdAtMs).after(passedAtMs) ?? null);
+}
+
+function dateOrNull(ms: number | null): Date | null {
+  return ms === null ? null : new Date(ms);
+}

@@ -1,0 +1,331 @@
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { declareSchedules } from '../../src/queries/declare-schedules.ts';
+import { findDueSchedules } from '../../src/queries/find-due-schedules.ts';
+import { findSchedule } from '../../src/queries/find-schedules.ts';
+import { type Firing, fireSchedules } from '../../src/queries/fire-schedules.ts';
+import { pauseSchedule } from '../../src/queries/pause-schedule.ts';
+import { registerWorker } from '../../src/queries/register-worker.ts';
+import { removeSchedule } from '../../src/queries/remove-schedule.ts';
+import { setSchedule } from '../../src/queries/set-schedule.ts';
+import { tidySchedules } from '../../src/queries/tidy-schedules.ts';
+import { sqlStateOf } from '../../src/sql/executor.ts';
+import type { NewSchedule } from '../../src/sql/stored-schedule.ts';
+import { addControlTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { scheduleTables as tables } from './support/jobs.ts';
+import { begin, commit, rollback, twoBackends, untilBlocked } from './support/locks.ts';
+
+const database = useTestDatabase();
+beforeAll(() => addControlTables(database));
+beforeEach(async () => {
+  await database.client`truncate queue_jobs, queue_results, queue_workers, queue_schedules`;
+});
+
+const minutely: NewSchedule = {
+  name: 's',
+  queue: 'q',
+  kind: 'k',
+  payload: '{"n":1}',
+  settings: '{"priority":3,"maxAttempts":4,"own":{},"metadata":{"a":1}}',
+  cron: '* * * * *',
+  everyMs: null,
+  timeZone: 'UTC',
+  startsAtMs: null,
+  endsAtMs: null,
+  catchUp: 'latest',
+  overlap: true,
+};
+
+const add = (schedule: Partial<NewSchedule> = {}) =>
+  setSchedule(database.db, tables, { schedule: { ...minutely, ...schedule }, channel: undefined });
+
+const T1 = Date.parse('2026-01-01T00:00Z');
+const T2 = T1 + 60_000;
+
+const firing = (change: Partial<Firing> = {}): Firing => ({
+  name: 's',
+  revision: 0,
+  ticks: [T1],
+  passedMs: T1,
+  nextMs: T2,
+  ...change,
+});
+
+const fire = (on: { db: typeof database.db } = database, change: Partial<Firing> = {}) =>
+  fireSchedules(on.db, tables, [firing(change)], undefined);
+
+const ticks = async () =>
+  (
+    await database.client<{ tick: string }[]>`select metadata ->> 'tick' as tick from queue_jobs order by id`
+  ).map(({ tick }) => Date.parse(tick));
+
+const row = async (name = 's') => (await findSchedule(database.db, tables, name))?.schedule;
+
+test('moves on, and enqueues a job with what the schedule says', async () => {
+  await add();
+  const [fired] = await fire();
+  expect(fired).toEqual({ name: 's', ids: [expect.any(Number)] });
+  expect(await row()).toMatchObject({ revision: 1, lastAtMs: T1, passedAtMs: T1, nextAtMs: T2 });
+  const [job] = await database.client`select * from queue_jobs`;
+  expect(job).toMatchObject({
+    queue: 'q',
+    kind: 'k',
+    payload: { n: 1 },
+    priority: 3,
+    max_attempts: 4,
+    unique_key: null,
+    metadata: { a: 1, schedule: 's', tick: '2026-01-01T00:00:00.000Z' },
+    worker_id: null,
+  });
+});
+
+test('fires several ticks in their order, and none where they have passed', async () => {
+  await add();
+  await fire(database, { ticks: [T1, T2, T2 + 60_000] });
+  expect(await ticks()).toEqual([T1, T2, T2 + 60_000]);
+  expect(await fire(database, { revision: 1, ticks: [], nextMs: null })).toEqual([{ name: 's', ids: [] }]);
+  expect(await row()).toMatchObject({ nextAtMs: null, lastAtMs: T2 + 60_000 });
+});
+
+test('changes nothing under another revision, or where there is no such schedule', async () => {
+  await add();
+  expect(await fire(database, { revision: 1 })).toEqual([]);
+  expect(await fire(database, { name: 'other' })).toEqual([]);
+  expect(await row()).toMatchObject({ revision: 0, lastAtMs: null });
+  expect(await ticks()).toEqual([]);
+});
+
+test('a tick that must not overlap passes while a job is live, and fires again when that has ended', async () => {
+  await add({ overlap: false });
+  expect((await fire())[0]?.ids).toHaveLength(1);
+  expect((await fire(database, { revision: 1, ticks: [T2] }))[0]?.ids).toEqual([]);
+  expect(await row()).toMatchObject({ revision: 2, lastAtMs: T2 });
+  await database.client`delete from queue_jobs`;
+  expect((await fire(database, { revision: 2, ticks: [T2 + 1, T2 + 2] }))[0]?.ids).toHaveLength(1);
+  expect(await ticks()).toEqual([T2 + 1]);
+});
+
+describe('with two connections', () => {
+  test('a tick fires once: who comes second passes over the row, and finds another revision later', async () => {
+    const [a, b] = await twoBackends(database);
+    await add();
+    await begin(a);
+    expect(await fire(a)).toHaveLength(1);
+    expect(await fire(b)).toEqual([]);
+    await commit(a);
+    expect(await fire(b)).toEqual([]);
+    expect(await ticks()).toEqual([T1]);
+  });
+
+  test('a firing that is rolled back leaves the tick to another', async () => {
+    const [a, b] = await twoBackends(database);
+    await add();
+    await begin(a);
+    await fire(a);
+    await rollback(a);
+    expect(await ticks()).toEqual([]);
+    expect(await fire(b)).toHaveLength(1);
+    expect(await ticks()).toEqual([T1]);
+  });
+
+  test('a transaction of the app that holds the row delays only that schedule', async () => {
+    const [a, b] = await twoBackends(database);
+    await add();
+    await add({ name: 't' });
+    await begin(a);
+    await pauseSchedule(a.db, tables, 's');
+    expect(await fireSchedules(b.db, tables, [firing(), firing({ name: 't' })], undefined)).toMatchObject([
+      { name: 't' },
+    ]);
+    await commit(a);
+    expect(await fire(b)).toEqual([]);
+  });
+
+  test('a change, a pause or a removal waits for a firing, and the next firing finds it', async () => {
+    const [a, b] = await twoBackends(database);
+    await add();
+    await begin(a);
+    await fire(a);
+    const set = setSchedule(b.db, tables, { schedule: { ...minutely, payload: '2' }, channel: undefined });
+    await untilBlocked(database, b);
+    await commit(a);
+    // The firing's place stays: the tick does not come again.
+    expect(await set).toMatchObject({ revision: 2, passedAtMs: T1, nextAtMs: T2, payload: '2' });
+    await begin(a);
+    await fire(a, { revision: 2, ticks: [T2] });
+    const removed = removeSchedule(b.db, tables, 's');
+    await untilBlocked(database, b);
+    await commit(a);
+    expect(await removed).toBe(true);
+    expect(await fire(a, { revision: 3 })).toEqual([]);
+    expect(await ticks()).toEqual([T1, T2]);
+  });
+
+  test('two that set the same schedule: the second waits, and prevails', async () => {
+    const [a, b] = await twoBackends(database);
+    await begin(a);
+    await setSchedule(a.db, tables, { schedule: minutely, channel: undefined });
+    const second = setSchedule(b.db, tables, { schedule: { ...minutely, payload: '2' }, channel: undefined });
+    await untilBlocked(database, b);
+    await commit(a);
+    expect(await second).toMatchObject({ revision: 1, payload: '2' });
+  });
+
+  test('a job that must not overlap, in an open transaction, costs 100 ms and no tick', async () => {
+    const [a, b] = await twoBackends(database);
+    await add({ overlap: false });
+    await begin(a);
+    await a.client`insert into queue_jobs (queue, kind, payload, max_attempts, unique_key)
+      values ('q', 'k', '1', 1, 'schedule:s')`;
+    const failed = await fire(b).catch((error: unknown) => error);
+    expect(sqlStateOf(failed)).toBe('55P03');
+    await rollback(a);
+    expect(await fire(b)).toHaveLength(1);
+  });
+
+  test('one that is being completed in an open transaction is live until then', async () => {
+    const [a, b] = await twoBackends(database);
+    await add({ overlap: false });
+    await fire();
+    await begin(a);
+    await a.client`delete from queue_jobs`;
+    const failed = await fire(b, { revision: 1, ticks: [T2] }).catch((error: unknown) => error);
+    expect(sqlStateOf(failed)).toBe('55P03');
+    await commit(a);
+    expect((await fire(b, { revision: 1, ticks: [T2] }))[0]?.ids).toHaveLength(1);
+  });
+});
+
+describe('finding', () => {
+  const find = (question: Partial<Parameters<typeof findDueSchedules>[2]> = {}) =>
+    findDueSchedules(database.db, tables, {
+      declared: [],
+      kinds: ['k'],
+      except: [],
+      horizonMs: 7_200_000,
+      limit: 10,
+      ...question,
+    });
+
+  test('gives what comes next first: what was set of these kinds, and what is declared of these names', async () => {
+    await add();
+    await add({ name: 'other', kind: 'other' });
+    await add({ name: 'theirs' });
+    await database.client`update queue_schedules set declared_by = 7 where name = 'theirs'`;
+    await database.client`update queue_schedules set next_at = now() + interval '1 hour' where name = 's'`;
+    expect((await find()).map(({ name }) => name)).toEqual(['s']);
+    const both = await find({ declared: ['theirs', 's', 'other'] });
+    expect(both.map(({ name }) => name)).toEqual(['theirs', 's']);
+    expect(both[0]?.dueInMs).toBeLessThanOrEqual(0);
+    expect(both[1]?.dueInMs).toBeGreaterThan(3_500_000);
+    expect((await find({ declared: ['theirs'], except: ['s'] })).map(({ name }) => name)).toEqual(['theirs']);
+  });
+
+  test('leaves out what is paused, and what will never tick again', async () => {
+    await add();
+    await pauseSchedule(database.db, tables, 's');
+    await add({ name: 'ended' });
+    await fire(database, { name: 'ended', nextMs: null });
+    expect(await find()).toEqual([]);
+  });
+});
+
+describe('declaring', () => {
+  const worker = () => registerWorker(database.db, tables, { name: 'w', queues: [] });
+  const declare = (workerId: number, schedule: Partial<NewSchedule> = {}) =>
+    declareSchedules(database.db, tables, { workerId, schedules: [{ ...minutely, ...schedule }] });
+
+  test('writes once, and then only reads', async () => {
+    const id = await worker();
+    expect(await declare(id)).toBe(true);
+    expect(await row()).toMatchObject({ declared: true, revision: 0 });
+    expect(await declare(id)).toBe(true);
+    expect(await row()).toMatchObject({ revision: 0 });
+  });
+
+  test('the youngest worker that lives prevails', async () => {
+    const [old, young] = [await worker(), await worker()];
+    await declare(old);
+    await declare(young, { payload: '2' });
+    expect(await row()).toMatchObject({ payload: '2' });
+    await declare(old);
+    expect(await row()).toMatchObject({ payload: '2' });
+    await database.client`delete from queue_workers where id = ${young}`;
+    await declare(old);
+    expect(await row()).toMatchObject({ payload: '{"n": 1}' });
+  });
+
+  test('a younger worker that declares the same takes over, so that an older one leaves it alone', async () => {
+    const [old, first, second] = [await worker(), await worker(), await worker()];
+    await declare(first, { payload: '2' });
+    await declare(second, { payload: '2' });
+    await database.client`delete from queue_workers where id = ${first}`;
+    await declare(old);
+    expect(await row()).toMatchObject({ payload: '2' });
+  });
+
+  test('another timing waits while a tick of the old one is due', async () => {
+    const [old, young] = [await worker(), await worker()];
+    await declare(old);
+    expect(await row()).toMatchObject({ cron: '* * * * *' });
+    // Due at once, since nobody has computed its first tick.
+    expect(await declare(young, { cron: '0 3 * * *' })).toBe(false);
+    expect(await row()).toMatchObject({ cron: '* * * * *' });
+    // Another payload alone does not.
+    expect(await declare(young, { payload: '2' })).toBe(true);
+    await fire(database, { revision: 1, nextMs: Date.now() + 3_600_000 });
+    expect(await declare(await worker(), { cron: '0 3 * * *' })).toBe(true);
+    expect(await row()).toMatchObject({ cron: '0 3 * * *' });
+  });
+
+  test('a row that was set becomes a declared one', async () => {
+    await add();
+    expect(await declare(await worker())).toBe(true);
+    expect(await row()).toMatchObject({ declared: true });
+  });
+
+  test('two connections that declare at once write one row', async () => {
+    const [a, b] = await twoBackends(database);
+    const ids = [await worker(), await worker()];
+    await Promise.all(
+      [a, b].map(({ db }, at) =>
+        declareSchedules(db, tables, { workerId: ids[at] ?? 0, schedules: [minutely] }),
+      ),
+    );
+    expect(await row()).toMatchObject({ declared: true });
+  });
+
+  test('a row that an open transaction has changed costs 100 ms', async () => {
+    const [a, b] = await twoBackends(database);
+    const [old, young] = [await worker(), await worker()];
+    await declare(old);
+    await begin(a);
+    await pauseSchedule(a.db, tables, 's');
+    const failed = await declareSchedules(b.db, tables, { workerId: young, schedules: [minutely] }).catch(
+      (error: unknown) => error,
+    );
+    expect(sqlStateOf(failed)).toBe('55P03');
+    await commit(a);
+  });
+});
+
+test('tidying renews what is declared, and removes what nobody has declared for long', async () => {
+  for (const name of ['mine', 'fresh', 'gone', 'set']) await add({ name });
+  await database.client`update queue_schedules set declared_by = 7 where name <> 'set'`;
+  await database.client`update queue_schedules set seen_at = now() - interval '8 days' where name <> 'fresh'`;
+  const tidying = { declared: ['mine', 'fresh'], renewMs: 3_600_000, forgetMs: 7 * 86_400_000 };
+  const [a, b] = await twoBackends(database);
+  await begin(a);
+  await pauseSchedule(a.db, tables, 'gone');
+  await tidySchedules(b.db, tables, tidying);
+  expect(await row('gone')).toBeDefined();
+  await commit(a);
+  await tidySchedules(b.db, tables, tidying);
+  const left = await database.client`
+    select name, seen_at > now() - interval '1 minute' as renewed from queue_schedules order by name`;
+  expect([...left]).toEqual([
+    { name: 'fresh', renewed: true },
+    { name: 'mine', renewed: true },
+    { name: 'set', renewed: false },
+  ]);
+});
