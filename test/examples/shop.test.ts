@@ -61,20 +61,24 @@ describe.skipIf(process.env.DRIZZLE === 'v1')('npm run demo', () => {
   });
 });
 
-test('the migrations of the shop are what drizzle-kit makes of its schema', { timeout: 60_000 }, async () => {
-  const out = await mkdtemp(join(tmpdir(), 'drizzle-queue-shop-'));
-  onTestFinished(() => rm(out, { recursive: true }));
-  await cp('examples/shop/drizzle', out, { recursive: true });
-  const { stdout } = await promisify(execFile)(process.execPath, [
-    'node_modules/drizzle-kit/bin.cjs',
-    'generate',
-    '--dialect=postgresql',
-    '--schema=examples/shop/schema.ts',
-    // It takes no absolute path.
-    `--out=${relative('', out)}`,
-  ]);
-  expect(stdout).toContain('No schema changes');
-});
+test.each(['shop', 'nightly-report'])(
+  'the migrations of the example %s are what drizzle-kit makes of its schema',
+  { timeout: 60_000 },
+  async (example) => {
+    const out = await mkdtemp(join(tmpdir(), 'drizzle-queue-example-'));
+    onTestFinished(() => rm(out, { recursive: true }));
+    await cp(`examples/${example}/drizzle`, out, { recursive: true });
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      'node_modules/drizzle-kit/bin.cjs',
+      'generate',
+      '--dialect=postgresql',
+      `--schema=examples/${example}/schema.ts`,
+      // It takes no absolute path.
+      `--out=${relative('', out)}`,
+    ]);
+    expect(stdout).toContain('No schema changes');
+  },
+);
 
 /** The rows of the table under a heading, its header first. */
 function tableUnder(output: string, heading: string): string[] {

@@ -1,0 +1,102 @@
+CREATE TABLE "reports" (
+	"night" timestamp with time zone PRIMARY KEY NOT NULL,
+	"sales" integer NOT NULL,
+	"cents" integer NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "sales" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "sales_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"cents" integer NOT NULL,
+	"sold_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"night" timestamp with time zone
+);
+--> statement-breakpoint
+CREATE TABLE "queue_jobs" (
+	"id" bigint GENERATED ALWAYS AS IDENTITY (sequence name "queue_jobs_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"run_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"created_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"claimed_at" timestamp with time zone,
+	"worker_id" bigint,
+	"fence" bigint DEFAULT 0 NOT NULL,
+	"priority" smallint DEFAULT 5 NOT NULL,
+	"attempt" smallint DEFAULT 0 NOT NULL,
+	"max_attempts" smallint NOT NULL,
+	"queue" text NOT NULL,
+	"kind" text NOT NULL,
+	"unique_key" text,
+	"payload" jsonb NOT NULL,
+	"errors" jsonb DEFAULT '[]'::jsonb NOT NULL,
+	"metadata" jsonb DEFAULT '{}'::jsonb NOT NULL,
+	"cancel_reason" text,
+	"progress" jsonb,
+	CONSTRAINT "queue_jobs_pkey" PRIMARY KEY("id","queue"),
+	CONSTRAINT "queue_jobs_priority_check" CHECK (priority between 0 and 9)
+);
+--> statement-breakpoint
+CREATE TABLE "queue_pauses" (
+	"queue" text PRIMARY KEY NOT NULL,
+	"paused_at" timestamp with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "queue_results" (
+	"job_id" bigint NOT NULL,
+	"created_at" timestamp with time zone NOT NULL,
+	"run_at" timestamp with time zone NOT NULL,
+	"claimed_at" timestamp with time zone,
+	"finished_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"worker_id" bigint,
+	"fence" bigint NOT NULL,
+	"priority" smallint NOT NULL,
+	"attempt" smallint NOT NULL,
+	"max_attempts" smallint NOT NULL,
+	"queue" text NOT NULL,
+	"kind" text NOT NULL,
+	"state" text NOT NULL,
+	"unique_key" text,
+	"payload" jsonb NOT NULL,
+	"output" jsonb,
+	"errors" jsonb NOT NULL,
+	"metadata" jsonb NOT NULL,
+	CONSTRAINT "queue_results_pkey" PRIMARY KEY("job_id","queue"),
+	CONSTRAINT "queue_results_state_check" CHECK (state in ('completed', 'discarded', 'cancelled'))
+);
+--> statement-breakpoint
+CREATE TABLE "queue_workers" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "queue_workers_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"name" text NOT NULL,
+	"queues" jsonb NOT NULL,
+	"started_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"seen_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"session" integer,
+	"node" text
+);
+--> statement-breakpoint
+CREATE TABLE "queue_schedules" (
+	"name" text PRIMARY KEY NOT NULL,
+	"queue" text NOT NULL,
+	"kind" text NOT NULL,
+	"payload" jsonb NOT NULL,
+	"settings" jsonb NOT NULL,
+	"cron" text,
+	"every_ms" bigint,
+	"time_zone" text NOT NULL,
+	"catch_up" text NOT NULL,
+	"overlap" boolean NOT NULL,
+	"starts_at" timestamp with time zone,
+	"ends_at" timestamp with time zone,
+	"next_at" timestamp with time zone,
+	"passed_at" timestamp with time zone NOT NULL,
+	"last_at" timestamp with time zone,
+	"paused_at" timestamp with time zone,
+	"revision" bigint DEFAULT 0 NOT NULL,
+	"declared_by" bigint,
+	"seen_at" timestamp with time zone NOT NULL,
+	"created_at" timestamp with time zone NOT NULL,
+	CONSTRAINT "queue_schedules_timing_check" CHECK (num_nonnulls(cron, every_ms) = 1)
+);
+--> statement-breakpoint
+ALTER TABLE "sales" ADD CONSTRAINT "sales_night_reports_night_fk" FOREIGN KEY ("night") REFERENCES "public"."reports"("night") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+CREATE INDEX "queue_jobs_claim_idx" ON "queue_jobs" USING btree ("priority","queue","run_at","id") WHERE priority >= 0;--> statement-breakpoint
+CREATE UNIQUE INDEX "queue_jobs_unique_key_idx" ON "queue_jobs" USING btree ("queue","kind","unique_key") WHERE unique_key is not null;--> statement-breakpoint
+CREATE INDEX "queue_results_finished_at_idx" ON "queue_results" USING btree ("finished_at");--> statement-breakpoint
+CREATE INDEX "queue_schedules_next_at_idx" ON "queue_schedules" USING btree ("next_at") WHERE paused_at is null;
