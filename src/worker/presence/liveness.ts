@@ -9,14 +9,17 @@ import type { GoneLimits } from '../../sql/why-gone.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { BackgroundPart } from '../background.ts';
 import { Condition } from '../time/condition.ts';
+import { checkEveryMs } from './check-rate.ts';
 import type { ProvenConnection } from './listener.ts';
 import { Session } from './session.ts';
 import { Suspicion } from './suspicion.ts';
 
 /** How often a worker looks whether others are gone, and whether it is itself. */
 const CHECK_MS = 1_500;
-/** With every third check it says that it is alive: every 4.5 seconds. */
+/** With every third look it says that it is alive. */
 const HEARTBEAT_MS = 4_000;
+/** Without checks, with every second: a longer silence would count as its own trouble. */
+const LONE_HEARTBEAT_MS = 2_500;
 /** Suspects may have to be looked at sooner, but not in a tight loop. */
 const MIN_PAUSE_MS = 50;
 const FIRST_RETRY_MS = 250;
@@ -24,15 +27,9 @@ const FIRST_RETRY_MS = 250;
 const MAX_RETRY_MS = 500;
 /** An outage is reported at once, and again so often while it lasts. */
 const REPORT_EVERY_MS = 5_000;
-/**
- * A start waits no longer for its session: it is had in milliseconds, or something is wrong with the
- * connection that listens.
- */
+/** A start waits no longer for its session, which is had in milliseconds, or something is wrong. */
 const SESSION_WAIT_MS = 5_000;
-/**
- * Another connection is there in milliseconds as a rule; a peer waits for `reconnectMs`, which is a second at
- * least.
- */
+/** Another connection is there in milliseconds as a rule; a peer waits a second at least. */
 const REPLACE_MS = 600;
 /** The server's start has ended all sessions: for so long after it a free lock says nothing. */
 const START_RESPITE_MS = 10_000;
@@ -87,6 +84,8 @@ export class Liveness implements BackgroundPart {
   #startedAt: string | undefined;
   /** It was declared gone, and has not looked yet what it has lost. */
   #wasGone = false;
+  /** Until then it only says that it is alive. */
+  #nextCheckMs = Number.NEGATIVE_INFINITY;
   #failures = 0;
   #reportedMs = Number.NEGATIVE_INFINITY;
   /** Whether a session may still come before the first claim. */
@@ -202,10 +201,19 @@ export class Liveness implements BackgroundPart {
     const changes = this.#changes;
     // Of changes, not of what has come of them: a session that was lost and taken anew between two beats must
     // show, or else peers that looked only before and after it take two short absences for a long one.
-    const news = changes !== this.#shown.changes || atMs - this.#shown.atMs >= HEARTBEAT_MS;
+    const lone = atMs < this.#nextCheckMs;
+    const heartbeatMs = lone ? LONE_HEARTBEAT_MS : HEARTBEAT_MS;
+    const news = changes !== this.#shown.changes || atMs - this.#shown.atMs >= heartbeatMs;
     const beat = news && this.#replacingMs(atMs) === 0;
-    const check = await checkWorkers(runner, tables, { worker, beat, limits: this.#limits });
+    if (lone && !beat) return;
+    // A row that is written anew says that this worker was declared gone.
+    if (lone && (await beatWorker(runner, tables, worker))) this.#nextCheckMs = atMs;
+    const check =
+      atMs < this.#nextCheckMs
+        ? undefined
+        : await checkWorkers(runner, tables, { worker, beat, limits: this.#limits });
     if (beat) this.#shown = { atMs, changes };
+    if (check === undefined) return this.#suspicion.noteAnswer(performance.now());
     if (check.unlocked) this.#session.noteUnlocked(check.pid);
     this.#wasGone ||=
       check.startedAt === undefined || check.startedAt !== (this.#startedAt ?? check.startedAt);
@@ -216,7 +224,9 @@ export class Liveness implements BackgroundPart {
       await onDeclaredGone();
     }
     this.#wasGone = false;
-    const condemned = this.#suspicion.judge(check, performance.now());
+    const nowMs = performance.now();
+    const condemned = this.#suspicion.judge(check, nowMs);
+    this.#nextCheckMs = nowMs + Math.min(checkEveryMs(check.workers), this.#suspicion.inMs(nowMs));
     if (condemned.length === 0) return;
     await faultPoint('liveness: checked');
     this.#announce(await removeGoneWorkers(runner, tables, condemned, this.#limits));

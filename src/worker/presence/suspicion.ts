@@ -1,7 +1,7 @@
 import type { SeenGone, WorkersCheck } from '../../queries/check-workers.ts';
 
 /**
- * Checks that are further apart than this have missed what was between: this worker was cut off, blocked or
+ * Answers that are further apart than this have missed what was between: this worker was cut off, blocked or
  * suspended.
  */
 const MAX_GAP_MS = 4_500;
@@ -40,9 +40,7 @@ export class Suspicion {
    * @param nowMs of any monotonic clock
    */
   judge({ workers, gone }: Pick<WorkersCheck, 'workers' | 'gone'>, nowMs: number): SeenGone[] {
-    const gapMs = nowMs - (this.#lastMs ?? nowMs);
-    this.#lastMs = nowMs;
-    if (gapMs > MAX_GAP_MS) this.rest(nowMs, gapMs);
+    this.noteAnswer(nowMs);
     this.#suspects = new Map(
       gone.map((worker) => {
         const before = this.#suspects.get(worker.id);
@@ -54,6 +52,13 @@ export class Suspicion {
     const lost = new Set(this.#lost.map(({ session }) => session)).size;
     this.#several = lost >= 2 && lost * 2 > workers;
     return [...this.#suspects.values()].filter((suspect) => this.#dueMs(suspect) <= nowMs);
+  }
+
+  /** The database has answered. A long silence before that was this worker's own trouble. */
+  noteAnswer(nowMs: number): void {
+    const gapMs = nowMs - (this.#lastMs ?? nowMs);
+    this.#lastMs = nowMs;
+    if (gapMs > MAX_GAP_MS) this.rest(nowMs, gapMs);
   }
 
   /** Forgets its suspicions, and has none for a while: this worker was cut off itself, for so long. */
