@@ -12,7 +12,7 @@ const enqueueOnly = `
   export * from 'drizzle-queue/schema';`;
 
 /** What only workers need: the claim's statement, what a worker is made of, and Node.js. */
-const WORKER_CODE = ['as band', 'worker_id not in', 'createWorker', 'pollIntervalMs', 'listen ', 'node:'];
+const WORKER_CODE = ['as band', 'worker_id not in', 'createWorker', 'pollIntervalMs', 'listen ', '"node:'];
 
 /** What only schedules need: their table, their statements, and croner. */
 const SCHEDULE_CODE = ['passed_at', 'time_zone', 'CronPattern', 'Permission is hereby granted'];
