@@ -1,0 +1,55 @@
+import { sql } from 'drizzle-orm';
+import { drizzle as drizzlePg } from 'drizzle-orm/node-postgres';
+import { drizzle as drizzlePostgresJs } from 'drizzle-orm/postgres-js';
+import pg from 'pg';
+import postgres from 'postgres';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { finishJobs } from '../../src/queries/finish-jobs.ts';
+import { addJob, tables } from '../queries/support/jobs.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+
+const database = useTestDatabase();
+
+/** Databases on one connection each, so that the next statement meets what the one before has set. */
+const drivers = {
+  'postgres.js': () => {
+    const client = postgres(database.url, { max: 1, onnotice: () => {} });
+    onTestFinished(() => client.end());
+    return drizzlePostgresJs({ client });
+  },
+  'node-postgres': () => {
+    const client = new pg.Pool({ connectionString: database.url, max: 1 });
+    onTestFinished(() => client.end());
+    return drizzlePg({ client });
+  },
+};
+
+describe.each(Object.entries(drivers))('a batch that waits briefly for locked rows, on %s', (_, connect) => {
+  const finish = {
+    type: 'finish',
+    state: 'completed',
+    output: null,
+    error: null,
+    keepResult: false,
+  } as const;
+
+  test.each(['free', 'locked'])('leaves no lock_timeout to the app when its row is %s', async (row) => {
+    const db = connect();
+    const held = { queue: 'q', workerId: 1 };
+    const id = await addJob(database.client, { workerId: 1, fence: 1 });
+    await db.execute(sql`set lock_timeout = '7s'`);
+    const write = () =>
+      finishJobs(db, tables, held, [{ id, fence: 1, transition: finish }], { locks: 'briefly' });
+    if (row === 'free') expect(await write()).toEqual(new Set([id]));
+    else {
+      await database.client.begin(async (other) => {
+        await other`select from queue_jobs where id = ${id} for update`;
+        await expect(write()).rejects.toMatchObject({ cause: { code: '55P03' } });
+      });
+    }
+    const shown = await db.execute(sql`select current_setting('lock_timeout') as timeout`);
+    const [answer] = 'rows' in shown ? shown.rows : [...shown];
+    // After an error node-postgres has closed the connection, and this is the server's own.
+    expect(['7s', '0']).toContain(answer?.timeout);
+  });
+});
