@@ -6,7 +6,7 @@ import type { SettleResult } from './settlement.ts';
 /** What became of a settlement, or that the handler's own transaction has ended the job. */
 export type EndResult = SettleResult | 'completed by handler';
 
-/** Says what became of an attempt, after it was written. */
+/** Emits what became of an attempt, after it was written. */
 export function announce(
   events: WorkerEmitter,
   attempt: Attempt,

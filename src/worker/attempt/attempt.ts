@@ -20,9 +20,9 @@ export interface AttemptEnvironment {
   readonly around?: Around['run'];
   /** Throws when `complete` must not run in this transaction. */
   readonly checkTransaction?: (tx: Executor) => Promise<void>;
-  /** Told that an attempt begins; nobody is, in `runNext`. */
+  /** Called when an attempt begins; absent in `runNext`. */
   readonly onBegin?: (attempt: Attempt) => void;
-  /** Told what a handler gives to `job.progress`; nobody is, in `runNext`. */
+  /** Called with what a handler gives to `job.progress`; absent in `runNext`. */
   readonly onProgress?: (attempt: Attempt, value: unknown) => void;
 }
 
@@ -31,14 +31,12 @@ const INTERRUPT_GRACE_MS = 1_000;
 
 /**
  * One run of a handler for one held job, and the ways to end it from outside. Most attempts are short and end
- * by themselves, so what only the others need is made when it is asked for: an AbortController costs more
- * than all the rest.
+ * by themselves, so what only the others need is made on demand: an AbortController costs more than the rest.
  */
 export class Attempt {
   #controller: AbortController | undefined;
-  /** Why it was told to end. */
   #reason: Error | undefined;
-  /** Rejects what `until` has answered. */
+  /** Rejects the promise that `until` has returned. */
   #reject: ((reason: Error) => void) | undefined;
   #began = false;
   #ended = false;
@@ -47,8 +45,7 @@ export class Attempt {
   #over = false;
   #completion: Completion | undefined;
   /**
-   * How far the recording of its beginning is, until its handler is called; `undefined` where a crash may
-   * spend the attempt before. See `Beginnings`.
+   * How far `Beginnings` has recorded it; `undefined` once its handler is called, or if it is not precious.
    */
   recording: 'claimed' | 'recording' | 'recorded' | undefined;
 
@@ -83,12 +80,10 @@ export class Attempt {
     return this.#interrupted;
   }
 
-  /** Whether it was begun, rather than ended before that. */
   get began(): boolean {
     return this.#began;
   }
 
-  /** Says that it begins. */
   begin(): void {
     this.#began = true;
     this.environment.onBegin?.(this);
@@ -120,9 +115,7 @@ export class Attempt {
   }
 
   /**
-   * Runs the handler. What it answers, when awaited, is the handler's result, or rejects as soon as the
-   * attempt is ended from outside, whatever the handler goes on to do.
-   *
+   * Runs the handler. A promise for its result rejects as soon as the attempt is ended from outside.
    * @throws what a handler throws that is no async function
    */
   run(payload: unknown): unknown {
@@ -130,7 +123,7 @@ export class Attempt {
     const context = new Context(this, payload);
     if (around === undefined) return this.until(this.#call(context));
     const call = async () => await this.#call(context);
-    // A handler that is left behind because the function around it has thrown is told so.
+    // When the function around it throws, the handler that is left behind is told so.
     const onLeft = (error: unknown) =>
       this.#abort(
         error instanceof Error ? error : new QueueError('around.run threw no Error', { cause: error }),
@@ -143,14 +136,14 @@ export class Attempt {
     return this.handler.run(context);
   }
 
-  /** What one stage of the attempt answers; it rejects as soon as the attempt is ended from outside. */
+  /** The result of one stage of the attempt; rejects as soon as the attempt is ended from outside. */
   until<T>(answer: T | PromiseLike<T>): T | Promise<T> {
     if (!isPromiseLike(answer)) return answer;
     return new Promise((resolve, reject) => {
       // What is left behind may still reject; this promise has been settled by then, so nobody hears of it.
       answer.then(resolve, reject);
       if (this.#ended && this.#reason !== undefined) return reject(this.#reason);
-      // `complete` waits for its schema while the handler is waited for.
+      // Waits are nested: `complete` waits for its schema while the attempt waits for the handler.
       const outer = this.#reject;
       this.#reject =
         outer === undefined
@@ -162,7 +155,7 @@ export class Attempt {
     });
   }
 
-  /** Ends the attempt at once: its signal is aborted with `reason`, with which `until` rejects. */
+  /** Ends the attempt at once: aborts its signal with `reason`, with which `until` rejects. */
   end(reason: Error): void {
     this.#abort(reason);
     this.#leave();
@@ -189,18 +182,16 @@ export class Attempt {
     this.#controller?.abort(this.#reason);
   }
 
-  /** Waits for the handler no longer. */
+  /** Stops waiting for the handler. */
   #leave(): void {
     this.#ended = true;
     if (this.#reason !== undefined) this.#reject?.(this.#reason);
   }
 
-  /** Passes on how far the handler is, as long as that is of interest. */
   report(value: unknown): void {
     if (this.open) this.environment.onProgress?.(this, value);
   }
 
-  /** See `HandlerContext.complete`. */
   async complete(tx: Transaction, output: unknown): Promise<void> {
     this.#completion ??= new Completion(this);
     await this.#completion.complete(tx, output);

@@ -25,10 +25,10 @@ export interface AttemptsOptions
 
 /** Handlers may run this far ahead of the settling. */
 const MAX_UNSETTLED = 4_000;
-/** A job that the database does not let begin is tried again so much later. */
+/** After this a job that the database did not let begin is tried again. */
 const REFUSED_MS = 10_000;
 
-/** All that one queue's worker holds: it waits for a slot, runs, or is being settled. */
+/** The jobs that a worker holds of one queue: they wait for a slot, run, or are being settled. */
 export class Attempts {
   readonly #options: AttemptsOptions;
   readonly #conclude: ConcludeOptions;
@@ -40,7 +40,7 @@ export class Attempts {
   readonly #unwritten = new Unwritten();
   /** Two of them may be of one job: a lost one whose handler goes on, and a newer. */
   readonly #running = new Set<Attempt>();
-  /** The outcome is not written yet. */
+  /** Those whose outcome is not written yet. */
   readonly #unsettled = new Set<Attempt>();
   readonly #turn = new Turn(() => this.#beginWaiting());
   #stopped = false;
@@ -55,12 +55,10 @@ export class Attempts {
     this.#beginnings = new Beginnings({ ...options, tables: options.environment.tables });
   }
 
-  /** How many jobs are held. */
   get size(): number {
     return this.#waiting.length + this.#running.size + this.#unsettled.size;
   }
 
-  /** All jobs that are held, with the fences under which they are. */
   get jobs(): ClaimedJob[] {
     return [...this.unfinished, ...this.#unsettled].map(({ job }) => job);
   }
@@ -76,7 +74,6 @@ export class Attempts {
     return concurrency + ahead - this.#running.size - this.#waiting.length;
   }
 
-  /** Which of the jobs that are claimed now begin with the claim. */
   get beginning(): 0 | 1 | Beginners {
     return this.#beginnings.ofClaim(this.#waiting, this.#running, this.#options.concurrency, this.#soon);
   }
@@ -87,7 +84,7 @@ export class Attempts {
     return concurrency - this.#running.size + this.#prefetch.soon(concurrency);
   }
 
-  /** Takes claimed jobs in, in their order. */
+  /** Takes in claimed jobs, in their order. */
   add(jobs: readonly ClaimedJob[]): void {
     const { handlers, environment } = this.#options;
     this.#prefetch.noteClaimed(jobs.map(({ payloadBytes }) => payloadBytes));
@@ -112,13 +109,13 @@ export class Attempts {
     this.#giveBack();
   }
 
-  /** Puts back what is still held after `stop`, that whose beginning is still being recorded, too. */
+  /** Puts back what is still held after `stop`, even if its beginning is still being recorded. */
   async giveBackUnwritten(...[options, tooLate]: Parameters<Unwritten['giveBack']>): Promise<void> {
     for (const attempt of this.#waiting) this.#unwritten.add(attempt);
     await this.#unwritten.giveBack(options, tooLate);
   }
 
-  /** The same until `resume`. */
+  /** Begins nothing more until `resume`, and gives back what waits. */
   pause(): void {
     this.#paused = true;
     this.#giveBack();
@@ -142,17 +139,11 @@ export class Attempts {
     for (const attempt of this.#running) attempt.interrupt(reason);
   }
 
-  /** What waits or runs. */
   get unfinished(): readonly Attempt[] {
     return [...this.#waiting, ...this.#running];
   }
 
-  /**
-   * Ends those of the attempts whose jobs are no longer held.
-   *
-   * @param asked the attempts that were asked about, and no others: it says nothing of a later claim
-   * @param held the fences of the jobs that are still held, by id
-   */
+  /** Ends those of `asked` whose job and fence are not in `held`, which says nothing of later claims. */
   endLost(asked: readonly Attempt[], held: ReadonlyMap<number, number>): void {
     const lost = asked.filter(({ job }) => held.get(job.id) !== job.fence);
     this.#drop(lost);
@@ -181,13 +172,12 @@ export class Attempts {
     if (began) this.#patience.noteBeginning();
     if (this.#waiting.length === 0) return;
     this.#patience.watch();
-    // A handler that kills its worker as soon as it is called does so before the next ones are recorded.
+    // A handler that kills its worker at once does so before the next ones are recorded.
     if (!this.#beginnings.isDue(this.#soon)) return;
     if (isKnown) void this.#recordBeginnings();
     else setImmediate(() => void this.#recordBeginnings());
   }
 
-  /** Records those of the waiting that will begin soon. */
   async #recordBeginnings(): Promise<void> {
     const result = await this.#beginnings.record(this.#waiting, this.#soon);
     if (result === undefined) return;

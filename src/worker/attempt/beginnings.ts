@@ -27,33 +27,33 @@ export interface RecordResult {
   readonly refused: Attempt | undefined;
 }
 
-/** With so many it begins, and learns how many are called while a statement is under way. */
+/** The first stock; then it learns how many are called while a statement is under way. */
 const FIRST_RECORDED = 16;
-/** What is recorded ahead shrinks so fast when it proves to be more than needed. */
+/** How fast the stock shrinks when it proves to be more than needed. */
 const SHRINK = 0.95;
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5_000;
 
 /**
- * Sees to it that a crash spends a precious attempt only if it has begun: the last one, or one after a death.
- * So such jobs can be claimed by the thousand, and one that kills its worker takes none with it that waits.
+ * Lets a crash spend a *precious* attempt, the last one or one after a death, only if it has begun. So such
+ * jobs can be claimed by the thousand, and one that kills its worker takes none with it that waits.
  *
  * Where most jobs of a queue are precious, a claim takes only what will be called in a moment, and begins it.
- * What it has not begun is recorded by a statement for a group, while the handlers of the group before are
- * called. What has begun and is not called is lost in a crash all the same, so it is as little as keeps the
- * slots busy, and less the more there is to lose: see {@link mostTogether}.
+ * The others are recorded in groups, each while the handlers of the group before are called. A crash also
+ * spends what has begun and is not called, so that is only what keeps the slots busy, and less the more there
+ * is to lose: see {@link mostTogether}.
  */
 export class Beginnings {
   readonly #options: BeginningsOptions;
-  /** Of each kind of which an attempt has ended here, how many last attempts after a death. */
+  /** By kind, if an attempt of it has ended here: how many of these were last ones after a death. */
   readonly #survivors = new Map<string, number>();
   readonly #stopping = new AbortController();
   #unrecorded = 0;
   #recorded = 0;
-  /** No more may be recorded together with what is. */
+  /** The most that may be recorded together with what is recorded now. */
   #most = MAX_RECORDED;
   #isRecording = false;
-  /** So many are to be recorded ahead, so that no slot waits for the next statement. */
+  /** How many to record ahead, so that no slot waits for the next statement. */
   #stock = FIRST_RECORDED;
   #maxGroup = MAX_RECORDED;
   #refusals = 0;
@@ -63,7 +63,6 @@ export class Beginnings {
     this.#options = options;
   }
 
-  /** Takes in what a claim has brought. */
   add(attempts: readonly Attempt[]): void {
     let precious = 0;
     for (const attempt of attempts) {
@@ -90,14 +89,13 @@ export class Beginnings {
     return this.#mostArePrecious ? Math.min(ahead, soon, MAX_RECORDED) : ahead;
   }
 
-  /** Whether a statement has failed and is to be sent again: until then it is of no use to claim more. */
+  /** Whether a statement has failed and is to be sent again: until then claiming more is of no use. */
   get isFailing(): boolean {
     return this.#refusals > 0 && this.#isRecording;
   }
 
   /**
    * Which of the jobs that are claimed now begin with the claim.
-   *
    * @param soon how many will be called soon, of those that wait or are claimed now
    */
   ofClaim(
@@ -128,16 +126,12 @@ export class Beginnings {
     return this.#survivors.has(kind);
   }
 
-  /** Ends the pause after a statement that failed. */
+  /** Ends the sleep after a failed statement. */
   stop(): void {
     this.#stopping.abort();
   }
 
-  /**
-   * Whether there is something to record now.
-   *
-   * @param soon how many of those that wait will be called soon
-   */
+  /** Whether there is something to record now, when `soon` of those that wait will be called soon. */
   isDue(soon: number): boolean {
     if (this.#unrecorded === 0 || this.#isRecording || this.#standsApart) return false;
     // Refilled when half empty, so that a statement is worth its round trip.
@@ -183,7 +177,7 @@ export class Beginnings {
         this.#most = most;
         group.push(attempt);
       }
-      // What stands behind it is recorded when it has been called: it may kill the worker.
+      // It may kill the worker: those behind it are recorded only when it has been called.
       if (survivors === undefined) break;
     }
     return group;
@@ -232,7 +226,7 @@ export class Beginnings {
       };
     } catch (error) {
       if (!isAboutLocks(error)) throw error;
-      // They are given back, in one statement.
+      // All are given back, in one statement.
       if (this.#stopping.signal.aborted)
         return { begun: new Set(), locked: new Set(jobs.map(({ id }) => id)) };
       return await beginFreeJobs(runner, tables, holder, jobs);

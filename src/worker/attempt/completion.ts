@@ -18,7 +18,6 @@ export interface AttemptToComplete {
   readonly facts: AttemptFacts;
   readonly environment: {
     readonly tables: QueueTables;
-    /** Throws when `complete` must not run in this transaction. */
     readonly checkTransaction?: (tx: Executor) => Promise<void>;
   };
   /** Throws when the attempt is over. */
@@ -33,7 +32,7 @@ const AGAIN = 'complete has already been called';
 const MAX_TRIES = 6;
 const FIRST_WAIT_MS = 10;
 
-/** The handler's side of the end of one job: `complete(tx)`, as often as its transactions roll back. */
+/** The `complete(tx)` of one attempt: it can be called again when its transaction has rolled back. */
 export class Completion {
   #ran = false;
   #underWay = false;
@@ -87,9 +86,8 @@ export class Completion {
   }
 
   /**
-   * Only the database knows whether the transaction of an earlier call has rolled back: then the job is there
-   * again. While it is open, the job's row is locked, and to wait for that might be to wait for ever: for a
-   * transaction that this very handler has open around this one.
+   * Only the database knows whether an earlier call's transaction has rolled back. While it is open the row
+   * is locked, and waiting could last for ever: this very handler may have it open around this one.
    */
   async #lockAgain(tx: Transaction): Promise<void> {
     const { job, environment, holder } = this.attempt;

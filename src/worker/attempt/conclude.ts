@@ -17,11 +17,10 @@ export interface ConcludeOptions {
   readonly onPutBack: (job: ClaimedJob, delayMs: number | undefined) => void;
   /** Called with an attempt of which nothing could be written: its job stays held. */
   readonly onUnwritten: (attempt: Attempt) => void;
-  /** Aborted when what the database refuses is to be left as it is, and tried again no more. */
+  /** Aborted when refused outcomes are to be left as they are, and tried no more. */
   readonly leave: AbortSignal;
 }
 
-/** How an attempt has ended, and what became of that. */
 interface AttemptEnd {
   readonly verdict: Verdict;
   readonly transition: Transition;
@@ -33,11 +32,9 @@ const FIRST_AGAIN_MS = 1_000;
 const MAX_AGAIN_MS = 60_000;
 
 /**
- * Writes how an attempt has ended, then announces it. Never rejects.
- *
- * Thousands of these wait for their batch at once, and each async function around the waiting one would be
- * garbage that outlives its generation: it cost a fifth of a short job. So all that is rare stands behind the
- * `catch`.
+ * Writes how an attempt has ended, then announces it; never rejects. Thousands of these wait for their batch
+ * at once, and each async function around them would be garbage that outlives its generation: it cost a fifth
+ * of a short job. So all that is rare stands behind the `catch`.
  */
 export async function conclude(
   options: ConcludeOptions,
@@ -56,10 +53,7 @@ export async function conclude(
   }
 }
 
-/**
- * The database has refused the outcome: then the attempt has failed. Where that is refused too, both are
- * tried again.
- */
+/** The database has refused the outcome, so the attempt fails; if that is refused, both are tried again. */
 async function concludeAgain(
   options: ConcludeOptions,
   attempt: Attempt,
@@ -88,7 +82,6 @@ async function concludeAgain(
 
 /**
  * Puts a job back that never began, with the attempt that it was claimed with. Never rejects.
- *
  * @param delayMs after which it is due again; without it, it keeps its place
  */
 export async function giveBack(options: ConcludeOptions, attempt: Attempt, delayMs?: number): Promise<void> {
@@ -109,10 +102,7 @@ export async function giveBack(options: ConcludeOptions, attempt: Attempt, delay
   }
 }
 
-/**
- * Tries until the database accepts what is written: a missing grant may be given, a trigger mended. Every
- * further try is alone in its statements, so that it holds up no batch.
- */
+/** Tries until the database accepts it (a grant is given, a trigger mended), alone, to hold up no batch. */
 async function untilAccepted(
   { events, leave, onUnwritten }: ConcludeOptions,
   attempt: Attempt,
@@ -167,9 +157,8 @@ function write(
 }
 
 /**
- * After `complete(tx)` only the database knows whether that transaction has committed: its handler may have
- * swallowed a rollback, or lost the answer to its COMMIT. While it is open the job looks held, and its row is
- * locked.
+ * After `complete(tx)` only the database knows whether it has committed: the handler may have swallowed a
+ * rollback, or lost the answer to COMMIT. While it is open the job looks held, and its row is locked.
  */
 async function writeUnlessCompleted(
   options: ConcludeOptions,

@@ -13,10 +13,7 @@ export interface ShownAttempt {
   complete(tx: Transaction, output: unknown): Promise<void>;
 }
 
-/**
- * What the handler gets. What many handlers do not look at, its signal and its job, is made when it is looked
- * at.
- */
+/** What the handler gets. Its signal and its job, which many handlers do not use, are made on demand. */
 export class Context implements UntypedContext {
   declare readonly signal: AbortSignal;
   declare readonly job: RunningJob;
@@ -32,8 +29,7 @@ export class Context implements UntypedContext {
     this.#attempt = attempt;
     this.db = attempt.environment.db;
     this.complete = (tx, output) => attempt.complete(tx, output);
-    // The context's own, not its class's, so that a copy ({ ...context }) has them too. Two calls: one for
-    // both is slower.
+    // The context's own, so that a copy ({ ...context }) has them too. Two calls: one for both is slower.
     Object.defineProperty(this, 'signal', Context.#signal);
     Object.defineProperty(this, 'job', Context.#runningJob);
   }
@@ -55,8 +51,7 @@ export class Context implements UntypedContext {
 }
 
 /**
- * The handler's own copy of its job: what it does to that reaches no listener of an event, whose job is plain
- * data. By name, since `{ ...job }` with one property more takes ten times as long.
+ * The handler's own copy: what it does to that reaches no listener. By name: a spread is ten times slower.
  */
 function runningJob(attempt: ShownAttempt): RunningJob {
   const { job, environment } = attempt;

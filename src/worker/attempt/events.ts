@@ -1,18 +1,16 @@
 import { describeThrown, withoutQuery } from '../../job/describe-error.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 
-/**
- * What a worker announces, always after it is written. Each `job` is plain data, its payload as it is stored.
- */
+/** What a worker announces, always after it is written. Each `job` is plain data, its payload as stored. */
 export interface WorkerEvents {
   /** The worker is registered and claims. */
   started: [{ readonly workerId: number; readonly name: string; readonly queues: readonly string[] }];
   /** A claim came back with jobs. */
   claimed: [{ readonly queue: string; readonly count: number; readonly durationMs: number }];
   /**
-   * An attempt begins: it has its slot, and its payload is about to be validated and its handler to be
-   * called. One of `completed`, `failed`, `snoozed`, `cancelled`, `interrupted` and `lost` follows. A job
-   * that ends without an attempt has none: one that was cancelled before, or whose workers have all died.
+   * An attempt begins, before its payload is validated. One of `completed`, `failed`, `snoozed`, `cancelled`,
+   * `interrupted` and `lost` follows. A job that ends without an attempt has none: one that was cancelled
+   * before, or whose workers have all died.
    */
   began: [{ readonly job: ClaimedJob }];
   /** A job has ended well. */
@@ -21,41 +19,40 @@ export interface WorkerEvents {
   failed: [{ readonly job: ClaimedJob; readonly error: unknown; readonly retryInMs: number | undefined }];
   /** A job has ended badly: no attempt is left, or a NonRetryableError was thrown. */
   discarded: [{ readonly job: ClaimedJob; readonly error: unknown }];
-  /** A handler has asked for later. */
+  /** A handler has asked to be called later. */
   snoozed: [{ readonly job: ClaimedJob; readonly delayMs: number }];
   /** A job has ended because its handler asked for that, or somebody from outside (`queue.cancel`). */
   cancelled: [{ readonly job: ClaimedJob; readonly reason: string }];
   /**
    * A job was given back and is due again, its attempt not spent: the worker stopped before its handler
-   * ended, or the job had been claimed ahead and had not begun. `began` says which.
+   * ended, or it had been claimed ahead and had not begun (`began` is false).
    */
   interrupted: [{ readonly job: ClaimedJob; readonly began: boolean }];
   /** An attempt ended, but its job was no longer held by this worker, so nothing was written. */
   lost: [{ readonly job: ClaimedJob }];
   /**
-   * This worker has fired a schedule: `ids` are the jobs of its ticks, fewer than these where one that must
+   * This worker has fired a schedule. `ids` are the jobs of its ticks: fewer than `ticks` where one that must
    * not overlap was still live.
    */
   fired: [{ readonly schedule: string; readonly ticks: readonly Date[]; readonly ids: readonly number[] }];
   /** This worker has declared another gone, whose jobs are due again. */
   gone: [{ readonly workerId: number; readonly name: string }];
-  /** Notifications of enqueued jobs arrive: from now on a worker that is idle asks about once a second. */
+  /** Notifications of enqueued jobs arrive: from now on an idle worker asks about once a second. */
   listening: [];
   /**
-   * They do not, or no more; from now on the worker asks every `pollIntervalMs`. `error` says why; it is
-   * undefined when the worker was told not to listen, or the driver cannot.
+   * Notifications do not arrive, or no longer: the worker asks every `pollIntervalMs`. `error` says why; it
+   * is undefined when the worker was told not to listen, or the driver cannot.
    */
   polling: [{ readonly error: unknown }];
   /** A queue is paused: nothing of it is begun until it is resumed. */
   paused: [{ readonly queue: string }];
-  /** A queue is not paused any more. */
+  /** A queue is no longer paused. */
   resumed: [{ readonly queue: string }];
-  /** No due job was found in a queue, and none is running; once, until there is one again. */
+  /** A queue has no due job and none that runs; emitted once, until there is one again. */
   idle: [{ readonly queue: string }];
   /**
-   * Something of the worker's own failed, such as a query; it goes on. Of a query that failed it is the
-   * driver's error, without Drizzle's around it, which repeats the parameters. When nobody listens, its name,
-   * message and stack go to stderr.
+   * Something in the worker failed, such as a query; it goes on. A query's `error` is the driver's, without
+   * Drizzle's, which repeats the parameters. Without a listener its name, message and stack go to stderr.
    */
   error: [{ readonly error: unknown; readonly during: string }];
   /** The worker has stopped: nothing of it runs any more. */
@@ -64,10 +61,7 @@ export interface WorkerEvents {
 
 type Listener<K extends keyof WorkerEvents> = (...args: WorkerEvents[K]) => void;
 
-/**
- * The events of one worker. Listeners are the app's code, so each is called on its own: one that throws harms
- * nobody.
- */
+/** The events of one worker. Each of its listeners is called on its own: one that throws harms no other. */
 export class WorkerEmitter {
   readonly #listeners = new Map<keyof WorkerEvents, Set<Listener<never>>>();
 
@@ -104,19 +98,15 @@ export class WorkerEmitter {
   }
 }
 
-/**
- * The parameters of a worker's failed query may be outputs and errors of jobs, which nobody expects in a log.
- */
+/** The parameters of a failed query may be outputs and errors of jobs, which nobody expects in a log. */
 function withoutParameters<K extends keyof WorkerEvents>(event: K, args: WorkerEvents[K]): WorkerEvents[K] {
   if (event !== 'error' && event !== 'polling') return args;
-  // These two events hold an `error`, and are the same events without what is around it.
+  // These two events hold an `error`, and are the same without what is around it.
   const [told] = args as WorkerEvents['error' | 'polling'];
   return [{ ...told, error: withoutQuery(told.error) }] as WorkerEvents[K];
 }
 
-/**
- * What may be printed: whatever else hangs on an error (a row, a URL with its password) stays out of the log.
- */
+/** What may be printed: anything else on an error (a row, a URL with its password) stays out of the log. */
 function print({ error, during }: WorkerEvents['error'][0]): void {
   console.error('drizzle-queue worker:', { during, ...describeThrown(error) });
 }

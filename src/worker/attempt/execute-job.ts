@@ -5,9 +5,8 @@ import { outputToStore, payloadFromStore } from '../../job/validate.ts';
 import type { Attempt } from './attempt.ts';
 
 /**
- * Runs one attempt to its end and says how it ended. Nothing is thrown past this function, and nothing is
- * written by it: the outcome is a value. Its payload's schema, its handler and its output's schema share the
- * `timeoutMs`, and a stop waits for none of them for long.
+ * Runs one attempt and returns how it ended; throws nothing and writes nothing. The payload's schema, the
+ * handler and the output's schema share the `timeoutMs`, and a stop waits for none of them for long.
  */
 export async function executeJob(attempt: Attempt): Promise<Outcome> {
   const { job, handler } = attempt;

@@ -20,9 +20,8 @@ export interface RunningJob extends JobInfo {
    *
    * Call it as often as you like. The first value is written at once and the last one always; those between
    * at most four times a second, together with those of the queue's other jobs in this worker. It never
-   * throws and never waits: a value that cannot be stored, or a database that does not answer, is an `error`
-   * event of the worker. In `runNext` nothing is written, since nobody would see it before the transaction
-   * ends.
+   * throws or waits: a value that cannot be stored, or a database that does not answer, is an `error` event
+   * of the worker. In `runNext` nothing is written: nobody would see it before the transaction ends.
    */
   progress(value: unknown): void;
 }
@@ -46,12 +45,10 @@ export interface HandlerContext<
   /** The worker's database; in `runNext`, the transaction that holds the job. */
   readonly db: TDb;
   /**
-   * Ends the job inside the handler's own transaction: the end of the job commits with the handler's writes,
-   * or neither does. What the handler returns afterwards is ignored. When the transaction rolls back, the job
-   * has not ended, and the attempt has failed however the handler returns.
-   *
-   * @throws LeaseLostError when this worker no longer holds the job; do not catch it, so that the transaction
-   * rolls back
+   * Ends the job in the handler's own transaction: its end commits with the handler's writes, or neither
+   * does. What the handler returns afterwards is ignored. When the transaction rolls back, the job has not
+   * ended, and the attempt has failed however the handler returns.
+   * @throws LeaseLostError when this worker no longer holds the job; do not catch it, so that all rolls back
    * @throws InvalidOutputError when the definition's `output` refuses the output
    */
   complete(tx: Transaction, ...output: CompleteArguments<TJob>): Promise<void>;
@@ -83,10 +80,7 @@ export interface UntypedContext<TDb = Database, TOwn = unknown> {
   complete(tx: Transaction, output?: unknown): Promise<void>;
 }
 
-/**
- * A kind of job and its function, for workers whose database is a `TDb` and whose jobs have the own columns
- * `TOwn`.
- */
+/** A kind of job and its function, for workers with a `TDb` whose jobs have the own columns `TOwn`. */
 export interface Handler<in TDb = Database, in TOwn = unknown> {
   readonly job: JobDefinition;
   readonly run: (context: UntypedContext<TDb, TOwn>) => unknown;
@@ -120,11 +114,7 @@ export function handle<TJob extends JobDefinition, TDb = Database, TQueue extend
   return { job, run: run as unknown as Handler<TDb, OwnValuesOf<TQueue>>['run'] };
 }
 
-/**
- * Handlers by kind.
- *
- * @throws UnknownKindError when there is none, or two for one kind
- */
+/** @throws UnknownKindError when there is no handler, or two for one kind */
 export function handlersByKind<TDb, TOwn>(
   handlers: readonly Handler<TDb, TOwn>[],
 ): ReadonlyMap<string, Handler<TDb, TOwn>> {

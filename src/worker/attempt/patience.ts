@@ -1,12 +1,8 @@
-/**
- * When no slot has become free for so long, what was claimed ahead is given back: another worker may have
- * one.
- */
+/** After this long without a free slot, what was claimed ahead is given back: another worker may have one. */
 const MAX_WAIT_MS = 500;
 
 /**
- * Watches for how long nothing has begun of what was claimed ahead. One timer for all: one per job would cost
- * as much as the job.
+ * Notices when nothing claimed ahead begins. One timer for all: one per job would cost as much as the job.
  */
 export class Patience {
   readonly #onLost: () => void;

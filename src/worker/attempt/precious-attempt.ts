@@ -1,8 +1,8 @@
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 
-/** At most so many have begun whose handlers are not called yet: a crash spends the attempts of these. */
+/** The most that have begun whose handlers are not called yet: a crash spends their attempts. */
 export const MAX_RECORDED = 2_000;
-/** Last attempts after a death go together by one for so many of their kind that have ended before. */
+/** Last attempts after a death go together, one for every this many of their kind that have ended. */
 const SURVIVORS_EACH = 16;
 
 /** How many attempts before this one have ended without a word; 0 for a job that ends without running. */
@@ -23,11 +23,9 @@ export function isLastAfterDeath(job: ClaimedJob): boolean {
 
 /**
  * How many may be recorded together with this job at most, itself included. Each attempt that ended without a
- * word divides the group by eight, so a job that kills its worker is found in a few crashes, and the others
- * have lost no more attempts than that. A last attempt after one that ended without a word stands alone until
- * enough others like it have ended well: the job that kills was running, so it is among the first that are
- * claimed again.
- *
+ * word divides the group by eight, so a job that kills its worker is found in a few crashes, and costs the
+ * others no more attempts than that. A last attempt after such an end stands alone until enough others like
+ * it have ended well: the job that kills was running, so it is among the first to be claimed again.
  * @param survivors how many last attempts after a death of its kind have ended in this process
  */
 export function mostTogether(job: ClaimedJob, survivors: number): number {

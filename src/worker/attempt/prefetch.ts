@@ -1,41 +1,36 @@
-/** Jobs are claimed ahead that will have begun within this time. */
+/** Jobs that will have begun within this time are claimed ahead. */
 const HORIZON_MS = 50;
 /** What will be called within this time is recorded as begun. */
 const SOON_MS = 10;
 /** More brings no more throughput, and payloads take memory. */
 const MAX_PREFETCH = 4_000;
-/** What waits for a slot may take so much memory, by the size that payloads have lately had. */
+/** The memory that waiting jobs may take, by the size that payloads have lately had. */
 const MAX_BYTES = 8 * 1024 * 1024;
 /** The least weight of one attempt in the average: it follows the last twenty or so. */
 const WEIGHT = 0.05;
-/** With fewer attempts than this nothing is known. */
+/** Fewer attempts than this tell nothing. */
 const MIN_ATTEMPTS = 5;
 
 /**
- * How many jobs to claim beyond the free slots: as many as the handlers will have finished within 50 ms, by
- * the time that they have lately taken. So no-op jobs travel in hundreds per claim, and long jobs are not
- * hoarded by a worker that will not begin them for minutes. And no more than memory bears.
+ * How many jobs to claim ahead: as many as the handlers will finish within 50 ms, and as memory bears. So
+ * no-op jobs travel in hundreds per claim, and no worker hoards long jobs that it will not begin for minutes.
  */
 export class Prefetch {
   #attempts = 0;
   #meanMs = 0;
   #recentBytes = 0;
 
-  /** Learns from an attempt. */
   note(durationMs: number): void {
     this.#attempts++;
     this.#meanMs += (durationMs - this.#meanMs) * Math.max(1 / this.#attempts, WEIGHT);
   }
 
-  /**
-   * Learns from a claim. The largest counts for as long as it is remembered: memory is lost at once, and
-   * regained slowly.
-   */
+  /** Learns from a claim. A large payload counts at once and is forgotten slowly, to spare memory. */
   noteClaimed(payloadBytes: readonly number[]): void {
     for (const bytes of payloadBytes) this.#recentBytes = Math.max(bytes, this.#recentBytes * (1 - WEIGHT));
   }
 
-  /** The expectation was wrong: learns anew. */
+  /** Learns anew: the expectation was wrong. */
   distrust(): void {
     this.#attempts = 0;
   }
@@ -51,7 +46,7 @@ export class Prefetch {
     return this.#within(SOON_MS, concurrency);
   }
 
-  /** How many attempts the handlers will have ended within this time, by what they have lately taken. */
+  /** How many attempts will end within this time, by what the handlers have lately taken. */
   #within(horizonMs: number, concurrency: number): number {
     if (this.#attempts < MIN_ATTEMPTS) return 0;
     return Math.floor((concurrency * horizonMs) / Math.max(this.#meanMs, 0.01));

@@ -9,17 +9,12 @@ import type { WorkerEmitter } from './events.ts';
 
 /** Whoever lists jobs reads the row, and each value writes it anew. */
 export const MAX_PROGRESS_BYTES = 4_096;
-/**
- * The least time between two statements: at most four a second, for all running jobs of the queue together.
- */
+/** The least time between two statements, at most four a second, each for all running jobs of the queue. */
 const INTERVAL_MS = 250;
 /** After a failed write. */
 const RETRY_MS = 5_000;
 
-/**
- * Writes how far running jobs are. No handler waits for it, and a failure is only an `error` event. A queue
- * takes part from its first value on, so a worker of thousands of queues does not pay for each of them.
- */
+/** Writes how far running jobs are. A queue takes part from its first value on: thousands cost nothing. */
 export class Progress implements BackgroundPart {
   readonly #environment: Pick<AttemptEnvironment, 'db' | 'tables'>;
   readonly #events: WorkerEmitter;
@@ -90,10 +85,9 @@ class QueueProgress implements BackgroundPart {
     }
   }
 
-  /** Never rejects; answers how many milliseconds to wait before the next write. */
+  /** Never rejects; returns how many milliseconds to wait before the next write. */
   async #write(): Promise<number> {
-    // The progress of a finished attempt is irrelevant, and the handler's own transaction locks a row after
-    // `complete`.
+    // A finished attempt's progress is irrelevant, and after `complete` the handler has its row locked.
     for (const attempt of this.#values.keys()) if (!attempt.open) this.#values.delete(attempt);
     const values = [...this.#values];
     const [first] = values;

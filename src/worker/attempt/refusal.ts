@@ -6,14 +6,12 @@ const LOCK_NOT_AVAILABLE = '55P03';
 /**
  * SQLSTATE classes that say nothing about the rows of a statement: connection (08), transaction state (25),
  * authorization (28), database (3D), serialization (40), resources (53), intervention (57), system (58).
- * Without a SQLSTATE it is the driver's own error: the connection's.
  */
 const ABOUT_THE_SERVER = /^(08|25|28|3D|40|53|57|58)/;
 
 /**
- * Whether a statement failed for a reason of the connection or the server, so that the same rows may succeed
- * later. Everything else may lie in one of its rows, also a statement timeout: half of the rows take half of
- * the time.
+ * Whether the connection or the server failed, so that the same rows may succeed later; without a SQLSTATE it
+ * is the driver's own error. Else it may lie in a row, also a timeout: half the rows take half the time.
  */
 export function isAboutTheServer(error: unknown): boolean {
   const sqlState = sqlStateOf(error);
@@ -31,10 +29,7 @@ export function isAboutLocks(error: unknown): boolean {
   return sqlStateOf(error) === LOCK_NOT_AVAILABLE;
 }
 
-/**
- * Whether a row that is refused alone is refused for what the role may do or for what the tables are (class
- * 42), and not for what is in it. The same outcome is accepted once somebody has put that right.
- */
+/** Whether a refusal is about rights or tables (class 42), not the row: it may be accepted once mended. */
 export function isAboutAccess(error: unknown): boolean {
   return sqlStateOf(error)?.startsWith('42') ?? false;
 }

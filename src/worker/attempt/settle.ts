@@ -19,16 +19,15 @@ const MAX_LOCKED_MS = 500;
 
 /**
  * Writes the transitions of one queue's attempts. They gather while the statement before is under way and
- * then go out together: batches grow with the load and nothing ever waits for a timer.
+ * then go out together: batches grow with the load and nothing ever waits for a timer. Once `giveUp` is
+ * aborted nothing more is sent, and what has no answer yet becomes `abandoned`.
  *
  * A row that cannot be written now delays the others by a statement or two:
- * - A batch that meets a lock for longer than a moment goes out again without the rows that are locked. These
- *   are tried again beside the batches until they are free.
+ * - A batch that meets a lock for longer than a moment goes out again without the locked rows, which are
+ *   tried again beside the batches until they are free.
  * - A batch that is refused for what may be in it is halved beside the batches, until the bad row is alone.
- * - Only for a reason of the connection or the server is a batch repeated as it is, until it succeeds or
- *   `giveUp` is aborted. Repeating is safe: the fence lets each transition take effect once.
- *
- * Once `giveUp` is aborted nothing more is sent, and what has no answer yet is answered `abandoned`.
+ * - Only for a reason of the connection or the server is a batch repeated as it is, until it succeeds.
+ *   Repeating is safe: the fence lets each transition take effect once.
  */
 export class Settler {
   readonly #options: SettlerOptions;
@@ -49,8 +48,7 @@ export class Settler {
   }
 
   /**
-   * Writes one transition, in a batch with others. Answers what became of it.
-   *
+   * Writes one transition, in a batch with others; returns what became of it.
    * @throws what the database says about this row
    */
   settle(settlement: Settlement): Promise<SettleResult> {
@@ -64,10 +62,7 @@ export class Settler {
     return pending.result;
   }
 
-  /**
-   * The same in a statement of its own: for a job whose row the handler's own transaction may have locked, or
-   * that was refused before.
-   */
+  /** The same in its own statement: for a row that was refused, or that the handler may have locked. */
   settleAlone(settlement: Settlement): Promise<SettleResult> {
     const pending = this.#take(settlement);
     if (!pending.answered) this.#run(this.#writeBeside([pending]));
@@ -126,7 +121,7 @@ export class Settler {
     this.#writing = false;
   }
 
-  /** Never rejects: what cannot be written now is left to go on beside the batches. */
+  /** Never rejects: what cannot be written now goes on beside the batches. */
   async #write(batch: readonly PendingSettlement[]): Promise<void> {
     try {
       this.#keepLocked(await this.#repeat(batch, 'briefly'));
@@ -145,7 +140,7 @@ export class Settler {
     }
   }
 
-  /** Writes a batch, again and again while the reason to fail is not in it. */
+  /** Writes a batch, again and again while the reason to fail lies outside it. */
   async #repeat(
     batch: readonly PendingSettlement[],
     locks: 'briefly' | 'skip',

@@ -8,9 +8,8 @@ export interface Settlement<TTransition extends Transition = Transition> {
 }
 
 /**
- * What became of a settlement: it took effect; or the job was no longer held under this fence; or it was to
- * be put back, but somebody had asked for its end meanwhile, so it has ended as cancelled, for this reason;
- * or the worker gave up before it knew.
+ * What became of a settlement: it took effect; the job was no longer held under this fence; the job was put
+ * back but has ended as cancelled, since somebody had asked for that; or the worker gave up before it knew.
  */
 export type SettleResult = 'written' | 'lost' | { readonly cancelled: string } | 'abandoned';
 
@@ -31,7 +30,7 @@ export class PendingSettlement<TTransition extends Transition = Transition>
     readonly id: number,
     readonly fence: number,
     readonly transition: TTransition,
-    /** What has no answer yet: it leaves this with its answer. */
+    /** All that have no answer yet; this one leaves them with its answer. */
     private readonly open: Set<PendingSettlement>,
   ) {
     this.result = new Promise((resolve, reject) => {

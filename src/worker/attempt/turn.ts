@@ -1,10 +1,9 @@
-/** After so many beginnings the event loop gets a turn. */
+/** After this many beginnings the event loop gets a turn. */
 const MAX_PER_TURN = 100;
 
 /**
- * Counts what begins in one turn of the event loop. Handlers that wait for nothing would all run one after
- * the other before anything else does: the next claim and the settlements, though asked for, would reach the
- * socket only when the last has ended, and database and process would take turns.
+ * Counts what begins in one turn of the event loop. Handlers that wait for nothing would all run before the
+ * next claim and the settlements reach the socket, and database and process would take turns.
  */
 export class Turn {
   readonly #onNext: () => void;

@@ -6,10 +6,7 @@ import type { Settlement } from './settlement.ts';
 /** A stop promises an end, and the worker's own row is still to be removed after this. */
 const GIVE_BACK_MS = 750;
 
-/**
- * The attempts of one queue whose end, or beginning, the database did not take. Their jobs stay held until
- * the worker stops.
- */
+/** The attempts of one queue that the database did not let end, or begin: held until the worker stops. */
 export class Unwritten {
   readonly #jobs = new Map<Attempt, Settlement>();
 
@@ -20,10 +17,9 @@ export class Unwritten {
   }
 
   /**
-   * Puts their jobs back as they were before the claim; without such jobs it sends nothing. A row that is
-   * locked or refused costs no other, and none is waited for longer than 750 ms. By id and fence: a job that
-   * somebody else has claimed meanwhile stays theirs, and a repetition does nothing.
-   *
+   * Puts their jobs back as they were before the claim; without any it sends nothing. A locked or refused row
+   * costs no other, and none is waited for longer than 750 ms. By id and fence: a job that somebody else has
+   * claimed stays theirs, and a repetition does nothing.
    * @param tooLate aborted when nothing is to be sent any more
    * @throws what the database says about a row that it refuses
    */

@@ -2,14 +2,12 @@ import type { JobFate } from '../../queries/find-fates.ts';
 import type { Settlement, SettleResult } from './settlement.ts';
 
 /**
- * What became of a settlement that was sent, whose answer was lost, and that matches nothing when it is sent
- * again: either the first try took effect, or the job had been lost before it. Told by where the job is now;
- * `undefined` is nowhere.
- *
- * Under our fence nobody else completes, discards or puts back a job, and a history of errors names our
- * attempt. What was put back without an error and claimed since is told by the attempt: it was given back, so
- * the next claim counts it again, which a takeover would not have. After several more claims that says
- * nothing, and the answer is `lost`.
+ * What became of a settlement whose answer was lost, and that matches nothing when it is sent again: either
+ * the first try took effect, or the job had been lost before it. Told by where the job is now; `undefined` is
+ * nowhere. Under our fence nobody else completes, discards or puts back a job, and a history of errors names
+ * our attempt. What was put back without an error and claimed since is told by the attempt: it was given
+ * back, so the next claim counts it again, which a takeover would not have. After several more claims that
+ * says nothing, and the result is `lost`.
  */
 export function whatBecame(settlement: Settlement, fate: JobFate | undefined): SettleResult {
   const { fence, transition } = settlement;

@@ -24,7 +24,6 @@ export interface WriteSettlementsOptions {
 
 /** What one statement has done. */
 interface WriteResult {
-  /** The ids. */
   readonly written: { has(id: number): boolean };
   /** Of jobs that were put back, why their end was asked for, if it was. */
   readonly cancelReasons?: ReadonlyMap<number, string | null>;
@@ -36,7 +35,6 @@ const NONE: ReadonlySet<number> = new Set();
 /**
  * Sends a batch once, one statement for each sort of transition, and answers its settlements. Returns those
  * whose rows are locked; `briefly` leaves none of those that end or are put back.
- *
  * @throws what the database says; the settlements of the statements before are answered
  */
 export async function writeSettlements(
@@ -97,7 +95,7 @@ async function answer<TTransition extends Transition>(
   { written, cancelReasons, locked }: WriteResult,
 ): Promise<PendingSettlement<TTransition>[]> {
   const unmatched: PendingSettlement<TTransition>[] = [];
-  // First what is written: should the question below fail, it is not sent again, as if it had been lost.
+  // First what is written: if the query below fails, it must not be sent again and look lost.
   for (const settlement of sent) {
     const { id } = settlement;
     if (!written.has(id)) {
@@ -123,7 +121,7 @@ async function answer<TTransition extends Transition>(
   return locked.size === 0 ? [] : sent.filter(({ id, answered }) => locked.has(id) && !answered);
 }
 
-/** Where the jobs are now of which an earlier try may have taken effect. */
+/** Where those jobs are now for which an earlier try may have taken effect. */
 async function fatesOf(
   { db, tables, holder, giveUp }: WriteSettlementsOptions,
   unmatched: readonly PendingSettlement[],
@@ -134,10 +132,7 @@ async function fatesOf(
     : await findFates(db, tables, holder.queue, uncertain);
 }
 
-/**
- * Ends a job that was put back with a request for its end, of which its worker had not heard yet. Should this
- * fail, or somebody claim the job first, the next claim ends it: no claim runs such a job.
- */
+/** Ends a job that was put back with a request for its end. If this fails, the next claim ends it. */
 async function endUnwanted(
   { db, tables, holder, events, giveUp }: WriteSettlementsOptions,
   { id, transition }: PendingSettlement,
