@@ -1,9 +1,6 @@
 import { MAX_TIMER_MS } from '../../job/limits.ts';
 
-/**
- * Times closer together than this share an alarm: a thousand retries within two seconds are at most 250 of
- * them.
- */
+/** Times closer together than this share an alarm: a thousand retries within two seconds make at most 250. */
 const GRAIN_MS = 8;
 
 /** Calls a function at each of several times, by one timer. */
@@ -18,7 +15,7 @@ export class Alarms {
     this.#ring = ring;
   }
 
-  /** Rings in so many milliseconds, or a few later. */
+  /** Rings in this many milliseconds, or a few later. */
   add(inMs: number): void {
     // Timers may be a moment early.
     const atMs = Math.ceil((performance.now() + inMs + 1) / GRAIN_MS) * GRAIN_MS;

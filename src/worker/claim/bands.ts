@@ -2,13 +2,10 @@ import { MAX_PRIORITY } from '../../job/limits.ts';
 import type { Band, ClaimedJob } from '../../queries/claim-jobs.ts';
 import type { Reach } from '../../queries/find-overlooked.ts';
 
-/**
- * A floor stays so far below the time of the look: transactions commit a little after the time that their
- * jobs bear.
- */
+/** How far a floor stays below the time of the look: transactions commit a little after their jobs' times. */
 const COMMIT_ALLOWANCE_MS = 1_000;
 
-/** One claim, as it is learnt from. Times are of any monotonic clock. */
+/** What is learnt from one claim. Times are of any monotonic clock. */
 export interface ClaimReport {
   /** In claim order. */
   readonly jobs: readonly ClaimedJob[];
@@ -19,14 +16,12 @@ export interface ClaimReport {
 }
 
 /**
- * Where the next claim of one queue starts: a floor per priority, kept in this worker's memory and nowhere
- * else. Without it a claim walks over every row that was finished since the oldest open snapshot, because
- * Postgres may not remove them, and over every due job of a kind that this worker does not serve.
- *
- * In a priority of which a claim has seen the end, the floor is the time of that claim, less a second. In one
- * that has more jobs than the claim could take, it is the `run_at` of the first that it took.
- *
- * A floor is only a hint: what lies behind it and is due all the same is found by a sweep.
+ * Where the next claim of one queue starts: a floor per priority, kept in this worker's memory only. Without
+ * it a claim walks over every row that was finished since the oldest open snapshot, because Postgres may not
+ * remove them, and over every due job of a kind that this worker does not serve. In a priority whose end a
+ * claim has seen, the floor is the time of that claim, less a second; in one that has more jobs than the
+ * claim could take, it is the `run_at` of the first that it took. A floor is only a hint: a sweep finds what
+ * is due behind it all the same.
  */
 export class Bands {
   readonly #passed = new Array<Reach>(MAX_PRIORITY + 1).fill({
@@ -38,7 +33,6 @@ export class Bands {
   #busyPriority = MAX_PRIORITY;
   #backlog = false;
 
-  /** The bands of the next claim. */
   get all(): Band[] {
     return this.#passed.map(({ floorMs }, priority) => ({ priority, floorMs }));
   }
@@ -53,10 +47,7 @@ export class Bands {
     return Math.min(...this.#passed.map(({ floorMs }) => floorMs));
   }
 
-  /**
-   * The priority that claims have not seen the end of, or the last one: a less urgent job is not at its turn
-   * yet.
-   */
+  /** The priority whose end claims have not seen, or the last one: less urgent jobs must wait their turn. */
   get busyPriority(): number {
     return this.#busyPriority;
   }
@@ -66,7 +57,6 @@ export class Bands {
     return this.#backlog;
   }
 
-  /** Learns from a claim. */
   note({ jobs, short, startMs, endMs }: ClaimReport): void {
     const last = jobs.at(-1);
     for (const [index, { priority, runAt }] of jobs.entries()) {
@@ -78,8 +68,7 @@ export class Bands {
     if (last !== undefined) this.#aheadMs = last.claimedAt.getTime() - endMs;
     this.#backlog = !short;
     this.#busyPriority = short ? MAX_PRIORITY : (last?.priority ?? MAX_PRIORITY);
-    // One that found nothing tells no time, but when it began is known well enough: else the floors of a
-    // queue that is told of nothing but other kinds would stay where they are.
+    // An empty claim tells no time, so its start must do: else floors stay where only other kinds come.
     const databaseMs = last?.claimedAt.getTime() ?? startMs + (this.#aheadMs ?? Number.NEGATIVE_INFINITY);
     // A claim goes on to the next priority when it has seen the end of one.
     if (databaseMs > Number.NEGATIVE_INFINITY)

@@ -18,7 +18,6 @@ export interface ClaimLoopOptions {
   readonly events: WorkerEmitter;
   /** What wakes the loop when its queue is idle; without one it ends when no job is due and none is held. */
   readonly watch: Watch | undefined;
-  /** What finds the jobs that claims have passed. */
   readonly sweeper: Sweeper;
   readonly retries: Retries;
   /** Aborted when settling must no longer be repeated. */

@@ -18,13 +18,11 @@ const MAX_ERROR_PAUSE_MS = 5_000;
 const MAX_EXPECTED_MS = 2_000; // What is due later, the watch sees in time.
 
 /**
- * One queue in one process: claims as many due jobs as its attempts have use for. One loop for all slots, so
- * that one claim serves many.
- *
- * While claims come back full it does not pause. After one that came back short it looks again every few
- * milliseconds, then less and less often; at last the queue is idle, and the watch or a notification wakes
- * it. A claim always starts at the floors: what lies behind them is found by the sweeper and claimed by its
- * id.
+ * One queue in one process: claims as many due jobs as its attempts have use for, in one loop for all slots,
+ * so that one claim serves many. While claims come back full it does not sleep. After one that came back
+ * short it looks again every few milliseconds, then less and less often; at last the queue is idle, and the
+ * watch or a notification wakes it. A claim always starts at the floors: the sweeper finds what lies behind
+ * them, to be claimed by id.
  */
 export class ClaimLoop implements IdleQueue, SweptQueue {
   readonly #options: ClaimLoopOptions;
@@ -41,7 +39,7 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
   readonly #alarm = new Condition();
   /** Whether the queue was announced idle, and no job was found since. */
   #announced = false;
-  /** The loop waits without a time at which it looks by itself. */
+  /** The loop rests until it is woken, or in a drain until its next poll. */
   #atRest = false;
   #begun = false;
   #mayClaim = false;
@@ -58,7 +56,7 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
       environment,
       handlers,
       concurrency,
-      // A drain is to end.
+      // A drain has to end.
       persistent: options.watch !== undefined,
       runner,
       holder,
@@ -115,7 +113,7 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
   }
 
   /**
-   * Claims until `stop` is called (or nothing is left, without a watch); answers how many jobs. Before
+   * Claims until `stop` is called (or nothing is left, without a watch); returns how many jobs. Before
    * `mayClaim` is fulfilled it only looks at the queue. Never rejects.
    */
   async run(mayClaim: Promise<unknown>): Promise<number> {
@@ -138,7 +136,7 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
         await this.#changes.wait();
         continue;
       }
-      // A ring from here on may tell of a job that this claim does not see.
+      // A signal from here on may tell of a job that this claim does not see.
       this.#alarm.clear();
       try {
         const { claimed, next } = await this.#claim(demand);
@@ -168,7 +166,6 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
     while (this.attempts.size > 0) await this.#changes.wait();
   }
 
-  /** Tells every running handler that the worker stops. */
   interrupt(reason: Error): void {
     this.attempts.interrupt(reason);
   }
@@ -196,7 +193,7 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
     return { claimed: jobs.length, next };
   }
 
-  /** Until another claim is worth its statement. */
+  /** Sleeps until another claim is worth its statement. */
   async #proceed(next: Exclude<Next, 'over'>): Promise<void> {
     if (next === 'claim') return;
     if (next === 'sweep') {
@@ -206,7 +203,7 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
     else await this.#alarm.wait(next.ms);
   }
 
-  /** Until the watch, a notification or the end of the last job wakes it; without a watch, at most `ms`. */
+  /** Sleeps until the watch, a notification or the end of the last job; without a watch, at most `ms`. */
   async #rest(anew: boolean, ms = Number.POSITIVE_INFINITY): Promise<void> {
     const { watch } = this.#options;
     watch?.add(this, anew);
@@ -217,12 +214,12 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
     watch?.remove(this);
   }
 
-  /** After the end of the last job it claims again: that may have left one, and if not, the queue is idle. */
+  /** Claims again after the end of the last job: that may have left one, and if not, the queue is idle. */
   #lookAfterLast(): void {
     if (this.#atRest && !this.#announced && this.attempts.size === 0) this.wake();
   }
 
-  /** What workers held that died before this one began, no claim sees. */
+  /** No claim sees what was held by workers that died before this one began. */
   #sweepFirst(): void {
     if (this.#begun) return;
     this.#begun = true;
@@ -235,7 +232,7 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
     this.#announced = true;
   }
 
-  /** What this worker puts back itself, nobody notifies it of. */
+  /** Nobody notifies this worker of what it puts back itself. */
   #expectAgain({ id, priority, runAt }: ClaimedJob, delayMs: number | undefined): void {
     if (this.#stopping.signal.aborted) return;
     if (delayMs !== undefined) {

@@ -17,29 +17,23 @@ export interface ClaimAnswer {
   readonly jobs: readonly ClaimedJob[];
   /** Whether it was for jobs that are known by their ids, and not for the next ones in order. */
   readonly among: boolean;
-  /** When the answer came, of the monotonic clock. */
+  /** When the result came, by the monotonic clock. */
   readonly endMs: number;
 }
 
-/**
- * The claims of one queue: of the next jobs from the floors on, and of overlooked ones by their ids, in turns
- * while there are any, so that neither keeps the other waiting.
- */
+/** One queue's claims: of the next jobs from the floors on, and of overlooked ones by id, in fair turns. */
 export class Claims {
   readonly #options: ClaimsOptions;
   readonly bands = new Bands();
   readonly overlooked = new OverlookedJobs();
-  /** Now it is the turn of the next ones in order. */
+  /** The next ones in order have their turn now. */
   #tookOverlooked = false;
 
   constructor(options: ClaimsOptions) {
     this.#options = options;
   }
 
-  /**
-   * @param beginning which of the claimed jobs begin at once
-   * @throws what the driver throws; then the server may have carried the claim out all the same
-   */
+  /** @throws what the driver throws; then the server may have carried the claim out all the same */
   async next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
     const { runner, tables, queue, workerId, kinds } = this.#options;
     const startMs = performance.now();
@@ -48,12 +42,12 @@ export class Claims {
     this.#tookOverlooked = among;
     const limit = among ? places.length : demand;
     const bands = this.bands.all;
-    // Those that are named come in no order, so none of them is known to stand before the others.
+    // Named jobs come in no order, so none of them is known to stand before the others.
     const ordered = among && typeof beginning === 'object' ? 0 : beginning;
     const claim = { queue, workerId, kinds, bands, limit, beginning: ordered, fromGoneWorkers: among };
     const ids = among ? places.map(({ id }) => id) : undefined;
     const jobs = await claimJobs(runner, tables, { ...claim, ids }).catch((error: unknown) => {
-      // They are where they were, or will be given back to there.
+      // They are where they were, or will be put back there.
       this.overlooked.add(places);
       throw error;
     });
@@ -64,7 +58,7 @@ export class Claims {
     return { jobs, among, endMs };
   }
 
-  /** Their payloads were too large for one claim. */
+  /** Keeps those that were not claimed: the payloads were too large for one claim. */
   #addRest(places: Parameters<OverlookedJobs['add']>[0], jobs: readonly ClaimedJob[]): void {
     const claimed = new Set(jobs.map(({ id }) => id));
     this.overlooked.add(places.filter(({ id }) => !claimed.has(id)));

@@ -17,10 +17,7 @@ export interface HoldingsOptions {
   readonly retries: Retries;
 }
 
-/**
- * Keeps what a worker knows it holds of one queue equal to what the database says: gives back what it holds
- * without knowing, and ends the attempts of what it holds no longer.
- */
+/** Keeps what a worker knows it holds of one queue equal to what the database says that it holds. */
 export class Holdings {
   readonly #options: HoldingsOptions;
   readonly #lostAnswers = new LostAnswers();
@@ -31,7 +28,7 @@ export class Holdings {
     this.#options = options;
   }
 
-  /** Waits for the answer to a claim; answers with it whether the worker was declared gone meanwhile. */
+  /** Waits for the result of a claim; returns with it whether the worker was declared gone meanwhile. */
   async answerTo<T>(claim: Promise<T>): Promise<{ readonly answer: T; readonly wasGone: boolean }> {
     const returns = this.#returns;
     const answer = await this.#lostAnswers.answerTo(claim);
@@ -45,10 +42,7 @@ export class Holdings {
     this.#lostAnswers.noteRelease(nowMs);
   }
 
-  /**
-   * Gives back what is still held at the very end: by id, what could not be written; and only after a claim
-   * whose answer was lost, what it may have taken, for which the whole queue is read.
-   */
+  /** Gives back what is held at the very end; reads the whole queue only if a claim's answer was lost. */
   async giveBack(tooLate: AbortSignal): Promise<void> {
     await this.#options.attempts.giveBackUnwritten(this.#options, tooLate);
     if (tooLate.aborted) return;

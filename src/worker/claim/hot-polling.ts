@@ -1,17 +1,15 @@
-/** A look costs a statement, so two are at least so far apart. */
+/** A look costs a statement, so two are at least this far apart. */
 const MIN_GAP_MS = 2;
-/** After so long without a job the queue is idle. */
+/** After this long without a job the queue is idle. */
 const HOT_MS = 300;
 /**
- * The gap between looks is this part of the time since the last job: the longer it is ago, the less likely is
- * one just now.
+ * The gap between looks is this part of the time since the last job: long after it the next is less likely.
  */
 const GAP_SHARE = 4;
 
 /**
  * How soon to look again after a claim that came back short. Enqueues notify only so often, so just after a
- * job, or a notification, others are likely: the queue is *hot*, and looked at every few milliseconds, then
- * ever less often.
+ * job or a notification others are likely: the queue is *hot*, and looked at often, then ever less so.
  */
 export class HotPolling {
   readonly #maxGapMs: number;
@@ -26,12 +24,11 @@ export class HotPolling {
     this.#lastMs = nowMs;
   }
 
-  /** How long ago that was. */
   quietMs(nowMs: number): number {
     return nowMs - this.#lastMs;
   }
 
-  /** How long to wait before the next look; `undefined` when the queue is hot no more. */
+  /** How long to wait before the next look; `undefined` when the queue is no longer hot. */
   gapMs(nowMs: number): number | undefined {
     const sinceMs = this.quietMs(nowMs);
     if (sinceMs >= HOT_MS) return undefined;

@@ -1,11 +1,8 @@
-/** For so long after a claim whose answer was lost, the server may still be carrying it out. */
+/** For this long after a claim whose answer was lost, the server may still be carrying it out. */
 const SUSPECT_MS = 60_000;
 const RELEASE_EVERY_MS = 5_000;
 
-/**
- * When to give back what a claim may have taken whose answer never came: those jobs are held by nobody who
- * knows.
- */
+/** When to give back what a claim whose answer was lost may have taken: nobody knows that it is held. */
 export class LostAnswers {
   #suspectUntilMs = 0;
   #nextReleaseMs = 0;

@@ -4,9 +4,9 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database, Runner } from '../../sql/executor.ts';
 import { Bands } from './bands.ts';
 
-/** Claims from the very start may take this share of the time: one in so many parts. */
+/** Claims from the very start may take one part in this many of the time. */
 const SHARE = 20;
-/** Beyond so many queues of one database it forgets them all: their names may be without end. */
+/** Beyond this many queues of one database it forgets them all: their names may be without end. */
 const MAX_QUEUES = 1_000;
 const EVERYTHING = Array.from({ length: MAX_PRIORITY + 1 }, (_, priority) => ({
   priority,
@@ -20,7 +20,7 @@ export class NextClaims {
   readonly #bands = new Bands();
   #nextWholeMs = Number.NEGATIVE_INFINITY;
 
-  /** Those of a queue and of some kinds: for as long as the app keeps the database. */
+  /** The one for a queue and some kinds, kept for as long as the app keeps the database. */
   static of(db: Database, tables: QueueTables, queue: string, kinds: readonly string[]): NextClaims {
     const ofDb = remembered.get(db) ?? new WeakMap<QueueTables, Map<string, NextClaims>>();
     remembered.set(db, ofDb);
@@ -34,10 +34,8 @@ export class NextClaims {
   }
 
   /**
-   * Claims the next job. It starts where the last claim did, and at the very start when nothing is due from
-   * there on, or when that costs little: on a healthy table nearly always.
-   *
-   * @returns `undefined` only when no job is due at all
+   * Claims the next job; returns `undefined` only when none is due at all. Starts where the last claim did,
+   * or at the very start when nothing is due from there on or that costs little, as on a healthy table.
    */
   async next(
     runner: Runner,

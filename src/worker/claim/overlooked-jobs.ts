@@ -1,12 +1,9 @@
 import { inClaimOrder, type JobPlace } from '../../queries/find-overlooked.ts';
 
-/** Beyond so many the next ones are left where they are: a sweep finds them again. */
+/** Beyond this many the next ones are left where they are: a sweep finds them again. */
 const MAX_KEPT = 25_000;
 
-/**
- * The jobs of one queue that are known to lie behind the floors of its claims, until they are claimed by id:
- * what a sweep has found, and what this worker has given back.
- */
+/** The jobs of one queue that are known to lie behind its floors (swept, or given back), to claim by id. */
 export class OverlookedJobs {
   readonly #places = new Map<number, JobPlace>();
   #sorted = true;
@@ -15,7 +12,7 @@ export class OverlookedJobs {
     return this.#places.size;
   }
 
-  /** Keeps them; answers whether there was room for all. */
+  /** Keeps them; returns whether there was room for all. */
   add(places: readonly JobPlace[]): boolean {
     for (const place of places) {
       if (this.#places.size >= MAX_KEPT) return false;

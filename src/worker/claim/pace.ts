@@ -49,7 +49,6 @@ export class Pace {
     this.#hotPolling.note(nowMs);
   }
 
-  /** A pass has come to the end of the queue. */
   noteSwept(): void {
     this.#swept = true;
   }

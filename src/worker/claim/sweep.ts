@@ -1,25 +1,22 @@
 import type { JobPlace } from '../../queries/find-overlooked.ts';
 
-/** Slices may take this share of the time: one in so many parts. */
+/** Slices may take one part in this many of the time. */
 const SHARE = 20;
 /**
- * The end of a pass may take this share, up to this time, and only of what is beyond it the usual one. So one
- * that has to wait on a busy machine delays the next by 0.2 s, and not by a second.
+ * The end of a pass may take this share, up to this time, and the usual one beyond it. So one that has to
+ * wait on a busy machine delays the next by 0.2 s, and not by a second.
  */
 const END_SHARE = 4;
 const END_MS = 50;
 /** The next slice comes within this time: a slow one (a cold cache) must not blind the queue for long. */
 const MAX_PAUSE_MS = 5_000;
-/** Two passes are at least so far apart. */
+/** The least time between two passes. */
 const MIN_PAUSE_MS = 10;
-/**
- * And so far, as a part of the time since the last job: the longer that is ago, the fewer are still to
- * commit.
- */
+/** And this part of the time since the last job: the longer that is ago, the fewer are still to commit. */
 const QUIET_SHARE = 10;
 /** In a queue where no job comes, slices need not follow each other sooner. */
 const MAX_QUIET_PAUSE_MS = 1_000;
-/** Beside a backlog passes need not. */
+/** The least time between two passes beside a backlog. */
 const BACKLOG_PAUSE_MS = 100;
 /**
  * An urgent pass reads what became due in these times before the floors, and then everything: what somebody
@@ -27,7 +24,7 @@ const BACKLOG_PAUSE_MS = 100;
  */
 const URGENT_SPANS_MS = [60_000, 3_600_000, undefined] as const;
 
-/** One slice, as it is learnt from. Times are of any monotonic clock. */
+/** What is learnt from one slice. Times are of any monotonic clock. */
 export interface SliceReport {
   /** Where it stopped, before the end of the queue. */
   readonly after: JobPlace | undefined;
@@ -38,16 +35,14 @@ export interface SliceReport {
 }
 
 /**
- * The sweep of one queue: one *pass* after the other through everything that its claims have passed, slice by
- * slice. On a healthy table a pass is one slice of a millisecond, and there are many a second while jobs
- * come. Beside a million jobs of other kinds one takes 15 seconds, or a minute while none comes.
- *
- * An *urgent* pass goes through without pauses, the newest jobs first: some are known to have become due
- * behind the floors.
+ * The sweep of one queue: one *pass* after the other, slice by slice, through everything that its claims have
+ * passed. On a healthy table a pass is one slice of a millisecond, and there are many a second while jobs
+ * come. Beside a million jobs of other kinds one takes 15 seconds, or a minute while none comes. An *urgent*
+ * pass does not sleep between slices: some jobs are known to have become due behind the floors.
  */
 export class Sweep {
   #after: JobPlace | undefined;
-  /** Of an urgent pass, what is left of it. */
+  /** What is left of an urgent pass. */
   #spansMs: readonly (number | undefined)[] = [];
   /** The pass was begun anew while a slice was under way, whose end says nothing about it. */
   #anew = false;
@@ -66,12 +61,11 @@ export class Sweep {
     return this.#spansMs[0];
   }
 
-  /** Whether a pass is to be ended without pauses. */
+  /** Whether a pass goes on to its end without sleeping. */
   get urgent(): boolean {
     return this.#spansMs.length > 0;
   }
 
-  /** Whether the last slice has found something. */
   get found(): boolean {
     return this.#found;
   }
@@ -81,7 +75,7 @@ export class Sweep {
     return this.#after === undefined && !this.urgent;
   }
 
-  /** Goes through the whole queue without pauses; once, or with the newest jobs first. */
+  /** Goes through the whole queue without sleeping; once, or with the newest jobs first. */
   urge(first?: 'newest first'): void {
     this.#spansMs = first === undefined ? [undefined] : URGENT_SPANS_MS;
     this.#after = undefined;
@@ -94,8 +88,7 @@ export class Sweep {
   }
 
   /**
-   * When the next slice is due, of the clock of the reports.
-   *
+   * When the next slice is due, by the clock of the reports.
    * @param quietMs how long ago the last job came, or was told of
    * @param idleMs how often to begin a pass when that is long ago
    * @param backlog whether more jobs are due than claims can take: then a late one waits its turn anyway
@@ -114,7 +107,6 @@ export class Sweep {
     return after(tookMs * SHARE, Math.min(quietPauseMs, MAX_QUIET_PAUSE_MS));
   }
 
-  /** Learns from a slice. */
   note({ after, found, startMs, endMs }: SliceReport): void {
     this.#found = found > 0;
     // The better of two: one that had to wait, on a busy machine, says little.

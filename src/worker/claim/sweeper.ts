@@ -37,16 +37,16 @@ export interface SweeperOptions {
   readonly retries: Retries;
 }
 
-/** So many jobs are read by one statement, wanted or not: in 15 ms. */
+/** How many jobs one statement reads, wanted or not: in 15 ms. */
 const SLICE = 20_000;
-/** So many where they are wanted, which are all kept in memory. */
+/** The same where they are wanted, and all kept in memory. */
 const FOUND_SLICE = 2_000;
-/** One statement reads so many queues at most: a thousand index ranges. */
+/** The most queues that one statement reads: a thousand index ranges. */
 const MAX_QUEUES = 100;
-/** With so many found and not claimed yet, a queue is not searched for more. */
+/** With this many found and not claimed yet, a queue is not searched for more. */
 const ENOUGH = 1_000;
 const WAIT_MS = 10;
-/** The share of the time that the statements about idle queues take: one in so many parts. */
+/** Statements about idle queues take one part in this many of the time. */
 const IDLE_SHARE = 20;
 /** As if claims had passed all that is due. */
 const EVERYTHING = new Array<Reach>(MAX_PRIORITY + 1).fill({
@@ -56,10 +56,7 @@ const EVERYTHING = new Array<Reach>(MAX_PRIORITY + 1).fill({
 const FIRST_RETRY_MS = 250;
 const MAX_RETRY_MS = 5_000;
 
-/**
- * Sweeps the queues of one worker, beside its claims: reads, slice by slice, what they have passed, and hands
- * them the jobs that are due all the same. Claims themselves never look back.
- */
+/** Sweeps a worker's queues beside its claims, which never look back: finds the due jobs that they passed. */
 export class Sweeper implements BackgroundPart {
   readonly #options: SweeperOptions;
   readonly #alarm = new Condition();
@@ -87,7 +84,6 @@ export class Sweeper implements BackgroundPart {
     this.#alarm.signal();
   }
 
-  /** Sweeps until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { events, retries } = this.#options;
     this.#nextRoundMs = performance.now() + jitter(this.#options.idleMs());
@@ -114,10 +110,7 @@ export class Sweeper implements BackgroundPart {
     }
   }
 
-  /**
-   * Goes through one queue at once, all of it, to its end or until enough is found; answers whether it came
-   * to its end. For a worker that ends when nothing is left.
-   */
+  /** For a drain: sweeps one queue until enough is found, or to its end; returns whether it got there. */
   async sweepNow(queue: SweptQueue, signal: AbortSignal): Promise<boolean> {
     queue.sweep.urge();
     while (!signal.aborted && queue.overlooked.size < ENOUGH) {

@@ -28,22 +28,19 @@ export interface WatchOptions {
   readonly events: WorkerEmitter;
 }
 
-/** Looks are at least so far apart: queues that become idle one after the other are looked at together. */
+/** The least time between looks: queues that become idle one after the other are looked at together. */
 const GATHER_MS = 10;
-/** One statement asks about so many queues at most, so that none takes long. */
+/** The most queues that one statement asks about, so that none takes long. */
 const MAX_LOOKS = 1_000;
-/** A look at more takes longer than one at those that have just become idle. */
+/** With more queues than this, looks in between are only at those that have just become idle. */
 const MANY = 100;
-/**
- * Looks take this share of the time at most: one in so many parts. Of many thousand queues one takes long.
- */
+/** Looks take at most one part in this many of the time: at many thousand queues one takes long. */
 const SHARE = 5;
 const MAX_ERROR_PAUSE_MS = 5_000;
 
 /**
- * Watches all idle queues of a worker: one statement for all of them instead of a claim for each. It looks
- * when a queue becomes idle and then every interval, and sets a timer for the next scheduled job that it
- * sees, so that jobs start on time however seldom it looks.
+ * Watches all idle queues of a worker by one statement instead of a claim for each, when one becomes idle and
+ * then every interval. A timer for the next scheduled job starts it on time however seldom that is.
  */
 export class Watch implements BackgroundPart {
   readonly #options: WatchOptions;
@@ -62,10 +59,8 @@ export class Watch implements BackgroundPart {
   }
 
   /**
-   * Watches a queue until something may be due in it.
-   *
-   * @param anew whether it was busy, and is to be looked at without delay. A queue that was woken in vain is
-   *   not: what made it look due (a job that is locked by an open transaction, say) would do so again.
+   * Watches a queue until something may be due in it; without delay if it was busy (`anew`). One woken in
+   * vain is not: what made it look due (a job that is locked by an open transaction, say) would do so again.
    */
   add(idle: IdleQueue, anew: boolean): void {
     this.#idle.add(idle);
@@ -79,16 +74,13 @@ export class Watch implements BackgroundPart {
     this.#anew.delete(idle);
   }
 
-  /** Looks now: the interval has become another. */
+  /** Looks now: the interval has changed. */
   look(): void {
     this.#nextMs = Number.NEGATIVE_INFINITY;
     this.#alarm.signal();
   }
 
-  /**
-   * Wakes a queue in so many milliseconds, when one of its jobs is known to be due; others that are expected
-   * stay so.
-   */
+  /** Wakes a queue in `inMs` milliseconds, when one of its jobs is known to be due; every call counts. */
   expect(idle: IdleQueue, inMs: number): void {
     if (this.#over) return;
     const alarms = this.#alarms.get(idle) ?? new Alarms(() => idle.wake());
@@ -124,7 +116,7 @@ export class Watch implements BackgroundPart {
     for (const alarms of this.#alarms.values()) alarms.clear();
   }
 
-  /** At all idle queues; of many, in between, only at those that have just become idle. */
+  /** Looks at all idle queues; of many, in between, only at those that have just become idle. */
   async #look(intervalMs: number, signal: AbortSignal): Promise<void> {
     const startMs = performance.now();
     const all = this.#idle.size <= MANY || startMs >= this.#nextMs;
