@@ -27,48 +27,36 @@ export interface ListenerOptions {
   readonly listen: Listen | undefined;
   readonly events: WorkerEmitter;
   readonly retries: Retries;
-  /**
-   * A job was enqueued into this queue; `undefined`: perhaps into any, since notifications may have been
-   * missed.
-   */
+  /** A job was enqueued into this queue; `undefined`: perhaps into any, as notifications may be missed. */
   readonly onWake: (queue: string | undefined) => void;
   /** Called when it must poll: what asks seldom while notifications arrive has to ask more often. */
   readonly onPolling?: () => void;
-  /**
-   * Called with each connection on which notifications come back, where the driver can run statements on it.
-   */
+  /** Called with each connection on which notifications come back and statements can run. */
   readonly onProven?: (connection: ProvenConnection) => void;
-  /**
-   * Called when there is none to expect: the driver has none, must not listen, or notifications do not come
-   * back.
-   */
+  /** Called when none is to be expected: the driver has none, must not listen, or hears nothing. */
   readonly onUnproven?: () => void;
 }
 
 /** A notification to oneself comes back within this time, or notifications do not come here. */
 const ECHO_MS = 5_000;
-/**
- * When nothing was heard for so long, the connection is tested: a firewall may have dropped it without a
- * word.
- */
+/** After this long without a notification, the connection is tested: a firewall may have dropped it. */
 const QUIET_MS = 60_000;
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 60_000;
 
 /**
- * Hears of enqueued jobs on one connection for all queues of a worker. Only a hint, never needed: while
- * nothing is heard the worker polls as if it could not listen. It counts as listening only once a
- * notification to itself has come back: behind PgBouncer in transaction mode `LISTEN` succeeds, and nothing
- * ever comes.
+ * Hears of enqueued jobs on one connection for all queues of a worker. Only a hint: while nothing is heard
+ * the worker polls. It counts as listening only once a notification to itself has come back: behind PgBouncer
+ * in transaction mode `LISTEN` succeeds, and nothing ever comes.
  */
 export class Listener implements BackgroundPart {
   readonly #options: ListenerOptions;
   #listening = false;
-  /** A notification to itself has come back once: what is connected to is no pooler in transaction mode. */
+  /** A notification to itself has come back once: there is no pooler in transaction mode in between. */
   #proven = false;
   /** How often in a row listening has ended, or could not begin. */
   #failures = 0;
-  /** Tests of connections that have not ended. */
+  /** The tests that are under way. */
   readonly #tests = new Set<Promise<void>>();
 
   constructor(options: ListenerOptions) {
@@ -130,10 +118,9 @@ export class Listener implements BackgroundPart {
     }
   }
 
-  /** From now on the worker polls. */
   #lose(error: unknown): void {
     const { events } = this.#options;
-    // Once per outage, and not with every attempt to end it.
+    // Once per outage, not for every try to end it.
     if (this.#failures === 0) events.emit('error', { error, during: 'listening' });
     const announced = !this.#listening && this.#failures > 0;
     this.#listening = false;
@@ -154,9 +141,7 @@ export class Listener implements BackgroundPart {
     this.#tests.add(test);
   }
 
-  /**
-   * Sends notifications to itself, now and whenever it has been quiet for long, until one does not come back.
-   */
+  /** Sends notifications to itself, at once and whenever it has been quiet, until one does not come back. */
   async #test(
     connection: AbortController,
     heard: Condition,
@@ -172,14 +157,13 @@ export class Listener implements BackgroundPart {
       if (listening) onProven?.({ runner: listening.runner, signal, abandon });
     };
     if (listening === undefined) onUnproven?.();
-    // A connection that replaces a proven one need not wait for its own echo, which takes the pool: this
-    // worker's session must be back soon.
+    // The successor of a proven connection skips the echo, which takes the pool: its session is urgent.
     const offered = this.#proven;
     if (offered) offer();
     try {
       while (!signal.aborted) {
         heard.clear();
-        // Nobody's queue, and other workers on the channel hear it too: it tests their connections as well.
+        // It names no queue. Other workers on the channel hear it too, so it tests their connections as well.
         await notifyWorkers(db, tables, `test of ${crypto.randomUUID()}`);
         if (!(await settlesWithin(heard.wait(Number.POSITIVE_INFINITY), ECHO_MS))) throw notHeard();
         if (signal.aborted) return;

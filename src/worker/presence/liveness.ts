@@ -25,27 +25,24 @@ const MIN_PAUSE_MS = 50;
 const FIRST_RETRY_MS = 250;
 /** Peers wait for a sign of life for `reconnectMs`, and a loss of the network may have taken most of it. */
 const MAX_RETRY_MS = 500;
-/** An outage is reported at once, and again so often while it lasts. */
+/** An outage is reported at once, and again at this interval while it lasts. */
 const REPORT_EVERY_MS = 5_000;
-/** A start waits no longer for its session, which is had in milliseconds, or something is wrong. */
+/** A start waits no longer for its session, which comes in milliseconds unless something is wrong. */
 const SESSION_WAIT_MS = 5_000;
 /** Another connection is there in milliseconds as a rule; a peer waits a second at least. */
 const REPLACE_MS = 600;
-/** The server's start has ended all sessions: for so long after it a free lock says nothing. */
+/** For this long after the server has started, which ends all sessions, a free lock says nothing. */
 const START_RESPITE_MS = 10_000;
 
 export interface LivenessOptions {
   readonly db: Database;
   readonly tables: QueueTables;
-  /** Of the row that was made when the worker was registered. */
   readonly workerId: number;
   readonly name: string;
   readonly queues: readonly string[];
-  /** A worker without a session that has not been seen for so long is gone. */
+  /** See `WorkerOptions` for these three. */
   readonly silentMs: number;
-  /** A worker that holds its session and has not been seen for so long is gone. */
   readonly frozenMs: number;
-  /** A worker whose session has ended is gone when it has not shown itself for so long. */
   readonly reconnectMs: number;
   readonly events: WorkerEmitter;
   /** Called when this worker had been declared gone: others may have claimed its jobs. */
@@ -57,11 +54,9 @@ export interface LivenessOptions {
 }
 
 /**
- * Keeps a worker's row in `queue_workers` fresh, and removes the rows of workers that are gone, whose jobs
- * are then due again for the next sweep. Every worker watches all others; there is no leader.
- *
- * A worker that holds a session shows by it that it lives. One that cannot (no connection of its own, a
- * pooler in between) is known by its heartbeat alone.
+ * Keeps a worker's row in `queue_workers` fresh, and removes those of workers that are gone, whose jobs the
+ * next sweep then finds due. Every worker watches all others; there is no leader. A session shows that its
+ * worker lives; one without (no connection of its own, a pooler in between) has its heartbeat alone.
  */
 export class Liveness implements BackgroundPart {
   readonly #options: LivenessOptions;
@@ -71,7 +66,7 @@ export class Liveness implements BackgroundPart {
   readonly #alarm = new Condition();
   /** The last look. */
   #looking: Promise<number> = Promise.resolve(0);
-  /** Takes of the session lock that have not ended. */
+  /** Tries to take the session lock that have not ended. */
   readonly #holding = new Set<Promise<void>>();
   #left = false;
   /** How often a session was taken or lost. */
@@ -80,9 +75,9 @@ export class Liveness implements BackgroundPart {
   #shown = { atMs: performance.now(), changes: 0 };
   /** When it last lost its session. */
   #lostMs = Number.NEGATIVE_INFINITY;
-  /** When it was registered, by the database. */
+  /** When it was registered, by the database's clock. */
   #startedAt: string | undefined;
-  /** It was declared gone, and has not looked yet what it has lost. */
+  /** It was declared gone, and has not yet looked what it has lost. */
   #wasGone = false;
   /** Until then it only says that it is alive. */
   #nextCheckMs = Number.NEGATIVE_INFINITY;
@@ -92,9 +87,8 @@ export class Liveness implements BackgroundPart {
   #expectsSession = true;
   #markReady: () => void = () => undefined;
   /**
-   * Fulfilled when the worker may claim: it has looked who is gone, and its row shows its session, if it is
-   * to have one. Without that, its jobs would wait half a minute if the process died now. After a few seconds
-   * it is fulfilled all the same.
+   * Fulfilled when the worker may claim: it has looked who is gone, and its row shows its session, if any;
+   * else its jobs would wait half a minute if it died now. After a few seconds it is fulfilled anyway.
    */
   readonly ready = new Promise<void>((resolve) => {
     this.#markReady = resolve;
@@ -122,7 +116,7 @@ export class Liveness implements BackgroundPart {
     });
   }
 
-  /** Notifications arrive on this connection, so it is this worker's own: its session is to be held on it. */
+  /** Holds the session on this connection: notifications arrive on it, so it is this worker's own. */
   holdSession(connection: ProvenConnection): void {
     const holding = this.#session
       .hold(connection, this.#options.workerId)
@@ -130,7 +124,6 @@ export class Liveness implements BackgroundPart {
     this.#holding.add(holding);
   }
 
-  /** There is no session to wait for. */
   expectNoSession(): void {
     this.#expectsSession = false;
     this.#alarm.signal();
@@ -152,7 +145,7 @@ export class Liveness implements BackgroundPart {
     await Promise.all(this.#holding);
   }
 
-  /** Takes the worker out of the living: it looks no more, or its next beat would bring it back. */
+  /** Removes the worker's row. It looks no more, or its next beat would bring the row back. */
   async leave(): Promise<void> {
     this.#left = true;
     this.#alarm.signal();
@@ -161,10 +154,7 @@ export class Liveness implements BackgroundPart {
     await this.#session.release(this.#options.workerId);
   }
 
-  /**
-   * Looks who is gone, and shows that this worker lives. Never rejects; answers in how many milliseconds to
-   * look again.
-   */
+  /** Looks who is gone, and shows that this worker lives. Never rejects; returns the ms to the next look. */
   look(): Promise<number> {
     this.#looking = this.#checked();
     return this.#looking;
@@ -172,7 +162,7 @@ export class Liveness implements BackgroundPart {
 
   async #checked(): Promise<number> {
     const { events, onReturn } = this.#options;
-    // What rings from here on may not be seen any more.
+    // A signal from here on may tell of something that this look does not see.
     this.#alarm.clear();
     try {
       await this.#check();
@@ -199,10 +189,10 @@ export class Liveness implements BackgroundPart {
     const worker = { id, name, queues, session, node };
     const atMs = performance.now();
     const changes = this.#changes;
-    // Of changes, not of what has come of them: a session that was lost and taken anew between two beats must
-    // show, or else peers that looked only before and after it take two short absences for a long one.
     const lone = atMs < this.#nextCheckMs;
     const heartbeatMs = lone ? LONE_HEARTBEAT_MS : HEARTBEAT_MS;
+    // Changes are counted: a session lost and taken anew between two beats must show, or peers that looked
+    // only before and after it take two short absences for a long one.
     const news = changes !== this.#shown.changes || atMs - this.#shown.atMs >= heartbeatMs;
     const beat = news && this.#replacingMs(atMs) === 0;
     if (lone && !beat) return;
@@ -233,9 +223,8 @@ export class Liveness implements BackgroundPart {
   }
 
   /**
-   * For how many milliseconds yet another session may take the place of a lost one before the row says that
-   * there is none. A worker that dies meanwhile is found by the session that its row still names; by its
-   * silence it would take `silentMs`.
+   * For how many milliseconds yet another session may replace a lost one before the row says that there is
+   * none: a worker that dies meanwhile is found by the session in its row, or else only after `silentMs`.
    */
   #replacingMs(nowMs: number): number {
     if (this.#session.pid !== undefined) return 0;

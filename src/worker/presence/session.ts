@@ -20,16 +20,10 @@ export interface SessionOptions {
   readonly onRefused: () => void;
 }
 
-/**
- * Soon: a peer's test of the lock takes a millisecond. Later: the server must notice that a connection is
- * dead.
- */
+/** Soon at first: a peer's test takes a millisecond. Later the server must notice a dead connection. */
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 1_000;
-/**
- * After this a statement goes to the pool as well: peers must see a sign of life before they declare this
- * worker gone.
- */
+/** After this a statement goes to the pool too: peers need a sign of life before they declare it gone. */
 const PROMPT_MS = 1_000;
 /** After this the connection is taken for dead. */
 const PATIENCE_MS = 10_000;
@@ -37,26 +31,21 @@ const PATIENCE_MS = 10_000;
 /**
  * A worker's session: an advisory lock that it holds on the connection that listens, for as long as that
  * lasts. When the process dies the server closes the connection and frees the lock, which peers find out
- * within seconds; a process that is merely busy keeps it.
- *
- * What the worker says about its being alive travels on the same connection: it gets through when handlers
- * hold the whole pool, and a connection that has died without a word is noticed.
+ * within seconds; a process that is merely busy keeps it. Signs of life travel on the same connection: they
+ * get through when handlers hold the whole pool, and a connection that has died without a word is noticed.
  */
 export class Session {
   readonly #options: SessionOptions;
   #connection: ProvenConnection | undefined;
   #held: HeldSession | undefined;
-  /** The connection that has not answered yet. */
+  /** The connection that still owes an answer. */
   #asked: ProvenConnection | undefined;
 
   constructor(options: SessionOptions) {
     this.#options = options;
   }
 
-  /**
-   * The process id of the server's end of the connection that holds the lock; `undefined` when it is not
-   * held, as far as this process knows.
-   */
+  /** The server's process id for the connection that holds the lock; `undefined` when none is known to. */
   get pid(): number | undefined {
     return this.#connection && this.#held?.pid;
   }
@@ -78,7 +67,7 @@ export class Session {
         if (held === undefined) await sleep(jitter(retryMs), signal);
       }
     } catch (error) {
-      // A lost connection is the listener's to report, which a moment later has made another.
+      // The listener reports a lost connection, and makes another a moment later.
       await sleep(MAX_RETRY_MS, signal);
       if (signal.aborted) return;
       // Without a lock the worker is known by its heartbeat.
@@ -104,18 +93,13 @@ export class Session {
     onChange();
   }
 
-  /**
-   * The lock was found free. On another connection than the session's own that means that the server has
-   * ended the session, without a word that has reached this process.
-   *
-   * @param pid of the connection that has found it so
-   */
+  /** The lock was found free by `pid`: unless that is its own, the server has ended the session silently. */
   noteUnlocked(pid: number): void {
     if (pid === this.#held?.pid) return;
     this.#connection?.abandon(new QueueError('The session lock of this worker is no longer held'));
   }
 
-  /** Gives the lock back: others may use the connection on, and would keep it. */
+  /** Gives the lock back: others may go on using the connection, and would keep it. */
   async release(workerId: number): Promise<void> {
     const connection = this.#connection;
     this.#connection = undefined;
@@ -123,14 +107,11 @@ export class Session {
   }
 
   async #unlock({ runner }: ProvenConnection, workerId: number): Promise<void> {
-    // Should it fail: where the connection is lost, the server does the same.
+    // If this fails because the connection is lost, the server frees the lock.
     await unlockSession(runner, this.#options.tables, workerId).catch(() => undefined);
   }
 
-  /**
-   * Runs statements on the session's connection; without a session, or when that does not answer promptly, on
-   * the pool. So they may run twice, which is all the same for what liveness says.
-   */
+  /** Uses the session's connection; without one, or when it is slow, the pool. Running twice does no harm. */
   readonly runner: Runner = { execute: (query) => this.#execute(query) };
 
   async #execute(query: SQLWrapper): Promise<unknown> {
@@ -166,10 +147,9 @@ export class Session {
   }
 }
 
-/** Whether an error says that the connection is gone, as opposed to what the server thinks of a statement. */
+/** Whether an error says that the connection is gone, rather than that a statement was refused. */
 function isLoss(error: unknown): boolean {
   const sqlState = sqlStateOf(error);
-  // Errors of the socket have codes such as EPIPE, which look like a state; those of Postgres that mean it
-  // are of these classes.
+  // Socket errors have codes such as EPIPE, which look like a SQLSTATE; the others are Postgres's classes.
   return sqlState === undefined || /^(08|57P|25P03|E)/.test(sqlState);
 }

@@ -1,14 +1,11 @@
 import type { SeenGone, WorkersCheck } from '../../queries/check-workers.ts';
 
-/**
- * Answers that are further apart than this have missed what was between: this worker was cut off, blocked or
- * suspended.
- */
+/** Answers further apart have missed what was between: this worker was cut off, blocked or suspended. */
 const MAX_GAP_MS = 4_500;
 /** After it was cut off itself, a worker suspects nobody for as long as that took, within these bounds. */
 const MIN_RESPITE_MS = 5_000;
 const MAX_RESPITE_MS = 30_000;
-/** When most of several connections seem to be gone at once, it takes so many times as long to believe it. */
+/** When most of several connections seem to be gone at once, believing it takes this many times as long. */
 const DISBELIEF = 4;
 
 interface Suspect extends SeenGone {
@@ -18,10 +15,9 @@ interface Suspect extends SeenGone {
 /**
  * Decides from what checks have seen who is to be declared gone. A session that has ended is only a
  * suspicion: a worker whose connection was cut is back in a moment, with a new one or at least a beat. So it
- * must stay ended, and the worker silent, for `reconnectMs`.
- *
- * And what looks like the death of others may be one's own trouble, or everybody's: see the constants.
- * Silence is believed at once, since it has lasted long enough by the database's own clock.
+ * must stay ended, and the worker silent, for `reconnectMs`. What looks like the death of others may be one's
+ * own trouble, or everybody's: see the constants. Silence is believed at once, since it has lasted long
+ * enough by the database's own clock.
  */
 export class Suspicion {
   readonly #reconnectMs: number;
@@ -34,11 +30,7 @@ export class Suspicion {
     this.#reconnectMs = reconnectMs;
   }
 
-  /**
-   * Learns from a check; answers who is to be declared gone now.
-   *
-   * @param nowMs of any monotonic clock
-   */
+  /** Learns from a check at `nowMs` of any monotonic clock; returns who is to be declared gone now. */
   judge({ workers, gone }: Pick<WorkersCheck, 'workers' | 'gone'>, nowMs: number): SeenGone[] {
     this.noteAnswer(nowMs);
     this.#suspects = new Map(
@@ -61,7 +53,7 @@ export class Suspicion {
     if (gapMs > MAX_GAP_MS) this.rest(nowMs, gapMs);
   }
 
-  /** Forgets its suspicions, and has none for a while: this worker was cut off itself, for so long. */
+  /** Forgets its suspicions, and has none for a while: this worker was itself cut off for `cutOffMs`. */
   rest(nowMs: number, cutOffMs = 0): void {
     const respiteMs = Math.min(Math.max(cutOffMs, MIN_RESPITE_MS), MAX_RESPITE_MS);
     this.#respiteUntilMs = Math.max(this.#respiteUntilMs, nowMs + respiteMs);
