@@ -22,20 +22,18 @@ export interface FiringOptions {
   /** Where workers are notified of the jobs; `undefined`: nowhere. */
   readonly channel: string | undefined;
   readonly workerId: number;
-  /** What this worker declares. */
   readonly declared: readonly NewSchedule[];
   readonly kinds: readonly string[];
-  /** Knows whether notifications arrive at this moment. */
   readonly listener: Pick<Listener, 'listening'>;
   readonly events: WorkerEmitter;
   readonly retries: Pick<Retries, 'sleep'>;
 }
 
-/** One look, and one statement that fires, is about so many schedules at most. */
+/** The most schedules in one look, and in one statement that fires. */
 const BATCH = 100;
 /** How often to look when no tick is near: a schedule may have been set whose notification was missed. */
 const LISTENING_LOOK_MS = 60_000;
-/** More than the time to the next look. */
+/** Longer than the time to the next look. */
 const HORIZON_MS = 2 * LISTENING_LOOK_MS;
 const POLLING_LOOK_MS = 5_000;
 /** Workers do not look at the same instant for a tick that all of them expect. */
@@ -47,14 +45,13 @@ const DECLARE_MS = 60_000;
 /** After it could not write all of that: a tick was due just then, or a row was locked. */
 const DECLARE_AGAIN_MS = 1_000;
 const TIDY_MS = 3_600_000;
-/** A declaration that nobody has repeated for so long is gone for good. */
+/** A declaration that nobody has repeated for this long is gone for good. */
 const FORGET_MS = 7 * 24 * 3_600_000;
 const MAX_RETRY_MS = 60_000;
 
 /**
- * Fires the schedules of a queue: those that its worker declares, and those of its kinds that were set. All
- * workers do the same, and none leads: whoever moves a schedule on first has fired the tick. It sleeps until
- * the next tick that it knows of, by the database's clock.
+ * Fires the schedules that its worker declares, or that were set for its kinds. None leads: the worker that
+ * first moves a schedule on has fired the tick. Sleeps until the next known tick, by the database's clock.
  */
 export class Firing implements BackgroundPart {
   readonly #options: FiringOptions;
@@ -91,7 +88,7 @@ export class Firing implements BackgroundPart {
     }
   }
 
-  /** Looks once; what fails is an event. */
+  /** Looks once; a failure is an `error` event. */
   async tryLook(signal: AbortSignal): Promise<void> {
     try {
       await this.look(signal);
@@ -101,9 +98,7 @@ export class Firing implements BackgroundPart {
   }
 
   /**
-   * Fires what is due, writes what this worker declares, and fires what that has made due. Returns after how
-   * many milliseconds to look again.
-   *
+   * Fires what is due, before and after writing its declarations; returns the milliseconds to the next look.
    * @throws the driver's errors, when the database cannot be asked
    */
   async look(signal?: AbortSignal): Promise<number> {
@@ -138,7 +133,7 @@ export class Firing implements BackgroundPart {
     await tidySchedules(db, tables, { declared: names, renewMs: TIDY_MS, forgetMs: FORGET_MS });
   }
 
-  /** Fires until nothing is due; returns how long to rest. */
+  /** Fires until nothing is due; returns how many milliseconds to rest. */
   async #fireAll(signal?: AbortSignal): Promise<number> {
     for (;;) {
       const found = await this.#find();
@@ -168,8 +163,7 @@ export class Firing implements BackgroundPart {
   }
 
   /**
-   * Fires what is due, all at once or else one by one. Returns how many schedules have moved on.
-   *
+   * Fires what is due, all at once or else one by one; returns how many schedules have moved on.
    * @throws when that is no matter of any schedule
    */
   async #fire(due: readonly DueSchedule[]): Promise<number> {
@@ -177,7 +171,7 @@ export class Firing implements BackgroundPart {
       try {
         return [toFiring(schedule)];
       } catch (error) {
-        // A zone that this runtime does not know must not keep the others.
+        // A zone that this runtime does not know must not hold up the others.
         this.#fail(schedule.name, error);
         return [];
       }
@@ -221,7 +215,7 @@ export class Firing implements BackgroundPart {
   }
 
   #fail(name: string, error: unknown): void {
-    // Whether the job that it must not overlap is still live, an open transaction has yet to decide.
+    // An open transaction has yet to decide whether the job that it must not overlap is still live.
     const undecided = isAboutLocks(error);
     const times = undecided ? 0 : (this.#failed.get(name)?.times ?? 0) + 1;
     const againMs = performance.now() + jitter(Math.min(500 * 2 ** times, MAX_RETRY_MS));
@@ -230,7 +224,7 @@ export class Firing implements BackgroundPart {
     this.#options.events.emit('error', { error, during: `firing the schedule '${name}'` });
   }
 
-  /** How long until what has failed is tried again. */
+  /** How many milliseconds until a failed one is tried again. */
   #nextTryMs(): number {
     const nowMs = performance.now();
     const waits = [...this.#failed.values()].map(({ againMs }) => againMs - nowMs);

@@ -9,7 +9,6 @@ import { sleep } from '../time/sleep.ts';
 export interface PruneOptions {
   readonly db: Database;
   readonly tables: QueueTables;
-  /** `Infinity` keeps results for ever. */
   readonly retentionMs: number;
   /** The first batch comes at random within this time: workers that start together do not delete together. */
   readonly firstWithinMs: number;
@@ -23,9 +22,8 @@ const BATCH = 1_000;
 const SHARE = 1 / 10;
 
 /**
- * Deletes results that are older than the retention, a small batch at a time. While there are more, all
- * workers together keep one connection busy for a tenth of the time: the more workers there are, the longer
- * each rests. Otherwise every worker would delete back to back once the retention is lowered.
+ * Deletes expired results in small batches. While there are more, all workers together keep one connection
+ * busy for a tenth of the time: else each would delete without rest once the retention is lowered.
  */
 export class Pruning implements BackgroundPart {
   readonly #options: PruneOptions;
@@ -47,7 +45,6 @@ export class Pruning implements BackgroundPart {
     const startMs = performance.now();
     try {
       const { pruned, workers } = await pruneResults(db, tables, { retentionMs, limit: BATCH });
-      // A batch that is not full means that there is no more.
       if (pruned < BATCH) return PRUNE_EVERY_MS;
       const tookMs = performance.now() - startMs;
       return Math.min(tookMs * (Math.max(workers, 1) / SHARE - 1), PRUNE_EVERY_MS);

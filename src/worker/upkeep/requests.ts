@@ -26,7 +26,6 @@ export interface RequestsOptions {
   readonly tables: QueueTables;
   readonly workerId: number;
   readonly loops: readonly RequestTarget[];
-  /** Knows whether notifications arrive at this moment. */
   readonly listener: Pick<Listener, 'listening'>;
   readonly events: WorkerEmitter;
   readonly retries: Pick<Retries, 'sleep'>;
@@ -43,9 +42,8 @@ const MAX_RETRY_MS = 5_000;
 const REPORT_EVERY_MS = 5_000;
 
 /**
- * Learns what is asked of a worker from outside: to end a running job, to pause a queue or to resume it. One
- * small statement for all queues and jobs of the worker, beside its claims, which need not ask: at once after
- * a notification, every five seconds in case one was missed, and twice a second without notifications.
+ * Learns what is asked of a worker from outside: to end a running job, or to pause or resume a queue. One
+ * small statement asks for all its queues and jobs, so that claims need not.
  */
 export class Requests implements BackgroundPart {
   readonly #options: RequestsOptions;
