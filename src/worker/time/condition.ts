@@ -5,7 +5,6 @@ export class Condition {
   #signalled = false;
   readonly #waiting = new Set<() => void>();
 
-  /** Whether the next wait ends at once. */
   get signalled(): boolean {
     return this.#signalled;
   }
@@ -21,10 +20,7 @@ export class Condition {
     this.#signalled = false;
   }
 
-  /**
-   * Waits for a signal, at most `ms` milliseconds (which may be `Infinity`) or until `over` is aborted.
-   * Returns whether there was a signal.
-   */
+  /** Waits at most `ms` milliseconds, or until `over` is aborted; returns whether there was a signal. */
   async wait(ms = Number.POSITIVE_INFINITY, over?: AbortSignal): Promise<boolean> {
     if (over?.aborted) return false;
     if (this.#signalled) {

@@ -1,6 +1,5 @@
 import { sleep } from './sleep.ts';
 
-/** Whether the promise resolves within `ms` milliseconds. */
 export async function resolvesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
   return (
     (await resultWithin(
@@ -24,9 +23,8 @@ export async function resultWithin<T>(promise: Promise<T>, ms: number): Promise<
 const TURN_MS = 250;
 
 /**
- * Whether the promise settles, either way, within about `ms` milliseconds in which the event loop turns.
- * While a handler blocks the loop no answer can be read, and a single timer would fire before an answer that
- * has already arrived.
+ * Whether the promise settles within about `ms` milliseconds in which the event loop turns. While a handler
+ * blocks the loop no answer is read, and a single timer would fire before one that has already arrived.
  */
 export async function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
   const settled = promise.then(

@@ -4,10 +4,7 @@ import { sleep } from './sleep.ts';
 export class Retries {
   readonly #sleeps = new Set<AbortController>();
 
-  /**
-   * Sleeps `ms` milliseconds, until a try is worthwhile, or until the signal is aborted. Never rejects;
-   * returns whether a try is worthwhile.
-   */
+  /** Sleeps `ms` milliseconds, or until aborted; returns whether a try is worthwhile. Never rejects. */
   async sleep(ms: number, signal: AbortSignal): Promise<boolean> {
     const now = new AbortController();
     const end = () => now.abort();
