@@ -2,19 +2,13 @@ import { setMaxListeners } from 'node:events';
 import type { WorkerEmitter } from './attempt/events.ts';
 import { resolvesWithin } from './time/resolves-within.ts';
 
-/** Something of a worker that runs beside its claims: its heartbeat, its pruning, its listening. */
+/** A part of a worker that runs beside its claims, such as its heartbeat, pruning or listening. */
 export interface BackgroundPart {
-  /**
-   * Runs until the signal is aborted. Resolves when nothing of it runs any more: no timer, no statement, no
-   * connection.
-   */
+  /** Runs until the signal is aborted; resolves once no timer, statement or connection of it is left. */
   run(signal: AbortSignal): Promise<void>;
 }
 
-/**
- * All that runs beside the claims of one worker. It is ended and awaited together, so nothing outlives the
- * worker.
- */
+/** All that runs beside a worker's claims, ended and awaited together so that nothing outlives it. */
 export class Background {
   readonly #events: WorkerEmitter;
   readonly #ending = new AbortController();
@@ -32,10 +26,7 @@ export class Background {
     this.#over = Promise.all([this.#over, ...runs]);
   }
 
-  /**
-   * Ends all parts, and waits for them, at most `ms` milliseconds: a part may wait for a database that does
-   * not answer. Returns whether they have ended.
-   */
+  /** Ends all parts; returns whether they ended within `ms` milliseconds: a silent database may hold one. */
   async end(ms: number): Promise<boolean> {
     this.#ending.abort();
     return await resolvesWithin(this.#over, ms);

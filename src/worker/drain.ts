@@ -43,7 +43,7 @@ export async function drain<TDb extends Database, TOwn extends OwnColumns>(
 ): Promise<DrainResult> {
   const { deadlineMs, ...workerOptions } = checkObject('drain: its options', options);
   checkDurationMs('drain: deadlineMs', deadlineMs, 1, MAX_TIMER_MS);
-  // As in createWorker: that the handlers fit has been checked.
+  // As in createWorker: that the handlers fit was checked at the call.
   const settings = { ...workerOptions, shutdownTimeoutMs: 0 } as unknown as WorkerOptions<Database>;
   const worker = new Worker(db, settings, true);
   const count = { completed: 0, failed: 0, discarded: 0, snoozed: 0, cancelled: 0, interrupted: 0 };

@@ -2,8 +2,7 @@ const stops = new Set<() => void>();
 
 /**
  * Calls `stop` on the first SIGINT or SIGTERM; a second signal ends the process as usual. Returns a function
- * that takes `stop` back. All workers of a process share one listener per signal: Node.js warns of the
- * eleventh.
+ * that removes `stop`. All workers share one listener per signal: Node.js warns of the eleventh.
  */
 export function onFirstSignal(stop: () => void): () => void {
   if (stops.size === 0) {

@@ -32,16 +32,13 @@ export interface RunOptions<TDb, TOwn extends OwnColumns = OwnColumns> {
 
 /** The options of {@link createWorker}. */
 export interface WorkerOptions<TDb, TOwn extends OwnColumns = OwnColumns> extends RunOptions<TDb, TOwn> {
-  /**
-   * The queues to serve, by name; at most 10,000.
-   * @default every queue that a handler's definition names
-   */
+  /** The queues to serve, by name; at most 10,000. @default every queue that a handler's job names */
   queues?: Readonly<Record<string, QueueSettings>> | undefined;
   /**
-   * Whether to listen for notifications of enqueued jobs, where the driver can, on one connection beside the
-   * app's pool. Jobs then start within milliseconds, and an idle worker asks about once a second. Without
-   * notifications the worker polls. The same connection carries the worker's session, which shows others its
-   * death within seconds. Set it to `false` behind PgBouncer in transaction mode.
+   * Whether to listen for notifications of jobs on one connection beside the app's pool, where the driver
+   * can. Jobs then start within milliseconds; without notifications the worker polls. The connection also
+   * carries the worker's session, which shows others its death within seconds. Set it to `false` behind
+   * PgBouncer in transaction mode.
    * @default true
    */
   listen?: boolean | undefined;
@@ -58,29 +55,24 @@ export interface WorkerOptions<TDb, TOwn extends OwnColumns = OwnColumns> extend
    * @default 25_000 (within the 30 s that most platforms give)
    */
   shutdownTimeoutMs?: number | undefined;
-  /**
-   * How long results are kept, in milliseconds; `Infinity` for ever.
-   * @default 604_800_000 (7 days)
-   */
+  /** How long results are kept, in milliseconds; `Infinity` for ever. @default 604_800_000 (7 days) */
   retentionMs?: number | undefined;
   /**
-   * Another worker whose session has ended is declared gone, so that its jobs are due again, when it has not
-   * been seen for this long, in milliseconds, 1,000–60,000. It takes up to 1.5 seconds more to notice that
-   * the session has ended. A shorter time recovers sooner from a crash; a longer one tolerates longer network
-   * failures.
+   * How long another worker whose session has ended must not be seen before it is declared gone and its jobs
+   * are due again, in milliseconds, 1,000–60,000. Noticing that the session has ended takes up to 1.5 seconds
+   * more. Shorter recovers sooner from a crash; longer tolerates longer network failures.
    * @default 2_500
    */
   reconnectMs?: number | undefined;
   /**
-   * Another worker *without* a session (it does not listen, or its driver cannot) is declared gone when it
-   * has not been seen for this long, in milliseconds, at least 15,000. Workers show themselves every 5
-   * seconds. A shorter time recovers sooner from a crash, but also mistakes a blocked event loop for one
-   * sooner.
+   * How long another worker *without* a session (it does not listen, or its driver cannot) must not be seen
+   * before it is declared gone, in milliseconds, at least 15,000. Workers show themselves every 5 seconds.
+   * Shorter recovers sooner from a crash, but also mistakes a blocked event loop for one sooner.
    * @default 30_000
    */
   silentMs?: number | undefined;
   /**
-   * Another worker that still holds its session is declared gone when it has not been seen for this long, in
+   * How long another worker that still holds its session must not be seen before it is declared gone, in
    * milliseconds, at least 15,000: its process hangs. A shorter time recovers sooner from a process that
    * hangs for ever; a longer one lets handlers block the event loop for longer.
    * @default 60_000
@@ -108,7 +100,6 @@ export interface WorkerSettings {
   readonly frozenMs: number;
   readonly name: string;
   readonly around: Around['run'];
-  /** The queue's, if it has any. */
   readonly schedules: Schedules | undefined;
   readonly declared: readonly ScheduleDefinition[];
 }
@@ -120,7 +111,6 @@ const WEEK_MS = 7 * 24 * 3_600_000;
 
 /**
  * Checks the options of every function that runs jobs, for callers without TypeScript.
- *
  * @throws TypeError | UnknownKindError
  */
 export function checkRunOptions<TDb>(

@@ -23,7 +23,7 @@ import { Requests } from './upkeep/requests.ts';
 /** How often a worker that listens still asks for due jobs: some become due without a notification. */
 const WATCH_MS = 1_000;
 const FIRST_PRUNE_WITHIN_MS = 5_000;
-/** How often idle queues are searched for what claims have passed: nobody notifies of most of it. */
+/** How often idle queues are searched for jobs that claims have passed: most come without a notification. */
 const LISTENING_SWEEP_MS = 2_000;
 const POLLING_SWEEP_MS = 250;
 
@@ -35,14 +35,13 @@ export interface PartsOptions {
   /** Whether it works only until its queues are empty; nothing then tells it of new jobs. */
   readonly untilEmpty: boolean;
   readonly workerId: number;
-  /** What it declares, as it is stored. */
   readonly declared: readonly NewSchedule[];
   readonly events: WorkerEmitter;
   /** Aborted when settling must no longer be repeated. */
   readonly giveUp: AbortSignal;
 }
 
-/** The parts of a registered worker. None of them runs yet. */
+/** The parts of a registered worker, none of them running yet. */
 export interface WorkerParts {
   readonly loops: readonly ClaimLoop[];
   readonly liveness: Liveness;
@@ -75,7 +74,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
       if (queue === undefined) watch.look();
       else loopsByQueue.get(queue)?.notify();
     },
-    // Without notifications both look more often.
+    // Without notifications these look more often.
     onPolling: () => {
       requests.wake();
       firing?.wake();

@@ -36,20 +36,19 @@ export interface RanJob {
 }
 
 /**
- * Runs one due job inside one transaction, which holds the job's row lock for as long as the handler runs;
- * returns `undefined` when none is due. The oldest design of a queue in Postgres: nothing to recover, because
- * a process that dies simply unlocks the row. For scripts, tests and functions that run now and then; a
- * worker is many times faster.
+ * Runs one due job in one transaction, which holds the job's row lock for as long as the handler runs;
+ * returns `undefined` when none is due. There is nothing to recover, because a process that dies unlocks the
+ * row. For scripts, tests and functions that run now and then; a worker is many times faster.
  *
  * `ctx.db` is that transaction, inside a savepoint: what a handler writes with it commits together with the
  * job's end, and is undone when the attempt fails, while the failure itself is kept.
  *
- * What it costs: the transaction stays open, so vacuum waits for it; and a crash spends no attempt, so a job
- * that kills its process is tried for ever. When `timeoutMs` is over, the whole transaction rolls back,
- * because the handler may still be writing in it.
+ * Its costs: the transaction stays open, so vacuum waits for it; and a crash spends no attempt, so a job that
+ * kills its process is tried for ever. When `timeoutMs` is over, the whole transaction rolls back, because
+ * the handler may still be writing in it.
  *
- * Under concurrency: no other claim sees the job before the transaction ends. A queue that is paused has no
- * job for it. What it runs cannot be cancelled from outside, since the row is locked.
+ * Under concurrency: no other claim sees the job before the transaction ends. A paused queue has no job for
+ * it. The job cannot be cancelled from outside, since its row is locked.
  */
 export async function runNext<TDb extends Database, TOwn extends OwnColumns>(
   db: TDb,
@@ -122,7 +121,7 @@ async function runInSavepoint(
   handler: Handler,
 ): Promise<{ attempt: Attempt; outcome: Outcome }> {
   const attemptIn = (savepoint: Transaction): Attempt => {
-    // A handler that is left behind still has it when its connection has gone on to somebody else.
+    // A handler that is left behind still has it after its connection has gone to somebody else.
     const db = transactionUntil(savepoint, () => attempt.overError);
     const checkTransaction = sameAs(tx, tables);
     const attempt: Attempt = new Attempt(job, handler, {
@@ -169,10 +168,7 @@ async function write(
   if (!written.has(job.id)) throw new LeaseLostError(job.kind, job.id);
 }
 
-/**
- * Settles an attempt whose claim was rolled back. When somebody else has claimed the job since, it is theirs
- * to settle.
- */
+/** Settles an attempt whose claim was rolled back, unless somebody else has claimed the job since. */
 async function writeAnew(
   db: Database,
   tables: QueueTables,
@@ -185,10 +181,7 @@ async function writeAnew(
   });
 }
 
-/**
- * A check that a transaction is this one: on another connection, `complete` would wait for the lock that this
- * one holds.
- */
+/** A check that a transaction is this one: on another connection `complete` would wait for its lock. */
 function sameAs(tx: Transaction, tables: QueueTables): (other: Executor) => Promise<void> {
   return async (other) => {
     if ((await transactionId(other, tables)) === (await transactionId(tx, tables))) return;
@@ -203,6 +196,6 @@ function toRanJob({ job, facts }: Attempt, outcome: Outcome): RanJob {
   if (outcome.type === 'committed') return { job, outcome: 'completed' };
   const verdict = verdictOn(outcome, facts);
   if (verdict.type === 'failed') return { job, outcome: 'failed', error: verdict.error };
-  // runNext stops nothing, so what it interrupts is only what was to be cancelled.
+  // runNext stops nothing, so it interrupts only what was to be cancelled.
   return { job, outcome: verdict.type === 'interrupted' ? 'cancelled' : verdict.type };
 }

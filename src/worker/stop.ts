@@ -15,38 +15,30 @@ export interface StopOptions {
   readonly giveUp: AbortController;
 }
 
-/**
- * By when each step is over, counted from the end of the handlers' time. The last is less than what `stop`
- * promises.
- */
+/** When each step is over, counted from the end of the handlers' time; `stop` promises 5 seconds. */
 const SETTLED_MS = 2_500;
 const GIVEN_UP_MS = 2_750;
 const LEFT_MS = 4_250;
 const ENDED_MS = 4_750;
-/** A driver may send what comes at once on the connection that is just going down. */
+/** A driver may send what comes at once on the connection that is just breaking. */
 const RETRY_MS = 100;
 
-/**
- * See `Worker.stop`. Never rejects, and takes at most `shutdownTimeoutMs` and 5 seconds, whatever the
- * database does.
- */
+/** See `Worker.stop`, whose promises it keeps. */
 export async function stopGracefully(options: StopOptions): Promise<void> {
   const { parts, background, work, shutdownTimeoutMs, giveUp } = options;
   const { loops, liveness, requests } = parts;
   for (const loop of loops) loop.stop();
-  // Let handlers finish. They may be cancelled meanwhile, and peers must see that the worker lives: the
-  // background goes on.
+  // Handlers may be cancelled meanwhile, and peers must see that the worker lives: the background goes on.
   requests.wake();
   const finished = work.then(() => Promise.all(loops.map((loop) => loop.finished())));
   const inTime = await resolvesWithin(finished, shutdownTimeoutMs);
   const startMs = performance.now();
   const left = (ms: number) => startMs + ms - performance.now();
-  // Abort them, and write the last outcomes.
   if (!inTime) {
     for (const loop of loops) loop.interrupt(new QueueError('The worker stops'));
     await resolvesWithin(finished, left(SETTLED_MS));
   }
-  // Give up on what could not be written: it is given back.
+  // What could not be written is given up, and given back below.
   giveUp.abort();
   await resolvesWithin(finished, left(GIVEN_UP_MS));
   // Give back what is still held, then leave: a job of a worker that has left costs an attempt.
@@ -58,15 +50,13 @@ export async function stopGracefully(options: StopOptions): Promise<void> {
   const leave = () => twice(() => liveness.leave(), tooLate.signal, options);
   await resolvesWithin(giveBack().then(leave), left(LEFT_MS));
   tooLate.abort();
-  // End all the rest. The session is among it, without which peers would take over what handlers are still
-  // at.
+  // The session ends last: without it peers would take over what handlers are still at.
   await background.end(left(ENDED_MS));
 }
 
 /**
- * Tries again what has failed, once, unless it is too late. Without that, one connection that breaks now
- * would cost held jobs an attempt, and peers their seconds to notice. More tries would only keep the process
- * while the database is away.
+ * Tries a failed step once more, unless it is too late: one connection that breaks now would cost held jobs
+ * an attempt, and peers seconds to notice. More tries would only keep the process during an outage.
  */
 async function twice(
   step: () => Promise<void>,

@@ -18,7 +18,7 @@ import { resultWithin } from './time/resolves-within.ts';
 /** How long a stop waits for the answer to a start. */
 const START_MS = 3_000;
 
-/** One process's claiming object: made by {@link createWorker}. */
+/** Claims and runs jobs in this process; made by {@link createWorker}. */
 export class Worker {
   readonly #db: Database;
   readonly #tables: QueueTables;
@@ -63,13 +63,10 @@ export class Worker {
   }
 
   /**
-   * Checks the database, registers, and begins to claim. Resolves when it claims, or when {@link stop} was
-   * called meanwhile and has resolved; a second call changes nothing. Without an answer from the database it
-   * waits as long as the driver does.
-   *
+   * Checks the database, registers, and begins to claim. Resolves when it claims, or once a {@link stop}
+   * called meanwhile resolves; a second call changes nothing. Waits for the database as the driver does.
    * @throws InvalidPayloadError when the payload of a schedule is refused
-   * @throws MissingMigrationError | UnsupportedPostgresError, or the driver's error when the database cannot
-   * be reached
+   * @throws MissingMigrationError | UnsupportedPostgresError, or the driver's error when it cannot connect
    * @throws QueueError when the worker was stopped before: make a new one
    */
   async start(): Promise<void> {
@@ -102,11 +99,10 @@ export class Worker {
 
   /**
    * Claims no more, lets handlers finish within `shutdownTimeoutMs`, aborts the signals of the others, gives
-   * their jobs back without spending an attempt, and leaves. Once it has resolved nothing of the worker
-   * runs, sends or listens any more. It takes at most `shutdownTimeoutMs` and 5 seconds, whatever the
-   * database does. Can be called any number of times, also while the worker starts. Never rejects: what
-   * fails is an `error` event, and jobs that could not be given back are found by other workers once it is
-   * declared gone.
+   * their jobs back without spending an attempt, and leaves. Then nothing of the worker runs, sends or
+   * listens. Takes at most `shutdownTimeoutMs` and 5 seconds, whatever the database does. Can be called any
+   * number of times, also while the worker starts. Never rejects: failures are `error` events, and jobs that
+   * could not be given back are found by other workers once this one is declared gone.
    */
   stop(): Promise<void> {
     this.#stop ??= this.#stopGracefully();
@@ -141,7 +137,7 @@ export class Worker {
     });
     if (signal.aborted) return parts;
     this.#background.start(parts.background);
-    // What they ask may take as long as the driver waits for an answer.
+    // They ask the database, which may take as long as the driver waits.
     const stopped = aborted(signal);
     await Promise.race([parts.requests.ready, stopped]);
     // Nothing else fires for a worker that ends when its queues are empty.
@@ -163,7 +159,7 @@ export class Worker {
 
   async #stopGracefully(): Promise<void> {
     this.#stopping.abort(new QueueError('This worker has been stopped; create another'));
-    // What has been begun of a start is to be ended as well; its error is its caller's.
+    // A start that is under way is ended as well; its error is its caller's.
     const starting = Promise.resolve(this.#starting).catch(() => undefined);
     const parts = await resultWithin(starting, START_MS);
     if (parts !== undefined) {
