@@ -10,9 +10,7 @@ export interface JobToEnqueue {
   /** `undefined` in `enqueueFrom`, where each row may have its own. */
   readonly priority: number | undefined;
   readonly uniqueKey: string | null;
-  /**
-   * As the enqueue was given it. Checked and made ready to store already: to change it here has no effect.
-   */
+  /** As given to the enqueue. Already checked and serialized: changing it here has no effect. */
   readonly payload: unknown;
   /** The job's own, to read and to add to until `next` is called: a trace id, a tenant. */
   readonly metadata: Record<string, unknown>;
@@ -30,33 +28,28 @@ export interface AttemptContext {
 
 /**
  * Functions that every enqueue and every attempt of a queue run inside, for tracing, `AsyncLocalStorage` and
- * tenants.
- *
- * Each calls `next` once and waits for it. It looks on: what it returns is ignored, and the error with which
- * `next()` rejects goes its way even if it is caught here. An error that it throws itself takes the place of
- * the result.
+ * tenants. Each calls `next` once and awaits it. Its return value is ignored, and an error with which
+ * `next()` rejects passes on even if it is caught here. An error of its own replaces the result.
  */
 export interface Around {
   /**
-   * Around each `enqueue` and `enqueueMany` (all jobs of the call; not called for none), with what became of
-   * each job in their order as the answer of `next()`.
+   * Around each `enqueue` and `enqueueMany` (all jobs of the call; not called for none); `next()` returns
+   * what became of each job, in their order. Called after the jobs are checked, so not for refused ones. An
+   * error thrown here is the enqueue's.
    *
-   * Around `enqueueFrom` it gets one job that stands for all rows, without a payload or a key, and its
-   * metadata goes to all of them; `next()` returns `undefined`. Around `enqueueQuery` too; there nothing is
-   * sent yet when `next()` resolves, and it must be called before anything is awaited, since the query is
-   * returned at once. What it throws or rejects with after that is lost.
-   *
-   * Called after the jobs were checked, so not for those that are refused. An error thrown here is the
-   * enqueue's.
+   * Around `enqueueFrom` it gets one job that stands for all rows, without a payload or a key; its metadata
+   * goes to all of them, and `next()` returns `undefined`. Around `enqueueQuery` too; there nothing is sent
+   * yet when `next()` resolves, and it must be called before anything is awaited, since the query is returned
+   * at once. What it throws or rejects with after that is lost.
    */
   readonly enqueue?:
     | ((jobs: readonly JobToEnqueue[], next: () => Promise<readonly EnqueueResult[] | undefined>) => unknown)
     | undefined;
   /**
    * Around each handler, in workers, `drain` and `runNext`; `next()` returns what the handler returns. Called
-   * once the payload has been validated, and before the output is. An error thrown here is the attempt's: it
-   * has failed, and a handler that still runs gets its signal aborted. The attempt's `timeoutMs` counts for
-   * both together; after it `next()` rejects and calls no handler.
+   * once the payload has been validated, and before the output is. An error thrown here fails the attempt and
+   * aborts the signal of a handler that still runs. The attempt's `timeoutMs` covers both; after it `next()`
+   * rejects and calls no handler.
    */
   readonly run?: ((context: AttemptContext, next: () => Promise<unknown>) => unknown) | undefined;
 }

@@ -10,10 +10,7 @@ import { faultPoint } from '../sql/fault-point.ts';
 
 /** The options of {@link Queue.cancel}. */
 export interface CancelOptions {
-  /**
-   * Kept in the result's errors, up to 2,000 characters; the reason of a running handler's signal. @default
-   * 'cancelled'
-   */
+  /** Kept in the result's errors, up to 2,000 characters, and told to the handler. @default 'cancelled' */
   reason?: string | undefined;
   /** Ends a running job at once, as cancelled, whatever its handler does. @default false */
   force?: boolean | undefined;
@@ -28,9 +25,7 @@ export type CancelResult =
   | { readonly cancelled: true }
   | { readonly cancelled: false; readonly reason: 'requested' | 'locked' | 'finished' | 'not-found' };
 
-/**
- * A claim or a settlement locks its rows for some milliseconds; these waits double and add up to 0.3 seconds.
- */
+/** A claim or a settlement locks rows for some milliseconds; these waits double, up to 0.3 seconds in all. */
 const FIRST_WAIT_MS = 10;
 const MAX_TRIES = 6;
 

@@ -40,7 +40,7 @@ export async function insertAround(
     step: async () => {
       const changed = jobs.map((job, at) => withMetadataOf(shown[at], job, maxPayloadBytes));
       enqueued = await enqueueJobs(db, tables, changed, wakeUps);
-      // A copy: the caller's answer is not theirs to change.
+      // A copy: the function must not change the caller's results.
       return [...enqueued];
     },
   });
@@ -81,11 +81,9 @@ export async function insertFromAround<T>(
 }
 
 /**
- * Makes a query inside `around.enqueue`, which must call `next` before anything is awaited: the query is
- * returned at once.
+ * Makes a query inside `around.enqueue`, which must call `next` before it awaits anything.
  *
- * @throws what the function throws at once, or making the query; QueueError when it does not call `next` at
- * once
+ * @throws QueueError when it does not call `next` at once; else what it throws at once, or making the query
  */
 export function makeAround<T>(
   { around, maxPayloadBytes }: EnqueueSettings,

@@ -32,10 +32,7 @@ export type SelectedRow<TJob extends JobDefinition> = TJob['payload'] extends un
 /** A value for every job, or an expression over the selected row. */
 export type PerRow<TFields, TValue> = TValue | ((row: TFields) => SQLWrapper);
 
-/**
- * What {@link Queue.enqueueFrom} may say differently from the job's definition; where it may differ by row,
- * as an expression.
- */
+/** What {@link Queue.enqueueFrom} may override; what may differ by row, also as an expression. */
 export interface EnqueueFromOptions<TFields> {
   /** Milliseconds until the jobs are due, 0 to one century. Not together with `runAt`. @default 0 */
   delayMs?: number | undefined;
@@ -53,18 +50,13 @@ export interface EnqueueFromOptions<TFields> {
   metadata?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/**
- * The options of {@link Queue.enqueueFrom}, with what the app's own columns are given: a value, or an
- * expression.
- */
+/** The options of {@link Queue.enqueueFrom}, with values or expressions for the app's own columns. */
 export type EnqueueFromArguments<TFields, TOwn = unknown> =
   Record<never, never> extends TOwn
     ? [options?: EnqueueFromOptions<TFields> & { [K in keyof TOwn]: PerRow<TFields, TOwn[K]> }]
     : [options: EnqueueFromOptions<TFields> & { [K in keyof TOwn]: PerRow<TFields, TOwn[K]> }];
 
-/**
- * Inserts the selected jobs, all of it checked, and notifies the workers of their queue as `wakeUps` allows.
- */
+/** Inserts the selected jobs, all checked, and notifies their queue's workers as `wakeUps` allows. */
 export async function enqueueFrom<TSelect extends SelectOf<unknown>>(
   db: Executor,
   { tables, own, wakeUps, maxPayloadBytes, around }: EnqueueSettings,
@@ -108,8 +100,7 @@ export function selectedJobs<TSelect extends SelectOf<unknown>>(
     throw new TypeError(`${what('delayMs and runAt')} exclude each other`);
   }
   const source = select.as('selected');
-  // The alias's fields are what `as` returned; TypeScript does not carry a method's return type through its
-  // own generic.
+  // `as` returned the alias's fields; TypeScript loses a method's return type through its own generic.
   const row = source as ReturnType<TSelect['as']>;
   const delayMs = checkDurationMs(what('delayMs'), options.delayMs ?? 0);
   const { runAt, priority = job.priority } = options;

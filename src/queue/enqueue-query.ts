@@ -12,10 +12,7 @@ export type BatchEnqueueResult =
   /** The id of the live job that stands in its way; `null` when that was enqueued in the very same moment. */
   | { readonly id: number | null; readonly duplicate: true };
 
-/**
- * An enqueue that has not been sent: a Drizzle query, for `db.batch([…])`. `await` sends it alone. It returns
- * one row.
- */
+/** An enqueue as a Drizzle query, for `db.batch([…])`; `await` sends it alone. It returns one row. */
 export interface EnqueueQuery extends PromiseLike<[BatchEnqueueResult]> {
   /** What Drizzle knows its queries by. */
   readonly _: { readonly dialect: 'pg'; readonly result: [BatchEnqueueResult] };
@@ -37,7 +34,7 @@ export function enqueueQuery<TJob extends JobDefinition>(
   const { tables, own, wakeUps, maxPayloadBytes } = settings;
   const made = newJob(job, payload, options, maxPayloadBytes);
   if ('then' in made) {
-    // Nobody waits for it, and an unheard rejection would end the process.
+    // Nobody awaits it, and an unhandled rejection would end the process.
     made.then(undefined, () => undefined);
     throw new TypeError(
       `enqueueQuery('${job.kind}'): the payload's schema is asynchronous, and a query must be there ` +
@@ -47,7 +44,7 @@ export function enqueueQuery<TJob extends JobDefinition>(
   }
   return makeAround(settings, withOwn(own, made, options), payload, (job) => {
     const wakeUp = mayBeDue(job) ? wakeUps?.draw(job.queue) : undefined;
-    // One row, whatever happens; and the two ways in which it can end are those of the type.
+    // Always one row, in one of the two forms of the type.
     return insertOneJobQuery(db, tables, job, wakeUp) as unknown as EnqueueQuery;
   });
 }

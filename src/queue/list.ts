@@ -32,11 +32,7 @@ export interface JobList<TRecord> {
   readonly nextCursor: number | undefined;
 }
 
-/**
- * One page of live jobs and results.
- *
- * @throws RangeError | TypeError before anything is sent
- */
+/** One page of live jobs and results. @throws RangeError | TypeError before anything is sent */
 export async function list(
   db: Executor,
   tables: QueueTables,

@@ -16,39 +16,26 @@ export interface CreateQueueOptions<
   /**
    * Whether an enqueue of due jobs notifies the workers (`NOTIFY`), in the caller's transaction and at most
    * about twenty times a second per queue; the same for `cancel` of a running job, `pause` and `resume`.
-   * Workers poll in any case, so without notifications jobs only start a little later, and a worker that
-   * listens learns of a cancel or a pause up to six seconds later. Turn it off where Postgres has no `NOTIFY`
-   * (some compatible databases), where no worker listens, or where enqueues run in transactions that will be
-   * prepared (`PREPARE TRANSACTION` refuses one that has notified).
+   * Workers also poll: without notifications jobs start a little later, and a listening worker learns of a
+   * cancel or a pause up to six seconds later. Turn it off where Postgres has no `NOTIFY`, no worker listens,
+   * or enqueues run in transactions that are prepared (`PREPARE TRANSACTION` refuses those).
    * @default true
    */
   wakeUps?: boolean | undefined;
   /**
-   * How large a payload may be, in bytes of its JSON text, 1 to 104,857,600; the same for its metadata. A
-   * larger one is an `InvalidPayloadError` of `enqueue` and `enqueueMany`; the rows of `enqueueFrom` are not
-   * measured. A job is read and written several times in its life, and a worker holds many at once: store
-   * large data elsewhere, and refer to it.
+   * The largest payload, in bytes of its JSON text, 1 to 104,857,600; the same for its metadata. A larger one
+   * is an `InvalidPayloadError` of `enqueue` and `enqueueMany`; the rows of `enqueueFrom` are not measured.
+   * Jobs are copied often, and a worker holds many at once: store large data elsewhere, and refer to it.
    * @default 1_048_576 (1 MB)
    */
   maxPayloadBytes?: number | undefined;
-  /**
-   * Functions that every enqueue and every attempt of this queue run inside, for tracing, `AsyncLocalStorage`
-   * and tenants.
-   * @default none, at no cost
-   */
+  /** Functions around every enqueue and every attempt: see {@link Around}. @default none, at no cost */
   around?: Around | undefined;
-  /**
-   * `schedulesIn(queueSchedules)`, for `queue.schedules` and for workers that fire them.
-   * @default none: neither the table nor its code is needed
-   */
+  /** `schedulesIn(queueSchedules)`, for `queue.schedules` and firing workers. @default none, at no cost */
   schedules?: TSchedules;
 }
 
-/**
- * Checks the options for callers without TypeScript, and that all tables of `createQueueTables` were passed.
- *
- * @throws RangeError | TypeError naming the option that is wrong
- */
+/** For callers without TypeScript. @throws RangeError | TypeError naming the option or table that is wrong */
 export function checkQueueOptions(options: CreateQueueOptions): void {
   checkObject('createQueue: its options', options);
   const { tables, wakeUps, maxPayloadBytes, around, schedules } = options;

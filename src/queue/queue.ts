@@ -30,10 +30,9 @@ import { type RedriveFilter, redrive } from './redrive.ts';
 import { WakeUps } from './wake-ups.ts';
 
 /**
- * The producing side of a queue: enqueues jobs, finds, cancels and redrives them, and pauses queues. It holds
- * no connection. The first argument of each method is the caller's own Drizzle database or transaction, and
- * what the method does commits or rolls back with it. `TOwn` holds the values of the app's own columns, which
- * the tables define.
+ * The producing side of a queue: enqueues, finds, cancels and redrives jobs, and pauses queues. It holds no
+ * connection: each method takes the caller's own Drizzle database or transaction first, and what it does
+ * commits or rolls back with that. `TOwn` holds the values of the app's own columns.
  */
 export class Queue<TOwn extends OwnColumns = OwnColumns, TSchedules = unknown> {
   readonly #wakeUps: WakeUps | undefined;
@@ -65,11 +64,10 @@ export class Queue<TOwn extends OwnColumns = OwnColumns, TSchedules = unknown> {
   }
 
   /**
-   * Puts one job in. With a transaction, the job exists if and only if the transaction commits, and no worker
-   * sees it earlier.
+   * Enqueues one job. In a transaction, it exists if and only if that commits, and no worker sees it earlier.
    *
-   * Under concurrency: see `uniqueKey`. An enqueue with a key waits for another open transaction that has
-   * just enqueued the same key, since only its end decides who of the two is the duplicate.
+   * Under concurrency: see `uniqueKey`. With a key it waits for another open transaction that has just
+   * enqueued the same key, since only its end decides which of the two is the duplicate.
    *
    * @throws InvalidPayloadError | RangeError | TypeError before anything is sent; a TypeError also for a
    * payload of a definition that has none
@@ -95,11 +93,9 @@ export class Queue<TOwn extends OwnColumns = OwnColumns, TSchedules = unknown> {
    * await db.batch([db.insert(orders).values(order), queue.enqueueQuery(db, sendReceipt, payload)]);
    * ```
    *
-   * Under concurrency: as {@link enqueue}; but it is a single statement, so it cannot always return the id of
-   * a duplicate.
+   * Under concurrency: as {@link enqueue}, but one statement cannot always return the id of a duplicate.
    *
-   * @throws InvalidPayloadError | RangeError | TypeError at once, also when the payload's schema is
-   * asynchronous
+   * @throws InvalidPayloadError | RangeError | TypeError at once, also for an asynchronous schema
    */
   enqueueQuery<TJob extends JobDefinition>(
     db: QueryBuilders,
@@ -112,9 +108,8 @@ export class Queue<TOwn extends OwnColumns = OwnColumns, TSchedules = unknown> {
   }
 
   /**
-   * Enqueues any number of jobs of one kind, in one statement; the results are in input order. A key that
-   * repeats within the input is a duplicate of its first use. All or nothing: one invalid entry, and none is
-   * sent.
+   * Enqueues any number of jobs of one kind in one statement; returns the results in input order. A key that
+   * repeats in the input is a duplicate of its first use. If one entry is invalid, none is sent.
    *
    * @throws InvalidPayloadError | RangeError | TypeError before anything is sent
    */
@@ -138,9 +133,9 @@ export class Queue<TOwn extends OwnColumns = OwnColumns, TSchedules = unknown> {
   }
 
   /**
-   * Enqueues one job per row of a Drizzle select, as one `INSERT … SELECT`: a million jobs without a round
-   * trip each. A row becomes the payload, with the select's own keys, as Postgres writes it in JSON. Rows are
-   * neither validated nor measured here; a worker validates them after its claim.
+   * Enqueues one job per row of a Drizzle select by one `INSERT … SELECT`. A row becomes the payload, with
+   * the select's own keys, as Postgres writes it in JSON. Rows are not measured, and validated only after a
+   * claim.
    *
    * ```ts
    * const due = tx.select({ userId: users.id }).from(users).where(lt(users.trialEndsAt, sql`now()`));
@@ -157,9 +152,7 @@ export class Queue<TOwn extends OwnColumns = OwnColumns, TSchedules = unknown> {
     return await enqueueFrom(db, this.#settings, job, select, options);
   }
 
-  /**
-   * One job by id, live or finished, or `undefined`. With a definition it is typed, and must be of that kind.
-   */
+  /** One job by id, live or finished, or `undefined`. With a definition: typed, and only of that kind. */
   find(db: Executor, id: number): Promise<(JobRecord & TOwn['select']) | undefined>;
   find<TJob extends JobDefinition>(
     db: Executor,
@@ -186,14 +179,13 @@ export class Queue<TOwn extends OwnColumns = OwnColumns, TSchedules = unknown> {
   }
 
   /**
-   * Ends a waiting job (scheduled or due). For a running one it makes a request: within a second its
-   * handler's signal is aborted with a `JobCancelledError`, in whichever process it runs. If the attempt then
-   * ends in any way other than completed, the job ends as cancelled; it never runs again. With `force` a
-   * running job ends at once: its handler's signal is aborted too, and the handler no longer has any effect
-   * on the job. The answer says which.
+   * Ends a waiting job (scheduled or due). A running one gets a request: within a second its handler's signal
+   * is aborted with a `JobCancelledError`, in whichever process it runs. Unless the attempt then completes,
+   * the job ends as cancelled; it never runs again. With `force` a running job ends at once: its handler's
+   * signal is aborted too, and the handler has no further effect on the job. The result says which.
    *
-   * Under concurrency: when it meets a claim or the end of an attempt, one of the two wins, never both. A
-   * handler that completes its job anyway, by returning or by a committed `complete(tx)`, has completed it.
+   * Under concurrency: against a claim or the end of an attempt, exactly one of the two wins. A handler that
+   * completes its job anyway, by returning or by a committed `complete(tx)`, has completed it.
    */
   async cancel(
     db: Executor,
@@ -205,20 +197,16 @@ export class Queue<TOwn extends OwnColumns = OwnColumns, TSchedules = unknown> {
   }
 
   /**
-   * Pauses a queue. Within a second workers begin no more of its jobs and give back what they have claimed
-   * ahead; `drain` and `runNext` begin none either. Running jobs and enqueueing go on. The pause lasts until
-   * {@link resume}, across restarts. Returns `false` when the queue was paused already.
-   *
-   * In a transaction it takes effect at the commit.
+   * Pauses a queue until {@link resume}, across restarts. Within a second workers begin no more of its jobs
+   * and give back what they claimed ahead; `drain` and `runNext` begin none either. Running jobs and
+   * enqueueing go on. Takes effect at the commit. Returns `false` when it was paused already.
    */
   async pause(db: Executor, queue: string): Promise<boolean> {
     checkText('pause: queue', queue, MAX_NAME_BYTES);
     return await pauseQueue(db, this.tables, { queue, channel: this.#wakeUps?.channel });
   }
 
-  /**
-   * Ends the pause of a queue; workers learn of it within a second. Returns `false` when it was not paused.
-   */
+  /** Ends a queue's pause; workers learn of it within a second. Returns `false` when it was not paused. */
   async resume(db: Executor, queue: string): Promise<boolean> {
     checkText('resume: queue', queue, MAX_NAME_BYTES);
     return await resumeQueue(db, this.tables, { queue, channel: this.#wakeUps?.channel });
@@ -239,9 +227,7 @@ export class Queue<TOwn extends OwnColumns = OwnColumns, TSchedules = unknown> {
     return await redrive(db, this.tables, which, this.#wakeUps);
   }
 
-  /**
-   * What is wrong with the set-up of the database and what to do about it, errors first; empty if nothing is.
-   */
+  /** What is wrong with the database's set-up and what to do about it, errors first; empty if nothing is. */
   async check(db: Executor): Promise<Finding[]> {
     // A fifth of the code of the producing side, which an app that enqueues need not load.
     const { checkQueue } = await import('./check/check-queue.ts');

@@ -18,10 +18,7 @@ export const ANY_QUEUE = '';
  * while, so it also finds the jobs of enqueues in quick succession that did not notify.
  */
 export class WakeUps {
-  /**
-   * When each queue's bucket will be full again, on the clock of `now`; the bucket is empty when that is
-   * `BURST` intervals away.
-   */
+  /** When each queue's bucket is full again, by `now`; it is empty when that is `BURST` intervals away. */
   readonly #fullAt = new Map<string, number>();
 
   /** The queues that an open transaction has already notified: their workers hear it at the commit. */

@@ -53,10 +53,7 @@ function nowhereAtAll(tables: QueueTables, missing: readonly PgTable[], hasMigra
   };
 }
 
-/**
- * What the app's schema file must export. Without the export of the Postgres schema, drizzle-kit does not
- * create it.
- */
+/** What the app's schema file must export; drizzle-kit creates a Postgres schema only if it is exported. */
 function exportOf(tables: QueueTables): string {
   const { schema, name } = getTableConfig(tables.queueJobs);
   const isDefault = name === 'queue_jobs';

@@ -12,9 +12,7 @@ import { checkServer } from './check-server.ts';
 import { checkUpkeep } from './check-upkeep.ts';
 import type { Finding } from './finding.ts';
 
-/**
- * Five times the longest default limit (`frozenMs`): a living worker would have declared such a worker gone.
- */
+/** Five times the default `frozenMs`: any living worker would have declared such a worker gone. */
 const SILENT_MS = 300_000;
 
 const INSUFFICIENT_PRIVILEGE = '42501';
@@ -53,8 +51,7 @@ export async function checkQueue(
     findings.push(...checkColumns(table, stateOf(table)), ...checkIndexes(table, stateOf(table)));
   }
   findings.push(...checkUpkeep(tables, stateOf));
-  // A web app's role may not be allowed to read the workers; and a missing column is already among the
-  // findings.
+  // A web app's role may be unable to read the workers, and a missing column is already a finding.
   const { queueWorkers } = tables;
   const { readable, columns } = stateOf(queueWorkers);
   const asked = [queueWorkers.name, queueWorkers.seenAt].map((column) => column.name);

@@ -38,10 +38,7 @@ function autovacuumOff(table: PgTable, { storage }: TableState): Finding[] {
   ];
 }
 
-/**
- * Indexes with a column that a claim writes, or that is written while the job runs: such a write is then not
- * a HOT update and has to maintain every index of the table.
- */
+/** Indexes with a column written by claims or while jobs run, which keeps those writes from being HOT. */
 function claimColumnIndexes(queueJobs: QueueTables['queueJobs'], { indexes }: TableState): Finding[] {
   const { attempt, fence, workerId, claimedAt, cancelReason, progress } = queueJobs;
   const written = new Set(
