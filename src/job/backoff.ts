@@ -10,25 +10,13 @@ import { shown } from './shown.ts';
 export type Backoff = (attempt: number, error: unknown) => number;
 
 export interface ExponentialBackoffOptions {
-  /**
-   * The longest wait after the first failed attempt, in milliseconds, above 0.
-   * @default 1_000
-   */
+  /** The longest wait after the first failed attempt, in milliseconds, above 0. @default 1_000 */
   initialMs?: number | undefined;
-  /**
-   * The longest wait after any attempt, in milliseconds, at least `initialMs`.
-   * @default 3_600_000 (one hour)
-   */
+  /** The longest wait, in milliseconds, at least `initialMs`. @default 3_600_000 (one hour) */
   maxMs?: number | undefined;
-  /**
-   * What each further attempt multiplies the wait by, at least 1.
-   * @default 2
-   */
+  /** What each further attempt multiplies the wait by, at least 1. @default 2 */
   factor?: number | undefined;
-  /**
-   * Where the jitter comes from: a number in [0, 1).
-   * @default Math.random
-   */
+  /** Where the jitter comes from: a number in [0, 1). @default Math.random */
   random?: (() => number) | undefined;
 }
 
@@ -37,7 +25,7 @@ export interface ExponentialBackoffOptions {
  * factor^(attempt - 1)`, capped at `maxMs`. So jobs that failed together do not come back together. After
  * Marc Brooker, "Exponential Backoff And Jitter" (AWS Architecture Blog, 2015).
  *
- * @throws RangeError when a setting is outside its range
+ * @throws RangeError | TypeError when a setting is outside its range
  */
 export function exponentialBackoff(options: ExponentialBackoffOptions = {}): Backoff {
   checkObject('exponentialBackoff: its options', options);
@@ -61,11 +49,7 @@ export function exponentialBackoff(options: ExponentialBackoffOptions = {}): Bac
   return (attempt) => Math.round(random() * Math.min(maxMs, initialMs * factor ** (attempt - 1)));
 }
 
-/**
- * The same wait after every attempt, in milliseconds, at least 0.
- *
- * @throws RangeError when `delayMs` is negative or not a number
- */
+/** The same wait after every attempt, in milliseconds. @throws RangeError unless it is at least 0 */
 export function fixedBackoff(delayMs: number): Backoff {
   if (!(Number.isFinite(delayMs) && delayMs >= 0)) {
     throw new RangeError(`fixedBackoff: delayMs must be a number of at least 0, got ${shown(delayMs)}`);

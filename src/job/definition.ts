@@ -35,10 +35,7 @@ export interface JobOptions<
    * @default none: the job has no payload
    */
   payload?: TPayload;
-  /**
-   * The schema of what the handler returns. An output that it refuses fails the attempt.
-   * @default none: any JSON value is stored as it is
-   */
+  /** What the handler must return; any other output fails the attempt. @default none: any JSON value */
   output?: TOutput;
   /** The queue of its jobs. @default 'default' */
   queue?: string | undefined;
@@ -48,23 +45,16 @@ export interface JobOptions<
   maxAttempts?: number | undefined;
   /**
    * How long one attempt may take, in milliseconds, at least 1. Then the handler's signal is aborted and the
-   * attempt fails, even if the handler goes on.
-   * @default none
+   * attempt fails, even if the handler goes on. @default none
    */
   timeoutMs?: number | undefined;
   /** How long to wait after a failed attempt. @default exponentialBackoff() */
   backoff?: Backoff | undefined;
-  /**
-   * Whether a completed job leaves a row in `queue_results`. Discarded and cancelled jobs always do.
-   * @default true
-   */
+  /** Whether a completed job leaves a row in `queue_results`, as all others do. @default true */
   keepResult?: boolean | undefined;
 }
 
-/**
- * A kind of job: its name, the types of its payload and output, and how its jobs are treated. {@link
- * defineJob} makes it; the code that enqueues and the code that works share it.
- */
+/** A kind of job, made by {@link defineJob} and shared by the code that enqueues and the code that works. */
 export interface JobDefinition<
   TKind extends string = string,
   TPayload extends StandardSchema | undefined = StandardSchema | undefined,
@@ -98,10 +88,7 @@ export type Payload<TJob extends JobDefinition> = TJob['payload'] extends Standa
     ? undefined
     : unknown;
 
-/**
- * What a handler returns, and `find` and `list` give back: the output schema's input, or anything without a
- * schema.
- */
+/** What a handler, `find` and `list` return: the output schema's input; without a schema, anything. */
 export type OutputInput<TJob extends JobDefinition> = TJob['output'] extends StandardSchema
   ? SchemaInput<TJob['output']>
   : unknown;
@@ -141,8 +128,7 @@ export function defineJob<
   }
   return Object.freeze({
     kind,
-    // An absent schema is `undefined` in the type parameter as well; TypeScript cannot follow that through
-    // the default.
+    // An absent schema is `undefined` in the type, too; TypeScript cannot follow that through the default.
     payload: options.payload as TPayload,
     output: options.output as TOutput,
     queue: checkText(what('queue'), options.queue ?? DEFAULT_QUEUE, MAX_NAME_BYTES),
@@ -160,11 +146,7 @@ export function defineJob<
   });
 }
 
-/**
- * Catches, for callers without TypeScript, a kind's name in place of its definition.
- *
- * @throws UnknownKindError unless `value` was made by {@link defineJob}
- */
+/** For callers without TypeScript. @throws UnknownKindError unless {@link defineJob} made `value` */
 export function checkDefinition(caller: string, value: JobDefinition): void {
   if (
     typeof value !== 'object' ||

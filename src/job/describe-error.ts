@@ -52,10 +52,7 @@ function messageWithCauses(error: Error): string {
   return messages.join(' [cause] ');
 }
 
-/**
- * An error's own message. Node's error for a host with several addresses has no message, but holds one error
- * per address.
- */
+/** An error's own message, or those it holds: Node's error for a host with several addresses has none. */
 function messageIn(error: Error): string {
   const message = String(error.message);
   if (message !== '' || !(error instanceof AggregateError)) return message;
@@ -69,9 +66,7 @@ export function withoutQuery(thrown: unknown): unknown {
   return repeatsQuery(error) ? 'a failed query, without the error that it failed with' : error;
 }
 
-/**
- * Recognised by its text, which is what must not be stored: other errors have a `query` and `params`, too.
- */
+/** Recognized by its text, which must not be stored: other errors have a `query` and `params`, too. */
 function repeatsQuery(error: unknown): error is Error {
   return (
     error instanceof Error &&
@@ -94,9 +89,7 @@ function preview(value: unknown): string {
   }
 }
 
-/**
- * Truncates, and replaces what jsonb refuses: a stored error must never keep an attempt from being settled.
- */
+/** Truncates, and replaces what jsonb refuses: an error must never keep an attempt from being settled. */
 export function storable(text: string, maxLength = MAX_MESSAGE): string {
   const cut = text.length > maxLength ? `${text.slice(0, maxLength - 1)}…` : text;
   return cut.replaceAll('\0', '�').replaceAll(HALF_SURROGATES, '�');

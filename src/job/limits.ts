@@ -18,18 +18,13 @@ export const MAX_DELAY_MS = 100 * 365.25 * 24 * 3_600_000;
 /** Timers count in 32 bits; a longer one fires at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/**
- * Queue, kind and unique key share one index entry, which Postgres limits to a third of a page (2,704 bytes).
- */
+/** Queue, kind and unique key share one index entry, of at most a third of a page (2,704 bytes). */
 export const MAX_NAME_BYTES = 200;
 export const MAX_UNIQUE_KEY_BYTES = 2_000;
 
-/** The default of a queue's `maxPayloadBytes`. */
 export const DEFAULT_MAX_PAYLOAD_BYTES = 1024 * 1024;
 
-/**
- * The most that `maxPayloadBytes` may be: jsonb holds 256 MB, and a bulk enqueue nests payloads in more JSON.
- */
+/** The largest `maxPayloadBytes`: jsonb holds 256 MB, and a bulk enqueue nests payloads in more JSON. */
 export const LARGEST_MAX_PAYLOAD_BYTES = 100 * 1024 * 1024;
 
 const EARLIEST = Date.parse('0001-01-01T00:00:00Z');
@@ -43,11 +38,7 @@ export function checkInteger(what: string, value: number, min: number, max: numb
   return value;
 }
 
-/**
- * Returns whole milliseconds.
- *
- * @throws RangeError unless the value is a number of milliseconds from `minMs` to `maxMs`
- */
+/** Returns whole milliseconds. @throws RangeError unless the value is from `minMs` to `maxMs` */
 export function checkDurationMs(what: string, value: number, minMs = 0, maxMs = MAX_DELAY_MS): number {
   if (typeof value !== 'number' || !(value >= minMs && value <= maxMs)) {
     throw new RangeError(

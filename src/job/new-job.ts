@@ -18,15 +18,9 @@ import { payloadToStore } from './validate.ts';
 
 /** What one enqueue may override or add to the job's definition. */
 export interface EnqueueOptions {
-  /**
-   * Milliseconds until the job is due, by the database's clock, 0 to one century. Not together with `runAt`.
-   * @default 0
-   */
+  /** Milliseconds until due, 0 to one century, by the database's clock. Not with `runAt`. @default 0 */
   delayMs?: number | undefined;
-  /**
-   * When the job is due. A time in the past means now, before jobs that became due later. Not together with
-   * `delayMs`.
-   */
+  /** When the job is due; a past time means now, before jobs that became due later. Not with `delayMs`. */
   runAt?: Date | undefined;
   /** 0–9, smaller first. @default the definition's */
   priority?: number | undefined;
@@ -35,9 +29,8 @@ export interface EnqueueOptions {
   /** @default the definition's */
   queue?: string | undefined;
   /**
-   * While a live job of this kind with this key is in the queue, another is refused: `enqueue` returns
-   * `duplicate: true` and the id of the live job. At most 2,000 bytes. The key is free again when the job has
-   * finished.
+   * While a live job of this kind in this queue has this key, another is refused: `enqueue` returns
+   * `duplicate: true` and the live job's id. At most 2,000 bytes; free again when the job has finished.
    */
   uniqueKey?: string | undefined;
   /** A JSON object that travels with the job beside its payload: a trace id, a tenant. @default {} */
@@ -59,9 +52,7 @@ export interface NewJob {
   readonly uniqueKey: string | null;
   /** JSON text of an object. */
   readonly metadata: string;
-  /**
-   * The values of the app's own columns as texts, in order; `undefined` where the column's default applies.
-   */
+  /** Values of the app's own columns as texts, in order; `undefined` where the column's default applies. */
   readonly own?: readonly (string | null | undefined)[];
 }
 
@@ -129,10 +120,7 @@ function optionOf({ kind }: JobDefinition, option: string): string {
   return `enqueue('${kind}'): ${option}`;
 }
 
-/**
- * @throws TypeError unless it is a plain object; InvalidPayloadError when jsonb cannot keep it, or it is too
- * large
- */
+/** @throws TypeError unless it is an object; InvalidPayloadError if it is too large or unfit for jsonb */
 export function metadataToStore(
   kind: string,
   metadata: Readonly<Record<string, unknown>>,

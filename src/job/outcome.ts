@@ -5,9 +5,7 @@ import { shown } from './shown.ts';
 export type Outcome =
   /** The handler returned; `output` is JSON text. */
   | { readonly type: 'completed'; readonly output: string }
-  /**
-   * The handler called `complete(tx)` and returned: its own transaction ends the job, unless that rolls back.
-   */
+  /** The handler called `complete(tx)` and returned: its transaction ends the job, unless it rolls back. */
   | { readonly type: 'committed' }
   /** The handler threw, took too long, or its payload or output was invalid. */
   | { readonly type: 'failed'; readonly error: unknown }
@@ -19,9 +17,8 @@ export type Outcome =
   | { readonly type: 'interrupted' };
 
 /*
- * Brands of the global registry: a process can have two copies of this package, its ES modules by `import`
- * and its CommonJS files by `require`. A handler of one then returns a snooze to a worker of the other, and
- * `instanceof` would take it for an output.
+ * Brands of the global registry: a process can have two copies of this package, ES modules and CommonJS. A
+ * worker of one then gets a snooze of the other, which `instanceof` would take for an output.
  */
 const SNOOZE: unique symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.snooze');
 const CANCEL: unique symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.cancel');
@@ -51,8 +48,7 @@ export function isCancel(returned: unknown): returned is Cancel {
 }
 
 /**
- * Return it from a handler to run the job again later, without spending the attempt: it waits for something
- * that is not there yet. A job can be snoozed any number of times.
+ * Return it from a handler to run the job again later without spending the attempt, any number of times.
  *
  * @param delayMs milliseconds from now, by the database's clock; 0 runs it again at once
  * @throws RangeError when the delay is negative or not a number
@@ -61,10 +57,7 @@ export function snooze(delayMs: number): Snooze {
   return new Snooze(checkDurationMs('snooze: delayMs', delayMs));
 }
 
-/**
- * Return it from a handler to end the job as cancelled: the work is no longer wanted. Nothing is retried; the
- * reason is kept in the result's errors.
- */
+/** Return it from a handler to end the job as cancelled, without a retry; its result keeps the reason. */
 export function cancel(reason: string): Cancel {
   // For callers without TypeScript: some values cannot become a text.
   return new Cancel(typeof reason === 'string' ? reason : shown(reason));

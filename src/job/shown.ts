@@ -1,9 +1,6 @@
 const MAX_TEXT = 60;
 
-/**
- * A wrong value as an error message shows it. Never throws: some values cannot become a text, and the caller
- * would hear of that instead of the mistake.
- */
+/** A wrong value for an error message. Never throws, though some values cannot become a text. */
 export function shown(value: unknown): string {
   try {
     if (value instanceof Date) return 'an invalid or out-of-range Date';

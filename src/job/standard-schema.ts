@@ -23,10 +23,8 @@ export interface SchemaIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** The input type of a schema. */
 export type SchemaInput<S> = S extends StandardSchema<infer TInput, unknown> ? TInput : never;
 
-/** The output type of a schema. */
 export type SchemaOutput<S> = S extends StandardSchema<unknown, infer TOutput> ? TOutput : never;
 
 /**
@@ -57,7 +55,6 @@ export function isUnvalidated(schema: StandardSchema): boolean {
   return schema['~standard'].validate === acceptAs;
 }
 
-/** Whether a value can be used as a schema. */
 export function isStandardSchema(value: unknown): value is StandardSchema {
   return (
     (typeof value === 'object' || typeof value === 'function') &&

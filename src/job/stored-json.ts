@@ -1,9 +1,6 @@
 import type { ValidationIssue } from '../errors.ts';
 
-/**
- * How deeply a stored value may nest. Postgres parses JSON recursively and gives up at a depth that depends
- * on its settings.
- */
+/** How deeply a value may nest: Postgres parses JSON recursively, to a depth that its settings decide. */
 export const MAX_DEPTH = 1_000;
 
 /** A value that jsonb cannot hold without loss, and where in it. */
@@ -86,10 +83,7 @@ function isPlain(value: object): boolean {
   return (prototype === Object.prototype || prototype === Array.prototype) && !('toJSON' in value);
 }
 
-/**
- * What `JSON.stringify` writes for an object: what its `toJSON` returns, the value of a boxed primitive, or
- * itself.
- */
+/** What `JSON.stringify` writes: the result of `toJSON`, the value of a boxed primitive, or the object. */
 function asJson(value: object, path: readonly (string | number)[]): unknown {
   if (value instanceof Date && Number.isNaN(value.getTime())) {
     refuse('an invalid Date (it would be stored as null)', path);

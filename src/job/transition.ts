@@ -31,10 +31,7 @@ export interface Reschedule {
 /** The job stays, held by nobody, and waits: it is due when what it waits for unparks it. */
 export interface Park {
   readonly type: 'park';
-  /**
-   * Milliseconds from now, by the database's clock, after which it is due all the same; `null`: it waits
-   * without a limit.
-   */
+  /** Milliseconds from now, by the database's clock, until it is due all the same; `null`: no limit. */
   readonly delayMs: number | null;
   /** Waiting spends no attempt, so this is one less than the attempt that ends. */
   readonly attempt: number;
@@ -147,9 +144,7 @@ function isNonRetryable(thrown: unknown): boolean {
 
 const fallback = exponentialBackoff();
 
-/**
- * A backoff function is the user's code: when it throws or returns nonsense, the job must still be settled.
- */
+/** The user's code may throw or return nonsense, and the job must still be settled. */
 function backoffDelayMs(backoff: Backoff, attempt: number, error: unknown): number {
   try {
     const delayMs = backoff(attempt, error);

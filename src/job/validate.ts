@@ -16,9 +16,7 @@ type Refusal = typeof InvalidPayloadError | typeof InvalidOutputError;
  * The JSON text to store for a payload. The schema is asked about the *stored* form (what `JSON.parse` makes
  * of the text), because that is what a worker will validate: a payload that passes here passes there. So a
  * `Date` under `z.date()` is refused now, with its path, and not on the first attempt in production;
- * `z.coerce.date()` takes it.
- *
- * A promise only where the schema returns one.
+ * `z.coerce.date()` takes it. A promise only where the schema returns one.
  *
  * @param maxBytes how long the JSON text may be
  * @throws InvalidPayloadError at once, or by the promise
@@ -55,8 +53,7 @@ export function payloadFromStore<TJob extends JobDefinition>(
   stored: unknown,
 ): Payload<TJob> | Promise<Payload<TJob>> {
   const value = job.payload === undefined ? undefined : parseStored(job, job.payload, stored);
-  // The schema's output by the contract of Standard Schema; a definition without one has the payload
-  // `undefined`.
+  // The schema's output by the contract of Standard Schema; `undefined` without a schema.
   return value as Payload<TJob> | Promise<Payload<TJob>>;
 }
 
