@@ -7,25 +7,18 @@ export interface LivingWorker {
   readonly id: number;
   readonly name: string;
   readonly queues: readonly string[];
-  /**
-   * The process id of the server's end of the connection that holds its session lock, so that its death shows
-   * by that.
-   *
-   * @default undefined it holds none
-   */
+  /** The backend process id of the connection with its session lock. @default undefined it holds none */
   readonly session?: number | undefined;
   /** Which server that is: see `thisNode`. */
   readonly node?: string | undefined;
 }
 
 /**
- * Says that a worker is alive. Returns `true` when its row was gone, so that others may have claimed its
- * jobs: the row is written anew under the same id, so that it still holds every job that nobody else has
- * claimed.
+ * Says that a worker is alive. Returns `true` when its row was gone, so others may have claimed its jobs: the
+ * row is written anew under the same id, and still holds every job that nobody else has claimed.
  *
- * **Under concurrency.** Against a peer that removes the row at this moment, either the peer finds it fresh,
- * or the row is written anew after it; a job that a peer has claimed in between has a higher fence and is
- * lost to this worker.
+ * **Under concurrency.** A peer that removes the row at this moment finds it fresh, or the row is written
+ * anew after the removal. A job that a peer claims in between has a higher fence and is lost to this worker.
  */
 export async function beatWorker(
   runner: Runner,

@@ -11,19 +11,16 @@ export interface BeginOptions {
   readonly locks?: RowLocks;
 }
 
-/** Which jobs have begun, and which are held but locked by another transaction. The rest is lost. */
+/** Which jobs have begun, and which are held but locked by another transaction. The others are lost. */
 export interface Begun {
   readonly begun: ReadonlySet<number>;
   readonly locked: ReadonlySet<number>;
 }
 
 /**
- * Records that held jobs of one queue are about to begin, which were claimed without beginning: from here on
- * a crash of their worker spends the attempt. Returns the ids of those that are still held; the others must
- * not run.
- *
- * Can be repeated when its answer is lost: it changes no fence and no attempt. No index contains
- * `claimed_at`, so the update is HOT.
+ * Records that held jobs of one queue, claimed without beginning, are about to begin: from here on a crash
+ * spends the attempt. Returns the ids still held; the others must not run. Can be repeated when its result is
+ * lost: it changes no fence and no attempt. No index contains `claimed_at`, so the update is HOT.
  *
  * **Under concurrency.** Fenced as `finishJobs` is: a job that was given back, taken over or ended in between
  * does not match. Where another transaction is just changing the job, this waits for it and looks again.

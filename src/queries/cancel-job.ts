@@ -18,13 +18,11 @@ export interface JobCancel {
 }
 
 /**
- * Ends a job that nobody holds, or by `force` whoever holds it: it moves to the results as `cancelled`.
- * Returns whether it did.
+ * Moves a job that nobody holds, or by `force` any job, to the results as `cancelled`; returns whether it
+ * did. A job that waits ends with the time of its cancel as its `run_at`.
  *
- * **Under concurrency.** Against a claim, one of the two wins: a job that a claim has just locked is left
- * alone, and a job that is cancelled here no longer matches the claim. A job that waits ends with the time of
- * its cancel as its `run_at`. By force it wins against the holder's settlement in the same way: the job is
- * gone then, so the settlement matches nothing. Never waits for anybody: a row that is locked is left alone.
+ * **Under concurrency.** Never waits: a locked row, such as one that a claim has just locked, is left alone.
+ * A job that is cancelled here no longer matches a claim or, by force, its holder's settlement.
  */
 export async function cancelJob(db: Runner, tables: QueueTables, cancel: JobCancel): Promise<boolean> {
   const rows = await queryRows(db, tables, cancelJobQuery(tables, cancel));

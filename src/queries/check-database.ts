@@ -13,9 +13,8 @@ import { hasCitus } from './is-citus.ts';
 export const OLDEST_SUPPORTED = 140_000;
 
 /**
- * Checks that the server is new enough, that the queue's tables have the columns of this version of the
- * library, and that the role has a worker's rights. Returns the tables with what it has
- * found out about the server.
+ * Checks that the server is new enough, the tables have this version's columns and the role has a worker's
+ * rights. Returns the tables with what it has found out about the server.
  *
  * @param control the same tables and that of the schedules, when the worker fires any
  * @throws UnsupportedPostgresError | MissingMigrationError | QueueError saying what to do

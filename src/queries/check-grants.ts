@@ -36,10 +36,7 @@ export async function checkGrants(db: Executor, tables: QueueTables | ScheduleTa
   );
 }
 
-/**
- * What the current role lacks. A privilege on single columns counts, except for delete, which applies to
- * whole rows.
- */
+/** What the current role lacks. Privileges on single columns count; delete exists only for whole rows. */
 export function missingGrantsQuery(tables: QueueTables | ScheduleTables): SQL {
   const fires = 'queueSchedules' in tables;
   const needed = Object.entries(WORKER).flatMap(([key, privileges]) => {

@@ -12,10 +12,7 @@ export interface SeenGone {
   /** Changes whenever the worker shows itself. */
   readonly seen: string;
   readonly why: WhyGone;
-  /**
-   * The process id of the server's end of the connection that held its session; `undefined` for one without a
-   * session.
-   */
+  /** The backend process id of the connection that held its session; `undefined` without one. */
   readonly session: number | undefined;
 }
 
@@ -31,14 +28,13 @@ export interface WorkersCheck {
   /** How many workers are registered; those that share a connection for their sessions count as one. */
   readonly workers: number;
   /**
-   * When the one that checks was registered, as text with all its digits; `undefined` when it is not. Another
-   * time than before says that it was declared gone in between, also when the answer of the statement that
-   * registered it anew was lost.
+   * When the checking worker was registered, as text with all its digits; `undefined` when it is not. A new
+   * time says that it was declared gone in between, even if the result of its registration was lost.
    */
   readonly startedAt: string | undefined;
   /**
-   * Whether its own session lock is free although its row says that it holds one. On a connection that holds
-   * it and that its row does not name yet it looks free, too, so `pid` tells which connection this was.
+   * Whether its own session lock is free although its row says that it holds one. It looks free, too, on a
+   * connection that holds it but is not in its row yet; so `pid` tells which connection this was.
    */
   readonly unlocked: boolean;
   /** The process id of the server's end of the connection that the check ran on. */
@@ -47,7 +43,7 @@ export interface WorkersCheck {
 }
 
 /**
- * Finds the workers that look gone, and on demand says that the one who asks is alive. As long as nobody is
+ * Finds the workers that look gone, and on demand says that the asking worker is alive. As long as nobody is
  * gone, a worker sends no other statement about liveness.
  *
  * **Under concurrency.** Any number of workers may check at once. The locks that it finds free are taken, in

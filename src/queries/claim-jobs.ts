@@ -16,9 +16,7 @@ export interface Band {
   readonly floorMs: number;
 }
 
-/**
- * A claim stops at the job that brings its payloads above this: 500 of a megabyte each would exhaust memory.
- */
+/** A claim stops at the job that takes it above this: 500 payloads of a megabyte would exhaust memory. */
 const MAX_CLAIM_BYTES = 8 * 1024 * 1024;
 
 export type { ClaimedJob } from '../sql/claimed-job.ts';
@@ -27,15 +25,13 @@ export interface Claim {
   readonly queue: string;
   readonly kinds: readonly string[];
   readonly bands: readonly Band[];
-  /**
-   * Instead of the bands: only those of these jobs that can be claimed, in no order. No more than the limit.
-   */
+  /** Instead of the bands: those of these jobs that can be claimed, in no order; no more than the limit. */
   readonly ids?: readonly number[] | undefined;
   /** The most jobs to claim; fewer when their payloads are large. */
   readonly limit: number;
   /**
-   * Which jobs begin with the claim: so many of the first, or {@link Beginners}. Others on their last attempt
-   * or whose previous one left no error, are claimed without: a crash does not spend it.
+   * Which jobs begin with the claim: so many of the first, or {@link Beginners}. Others on their last
+   * attempt, or whose previous one left no error, are claimed without beginning: a crash does not spend it.
    * @default undefined all of them begin
    */
   readonly beginning?: 0 | 1 | Beginners | undefined;
@@ -43,11 +39,7 @@ export interface Claim {
   readonly workerId: number | null;
   /** Also takes jobs whose holder is no longer in `queue_workers`. */
   readonly fromGoneWorkers: boolean;
-  /**
-   * Claims nothing while the queue is paused. Workers learn of pauses beside their claims, and so do not ask
-   * with each.
-   * @default false
-   */
+  /** Claims nothing while the queue is paused. Workers learn of pauses beside their claims. @default false */
   readonly heedPauses?: boolean | undefined;
 }
 
@@ -62,9 +54,8 @@ export interface Claim {
  * Why each part is so:
  * - One exact index range per priority (`lateral`): jobs scheduled for tomorrow cost nothing, and the planner
  *   keeps to the index even on a table it knows nothing about yet.
- * - `limit (select …)` hides the number from the planner, which then plans for the first rows. When it saw a
- *   number above the rows that it expected (0.5 % of the band, whatever the floor), it sorted a bitmap of the
- *   whole band: 27 ms instead of 3.5 for 200 jobs of 30,000.
+ * - `limit (select …)` hides the number from the planner. When that saw one above the rows it expected (0.5 %
+ *   of the band), it sorted a bitmap of the whole band: 27 ms instead of 3.5 for 200 jobs of 30,000.
  * - A CTE and `= any(array(…))`: with `in (select … limit 1 for update skip locked)` and stale statistics the
  *   planner may run the subselect once per row, and 200 rows were updated where 1 was asked for.
  * - `priority >= 0` is the predicate of the claim's index: see `defineJobsTable`.
@@ -78,10 +69,7 @@ export async function claimJobs(db: Runner, tables: QueueTables, claim: Claim): 
   return rows.sort(inClaimOrder).map((row) => toClaimedJob(tables.queueJobs, row, claim.queue));
 }
 
-/**
- * Whether a claim of `limit` jobs has seen the end of what is due: neither the limit nor the size of the
- * payloads stopped it.
- */
+/** Whether a claim saw the end of what is due: neither its limit nor the payloads' size stopped it. */
 export function sawTheEnd(limit: number, jobs: readonly ClaimedJob[]): boolean {
   if (jobs.length >= limit) return false;
   return jobs.reduce((bytes, { payloadBytes }) => bytes + payloadBytes, 0) < MAX_CLAIM_BYTES;

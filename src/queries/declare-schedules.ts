@@ -19,14 +19,13 @@ export interface Declaration {
 }
 
 /**
- * Writes the schedules that a worker declares, where no younger worker that lives has; in a quiet time it is
- * a plain read. Returns whether all that it wanted to write is written.
+ * Writes a worker's schedules, except those that a younger living worker has declared; without changes it is
+ * a plain read. So of workers that declare different things the one that started last prevails while it
+ * lives. A schedule with a new timing is left alone while a tick of the old one is due, which would be lost.
+ * Returns whether it wrote all that it wanted to.
  *
- * So of workers that declare different things the one that started last prevails, for as long as it lives. A
- * schedule that is to tick in another way is left alone while a tick of the old way is due: it would be lost.
- *
- * **Under concurrency.** What another has written since the read is left alone. Waits 100 ms at most for
- * a row that a user's open transaction has changed, and then fails with 55P03.
+ * **Under concurrency.** What another has written since the read is left alone. Waits 100 ms at most for a
+ * row that a user's open transaction has changed, and then fails with 55P03.
  */
 export async function declareSchedules(
   db: Executor,

@@ -26,7 +26,7 @@ export interface DueSchedule extends StoredTiming {
 }
 
 /**
- * The schedules that come next, the first first, due or not.
+ * The schedules that tick next, in order, due or not.
  *
  * **Under concurrency.** A plain read: another worker may fire what it found, so a firing names the revision
  * that was read. It reads the index on `next_at` up to the horizon, and no schedule beyond.

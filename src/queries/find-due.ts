@@ -10,9 +10,7 @@ import { servedKind } from '../sql/served-kind.ts';
 /** Where to look in one queue. */
 export interface DueLook {
   readonly queue: string;
-  /**
-   * Jobs with an earlier `run_at` are not looked at; milliseconds since 1970, or `-Infinity` for all of them.
-   */
+  /** Jobs with an earlier `run_at` are left out; milliseconds since 1970, or `-Infinity` for none. */
   readonly floorMs: number;
 }
 
@@ -26,10 +24,7 @@ export interface DueQuestion {
 /** What there is to do in one queue. */
 export interface DueAnswer {
   readonly queue: string;
-  /**
-   * In how many milliseconds the next job is due; 0 or less when one is, `undefined` when none is within the
-   * horizon.
-   */
+  /** Milliseconds until the next job is due, 0 or less when one is; `undefined` for none in the horizon. */
   readonly dueInMs: number | undefined;
   /** When the database looked, in milliseconds since 1970. */
   readonly nowMs: number;
@@ -42,14 +37,10 @@ export interface DueAnswer {
  * **Under concurrency.** A plain read, which locks nothing: somebody else may claim what it found, and a job
  * that commits a moment later is not seen. So it says when to claim, and nothing more.
  *
- * It finds its rows as a claim does, by one exact index range per queue and priority, and reads one of each.
- * The horizon ends the range: jobs scheduled for tomorrow cost nothing, whatever their kind.
- *
- * For many queues it first asks which priorities there are at all: most apps use one or two of the ten, so
- * most of the ranges need not be looked at. Under an old snapshot that walks over the dead rows of the
- * others, so for a few queues it is left out.
- *
- * On Citus one statement for each queue.
+ * It finds its rows as a claim does, by one exact index range per queue and priority, and reads one of each
+ * (on Citus by a statement per queue). The horizon ends the range: jobs scheduled for tomorrow cost nothing.
+ * For many queues it first asks which priorities there are at all: most apps use one or two of the ten. Under
+ * an old snapshot that walks over the dead rows of the others, so for a few queues it is left out.
  */
 export async function findDue(
   runner: Runner,

@@ -23,8 +23,7 @@ export interface JobFate {
  * pruned.
  *
  * **Under concurrency.** A plain read of one snapshot: a job that is just ending is found in one of the two
- * tables. What it says may be out of date when it arrives, so it is good for telling what has happened and
- * for nothing else.
+ * tables. The result may be out of date when it arrives: use it only to tell what has happened.
  */
 export async function findFates(
   db: Runner,

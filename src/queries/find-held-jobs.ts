@@ -5,7 +5,7 @@ import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence
 
 /**
  * Which of these jobs a worker still holds, with the fence of each by id. A plain read, which may be out of
- * date when its answer arrives: use it only to stop work early. Every write checks the fence itself.
+ * date when it arrives: use it only to stop work early. Every write checks the fence itself.
  */
 export async function findHeldJobs(
   db: Executor,

@@ -5,11 +5,9 @@ import { type Executor, queryRows } from '../sql/executor.ts';
 import { type JobRecord, liveRecords, resultRecords, toJobRecord } from '../sql/job-record.ts';
 
 /**
- * One job by id, live or finished; `undefined` when it never existed, was pruned, or completed without a kept
- * result.
+ * One job by id, live or finished; `undefined` when there is neither a job nor a kept result.
  *
- * **Under concurrency.** One statement, so one snapshot: a job that is just finishing is found once, live or
- * finished.
+ * **Under concurrency.** One snapshot: a job that is just finishing is found once, live or finished.
  */
 export async function findJob(db: Executor, tables: QueueTables, id: number): Promise<JobRecord | undefined> {
   const [row] = await queryRows(db, tables, findJobQuery(tables, id));

@@ -18,10 +18,7 @@ export interface JobPlace {
 export interface Reach {
   /** Claims begin here: a job that nobody holds and that lies before it is overlooked. */
   readonly floorMs: number;
-  /**
-   * Claims have come up to here: a job that a worker held when it died, and that lies before it, is
-   * overlooked.
-   */
+  /** Claims have come up to here: a job before it that a worker held when it died is overlooked. */
   readonly endMs: number;
 }
 
@@ -29,10 +26,7 @@ export interface Reach {
 export interface OverlookedLook {
   readonly queue: string;
   readonly passed: readonly Reach[];
-  /**
-   * Leaves out what had become due earlier than so many milliseconds before the floor.
-   * @default undefined leaves out nothing
-   */
+  /** Leaves out what became due more milliseconds than this before the floor. @default undefined nothing */
   readonly spanMs?: number | undefined;
   /** Where the last slice stopped; `undefined` to begin at the very start. */
   readonly after: JobPlace | undefined;

@@ -32,8 +32,8 @@ export interface RequestsAnswer {
  * Finds what is asked of a worker from outside: pauses of its queues and cancels of its jobs. One statement;
  * for a worker without jobs it reads a table of a few rows.
  *
- * **Under concurrency.** A plain read, which may be out of date when its answer arrives: use it only to stop
- * work early. Every write checks the fence itself.
+ * **Under concurrency.** A plain read, which may be out of date when it arrives: use it only to stop work
+ * early. Every write checks the fence itself.
  */
 export async function findRequests(
   db: Executor,

@@ -8,10 +8,7 @@ export interface SilentWorker {
   readonly silentMs: number;
 }
 
-/**
- * The workers that have not been seen for `silentMs`, the longest first. A plain read, which declares nobody
- * gone.
- */
+/** The workers unseen for `silentMs`, the longest first. A plain read, which declares nobody gone. */
 export async function findSilentWorkers(
   db: Executor,
   tables: QueueTables,

@@ -15,11 +15,7 @@ export interface FinishedJob extends HeldJob {
 }
 
 export interface FinishOptions {
-  /**
-   * Whether to do nothing unless something has been written before in the same transaction: see
-   * `completeJob`.
-   * @default false
-   */
+  /** Does nothing unless the same transaction has written before: see `completeJob`. @default false */
   readonly onlyInTransaction?: boolean;
   /** Anything but `wait` only outside of a user's transaction: see `lockPatience`. @default 'wait' */
   readonly locks?: RowLocks;
@@ -27,8 +23,7 @@ export interface FinishOptions {
 
 /**
  * Ends held jobs of one queue: deletes them from `queue_jobs` and writes their results, in one statement.
- * Returns the ids of those it ended; the others were no longer held by this worker under this fence, and
- * nothing of theirs was changed.
+ * Returns the ids of those it ended; the others were no longer held under this fence, and stay as they are.
  *
  * **Under concurrency.** Fenced: a job that was claimed again, rescheduled or ended in between does not
  * match. Where another transaction is just changing the job, this waits for it and looks again. Delete and
@@ -72,9 +67,7 @@ function toKey({ id, fence }: { readonly id?: unknown; readonly fence?: unknown 
   return `${id}/${fence}`;
 }
 
-/**
- * Returns the ids and fences of those that were *not* ended: hardly ever any, so hardly ever a row to read.
- */
+/** Returns the ids and fences of those *not* ended: hardly ever any, so hardly ever a row to read. */
 export function finishJobsQuery(
   tables: QueueTables,
   holder: Holder,
@@ -146,10 +139,7 @@ export function finishJobsQuery(
   });
 }
 
-/**
- * State, keep, output and error, as functions of a `rows from (…)`. What is the same for all is left out:
- * `rows from` fills up with null.
- */
+/** State, keep, output and error for `rows from (…)`; what all leave at its default is null there. */
 function endings(finishes: readonly FinishedJob[]): SQL {
   const transitions = finishes.map(({ transition }) => transition);
   const states = transitions.every(({ state }) => state === 'completed')

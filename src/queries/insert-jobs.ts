@@ -20,10 +20,9 @@ export interface InsertResult {
  * which a new job is due.
  *
  * **Under concurrency.** The unique index decides. A key that another open transaction has just inserted
- * makes this statement wait for that transaction: it then inserts the job if that rolled back, and leaves it
- * out if that committed. Keys are inserted in sorted order, so two bulk statements with the same keys wait
- * for each other and never deadlock. Workers see nothing before the caller's transaction commits, and nothing
- * stays if it rolls back.
+ * makes this statement wait: it inserts the job if that transaction rolls back, and leaves it out if it
+ * commits. Keys go in sorted order, so two bulk statements with the same keys wait for each other and never
+ * deadlock. Workers see nothing before the caller's transaction commits, and nothing stays if it rolls back.
  */
 export async function insertJobs(
   db: Executor,

@@ -9,10 +9,7 @@ import { notified, type WakeUp } from '../sql/wake-up.ts';
 export interface SelectedJobs {
   /** The user's select with its alias, for a `FROM`. */
   readonly source: SQLWrapper;
-  /**
-   * False when all have a delay, so none can be due. Whether a `runAt` has passed is for the database's clock
-   * to say.
-   */
+  /** False when all have a delay. Whether a `runAt` has passed is for the database's clock to say. */
   readonly mayBeDue: boolean;
   readonly queue: string;
   readonly kind: string;

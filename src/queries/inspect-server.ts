@@ -2,14 +2,14 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 
-/** The server and the current session. */
+/** The server and this connection. */
 export interface ServerState {
   /** Such as 180004. */
   readonly versionNumber: number;
   readonly version: string;
   /** What the server calls itself, such as `PostgreSQL 18.4 on x86_64-pc-linux-gnu, …`. */
   readonly product: string;
-  /** Whether this session may only read: on a standby, or by a setting. */
+  /** Whether this connection may only read: on a standby, or by a setting. */
   readonly readOnly: boolean;
   /** Whether it follows a primary: a hot standby, or a reader of a cluster. */
   readonly standby: boolean;

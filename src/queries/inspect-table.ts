@@ -24,9 +24,7 @@ export interface ColumnState {
   /** As `format_type` writes it. */
   readonly type: string;
   readonly notNull: boolean;
-  /**
-   * Whether the database fills it when an insert does not: by a default, an identity, or a generated column.
-   */
+  /** Whether a default, an identity or a generated column fills it when an insert does not. */
   readonly filled: boolean;
 }
 
@@ -43,10 +41,7 @@ export interface IndexState {
   readonly uses: readonly string[];
 }
 
-/**
- * What the catalog says about one of the queue's tables. Reads no row of the table, and needs no rights to
- * it.
- */
+/** What the catalog says about one of the queue's tables; reads no row of it, and needs no rights to it. */
 export async function inspectTable(db: Executor, tables: QueueTables, table: PgTable): Promise<TableState> {
   const [row = {}] = await queryRows(db, tables, inspectTableQuery(table));
   // As text, because drivers decode JSON and arrays differently.

@@ -46,8 +46,7 @@ export function listJobsQuery(tables: QueueTables, page: JobsPage): SQL {
       ...own.map((wanted) => is(column(wanted.column.name), wanted)),
     ].filter((condition) => condition !== undefined);
     const all = conditions.length === 0 ? sql`true` : sql.join(conditions, sql` and `);
-    // Ordered and limited inside each half: each then reads its primary key backwards, only as far as the
-    // page needs.
+    // Ordered and limited inside each half, which then reads its primary key only as far as the page needs.
     return sql`${all} order by ${column(id)} desc limit ${limit}`;
   };
   // Only one table can have jobs of a given state; the other would be read to its end for nothing.

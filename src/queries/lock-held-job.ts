@@ -3,9 +3,7 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { queryRows, type Runner } from '../sql/executor.ts';
 import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence.ts';
 
-/**
- * Locked for the transaction that asks; locked by another; or no longer held by this worker under this fence.
- */
+/** Locked for the asking transaction, locked by another, or no longer held under this fence. */
 export type HeldJobLock = 'locked here' | 'locked elsewhere' | 'gone';
 
 /**

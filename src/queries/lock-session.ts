@@ -4,10 +4,7 @@ import { queryRows, type Runner } from '../sql/executor.ts';
 import { sessionKey } from '../sql/session-key.ts';
 import { thisNode } from '../sql/this-node.ts';
 
-/**
- * The server notices within 15 seconds that a host has vanished without closing its connections. By default
- * it takes two hours, and holds the lock as long.
- */
+/** The server notices a vanished host within 15 seconds instead of two hours, and then frees its lock. */
 const KEEPALIVES = {
   tcp_keepalives_idle: '5',
   tcp_keepalives_interval: '2',
@@ -23,8 +20,7 @@ export interface HeldSession {
 
 /**
  * Takes a worker's session lock on the connection of `runner`, which holds it until it ends, and makes the
- * server watch that connection. Returns the process id of the connection's backend and the node that it is
- * on, or `undefined` when it did not get the lock.
+ * server watch that connection. Returns the backend's process id and node, or `undefined` without the lock.
  *
  * Only for a connection that belongs to one client as long as it lasts: behind a pooler in transaction mode
  * the lock would stay on a connection that others get next.

@@ -13,8 +13,8 @@ export interface ParkedJob extends HeldJob {
 
 /**
  * Lets held jobs of one queue wait: held by nobody, and due when `unparkJobs` says so, or when their time is
- * over. Returns those that it put back, by id, each with why its end was asked for, if it was. The others
- * were no longer held by this worker under this fence; `locked` names those that were, but whose rows another
+ * over. Returns those that it put back, by id, each with the reason if its end was requested. The others were
+ * no longer held by this worker under this fence; `locked` names those that were, but whose rows another
  * transaction has locked.
  *
  * **Under concurrency.** Fenced as `finishJobs` is, and it waits for nobody. Parking and unparking write the
@@ -37,10 +37,7 @@ export async function parkJobs(
   };
 }
 
-/**
- * `run_at > claimed_at` tells of an `unparkJobs` during the hold: a job is due when it is claimed, so nothing
- * else makes it so.
- */
+/** `run_at > claimed_at` tells of an `unparkJobs` during the hold: a job is due when it is claimed. */
 export function parkJobsQuery(tables: QueueTables, holder: Holder, parks: readonly ParkedJob[]): SQL {
   const transitions = parks.map(({ transition }) => transition);
   const { queueJobs } = tables;

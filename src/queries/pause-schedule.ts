@@ -4,7 +4,7 @@ import { queryScheduleRows, type ScheduleTables } from '../sql/schedule-tables.t
 import { REQUESTED } from '../sql/wake-channel.ts';
 import { notifyWorkers } from './notify-workers.ts';
 
-/** What a change of a schedule came to: whether it changed anything, and whether there is such a schedule. */
+/** Whether a change of a schedule changed anything, and whether there is such a schedule. */
 export interface ScheduleChange {
   readonly changed: boolean;
   readonly known: boolean;

@@ -12,12 +12,10 @@ export interface ReclaimedJob {
 }
 
 /**
- * Claims one job again after the transaction that had claimed it was rolled back, and the claim with it: so
- * that the attempt can be settled all the same. Returns whether it did. Afterwards the job has the attempt
- * and the fence of the first claim.
+ * Claims a job again after its claim was rolled back with its transaction, so that the attempt can still be
+ * settled. Afterwards the job has the attempt and the fence of the first claim. Returns whether it did.
  *
- * **Under concurrency.** Matches the fence from before the claim: whoever has claimed the job in between
- * keeps it.
+ * **Under concurrency.** Matches the fence from before the claim: a claim in between keeps the job.
  */
 export async function reclaimJob(db: Executor, tables: QueueTables, job: ReclaimedJob): Promise<boolean> {
   const rows = await queryRows(db, tables, reclaimJobQuery(tables, job));

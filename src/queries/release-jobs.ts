@@ -9,17 +9,15 @@ export interface Release {
   readonly workerId: number;
   /**
    * The jobs that the worker knows it holds. With their fences: it may know a job from a claim that it has
-   * lost, and hold it again by one whose answer never came.
+   * lost, and hold it again by one whose result never came.
    */
   readonly except: readonly HeldJob[];
 }
 
 /**
- * Gives back every job of one queue that a worker holds, except those it names; the attempt is given back
- * too, since a job that its worker does not know of was never begun. Returns how many. For the case that the
- * answer of a claim was lost with its connection: the worker may then hold jobs without knowing.
- *
- * Reads the whole queue, because no index knows a job's holder.
+ * Gives back every job of one queue that a worker holds, except those it names, after the result of a claim
+ * was lost with its connection. Returns how many. The attempts are given back too, since a job that its
+ * worker does not know of was never begun. Reads the whole queue, because no index knows a job's holder.
  *
  * **Under concurrency.** Only the worker itself calls it, between two claims of that queue. A job that a peer
  * has taken over has another holder and does not match.

@@ -13,8 +13,8 @@ export interface CancelRequest {
 }
 
 /**
- * Asks for the end of a held job: writes the reason to its row, where its worker finds it, and whoever claims
- * or settles the job. Returns whether the job was held. The first of two requests gives the reason.
+ * Asks for the end of a held job: writes the reason to its row, where its worker finds it, as does any later
+ * claim or settlement. Returns whether the job was held. The first of two requests gives the reason.
  *
  * **Under concurrency.** Never waits: it leaves a locked row alone (a claim or a settlement is under way, or
  * `complete(tx)` or `runNext` holds the job), and the caller tries again or says so. A later settlement sees

@@ -19,8 +19,8 @@ export interface RescheduleOptions {
 
 /**
  * Puts held jobs of one queue back: held by nobody, due after a delay or where they were. Returns those it
- * put back, by id, each with why its end was asked for, if it was: then it must not run again. The others
- * were no longer held by this worker under this fence.
+ * put back, by id, each with the reason if its end was requested: then it must not run again. The others were
+ * no longer held by this worker under this fence.
  *
  * **Under concurrency.** Fenced as `finishJobs` is. The new `run_at` is the database's time plus the delay,
  * computed before the update so that the update itself holds no function: it can then be pushed to wherever

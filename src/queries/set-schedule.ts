@@ -16,7 +16,7 @@ import {
 import { REQUESTED } from '../sql/wake-channel.ts';
 import { notifyWorkers } from './notify-workers.ts';
 
-/** A schedule that is set by the app, and where workers hear of it. */
+/** A schedule that the app sets, and where workers are notified of it. */
 export interface ScheduleToSet {
   readonly schedule: NewSchedule;
   readonly channel: string | undefined;

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Executor } from '../sql/executor.ts';
 import { queryScheduleRows, type ScheduleTables } from '../sql/schedule-tables.ts';
 
-/** What a worker keeps, and when what nobody keeps goes. */
+/** The schedules that a worker keeps, and when it removes those that nobody keeps. */
 export interface Tidying {
   /** The names that it declares. */
   readonly declared: readonly string[];

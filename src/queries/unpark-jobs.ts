@@ -12,14 +12,14 @@ export interface Unpark {
 }
 
 /**
- * Ends the waiting of jobs of one queue: they are due when the transaction commits in which what they waited
- * for has ended. Returns the ids of those that are live. A wake-up is a hint: a job that had not waited, or
- * waits for something else as well, runs earlier than it would have, and parks again.
+ * Ends the wait of jobs of one queue: they are due when the transaction commits that ended what they waited
+ * for. Returns the ids of those that are live. A wake-up is a hint: a job that had not waited, or waits for
+ * something else as well, runs earlier than it would have, and parks again.
  *
  * **Under concurrency.** Waits for whoever is just changing a row (a claim or a settlement; `runNext` for as
  * long as it runs the job), and locks the rows in the order of their ids, so that two of these never
- * deadlock. What `live` and the `set` read is the row as it is after the wait; a `where` would ask the
- * version from before. A job that is held and about to park finds its `run_at` after its claim, and does not
+ * deadlock. What `live` and the `set` read is the row as it is after the wait; a `where` would test the
+ * version before it. A job that is held and about to park finds its `run_at` after its claim, and does not
  * park. A cancel that came first has ended the job, and its id is not returned.
  */
 export async function unparkJobs(db: Runner, tables: QueueTables, unpark: Unpark): Promise<Set<number>> {
