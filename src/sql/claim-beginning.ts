@@ -29,7 +29,7 @@ export function claimedAt(attempt: SQL, beginning: 0 | 1 | Beginners | undefined
       end]`;
 }
 
-/** How many attempts before this one have ended without a word; 0 for a job that ends without running. */
+/** How many attempts right before this one left no error; 0 for a job that ends without running. */
 function withoutWord(attempt: SQL): SQL {
   const lastRecorded = sql`coalesce((j.errors -> -1 -> 'attempt')::int4, 0)`;
   return sql`case when ${attempt} between 2 and j.max_attempts

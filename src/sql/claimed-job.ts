@@ -20,9 +20,7 @@ export interface ClaimedJob {
   /** Which attempt this is, counted from 1. */
   readonly attempt: number;
   readonly maxAttempts: number;
-  /**
-   * Whether the claim has recorded that the job begins; otherwise `beginJobs` must before its handler runs.
-   */
+  /** Whether the claim recorded that the job begins; otherwise `beginJobs` must, before its handler runs. */
   readonly begun: boolean;
   /** The number that this claim raised: whoever claims next gets a higher one. */
   readonly fence: number;
@@ -39,10 +37,7 @@ const COLUMNS =
   sql.raw(`j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason`);
 
-/**
- * What a claim returns of the rows `j` that it has updated: plain columns, since Citus lets `RETURNING` call
- * no function of a time or a size.
- */
+/** What a claim returns of its rows `j`: plain columns, as Citus allows no function of a time or size. */
 export function claimedColumns(queueJobs: QueueTables['queueJobs']): SQL {
   return sql`${COLUMNS}${ownNames(ownColumnsOf(queueJobs), 'j.')}`;
 }

@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 
 /**
- * A time as milliseconds since 1970 in a float, which every driver reads as a number, whatever the session's
- * DateStyle. `date_part` computes in floats; `extract` makes a numeric, which took a third of the server's
- * time per returned row.
+ * A time as milliseconds since 1970 in a float, which every driver reads as a number, whatever the DateStyle.
+ * `date_part` computes in floats; `extract` makes a numeric, which took a third of the server's time per
+ * returned row.
  */
 export function epochMs(column: string): SQL {
   return sql.raw(`date_part('epoch', ${column}) * 1000`);

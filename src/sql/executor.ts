@@ -14,10 +14,7 @@ export interface Executor extends Runner {
   selectDistinctOn(...args: never[]): unknown;
 }
 
-/**
- * A Drizzle transaction: the argument of the function given to `db.transaction`. A plain `db` does not
- * compile.
- */
+/** A Drizzle transaction, as `db.transaction` passes it to its function. A plain `db` does not compile. */
 export interface Transaction extends Executor {
   rollback(): never;
   transaction<T>(run: (tx: Transaction) => Promise<T>): Promise<T>;

@@ -1,6 +1,6 @@
 /**
  * The moments inside an operation at which something else may interfere: another connection acts, or the
- * answer of a statement that took effect is lost. Each is named after what has just happened.
+ * result of a statement that took effect is lost. Each is named after what has just happened.
  */
 export type FaultPoint =
   /** A unique key is taken, and the operation has not yet asked by which job. */
@@ -38,17 +38,12 @@ export type FaultPoint =
 
 let act: ((point: FaultPoint) => Promise<void>) | undefined;
 
-/**
- * For tests: sets the action at every fault point, or removes it. The operation sees whatever the action
- * throws.
- */
+/** For tests: sets or removes the action at every fault point. What it throws reaches the operation. */
 export function atFaultPoints(action?: (point: FaultPoint) => Promise<void>): void {
   act = action;
 }
 
-/**
- * Awaited at the named moment. Returns `undefined` outside tests; called once per statement, never per job.
- */
+/** Awaited at the named moment; `undefined` outside tests. Called once per statement, never per job. */
 export function faultPoint(point: FaultPoint): Promise<void> | undefined {
   return act?.(point);
 }

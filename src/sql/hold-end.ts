@@ -25,10 +25,7 @@ export interface HoldEnd {
 export interface HoldEndStatement extends HoldEnd {
   /** The CTEs before it, from `with` on. */
   readonly ctes?: SQL | undefined;
-  /**
-   * The statement's own result, and the name by which it reads the rows of `returning`. Without it they
-   * are the result.
-   */
+  /** The statement's own result and its name for the rows of `returning`, which otherwise are the result. */
   readonly answer?: { readonly name: string; readonly select: SQL } | undefined;
 }
 

@@ -2,10 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { isDistributed } from './server-facts.ts';
 
-/**
- * What one statement can ask about: everything at once, or on Citus what belongs to one queue, whose shard
- * then answers alone.
- */
+/** What one statement can ask about: everything, or on Citus only one queue, which is on one shard. */
 export function perStatement<T extends { readonly queue: string }>(
   tables: QueueTables,
   items: readonly T[],

@@ -11,9 +11,7 @@ import type { RawRow } from './executor.ts';
  * differently. Without such columns no statement changes.
  */
 
-/**
- * `, "tenant_id"` for each column, or `, f."tenant_id"` with an alias: for the lists of an `INSERT … SELECT`.
- */
+/** `, "tenant_id"`, or with an alias `, f."tenant_id"`, per column: for the lists of an `INSERT … SELECT`. */
 export function ownNames(own: readonly OwnColumn[], alias = ''): SQL {
   return sql.raw(own.map(({ name }) => `, ${alias}${name}`).join(''));
 }
@@ -67,11 +65,7 @@ export function ownDefault(own: OwnColumn): SQL {
   return ownValue(own, sql`${textOf(own, value, 'the default of')}::text`);
 }
 
-/**
- * Adds an enqueue's values of the own columns to the job.
- *
- * @throws TypeError | RangeError when a value does not fit its column, or a required one is missing
- */
+/** Adds the own columns' values. @throws TypeError | RangeError when one is missing or does not fit */
 export function withOwn(own: readonly OwnColumn[], job: NewJob, options: object = {}): NewJob {
   if (own.length === 0) return job;
   const what = `enqueue('${job.kind}')`;
@@ -86,7 +80,7 @@ export function withOwn(own: readonly OwnColumn[], job: NewJob, options: object 
   };
 }
 
-/** A filter's conditions on the own columns. The value that an own column must have, as a text. */
+/** A filter's conditions on the own columns. */
 export function ownWanted(own: readonly OwnColumn[], filter: object): OwnWanted[] {
   return own.flatMap((column) => {
     const value: unknown = Reflect.get(filter, column.key);
@@ -96,7 +90,7 @@ export function ownWanted(own: readonly OwnColumn[], filter: object): OwnWanted[
   });
 }
 
-/** What an own column is to be, as a text. */
+/** The value that an own column must have, as a text. */
 export interface OwnWanted {
   readonly column: OwnColumn;
   readonly text: string | null;

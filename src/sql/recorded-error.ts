@@ -4,10 +4,7 @@ import { KEPT_ERRORS } from '../schema/attempt-error.ts';
 /** The database's time as the ISO text of an error's `at`. */
 const now = `to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/**
- * An error with the time at which it is recorded; null stays null. Not for a `SET`, because it calls a
- * function of time.
- */
+/** An error with the time of its recording; null stays null. Not for a `SET`: it calls a function of time. */
 export function withTime(error: SQL): SQL {
   return sql`${error} || jsonb_build_object('at', ${sql.raw(now)})`;
 }

@@ -8,9 +8,7 @@ import { isDistributed } from './server-facts.ts';
  */
 export type RowLocks = 'wait' | 'briefly' | 'skip';
 
-/**
- * Below the `deadlock_timeout` of a second: who waits briefly gives way before Postgres looks for a deadlock.
- */
+/** Below the `deadlock_timeout` of 1 s: a brief wait ends before Postgres looks for a deadlock. */
 const BRIEFLY = '100ms';
 
 /**

@@ -1,11 +1,8 @@
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 
-/** What a worker has found out about its database, and its statements depend on. */
+/** What a worker has found out about its database, for its statements. */
 export interface ServerFacts {
-  /**
-   * The tables lie on Citus: what is about many queues goes out as one statement per queue, and what Citus
-   * refuses is left out.
-   */
+  /** The tables are on Citus: each queue gets a statement of its own, without what Citus refuses. */
   readonly distributed: boolean;
   /** The role may read which server this is, `pg_control_system()`, as every role may by default. */
   readonly identified: boolean;
@@ -13,7 +10,7 @@ export interface ServerFacts {
 
 const facts = new WeakMap<QueueTables, ServerFacts>();
 
-/** The same tables, for functions that take tables and heed the facts. */
+/** The same tables, with the facts for functions that take tables. */
 export function withServerFacts(tables: QueueTables, known: ServerFacts): QueueTables {
   const same = { ...tables };
   facts.set(same, known);
@@ -28,12 +25,12 @@ export function withFactsOf<TTables extends QueueTables>(known: QueueTables, tab
   return same;
 }
 
-/** Of tables without facts `false`. */
+/** `false` for tables without facts. */
 export function isDistributed(tables: QueueTables): boolean {
   return facts.get(tables)?.distributed ?? false;
 }
 
-/** Of tables without facts `true`. */
+/** `true` for tables without facts. */
 export function isIdentified(tables: QueueTables): boolean {
   return facts.get(tables)?.identified ?? true;
 }

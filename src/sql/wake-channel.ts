@@ -22,15 +22,10 @@ export function wakeChannel({ queueJobs }: Pick<QueueTables, 'queueJobs'>): stri
   return `queue_wakes_${readable.slice(0, 34)}_${hash64(JSON.stringify([schema ?? null, name]))}`;
 }
 
-/**
- * The payload of a cancel or a pause: no queue has an empty name. Each worker then looks whether it is meant.
- */
+/** The payload of a cancel or a pause; no queue has this name. Each worker looks whether it is meant. */
 export const REQUESTED = '';
 
-/**
- * FNV-1a over the text's UTF-8 bytes, as 16 hex digits. Not cryptographic; not every runtime has
- * `node:crypto`.
- */
+/** FNV-1a of the UTF-8 bytes as 16 hex digits, not cryptographic: not every runtime has `node:crypto`. */
 function hash64(text: string): string {
   let hash = 0xcbf29ce484222325n;
   for (const byte of new TextEncoder().encode(text)) {

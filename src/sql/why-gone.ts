@@ -23,7 +23,7 @@ export interface GoneLimits {
 export const seenText: SQL = sql`extract(epoch from w.seen_at)::text`;
 
 /**
- * For a `FROM`, after the workers as `w`: `free`, whether the worker's session lock can be had. Null for a
+ * For a `FROM`, after the workers as `w`: `free`, whether the worker's session lock can be taken. Null for a
  * worker without a session, whose lock is not touched, so that it can take it; and for one whose session is
  * on another node, whose locks this one does not see.
  *
