@@ -22,10 +22,7 @@ export function listenOf(db: Database): Listen | undefined {
   return listenByNodePostgres(client);
 }
 
-/**
- * Whether the driver has one connection for everything, as PGlite has: its workers share it, and none can die
- * without the database.
- */
+/** Whether all share one connection, as with PGlite: no worker can die there without the database. */
 export function hasOneConnection(db: Database): boolean {
   const client: unknown = Reflect.get(Object(db), '$client');
   return typeof client === 'object' && client !== null && 'listen' in client;

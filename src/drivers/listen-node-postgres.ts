@@ -1,7 +1,7 @@
 import { aborted, type Listen } from './listen.ts';
 import { runnerOn } from './runner-on.ts';
 
-/** What is used of a client of node-postgres, and of the drivers that are made after it. */
+/** What is used of a client of node-postgres, and of drivers modelled on it. */
 interface PgClient {
   connect(): Promise<unknown>;
   query(text: string, parameters?: unknown[]): Promise<unknown>;
@@ -38,7 +38,7 @@ export function listenByNodePostgres(client: object): Listen | undefined {
     });
     try {
       const lost = new Promise<never>((_, reject) => {
-        // Stays for good: a client without a listener for its errors ends the process with the first.
+        // Never removed: a client without a listener for its errors ends the process with the first.
         listener.on('error', reject);
         listener.on('end', () => reject(new Error('The connection that listens was closed')));
         listener.on('notification', ({ payload }) => {
@@ -57,7 +57,7 @@ export function listenByNodePostgres(client: object): Listen | undefined {
       await Promise.race([lost, aborted(signal)]);
     } finally {
       listener.end().catch(() => undefined);
-      // The goodbye to a server that does not answer must not keep the process alive.
+      // Closing a connection to a server that does not respond must not keep the process alive.
       listener.unref?.();
     }
   };
@@ -67,7 +67,7 @@ function clientSource(client: object): readonly [PgClientClass, PgConfig] | unde
   const fields = client as Readonly<Record<string, unknown>>;
   const { connect, Client, options, connectionParameters, constructor: ownClass } = fields;
   if (typeof connect !== 'function') return undefined;
-  // A pool knows the class of its clients, and a client is made of what it has made of its own settings.
+  // A pool names the class of its clients; a client has its own class and its parsed settings.
   if (typeof Client === 'function' && isConfig(options)) return [Client as PgClientClass, options];
   if (typeof ownClass === 'function' && isConfig(connectionParameters))
     return [ownClass as PgClientClass, connectionParameters];

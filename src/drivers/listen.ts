@@ -4,7 +4,7 @@ import type { Runner } from '../sql/executor.ts';
 export interface ListeningConnection {
   /** Runs statements on it; rejects once it is lost. */
   readonly runner: Runner;
-  /** Takes it for dead: closes it for all who listen on it. Each of them hears of it as of any other loss. */
+  /** Closes it, taken for dead, for all who listen on it; each of them sees it as any other loss. */
   destroy(reason: unknown): void;
 }
 
@@ -14,17 +14,16 @@ export interface ListenEvents {
    * It listens, perhaps again: what was notified before this moment may have been missed.
    *
    * @param connection `undefined` where the driver has no way to run statements on the connection that
-   * listens, or connects anew by itself without a word
+   * listens, or silently reconnects by itself
    */
   ready(connection?: ListeningConnection): void;
-  /** A notification has come. */
   notify(payload: string): void;
 }
 
 /**
  * Listens on one connection of its own, beside the app's pool, until the signal is aborted: then it resolves,
  * without waiting for a server that does not answer, and reports nothing more. Rejects when the connection
- * cannot be made or is lost; whoever calls tries again.
+ * cannot be made or is lost; the caller tries again.
  *
  * @param channel only `[a-z0-9_]`: not every driver quotes it
  */

@@ -11,10 +11,7 @@ interface PostgresJsClient {
   ): PromiseLike<unknown>;
 }
 
-/**
- * The statement is unknown, exists already, or may not be prepared: a pooler gives each transaction another
- * connection.
- */
+/** The statement is unknown, exists or is refused: a pooler gives each transaction another connection. */
 const REFUSED = /^(26000|42P05|0A000)$/;
 
 const dialect = new PgDialect();

@@ -4,10 +4,7 @@ import type { Runner } from '../sql/executor.ts';
 
 const dialect = new PgDialect();
 
-/**
- * Runs Drizzle's SQL on one connection of a driver, given a function that takes a statement's text and
- * parameters.
- */
+/** Runs Drizzle's SQL on one connection, by a function that takes a statement's text and parameters. */
 export function runnerOn(query: (text: string, parameters: unknown[]) => PromiseLike<unknown>): Runner {
   return {
     execute(statement: SQLWrapper): PromiseLike<unknown> {

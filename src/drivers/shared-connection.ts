@@ -4,7 +4,7 @@ import { runnerOn } from './runner-on.ts';
 
 export type OnNotify = (payload: string) => void;
 
-/** What is used of the `listen` of postgres.js, and of those that are made after it. */
+/** What is used of the `listen` of postgres.js, and of drivers modelled on it. */
 export interface ListenFunction {
   (channel: string, onNotify: OnNotify, onListen: () => void): Promise<{ unlisten(): unknown }>;
   /** postgres.js keeps here the client of one connection that does the listening, for all channels. */
@@ -36,10 +36,10 @@ const known = new WeakMap<DedicatedClient, SharedConnection>();
 /**
  * The connection on which a client of postgres.js listens, for all workers on that client and for the app. It
  * is lost for all of them at once, whether the server has closed it or one of them takes it for dead: a
- * worker that came back to a dead connection would take it for dead again, and for ever.
+ * worker that came back to a dead connection would find it dead again and again.
  *
- * postgres.js itself connects anew without a word, every few milliseconds while the server refuses, and never
- * closes the connection. So a loss is noticed here and left to each worker; whoever comes next opens another
+ * postgres.js itself silently reconnects, every few milliseconds while the server refuses, and never closes
+ * the connection. So a loss is noticed here and left to each worker; whoever comes next opens another
  * connection. What the app listens to moves there by the driver's own means.
  */
 export class SharedConnection implements ListeningConnection {

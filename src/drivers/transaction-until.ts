@@ -52,10 +52,7 @@ function refuseIn(prepared: object, refusal: Refusal): object {
   return prepared;
 }
 
-/**
- * The object with the guarded session in place of the other, also in the objects that it holds: relational
- * queries.
- */
+/** The object with the guarded session in place of the other, also inside its relational queries. */
 function withSession(holder: object, session: object, guarded: object): object {
   const copy: object = Object.create(holder);
   for (const [key, value] of Object.entries(holder)) {
