@@ -19,10 +19,7 @@ export interface OwnColumn {
   readonly column: Column;
 }
 
-/**
- * The values of the app's own columns, as an enqueue takes and a record returns them. `unknown` without such
- * columns.
- */
+/** The app's own columns as an enqueue takes and a record returns them; `unknown` without such columns. */
 export interface OwnColumns {
   readonly insert: unknown;
   readonly select: unknown;
@@ -71,10 +68,7 @@ function libraryColumns() {
 
 const found = new WeakMap<PgTable, readonly OwnColumn[]>();
 
-/**
- * The app's own columns of a jobs table, in order. Compares keys, so it does not matter which copy of this
- * module made the table.
- */
+/** A jobs table's own columns, in order; compares keys, as another copy of this module may have made it. */
 export function ownColumnsOf(queueJobs: PgTable): readonly OwnColumn[] {
   const known = found.get(queueJobs);
   if (known !== undefined) return known;
@@ -101,8 +95,7 @@ export function checkOwnKeys(columns: NoColumns): void {
 /** @throws TypeError when an own column of the jobs table cannot be used */
 export function checkOwnColumns(queueJobs: PgTable): void {
   for (const { key, column } of ownColumnsOf(queueJobs)) {
-    // Drizzle derives an omitted name from a setting of the database object, which the statements do not
-    // know.
+    // Drizzle derives an omitted name from a setting of the database object, unknown to the statements.
     if (column.keyAsName) refuse(key, `give it a name in the database, such as ${column.name.toLowerCase()}`);
     if (column.name.includes('\0')) refuse(key, 'its name must not contain a NUL character');
     if (libraryColumns().names.has(column.name)) refuse(key, `the column name ${column.name} is taken`);
@@ -112,9 +105,7 @@ export function checkOwnColumns(queueJobs: PgTable): void {
   }
 }
 
-/**
- * @throws TypeError when the results lack one of the jobs' own columns: finishing a job would lose its value
- */
+/** @throws TypeError when the results lack one of the jobs' own columns: finishing would lose its value */
 export function checkSameOwnColumns(queueJobs: PgTable, queueResults: PgTable): void {
   const names = new Set(getTableConfig(queueResults).columns.map(({ name }) => name));
   for (const { key, column } of ownColumnsOf(queueJobs)) {
@@ -140,10 +131,7 @@ function toOwnColumn(key: string, column: Column): OwnColumn {
   return { key, name, values, castTo: castOf(column), column };
 }
 
-/**
- * `undefined` for a column whose values cannot be sent as text. Drizzle's names differ by major: `date` in
- * 0.45 is `object date` in 1.0.
- */
+/** `undefined` for values that cannot be sent as text. `date` of drizzle-orm 0.45 is `object date` in 1.0. */
 function valuesOf(column: Column): OwnValues | undefined {
   const type = column.getSQLType();
   if ('dimensions' in column && column.dimensions !== 0) return undefined;

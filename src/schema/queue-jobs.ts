@@ -67,8 +67,7 @@ export type JobsTable<
  * - `queue` is in every key, so the table can be partitioned or distributed by queue without a change of
  *   storage.
  *
- * The widest columns come first: Postgres pads each column to its alignment, and a claim copies the whole
- * row.
+ * The widest columns come first: Postgres pads each to its alignment, and a claim copies the whole row.
  */
 export function defineJobsTable<
   TName extends string,

@@ -14,10 +14,7 @@ export type PausesTable<
   TSchema extends string | undefined = string | undefined,
 > = InSchema<ReturnType<typeof pgTable<TName, PauseColumns>>, TSchema>;
 
-/**
- * `queue_pauses`: which queues are paused, and since when. A queue without a row here is served. A queue can
- * be paused before it has any job.
- */
+/** `queue_pauses`: which queues are paused, since when. A queue can be paused before it has any job. */
 export function definePausesTable<TName extends string, TSchema extends string | undefined>(
   table: DeclareTable,
   name: TName,

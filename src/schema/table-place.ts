@@ -4,14 +4,10 @@ import { type DeclareTable, declareTableIn } from './declare-table.ts';
 
 /** Where tables of the library are put. */
 export interface TablePlace<TPrefix extends string, TSchema extends string | undefined> {
-  /**
-   * The prefix of the tables' names: 1–40 characters of a–z, 0–9 and _, not starting with a digit.
-   * @default 'queue_'
-   */
+  /** The names' prefix: 1–40 characters of a–z, 0–9 and _, not starting with a digit. @default 'queue_' */
   prefix?: TPrefix;
   /**
-   * The Postgres schema, made by `pgSchema('…')`. Export it too, or drizzle-kit does not create it.
-   * @default the default schema, `public`
+   * Made by `pgSchema('…')`; export it too, or drizzle-kit does not create it. @default the default schema
    */
   schema?: { readonly schemaName: TSchema } & Pick<PgSchema, 'table'>;
 }
