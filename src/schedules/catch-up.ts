@@ -6,7 +6,7 @@ export const CATCH_UPS: readonly CatchUp[] = ['latest', 'all', 'none'];
 /** A schedule of every second that was forgotten for a year must not become 31 million jobs. */
 export const MOST_TICKS = 1_000;
 
-/** What is not older is lateness, as any worker may have, and no downtime. */
+/** A tick that is less old is merely late, as with any worker; an older one was missed in a downtime. */
 export const LATE_MS = 60_000;
 
 /** The ticks that fire now, in order: of those after one instant and up to another. */

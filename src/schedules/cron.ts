@@ -35,7 +35,7 @@ const FIELDS: readonly Field[] = [
 /** Longer than any expression that a person writes. */
 const MAX_LENGTH = 1_000;
 
-/** Any time before which no schedule ticks; matches repeat at the latest after 400 years. */
+/** Any time will do to search from: matches repeat at the latest after 400 years. */
 const LONG_AGO = Date.UTC(2000, 0, 1);
 
 /**

@@ -55,17 +55,9 @@ export type ScheduleOptions<TJob extends JobDefinition, TOptions extends AnyTick
      * @default 'UTC'
      */
     timeZone?: string | undefined;
-    /**
-     * What becomes of ticks that nobody fired in time, because no worker ran or the schedule was paused.
-     * `latest`: the newest one fires. `all`: each fires, in order, the newest 1,000. `none`: they pass, but
-     * for one that is less than a minute late.
-     * @default 'latest'
-     */
+    /** What becomes of ticks that nobody fired in time: see {@link CatchUp}. @default 'latest' */
     catchUp?: CatchUp | undefined;
-    /**
-     * Whether a tick fires while a job of an earlier one is live. With `false` it passes without a job.
-     * @default true
-     */
+    /** Whether a tick fires while a job of an earlier one is live; with `false` it passes. @default true */
     overlap?: boolean | undefined;
     /** No tick comes before. @default when it is created */
     startsAt?: Date | undefined;

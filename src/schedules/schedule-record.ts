@@ -18,10 +18,7 @@ export interface ScheduleRecord {
   readonly overlap: boolean;
   readonly startsAt: Date | null;
   readonly endsAt: Date | null;
-  /**
-   * The next tick, in the past when no worker has fired it yet; `null` while the schedule is paused, and when
-   * none will come.
-   */
+  /** The next tick, in the past until a worker fires it; `null` while paused, and when none will come. */
   readonly nextAt: Date | null;
   /** The newest tick that has fired. */
   readonly lastAt: Date | null;

@@ -55,9 +55,8 @@ export interface ScheduleList {
 }
 
 /**
- * The schedules of a queue: `queue.schedules`. The first argument of each method is the caller's own Drizzle
- * database or transaction, and what the method does commits or rolls back with it. In a transaction, workers
- * go on as before until the commit.
+ * The schedules of a queue: `queue.schedules`. Each method takes the caller's own Drizzle database or
+ * transaction first, and what it does commits or rolls back with that: workers notice it at the commit.
  */
 export class Schedules<TOwn extends OwnColumns = OwnColumns> {
   /** @internal */
@@ -74,8 +73,8 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
 
   /**
    * Creates a schedule, or changes the one of this name. Workers that have a handler for its kind fire it.
-   * One that ticks as before keeps its place; another begins with the first tick after this moment, and what
-   * the old one had due passes. A pause stays.
+   * With the same timing it keeps its place; with another it begins with the first tick after this moment,
+   * and due ticks of the old one pass. A pause stays.
    *
    * Under concurrency: waits for another open transaction that has changed the same schedule.
    *
@@ -96,17 +95,13 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
     );
   }
 
-  /**
-   * Removes a schedule; returns `false` when there is none. Its jobs stay. One that a worker still declares
-   * is there again within a minute.
-   */
+  /** Removes a schedule, not its jobs; `false` if there is none. A declared one is back within a minute. */
   async remove(db: Executor, name: string): Promise<boolean> {
     return await removeSchedule(db, this.tables, checkName('remove', name));
   }
 
   /**
-   * Pauses a schedule until {@link resume}, across restarts and changes. Returns `false` when it was paused
-   * already.
+   * Pauses a schedule until {@link resume}, across restarts and changes; `false` when it was paused already.
    *
    * @throws QueueError when there is no such schedule
    */
@@ -116,8 +111,7 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
   }
 
   /**
-   * Ends the pause of a schedule; returns `false` when it was not paused. Its `catchUp` decides about the
-   * ticks in between.
+   * Ends a schedule's pause; `false` when it was not paused. `catchUp` decides about the ticks in between.
    *
    * @throws QueueError when there is no such schedule
    */
@@ -128,8 +122,8 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
   }
 
   /**
-   * Enqueues a job of the schedule, paused or not; its ticks go on as they were. The job's metadata says the
-   * schedule, and as its `tick` the given time, or the database's.
+   * Enqueues a job of the schedule, paused or not; its ticks go on as they were. The job's metadata has the
+   * schedule's name and, as its `tick`, the given time or the database's.
    *
    * @throws QueueError when there is no such schedule
    */

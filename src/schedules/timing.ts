@@ -10,7 +10,7 @@ export interface Ticks {
   newest(count: number, afterMs: number, untilMs: number): number[];
 }
 
-/** The first look back for the newest ticks; each further one reaches so many times as far. */
+/** The first look back for the newest ticks; each further one reaches this many times as far. */
 const FIRST_LOOK_MS = 60_000;
 const FURTHER = 8;
 

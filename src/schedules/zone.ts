@@ -1,9 +1,6 @@
 import { shown } from '../job/shown.ts';
 
-/*
- * Wall-clock times are written as if they were UTC: 03:00 on a wall is the number of milliseconds that 03:00
- * UTC is, of the same day.
- */
+/* Wall-clock times are written as if they were UTC: 03:00 on a wall is 03:00 UTC of the same day. */
 
 /** The clock on the walls of a time zone. */
 export interface Zone {
@@ -13,7 +10,7 @@ export interface Zone {
 
 const UTC: Zone = { offsetMs: () => 0 };
 
-/** No offset is as large, and between two changes of one clock there is more time. */
+/** Larger than any offset, and shorter than the time between two changes of one clock. */
 export const DAY_MS = 86_400_000;
 
 /** Making one takes longer than all that is asked of it for one schedule. */
