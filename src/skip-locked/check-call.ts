@@ -3,12 +3,7 @@ import { PgTable } from 'drizzle-orm/pg-core';
 import type { QueryBuilders } from './query-builders.ts';
 import { shown } from './shown.ts';
 
-/**
- * Checks, for callers without TypeScript, what the types require. Otherwise the error would come from deep
- * inside.
- *
- * @throws TypeError naming what is missing
- */
+/** Catches without TypeScript what would fail deep inside. @throws TypeError naming what is wrong */
 export function checkCall(what: string, db: QueryBuilders, table: PgTable, options: object): void {
   if (typeof db?.update !== 'function') {
     throw new TypeError(

@@ -14,10 +14,7 @@ export interface HoldRowsOptions<TTable extends PgTable, TFields extends RowFiel
   set: PgUpdateSetSource<TTable>;
   /** What to return of each row, as it is after the update. @default all columns */
   returning?: TFields | undefined;
-  /**
-   * Use `update` when `set` changes columns that foreign keys refer to.
-   * @default 'no key update'
-   */
+  /** Use `update` when `set` changes columns that foreign keys refer to. @default 'no key update' */
   strength?: ExclusiveStrength | undefined;
 }
 

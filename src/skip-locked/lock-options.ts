@@ -14,10 +14,7 @@ export type LockStrength = 'update' | 'no key update' | 'share' | 'key share';
 /** The strengths that only one transaction can hold: two takers never get the same row. */
 export type ExclusiveStrength = Extract<LockStrength, 'update' | 'no key update'>;
 
-/**
- * What to do about a row that another transaction has locked: skip it (`skip locked`), or fail at once
- * (`nowait`, SQLSTATE 55P03).
- */
+/** For a row that another transaction has locked: skip it, or with `nowait` fail at once (SQLSTATE 55P03). */
 export type LockWait = 'skip locked' | 'nowait';
 
 /** Which rows to take, and in what order. */
@@ -25,16 +22,14 @@ export interface WhichRows {
   /** A condition on the table's columns; subselects are allowed. @default all rows */
   where?: SQL | undefined;
   /**
-   * Which rows come first: columns, `asc(…)`, `desc(…)`, or any SQL. Without an order Postgres takes the
-   * first rows it finds. An index on the columns of `where` followed by these keeps a deep queue as fast as a
-   * shallow one.
+   * Which rows come first: columns, `asc(…)`, `desc(…)`, or any SQL; otherwise those that Postgres finds
+   * first. An index on the columns of `where` followed by these keeps a deep queue as fast as a shallow one.
    * @default no order
    */
   orderBy?: SQLWrapper | readonly SQLWrapper[] | undefined;
   /**
    * The most rows to take: a whole number above 0, or `sql.placeholder(…)` in a prepared query. No more are
-   * locked, deleted or updated.
-   * @default 1
+   * locked, deleted or updated. @default 1
    */
   limit?: number | Placeholder | undefined;
   /** What to do about rows that another transaction has locked. @default 'skip locked' */
@@ -57,9 +52,7 @@ export function lockOf(what: string, strength: LockStrength): SQL {
   return lookUp(`${what}: strength`, LOCKS, strength);
 }
 
-/**
- * The same for rows that are then written: a lock that several may hold would give one row to all of them.
- */
+/** The same for rows that are then written: a lock that several may hold gives one row to all of them. */
 export function exclusiveLockOf(what: string, strength: ExclusiveStrength): SQL {
   return lookUp(`${what}: strength`, EXCLUSIVE_LOCKS, strength);
 }

@@ -10,10 +10,7 @@ import type { RowsQuery } from './rows-query.ts';
 export interface LockRowsOptions<TFields extends RowFields> extends WhichRows {
   /** What to return of each row. @default all columns */
   returning?: TFields | undefined;
-  /**
-   * How strongly to lock. With `share` and `key share` several transactions may get the same row.
-   * @default 'update'
-   */
+  /** With `share` and `key share` several transactions may get the same row. @default 'update' */
   strength?: LockStrength | undefined;
 }
 

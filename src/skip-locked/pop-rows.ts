@@ -13,8 +13,7 @@ export interface PopRowsOptions<TFields extends RowFields> extends WhichRows {
   returning?: TFields | undefined;
   /**
    * With `no key update`, the pop waits for an open transaction that refers to the row by a foreign key; with
-   * `update` it skips the row.
-   * @default 'update'
+   * `update` it skips the row. @default 'update'
    */
   strength?: ExclusiveStrength | undefined;
 }

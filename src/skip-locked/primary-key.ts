@@ -1,17 +1,10 @@
 import { getTableColumns, getTableName } from 'drizzle-orm';
 import { getTableConfig, type PgColumn, type PgTable } from 'drizzle-orm/pg-core';
 
-/**
- * Drizzle rebuilds a table's configuration, indexes and checks included, on each request; a key never
- * changes.
- */
+/** A key never changes, and Drizzle rebuilds a table's whole configuration on each request. */
 const keys = new WeakMap<PgTable, readonly PgColumn[]>();
 
-/**
- * The columns of a table's primary key, one or several, in the key's order.
- *
- * @throws TypeError when the table declares none
- */
+/** The columns of a table's primary key, in the key's order. @throws TypeError when it declares none */
 export function primaryKeyOf(what: string, table: PgTable): readonly PgColumn[] {
   let key = keys.get(table);
   if (key === undefined) {
