@@ -3,10 +3,7 @@
  * it. Database errors are passed on unwrapped, except for the two at the end, which name the command to run.
  */
 
-/**
- * The base of every error that drizzle-queue throws about jobs: `error instanceof QueueError` matches them
- * all.
- */
+/** The base of all errors that drizzle-queue throws about jobs; `instanceof QueueError` matches them all. */
 export class QueueError extends Error {
   override name = 'QueueError';
   /** @internal Identifies the class across copies of this package. */
@@ -60,10 +57,7 @@ export class InvalidPayloadError extends QueueError {
   }
 }
 
-/**
- * The definition's `output` schema refuses what the handler returned, or jsonb cannot hold it. The attempt
- * fails.
- */
+/** The `output` schema refuses what the handler returned, or jsonb cannot hold it. The attempt fails. */
 export class InvalidOutputError extends QueueError {
   override name = 'InvalidOutputError';
   static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.InvalidOutputError');
@@ -81,10 +75,7 @@ export class UnknownKindError extends QueueError {
   static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.UnknownKindError');
 }
 
-/**
- * A handler exceeded its definition's `timeoutMs`. Its signal is aborted with this error, and the attempt
- * fails.
- */
+/** A handler exceeded its `timeoutMs`. Its signal is aborted with this error, and the attempt fails. */
 export class JobTimeoutError extends QueueError {
   override name = 'JobTimeoutError';
   static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.JobTimeoutError');
@@ -131,19 +122,13 @@ export class JobCancelledError extends QueueError {
   }
 }
 
-/**
- * Throw it in a handler to discard the job at once, whatever attempts are left. The job's errors keep its
- * `cause`.
- */
+/** Throw it in a handler to discard the job, attempts left or not; the job's errors keep its `cause`. */
 export class NonRetryableError extends QueueError {
   override name = 'NonRetryableError';
   static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.NonRetryableError');
 }
 
-/**
- * The last worker that held the job died before its attempt ended, and no attempt is left: the job is
- * discarded.
- */
+/** The job's last worker died before the attempt ended, and no attempt is left: the job is discarded. */
 export class WorkerLostError extends QueueError {
   override name = 'WorkerLostError';
   static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.WorkerLostError');
