@@ -9,9 +9,9 @@ export type Outcome =
   | { readonly type: 'committed' }
   /** The handler threw, took too long, or its payload or output was invalid. */
   | { readonly type: 'failed'; readonly error: unknown }
-  /** The handler asked for later, without spending the attempt. */
+  /** The handler asked to run later, without spending the attempt. */
   | { readonly type: 'snoozed'; readonly delayMs: number }
-  /** The handler asked for the end. */
+  /** The handler asked to end the job. */
   | { readonly type: 'cancelled'; readonly reason: string }
   /** The handler was not called, or not waited for until its end. The attempt is given back. */
   | { readonly type: 'interrupted' };

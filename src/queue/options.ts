@@ -18,7 +18,7 @@ export interface CreateQueueOptions<
    * about twenty times a second per queue; the same for `cancel` of a running job, `pause` and `resume`.
    * Workers also poll: without notifications jobs start a little later, and a listening worker learns of a
    * cancel or a pause up to six seconds later. Turn it off where Postgres has no `NOTIFY`, no worker listens,
-   * or enqueues run in transactions that are prepared (`PREPARE TRANSACTION` refuses those).
+   * or enqueues run in transactions that are prepared (`PREPARE TRANSACTION` refuses notifying ones).
    * @default true
    */
   wakeUps?: boolean | undefined;

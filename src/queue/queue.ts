@@ -134,8 +134,7 @@ export class Queue<TOwn extends OwnColumns = OwnColumns, TSchedules = unknown> {
 
   /**
    * Enqueues one job per row of a Drizzle select by one `INSERT … SELECT`. A row becomes the payload, with
-   * the select's own keys, as Postgres writes it in JSON. Rows are not measured, and validated only after a
-   * claim.
+   * the select's own keys, as Postgres writes it in JSON. Rows are not measured, only validated once claimed.
    *
    * ```ts
    * const due = tx.select({ userId: users.id }).from(users).where(lt(users.trialEndsAt, sql`now()`));
