@@ -54,8 +54,8 @@ test(`SIGKILL of a worker, ${KILLS} times, while all jobs have one attempt: none
   );
   printTimes('SIGKILL, from the kill to the start elsewhere of what was claimed ahead', times);
   expect(await violations(ledger, fleet)).toEqual([]);
-  expect(claimedAhead).toBeGreaterThan(KILLS);
-  // What was recorded and not called: no more than begin within about ten milliseconds.
+  // What had begun and was not called: no more than begin within about ten milliseconds.
   expect(unrun.length).toBeLessThanOrEqual(KILLS * 2 * CONCURRENCY);
-  expect(Math.max(...times)).toBeLessThanOrEqual(5_000);
+  // Most claims begin what they take, and then nothing is claimed ahead.
+  if (times.length > 0) expect(Math.max(...times)).toBeLessThanOrEqual(5_000);
 });

@@ -60,15 +60,19 @@ function statements(batch: number): { script: string; variables: Record<string, 
   const bandsName = nameOf(claim.variables, (value) => value.includes('"floor"'));
   const idsName = nameOf(finish.variables, (value) => value === '{1234}');
   const fencesName = nameOf(finish.variables, (value) => value === '{5678}');
+  // A statement that changes rows must stand at the top: only what it returns becomes a CTE.
+  const answerAt = claim.text.lastIndexOf('\n    select ');
+  if (answerAt < 0) throw new Error('The claim does not end in a select any more');
   const script = `
-    with claimed as (${claim.text})
+    ${claim.text.slice(0, answerAt)},
+    answer as (${claim.text.slice(answerAt)})
     select coalesce(array_agg(id)::text, '{}') as ${idsName}, coalesce(array_agg(fence)::text, '{}') as ${fencesName},
       coalesce((
         select json_agg(json_build_object('priority', p, 'floor', (
           select coalesce((to_timestamp(floor(min(run_at) / 1000)) at time zone 'UTC')::text || 'Z', '-infinity')
-          from claimed where priority = p)))::text
+          from answer where priority = p)))::text
         from generate_series(0, ${MAX_PRIORITY}) as p), '[]') as ${bandsName}
-    from claimed \\gset
+    from answer \\gset
     ${finish.text};`;
   return { script, variables: { ...claim.variables, ...finish.variables } };
 }
