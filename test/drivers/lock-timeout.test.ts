@@ -1,10 +1,12 @@
 import { sql } from 'drizzle-orm';
 import { drizzle as drizzlePg } from 'drizzle-orm/node-postgres';
 import { drizzle as drizzlePostgresJs } from 'drizzle-orm/postgres-js';
+import type { Database } from 'drizzle-queue';
 import pg from 'pg';
 import postgres from 'postgres';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { finishJobs } from '../../src/queries/finish-jobs.ts';
+import { queryRows } from '../../src/sql/executor.ts';
 import { addJob, tables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
@@ -24,32 +26,34 @@ const drivers = {
   },
 };
 
-describe.each(Object.entries(drivers))('a batch that waits briefly for locked rows, on %s', (_, connect) => {
-  const finish = {
-    type: 'finish',
-    state: 'completed',
-    output: null,
-    error: null,
-    keepResult: false,
-  } as const;
+describe.each(Object.entries(drivers))(
+  'a batch that waits briefly for locked rows, on %s',
+  (_, connect: () => Database) => {
+    const finish = {
+      type: 'finish',
+      state: 'completed',
+      output: null,
+      error: null,
+      keepResult: false,
+    } as const;
 
-  test.each(['free', 'locked'])('leaves no lock_timeout to the app when its row is %s', async (row) => {
-    const db = connect();
-    const held = { queue: 'q', workerId: 1 };
-    const id = await addJob(database.client, { workerId: 1, fence: 1 });
-    await db.execute(sql`set lock_timeout = '7s'`);
-    const write = () =>
-      finishJobs(db, tables, held, [{ id, fence: 1, transition: finish }], { locks: 'briefly' });
-    if (row === 'free') expect(await write()).toEqual(new Set([id]));
-    else {
-      await database.client.begin(async (other) => {
-        await other`select from queue_jobs where id = ${id} for update`;
-        await expect(write()).rejects.toMatchObject({ cause: { code: '55P03' } });
-      });
-    }
-    const shown = await db.execute(sql`select current_setting('lock_timeout') as timeout`);
-    const [answer] = 'rows' in shown ? shown.rows : [...shown];
-    // After an error node-postgres has closed the connection, and this is the server's own.
-    expect(['7s', '0']).toContain(answer?.timeout);
-  });
-});
+    test.each(['free', 'locked'])('leaves no lock_timeout to the app when its row is %s', async (row) => {
+      const db = connect();
+      const held = { queue: 'q', workerId: 1 };
+      const id = await addJob(database.client, { workerId: 1, fence: 1 });
+      await queryRows(db, tables, sql`set lock_timeout = '7s'`);
+      const write = () =>
+        finishJobs(db, tables, held, [{ id, fence: 1, transition: finish }], { locks: 'briefly' });
+      if (row === 'free') expect(await write()).toEqual(new Set([id]));
+      else {
+        await database.client.begin(async (other) => {
+          await other`select from queue_jobs where id = ${id} for update`;
+          await expect(write()).rejects.toMatchObject({ cause: { code: '55P03' } });
+        });
+      }
+      const [answer] = await queryRows(db, tables, sql`select current_setting('lock_timeout') as timeout`);
+      // After an error node-postgres has closed the connection, and this is the server's own.
+      expect(['7s', '0']).toContain(answer?.timeout);
+    });
+  },
+);
