@@ -4,7 +4,7 @@ import type { Runner } from '../sql/executor.ts';
 export interface ListeningConnection {
   /** Runs statements on it; rejects once it is lost. */
   readonly runner: Runner;
-  /** Closes it, taken for dead, for all who listen on it; each of them sees it as any other loss. */
+  /** Closes a connection that seems dead. All who listen on it see an ordinary loss. */
   destroy(reason: unknown): void;
 }
 

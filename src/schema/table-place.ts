@@ -4,7 +4,7 @@ import { type DeclareTable, declareTableIn } from './declare-table.ts';
 
 /** Where tables of the library are put. */
 export interface TablePlace<TPrefix extends string, TSchema extends string | undefined> {
-  /** The names' prefix: 1–40 characters of a–z, 0–9 and _, not starting with a digit. @default 'queue_' */
+  /** The prefix: 1–40 characters of a–z, 0–9 and _, no digit first. @default 'queue_' */
   prefix?: TPrefix;
   /**
    * Made by `pgSchema('…')`; export it too, or drizzle-kit does not create it. @default the default schema
@@ -23,7 +23,8 @@ export function placeOf<TPrefix extends string>(
   if (typeof prefix !== 'string' || !/^[a-z_][a-z0-9_]{0,39}$/.test(prefix)) {
     const got = typeof prefix === 'string' ? `'${prefix}'` : `a value of type ${typeof prefix}`;
     throw new TypeError(
-      `${caller}: prefix must be 1–40 characters of a–z, 0–9 and _, not starting with a digit; got ${got}`,
+      `${caller}: prefix must be 1–40 characters of a–z, 0–9 and _, ` +
+        `not starting with a digit; got ${got}`,
     );
   }
   // A NUL would cut off the text of a statement.

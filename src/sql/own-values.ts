@@ -11,7 +11,7 @@ import type { RawRow } from './executor.ts';
  * differently. Without such columns no statement changes.
  */
 
-/** `, "tenant_id"`, or with an alias `, f."tenant_id"`, per column: for the lists of an `INSERT … SELECT`. */
+/** `, "tenant_id"`, or with an alias `, f."tenant_id"`, for each column of an `INSERT … SELECT`. */
 export function ownNames(own: readonly OwnColumn[], alias = ''): SQL {
   return sql.raw(own.map(({ name }) => `, ${alias}${name}`).join(''));
 }

@@ -59,8 +59,8 @@ export interface WorkerOptions<TDb, TOwn extends OwnColumns = OwnColumns> extend
   retentionMs?: number | undefined;
   /**
    * How long another worker whose session has ended must not be seen before it is declared gone and its jobs
-   * are due again, in milliseconds, 1,000–60,000. Noticing that the session has ended takes up to 1.5 seconds
-   * more. Shorter recovers sooner from a crash; longer tolerates longer network failures.
+   * are due again, in milliseconds, 1,000–60,000. To notice that the session ended takes up to 1.5 s more.
+   * Shorter recovers sooner from a crash; longer tolerates longer network failures.
    * @default 2_500
    */
   reconnectMs?: number | undefined;

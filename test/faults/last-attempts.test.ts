@@ -21,6 +21,7 @@ test(`SIGKILL of a worker, ${KILLS} times, while all jobs have one attempt: none
   const times: number[] = [];
   const dead: number[] = [];
   let claimedAhead = 0;
+  let begunAtKills = 0;
   for (let kills = 0; kills < KILLS; ) {
     const driver = kills % 3 === 0 ? 'postgres.js' : 'node-postgres';
     const victim = await fleet.start({ driver, concurrency: CONCURRENCY });
@@ -33,6 +34,7 @@ test(`SIGKILL of a worker, ${KILLS} times, while all jobs have one attempt: none
     const ahead = held.filter(({ begun }) => !begun).map(({ id }) => Number(id));
     times.push(...(await recoveryTimes(ledger, fleet, victim, ahead, killedAtMs)));
     claimedAhead += ahead.length;
+    begunAtKills += held.length - ahead.length;
     dead.push(victim.workerId);
     if (held.length > 0) kills++;
   }
@@ -54,6 +56,7 @@ test(`SIGKILL of a worker, ${KILLS} times, while all jobs have one attempt: none
   );
   printTimes('SIGKILL, from the kill to the start elsewhere of what was claimed ahead', times);
   expect(await violations(ledger, fleet)).toEqual([]);
+  expect(begunAtKills).toBeGreaterThan(KILLS);
   // What had begun and was not called: no more than begin within about ten milliseconds.
   expect(unrun.length).toBeLessThanOrEqual(KILLS * 2 * CONCURRENCY);
   // Most claims begin what they take, and then nothing is claimed ahead.

@@ -55,7 +55,7 @@ export async function distributeDatabase(
   await using(databaseOn(url, name), (sql) => sql.begin((tx) => tx.unsafe(citusMigration())));
 }
 
-/** Drops the databases of the nodes; that of the coordinator goes as any other. */
+/** Drops the databases on the nodes. The test run drops the coordinator's. */
 export async function dropOnNodes({ nodes }: CitusCluster, name: string): Promise<void> {
   for (const node of nodes) {
     await using(node, (sql) => sql.unsafe(`drop database if exists ${name} with (force)`));
