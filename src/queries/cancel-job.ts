@@ -40,10 +40,12 @@ export function cancelJobQuery(tables: QueueTables, { id, queue, reason, force }
     )`;
   const insert = sql`
     insert into ${queueResults} (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority,
-      fence, unique_key, metadata, worker_id, created_at, run_at, claimed_at, finished_at${ownNames(own)})
+      weight, fence, batch_id, unique_key, group_key, metadata, worker_id, created_at, run_at, claimed_at,
+      finished_at${ownNames(own)})
     select c.id, c.queue, c.kind, c.payload, 'cancelled',
       ${withError(sql`c.errors`, sql`(${withTime(sql`${JSON.stringify(reason)}::text::jsonb`)})`)},
-      c.attempt, c.max_attempts, c.priority, c.fence, c.unique_key, c.metadata, c.worker_id, c.created_at,
+      c.attempt, c.max_attempts, c.priority, c.weight, c.fence, c.batch_id, c.unique_key, c.group_key,
+      c.metadata, c.worker_id, c.created_at,
       case when c.run_at = 'infinity' then statement_timestamp() else c.run_at end, c.claimed_at,
       statement_timestamp()${ownNames(own, 'c.')}
     from cancelled as c

@@ -58,7 +58,7 @@ export interface Claim {
  *   (0.5 % of the band), it sorted a bitmap of the whole band: 27 ms instead of 3.5 for 200 jobs of 30,000.
  * - A CTE and `= any(array(…))`: with `in (select … limit 1 for update skip locked)` and stale statistics the
  *   planner may run the subselect once per row, and 200 rows were updated where 1 was asked for.
- * - `priority >= 0` is the predicate of the claim's index: see `defineJobsTable`.
+ * - `group_key is null` is the predicate of the claim's index: see `defineJobsTable`.
  * - `statement_timestamp()` is stable, so it bounds the index scan; `clock_timestamp()` would only filter.
  * - `for no key update` neither blocks inserts that refer to the job by foreign key nor makes multixacts.
  */
@@ -119,7 +119,8 @@ export function claimJobsQuery(tables: QueueTables, claim: Claim): SQL {
     change: {
       holder: sql`${claim.workerId}::int8`,
       claimedAt: claimedAt(attempt, claim.beginning),
-      set: sql`attempt = ${attempt}, fence = j.fence + 1`,
+      // A key that holds until the first claim; where it is null already, the update stays HOT.
+      set: sql`attempt = ${attempt}, fence = j.fence + 1, waiting_key = null`,
     },
     where: sql`j.queue = ${claim.queue} and j.id = any(array(select id from within))`,
     returning: claimedColumns(queueJobs),
@@ -138,7 +139,7 @@ function inBands(
         as band(priority int2, floor timestamptz)
       cross join lateral (
         select ${columns} from ${queueJobs} as j
-        where j.queue = ${queue} and j.priority = band.priority and j.priority >= 0
+        where j.queue = ${queue} and j.priority = band.priority and j.group_key is null
           and j.run_at >= band.floor and j.run_at <= statement_timestamp()
           and ${due}
         order by j.run_at, j.id limit (select ${limit}::int8)

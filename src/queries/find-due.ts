@@ -66,7 +66,7 @@ export function findDueQuery({ queueJobs }: QueueTables, question: DueQuestion):
   const inUse = sql`(
       select p.priority from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as p(priority)
       cross join lateral (
-        select from ${queueJobs} as j where j.priority = p.priority::int2 and j.priority >= 0
+        select from ${queueJobs} as j where j.priority = p.priority::int2 and j.group_key is null
         order by j.queue, j.run_at, j.id limit 1
       ) as j
       offset 0
@@ -80,7 +80,7 @@ export function findDueQuery({ queueJobs }: QueueTables, question: DueQuestion):
     left join lateral (
       select j.run_at from ${queueJobs} as j
       where j.queue = ${queueOf(question.looks, 'i.queue')}
-        and j.priority = band.priority::int2 and j.priority >= 0 and j.run_at >= i.floor
+        and j.priority = band.priority::int2 and j.group_key is null and j.run_at >= i.floor
         and j.run_at <= statement_timestamp() + ${question.horizonMs}::float8 * interval '1 millisecond'
         and j.worker_id is null and ${servedKind(question.kinds)}
       order by j.run_at, j.id limit 1

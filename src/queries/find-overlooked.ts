@@ -111,7 +111,7 @@ export function findOverlookedQuery(
               and (j.worker_id in (select w.id from ${queueWorkers} as w)) is false
             end as overlooked
         from ${queueJobs} as j
-        where j.queue = ${queueOf(looks, 'i.queue')} and j.priority = i.priority and j.priority >= 0
+        where j.queue = ${queueOf(looks, 'i.queue')} and j.priority = i.priority and j.group_key is null
           and (j.run_at, j.id) > (i.after, i.after_id) and j.run_at <= i."end"
           and j.run_at <= statement_timestamp()
         order by j.run_at, j.id limit (select ${slice}::int8)

@@ -61,9 +61,11 @@ export function redriveJobsQuery(
     ),
     redriven as (
       insert into ${queueJobs} (id, queue, kind, payload, priority, run_at, attempt, max_attempts,
-        fence, unique_key, errors, metadata, created_at${ownNames(own)}) overriding system value
+        weight, fence, batch_id, unique_key, group_key, errors, metadata,
+        created_at${ownNames(own)}) overriding system value
       select d.job_id, d.queue, d.kind, d.payload, d.priority, statement_timestamp(), 0, d.max_attempts,
-        d.fence, d.unique_key, d.errors, d.metadata, d.created_at${ownNames(own, 'd.')}
+        d.weight, d.fence, d.batch_id, d.unique_key, d.group_key, d.errors, d.metadata,
+        d.created_at${ownNames(own, 'd.')}
       from discarded as d order by d.queue, d.kind, d.unique_key, d.job_id
       on conflict do nothing
       returning id, queue

@@ -3,6 +3,7 @@ import {
   bigint,
   check,
   index,
+  integer,
   jsonb,
   type pgTable,
   primaryKey,
@@ -17,6 +18,7 @@ import type {
   ColumnBuilders,
   Identity,
   InSchema,
+  IntegerColumn,
   JsonColumn,
   NoColumns,
   NotNull,
@@ -40,7 +42,12 @@ export type JobColumns = {
   fence: WithDefault<NotNull<BigintColumn>>;
   workerId: BigintColumn;
   claimedAt: TimestampColumn;
+  batchId: BigintColumn;
+  blockers: IntegerColumn;
+  weight: WithDefault<NotNull<SmallintColumn>>;
   uniqueKey: TextColumn;
+  waitingKey: TextColumn;
+  groupKey: TextColumn;
   errors: WithDefault<NotNull<JsonColumn<AttemptError[]>>>;
   metadata: WithDefault<NotNull<JsonColumn<Record<string, unknown>>>>;
   cancelReason: TextColumn;
@@ -68,6 +75,10 @@ export type JobsTable<
  *   storage.
  *
  * The widest columns come first: Postgres pads each to its alignment, and a claim copies the whole row.
+ *
+ * The columns of single features are null for who does not use them, which takes no room: `group_key` and
+ * `weight` are of limits, `waiting_key` is the key that a job has until its first claim. `batch_id` and
+ * `blockers` are for jobs that wait for jobs; nothing writes them yet.
  */
 export function defineJobsTable<
   TName extends string,
@@ -83,12 +94,17 @@ export function defineJobsTable<
       claimedAt: timestamp('claimed_at', { withTimezone: true }),
       workerId: bigint('worker_id', { mode: 'number' }),
       fence: bigint('fence', { mode: 'number' }).notNull().default(0),
+      batchId: bigint('batch_id', { mode: 'number' }),
+      blockers: integer('blockers'),
       priority: smallint('priority').notNull().default(5),
       attempt: smallint('attempt').notNull().default(0),
       maxAttempts: smallint('max_attempts').notNull(),
+      weight: smallint('weight').notNull().default(1),
       queue: text('queue').notNull(),
       kind: text('kind').notNull(),
       uniqueKey: text('unique_key'),
+      waitingKey: text('waiting_key'),
+      groupKey: text('group_key'),
       payload: jsonb('payload').notNull(),
       errors: jsonb('errors').$type<AttemptError[]>().notNull().default([]),
       metadata: jsonb('metadata').$type<Record<string, unknown>>().notNull().default({}),
@@ -100,13 +116,21 @@ export function defineJobsTable<
     (t) => [
       primaryKey({ name: `${name}_pkey`, columns: [t.id, t.queue] }),
       // `priority` comes first, or a bare `queue = …` in another statement would tempt the planner to walk a
-      // whole queue. The predicate always holds, but only the claim repeats it: PostgreSQL 18 skips over a
-      // leading column, and without the predicate statements that name ids walked this index (47–74 ms for
-      // 200 jobs instead of 3).
-      index(`${name}_claim_idx`).on(t.priority, t.queue, t.runAt, t.id).where(sql`priority >= 0`),
+      // whole queue. Only the claim repeats the predicate: PostgreSQL 18 skips over a leading column, and
+      // without a predicate statements that name ids walked this index (47–74 ms for 200 jobs instead of 3).
+      // Jobs of groups stand in the next index, so a plain claim cannot take one.
+      index(`${name}_claim_idx`).on(t.priority, t.queue, t.runAt, t.id).where(sql`group_key is null`),
+      index(`${name}_group_idx`)
+        .on(t.queue, t.groupKey, t.priority, t.runAt, t.id)
+        .where(sql`group_key is not null`),
       uniqueIndex(`${name}_unique_key_idx`)
         .on(t.queue, t.kind, t.uniqueKey)
         .where(sql`unique_key is not null`),
+      uniqueIndex(`${name}_waiting_key_idx`)
+        .on(t.queue, t.kind, t.waitingKey)
+        .where(sql`waiting_key is not null`),
+      // The members of a batch; no claim changes it.
+      index(`${name}_batch_idx`).on(t.batchId).where(sql`batch_id is not null`),
       check(`${name}_priority_check`, sql`priority between 0 and 9`),
     ],
   );

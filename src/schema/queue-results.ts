@@ -42,7 +42,10 @@ export type ResultColumns = {
   maxAttempts: NotNull<SmallintColumn>;
   priority: NotNull<SmallintColumn>;
   fence: NotNull<BigintColumn>;
+  batchId: BigintColumn;
+  weight: WithDefault<NotNull<SmallintColumn>>;
   uniqueKey: TextColumn;
+  groupKey: TextColumn;
   metadata: NotNull<JsonColumn<Record<string, unknown>>>;
   workerId: BigintColumn;
   createdAt: NotNull<TimestampColumn>;
@@ -79,13 +82,16 @@ export function defineResultsTable<
       finishedAt: timestamp('finished_at', { withTimezone: true }).notNull().defaultNow(),
       workerId: bigint('worker_id', { mode: 'number' }),
       fence: bigint('fence', { mode: 'number' }).notNull(),
+      batchId: bigint('batch_id', { mode: 'number' }),
       priority: smallint('priority').notNull(),
       attempt: smallint('attempt').notNull(),
       maxAttempts: smallint('max_attempts').notNull(),
+      weight: smallint('weight').notNull().default(1),
       queue: text('queue').notNull(),
       kind: text('kind').notNull(),
       state: text('state').$type<FinalState>().notNull(),
       uniqueKey: text('unique_key'),
+      groupKey: text('group_key'),
       payload: jsonb('payload').notNull(),
       output: jsonb('output'),
       errors: jsonb('errors').$type<AttemptError[]>().notNull(),
@@ -96,6 +102,8 @@ export function defineResultsTable<
       primaryKey({ name: `${name}_pkey`, columns: [t.jobId, t.queue] }),
       // Pruning reads the oldest results; without this index it would read the whole history every minute.
       index(`${name}_finished_at_idx`).on(t.finishedAt),
+      // The outputs of a batch's members.
+      index(`${name}_batch_idx`).on(t.batchId).where(sql`batch_id is not null`),
       check(`${name}_state_check`, sql`state in ('completed', 'discarded', 'cancelled')`),
     ],
   );

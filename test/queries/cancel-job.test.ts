@@ -26,9 +26,10 @@ test.each([
     priority: 1,
     errors: [{ attempt: 1, name: 'Error', message: 'x', at: 'then' }],
   });
-  const { id: _id, errors, cancel_reason, progress, ...job } = { ...(await jobRow(database.client, id)) };
+  const row = { ...(await jobRow(database.client, id)) };
   // These are about a job that lives.
-  expect([cancel_reason, progress]).toEqual([null, null]);
+  const { id: _id, errors, cancel_reason, progress, waiting_key, blockers, ...job } = row;
+  expect([cancel_reason, progress, waiting_key, blockers]).toEqual([null, null, null, null]);
   expect(await cancel(database.db, id)).toBe(true);
   expect(await jobRow(database.client, id)).toBeUndefined();
   const result = await resultRow(database.client, id);

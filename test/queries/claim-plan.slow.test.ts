@@ -64,7 +64,7 @@ function expectIndexRanges(plan: PlanNode): void {
   ]);
   const [scan] = scans;
   expect(scan?.['Index Cond']).toMatch(
-    /^\((?:\(priority >= 0\) AND )?\(priority = band\.priority\) AND \(queue = [^)]+\) AND \(run_at >= band\.floor\) AND \(run_at <= statement_timestamp\(\)\)\)$/,
+    /^\(\(priority = band\.priority\) AND \(queue = [^)]+\) AND \(run_at >= band\.floor\) AND \(run_at <= statement_timestamp\(\)\)\)$/,
   );
   expect(scan?.['Actual Loops']).toBeLessThanOrEqual(10);
   expect(nodes.filter((node) => /Sort/.test(node['Node Type']))).toEqual([]);

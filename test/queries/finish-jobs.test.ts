@@ -62,8 +62,8 @@ describe('the result', () => {
     expect(await jobRow(database.client, id)).toBeUndefined();
     const result = await resultRow(database.client, id);
     // What was asked of it, and how far it was, end with it.
-    const { id: _, cancel_reason, progress, ...rest } = { ...job };
-    expect([cancel_reason, progress]).toEqual([null, null]);
+    const { id: _, cancel_reason, progress, waiting_key, blockers, ...rest } = { ...job };
+    expect([cancel_reason, progress, waiting_key, blockers]).toEqual([null, null, null, null]);
     expect(result).toEqual({
       ...rest,
       job_id: id,

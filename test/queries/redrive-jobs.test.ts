@@ -76,6 +76,8 @@ describe('a job that is put back', () => {
       claimed_at: null,
       cancel_reason: null,
       progress: null,
+      waiting_key: null,
+      blockers: null,
     });
     expect(Date.parse(String(job?.run_at))).toBeGreaterThan(Date.parse(String(finished_at)));
     expect([state, output]).toEqual(['discarded', null]);

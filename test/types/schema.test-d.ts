@@ -27,7 +27,12 @@ describe('the tables as Drizzle sees them', () => {
       fence: number;
       workerId: number | null;
       claimedAt: Date | null;
+      batchId: number | null;
+      blockers: number | null;
+      weight: number;
       uniqueKey: string | null;
+      waitingKey: string | null;
+      groupKey: string | null;
       errors: AttemptError[];
       metadata: Record<string, unknown>;
       createdAt: Date;

@@ -1,4 +1,9 @@
 import { placeOf, type TablePlace } from '../table-place.ts';
+import { defineGroupsTable, type GroupsTable } from './queue-groups.ts';
+import { defineHoldsTable, type HoldsTable } from './queue-holds.ts';
+import { defineKeysTable, type KeysTable } from './queue-keys.ts';
+import { defineLimitsTable, type LimitsTable } from './queue-limits.ts';
+import { defineNotesTable, type NotesTable } from './queue-notes.ts';
 import { defineSchedulesTable, type SchedulesTable } from './queue-schedules.ts';
 
 /** The tables of what controls a queue, whatever their names. */
@@ -7,6 +12,11 @@ export interface ControlTables<
   TSchema extends string | undefined = string | undefined,
 > {
   queueSchedules: SchedulesTable<`${TPrefix}schedules`, TSchema>;
+  queueLimits: LimitsTable<`${TPrefix}limits`, TSchema>;
+  queueGroups: GroupsTable<`${TPrefix}groups`, TSchema>;
+  queueHolds: HoldsTable<`${TPrefix}holds`, TSchema>;
+  queueNotes: NotesTable<`${TPrefix}notes`, TSchema>;
+  queueKeys: KeysTable<`${TPrefix}keys`, TSchema>;
 }
 
 /**
@@ -14,7 +24,8 @@ export interface ControlTables<
  * top-level exports: drizzle-kit does not look inside objects.
  *
  * ```ts
- * export const { queueSchedules } = createControlTables({ prefix: 'mail_' });
+ * export const { queueSchedules, queueLimits, queueGroups, queueHolds, queueNotes, queueKeys } =
+ *   createControlTables({ prefix: 'mail_' });
  * ```
  *
  * @throws TypeError when the prefix is not a plain lower-case name, or the schema is none
@@ -26,5 +37,10 @@ export function createControlTables<
   const { prefix, table } = placeOf('createControlTables', options);
   return {
     queueSchedules: defineSchedulesTable<`${TPrefix}schedules`, TSchema>(table, `${prefix}schedules`),
+    queueLimits: defineLimitsTable<`${TPrefix}limits`, TSchema>(table, `${prefix}limits`),
+    queueGroups: defineGroupsTable<`${TPrefix}groups`, TSchema>(table, `${prefix}groups`),
+    queueHolds: defineHoldsTable<`${TPrefix}holds`, TSchema>(table, `${prefix}holds`),
+    queueNotes: defineNotesTable<`${TPrefix}notes`, TSchema>(table, `${prefix}notes`),
+    queueKeys: defineKeysTable<`${TPrefix}keys`, TSchema>(table, `${prefix}keys`),
   };
 }

@@ -10,11 +10,13 @@
     ),
     recorded as (
     insert into "queue_results" (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority,
-      fence, unique_key, metadata, worker_id, created_at, run_at, claimed_at, finished_at)
+      weight, fence, batch_id, unique_key, group_key, metadata, worker_id, created_at, run_at, claimed_at,
+      finished_at)
     select c.id, c.queue, c.kind, c.payload, 'cancelled',
       case when ($4::text::jsonb || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) is null then c.errors
         else (case when jsonb_array_length(c.errors) >= 10 then c.errors - 0 else c.errors end) || ($5::text::jsonb || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) end,
-      c.attempt, c.max_attempts, c.priority, c.fence, c.unique_key, c.metadata, c.worker_id, c.created_at,
+      c.attempt, c.max_attempts, c.priority, c.weight, c.fence, c.batch_id, c.unique_key, c.group_key,
+      c.metadata, c.worker_id, c.created_at,
       case when c.run_at = 'infinity' then statement_timestamp() else c.run_at end, c.claimed_at,
       statement_timestamp()
     from cancelled as c

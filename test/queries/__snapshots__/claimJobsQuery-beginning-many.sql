@@ -5,7 +5,7 @@
       cross join lateral (
         select j.id, pg_column_size(j.payload) as bytes, (case when j.attempt + 1 between 2 and j.max_attempts
             then j.attempt + 1 - 1 - coalesce((j.errors -> -1 -> 'attempt')::int4, 0) else 0 end <= (j.attempt + 1 < j.max_attempts)::int4) as calm from "queue_jobs" as j
-        where j.queue = $5 and j.priority = band.priority and j.priority >= 0
+        where j.queue = $5 and j.priority = band.priority and j.group_key is null
           and j.run_at >= band.floor and j.run_at <= statement_timestamp()
           and j.worker_id is null
           and (j.kind in (select jsonb_array_elements_text($6::text::jsonb))) is true
@@ -27,7 +27,7 @@
             then j.attempt + 1 - 1 - coalesce((j.errors -> -1 -> 'attempt')::int4, 0) else 0 end > 0)
           and (j.id in (select id from (select * from within limit $11::int8) as w where calm)) is not true then 2
         else 1
-      end], attempt = j.attempt + 1, fence = j.fence + 1
+      end], attempt = j.attempt + 1, fence = j.fence + 1, waiting_key = null
     where j.queue = $12 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason

@@ -4,7 +4,7 @@
         as band(priority int2, floor timestamptz)
       cross join lateral (
         select j.id, pg_column_size(j.payload) as bytes from "queue_jobs" as j
-        where j.queue = $5 and j.priority = band.priority and j.priority >= 0
+        where j.queue = $5 and j.priority = band.priority and j.group_key is null
           and j.run_at >= band.floor and j.run_at <= statement_timestamp()
           and (j.worker_id is null or (j.worker_id is distinct from $6::int8
             and j.worker_id not in (select w.id from "queue_workers" as w)))
@@ -23,7 +23,7 @@
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $12::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1
+    set worker_id = $12::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
     where j.queue = $13 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason

@@ -6,9 +6,11 @@
     ),
     redriven as (
       insert into "queue_jobs" (id, queue, kind, payload, priority, run_at, attempt, max_attempts,
-        fence, unique_key, errors, metadata, created_at) overriding system value
+        weight, fence, batch_id, unique_key, group_key, errors, metadata,
+        created_at) overriding system value
       select d.job_id, d.queue, d.kind, d.payload, d.priority, statement_timestamp(), 0, d.max_attempts,
-        d.fence, d.unique_key, d.errors, d.metadata, d.created_at
+        d.weight, d.fence, d.batch_id, d.unique_key, d.group_key, d.errors, d.metadata,
+        d.created_at
       from discarded as d order by d.queue, d.kind, d.unique_key, d.job_id
       on conflict do nothing
       returning id, queue

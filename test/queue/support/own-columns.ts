@@ -32,7 +32,7 @@ export const ownColumns = {
   seats: integer('seats'),
   cents: bigint('cents', { mode: 'bigint' }),
   score: doublePrecision('score'),
-  weight: numeric('weight', { precision: 10, scale: 2 }),
+  mass: numeric('mass', { precision: 10, scale: 2 }),
   urgent: boolean('urgent').notNull().default(false),
   day: date('day'),
   startsOn: date('starts_on', { mode: 'date' }),
@@ -52,7 +52,7 @@ export const addOwnColumns = [
   `create type "Plan" as enum ('free', 'paid')`,
   ...['queue_jobs', 'queue_results'].map(
     (table) => `alter table ${table} add column tenant_id text not null, add column region varchar(3),
-      add column seats int, add column cents bigint, add column score float8, add column weight numeric(10, 2),
+      add column seats int, add column cents bigint, add column score float8, add column mass numeric(10, 2),
       add column urgent bool not null default false, add column day date, add column starts_on date,
       add column ends_at timestamptz, add column wall_clock timestamp,
       add column ref uuid not null default gen_random_uuid(), add column tags jsonb,
