@@ -21,12 +21,17 @@ CREATE TABLE "queue_jobs" (
 	"claimed_at" timestamp with time zone,
 	"worker_id" bigint,
 	"fence" bigint DEFAULT 0 NOT NULL,
+	"batch_id" bigint,
+	"blockers" integer,
 	"priority" smallint DEFAULT 5 NOT NULL,
 	"attempt" smallint DEFAULT 0 NOT NULL,
 	"max_attempts" smallint NOT NULL,
+	"weight" smallint DEFAULT 1 NOT NULL,
 	"queue" text NOT NULL,
 	"kind" text NOT NULL,
 	"unique_key" text,
+	"waiting_key" text,
+	"group_key" text,
 	"payload" jsonb NOT NULL,
 	"errors" jsonb DEFAULT '[]'::jsonb NOT NULL,
 	"metadata" jsonb DEFAULT '{}'::jsonb NOT NULL,
@@ -49,13 +54,16 @@ CREATE TABLE "queue_results" (
 	"finished_at" timestamp with time zone DEFAULT now() NOT NULL,
 	"worker_id" bigint,
 	"fence" bigint NOT NULL,
+	"batch_id" bigint,
 	"priority" smallint NOT NULL,
 	"attempt" smallint NOT NULL,
 	"max_attempts" smallint NOT NULL,
+	"weight" smallint DEFAULT 1 NOT NULL,
 	"queue" text NOT NULL,
 	"kind" text NOT NULL,
 	"state" text NOT NULL,
 	"unique_key" text,
+	"group_key" text,
 	"payload" jsonb NOT NULL,
 	"output" jsonb,
 	"errors" jsonb NOT NULL,
@@ -75,6 +83,10 @@ CREATE TABLE "queue_workers" (
 );
 --> statement-breakpoint
 ALTER TABLE "orders" ADD CONSTRAINT "orders_sku_products_sku_fk" FOREIGN KEY ("sku") REFERENCES "public"."products"("sku") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-CREATE INDEX "queue_jobs_claim_idx" ON "queue_jobs" USING btree ("priority","queue","run_at","id") WHERE priority >= 0;--> statement-breakpoint
+CREATE INDEX "queue_jobs_claim_idx" ON "queue_jobs" USING btree ("priority","queue","run_at","id") WHERE group_key is null;--> statement-breakpoint
+CREATE INDEX "queue_jobs_group_idx" ON "queue_jobs" USING btree ("queue","group_key","priority","run_at","id") WHERE group_key is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "queue_jobs_unique_key_idx" ON "queue_jobs" USING btree ("queue","kind","unique_key") WHERE unique_key is not null;--> statement-breakpoint
-CREATE INDEX "queue_results_finished_at_idx" ON "queue_results" USING btree ("finished_at");
+CREATE UNIQUE INDEX "queue_jobs_waiting_key_idx" ON "queue_jobs" USING btree ("queue","kind","waiting_key") WHERE waiting_key is not null;--> statement-breakpoint
+CREATE INDEX "queue_jobs_batch_idx" ON "queue_jobs" USING btree ("batch_id") WHERE batch_id is not null;--> statement-breakpoint
+CREATE INDEX "queue_results_finished_at_idx" ON "queue_results" USING btree ("finished_at");--> statement-breakpoint
+CREATE INDEX "queue_results_batch_idx" ON "queue_results" USING btree ("batch_id") WHERE batch_id is not null;
