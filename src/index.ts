@@ -36,6 +36,10 @@ export type { EnqueueOptions } from './job/new-job.ts';
 // Work
 export { type Cancel, cancel, type Snooze, snooze } from './job/outcome.ts';
 export { type StandardSchema, unvalidated } from './job/standard-schema.ts';
+// Limit
+export type { GroupSettings, LimitSettings, QueueLimits, Rate } from './limits/limit-settings.ts';
+export type { Limits } from './limits/limits.ts';
+export { limitsIn, type MakeLimits } from './limits/limits-in.ts';
 export type { PausedQueue } from './queries/find-pauses.ts';
 export type { RedriveResult } from './queries/redrive-jobs.ts';
 export type { Around, AttemptContext, JobToEnqueue } from './queue/around.ts';
@@ -64,6 +68,7 @@ export type { ScheduleRecord } from './schedules/schedule-record.ts';
 export type { ScheduleFilter, ScheduleList, ScheduleRun, Schedules } from './schedules/schedules.ts';
 export { type MakeSchedules, schedulesIn } from './schedules/schedules-in.ts';
 export type { Database, Executor, Transaction } from './sql/executor.ts';
+export type { LimitTables, Serial } from './sql/grouping.ts';
 export type { JobRecord, JobState, LiveState } from './sql/job-record.ts';
 export type { WorkerEvents } from './worker/attempt/events.ts';
 export {

@@ -131,7 +131,8 @@ export function finishJobsQuery(
         claimed_at, finished_at${ownNames(own)})
       select f.id, f.queue, f.kind, f.payload, i.state, i.output, ${withError(sql`f.errors`, sql`i.error`)},
         f.attempt, f.max_attempts, f.priority, f.weight, f.fence, f.batch_id, f.unique_key, f.group_key,
-        f.metadata, f.worker_id, f.created_at, f.run_at, f.claimed_at, statement_timestamp()${ownNames(own, 'f.')}
+        f.metadata, f.worker_id, f.created_at, f.run_at, f.claimed_at,
+        statement_timestamp()${ownNames(own, 'f.')}
       from finished as f join i on i.id = f.id and i.fence = f.fence
       where i.keep
     )${rest}`,

@@ -1,3 +1,5 @@
+import type { Limits } from '../limits/limits.ts';
+import type { MakeLimits } from '../limits/limits-in.ts';
 import type { Schedules } from '../schedules/schedules.ts';
 import type { MakeSchedules } from '../schedules/schedules-in.ts';
 import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from '../schema/index.ts';
@@ -14,9 +16,10 @@ import { Queue } from './queue.ts';
 export function createQueue<
   TTables extends QueueTables = QueueTables,
   TSchedules extends MakeSchedules | undefined = undefined,
+  TLimits extends MakeLimits | undefined = undefined,
 >(
-  options: CreateQueueOptions<TTables, TSchedules> = {},
-): Queue<OwnColumnsOf<TTables['queueJobs']>, SchedulesOf<TTables, TSchedules>> {
+  options: CreateQueueOptions<TTables, TSchedules, TLimits> = {},
+): Queue<OwnColumnsOf<TTables['queueJobs']>, SchedulesOf<TTables, TSchedules>, LimitsOf<TLimits>> {
   checkQueueOptions(options);
   return new Queue(options.tables ?? { queueJobs, queueResults, queueWorkers, queuePauses }, options);
 }
@@ -24,3 +27,5 @@ export function createQueue<
 type SchedulesOf<TTables extends QueueTables, TSchedules> = TSchedules extends MakeSchedules
   ? Schedules<OwnColumnsOf<TTables['queueJobs']>>
   : unknown;
+
+type LimitsOf<TLimits> = TLimits extends MakeLimits ? Limits : unknown;

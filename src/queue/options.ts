@@ -2,6 +2,7 @@ import { is } from 'drizzle-orm';
 import { PgTable } from 'drizzle-orm/pg-core';
 import { checkBoolean, checkInteger, checkObject, LARGEST_MAX_PAYLOAD_BYTES } from '../job/limits.ts';
 import { shown } from '../job/shown.ts';
+import type { MakeLimits } from '../limits/limits-in.ts';
 import type { MakeSchedules } from '../schedules/schedules-in.ts';
 import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from '../schema/index.ts';
 import type { Around } from './around.ts';
@@ -10,6 +11,7 @@ import type { Around } from './around.ts';
 export interface CreateQueueOptions<
   TTables extends QueueTables = QueueTables,
   TSchedules extends MakeSchedules | undefined = MakeSchedules | undefined,
+  TLimits extends MakeLimits | undefined = MakeLimits | undefined,
 > {
   /** The queue's tables, from `createQueueTables`. @default the tables of `drizzle-queue/schema` */
   tables?: TTables | undefined;
@@ -33,12 +35,14 @@ export interface CreateQueueOptions<
   around?: Around | undefined;
   /** `schedulesIn(queueSchedules)`, for `queue.schedules` and firing workers. @default none, at no cost */
   schedules?: TSchedules;
+  /** `limitsIn(control, { … })`, for limits of queues, kinds and groups. @default none, at no cost */
+  limits?: TLimits;
 }
 
 /** For callers without TypeScript. @throws RangeError | TypeError naming the option or table that is wrong */
 export function checkQueueOptions(options: CreateQueueOptions): void {
   checkObject('createQueue: its options', options);
-  const { tables, wakeUps, maxPayloadBytes, around, schedules } = options;
+  const { tables, wakeUps, maxPayloadBytes, around, schedules, limits } = options;
   if (wakeUps !== undefined) checkBoolean('createQueue: wakeUps', wakeUps);
   if (maxPayloadBytes !== undefined) {
     checkInteger('createQueue: maxPayloadBytes', maxPayloadBytes, 1, LARGEST_MAX_PAYLOAD_BYTES);
@@ -46,6 +50,9 @@ export function checkQueueOptions(options: CreateQueueOptions): void {
   if (around !== undefined) checkAround(around);
   if (schedules !== undefined && typeof schedules !== 'function') {
     throw new TypeError(`createQueue: schedules must be schedulesIn(…), got ${shown(schedules)}`);
+  }
+  if (limits !== undefined && typeof limits !== 'function') {
+    throw new TypeError(`createQueue: limits must be limitsIn(…), got ${shown(limits)}`);
   }
   if (tables === undefined) return;
   checkObject('createQueue: tables', tables);

@@ -2,6 +2,7 @@ import { checkDefinition, type JobDefinition, type PayloadInput } from '../job/d
 import { checkId, checkObject, checkText, DEFAULT_MAX_PAYLOAD_BYTES, MAX_NAME_BYTES } from '../job/limits.ts';
 import { type NewJob, newJob } from '../job/new-job.ts';
 import { shown } from '../job/shown.ts';
+import type { Limits } from '../limits/limits.ts';
 import { findJob } from '../queries/find-job.ts';
 import { findPauses, type PausedQueue } from '../queries/find-pauses.ts';
 import { pauseQueue } from '../queries/pause-queue.ts';
@@ -34,23 +35,35 @@ import { WakeUps } from './wake-ups.ts';
  * connection: each method takes the caller's own Drizzle database or transaction first, and what it does
  * commits or rolls back with that. `TOwn` holds the values of the app's own columns.
  */
-export class Queue<TOwn extends OwnColumns = OwnColumns, TSchedules = unknown> {
+export class Queue<TOwn extends OwnColumns = OwnColumns, TSchedules = unknown, TLimits = unknown> {
   readonly #wakeUps: WakeUps | undefined;
   readonly #settings: EnqueueSettings;
   readonly #schedules: Schedules | undefined;
   /** The queue's schedules; `undefined` unless {@link createQueue} was given `schedulesIn(…)`. */
   readonly schedules: TSchedules;
+  readonly #limits: Limits | undefined;
+  /** The queue's limits; `undefined` unless {@link createQueue} was given `limitsIn(…)`. */
+  readonly limits: TLimits;
+  readonly tables: QueueTables;
   /** As {@link createQueue} was given it. */
   readonly around: Around | undefined;
 
-  constructor(
-    readonly tables: QueueTables,
-    options: Omit<CreateQueueOptions, 'tables'> = {},
-  ) {
-    const { wakeUps = true, maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES, around, schedules } = options;
-    checkSameOwnColumns(tables.queueJobs, tables.queueResults);
+  constructor(given: QueueTables, options: Omit<CreateQueueOptions, 'tables'> = {}) {
+    const {
+      wakeUps = true,
+      maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES,
+      around,
+      schedules,
+      limits,
+    } = options;
+    checkSameOwnColumns(given.queueJobs, given.queueResults);
     this.around = around;
-    this.#wakeUps = wakeUps ? new WakeUps(wakeChannel(tables)) : undefined;
+    this.#wakeUps = wakeUps ? new WakeUps(wakeChannel(given)) : undefined;
+    this.#limits = limits?.({ tables: given, channel: this.#wakeUps?.channel });
+    // As with the schedules below.
+    this.limits = this.#limits as TLimits;
+    const tables = this.#limits?.groupedTables ?? given;
+    this.tables = tables;
     const own = ownColumnsOf(tables.queueJobs);
     this.#settings = { tables, own, wakeUps: this.#wakeUps, maxPayloadBytes, around: around?.enqueue };
     this.#schedules = schedules?.({

@@ -1,4 +1,5 @@
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { keepGrouping } from './grouping.ts';
 
 /** What a worker has found out about its database, for its statements. */
 export interface ServerFacts {
@@ -14,6 +15,7 @@ const facts = new WeakMap<QueueTables, ServerFacts>();
 export function withServerFacts(tables: QueueTables, known: ServerFacts): QueueTables {
   const same = { ...tables };
   facts.set(same, known);
+  keepGrouping(tables, same);
   return same;
 }
 
@@ -22,6 +24,7 @@ export function withFactsOf<TTables extends QueueTables>(known: QueueTables, tab
   const same = { ...tables };
   const found = facts.get(known);
   if (found !== undefined) facts.set(same, found);
+  keepGrouping(known, same);
   return same;
 }
 

@@ -27,7 +27,8 @@
       select f.id, f.queue, f.kind, f.payload, i.state, i.output, case when i.error is null then f.errors
         else (case when jsonb_array_length(f.errors) >= 10 then f.errors - 0 else f.errors end) || i.error end,
         f.attempt, f.max_attempts, f.priority, f.weight, f.fence, f.batch_id, f.unique_key, f.group_key,
-        f.metadata, f.worker_id, f.created_at, f.run_at, f.claimed_at, statement_timestamp()
+        f.metadata, f.worker_id, f.created_at, f.run_at, f.claimed_at,
+        statement_timestamp()
       from finished as f join i on i.id = f.id and i.fence = f.fence
       where i.keep
     )
