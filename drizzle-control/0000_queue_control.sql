@@ -31,8 +31,6 @@ CREATE TABLE "queue_limits" (
 	"rate_limit" integer,
 	"rate_per_ms" bigint,
 	"weight" integer,
-	"leases" jsonb DEFAULT '{}'::jsonb NOT NULL,
-	"rate_used" jsonb DEFAULT '{}'::jsonb NOT NULL,
 	"updated_at" timestamp with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "queue_limits_pkey" PRIMARY KEY("queue","kind","group_key"),
 	CONSTRAINT "queue_limits_rate_check" CHECK (num_nonnulls(rate_limit, rate_per_ms) <> 1)
@@ -68,6 +66,14 @@ CREATE TABLE "queue_schedules" (
 	"seen_at" timestamp with time zone NOT NULL,
 	"created_at" timestamp with time zone NOT NULL,
 	CONSTRAINT "queue_schedules_timing_check" CHECK (num_nonnulls(cron, every_ms) = 1)
+);
+--> statement-breakpoint
+CREATE TABLE "queue_usage" (
+	"queue" text NOT NULL,
+	"kind" text DEFAULT '' NOT NULL,
+	"leases" jsonb DEFAULT '{}'::jsonb NOT NULL,
+	"rate_used" jsonb DEFAULT '{}'::jsonb NOT NULL,
+	CONSTRAINT "queue_usage_pkey" PRIMARY KEY("queue","kind")
 );
 --> statement-breakpoint
 CREATE INDEX "queue_groups_ready_idx" ON "queue_groups" USING btree ("queue","ready_at","turn") WHERE turn >= 0;--> statement-breakpoint

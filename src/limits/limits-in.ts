@@ -30,8 +30,9 @@ export type MakeLimits = (queue: QueueOfLimits) => Limits;
  */
 export function limitsIn(tables: LimitTables, byQueue: Readonly<Record<string, QueueLimits>>): MakeLimits {
   checkObject('limitsIn: its tables', tables);
-  const { queueLimits, queueGroups, queueHolds, queueNotes } = tables;
-  for (const [name, table] of Object.entries({ queueLimits, queueGroups, queueHolds, queueNotes })) {
+  const { queueLimits, queueUsage, queueGroups, queueHolds, queueNotes } = tables;
+  const given = { queueLimits, queueUsage, queueGroups, queueHolds, queueNotes };
+  for (const [name, table] of Object.entries(given)) {
     if (!is(table, PgTable)) {
       throw new TypeError(
         `limitsIn takes the tables of 'drizzle-queue/schema/control'; its ${name} is ${shown(table)}`,
@@ -42,5 +43,5 @@ export function limitsIn(tables: LimitTables, byQueue: Readonly<Record<string, Q
   const limits = new Map(
     Object.entries(byQueue).map(([queue, settings]) => [queue, checkQueueLimits(queue, settings)]),
   );
-  return (queue) => new Limits(queue, { queueLimits, queueGroups, queueHolds, queueNotes }, limits);
+  return (queue) => new Limits(queue, given, limits);
 }

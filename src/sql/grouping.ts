@@ -11,7 +11,10 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 export type Serial = 'attempt' | 'end' | 'success';
 
 /** The tables of limits. */
-export type LimitTables = Pick<ControlTables, 'queueLimits' | 'queueGroups' | 'queueHolds' | 'queueNotes'>;
+export type LimitTables = Pick<
+  ControlTables,
+  'queueLimits' | 'queueUsage' | 'queueGroups' | 'queueHolds' | 'queueNotes'
+>;
 
 /** The tables that statements about groups use. */
 export type GroupTables = QueueTables & LimitTables;

@@ -112,8 +112,6 @@ CREATE TABLE "queue_limits" (
 	"rate_limit" integer,
 	"rate_per_ms" bigint,
 	"weight" integer,
-	"leases" jsonb DEFAULT '{}'::jsonb NOT NULL,
-	"rate_used" jsonb DEFAULT '{}'::jsonb NOT NULL,
 	"updated_at" timestamp with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "queue_limits_pkey" PRIMARY KEY("queue","kind","group_key"),
 	CONSTRAINT "queue_limits_rate_check" CHECK (num_nonnulls(rate_limit, rate_per_ms) <> 1)
@@ -149,6 +147,14 @@ CREATE TABLE "queue_schedules" (
 	"seen_at" timestamp with time zone NOT NULL,
 	"created_at" timestamp with time zone NOT NULL,
 	CONSTRAINT "queue_schedules_timing_check" CHECK (num_nonnulls(cron, every_ms) = 1)
+);
+--> statement-breakpoint
+CREATE TABLE "queue_usage" (
+	"queue" text NOT NULL,
+	"kind" text DEFAULT '' NOT NULL,
+	"leases" jsonb DEFAULT '{}'::jsonb NOT NULL,
+	"rate_used" jsonb DEFAULT '{}'::jsonb NOT NULL,
+	CONSTRAINT "queue_usage_pkey" PRIMARY KEY("queue","kind")
 );
 --> statement-breakpoint
 ALTER TABLE "sales" ADD CONSTRAINT "sales_night_reports_night_fk" FOREIGN KEY ("night") REFERENCES "public"."reports"("night") ON DELETE no action ON UPDATE no action;--> statement-breakpoint

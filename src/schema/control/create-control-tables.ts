@@ -5,6 +5,7 @@ import { defineKeysTable, type KeysTable } from './queue-keys.ts';
 import { defineLimitsTable, type LimitsTable } from './queue-limits.ts';
 import { defineNotesTable, type NotesTable } from './queue-notes.ts';
 import { defineSchedulesTable, type SchedulesTable } from './queue-schedules.ts';
+import { defineUsageTable, type UsageTable } from './queue-usage.ts';
 
 /** The tables of what controls a queue, whatever their names. */
 export interface ControlTables<
@@ -13,6 +14,7 @@ export interface ControlTables<
 > {
   queueSchedules: SchedulesTable<`${TPrefix}schedules`, TSchema>;
   queueLimits: LimitsTable<`${TPrefix}limits`, TSchema>;
+  queueUsage: UsageTable<`${TPrefix}usage`, TSchema>;
   queueGroups: GroupsTable<`${TPrefix}groups`, TSchema>;
   queueHolds: HoldsTable<`${TPrefix}holds`, TSchema>;
   queueNotes: NotesTable<`${TPrefix}notes`, TSchema>;
@@ -24,8 +26,8 @@ export interface ControlTables<
  * top-level exports: drizzle-kit does not look inside objects.
  *
  * ```ts
- * export const { queueSchedules, queueLimits, queueGroups, queueHolds, queueNotes, queueKeys } =
- *   createControlTables({ prefix: 'mail_' });
+ * export const { queueSchedules, queueLimits, queueUsage, queueGroups, queueHolds, queueNotes,
+ *   queueKeys } = createControlTables({ prefix: 'mail_' });
  * ```
  *
  * @throws TypeError when the prefix is not a plain lower-case name, or the schema is none
@@ -38,6 +40,7 @@ export function createControlTables<
   return {
     queueSchedules: defineSchedulesTable<`${TPrefix}schedules`, TSchema>(table, `${prefix}schedules`),
     queueLimits: defineLimitsTable<`${TPrefix}limits`, TSchema>(table, `${prefix}limits`),
+    queueUsage: defineUsageTable<`${TPrefix}usage`, TSchema>(table, `${prefix}usage`),
     queueGroups: defineGroupsTable<`${TPrefix}groups`, TSchema>(table, `${prefix}groups`),
     queueHolds: defineHoldsTable<`${TPrefix}holds`, TSchema>(table, `${prefix}holds`),
     queueNotes: defineNotesTable<`${TPrefix}notes`, TSchema>(table, `${prefix}notes`),

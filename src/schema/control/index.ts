@@ -8,8 +8,10 @@ const tables: ControlTables<'queue_', undefined> = createControlTables();
 
 /** `queue_schedules`: what is enqueued again and again, and when. */
 export const queueSchedules: ControlTables<'queue_', undefined>['queueSchedules'] = tables.queueSchedules;
-/** `queue_limits`: limits that were set at run time, and what is in use of those of queues and kinds. */
+/** `queue_limits`: limits that were set at run time. */
 export const queueLimits: ControlTables<'queue_', undefined>['queueLimits'] = tables.queueLimits;
+/** `queue_usage`: what is in use of the limits of queues and kinds. */
+export const queueUsage: ControlTables<'queue_', undefined>['queueUsage'] = tables.queueUsage;
 /** `queue_groups`: when claims look at a group next. */
 export const queueGroups: ControlTables<'queue_', undefined>['queueGroups'] = tables.queueGroups;
 /** `queue_holds`: which jobs of a group may be held. */
@@ -23,6 +25,7 @@ export { type ControlTables, createControlTables } from './create-control-tables
 export type { GroupColumns, GroupsTable } from './queue-groups.ts';
 export type { HoldColumns, HoldsTable } from './queue-holds.ts';
 export type { KeyColumns, KeysTable } from './queue-keys.ts';
-export type { Leases, LimitColumns, LimitsTable, RateUsed } from './queue-limits.ts';
+export type { LimitColumns, LimitsTable } from './queue-limits.ts';
 export type { NoteColumns, NotesTable } from './queue-notes.ts';
 export type { CatchUp, ScheduleColumns, SchedulesTable, TickSettings } from './queue-schedules.ts';
+export type { Leases, RateUsed, UsageColumns, UsageTable } from './queue-usage.ts';

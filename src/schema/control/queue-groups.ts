@@ -10,7 +10,7 @@ import type {
   WithDefault,
 } from '../column-types.ts';
 import type { DeclareTable } from '../declare-table.ts';
-import type { RateUsed } from './queue-limits.ts';
+import type { RateUsed } from './queue-usage.ts';
 
 /** The columns of `queue_groups`: see {@link defineGroupsTable}. */
 export type GroupColumns = {

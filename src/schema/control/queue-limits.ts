@@ -13,19 +13,12 @@ import type {
   BigintColumn,
   InSchema,
   IntegerColumn,
-  JsonColumn,
   NotNull,
   TextColumn,
   TimestampColumn,
   WithDefault,
 } from '../column-types.ts';
 import type { DeclareTable } from '../declare-table.ts';
-
-/** The slots that each worker has of a limit, by the worker's id: what it has, and what it would use. */
-export type Leases = Readonly<Record<string, readonly [has: number, wants: number]>>;
-
-/** Starts within the last window, by the number of a twentieth of it since 1970. */
-export type RateUsed = Readonly<Record<string, number>>;
 
 /** The columns of `queue_limits`: see {@link defineLimitsTable}. */
 export type LimitColumns = {
@@ -36,8 +29,6 @@ export type LimitColumns = {
   rateLimit: IntegerColumn;
   ratePerMs: BigintColumn;
   weight: IntegerColumn;
-  leases: WithDefault<NotNull<JsonColumn<Leases>>>;
-  rateUsed: WithDefault<NotNull<JsonColumn<RateUsed>>>;
   updatedAt: WithDefault<NotNull<TimestampColumn>>;
 };
 
@@ -48,11 +39,9 @@ export type LimitsTable<
 > = InSchema<ReturnType<typeof pgTable<TName, LimitColumns>>, TSchema>;
 
 /**
- * `queue_limits`: limits that were set at run time, and what is in use of those of queues and kinds. A row
- * with the `kind` '' and the `group_key` '' is of a queue, one with a `kind` of that kind in the queue. The
- * `group_key` '*' is of every group of the queue, another one of that group alone.
- *
- * A setting that is null is as the code declares it. `leases` and `rate_used` are written by workers.
+ * `queue_limits`: limits that were set at run time. A row with the `kind` '' and the `group_key` '' is of a
+ * queue, one with a `kind` of that kind in the queue. The `group_key` '*' is of every group of the queue,
+ * another one of that group alone. A setting that is null is as the code declares it.
  */
 export function defineLimitsTable<TName extends string, TSchema extends string | undefined>(
   table: DeclareTable,
@@ -68,8 +57,6 @@ export function defineLimitsTable<TName extends string, TSchema extends string |
       rateLimit: integer('rate_limit'),
       ratePerMs: bigint('rate_per_ms', { mode: 'number' }),
       weight: integer('weight'),
-      leases: jsonb('leases').$type<Leases>().notNull().default({}),
-      rateUsed: jsonb('rate_used').$type<RateUsed>().notNull().default({}),
       updatedAt: timestamp('updated_at', { withTimezone: true }).notNull().defaultNow(),
     },
     (t) => [
