@@ -1,14 +1,5 @@
 import { sql } from 'drizzle-orm';
-import {
-  bigint,
-  check,
-  integer,
-  jsonb,
-  type pgTable,
-  primaryKey,
-  text,
-  timestamp,
-} from 'drizzle-orm/pg-core';
+import { bigint, check, integer, type pgTable, primaryKey, text, timestamp } from 'drizzle-orm/pg-core';
 import type {
   BigintColumn,
   InSchema,
