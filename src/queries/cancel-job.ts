@@ -54,6 +54,7 @@ export function cancelJobQuery(tables: QueueTables, { id, queue, reason, force }
     recorded as (${insert})
     select r.job_id, ${notified(channel, sql`${REQUESTED}`)} as woke from recorded as r`;
   return endHolds(tables, {
+    queue,
     ctes: free,
     change: 'delete',
     where: sql`j.queue = ${queue} and j.id = any(array(select id from free))`,

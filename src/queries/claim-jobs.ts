@@ -114,6 +114,7 @@ export function claimJobsQuery(tables: QueueTables, claim: Claim): SQL {
       where before is null or before < ${MAX_CLAIM_BYTES}::int8
     )`;
   return endHolds(tables, {
+    queue: claim.queue,
     ctes,
     // It may end the hold of a worker that is gone.
     change: {

@@ -4,6 +4,7 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
 import { queryRows, type Runner } from '../sql/executor.ts';
 import { arrayText, type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence.ts';
+import { groupingOf } from '../sql/grouping.ts';
 import { endHolds } from '../sql/hold-end.ts';
 import { ownNames } from '../sql/own-values.ts';
 import { planAnew } from '../sql/plan-anew.ts';
@@ -99,6 +100,7 @@ export function finishJobsQuery(
     select id, fence${locked} from i where (id, fence) not in (select id, fence from finished)`;
   if (!finishes.some(({ transition }) => transition.keepResult)) {
     return endHolds(tables, {
+      queue: holder.queue,
       ctes: sql`
     with i as materialized (
       select id, fence from ${from} cross join rows from (${idsAndFences(finishes)}) as r(id, fence)
@@ -109,7 +111,15 @@ export function finishJobsQuery(
       answer: { name: 'finished', select: rest },
     });
   }
+  // Behind one that was discarded nothing goes on, where the group waits for success.
+  const stops =
+    groupingOf(tables, holder.queue)?.serial === 'success' &&
+    finishes.some(({ transition }) => transition.state === 'discarded');
   return endHolds(tables, {
+    queue: holder.queue,
+    blocks: stops
+      ? sql`select i.id, 'infinity'::timestamptz as until from i where i.state = 'discarded'`
+      : undefined,
     ctes: sql`
     with i as materialized (
       select id, fence, coalesce(state, 'completed') as state, coalesce(keep, true) as keep,

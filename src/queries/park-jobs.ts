@@ -42,6 +42,7 @@ export function parkJobsQuery(tables: QueueTables, holder: Holder, parks: readon
   const transitions = parks.map(({ transition }) => transition);
   const { queueJobs } = tables;
   return endHolds(tables, {
+    queue: holder.queue,
     ctes: sql`
     with i as materialized (
       select id, fence, attempt,

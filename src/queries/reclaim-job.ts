@@ -24,6 +24,7 @@ export async function reclaimJob(db: Executor, tables: QueueTables, job: Reclaim
 
 export function reclaimJobQuery(tables: QueueTables, job: ReclaimedJob): SQL {
   return endHolds(tables, {
+    queue: job.queue,
     change: {
       claimedAt: sql`statement_timestamp()`,
       set: sql`attempt = ${job.attempt}::int2, fence = j.fence + 1`,

@@ -29,6 +29,7 @@ export async function releaseJobs(db: Executor, tables: QueueTables, release: Re
 
 export function releaseJobsQuery(tables: QueueTables, release: Release): SQL {
   return endHolds(tables, {
+    queue: release.queue,
     change: { set: sql`attempt = j.attempt - 1` },
     where: sql`j.queue = ${release.queue} and j.worker_id = ${release.workerId}
       and not exists (

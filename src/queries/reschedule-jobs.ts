@@ -3,6 +3,7 @@ import type { Reschedule } from '../job/transition.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { queryRows, type RawRow, type Runner } from '../sql/executor.ts';
 import { arrayText, type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence.ts';
+import { groupingOf } from '../sql/grouping.ts';
 import { endHolds } from '../sql/hold-end.ts';
 import { planAnew } from '../sql/plan-anew.ts';
 import { withError, withTime } from '../sql/recorded-error.ts';
@@ -85,21 +86,34 @@ export function rescheduleJobsQuery(
         jsonb_array_elements(${JSON.stringify(transitions.map(({ error }) => error))}::text::jsonb)
       ) as r(id, fence, attempt, delay_ms, error)
     )`;
+  const errors = sql`errors = ${withError(sql`j.errors`, sql`i.error`)}`;
+  // It keeps its place in its group: those behind it wait.
+  const serial = groupingOf(tables, holder.queue)?.serial;
+  const keepsPlace = serial === 'end' || serial === 'success';
   const change = {
-    set: sql`attempt = i.attempt, run_at = coalesce(i.run_at, j.run_at),
-      errors = ${withError(sql`j.errors`, sql`i.error`)}`,
+    set: keepsPlace
+      ? sql`attempt = i.attempt, ${errors}`
+      : sql`attempt = i.attempt, run_at = coalesce(i.run_at, j.run_at),
+      ${errors}`,
     from: sql`i`,
   };
+  const blocks = keepsPlace
+    ? sql`select i.id, i.run_at as until from i where i.run_at is not null`
+    : undefined;
   const returning = sql`j.id, j.cancel_reason`;
   if (locks !== 'skip') {
     return endHolds(tables, {
+      queue: holder.queue,
       ctes,
       change,
+      blocks,
       where: sql`i.id = j.id and i.fence = j.fence and ${stillHeld(holder)}`,
       returning,
     });
   }
   return endHolds(tables, {
+    queue: holder.queue,
+    blocks,
     ctes: sql`${ctes},
     free as materialized (
       select j.id from ${queueJobs} as j

@@ -11,6 +11,8 @@ export interface ClaimedJob {
   readonly id: number;
   readonly queue: string;
   readonly kind: string;
+  /** Only in a queue whose jobs are in groups. */
+  readonly group?: string;
   /** As stored: not validated yet. */
   readonly payload: unknown;
   /** Its size in the database: less than that of its JSON text where Postgres has compressed it. */

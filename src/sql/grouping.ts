@@ -32,7 +32,7 @@ export const NO_GROUP = '-';
 const groupings = new WeakMap<QueueTables, Grouping>();
 
 /** The same tables, with the grouping for statements that end holds or insert jobs. */
-export function withGrouping(tables: QueueTables, grouping: Grouping): QueueTables {
+export function withGrouping<TTables extends QueueTables>(tables: TTables, grouping: Grouping): TTables {
   const same = { ...tables };
   groupings.set(same, grouping);
   return same;

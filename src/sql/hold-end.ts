@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { groupingOf, type LimitTables } from './grouping.ts';
 
 /** What becomes of jobs whose hold ends. */
 export type HoldEndChange =
@@ -15,6 +16,8 @@ export type HoldEndChange =
     };
 
 export interface HoldEnd {
+  /** The queue of all of the rows. */
+  readonly queue: string;
   readonly change: HoldEndChange;
   /** Which rows of `queue_jobs as j`; it names their queue. */
   readonly where: SQL;
@@ -27,6 +30,11 @@ export interface HoldEndStatement extends HoldEnd {
   readonly ctes?: SQL | undefined;
   /** The statement's own result and its name for the rows of `returning`, which otherwise are the result. */
   readonly answer?: { readonly name: string; readonly select: SQL } | undefined;
+  /**
+   * A select of `id` and `until`: where jobs of a group run one after the other, these go on to stop those
+   * behind them. Heeded only in queues with groups.
+   */
+  readonly blocks?: SQL | undefined;
 }
 
 /**
@@ -34,22 +42,73 @@ export interface HoldEndStatement extends HoldEnd {
  * or deletes it from `queue_jobs` is built here, and none elsewhere (a test holds that). What hangs on the
  * end of a hold (a slot of a limit that becomes free, a job that waits for this one) is written here, as a
  * CTE that reads the rows of the change and inserts notes. It then commits together with the end, on every
- * path, and changes no row that others want.
+ * path, and changes no row that others want. Only the statements of queues with groups have it.
  *
  * **Under concurrency.** The change locks the rows it ends. A statement that came first, such as another end
  * of the same hold, leaves rows that `where` no longer matches.
  */
-export function endHolds(
-  tables: QueueTables,
-  { change, where, returning, ctes = sql``, answer }: HoldEndStatement,
-): SQL {
+export function endHolds(tables: QueueTables, statement: HoldEndStatement): SQL {
+  const { queue, change, where, returning, ctes = sql``, answer, blocks } = statement;
+  const grouping = groupingOf(tables, queue);
+  // A job that is taken over has a new hold.
+  const noted = grouping !== undefined && (change === 'delete' || change.holder === undefined);
   const ended = sql`${changed(tables, change)}
     where ${where}
-    returning ${returning}`;
-  if (answer === undefined) return sql`${ctes}${ended}`;
-  return sql`${ctes},
-    ${sql.raw(answer.name)} as (${ended}
-    )${answer.select}`;
+    returning ${returning}${noted ? sql`, j.group_key as ended_group, j.run_at as ended_run_at` : sql``}`;
+  if (answer === undefined && !noted) return sql`${ctes}${ended}`;
+  const { name, select } = answer ?? {
+    name: 'ended',
+    select: sql`
+    select * from ended`,
+  };
+  return sql`${
+    statement.ctes === undefined
+      ? sql`
+    with `
+      : sql`${ctes},
+    `
+  }${sql.raw(name)} as (${ended}
+    )${noted ? notes(grouping.tables, { queue, name, change, blocks }) : sql``}${select}`;
+}
+
+/** Tells claims that a slot of these groups is free, and when jobs that were put back are due again. */
+function notes(
+  { queueNotes, queueHolds }: LimitTables,
+  { queue, name, change, blocks }: Pick<HoldEndStatement, 'queue' | 'change' | 'blocks'> & { name: string },
+): SQL {
+  const ended = sql.raw(name);
+  const dueLater =
+    change === 'delete'
+      ? sql``
+      : sql`
+      union
+      select ${queue}, e.ended_run_at, e.ended_group from ${ended} as e
+      where e.ended_group is not null and e.ended_run_at > statement_timestamp() and e.ended_run_at < 'infinity'`;
+  const insert = sql`
+      insert into ${queueNotes} (queue, due_at, group_key)`;
+  if (blocks === undefined) {
+    return sql`,
+    noted as (${insert}
+      select distinct ${queue}, statement_timestamp(), e.ended_group from ${ended} as e
+      where e.ended_group is not null${dueLater}
+    )`;
+  }
+  return sql`,
+    blocking as materialized (
+      select b.id, b.until, e.ended_group from (${blocks}) as b join ${ended} as e on e.id = b.id
+      where e.ended_group is not null
+    ),
+    blocked as (
+      insert into ${queueHolds} as h (queue, group_key, job_id, until)
+      select ${queue}::text, b.ended_group, b.id, b.until from blocking as b order by b.ended_group, b.id
+      on conflict (queue, group_key, job_id) do update set until = excluded.until
+    ),
+    noted as (${insert}
+      select ${queue}, statement_timestamp(), e.ended_group from ${ended} as e
+      where e.ended_group is not null and e.id not in (select id from blocking)
+      union
+      select ${queue}, b.until, b.ended_group from blocking as b where b.until < 'infinity'${dueLater}
+    )`;
 }
 
 function changed({ queueJobs }: QueueTables, change: HoldEndChange): SQL {

@@ -25,6 +25,7 @@ export function withFactsOf<TTables extends QueueTables>(known: QueueTables, tab
   const found = facts.get(known);
   if (found !== undefined) facts.set(same, found);
   keepGrouping(known, same);
+  keepGrouping(tables, same);
   return same;
 }
 

@@ -44,6 +44,8 @@ test('the texts hold no literals but their own', () => {
   expect([...literals].sort()).toEqual(
     [
       `''`,
+      `'*'`,
+      `'-infinity'`,
       `'1 microsecond'`,
       `'1 millisecond'`,
       `'ExclusiveLock'`,
@@ -115,6 +117,7 @@ test('a hold ends through one door', async () => {
   expect(new Set(through.map(([name]) => name.split(',')[0]))).toEqual(
     new Set([
       'cancelJobQuery',
+      'claimGroupedJobsQuery',
       'claimJobsQuery',
       'finishJobsQuery',
       'parkJobsQuery',
@@ -132,9 +135,14 @@ describe('statements about held and waiting jobs', () => {
 
   test('are these', () => {
     expect(aboutJobs.map(([name]) => name)).toEqual([
+      'admitGroupsQuery',
       'beginJobsQuery',
       'cancelJobQuery',
       'cancelJobQuery, forced',
+      'claimGroupedJobsQuery',
+      'claimGroupedJobsQuery, one after the other',
+      'claimGroupedJobsQuery, by rates',
+      'claimGroupedJobsQuery, one after the other by rates',
       'claimJobsQuery',
       'claimJobsQuery, beginning many',
       'claimJobsQuery, among',
@@ -152,6 +160,12 @@ describe('statements about held and waiting jobs', () => {
       'finishJobsQuery, only in a transaction',
       'finishJobsQuery, waiting briefly',
       'finishJobsQuery, of free rows',
+      'finishJobsQuery, of groups',
+      'finishJobsQuery, of groups that stop',
+      'rescheduleJobsQuery, of groups',
+      'rescheduleJobsQuery, of groups that keep their order',
+      'releaseJobsQuery, of groups',
+      'cancelJobQuery, of groups',
       'insertOneJobQuery, unique, waking',
       'listJobsQuery, live',
       'parkJobsQuery',
@@ -232,6 +246,10 @@ describe("an app's own columns", () => {
     expect(differing).toEqual([
       'cancelJobQuery',
       'cancelJobQuery, forced',
+      'claimGroupedJobsQuery',
+      'claimGroupedJobsQuery, one after the other',
+      'claimGroupedJobsQuery, by rates',
+      'claimGroupedJobsQuery, one after the other by rates',
       'claimJobsQuery',
       'claimJobsQuery, beginning many',
       'claimJobsQuery, among',
@@ -242,6 +260,9 @@ describe("an app's own columns", () => {
       'finishJobsQuery, only in a transaction',
       'finishJobsQuery, waiting briefly',
       'finishJobsQuery, of free rows',
+      'finishJobsQuery, of groups',
+      'finishJobsQuery, of groups that stop',
+      'cancelJobQuery, of groups',
       'listJobsQuery',
       'listJobsQuery, live',
       'listJobsQuery, finished',

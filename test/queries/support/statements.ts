@@ -4,15 +4,18 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import { MAX_PRIORITY } from '../../../src/job/limits.ts';
 import type { NewJob } from '../../../src/job/new-job.ts';
 import type { Finish, Reschedule } from '../../../src/job/transition.ts';
+import { admitGroupsQuery } from '../../../src/queries/admit-groups.ts';
 import { beatWorkerQuery } from '../../../src/queries/beat-worker.ts';
 import { beginJobsQuery } from '../../../src/queries/begin-jobs.ts';
 import { cancelJobQuery } from '../../../src/queries/cancel-job.ts';
 import { databaseStateQuery } from '../../../src/queries/check-database.ts';
 import { missingGrantsQuery } from '../../../src/queries/check-grants.ts';
 import { checkWorkersQuery } from '../../../src/queries/check-workers.ts';
+import { claimGroupedJobsQuery } from '../../../src/queries/claim-grouped-jobs.ts';
 import { claimJobsQuery } from '../../../src/queries/claim-jobs.ts';
 import { declareSchedulesQuery } from '../../../src/queries/declare-schedules.ts';
 import { findDueQuery } from '../../../src/queries/find-due.ts';
+import { findDueGroupsQuery } from '../../../src/queries/find-due-groups.ts';
 import { findDueSchedulesQuery } from '../../../src/queries/find-due-schedules.ts';
 import { findFatesQuery } from '../../../src/queries/find-fates.ts';
 import { findHeldJobsQuery } from '../../../src/queries/find-held-jobs.ts';
@@ -61,8 +64,16 @@ import { transactionIdQuery } from '../../../src/queries/transaction-id.ts';
 import { unlockSessionQuery } from '../../../src/queries/unlock-session.ts';
 import { unparkJobsQuery } from '../../../src/queries/unpark-jobs.ts';
 import { writeProgressQuery } from '../../../src/queries/write-progress.ts';
-import { queueSchedules } from '../../../src/schema/control/index.ts';
+import {
+  queueGroups,
+  queueHolds,
+  queueLimits,
+  queueNotes,
+  queueSchedules,
+  queueUsage,
+} from '../../../src/schema/control/index.ts';
 import type { QueueTables } from '../../../src/schema/index.ts';
+import { type GroupTables, type Serial, withGrouping } from '../../../src/sql/grouping.ts';
 import { withFactsOf } from '../../../src/sql/server-facts.ts';
 import type { NewSchedule } from '../../../src/sql/stored-schedule.ts';
 
@@ -151,6 +162,18 @@ export function allStatements(
   const limits = { silentMs: 30_000, frozenMs: 60_000, startRespiteMs: 10_000 };
   const passed = { floorMs: time.getTime(), endMs: time.getTime() + 1_000 };
   const channel = 'queue_wake_queue_jobs';
+  const limitTables = { queueLimits, queueUsage, queueGroups, queueHolds, queueNotes };
+  const grouped = (serial?: Serial): GroupTables => {
+    const queues = new Map([[text, { serial }]]);
+    return withFactsOf(tables, withGrouping({ ...tables, ...limitTables }, { tables: limitTables, queues }));
+  };
+  const groupClaim = {
+    queue: text,
+    kinds: [text],
+    limit: 10,
+    workerId: id,
+    limits: { serial: false, concurrency: 2, rate: { limit: 10, perMs: 1_000 }, kindRates: new Map() },
+  };
   const control = withFactsOf(tables, { ...tables, queueSchedules });
   const schedule: NewSchedule = {
     name: text,
@@ -183,6 +206,27 @@ export function allStatements(
     'cancelJobQuery, forced': cancelJobQuery(tables, { id, queue: text, reason: error, force: { channel } }),
     checkWorkersQuery: checkWorkersQuery(tables, { worker, beat: false, limits }),
     'checkWorkersQuery, beat': checkWorkersQuery(tables, { worker, beat: true, limits }),
+    admitGroupsQuery: admitGroupsQuery(grouped(), text),
+    claimGroupedJobsQuery: claimGroupedJobsQuery(grouped(), groupClaim),
+    'claimGroupedJobsQuery, one after the other': claimGroupedJobsQuery(grouped('end'), {
+      ...groupClaim,
+      beginning: 1,
+      limits: { serial: true, kindRates: new Map() },
+    }),
+    'claimGroupedJobsQuery, by rates': claimGroupedJobsQuery(grouped(), {
+      ...groupClaim,
+      limits: {
+        serial: false,
+        queueRate: { limit: 10, perMs: 1_000 },
+        kindRates: new Map([[text, { limit: 1, perMs: 60_000 }]]),
+      },
+    }),
+    'claimGroupedJobsQuery, one after the other by rates': claimGroupedJobsQuery(grouped('end'), {
+      ...groupClaim,
+      limits: { serial: true, queueRate: { limit: 10, perMs: 1_000 }, kindRates: new Map() },
+    }),
+    findDueGroupsQuery: findDueGroupsQuery(grouped(), [{ queue: text }, { queue: `${text}, too` }]),
+    'findDueGroupsQuery, of one queue': findDueGroupsQuery(grouped(), [{ queue: text }]),
     claimJobsQuery: claimJobsQuery(tables, { ...claim, beginning: 1 }),
     'claimJobsQuery, beginning many': claimJobsQuery(tables, {
       ...claim,
@@ -301,6 +345,18 @@ export function allStatements(
     'finishJobsQuery, of free rows': finishJobsQuery(tables, held, [{ id, fence: 1, transition: finish }], {
       locks: 'skip',
     }),
+    'finishJobsQuery, of groups': finishJobsQuery(grouped(), held, [{ id, fence: 1, transition: finish }]),
+    'finishJobsQuery, of groups that stop': finishJobsQuery(grouped('success'), held, [
+      { id, fence: 1, transition: discard },
+    ]),
+    'rescheduleJobsQuery, of groups': rescheduleJobsQuery(grouped(), held, [
+      { id, fence: 1, transition: retry },
+    ]),
+    'rescheduleJobsQuery, of groups that keep their order': rescheduleJobsQuery(grouped('end'), held, [
+      { id, fence: 1, transition: retry },
+    ]),
+    'releaseJobsQuery, of groups': releaseJobsQuery(grouped(), { queue: text, workerId: id, except: [] }),
+    'cancelJobQuery, of groups': cancelJobQuery(grouped(), { id, queue: text, reason: error }),
     insertJobsQuery: insertJobsQuery(tables, [job]),
     'insertJobsQuery, unique, waking': insertJobsQuery(tables, [keyed], wakeUp),
     'insertJobsQuery, several': insertJobsQuery(tables, [job, job]),

@@ -1,0 +1,34 @@
+import { type SQL, sql } from 'drizzle-orm';
+
+/** A window is counted in this many parts, and one more: the present one has only begun. */
+const PARTS = sql.raw('20');
+
+/**
+ * What of a rate is used up: a lateral row `slot`, `used`, `oldest` and `kept`, from counts by parts of the
+ * window and its length in milliseconds. Counting the last 21 twentieths, no window of that length ever sees
+ * more than the limit, and at least 95 % of it can be used.
+ */
+export function rateWindow(used: SQL, perMs: SQL): SQL {
+  return sql`(
+      select x.slot, e.used, e.oldest, e.kept
+      from (
+        select floor(date_part('epoch', statement_timestamp()) * 1000 * ${PARTS} / ${perMs})::int8 as slot
+      ) as x
+      cross join lateral (
+        select coalesce(sum(e.value::int8), 0)::int8 as used, min(e.key::int8) as oldest,
+          coalesce(jsonb_object_agg(e.key, e.value::int8), '{}') as kept
+        from jsonb_each_text(${used}) as e where e.key::int8 >= x.slot - ${PARTS}
+      ) as e
+    )`;
+}
+
+/** The counts with `more` in the present part. */
+export function rateWith(kept: SQL, slot: SQL, more: SQL): SQL {
+  return sql`case when ${more} = 0 then ${kept} else ${kept} || jsonb_build_object(
+        ${slot}::text, coalesce((${kept} ->> ${slot}::text)::int8, 0) + ${more}) end`;
+}
+
+/** When the oldest counted part leaves the window, and some of the rate is free again. */
+export function rateFreeAt(oldest: SQL, perMs: SQL): SQL {
+  return sql`to_timestamp((${oldest} + ${PARTS} + 1) * (${perMs}::float8 / ${PARTS}) / 1000)`;
+}

@@ -1,0 +1,33 @@
+    with free as (
+      select j.id from "queue_jobs" as j
+      where j.queue = $1 and j.id = $2 and j.worker_id is null
+      for no key update skip locked
+    ),
+    cancelled as (
+    delete from "queue_jobs" as j
+    where j.queue = $3 and j.id = any(array(select id from free))
+    returning j.*, j.group_key as ended_group, j.run_at as ended_run_at
+    ),
+    noted as (
+      insert into "queue_notes" (queue, due_at, group_key)
+      select distinct $4, statement_timestamp(), e.ended_group from cancelled as e
+      where e.ended_group is not null
+    )
+    insert into "queue_results" (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority,
+      weight, fence, batch_id, unique_key, group_key, metadata, worker_id, created_at, run_at, claimed_at,
+      finished_at)
+    select c.id, c.queue, c.kind, c.payload, 'cancelled',
+      case when ($5::text::jsonb || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) is null then c.errors
+        else (case when jsonb_array_length(c.errors) >= 10 then c.errors - 0 else c.errors end) || ($6::text::jsonb || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) end,
+      c.attempt, c.max_attempts, c.priority, c.weight, c.fence, c.batch_id, c.unique_key, c.group_key,
+      c.metadata, c.worker_id, c.created_at,
+      case when c.run_at = 'infinity' then statement_timestamp() else c.run_at end, c.claimed_at,
+      statement_timestamp()
+    from cancelled as c
+    returning job_id
+-- $1 = "mail"
+-- $2 = 42
+-- $3 = "mail"
+-- $4 = "mail"
+-- $5 = "{\"attempt\":1,\"name\":\"Error\",\"message\":\"mail\",\"stack\":\"mail\"}"
+-- $6 = "{\"attempt\":1,\"name\":\"Error\",\"message\":\"mail\",\"stack\":\"mail\"}"

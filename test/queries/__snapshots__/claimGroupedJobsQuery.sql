@@ -1,0 +1,198 @@
+    with seen as materialized (
+      (select g.group_key, g.turn, g.ready_at, row_number() over (order by g.turn) * 2 + 1 as place
+        from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c cross join "queue_groups" as g
+        where g.queue = $4 and g.turn >= 0 and g.ready_at = '-infinity'
+        order by g.turn limit (select $5::int8 * 2 + 32))
+      union all
+      (select g.group_key, g.turn, g.ready_at, row_number() over (order by g.ready_at) * 2 as place
+        from "queue_groups" as g
+        where g.queue = $6 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
+        order by g.ready_at limit (select $7::int8 + 8))
+    ),
+    ring as materialized (
+      select coalesce(min(s.turn) filter (where s.ready_at = '-infinity'), (
+        select g.turn from "queue_groups" as g
+        where g.queue = $8 and g.turn >= 0 and g.ready_at = 'infinity' order by g.turn desc limit 1
+      ), 0) as turn from seen as s
+    ),
+    every as materialized (
+      select max(l.concurrency) as concurrency, max(l.rate_limit) as rate_limit,
+        max(l.rate_per_ms) as rate_per_ms, max(l.weight) as weight
+      from "queue_limits" as l where l.queue = $9 and l.kind = '' and l.group_key = '*'
+    ),
+    locked as materialized (
+      select s.place, s.group_key, g.turn, g.rate_used
+      from (select * from seen order by place) as s cross join lateral (
+        select g.turn, g.rate_used from "queue_groups" as g
+        where g.queue = $10 and g.group_key = s.group_key and g.turn = s.turn
+        for no key update skip locked
+      ) as g
+      limit (select $11::int8)
+    ),
+    ruled as materialized (
+      select l.*, coalesce(o.weight, e.weight, 1) as share_of,
+        coalesce(o.concurrency, e.concurrency, $12::int4) as concurrency,
+        coalesce(o.rate_limit, e.rate_limit, $13::int4) as rate_limit,
+        coalesce(o.rate_per_ms, e.rate_per_ms, $14::int8) as rate_per_ms
+      from locked as l cross join every as e left join "queue_limits" as o
+        on o.queue = $15 and o.kind = '' and o.group_key = l.group_key
+    ),
+    counted as materialized (
+      select l.*, u.slot, u.used, u.oldest, u.kept, h.held, h.over,
+        (round($16::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
+          - round($17::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
+          as share
+      from ruled as l
+      cross join lateral (
+      select x.slot, e.used, e.oldest, e.kept
+      from (
+        select floor(date_part('epoch', statement_timestamp()) * 1000 * 20 / l.rate_per_ms)::int8 as slot
+      ) as x
+      cross join lateral (
+        select coalesce(sum(e.value::int8), 0)::int8 as used, min(e.key::int8) as oldest,
+          coalesce(jsonb_object_agg(e.key, e.value::int8), '{}') as kept
+        from jsonb_each_text(l.rate_used) as e where e.key::int8 >= x.slot - 20
+      ) as e
+    ) as u
+      cross join lateral (
+        select count(*) filter (where x.counts) as held, array_agg(x.job_id) filter (where not x.counts) as over
+        from (
+          select h.job_id, coalesce(h.until > statement_timestamp(), false) or w.id is not null as counts
+          from "queue_holds" as h
+          left join "queue_jobs" as j on j.queue = $18 and j.id = h.job_id
+          left join "queue_workers" as w on w.id = j.worker_id
+          where h.queue = $19 and h.group_key = l.group_key
+        ) as x
+      ) as h
+      window w as (order by l.place rows unbounded preceding)
+    ),
+    open as materialized (
+      select c.*, least(c.share, c.concurrency - c.held) as room, c.rate_limit - c.used as budget
+      from counted as c where c.share > 0
+    ),
+    found as materialized (
+      select c.place, c.group_key, j.*, coalesce(sum(least(j.weight, c.rate_limit)) over (partition by c.group_key order by j.n) > c.budget, false) as cut
+      from open as c cross join lateral (
+        select f.*, row_number() over () as n from (
+          select f.* from (
+          select j.id from generate_series(0, 9) as band(priority)
+          cross join lateral (
+            select j.id from "queue_jobs" as j
+            where j.queue = $20 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+            order by j.run_at, j.id limit least(c.room, c.budget) + 100
+          ) as j
+          limit least(c.room, c.budget) + 100) as k
+          cross join lateral (
+          select j.id, j.kind, j.weight::int8, pg_column_size(j.payload) as bytes from "queue_jobs" as j
+          where j.id = k.id and j.queue = $21 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($22::text::jsonb))) is true
+          for no key update skip locked) as f
+          limit least(c.room, c.budget)
+        ) as f
+      ) as j
+      where c.room > 0
+    ),
+    wanted as materialized (
+      select f.*, row_number() over (order by f.place, f.n) as rank
+      from found as f where not f.cut
+    ),
+    within as materialized (
+      select id, group_key, kind, weight, rank from (
+        select w.*, sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before
+        from wanted as w
+        
+      ) as w
+      where (before is null or before < $23::int8)
+      order by rank
+    ),
+    turning as materialized (
+      select c.group_key, c.over, 1 + greatest(c.turn, r.turn)
+          + greatest(coalesce(w.weight, 0), 1) * 1000 / c.share_of as turn,
+        case when c.rate_limit is null then '{}'
+          else case when coalesce(w.used, 0) = 0 then c.kept else c.kept || jsonb_build_object(
+        c.slot::text, coalesce((c.kept ->> c.slot::text)::int8, 0) + coalesce(w.used, 0)) end end as rate_used,
+        case
+          when c.held + coalesce(w.n, 0) >= c.concurrency then 'infinity'::timestamptz
+          when c.budget <= coalesce(w.used, 0) or exists (
+            select from found as f where f.group_key = c.group_key and f.cut
+          ) then to_timestamp((coalesce(c.oldest, c.slot) + 20 + 1) * (c.rate_per_ms::float8 / 20) / 1000)
+          when coalesce(w.n, 0) < c.room and not exists (
+            select from generate_series(0, 9) as band(priority)
+            cross join lateral (
+              select from "queue_jobs" as j
+              where j.queue = $24 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+                and j.id not in (select id from within)
+              order by j.run_at, j.id limit 1
+            ) as j
+          ) then 'infinity'
+          else '-infinity'
+        end as ready_at
+      from open as c cross join ring as r
+      left join (
+        select w.group_key, count(*) as n, sum(w.weight) as weight, sum(least(w.weight, o.rate_limit)) as used
+        from within as w join open as o on o.group_key = w.group_key group by w.group_key
+      ) as w on w.group_key = c.group_key
+    ),
+    claimed as (
+    update "queue_jobs" as j
+    set worker_id = $25::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
+    where j.queue = $26 and j.id = any(array(select id from within))
+    returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
+      j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
+    ),
+    turned as (
+      update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used
+      from turning as t where g.queue = $27 and g.group_key = t.group_key
+    ),
+    held as (
+      insert into "queue_holds" as h (queue, group_key, job_id)
+      select $28::text, w.group_key, w.id from within as w order by w.group_key, w.id
+      on conflict (queue, group_key, job_id) do update set until = null
+    ),
+    swept as (
+      delete from "queue_holds" as h
+      using (select t.group_key, unnest(t.over) as job_id from turning as t) as o
+      where h.queue = $29 and h.group_key = o.group_key and h.job_id = o.job_id
+        and h.job_id not in (select id from within)
+    )
+    select exists (select from turning as t where t.ready_at = '-infinity') or
+        (select count(*) from seen) > (select count(*) from turning) as more,
+      null as wait_ms,
+      w.rank, w.group_key, a.*
+    from (select 1) as one
+    left join (within as w join (
+    select j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
+      j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,
+      nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata,
+      date_part('epoch', j.run_at) * 1000 as run_at, date_part('epoch', j.created_at) * 1000 as created_at,
+      date_part('epoch', statement_timestamp()) * 1000 as claimed_at,
+      j.cancel_reason
+    from claimed as j) as a on a.id = w.id) on true
+-- $1 = 1
+-- $2 = 1
+-- $3 = 1
+-- $4 = "mail"
+-- $5 = 10
+-- $6 = "mail"
+-- $7 = 10
+-- $8 = "mail"
+-- $9 = "mail"
+-- $10 = "mail"
+-- $11 = 10
+-- $12 = 2
+-- $13 = 10
+-- $14 = 1000
+-- $15 = "mail"
+-- $16 = 10
+-- $17 = 10
+-- $18 = "mail"
+-- $19 = "mail"
+-- $20 = "mail"
+-- $21 = "mail"
+-- $22 = "[\"mail\"]"
+-- $23 = 8388608
+-- $24 = "mail"
+-- $25 = 42
+-- $26 = "mail"
+-- $27 = "mail"
+-- $28 = "mail"
+-- $29 = "mail"

@@ -1,0 +1,24 @@
+    with ended as (
+    update "queue_jobs" as j
+    set worker_id = null, claimed_at = null, attempt = j.attempt - 1
+    where j.queue = $1 and j.worker_id = $2
+      and not exists (
+        select from rows from (unnest($3::text::int8[]), unnest($4::text::int8[])) as i(id, fence)
+        where i.id = j.id and i.fence = j.fence)
+    returning j.id, j.group_key as ended_group, j.run_at as ended_run_at
+    ),
+    noted as (
+      insert into "queue_notes" (queue, due_at, group_key)
+      select distinct $5, statement_timestamp(), e.ended_group from ended as e
+      where e.ended_group is not null
+      union
+      select $6, e.ended_run_at, e.ended_group from ended as e
+      where e.ended_group is not null and e.ended_run_at > statement_timestamp() and e.ended_run_at < 'infinity'
+    )
+    select * from ended
+-- $1 = "mail"
+-- $2 = 42
+-- $3 = "{}"
+-- $4 = "{}"
+-- $5 = "mail"
+-- $6 = "mail"

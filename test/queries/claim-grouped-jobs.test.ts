@@ -1,0 +1,302 @@
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { ClaimedJob } from '../../src/queries/claim-jobs.ts';
+import { finishJobs } from '../../src/queries/finish-jobs.ts';
+import { rescheduleJobs } from '../../src/queries/reschedule-jobs.ts';
+import type { Serial } from '../../src/sql/grouping.ts';
+import { addControlTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import {
+  addGrouped,
+  addWorkers,
+  claimGroups,
+  clearGroups,
+  groupedTables,
+  groupRows,
+} from './support/groups.ts';
+import { idsOf } from './support/jobs.ts';
+import { twoBackends } from './support/locks.ts';
+
+const database = useTestDatabase();
+let worker = 0;
+beforeAll(() => addControlTables(database));
+beforeEach(async () => {
+  await clearGroups(database.client);
+  [worker = 0] = await addWorkers(database.client);
+});
+
+const claim = (options?: Parameters<typeof claimGroups>[2], serial?: Serial) =>
+  claimGroups(database.db, worker, options, serial);
+
+const completed = {
+  type: 'finish',
+  state: 'completed',
+  output: null,
+  error: null,
+  keepResult: true,
+} as const;
+const error = { attempt: 1, name: 'Error', message: 'no', stack: 'Error: no' };
+
+async function finish(
+  jobs: readonly ClaimedJob[],
+  { state = 'completed', serial }: { state?: 'completed' | 'discarded'; serial?: Serial } = {},
+): Promise<void> {
+  const transition = state === 'completed' ? completed : ({ ...completed, state, error } as const);
+  const finished = await finishJobs(
+    database.db,
+    groupedTables(serial),
+    { queue: 'q', workerId: worker },
+    jobs.map(({ id, fence }) => ({ id, fence, transition })),
+  );
+  expect(finished.size).toBe(jobs.length);
+}
+
+async function retry(jobs: readonly ClaimedJob[], delayMs: number | null, serial?: Serial): Promise<void> {
+  const back = await rescheduleJobs(
+    database.db,
+    groupedTables(serial),
+    { queue: 'q', workerId: worker },
+    jobs.map(({ id, fence, attempt }) => ({
+      id,
+      fence,
+      transition: {
+        type: 'reschedule',
+        delayMs,
+        attempt: delayMs === null ? attempt - 1 : attempt,
+        error: null,
+      },
+    })),
+  );
+  expect(back.size).toBe(jobs.length);
+}
+
+const of = (group: string, count: number, rest = {}) =>
+  Array.from({ length: count }, () => ({ group, ...rest }));
+
+describe('shares', () => {
+  test('each group gets its share of a claim, in the order of its own jobs', async () => {
+    const a = await addGrouped(database.client, of('a', 20));
+    const b = await addGrouped(database.client, of('b', 20));
+    const { jobs, more } = await claim({ limit: 10 });
+    expect(idsOf(jobs.filter(({ group }) => group === 'a'))).toEqual(a.slice(0, 5));
+    expect(idsOf(jobs.filter(({ group }) => group === 'b'))).toEqual(b.slice(0, 5));
+    expect([jobs.length, more]).toEqual([10, true]);
+  });
+
+  test('by their weights', async () => {
+    await addGrouped(database.client, [...of('a', 20), ...of('b', 20)]);
+    await database.client`insert into queue_limits (queue, group_key, weight) values ('q', 'a', 4)`;
+    const { jobs } = await claim({ limit: 10 });
+    expect(jobs.filter(({ group }) => group === 'a')).toHaveLength(8);
+  });
+
+  test('a group comes again when the others have had their turn', async () => {
+    await addGrouped(
+      database.client,
+      ['a', 'b', 'c'].flatMap((group) => of(group, 5)),
+    );
+    const order: (string | undefined)[] = [];
+    for (let n = 0; n < 9; n++) {
+      const { jobs } = await claim({ limit: 1 });
+      order.push(jobs[0]?.group);
+    }
+    for (const round of [order.slice(0, 3), order.slice(3, 6), order.slice(6)]) {
+      expect([...round].sort()).toEqual(['a', 'b', 'c']);
+    }
+  });
+
+  test('one that was idle waits for no more than a place behind the others', async () => {
+    await addGrouped(database.client, of('big', 1_000));
+    await claim({ limit: 500 });
+    await addGrouped(database.client, of('small', 1));
+    const { jobs } = await claim({ limit: 2 });
+    expect(jobs.map(({ group }) => group)).toContain('small');
+  });
+
+  test('all are taken in the end, and nothing is left to look at', async () => {
+    await addGrouped(
+      database.client,
+      ['a', 'b', 'c'].flatMap((group) => of(group, 7)),
+    );
+    const taken: ClaimedJob[] = [];
+    for (let n = 0; n < 10; n++) taken.push(...(await claim({ limit: 4 })).jobs);
+    expect(new Set(idsOf(taken)).size).toBe(21);
+    expect(Object.values(await groupRows(database.client)).map(({ ready }) => ready)).toEqual(
+      new Array(3).fill('infinity'),
+    );
+    expect((await claim()).more).toBe(false);
+  });
+
+  test('by priority within a group', async () => {
+    const [low = 0] = await addGrouped(database.client, [{ group: 'a', priority: 7 }]);
+    const [high = 0] = await addGrouped(database.client, [{ group: 'a', priority: 0 }]);
+    expect(idsOf((await claim({ limit: 1 })).jobs)).toEqual([high]);
+    expect(idsOf((await claim({ limit: 1 })).jobs)).toEqual([low]);
+  });
+
+  test('jobs that are scheduled, of other kinds or in other queues stay', async () => {
+    await addGrouped(database.client, [
+      { group: 'a', dueInMs: 60_000 },
+      { group: 'a', kind: 'other' },
+      { group: 'a', queue: 'other' },
+    ]);
+    const [mine = 0] = await addGrouped(database.client, [{ group: 'a' }]);
+    expect(idsOf((await claim()).jobs)).toEqual([mine]);
+    expect((await groupRows(database.client)).a?.ready).toBe('-infinity');
+  });
+});
+
+describe('concurrency of a group', () => {
+  const limits = { concurrency: 2 };
+
+  test('no more are held than it says, and more when one ends', async () => {
+    await addGrouped(database.client, of('a', 5));
+    const { jobs } = await claim({ limits });
+    expect(jobs).toHaveLength(2);
+    expect((await claim({ limits })).jobs).toEqual([]);
+    await finish(jobs.slice(0, 1));
+    expect((await claim({ limits })).jobs).toHaveLength(1);
+    expect((await claim({ limits })).jobs).toEqual([]);
+  });
+
+  test('a job that is retried later gives its slot back, and takes one again', async () => {
+    await addGrouped(database.client, of('a', 3));
+    const { jobs } = await claim({ limits });
+    await retry(jobs, 30);
+    const next = await claim({ limits });
+    expect(next.jobs).toHaveLength(1);
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect((await claim({ limits })).jobs).toHaveLength(1);
+    expect((await claim({ limits })).jobs).toEqual([]);
+  });
+
+  test('one for a group goes before that for all, and that before the declared one', async () => {
+    await addGrouped(database.client, [...of('a', 9), ...of('b', 9)]);
+    await database.client`
+      insert into queue_limits (queue, group_key, concurrency) values ('q', '*', 3), ('q', 'a', 5)`;
+    const { jobs } = await claim({ limits, limit: 18 });
+    expect(jobs.filter(({ group }) => group === 'a')).toHaveLength(5);
+    expect(jobs.filter(({ group }) => group === 'b')).toHaveLength(3);
+  });
+
+  test('the slots of a worker that is gone are free, and its jobs come first', async () => {
+    await addGrouped(database.client, of('a', 5));
+    const first = await claim({ limits });
+    const [other = 0] = await addWorkers(database.client);
+    await database.client`delete from queue_workers where id = ${worker}`;
+    await database.client`insert into queue_notes (queue, due_at, group_key) values ('q', now(), 'a')`;
+    const { jobs } = await claimGroups(database.db, other, { limits });
+    expect(idsOf(jobs)).toEqual(idsOf(first.jobs));
+  });
+
+  test('holds that count no more are removed', async () => {
+    await addGrouped(database.client, of('a', 6));
+    for (let n = 0; n < 3; n++) await finish((await claim({ limits })).jobs);
+    await addGrouped(database.client, of('a', 1));
+    await claim({ limits });
+    const [row] = await database.client`select count(*)::int as n from queue_holds`;
+    expect(row).toEqual({ n: 1 });
+  });
+});
+
+describe('one after the other', () => {
+  const limits = { serial: true };
+
+  test('a group is claimed as a run, and not again while one of it is held', async () => {
+    const ids = await addGrouped(database.client, of('a', 5));
+    const { jobs } = await claim({ limits, limit: 3 }, 'end');
+    expect(idsOf(jobs)).toEqual(ids.slice(0, 3));
+    expect((await claim({ limits }, 'end')).jobs).toEqual([]);
+    await finish(jobs.slice(0, 2), { serial: 'end' });
+    expect((await claim({ limits }, 'end')).jobs).toEqual([]);
+    await finish(jobs.slice(2), { serial: 'end' });
+    expect(idsOf((await claim({ limits }, 'end')).jobs)).toEqual(ids.slice(3));
+  });
+
+  test.each<Serial>(['end', 'success'])('%s: one that is retried keeps its place', async (serial) => {
+    const ids = await addGrouped(database.client, of('a', 3));
+    const { jobs } = await claim({ limits, limit: 1 }, serial);
+    await retry(jobs, 50, serial);
+    expect((await claim({ limits }, serial)).jobs).toEqual([]);
+    await new Promise((resolve) => setTimeout(resolve, 80));
+    expect(idsOf((await claim({ limits }, serial)).jobs)).toEqual(ids);
+  });
+
+  test('attempt: one that is retried goes behind the others', async () => {
+    const ids = await addGrouped(database.client, of('a', 3));
+    const { jobs } = await claim({ limits, limit: 1 }, 'attempt');
+    await retry(jobs, 10_000, 'attempt');
+    expect(idsOf((await claim({ limits }, 'attempt')).jobs)).toEqual(ids.slice(1));
+  });
+
+  test('what is given back keeps its place, and stops nobody', async () => {
+    const ids = await addGrouped(database.client, of('a', 3));
+    await retry((await claim({ limits, limit: 2 }, 'end')).jobs, null, 'end');
+    expect(idsOf((await claim({ limits }, 'end')).jobs)).toEqual(ids);
+  });
+
+  test('end: one that was discarded lets the next begin; success: it does not', async () => {
+    for (const serial of ['end', 'success'] as const) {
+      await clearGroups(database.client);
+      [worker = 0] = await addWorkers(database.client);
+      const ids = await addGrouped(database.client, of('a', 2));
+      const { jobs } = await claim({ limits, limit: 1 }, serial);
+      await finish(jobs, { state: 'discarded', serial });
+      expect(idsOf((await claim({ limits }, serial)).jobs)).toEqual(serial === 'end' ? ids.slice(1) : []);
+    }
+  });
+
+  test('a job that another transaction has locked, or of another kind, holds up those behind it', async () => {
+    const [first = 0] = await addGrouped(database.client, [...of('a', 2), ...of('b', 1)]);
+    await addGrouped(database.client, [{ group: 'c', kind: 'other' }, { group: 'c' }]);
+    const [app] = await twoBackends(database);
+    await app.client`begin`;
+    await app.client`select from queue_jobs where id = ${first} for update`;
+    expect((await claim({ limits }, 'end')).jobs.map(({ group }) => group)).toEqual(['b']);
+    await app.client`rollback`;
+    const { jobs } = await claim({ limits }, 'end');
+    expect(jobs.map(({ group }) => group)).toEqual(['a', 'a']);
+  });
+});
+
+describe('rates', () => {
+  const rate = { limit: 3, perMs: 400 };
+
+  test('a group starts no more than its rate in any window, and goes on when it has passed', async () => {
+    await addGrouped(database.client, of('a', 10));
+    expect((await claim({ limits: { rate } })).jobs).toHaveLength(3);
+    expect((await claim({ limits: { rate } })).jobs).toEqual([]);
+    expect((await groupRows(database.client)).a?.ready).toBe('later');
+    await new Promise((resolve) => setTimeout(resolve, 440));
+    expect((await claim({ limits: { rate } })).jobs).toHaveLength(3);
+  });
+
+  test('by weights; one that is heavier than the rate takes it all', async () => {
+    await addGrouped(database.client, [
+      { group: 'a', weight: 2 },
+      { group: 'a', weight: 2 },
+      { group: 'b', weight: 50 },
+      { group: 'b' },
+    ]);
+    const { jobs } = await claim({ limits: { rate } });
+    expect(jobs.map(({ group }) => group).sort()).toEqual(['a', 'b']);
+  });
+
+  test('of the queue and of a kind', async () => {
+    await database.client`insert into queue_usage (queue, kind) values ('q', ''), ('q', 'slow')`;
+    await addGrouped(database.client, [...of('a', 4), ...of('b', 4, { kind: 'slow' })]);
+    const limits = {
+      queueRate: { limit: 5, perMs: 10_000 },
+      kindRates: new Map([['slow', { limit: 1, perMs: 10_000 }]]),
+    };
+    const { jobs, waitMs } = await claim({ limits, kinds: ['k', 'slow'] });
+    expect(jobs.filter(({ kind }) => kind === 'slow')).toHaveLength(1);
+    expect(jobs).toHaveLength(5);
+    expect(waitMs).toBeGreaterThan(9_000);
+    expect((await claim({ limits, kinds: ['k', 'slow'] })).jobs).toEqual([]);
+  });
+
+  test('nothing starts while the row that counts them is missing', async () => {
+    await addGrouped(database.client, of('a', 1));
+    expect((await claim({ limits: { queueRate: rate } })).jobs).toEqual([]);
+  });
+});
