@@ -175,10 +175,12 @@ function groupsInTurn(tables: GroupTables, { queue, limit, limits }: GroupClaim)
       cross join lateral (
         select count(*) filter (where x.counts) as held, array_agg(x.job_id) filter (where not x.counts) as over
         from (
-          select h.job_id, coalesce(h.until > statement_timestamp(), false) or w.id is not null as counts
+          select h.job_id, coalesce(h.until > statement_timestamp(), false) or exists (
+              select from ${queueJobs} as j
+              where j.queue = ${queue} and j.id = h.job_id
+                and j.worker_id in (select w.id from ${queueWorkers} as w)
+            ) as counts
           from ${queueHolds} as h
-          left join ${queueJobs} as j on j.queue = ${queue} and j.id = h.job_id
-          left join ${queueWorkers} as w on w.id = j.worker_id
           where h.queue = ${queue} and h.group_key = l.group_key
         ) as x
       ) as h

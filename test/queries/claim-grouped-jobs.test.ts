@@ -161,10 +161,10 @@ describe('concurrency of a group', () => {
   test('a job that is retried later gives its slot back, and takes one again', async () => {
     await addGrouped(database.client, of('a', 3));
     const { jobs } = await claim({ limits });
-    await retry(jobs, 30);
+    await retry(jobs, 400);
     const next = await claim({ limits });
     expect(next.jobs).toHaveLength(1);
-    await new Promise((resolve) => setTimeout(resolve, 60));
+    await new Promise((resolve) => setTimeout(resolve, 450));
     expect((await claim({ limits })).jobs).toHaveLength(1);
     expect((await claim({ limits })).jobs).toEqual([]);
   });
@@ -215,9 +215,9 @@ describe('one after the other', () => {
   test.each<Serial>(['end', 'success'])('%s: one that is retried keeps its place', async (serial) => {
     const ids = await addGrouped(database.client, of('a', 3));
     const { jobs } = await claim({ limits, limit: 1 }, serial);
-    await retry(jobs, 50, serial);
+    await retry(jobs, 400, serial);
     expect((await claim({ limits }, serial)).jobs).toEqual([]);
-    await new Promise((resolve) => setTimeout(resolve, 80));
+    await new Promise((resolve) => setTimeout(resolve, 450));
     expect(idsOf((await claim({ limits }, serial)).jobs)).toEqual(ids);
   });
 

@@ -135,10 +135,10 @@ describe('statements about held and waiting jobs', () => {
 
   test('are these', () => {
     expect(aboutJobs.map(([name]) => name)).toEqual([
-      'admitGroupsQuery',
       'beginJobsQuery',
       'cancelJobQuery',
       'cancelJobQuery, forced',
+      'admitGroupsQuery',
       'claimGroupedJobsQuery',
       'claimGroupedJobsQuery, one after the other',
       'claimGroupedJobsQuery, by rates',
