@@ -22,8 +22,8 @@ export interface ClaimRate {
 export interface ClaimLimits {
   readonly concurrency?: number | undefined;
   readonly rate?: ClaimRate | undefined;
-  /** Whether the jobs of a group run one after the other. */
-  readonly serial: boolean;
+  /** Where the jobs of a group run one after the other: the most of one group that a claim takes. */
+  readonly run: number | undefined;
   /** Of the whole queue. */
   readonly queueRate?: ClaimRate | undefined;
   /** Of its kinds. */
@@ -124,7 +124,7 @@ export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): S
  */
 function groupsInTurn(tables: GroupTables, { queue, limit, limits }: GroupClaim): SQL {
   const { queueJobs, queueGroups, queueHolds, queueLimits, queueWorkers } = tables;
-  const { concurrency = null, rate, serial } = limits;
+  const { concurrency = null, rate, run } = limits;
   const inRing = sql`g.queue = ${queue} and g.turn >= 0`;
   return sql`seen as materialized (
       (select g.group_key, g.turn, g.ready_at, row_number() over (order by g.turn) * 2 + 1 as place
@@ -159,7 +159,7 @@ function groupsInTurn(tables: GroupTables, { queue, limit, limits }: GroupClaim)
     ),
     ruled as materialized (
       select l.*, coalesce(o.weight, e.weight, 1) as share_of,
-        ${serial ? sql`1` : sql`coalesce(o.concurrency, e.concurrency, ${concurrency}::int4)`} as concurrency,
+        ${run !== undefined ? sql`1` : sql`coalesce(o.concurrency, e.concurrency, ${concurrency}::int4)`} as concurrency,
         coalesce(o.rate_limit, e.rate_limit, ${rate?.limit ?? null}::int4) as rate_limit,
         coalesce(o.rate_per_ms, e.rate_per_ms, ${rate?.perMs ?? null}::int8) as rate_per_ms
       from locked as l cross join every as e left join ${queueLimits} as o
@@ -188,9 +188,9 @@ function groupsInTurn(tables: GroupTables, { queue, limit, limits }: GroupClaim)
     ),
     open as materialized (
       select c.*, ${
-        serial
-          ? sql`case when c.held > 0 then 0 else c.share end`
-          : sql`least(c.share, c.concurrency - c.held)`
+        run === undefined
+          ? sql`least(c.share, c.concurrency - c.held)`
+          : sql`case when c.held > 0 then 0 else least(c.share, ${run}::int8) end`
       } as room, c.rate_limit - c.used as budget
       from counted as c where c.share > 0
     )`;
@@ -225,11 +225,8 @@ function rates({ queueUsage, queueLimits }: GroupTables, { queue, limits }: Grou
 }
 
 /** `within`: the jobs to claim, in their order, and `turning`: what becomes of the groups. */
-function jobsOfGroups(
-  tables: GroupTables,
-  { queue, kinds, limits: { serial } }: GroupClaim,
-  rated: boolean,
-): SQL {
+function jobsOfGroups(tables: GroupTables, { queue, kinds, limits }: GroupClaim, rated: boolean): SQL {
+  const serial = limits.run !== undefined;
   const { queueJobs } = tables;
   const inGroup = sql`j.queue = ${queue} and j.group_key = c.group_key and j.group_key is not null`;
   const due = sql`j.run_at <= statement_timestamp() and ${isFree(tables)}`;

@@ -17,6 +17,7 @@ import { Listener } from './presence/listener.ts';
 import { Liveness } from './presence/liveness.ts';
 import { Retries } from './time/retries.ts';
 import { Firing } from './upkeep/firing.ts';
+import { GroupUpkeep } from './upkeep/group-upkeep.ts';
 import { Pruning } from './upkeep/prune.ts';
 import { Requests } from './upkeep/requests.ts';
 
@@ -54,7 +55,7 @@ export interface WorkerParts {
 /** Builds the parts of a worker and connects them; the only place that knows all of them. */
 export function buildParts(options: PartsOptions): WorkerParts {
   const { db, tables, handlers, settings, untilEmpty, workerId, declared, events, giveUp } = options;
-  const { concurrencyByQueue, pollIntervalMs, retentionMs, listen, schedules } = settings;
+  const { concurrencyByQueue, pollIntervalMs, retentionMs, listen, schedules, limits } = settings;
   const environment = { db, tables, workerId };
   const retries = new Retries();
   const runner = preparing(db, (error) =>
@@ -143,6 +144,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
         queue,
         handlers,
         concurrency,
+        groups: limits?.groupsOf(queue, tables),
         pollIntervalMs,
         events,
         watch: untilEmpty ? undefined : watch,
@@ -151,12 +153,13 @@ export function buildParts(options: PartsOptions): WorkerParts {
         giveUp,
       }),
   );
-  sweeper.serve(loops);
+  sweeper.serve(loops.filter(({ groupTables }) => groupTables === undefined));
   if (untilEmpty) liveness.expectNoSession();
   const loopsByQueue = new Map(loops.map((loop) => [loop.queue, loop]));
   const requests = new Requests({ ...environment, loops, listener, events, retries });
   // A drain is over soon, and may be all that prunes.
   const firstWithinMs = untilEmpty ? 0 : FIRST_PRUNE_WITHIN_MS;
+  const groupUpkeep = groupUpkeepOf(options, loops);
   const pruning = new Pruning({ db, tables, retentionMs, firstWithinMs, events });
   return {
     loops,
@@ -168,8 +171,27 @@ export function buildParts(options: PartsOptions): WorkerParts {
       requests,
       progress,
       pruning,
+      ...groupUpkeep,
       // A worker that ends when its queues are empty waits for nothing.
       ...(untilEmpty ? [] : [watch, sweeper, listener, ...(firing === undefined ? [] : [firing])]),
     ],
   };
+}
+
+/** None where no queue of the worker has its jobs in groups. */
+function groupUpkeepOf(
+  { db, settings, events }: PartsOptions,
+  loops: readonly ClaimLoop[],
+): BackgroundPart[] {
+  const [tables] = loops.flatMap(({ groupTables }) => groupTables ?? []);
+  if (tables === undefined) return [];
+  const queues = loops
+    .filter(({ groupTables }) => groupTables !== undefined)
+    .map((loop) => ({
+      queue: loop.queue,
+      ratedKinds: settings.limits?.ratedKinds(loop.queue) ?? [],
+      ratePerMs: settings.limits?.declared.get(loop.queue)?.groups?.rate?.perMs,
+      seekFreed: () => loop.sweepSoon(),
+    }));
+  return [new GroupUpkeep({ db, tables, queues, events })];
 }

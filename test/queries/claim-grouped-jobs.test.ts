@@ -199,7 +199,7 @@ describe('concurrency of a group', () => {
 });
 
 describe('one after the other', () => {
-  const limits = { serial: true };
+  const limits = { run: 100 };
 
   test('a group is claimed as a run, and not again while one of it is held', async () => {
     const ids = await addGrouped(database.client, of('a', 5));

@@ -1,6 +1,7 @@
 import { LeaseLostError } from '../../errors.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import type { Beginners } from '../../sql/claim-beginning.ts';
+import type { Serial } from '../../sql/grouping.ts';
 import { Attempt, type AttemptEnvironment } from './attempt.ts';
 import { Beginnings, type BeginningsOptions } from './beginnings.ts';
 import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
@@ -8,6 +9,7 @@ import { executeJob } from './execute-job.ts';
 import type { Handler } from './handler.ts';
 import { Patience } from './patience.ts';
 import { Prefetch } from './prefetch.ts';
+import { Runs } from './runs.ts';
 import { Turn } from './turn.ts';
 import { Unwritten } from './unwritten.ts';
 
@@ -19,6 +21,8 @@ export interface AttemptsOptions
   readonly concurrency: number;
   /** Whether an outcome that the database refuses is tried again and again, until `stop`. */
   readonly persistent: boolean;
+  /** Where the jobs of a group run one after the other. */
+  readonly serial?: Serial | undefined;
   /** Called when a slot is free, or an outcome is written. */
   readonly onChange: () => void;
 }
@@ -37,6 +41,7 @@ export class Attempts {
   readonly #beginnings: Beginnings;
   /** Claimed ahead, not begun. */
   #waiting: Attempt[] = [];
+  readonly #runs: Runs | undefined;
   readonly #unwritten = new Unwritten();
   /** Two of them may be of one job: a lost one whose handler goes on, and a newer. */
   readonly #running = new Set<Attempt>();
@@ -49,6 +54,7 @@ export class Attempts {
 
   constructor(options: AttemptsOptions) {
     this.#options = options;
+    this.#runs = options.serial === undefined ? undefined : new Runs();
     const leave = this.#leaving.signal;
     this.#conclude = { ...options, leave, onUnwritten: (attempt) => this.#unwritten.add(attempt) };
     if (!options.persistent) this.#leaving.abort();
@@ -56,7 +62,8 @@ export class Attempts {
   }
 
   get size(): number {
-    return this.#waiting.length + this.#running.size + this.#unsettled.size;
+    const standing = this.#runs?.size ?? 0;
+    return this.#waiting.length + standing + this.#running.size + this.#unsettled.size;
   }
 
   get jobs(): ClaimedJob[] {
@@ -72,6 +79,11 @@ export class Attempts {
     // Refilled when half empty, so that a claim is worth its round trip.
     if (this.#waiting.length > ahead / 2) return 0;
     return concurrency + ahead - this.#running.size - this.#waiting.length;
+  }
+
+  /** How many jobs of a group to claim at once, where they run one after the other. */
+  get run(): number | undefined {
+    return this.#runs && this.#prefetch.run();
   }
 
   get beginning(): 0 | 1 | Beginners {
@@ -93,8 +105,9 @@ export class Attempts {
       if (handler === undefined) throw new TypeError(`No handler for a claimed job of kind '${job.kind}'`);
       return new Attempt(job, handler, environment);
     });
-    this.#waiting.push(...attempts);
-    this.#beginnings.add(attempts);
+    const first = this.#runs?.add(attempts) ?? attempts;
+    this.#waiting.push(...first);
+    this.#beginnings.add(first);
     // They were claimed while the worker was told to stop, or the queue to pause.
     if (this.#stopped || this.#paused) this.#giveBack();
     else this.#beginWaiting();
@@ -106,19 +119,19 @@ export class Attempts {
     this.#leaving.abort();
     this.#patience.stop();
     this.#beginnings.stop();
-    this.#giveBack();
+    this.#giveBackAll();
   }
 
   /** Puts back what is still held after `stop`, even if its beginning is still being recorded. */
   async giveBackUnwritten(...[options, tooLate]: Parameters<Unwritten['giveBack']>): Promise<void> {
-    for (const attempt of this.#waiting) this.#unwritten.add(attempt);
+    for (const attempt of [...this.#waiting, ...(this.#runs?.standing ?? [])]) this.#unwritten.add(attempt);
     await this.#unwritten.giveBack(options, tooLate);
   }
 
   /** Begins nothing more until `resume`, and gives back what waits. */
   pause(): void {
     this.#paused = true;
-    this.#giveBack();
+    this.#giveBackAll();
     this.#options.onChange();
   }
 
@@ -140,13 +153,16 @@ export class Attempts {
   }
 
   get unfinished(): readonly Attempt[] {
-    return [...this.#waiting, ...this.#running];
+    return [...this.#waiting, ...this.#running, ...(this.#runs?.standing ?? [])];
   }
 
   /** Ends those of `asked` whose job and fence are not in `held`, which says nothing of later claims. */
   endLost(asked: readonly Attempt[], held: ReadonlyMap<number, number>): void {
     const lost = asked.filter(({ job }) => held.get(job.id) !== job.fence);
+    this.#runs?.drop(new Set(lost));
+    const waited = new Set(this.#waiting);
     this.#drop(lost);
+    for (const attempt of lost) if (waited.has(attempt)) this.#goOn(attempt);
     for (const attempt of lost) {
       // One that has completed its job, and goes on, has lost nothing.
       if (!this.#running.has(attempt) || !attempt.open) continue;
@@ -183,6 +199,7 @@ export class Attempts {
     if (result === undefined) return;
     const { lost, locked, refused } = result;
     this.#drop(lost);
+    for (const attempt of lost) this.#goOn(attempt);
     for (const { job } of lost) this.#options.events.emit('lost', { job });
     if (this.#stopped || this.#paused) this.#giveBack();
     else {
@@ -198,11 +215,25 @@ export class Attempts {
     this.#giveBack();
   }
 
+  /** Also those that stand behind one that runs. */
+  #giveBackAll(): void {
+    this.#giveBack();
+    const standing = this.#runs?.standing ?? [];
+    this.#runs?.drop(new Set(standing));
+    this.#putBack(standing);
+  }
+
   /** Puts waiting jobs back as they were. Those that are being recorded follow later. */
   #giveBack(waiting: readonly Attempt[] = this.#waiting, delayMs?: number): void {
     const back = waiting.filter(({ recording }) => recording !== 'recording');
     this.#drop(back);
-    for (const attempt of back) {
+    // Those behind them would begin before them.
+    const behind = back.flatMap((attempt) => this.#runs?.end(attempt) ?? []);
+    this.#putBack([...back, ...behind], delayMs);
+  }
+
+  #putBack(attempts: readonly Attempt[], delayMs?: number): void {
+    for (const attempt of attempts) {
       this.#unsettled.add(attempt);
       void giveBack(this.#conclude, attempt, delayMs).then(() => this.#forget(attempt));
     }
@@ -222,10 +253,31 @@ export class Attempts {
     this.#unsettled.add(attempt);
     this.#prefetch.note(durationMs);
     this.#beginnings.noteEnd(attempt);
+    // Those behind it need not wait until that is written: after a crash all run again, in their order.
+    const goesOn = outcome.type === 'completed';
+    if (goesOn) this.#goOn(attempt);
     this.#beginWaiting();
     this.#announceChange();
-    await conclude(this.#conclude, attempt, outcome, durationMs);
+    const isOver = await conclude(this.#conclude, attempt, outcome, durationMs);
+    if (this.#runs !== undefined && !goesOn) {
+      if (isOver || this.#options.serial === 'attempt') {
+        this.#goOn(attempt);
+        this.#beginWaiting();
+      } else this.#putBack(this.#runs.end(attempt));
+    }
     this.#forget(attempt);
+  }
+
+  /** Lets the one behind this attempt wait for a slot, first of all. */
+  #goOn(attempt: Attempt): void {
+    const next = this.#runs?.next(attempt);
+    if (next === undefined) return;
+    if (this.#stopped || this.#paused) {
+      this.#putBack([next, ...(this.#runs?.end(next) ?? [])]);
+      return;
+    }
+    this.#waiting.unshift(next);
+    this.#beginnings.add([next]);
   }
 
   #forget(attempt: Attempt): void {

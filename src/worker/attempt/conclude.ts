@@ -35,21 +35,26 @@ const MAX_AGAIN_MS = 60_000;
  * Writes how an attempt has ended, then announces it; never rejects. Thousands of these wait for their batch
  * at once, and each async function around them would be garbage that outlives its generation: it cost a fifth
  * of a short job. So all that is rare stands behind the `catch`.
+ *
+ * @returns whether the job is known to be over, completed or cancelled
  */
 export async function conclude(
   options: ConcludeOptions,
   attempt: Attempt,
   outcome: Outcome,
   durationMs: number,
-): Promise<void> {
+): Promise<boolean> {
   const { facts } = attempt;
   const verdict = verdictOn(outcome, facts);
   const transition = transitionFor(verdict, facts);
   try {
     const settled = await write(options, attempt, transition, false);
     noteSettled(options, attempt, { verdict, transition, settled, durationMs });
+    if (settled === 'completed by handler') return true;
+    return settled === 'written' && transition.type === 'finish' && transition.state !== 'discarded';
   } catch (refusal) {
     await concludeAgain(options, attempt, outcome, durationMs, refusal);
+    return false;
   }
 }
 

@@ -46,6 +46,11 @@ export class Prefetch {
     return this.#within(SOON_MS, concurrency);
   }
 
+  /** How many jobs of a group that run one after the other to claim at once. */
+  run(): number {
+    return Math.min(this.#within(HORIZON_MS, 1) + 1, MAX_PREFETCH);
+  }
+
   /** How many attempts will end within this time, by what the handlers have lately taken. */
   #within(horizonMs: number, concurrency: number): number {
     if (this.#attempts < MIN_ATTEMPTS) return 0;

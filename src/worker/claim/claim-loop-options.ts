@@ -1,10 +1,19 @@
+import type { ClaimLimits } from '../../queries/claim-grouped-jobs.ts';
 import type { Runner } from '../../sql/executor.ts';
+import type { GroupTables, Serial } from '../../sql/grouping.ts';
 import type { AttemptEnvironment } from '../attempt/attempt.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { Handler } from '../attempt/handler.ts';
 import type { Retries } from '../time/retries.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { Watch } from './watch.ts';
+
+/** How the jobs of a queue with groups are claimed. */
+export interface ClaimGroups {
+  readonly tables: GroupTables;
+  readonly limits: Omit<ClaimLimits, 'run'>;
+  readonly serial: Serial | undefined;
+}
 
 /** What the loop of one queue works with. */
 export interface ClaimLoopOptions {
@@ -14,6 +23,8 @@ export interface ClaimLoopOptions {
   readonly queue: string;
   readonly handlers: ReadonlyMap<string, Handler>;
   readonly concurrency: number;
+  /** Where its jobs are in groups. */
+  readonly groups?: ClaimGroups | undefined;
   readonly pollIntervalMs: number;
   readonly events: WorkerEmitter;
   /** What wakes the loop when its queue is idle; without one it ends when no job is due and none is held. */

@@ -1,11 +1,13 @@
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
+import type { GroupTables } from '../../sql/grouping.ts';
 import { Attempts } from '../attempt/attempts.ts';
 import { Settler } from '../attempt/settle.ts';
 import { Condition } from '../time/condition.ts';
 import { jitter } from '../time/jitter.ts';
 import type { Bands } from './bands.ts';
 import type { ClaimLoopOptions } from './claim-loop-options.ts';
-import { Claims } from './claims.ts';
+import { type ClaimAnswer, Claims } from './claims.ts';
+import { GroupClaims } from './group-claims.ts';
 import { Holdings } from './holdings.ts';
 import { HotPolling } from './hot-polling.ts';
 import type { OverlookedJobs } from './overlooked-jobs.ts';
@@ -28,6 +30,8 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
   readonly #options: ClaimLoopOptions;
   readonly sweep = new Sweep();
   readonly #claims: Claims;
+  /** Instead of those, where the jobs are in groups. */
+  readonly #groupClaims: GroupClaims | undefined;
   readonly attempts: Attempts;
   readonly holdings: Holdings;
   readonly #hotPolling: HotPolling;
@@ -46,16 +50,29 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
-    const { environment, runner, queue, handlers, concurrency, pollIntervalMs, watch, events } = options;
+    const { environment, runner, queue, handlers, concurrency, groups, pollIntervalMs, watch, events } =
+      options;
     const { workerId, tables } = environment;
     const holder = { queue, workerId };
-    this.#claims = new Claims({ runner, tables, queue, workerId, kinds: [...handlers.keys()] });
+    const kinds = [...handlers.keys()];
+    this.#claims = new Claims({ runner, tables, queue, workerId, kinds });
+    this.#groupClaims =
+      groups &&
+      new GroupClaims({
+        runner,
+        tables: groups.tables,
+        queue,
+        workerId,
+        kinds,
+        limits: () => ({ ...groups.limits, run: this.attempts.run }),
+      });
     this.#hotPolling = new HotPolling(pollIntervalMs);
     this.#pace = new Pace(this.#hotPolling, { untilEmpty: watch === undefined, pollIntervalMs });
     this.attempts = new Attempts({
       environment,
       handlers,
       concurrency,
+      serial: groups?.serial,
       // A drain has to end.
       persistent: options.watch !== undefined,
       runner,
@@ -66,6 +83,8 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
       onChange: () => {
         this.#changes.signal();
         this.#lookAfterLast();
+        // The end of a job may let another one of its group begin.
+        if (groups !== undefined) this.wake();
       },
       onPutBack: (job, delayMs) => this.#expectAgain(job, delayMs),
     });
@@ -74,6 +93,10 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
 
   get queue(): string {
     return this.#options.queue;
+  }
+
+  get groupTables(): GroupTables | undefined {
+    return this.#options.groups?.tables;
   }
 
   get bands(): Bands {
@@ -95,14 +118,19 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
   /** Claims at once, and stays hot: others may follow that do not notify. */
   notify(): void {
     this.#pace.noteTold(performance.now());
-    this.#options.sweeper.awaken(this);
+    this.#awakenSweeper();
     this.#alarm.signal();
   }
 
   /** Looks without delay for jobs that have become due behind the floors. */
   sweepSoon(): void {
+    if (this.#groupClaims !== undefined) {
+      this.#groupClaims.seekFreed();
+      this.wake();
+      return;
+    }
     this.sweep.urge('newest first');
-    this.#options.sweeper.awaken(this);
+    this.#awakenSweeper();
   }
 
   noteNothing(databaseMs: number, endMs: number): void {
@@ -171,20 +199,20 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
   }
 
   async #claim(demand: number): Promise<{ claimed: number; next: Next }> {
-    const { queue, events, sweeper } = this.#options;
+    const { queue, events } = this.#options;
     const startMs = performance.now();
     await this.holdings.releaseUnknown(startMs);
     if (this.#stopping.signal.aborted) return { claimed: 0, next: 'claim' };
     const quiet = this.attempts.size === 0;
-    const claim = this.#claims.next(demand, this.attempts.beginning);
-    const { answer, wasGone } = await this.holdings.answerTo(claim);
-    const { jobs, among, endMs } = answer;
-    const next = this.#pace.after({ demand, claimed: jobs.length, among, quiet, nowMs: endMs });
+    const { answer, wasGone } = await this.holdings.answerTo(this.#next(demand));
+    const { jobs, among, goesOn, waitMs, endMs } = answer;
+    const claimed = jobs.length;
+    const next = this.#pace.after({ demand, claimed, among, quiet, goesOn, waitMs, nowMs: endMs });
     if (jobs.length > 0) {
       this.#announced = false;
       this.#sweepFirst();
       events.emit('claimed', { queue, count: jobs.length, durationMs: endMs - startMs });
-      sweeper.awaken(this);
+      this.#awakenSweeper();
     }
     this.attempts.add(jobs);
     // Claimed while peers took this worker for gone, they may be somebody else's by now.
@@ -193,11 +221,18 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
     return { claimed: jobs.length, next };
   }
 
+  #next(demand: number): Promise<ClaimAnswer> {
+    const { beginning } = this.attempts;
+    if (this.#groupClaims === undefined) return this.#claims.next(demand, beginning);
+    // They come in no order of their own, so none is known to stand before the others.
+    return this.#groupClaims.next(demand, beginning === 1);
+  }
+
   /** Sleeps until another claim is worth its statement. */
   async #proceed(next: Exclude<Next, 'over'>): Promise<void> {
     if (next === 'claim') return;
     if (next === 'sweep') {
-      if (await this.#options.sweeper.sweepNow(this, this.#stopping.signal)) this.#pace.noteSwept();
+      if (await this.#sweepNow()) this.#pace.noteSwept();
     } else if (next.rest === 'until woken') await this.#rest(next.anew);
     else if (this.#options.watch === undefined) await this.#rest(false, next.ms);
     else await this.#alarm.wait(next.ms);
@@ -221,10 +256,23 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
 
   /** No claim sees what was held by workers that died before this one began. */
   #sweepFirst(): void {
-    if (this.#begun) return;
+    if (this.#begun || this.#groupClaims !== undefined) return;
     this.#begun = true;
     this.sweep.urge();
-    this.#options.sweeper.awaken(this);
+    this.#awakenSweeper();
+  }
+
+  /** Claims of groups pass nothing over. */
+  #awakenSweeper(): void {
+    if (this.#groupClaims === undefined) this.#options.sweeper.awaken(this);
+  }
+
+  async #sweepNow(): Promise<boolean> {
+    if (this.#groupClaims === undefined) {
+      return await this.#options.sweeper.sweepNow(this, this.#stopping.signal);
+    }
+    this.#groupClaims.seekFreed();
+    return true;
   }
 
   #announceIdle(): void {
@@ -240,6 +288,10 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
       return;
     }
     // It keeps its run_at, which the floors have passed.
+    if (this.#groupClaims !== undefined) {
+      this.wake();
+      return;
+    }
     if (!this.overlooked.add([{ id, priority, runAtMs: runAt.getTime() }])) this.sweepSoon();
     this.wake();
   }

@@ -19,6 +19,10 @@ export interface ClaimAnswer {
   readonly among: boolean;
   /** When the result came, by the monotonic clock. */
   readonly endMs: number;
+  /** Whether jobs are left to be claimed although it brought fewer than it asked for. @default false */
+  readonly goesOn?: boolean;
+  /** A rate is used up: how long until some of it is free again. */
+  readonly waitMs?: number | undefined;
 }
 
 /** One queue's claims: of the next jobs from the floors on, and of overlooked ones by id, in fair turns. */

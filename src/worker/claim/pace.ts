@@ -21,6 +21,10 @@ export interface ClaimResult {
   readonly among: boolean;
   /** Whether no attempt ran when the claim began: what ends during a claim may be due again, unseen. */
   readonly quiet: boolean;
+  /** Whether jobs are left to be claimed although it brought fewer than it asked for. @default false */
+  readonly goesOn?: boolean | undefined;
+  /** A rate is used up: until then nothing can be claimed. */
+  readonly waitMs?: number | undefined;
   readonly nowMs: number;
 }
 
@@ -53,14 +57,15 @@ export class Pace {
     this.#swept = true;
   }
 
-  after({ demand, claimed, among, quiet, nowMs }: ClaimResult): Next {
+  after({ demand, claimed, among, quiet, goesOn = false, waitMs, nowMs }: ClaimResult): Next {
     if (claimed > 0) {
       this.#eventful = true;
       this.#swept = false;
       this.#hotPolling.note(nowMs);
     }
     // Others take their turn between two claims of what lay behind.
-    if (among || claimed >= demand) return 'claim';
+    if (among || claimed >= demand || goesOn) return 'claim';
+    if (waitMs !== undefined) return { rest: 'ms', ms: Math.max(waitMs, 1) };
     if (this.#untilEmpty) {
       if (claimed > 0 || !quiet) return { rest: 'ms', ms: this.#pollIntervalMs };
       return this.#swept ? 'over' : 'sweep';

@@ -1,6 +1,8 @@
 import { type DueAnswer, findDue } from '../../queries/find-due.ts';
+import { findDueGroups } from '../../queries/find-due-groups.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
+import type { GroupTables } from '../../sql/grouping.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { BackgroundPart } from '../background.ts';
 import { Condition } from '../time/condition.ts';
@@ -13,6 +15,8 @@ import type { Bands } from './bands.ts';
 export interface IdleQueue {
   readonly queue: string;
   readonly bands: Bands;
+  /** The tables of its groups; `undefined` where its jobs are in none. */
+  readonly groupTables: GroupTables | undefined;
   /** There may be something to claim. */
   wake(): void;
   /** Nothing was due at `databaseMs`; `endMs` is when the answer came. */
@@ -134,26 +138,37 @@ export class Watch implements BackgroundPart {
   async #lookAt(idle: readonly IdleQueue[], intervalMs: number): Promise<void> {
     const { runner, tables, kinds } = this.#options;
     const byName = new Map(idle.map((queue) => [queue.queue, queue]));
-    const answers = await findDue(runner, tables, {
-      looks: idle.map(({ queue, bands }) => ({ queue, floorMs: bands.lowestFloorMs })),
-      kinds,
-      // What becomes due before the next look, with room for its jitter and for a look that takes longer.
-      horizonMs: intervalMs * 2,
-    });
+    const plain = idle.filter(({ groupTables }) => groupTables === undefined);
+    const [groupTables] = idle.flatMap(({ groupTables }) => groupTables ?? []);
+    const answers: DueAnswer[] = [];
+    if (groupTables !== undefined) {
+      const grouped = idle.filter((queue) => queue.groupTables !== undefined).map(({ queue }) => queue);
+      answers.push(...(await findDueGroups(runner, groupTables, grouped)));
+    }
+    if (plain.length > 0) {
+      const found = await findDue(runner, tables, {
+        looks: plain.map(({ queue, bands }) => ({ queue, floorMs: bands.lowestFloorMs })),
+        kinds,
+        // What becomes due before the next look, with room for its jitter and for a look that takes longer.
+        horizonMs: intervalMs * 2,
+      });
+      answers.push(...found);
+    }
     const endMs = performance.now();
     for (const answer of answers) {
       const queue = byName.get(answer.queue);
       // It may have been woken while the answer was on its way.
-      if (queue !== undefined && this.#idle.has(queue)) this.#heed(queue, answer, endMs);
+      if (queue !== undefined && this.#idle.has(queue)) this.#heed(queue, answer, endMs, intervalMs);
     }
   }
 
-  #heed(queue: IdleQueue, { dueInMs, nowMs }: DueAnswer, endMs: number): void {
+  #heed(queue: IdleQueue, { dueInMs, nowMs }: DueAnswer, endMs: number, intervalMs: number): void {
     if (dueInMs !== undefined && dueInMs <= 0) {
       queue.wake();
       return;
     }
     queue.noteNothing(nowMs, endMs);
-    if (dueInMs !== undefined) this.expect(queue, dueInMs);
+    // Groups answer whatever the distance.
+    if (dueInMs !== undefined && dueInMs <= intervalMs * 2) this.expect(queue, dueInMs);
   }
 }

@@ -172,7 +172,7 @@ export function allStatements(
     kinds: [text],
     limit: 10,
     workerId: id,
-    limits: { serial: false, concurrency: 2, rate: { limit: 10, perMs: 1_000 }, kindRates: new Map() },
+    limits: { run: undefined, concurrency: 2, rate: { limit: 10, perMs: 1_000 }, kindRates: new Map() },
   };
   const control = withFactsOf(tables, { ...tables, queueSchedules });
   const schedule: NewSchedule = {
@@ -211,19 +211,19 @@ export function allStatements(
     'claimGroupedJobsQuery, one after the other': claimGroupedJobsQuery(grouped('end'), {
       ...groupClaim,
       beginning: 1,
-      limits: { serial: true, kindRates: new Map() },
+      limits: { run: 100, kindRates: new Map() },
     }),
     'claimGroupedJobsQuery, by rates': claimGroupedJobsQuery(grouped(), {
       ...groupClaim,
       limits: {
-        serial: false,
+        run: undefined,
         queueRate: { limit: 10, perMs: 1_000 },
         kindRates: new Map([[text, { limit: 1, perMs: 60_000 }]]),
       },
     }),
     'claimGroupedJobsQuery, one after the other by rates': claimGroupedJobsQuery(grouped('end'), {
       ...groupClaim,
-      limits: { serial: true, queueRate: { limit: 10, perMs: 1_000 }, kindRates: new Map() },
+      limits: { run: 100, queueRate: { limit: 10, perMs: 1_000 }, kindRates: new Map() },
     }),
     findDueGroupsQuery: findDueGroupsQuery(grouped(), [{ queue: text }, { queue: `${text}, too` }]),
     'findDueGroupsQuery, of one queue': findDueGroupsQuery(grouped(), [{ queue: text }]),

@@ -1,0 +1,73 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { MAX_PRIORITY } from '../job/limits.ts';
+import { CONTROL_ENTRY } from '../sql/control-entry.ts';
+import { queryRows, type Runner } from '../sql/executor.ts';
+import { isFree } from '../sql/group-hold.ts';
+import type { GroupTables } from '../sql/grouping.ts';
+
+/**
+ * Notes the groups of one queue whose jobs were held by workers that are gone: nobody else tells claims of them.
+ * Returns how many.
+ *
+ * **Under concurrency.** It only inserts notes, so any number of workers may do it for the same groups.
+ */
+export async function noteFreedGroups(db: Runner, tables: GroupTables, queue: string): Promise<number> {
+  const query = noteFreedGroupsQuery(tables, queue);
+  return (await queryRows(db, tables, query, { entry: CONTROL_ENTRY })).length;
+}
+
+export function noteFreedGroupsQuery(tables: GroupTables, queue: string): SQL {
+  const { queueJobs, queueHolds, queueNotes } = tables;
+  return sql`
+    insert into ${queueNotes} (queue, due_at, group_key)
+    select distinct ${queue}::text, statement_timestamp(), h.group_key from ${queueHolds} as h
+    where h.queue = ${queue} and exists (
+      select from ${queueJobs} as j
+      where j.queue = ${queue} and j.id = h.job_id and j.worker_id is not null and ${isFree(tables)}
+    )
+    returning id`;
+}
+
+/** How many groups one statement looks at. */
+const SLICE = 1_000;
+
+/**
+ * Notes those of the next groups of one queue that nobody looks at although a job of theirs is due, because rows
+ * were changed without a note: by hand, or by a process that declares no limits. Returns the last group that it
+ * has looked at, and `undefined` at the end.
+ *
+ * **Under concurrency.** As {@link noteFreedGroups}. A group at its limit is noted in vain, and parked again.
+ */
+export async function noteForgottenGroups(
+  db: Runner,
+  tables: GroupTables,
+  queue: string,
+  after: string,
+): Promise<string | undefined> {
+  const query = noteForgottenGroupsQuery(tables, queue, after);
+  const [row] = await queryRows(db, tables, query, { entry: CONTROL_ENTRY });
+  return Number(row?.looked) < SLICE ? undefined : String(row?.last);
+}
+
+export function noteForgottenGroupsQuery(tables: GroupTables, queue: string, after: string): SQL {
+  const { queueJobs, queueGroups, queueNotes } = tables;
+  return sql`
+    with looked as materialized (
+      select g.group_key, g.ready_at from ${queueGroups} as g
+      where g.queue = ${queue} and g.group_key > ${after}
+      order by g.group_key limit (select ${SLICE}::int8)
+    ),
+    noted as (
+      insert into ${queueNotes} (queue, due_at, group_key)
+      select ${queue}::text, statement_timestamp(), l.group_key from looked as l
+      where l.ready_at = 'infinity' and exists (
+        select from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority) cross join lateral (
+          select from ${queueJobs} as j
+          where j.queue = ${queue} and j.group_key = l.group_key and j.group_key is not null
+            and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and ${isFree(tables)}
+          order by j.run_at, j.id limit 1
+        ) as j
+      )
+    )
+    select count(*)::float8 as looked, max(l.group_key) as last from looked as l`;
+}

@@ -1,0 +1,71 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { CONTROL_ENTRY } from '../sql/control-entry.ts';
+import { queryRows, type Runner } from '../sql/executor.ts';
+import type { GroupTables } from '../sql/grouping.ts';
+import { rateWindow } from '../sql/rate-used.ts';
+
+/** How many groups one statement looks at. */
+const SLICE = 1_000;
+
+export interface GroupPrune {
+  readonly queue: string;
+  /** Goes on behind this group; '' from the start. */
+  readonly after: string;
+  /** The window of the declared rate of each group, in milliseconds; `undefined` for none. */
+  readonly ratePerMs: number | undefined;
+}
+
+/**
+ * Deletes those of the next groups of one queue that have no jobs and whose rate is unused, and the holds of jobs
+ * that are no more. Returns the last group that it has looked at, and `undefined` at the end.
+ *
+ * **Under concurrency.** A group that a claim has locked stays. A job that is enqueued meanwhile has a note, and
+ * the note makes the group anew: what is lost is its place in the ring.
+ */
+export async function pruneGroups(
+  db: Runner,
+  tables: GroupTables,
+  prune: GroupPrune,
+): Promise<string | undefined> {
+  const [row] = await queryRows(db, tables, pruneGroupsQuery(tables, prune), { entry: CONTROL_ENTRY });
+  return Number(row?.looked) < SLICE ? undefined : String(row?.last);
+}
+
+export function pruneGroupsQuery(tables: GroupTables, { queue, after, ratePerMs }: GroupPrune): SQL {
+  const { queueJobs, queueGroups, queueHolds, queueLimits } = tables;
+  const jobs = (group: SQL) => sql`
+        select from ${queueJobs} as j
+        where j.queue = ${queue} and j.group_key = ${group} and j.group_key is not null`;
+  return sql`
+    with looked as materialized (
+      select g.group_key, g.ready_at, g.turn, coalesce((
+        select max(l.rate_per_ms) from ${queueLimits} as l
+        where l.queue = ${queue} and l.kind = '' and l.group_key in ('*', g.group_key)
+      ), ${ratePerMs ?? null}::int8) as rate_per_ms
+      from ${queueGroups} as g
+      where g.queue = ${queue} and g.group_key > ${after}
+      order by g.group_key limit (select ${SLICE}::int8)
+    ),
+    locked as materialized (
+      select g.group_key, l.rate_per_ms, g.rate_used from looked as l cross join lateral (
+        select g.group_key, g.rate_used from ${queueGroups} as g
+        where g.queue = ${queue} and g.group_key = l.group_key and g.turn = l.turn and g.ready_at = 'infinity'
+        for update skip locked
+      ) as g
+    ),
+    unused as materialized (
+      select l.group_key from locked as l
+      cross join lateral ${rateWindow(sql`l.rate_used`, sql`l.rate_per_ms`)} as u
+      where u.used = 0 and not exists (${jobs(sql`l.group_key`)})
+    ),
+    pruned as (
+      delete from ${queueGroups} as g
+      where g.queue = ${queue} and g.group_key = any(array(select group_key from unused))
+    ),
+    swept as (
+      delete from ${queueHolds} as h
+      where h.queue = ${queue} and h.group_key = any(array(select group_key from unused))
+        and (h.until is null or h.until <= statement_timestamp())
+    )
+    select count(*)::float8 as looked, max(l.group_key) as last from looked as l`;
+}

@@ -1,0 +1,73 @@
+import { ensureUsage } from '../../queries/ensure-usage.ts';
+import { noteForgottenGroups } from '../../queries/note-groups.ts';
+import { pruneGroups } from '../../queries/prune-groups.ts';
+import type { Runner } from '../../sql/executor.ts';
+import type { GroupTables } from '../../sql/grouping.ts';
+import type { WorkerEmitter } from '../attempt/events.ts';
+import type { BackgroundPart } from '../background.ts';
+import { jitter } from '../time/jitter.ts';
+import { sleep } from '../time/sleep.ts';
+
+/** A queue whose jobs are in groups. */
+export interface GroupedQueue {
+  readonly queue: string;
+  /** The kinds whose rates are limited in it; '' for the queue itself. */
+  readonly ratedKinds: readonly string[];
+  /** The window of the rate of each group, in milliseconds. */
+  readonly ratePerMs: number | undefined;
+  /** Groups whose jobs were held by workers that are gone may be claimed. */
+  seekFreed(): void;
+}
+
+export interface GroupUpkeepOptions {
+  readonly db: Runner;
+  readonly tables: GroupTables;
+  readonly queues: readonly GroupedQueue[];
+  readonly events: WorkerEmitter;
+}
+
+const INTERVAL_MS = 30_000;
+
+/**
+ * Keeps the groups of a worker's queues in order: notes those that were forgotten, a thousand at a time, and
+ * removes those that are no longer used.
+ */
+export class GroupUpkeep implements BackgroundPart {
+  readonly #options: GroupUpkeepOptions;
+  /** Where the next look goes on, by queue. */
+  readonly #noted = new Map<string, string>();
+  readonly #pruned = new Map<string, string>();
+
+  constructor(options: GroupUpkeepOptions) {
+    this.#options = options;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { queues, events } = this.#options;
+    while (!signal.aborted) {
+      for (const queue of queues) {
+        if (signal.aborted) return;
+        try {
+          await this.#look(queue);
+        } catch (error) {
+          events.emit('error', { error, during: `looking after the groups of '${queue.queue}'` });
+        }
+      }
+      await sleep(jitter(INTERVAL_MS), signal);
+    }
+  }
+
+  async #look({ queue, ratedKinds, ratePerMs, seekFreed }: GroupedQueue): Promise<void> {
+    const { db, tables } = this.#options;
+    if (ratedKinds.length > 0) await ensureUsage(db, tables, queue, ratedKinds);
+    seekFreed();
+    const noted = await noteForgottenGroups(db, tables, queue, this.#noted.get(queue) ?? '');
+    this.#noted.set(queue, noted ?? '');
+    const pruned = await pruneGroups(db, tables, {
+      queue,
+      after: this.#pruned.get(queue) ?? '',
+      ratePerMs,
+    });
+    this.#pruned.set(queue, pruned ?? '');
+  }
+}
