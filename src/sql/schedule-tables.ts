@@ -1,13 +1,11 @@
 import type { SQL } from 'drizzle-orm';
 import type { ControlTables } from '../schema/control/index.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { CONTROL_ENTRY } from './control-entry.ts';
 import { type Executor, queryRows, type RawRow } from './executor.ts';
 
 /** The tables that statements about schedules use. */
 export type ScheduleTables = QueueTables & Pick<ControlTables, 'queueSchedules'>;
-
-/** The entry whose export makes drizzle-kit create the table. */
-export const CONTROL_ENTRY = 'drizzle-queue/schema/control';
 
 /** Runs a statement about schedules. @throws as `queryRows`, with the line that the app's schema lacks */
 export async function queryScheduleRows(db: Executor, tables: ScheduleTables, query: SQL): Promise<RawRow[]> {

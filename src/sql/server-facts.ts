@@ -24,6 +24,7 @@ export function withFactsOf<TTables extends QueueTables>(known: QueueTables, tab
   const same = { ...tables };
   const found = facts.get(known);
   if (found !== undefined) facts.set(same, found);
+  keepGrouping(tables, same);
   keepGrouping(known, same);
   return same;
 }

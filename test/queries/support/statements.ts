@@ -61,8 +61,9 @@ import { transactionIdQuery } from '../../../src/queries/transaction-id.ts';
 import { unlockSessionQuery } from '../../../src/queries/unlock-session.ts';
 import { unparkJobsQuery } from '../../../src/queries/unpark-jobs.ts';
 import { writeProgressQuery } from '../../../src/queries/write-progress.ts';
-import { queueSchedules } from '../../../src/schema/control/index.ts';
+import * as controlTables from '../../../src/schema/control/index.ts';
 import type { QueueTables } from '../../../src/schema/index.ts';
+import { withGrouping } from '../../../src/sql/grouping.ts';
 import { withFactsOf } from '../../../src/sql/server-facts.ts';
 import type { NewSchedule } from '../../../src/sql/stored-schedule.ts';
 
@@ -151,7 +152,14 @@ export function allStatements(
   const limits = { silentMs: 30_000, frozenMs: 60_000, startRespiteMs: 10_000 };
   const passed = { floorMs: time.getTime(), endMs: time.getTime() + 1_000 };
   const channel = 'queue_wake_queue_jobs';
+  const { queueSchedules } = controlTables;
   const control = withFactsOf(tables, { ...tables, queueSchedules });
+  const grouped = withFactsOf(
+    tables,
+    withGrouping(tables, { tables: controlTables, queues: new Map([[text, { serial: undefined }]]) }),
+  );
+  const controlOfGroups = withFactsOf(grouped, { ...grouped, queueSchedules });
+  const ofGroup: NewJob = { ...job, group: text, weight: 3 };
   const schedule: NewSchedule = {
     name: text,
     queue: text,
@@ -221,6 +229,7 @@ export function allStatements(
     findScheduleQuery: findScheduleQuery(control, text),
     findSchedulesQuery: findSchedulesQuery(control, { kind: text, after: text, limit: 51 }),
     fireSchedulesQuery: fireSchedulesQuery(control, [firing], channel),
+    'fireSchedulesQuery, of groups': fireSchedulesQuery(controlOfGroups, [firing], channel),
     pauseScheduleQuery: pauseScheduleQuery(control, text),
     removeScheduleQuery: removeScheduleQuery(control, text),
     resumeScheduleQuery: resumeScheduleQuery(control, text),
@@ -305,16 +314,29 @@ export function allStatements(
     'insertJobsQuery, unique, waking': insertJobsQuery(tables, [keyed], wakeUp),
     'insertJobsQuery, several': insertJobsQuery(tables, [job, job]),
     'insertJobsQuery, differing, waking': insertJobsQuery(tables, [job, differing], wakeUp),
+    'insertJobsQuery, of groups': insertJobsQuery(grouped, [ofGroup]),
+    'insertJobsQuery, of groups, waking': insertJobsQuery(grouped, [ofGroup, differing], wakeUp),
     insertKeyedJobsQuery: insertKeyedJobsQuery(tables, [keyed, { ...job, runAtMs: time.getTime() }]),
     'insertKeyedJobsQuery, waking': insertKeyedJobsQuery(tables, [keyed, job], wakeUp),
+    'insertKeyedJobsQuery, of groups': insertKeyedJobsQuery(grouped, [{ ...ofGroup, uniqueKey: text }, job]),
     insertOneJobQuery: insertOneJobQuery(builders, tables, job).getSQL(),
     'insertOneJobQuery, unique, waking': insertOneJobQuery(builders, tables, keyed, wakeUp).getSQL(),
+    'insertOneJobQuery, of groups, waking': insertOneJobQuery(builders, grouped, ofGroup, wakeUp).getSQL(),
     insertSelectedJobsQuery: insertSelectedJobsQuery(tables, selected),
     'insertSelectedJobsQuery, keyed': insertSelectedJobsQuery(tables, {
       ...selected,
       uniqueKey: sql`n::text`,
     }),
     'insertSelectedJobsQuery, waking': insertSelectedJobsQuery(tables, selected, wakeUp),
+    'insertSelectedJobsQuery, of groups': insertSelectedJobsQuery(grouped, {
+      ...selected,
+      group: sql`nullif((n::text)::text, '')`,
+      weight: sql`${3}`,
+    }),
+    'insertSelectedJobsQuery, of groups, keyed': insertSelectedJobsQuery(grouped, {
+      ...selected,
+      uniqueKey: sql`n::text`,
+    }),
     inspectServerQuery,
     inspectTableQuery: inspectTableQuery(tables.queueJobs),
     listJobsQuery: listJobsQuery(tables, wholePage),
@@ -345,6 +367,8 @@ export function allStatements(
       finishedBefore: time,
       limit: 10,
     }),
+    'redriveJobsQuery, of groups': redriveJobsQuery(grouped, {}),
+    'redriveJobsQuery, of groups, filtered': redriveJobsQuery(grouped, { queue: text }),
     'redriveJobsQuery, waking': redriveJobsQuery(tables, {}, wakeUp),
     registerWorkerQuery: registerWorkerQuery(tables, { name: text, queues: [text] }),
     releaseJobsQuery: releaseJobsQuery(tables, { queue: text, workerId: id, except: [{ id, fence: 7 }] }),
@@ -375,6 +399,7 @@ export function allStatements(
     transactionIdQuery,
     unlockSessionQuery: unlockSessionQuery(tables, id),
     unparkJobsQuery: unparkJobsQuery(tables, { queue: text, ids: [id] }),
+    'unparkJobsQuery, of groups': unparkJobsQuery(grouped, { queue: text, ids: [id] }),
     writeProgressQuery: writeProgressQuery(tables, held, [
       { id, fence: 1, progress: JSON.stringify({ text }) },
     ]),
