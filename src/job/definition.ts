@@ -52,7 +52,24 @@ export interface JobOptions<
   backoff?: Backoff | undefined;
   /** Whether a completed job leaves a row in `queue_results`, as all others do. @default true */
   keepResult?: boolean | undefined;
+  /**
+   * The group of a job, by the payload as its enqueue is given it: a text of 1–200 bytes. For queues with
+   * groups: see {@link limitsIn}. Not called where the enqueue names the `group`.
+   * @default none: jobs without a group of their own are one group
+   */
+  group?: ((payload: InputOf<TPayload>) => string) | undefined;
+  /**
+   * What a job counts for in rates, by the payload as its enqueue is given it: a whole number, 1–10,000. For
+   * queues with groups or rates. Not called where the enqueue gives the `weight`.
+   * @default 1
+   */
+  weight?: ((payload: InputOf<TPayload>) => number) | undefined;
 }
+
+/** What an enqueue takes for a schema. */
+type InputOf<TPayload extends StandardSchema | undefined> = TPayload extends StandardSchema
+  ? SchemaInput<TPayload>
+  : undefined;
 
 /** A kind of job, made by {@link defineJob} and shared by the code that enqueues and the code that works. */
 export interface JobDefinition<
@@ -69,6 +86,10 @@ export interface JobDefinition<
   readonly timeoutMs: number | undefined;
   readonly backoff: Backoff;
   readonly keepResult: boolean;
+  /** For payloads of this definition alone, so that a definition of any payload is a `JobDefinition`. */
+  readonly group: ((payload: never) => string) | undefined;
+  /** As `group`. */
+  readonly weight: ((payload: never) => number) | undefined;
 }
 
 /**
@@ -126,6 +147,14 @@ export function defineJob<
   if (typeof backoff !== 'function') {
     throw new TypeError(`${what('backoff')} must be a function, got ${shown(backoff)}`);
   }
+  for (const name of ['group', 'weight'] as const) {
+    if (options[name] !== undefined && typeof options[name] !== 'function') {
+      throw new TypeError(
+        `${what(name)} must be a function of the payload, got ${shown(options[name])}; ` +
+          'a value for one job is an option of its enqueue',
+      );
+    }
+  }
   return Object.freeze({
     kind,
     // An absent schema is `undefined` in the type, too; TypeScript cannot follow that through the default.
@@ -143,6 +172,8 @@ export function defineJob<
       timeoutMs === undefined ? undefined : checkDurationMs(what('timeoutMs'), timeoutMs, 1, MAX_TIMER_MS),
     backoff,
     keepResult: checkBoolean(what('keepResult'), options.keepResult ?? true),
+    group: options.group,
+    weight: options.weight,
   });
 }
 

@@ -1,5 +1,6 @@
 import { InvalidPayloadError } from '../errors.ts';
 import type { JobDefinition, PayloadInput } from './definition.ts';
+import { groupOf, weightOf } from './group.ts';
 import {
   checkDate,
   checkDurationMs,
@@ -35,6 +36,10 @@ export interface EnqueueOptions {
   uniqueKey?: string | undefined;
   /** A JSON object that travels with the job beside its payload: a trace id, a tenant. @default {} */
   metadata?: Readonly<Record<string, unknown>> | undefined;
+  /** The job's group, 1–200 bytes, in a queue with groups: see {@link limitsIn}. @default the definition's */
+  group?: string | undefined;
+  /** What the job counts for in rates, a whole number, 1–10,000. @default the definition's, or 1 */
+  weight?: number | undefined;
 }
 
 /** A checked job, ready to be inserted. */
@@ -54,6 +59,10 @@ export interface NewJob {
   readonly metadata: string;
   /** Values of the app's own columns as texts, in order; `undefined` where the column's default applies. */
   readonly own?: readonly (string | null | undefined)[];
+  /** Of a queue with groups; `undefined`: none of its own. */
+  readonly group?: string;
+  /** `undefined`: 1. */
+  readonly weight?: number;
 }
 
 /**
@@ -89,10 +98,10 @@ export function newJob<TJob extends JobDefinition>(
   const maxAttempts = options.maxAttempts ?? job.maxAttempts;
   if (maxAttempts !== job.maxAttempts)
     checkInteger(optionOf(job, 'maxAttempts'), maxAttempts, 1, MAX_ATTEMPTS);
-  const made = (payload: string): NewJob => ({
+  const made = (stored: string): NewJob => ({
     queue,
     kind: job.kind,
-    payload,
+    payload: stored,
     priority,
     maxAttempts,
     delayMs: delayMs === undefined ? 0 : checkDurationMs(optionOf(job, 'delayMs'), delayMs ?? 0),
@@ -100,12 +109,26 @@ export function newJob<TJob extends JobDefinition>(
     uniqueKey:
       uniqueKey === undefined ? null : checkText(optionOf(job, 'uniqueKey'), uniqueKey, MAX_UNIQUE_KEY_BYTES),
     metadata: metadata === undefined ? '{}' : metadataToStore(job.kind, metadata, maxPayloadBytes),
+    // After the payload's check: the definition's functions may rely on it.
+    ...groupAndWeight(job, payload, options),
   });
   const stored = payloadToStore(job, payload, maxPayloadBytes);
   return typeof stored === 'string' ? made(stored) : stored.then(made);
 }
 
 const NO_OPTIONS: EnqueueOptions = {};
+const NEITHER: Pick<NewJob, 'group' | 'weight'> = {};
+
+function groupAndWeight(
+  job: JobDefinition,
+  payload: unknown,
+  options: EnqueueOptions,
+): Pick<NewJob, 'group' | 'weight'> {
+  const group = groupOf(job, payload, options.group);
+  const weight = weightOf(job, payload, options.weight);
+  if (group === undefined && weight === undefined) return NEITHER;
+  return { ...(group !== undefined && { group }), ...(weight !== undefined && { weight }) };
+}
 
 function refusePayload({ kind }: JobDefinition): never {
   throw new TypeError(

@@ -1,6 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { ownColumnsOf } from '../schema/own-columns.ts';
 import type { Executor } from '../sql/executor.ts';
+import { groupColumns, isGroupedQueue, notedGroups } from '../sql/grouped-jobs.ts';
+import { hasGroups, NO_GROUP } from '../sql/grouping.ts';
 import { jsonRows } from '../sql/json-rows.ts';
 import { ownDefault, ownNames, ownValue } from '../sql/own-values.ts';
 import { lockPatience } from '../sql/row-locks.ts';
@@ -61,6 +63,7 @@ export function fireSchedulesQuery(
   channel: string | undefined,
 ): SQL {
   const { queueSchedules, queueJobs } = tables;
+  const grouped = hasGroups(tables);
   // Each array keeps the planner on the primary key: a join alone reads the whole table for a hundred rows.
   const own = ownColumnsOf(queueJobs);
   const values = own.map((column) => {
@@ -89,16 +92,22 @@ export function fireSchedulesQuery(
     ),
     inserted as (
       insert into ${queueJobs}
-        (${COLUMNS}${ownNames(own)})
+        (${COLUMNS}${groupColumns(grouped)}${ownNames(own)})
       select s.queue, s.kind, s.payload, (s.settings ->> 'priority')::int2, statement_timestamp(),
         statement_timestamp(), (s.settings ->> 'maxAttempts')::int2,
         case when not s.overlap then ${OVERLAP_KEY}::text || s.name end,
-        s.settings -> 'metadata' || t.tick${sql.join(values)}
+        s.settings -> 'metadata' || t.tick${
+          grouped
+            ? sql`, case when ${isGroupedQueue(tables, sql`s.queue`)}
+          then coalesce(s.settings ->> 'group', ${NO_GROUP}) end,
+          coalesce((s.settings ->> 'weight')::int2, 1)`
+            : sql``
+        }${sql.join(values)}
       from s cross join lateral jsonb_array_elements(s.ticks) with ordinality as t(tick, place)
       order by s.place, t.place
       on conflict (queue, kind, unique_key) where unique_key is not null do nothing
-      returning id, queue, metadata
-    )
+      returning id, queue, metadata${grouped ? sql`, group_key, run_at` : sql``}
+    )${grouped ? notedGroups(tables, 'inserted') : sql``}
     select m.name, j.id, ${
       channel === undefined
         ? sql`null`

@@ -3,6 +3,7 @@ import type { NewJob } from '../job/new-job.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
+import { anyInGroup, groupColumns, notedGroups } from '../sql/grouped-jobs.ts';
 import { type GivenColumn, jobRows } from '../sql/job-rows.ts';
 import { ownNames } from '../sql/own-values.ts';
 import { quotedName } from '../sql/quoted-name.ts';
@@ -23,6 +24,7 @@ export interface InsertResult {
  * makes this statement wait: it inserts the job if that transaction rolls back, and leaves it out if it
  * commits. Keys go in sorted order, so two bulk statements with the same keys wait for each other and never
  * deadlock. Workers see nothing before the caller's transaction commits, and nothing stays if it rolls back.
+ * What it notes about groups waits for nobody either.
  */
 export async function insertJobs(
   db: Executor,
@@ -47,19 +49,27 @@ export async function insertJobs(
  * One job, or any number without unique keys. Only a single job can be refused here, and `RETURNING` keeps
  * the order of the insert, so a row's position identifies its job.
  */
-export function insertJobsQuery({ queueJobs }: QueueTables, jobs: readonly NewJob[], wakeUp?: WakeUp): SQL {
+export function insertJobsQuery(tables: QueueTables, jobs: readonly NewJob[], wakeUp?: WakeUp): SQL {
+  const grouped = anyInGroup(jobs);
+  const insert = plainInsert(tables, jobs);
+  if (wakeUp === undefined && !grouped) return insert;
+  const noted = grouped ? notedGroups(tables, 'inserted') : sql``;
+  // The rows of the CTE are in the order of the insert.
+  return sql`
+    with inserted as (${insert}, queue, run_at${grouped ? sql`, group_key` : sql``})${noted}
+    select i.id${wakeUp === undefined ? sql`` : sql`, ${woke(jobs, wakeUp)}`} from inserted as i`;
+}
+
+/** The insert of {@link insertJobsQuery} alone, up to the first column that it returns: the `id`. */
+export function plainInsert({ queueJobs }: QueueTables, jobs: readonly NewJob[]): SQL {
   // Only with a key: an insert that may meet a conflict takes longer for every row.
   const unlessDuplicate = jobs.some(hasKey) ? UNLESS_DUPLICATE : sql``;
   const own = givenColumns(queueJobs, jobs);
-  const insert = sql`
-    insert into ${queueJobs} (${COLUMNS}${ownNames(own)})
-    select ${COLUMNS}${ownValues(own)} from (${jobRows(jobs, own)}) as i order by place${unlessDuplicate}
-    returning id`;
-  if (wakeUp === undefined) return insert;
-  // The rows of the CTE are in the order of the insert.
+  const columns = sql`${COLUMNS}${groupColumns(anyInGroup(jobs))}`;
   return sql`
-    with inserted as (${insert}, queue, run_at)
-    select i.id, ${woke(jobs, wakeUp)} from inserted as i`;
+    insert into ${queueJobs} (${columns}${ownNames(own)})
+    select ${columns}${ownValues(own)} from (${jobRows(jobs, own)}) as i order by place${unlessDuplicate}
+    returning id`;
 }
 
 /**
@@ -67,12 +77,11 @@ export function insertJobsQuery({ queueJobs }: QueueTables, jobs: readonly NewJo
  * order of their keys: the id identifies a job although some are left out, and jobs of one bulk still run in
  * input order.
  */
-export function insertKeyedJobsQuery(
-  { queueJobs }: QueueTables,
-  jobs: readonly NewJob[],
-  wakeUp?: WakeUp,
-): SQL {
+export function insertKeyedJobsQuery(tables: QueueTables, jobs: readonly NewJob[], wakeUp?: WakeUp): SQL {
+  const { queueJobs } = tables;
   const own = givenColumns(queueJobs, jobs);
+  const grouped = anyInGroup(jobs);
+  const columns = sql`${COLUMNS}${groupColumns(grouped)}`;
   return sql`
     with numbered as materialized (
       select nextval(s.sequence) as id, o.*
@@ -80,11 +89,11 @@ export function insertKeyedJobsQuery(
         (select * from (${jobRows(jobs, own)}) as i order by place) as o
     ),
     inserted as (
-      insert into ${queueJobs} (id, ${COLUMNS}${ownNames(own)}) overriding system value
-      select id, ${COLUMNS}${ownValues(own)} from numbered
+      insert into ${queueJobs} (id, ${columns}${ownNames(own)}) overriding system value
+      select id, ${columns}${ownValues(own)} from numbered
       order by queue, kind, unique_key, place${UNLESS_DUPLICATE}
-      returning id, queue, run_at
-    )
+      returning id, queue, run_at${grouped ? sql`, group_key` : sql``}
+    )${grouped ? notedGroups(tables, 'inserted') : sql``}
     select n.place, i.id, ${wakeUp === undefined ? sql`null as woke` : woke(jobs, wakeUp)}
     from inserted as i join numbered as n on n.id = i.id`;
 }

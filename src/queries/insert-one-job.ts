@@ -5,8 +5,9 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { QueryBuilders } from '../skip-locked/query-builders.ts';
 import type { RowsQuery } from '../skip-locked/rows-query.ts';
 import { NO_DATABASE } from '../sql/executor.ts';
+import { anyInGroup, groupNotes } from '../sql/grouped-jobs.ts';
 import { notified, type WakeUp } from '../sql/wake-up.ts';
-import { insertJobsQuery } from './insert-jobs.ts';
+import { plainInsert } from './insert-jobs.ts';
 
 type InsertedFields = {
   readonly id: ReturnType<typeof sql<number | null>>;
@@ -29,7 +30,11 @@ export function insertOneJobQuery(
 ): RowsQuery<InsertedFields> {
   const builder = new QueryBuilder();
   const { queueJobs } = tables;
-  const inserted = builder.$with('inserted', {}).as(sql`${insertJobsQuery(tables, [job])}, run_at`);
+  const grouped = anyInGroup([job]);
+  const inserted = builder
+    .$with('inserted', {})
+    .as(sql`${plainInsert(tables, [job])}, run_at${grouped ? sql`, queue, group_key` : sql``}`);
+  const noted = grouped ? builder.$with('noted', {}).as(groupNotes(tables, 'inserted')) : undefined;
   const standing =
     job.uniqueKey === null
       ? sql`null`
@@ -55,7 +60,7 @@ export function insertOneJobQuery(
     from (select 1) as one left join inserted as i on true`);
   // The CTE has the given fields under its own name; Drizzle's types express them differently.
   return primaryOf(db)
-    .with(...[inserted, woke, enqueued].filter((cte) => cte !== undefined))
+    .with(...[inserted, noted, woke, enqueued].filter((cte) => cte !== undefined))
     .select()
     .from(enqueued)
     .$withCache(false) as unknown as RowsQuery<InsertedFields>;

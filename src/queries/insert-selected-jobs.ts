@@ -2,6 +2,8 @@ import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { OwnColumn } from '../schema/own-columns.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
+import { groupColumns, notedGroups } from '../sql/grouped-jobs.ts';
+import { groupingOf, NO_GROUP } from '../sql/grouping.ts';
 import { ownNames } from '../sql/own-values.ts';
 import { notified, type WakeUp } from '../sql/wake-up.ts';
 
@@ -19,6 +21,9 @@ export interface SelectedJobs {
   readonly runAt: SQL;
   readonly uniqueKey: SQL | undefined;
   readonly metadata: SQL;
+  /** Null where a job has none of its own; `undefined`: none has. For queues with groups, as `weight`. */
+  readonly group?: SQL | undefined;
+  readonly weight?: SQL | undefined;
   /** The own columns to set; the others get their defaults. */
   readonly own?: readonly { readonly column: OwnColumn; readonly value: SQL }[];
 }
@@ -35,7 +40,7 @@ export interface SelectInsertResult {
  * process. Returns how many it inserted, and how many it left out because a live job has their unique key.
  *
  * **Under concurrency.** As {@link insertJobs}: the unique index decides, and keys go in sorted order. The
- * select sees what any select in the caller's transaction sees.
+ * select sees what any select in the caller's transaction sees. What it notes about groups waits for nobody.
  */
 export async function insertSelectedJobs(
   db: Executor,
@@ -50,13 +55,16 @@ export async function insertSelectedJobs(
   return { enqueued, duplicates, woken: row?.woke === true ? [jobs.queue] : [] };
 }
 
-export function insertSelectedJobsQuery(
-  { queueJobs }: QueueTables,
-  jobs: SelectedJobs,
-  wakeUp?: WakeUp,
-): SQL {
+export function insertSelectedJobsQuery(tables: QueueTables, jobs: SelectedJobs, wakeUp?: WakeUp): SQL {
+  const { queueJobs } = tables;
   const own = jobs.own ?? [];
-  const names = ownNames(own.map(({ column }) => column));
+  const grouped = groupingOf(tables, jobs.queue) !== undefined;
+  const names = sql`${groupColumns(grouped)}${ownNames(own.map(({ column }) => column))}`;
+  const group = sql`coalesce(${jobs.group ?? sql`null`}, ${NO_GROUP}::text)`;
+  const weight = sql`(${jobs.weight ?? sql`1`})::int2`;
+  const ofGroups = grouped ? sql`, ${group}, ${weight}` : sql``;
+  const returning = grouped ? sql`queue, group_key, run_at` : sql`run_at`;
+  const noted = grouped ? notedGroups(tables, 'inserted') : sql``;
   // Each expression of the user is in parentheses before its cast, since it may have any precedence.
   const insert = sql`
       insert into ${queueJobs}
@@ -77,19 +85,19 @@ export function insertSelectedJobsQuery(
     // Nothing is copied: a million rows stream from the select into the table.
     return sql`
     with inserted as (${insert}
-      select ${columns}, null, ${jobs.metadata}${sql.join(own.map(({ value }) => sql`, ${value}`))}
+      select ${columns}, null, ${jobs.metadata}${ofGroups}${sql.join(own.map(({ value }) => sql`, ${value}`))}
       from ${jobs.source}
-      returning run_at
-    )
+      returning ${returning}
+    )${noted}
     ${enqueued}`;
   }
   return sql`
     with i as materialized (
       select ${jobs.payload} as payload, (${jobs.priority})::int2 as priority,
         (${jobs.runAt})::timestamptz as run_at, (${jobs.uniqueKey})::text as unique_key,
-        ${jobs.metadata} as metadata${sql.join(
-          own.map(({ value }, index) => sql`, ${value} as ${sql.raw(`own_${index}`)}`),
-        )}
+        ${jobs.metadata} as metadata${
+          grouped ? sql`, ${group} as group_key, ${weight} as weight` : sql``
+        }${sql.join(own.map(({ value }, index) => sql`, ${value} as ${sql.raw(`own_${index}`)}`))}
       from ${jobs.source}
     ),
     inserted as (
@@ -98,7 +106,7 @@ export function insertSelectedJobsQuery(
       select ${jobs.queue}::text, ${jobs.kind}::text, ${jobs.maxAttempts}::int2, statement_timestamp(), i.*
       from i order by unique_key
       on conflict (queue, kind, unique_key) where unique_key is not null do nothing
-      returning run_at
-    )
+      returning ${returning}
+    )${noted}
     select (select count(*) from i)::float8 as selected, e.* from (${enqueued}) as e`;
 }

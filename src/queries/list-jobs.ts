@@ -15,6 +15,7 @@ import { type OwnWanted, ownValue } from '../sql/own-values.ts';
 export interface JobsPage {
   readonly kind: string | undefined;
   readonly queue: string | undefined;
+  readonly group?: string | undefined;
   readonly state: JobState | undefined;
   readonly before: number | undefined;
   readonly limit: number;
@@ -35,12 +36,13 @@ export async function listJobs(db: Executor, tables: QueueTables, page: JobsPage
 }
 
 export function listJobsQuery(tables: QueueTables, page: JobsPage): SQL {
-  const { kind, queue, state, before, limit, own = [] } = page;
+  const { kind, queue, group, state, before, limit, own = [] } = page;
   const where = (table: 'j' | 'r', id: string, stateText: SQL): SQL => {
     const column = (name: string) => sql.raw(`${table}.${name}`);
     const conditions = [
       before === undefined ? undefined : sql`${column(id)} < ${before}`,
       queue === undefined ? undefined : sql`${column('queue')} = ${queue}`,
+      group === undefined ? undefined : sql`${column('group_key')} = ${group}`,
       kind === undefined ? undefined : sql`${column('kind')} = ${kind}`,
       state === undefined ? undefined : sql`${stateText} = ${state}`,
       ...own.map((wanted) => is(column(wanted.column.name), wanted)),

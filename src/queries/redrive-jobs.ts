@@ -2,6 +2,8 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
+import { isGroupedQueue, notedGroups } from '../sql/grouped-jobs.ts';
+import { groupingOf, groupTables, type LimitTables, NO_GROUP } from '../sql/grouping.ts';
 import { ownNames } from '../sql/own-values.ts';
 import { notified, type WakeUp } from '../sql/wake-up.ts';
 
@@ -32,7 +34,8 @@ export interface RedriveResult {
  *
  * **Under concurrency.** It leaves a result that another redrive has locked, so no job comes back twice. It
  * deletes a result only for a job that it inserted: while a live job has the unique key, the result stays.
- * Keys go in the same sorted order as in `insertJobs`, so the two never deadlock.
+ * Keys go in the same sorted order as in `insertJobs`, so the two never deadlock. A group that one of the
+ * jobs had stopped goes on when this commits.
  */
 export async function redriveJobs(
   db: Executor,
@@ -45,13 +48,11 @@ export async function redriveJobs(
   return { redriven, duplicates: Number(row?.discarded) - redriven };
 }
 
-export function redriveJobsQuery(
-  { queueJobs, queueResults }: QueueTables,
-  redrive: Redrive,
-  wakeUp?: WakeUp,
-): SQL {
+export function redriveJobsQuery(tables: QueueTables, redrive: Redrive, wakeUp?: WakeUp): SQL {
+  const { queueJobs, queueResults } = tables;
   const own = ownColumnsOf(queueJobs);
   const { queue, limit } = redrive;
+  const groups = queue === undefined || groupingOf(tables, queue) ? groupTables(tables) : undefined;
   return sql`
     with discarded as materialized (
       select r.* from ${queueResults} as r
@@ -64,12 +65,14 @@ export function redriveJobsQuery(
         weight, fence, batch_id, unique_key, group_key, errors, metadata,
         created_at${ownNames(own)}) overriding system value
       select d.job_id, d.queue, d.kind, d.payload, d.priority, statement_timestamp(), 0, d.max_attempts,
-        d.weight, d.fence, d.batch_id, d.unique_key, d.group_key, d.errors, d.metadata,
+        d.weight, d.fence, d.batch_id, d.unique_key, ${
+          groups === undefined ? sql`d.group_key` : groupNow(tables, queue)
+        }, d.errors, d.metadata,
         d.created_at${ownNames(own, 'd.')}
       from discarded as d order by d.queue, d.kind, d.unique_key, d.job_id
       on conflict do nothing
-      returning id, queue
-    ),
+      returning id, queue${groups === undefined ? sql`` : sql`, group_key, run_at`}
+    )${groups === undefined ? sql`` : goingOn(tables, groups)},
     removed as (
       delete from ${queueResults} as r
       where ${queue === undefined ? sql`` : sql`r.queue = ${queue} and `}(r.job_id, r.queue) in (
@@ -85,6 +88,23 @@ export function redriveJobsQuery(
         from (select distinct queue from redriven) as d
       )::float8 as woken`
       }`;
+}
+
+/** The group of a job `d` that may have ended when its queue had no groups yet. */
+function groupNow(tables: QueueTables, queue: string | undefined): SQL {
+  return queue === undefined
+    ? sql`case when ${isGroupedQueue(tables, sql`d.queue`)} then coalesce(d.group_key, ${NO_GROUP})
+          else d.group_key end`
+    : sql`coalesce(d.group_key, ${NO_GROUP})`;
+}
+
+/** Claims look at the groups of the jobs, also at those that a discarded job had stopped. */
+function goingOn(tables: QueueTables, { queueHolds }: LimitTables): SQL {
+  return sql`${notedGroups(tables, 'redriven')},
+    unblocked as (
+      delete from ${queueHolds} as h using redriven as r
+      where h.queue = r.queue and h.group_key = r.group_key and h.job_id = r.id and h.until = 'infinity'
+    )`;
 }
 
 /** For a `where` over the results as `r`. */

@@ -2,6 +2,8 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { queryRows, type Runner } from '../sql/executor.ts';
 import { arrayText } from '../sql/fence.ts';
+import { notedGroups } from '../sql/grouped-jobs.ts';
+import { groupingOf } from '../sql/grouping.ts';
 import { notifyWorkers } from './notify-workers.ts';
 
 export interface Unpark {
@@ -20,7 +22,8 @@ export interface Unpark {
  * long as it runs the job), and locks the rows in the order of their ids, so that two of these never
  * deadlock. What `live` and the `set` read is the row as it is after the wait; a `where` would test the
  * version before it. A job that is held and about to park finds its `run_at` after its claim, and does not
- * park. A cancel that came first has ended the job, and its id is not returned.
+ * park. A cancel that came first has ended the job, and its id is not returned. In a queue with groups it
+ * also notes for the claims which groups to look at, which waits for nobody.
  */
 export async function unparkJobs(db: Runner, tables: QueueTables, unpark: Unpark): Promise<Set<number>> {
   const rows = await queryRows(db, tables, unparkJobsQuery(tables, unpark));
@@ -29,18 +32,25 @@ export async function unparkJobs(db: Runner, tables: QueueTables, unpark: Unpark
   return new Set(rows.map(({ id }) => Number(id)));
 }
 
-export function unparkJobsQuery({ queueJobs }: QueueTables, { queue, ids }: Omit<Unpark, 'channel'>): SQL {
-  return sql`
+export function unparkJobsQuery(tables: QueueTables, { queue, ids }: Omit<Unpark, 'channel'>): SQL {
+  const { queueJobs } = tables;
+  const ctes = sql`
     with now as materialized (select statement_timestamp() as at),
     live as materialized (
       select j.id, j.claimed_at + interval '1 microsecond' as after_claim from ${queueJobs} as j
       where j.queue = ${queue} and j.id = any(array(select unnest(${arrayText(ids)}::text::int8[])))
       order by j.id for no key update
-    )
+    )`;
+  const update = sql`
     update ${queueJobs} as j
     set run_at = case when j.worker_id is null then least(j.run_at, now.at)
       else greatest(now.at, live.after_claim) end
     from now, live
     where j.queue = ${queue} and j.id = any(array(select id from live)) and live.id = j.id
     returning j.id`;
+  if (groupingOf(tables, queue) === undefined) return sql`${ctes}${update}`;
+  return sql`${ctes},
+    unparked as (${update}, j.queue, j.group_key, j.run_at
+    )${notedGroups(tables, 'unparked')}
+    select id from unparked`;
 }

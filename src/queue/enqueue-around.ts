@@ -3,6 +3,7 @@ import { metadataToStore, type NewJob } from '../job/new-job.ts';
 import type { QueueTables } from '../schema/index.ts';
 import type { OwnColumn } from '../schema/own-columns.ts';
 import type { Executor } from '../sql/executor.ts';
+import { inGroups } from '../sql/grouped-jobs.ts';
 import { type Around, calledTwice, goAround, type JobToEnqueue } from './around.ts';
 import { type EnqueueResult, enqueueJobs } from './enqueue-jobs.ts';
 import type { WakeUps } from './wake-ups.ts';
@@ -23,13 +24,15 @@ const NAME = 'around.enqueue';
  * Inserts jobs inside `around.enqueue`, with the metadata that it leaves them. See `enqueueJobs`.
  *
  * @param entries the jobs' payloads as the enqueue was given them, in the order of the jobs
+ * @throws TypeError when a job has a group or a weight, and its queue has no groups
  */
 export async function insertAround(
   db: Executor,
   { tables, wakeUps, around, maxPayloadBytes }: EnqueueSettings,
-  jobs: readonly NewJob[],
+  checked: readonly NewJob[],
   entries: readonly { readonly payload?: unknown }[],
 ): Promise<EnqueueResult[]> {
+  const jobs = inGroups(tables, checked);
   if (around === undefined || jobs.length === 0) return await enqueueJobs(db, tables, jobs, wakeUps);
   const shown = jobs.map((job, at) => jobToEnqueue(job, entries[at]?.payload));
   let enqueued: EnqueueResult[] = [];

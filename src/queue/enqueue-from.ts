@@ -10,11 +10,15 @@ import {
   MAX_ATTEMPTS,
   MAX_NAME_BYTES,
   MAX_PRIORITY,
+  MAX_WEIGHT,
 } from '../job/limits.ts';
 import { metadataToStore } from '../job/new-job.ts';
 import { insertSelectedJobs, type SelectedJobs } from '../queries/insert-selected-jobs.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { OwnColumn } from '../schema/own-columns.ts';
 import type { Executor } from '../sql/executor.ts';
+import { notGrouped } from '../sql/grouped-jobs.ts';
+import { groupingOf } from '../sql/grouping.ts';
 import { checkNotNeeded, ownValue, textOf, valueOrDefault } from '../sql/own-values.ts';
 import type { WakeUp } from '../sql/wake-up.ts';
 import { type EnqueueSettings, insertFromAround } from './enqueue-around.ts';
@@ -48,6 +52,14 @@ export interface EnqueueFromOptions<TFields> {
   uniqueKey?: ((row: TFields) => SQLWrapper) | undefined;
   /** A JSON object, the same for every job. @default {} */
   metadata?: Readonly<Record<string, unknown>> | undefined;
+  /**
+   * The group of every job, in a queue with groups: a text, or an expression of type `text`; where that is
+   * null or empty, the job has none of its own. Needed where the definition has a function for it: it cannot
+   * be asked about rows that stay in the database.
+   */
+  group?: PerRow<TFields, string> | undefined;
+  /** What every job counts for in rates: a number, or an expression, taken as the nearest of 1–10,000. */
+  weight?: PerRow<TFields, number> | undefined;
 }
 
 /** The options of {@link Queue.enqueueFrom}, with values or expressions for the app's own columns. */
@@ -65,6 +77,7 @@ export async function enqueueFrom<TSelect extends SelectOf<unknown>>(
   options: EnqueueFromOptions<ReturnType<TSelect['as']>> | undefined,
 ): Promise<{ enqueued: number; duplicates: number }> {
   const jobs = selectedJobs(job, select, options, own, maxPayloadBytes);
+  checkGrouping(tables, jobs);
   if (around === undefined) return await insert(jobs);
   const { kind, queue } = jobs;
   const shown = { kind, queue, priority: undefined, metadata: { ...options?.metadata } };
@@ -123,10 +136,52 @@ export function selectedJobs<TSelect extends SelectOf<unknown>>(
           : sql`${checkDate(what('runAt'), runAt).toISOString()}`,
     uniqueKey: options.uniqueKey === undefined ? undefined : sql`${options.uniqueKey(row)}`,
     metadata: metadataOf(job.kind, options.metadata, maxMetadataBytes),
+    group: groupOf(job, options.group, row, what('group')),
+    weight: weightOf(job, options.weight, row, what('weight')),
     own: own.flatMap((column) =>
       ownSelected(column, Reflect.get(options, column.key), row, what('the options')),
     ),
   };
+}
+
+/** @throws TypeError when the jobs have groups or weights, and their queue has no groups */
+function checkGrouping(tables: QueueTables, { queue, kind, group, weight }: SelectedJobs): void {
+  if (groupingOf(tables, queue) !== undefined) return;
+  if (group !== undefined) throw notGrouped(`enqueueFrom('${kind}')`, 'group', queue);
+  if (weight !== undefined) throw notGrouped(`enqueueFrom('${kind}')`, 'weight', queue);
+}
+
+function groupOf<TFields>(
+  job: JobDefinition,
+  group: PerRow<TFields, string> | undefined,
+  row: TFields,
+  what: string,
+): SQL | undefined {
+  if (typeof group === 'function') return sql`nullif((${group(row)})::text, '')`;
+  if (group !== undefined) return sql`${checkText(what, group, MAX_NAME_BYTES)}::text`;
+  if (job.group !== undefined) throw neededHere(what, 'group');
+  return undefined;
+}
+
+function weightOf<TFields>(
+  job: JobDefinition,
+  weight: PerRow<TFields, number> | undefined,
+  row: TFields,
+  what: string,
+): SQL | undefined {
+  // A weight below 1 would let any number of jobs through a rate.
+  if (typeof weight === 'function')
+    return sql`least(greatest(coalesce((${weight(row)})::int8, 1), 1), ${MAX_WEIGHT}::int8)`;
+  if (weight !== undefined) return sql`${checkInteger(what, weight, 1, MAX_WEIGHT)}`;
+  if (job.weight !== undefined) throw neededHere(what, 'weight');
+  return undefined;
+}
+
+function neededHere(what: string, option: 'group' | 'weight'): TypeError {
+  return new TypeError(
+    `${what} must be given: the definition's ${option} function cannot be asked about rows that stay ` +
+      `in the database. Write it as an expression: \`${option}: (row) => …\``,
+  );
 }
 
 function metadataOf(

@@ -3,6 +3,7 @@ import type { JobDefinition, PayloadInput } from '../job/definition.ts';
 import { type EnqueueOptions, mayBeDue, newJob } from '../job/new-job.ts';
 import { insertOneJobQuery } from '../queries/insert-one-job.ts';
 import type { QueryBuilders } from '../skip-locked/query-builders.ts';
+import { inGroup } from '../sql/grouped-jobs.ts';
 import { withOwn } from '../sql/own-values.ts';
 import { type EnqueueSettings, makeAround } from './enqueue-around.ts';
 
@@ -42,7 +43,7 @@ export function enqueueQuery<TJob extends JobDefinition>(
         'use enqueue, or a schema without async checks',
     );
   }
-  return makeAround(settings, withOwn(own, made, options), payload, (job) => {
+  return makeAround(settings, inGroup(tables, withOwn(own, made, options)), payload, (job) => {
     const wakeUp = mayBeDue(job) ? wakeUps?.draw(job.queue) : undefined;
     // Always one row, in one of the two forms of the type.
     return insertOneJobQuery(db, tables, job, wakeUp) as unknown as EnqueueQuery;

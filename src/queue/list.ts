@@ -15,6 +15,8 @@ export interface ListFilter<TJob extends JobDefinition = JobDefinition> {
   /** Only jobs of this kind. Not together with `job`. */
   kind?: string | undefined;
   queue?: string | undefined;
+  /** Only jobs of this group; together with `queue`. */
+  group?: string | undefined;
   state?: JobState | undefined;
   /** The `nextCursor` of the previous page. @default the first page */
   cursor?: number | undefined;
@@ -47,9 +49,14 @@ export async function list(
   if (filter.cursor !== undefined) checkInteger('list: cursor', filter.cursor, 1, Number.MAX_SAFE_INTEGER);
   if (filter.kind !== undefined) checkText('list: kind', filter.kind, MAX_NAME_BYTES);
   if (filter.queue !== undefined) checkText('list: queue', filter.queue, MAX_NAME_BYTES);
+  if (filter.group !== undefined) checkText('list: group', filter.group, MAX_NAME_BYTES);
+  if (filter.group !== undefined && filter.queue === undefined) {
+    throw new TypeError('list: group is that of a queue: give queue as well');
+  }
   const records = await listJobs(db, tables, {
     kind: filter.job?.kind ?? filter.kind,
     queue: filter.queue,
+    group: filter.group,
     state: filter.state === undefined ? undefined : checkState(filter.state),
     before: filter.cursor,
     limit: limit + 1,

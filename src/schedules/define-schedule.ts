@@ -17,7 +17,10 @@ import { ticksOf } from './timing.ts';
 import { zoneOf } from './zone.ts';
 
 /** What each job of a schedule is enqueued with, beside its payload; the app's own columns as well. */
-export type TickOptions = Pick<EnqueueOptions, 'queue' | 'priority' | 'maxAttempts' | 'metadata'>;
+export type TickOptions = Pick<
+  EnqueueOptions,
+  'queue' | 'priority' | 'maxAttempts' | 'metadata' | 'group' | 'weight'
+>;
 
 /** With columns whose names only a queue knows; it checks them where the schedule is given to it. */
 type AnyTickOptions = TickOptions & Readonly<Record<string, unknown>>;

@@ -13,9 +13,11 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type OwnColumn, type OwnColumns, ownColumnsOf } from '../schema/own-columns.ts';
 import { CONTROL_ENTRY } from '../sql/control-entry.ts';
 import type { Executor } from '../sql/executor.ts';
+import { inGroup } from '../sql/grouped-jobs.ts';
 import { withOwn } from '../sql/own-values.ts';
 import { quotedName } from '../sql/quoted-name.ts';
 import type { ScheduleTables } from '../sql/schedule-tables.ts';
+import { withFactsOf } from '../sql/server-facts.ts';
 import type { NewSchedule } from '../sql/stored-schedule.ts';
 import { type ScheduleDefinition, type TickOptions, timingOf } from './define-schedule.ts';
 import { type ScheduleRecord, toScheduleRecord } from './schedule-record.ts';
@@ -69,7 +71,7 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
   constructor(queue: QueueOfSchedules, queueSchedules: ControlTables['queueSchedules']) {
     this.#queue = queue;
     this.#own = ownColumnsOf(queue.tables.queueJobs);
-    this.tables = { ...queue.tables, queueSchedules };
+    this.tables = withFactsOf(queue.tables, { ...queue.tables, queueSchedules });
   }
 
   /**
@@ -138,7 +140,7 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
     const found = await findSchedule(db, this.tables, name);
     if (found === undefined) throw noSuch(name);
     const { queue, kind, payload, settings, overlap } = found.schedule;
-    const { priority, maxAttempts, metadata, own }: TickSettings = JSON.parse(settings);
+    const { priority, maxAttempts, metadata, own, group, weight }: TickSettings = JSON.parse(settings);
     const job: NewJob = {
       queue,
       kind,
@@ -153,6 +155,8 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
         ...tickMetadata(name, tick?.getTime() ?? found.nowMs),
       }),
       ...(this.#own.length > 0 && { own: this.#own.map(({ key }) => own[key]) }),
+      ...(group !== undefined && { group }),
+      ...(weight !== undefined && { weight }),
     };
     return await this.#queue.enqueue(db, job, JSON.parse(payload));
   }
@@ -190,8 +194,10 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
     const own = Object.fromEntries(
       this.#own.flatMap(({ key }, index) => (values[index] === undefined ? [] : [[key, values[index]]])),
     );
-    const { priority, maxAttempts, metadata } = made;
-    const plain = JSON.stringify({ priority, maxAttempts, own });
+    // Also refuses a group of a queue that has none.
+    const { priority, maxAttempts, metadata } = inGroup(this.#queue.tables, made);
+    const { group, weight } = made;
+    const plain = JSON.stringify({ priority, maxAttempts, own, group, weight });
     return {
       ...timingOf(schedule),
       name,

@@ -1,2 +1,2 @@
-/** The entry whose export makes drizzle-kit create the tables of what controls a queue. */
+/** The entry whose export makes drizzle-kit create the tables of schedules, limits and keys. */
 export const CONTROL_ENTRY = 'drizzle-queue/schema/control';

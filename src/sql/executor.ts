@@ -1,6 +1,8 @@
 import { getTableName, type SQL, type SQLWrapper } from 'drizzle-orm';
 import { MissingMigrationError } from '../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { CONTROL_ENTRY } from './control-entry.ts';
+import { groupTables } from './grouping.ts';
 
 export interface Runner {
   execute(query: SQLWrapper): PromiseLike<unknown>;
@@ -85,7 +87,8 @@ function missingMigration(
   let driverError = error;
   while (driverError instanceof Error && driverError.cause instanceof Error) driverError = driverError.cause;
   const message = driverError instanceof Error ? driverError.message : '';
-  const namesOurs = Object.values(tables).some((table) =>
+  const ofGroups = groupTables(tables);
+  const namesOurs = Object.values({ ...tables, ...ofGroups }).some((table) =>
     new RegExp(`(?<!\\w)${getTableName(table)}(?!\\w)`).test(message),
   );
   // The message often names a column by an alias or a CTE, but all columns of our statements are ours.
@@ -93,5 +96,5 @@ function missingMigration(
   if (!ours) return undefined;
   // Not Drizzle's error around it, which repeats the parameters and so the payload.
   const what = `The queue's tables are not up to date (${message})`;
-  return new MissingMigrationError(what, { cause: driverError }, entry);
+  return new MissingMigrationError(what, { cause: driverError }, entry ?? (ofGroups && CONTROL_ENTRY));
 }

@@ -58,3 +58,13 @@ export function groupingOf(
 export function hasGroups(tables: QueueTables): boolean {
   return (groupings.get(tables)?.queues.size ?? 0) > 0;
 }
+
+/** The queues whose jobs are in groups. */
+export function groupedQueues(tables: QueueTables): readonly string[] {
+  return [...(groupings.get(tables)?.queues.keys() ?? [])];
+}
+
+/** The tables of groups; `undefined` where the jobs of no queue are in groups. */
+export function groupTables(tables: QueueTables): LimitTables | undefined {
+  return hasGroups(tables) ? groupings.get(tables)?.tables : undefined;
+}

@@ -5,6 +5,7 @@ import { type OwnColumn, ownColumnsOf } from '../schema/own-columns.ts';
 import type { FinalState } from '../schema/queue-results.ts';
 import { dateOf, epochMs } from './epoch-ms.ts';
 import type { RawRow } from './executor.ts';
+import { NO_GROUP } from './grouping.ts';
 import { ownRecord, selectOwn } from './own-values.ts';
 
 /**
@@ -26,6 +27,8 @@ interface CommonRecord<TKind extends string, TPayload, TRunAt = Date> {
   readonly attempt: number;
   readonly maxAttempts: number;
   readonly uniqueKey: string | null;
+  /** Its group, in a queue with groups; `null` for a job without one. */
+  readonly group: string | null;
   readonly metadata: Readonly<Record<string, unknown>>;
   /** The errors of failed attempts, oldest first; the last 10. */
   readonly errors: readonly AttemptError[];
@@ -66,7 +69,7 @@ interface FinishedFields {
 export function liveRecords({ queueJobs }: QueueTables, where: SQL): SQL {
   return sql`
       select j.id, j.queue, j.kind, ${liveState} as state, j.payload, null::jsonb as output, j.errors,
-        j.attempt, j.max_attempts, j.priority, j.unique_key, j.metadata, j.worker_id,
+        j.attempt, j.max_attempts, j.priority, j.unique_key, j.group_key, j.metadata, j.worker_id,
         ${epochMs('j.created_at')} as created_at, ${epochMs('j.run_at')} as run_at,
         ${epochMs('j.claimed_at')} as claimed_at, null::float8 as finished_at,
         j.progress, j.cancel_reason${selectOwn(ownColumnsOf(queueJobs), 'j')}
@@ -77,7 +80,7 @@ export function liveRecords({ queueJobs }: QueueTables, where: SQL): SQL {
 export function resultRecords({ queueJobs, queueResults }: QueueTables, where: SQL): SQL {
   return sql`
       select r.job_id as id, r.queue, r.kind, r.state, r.payload, r.output, r.errors,
-        r.attempt, r.max_attempts, r.priority, r.unique_key, r.metadata, r.worker_id,
+        r.attempt, r.max_attempts, r.priority, r.unique_key, r.group_key, r.metadata, r.worker_id,
         ${epochMs('r.created_at')} as created_at, ${epochMs('r.run_at')} as run_at,
         ${epochMs('r.claimed_at')} as claimed_at, ${epochMs('r.finished_at')} as finished_at,
         null::jsonb as progress, null::text as cancel_reason${selectOwn(ownColumnsOf(queueJobs), 'r')}
@@ -101,6 +104,7 @@ export function toJobRecord(row: RawRow, own: readonly OwnColumn[]): JobRecord {
     attempt: Number(row.attempt),
     maxAttempts: Number(row.max_attempts),
     uniqueKey: row.unique_key === null ? null : String(row.unique_key),
+    group: row.group_key === null || row.group_key === NO_GROUP ? null : String(row.group_key),
     // Only this library writes the two jsonb columns, in these shapes.
     metadata: row.metadata as Record<string, unknown>,
     errors: row.errors as AttemptError[],

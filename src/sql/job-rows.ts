@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { NewJob } from '../job/new-job.ts';
 import type { OwnColumn } from '../schema/own-columns.ts';
+import { anyInGroup } from './grouped-jobs.ts';
 import { jsonElements, jsonRows } from './json-rows.ts';
 import { ownDefault, ownValue } from './own-values.ts';
 
@@ -20,8 +21,10 @@ const RUN_AT: Setting = { column: 'run_at_ms', type: 'float8', of: (job) => job.
 const MAX_ATTEMPTS: Setting = { column: 'max_attempts', type: 'int2', of: (job) => job.maxAttempts };
 const UNIQUE_KEY: Setting = { column: 'unique_key', type: 'text', of: (job) => job.uniqueKey };
 const METADATA: Setting = { column: 'metadata', type: 'jsonb', of: (job) => job.metadata };
+const GROUP: Setting = { column: 'group_key', type: 'text', of: (job) => job.group ?? null };
+const WEIGHT: Setting = { column: 'weight', type: 'int2', of: (job) => job.weight ?? 1 };
 
-const SETTINGS = [QUEUE, KIND, PRIORITY, DELAY, RUN_AT, MAX_ATTEMPTS, UNIQUE_KEY, METADATA];
+const SETTINGS = [QUEUE, KIND, PRIORITY, DELAY, RUN_AT, MAX_ATTEMPTS, UNIQUE_KEY, METADATA, GROUP, WEIGHT];
 
 /** An own column that an insert sets, and its place among all own columns. */
 export interface GivenColumn extends OwnColumn {
@@ -30,7 +33,8 @@ export interface GivenColumn extends OwnColumn {
 
 /**
  * Jobs as rows for an insert: the columns of `queue_jobs` that an enqueue sets, `own_0` and so on for the
- * app's own columns, and `place`, the job's place in the input.
+ * app's own columns, and `place`, the job's place in the input; `group_key` and `weight`, too, if any
+ * is in a group.
  *
  * A setting that all jobs share is one parameter instead of a part of every row: of 1,000 jobs that differ
  * only in their payloads, Postgres parses only the payloads. A single job needs no JSON around it.
@@ -38,6 +42,7 @@ export interface GivenColumn extends OwnColumn {
 export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = []): SQL {
   const [first] = jobs;
   if (first === undefined) throw new TypeError('jobRows needs a job');
+  const grouped = anyInGroup(jobs);
   // Written out: Drizzle takes much longer to build nested SQL, and most enqueues are of one job.
   if (jobs.length === 1 && own.length === 0) {
     return sql`
@@ -46,7 +51,9 @@ export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = [
         coalesce(to_timestamp(${first.runAtMs}::float8 / 1000),
           statement_timestamp() + ${first.delayMs}::float8 * interval '1 millisecond') as run_at,
         statement_timestamp() as created_at, ${first.maxAttempts}::int2 as max_attempts,
-        ${first.uniqueKey}::text as unique_key, ${first.metadata}::text::jsonb as metadata, 1 as place`;
+        ${first.uniqueKey}::text as unique_key, ${first.metadata}::text::jsonb as metadata${
+          grouped ? sql`, ${GROUP.of(first)}::text as group_key, ${WEIGHT.of(first)}::int2 as weight` : sql``
+        }, 1 as place`;
   }
   const ownSettings = own.map(toOwnSetting);
   const varying = varyingSettings(first, jobs, ownSettings);
@@ -60,7 +67,9 @@ export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = [
           statement_timestamp() + ${value(DELAY)} * interval '1 millisecond') as run_at,
         statement_timestamp() as created_at, ${value(MAX_ATTEMPTS)} as max_attempts,
         ${value(UNIQUE_KEY)} as unique_key,
-        ${value(METADATA)} as metadata${sql.join(
+        ${value(METADATA)} as metadata${
+          grouped ? sql`, ${value(GROUP)} as group_key, ${value(WEIGHT)} as weight` : sql``
+        }${sql.join(
           ownSettings.map(({ column, text, leftOut }) => {
             const given = ownValue(column, value(text));
             const anyLeftOut = varying.includes(leftOut);
@@ -101,7 +110,9 @@ function varyingSettings(first: NewJob, jobs: readonly NewJob[], own: readonly O
       job.runAtMs === first.runAtMs &&
       job.maxAttempts === first.maxAttempts &&
       job.uniqueKey === first.uniqueKey &&
-      job.metadata === first.metadata,
+      job.metadata === first.metadata &&
+      job.group === first.group &&
+      job.weight === first.weight,
   );
   const settings = same ? ownSettings : [...SETTINGS, ...ownSettings];
   return settings.filter(({ of }) => jobs.some((job) => of(job) !== of(first)));

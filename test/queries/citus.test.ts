@@ -28,6 +28,10 @@ const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; instead
   findOverlookedQuery: { refused: ['lateral'], instead: 'findOverlookedQuery, of one queue' },
   pruneResultsQuery: { refused: ['lock', 'target'], instead: 'pruneQueueQuery' },
   redriveJobsQuery: { refused: ['lock', 'target'], instead: 'redriveJobsQuery, filtered' },
+  'redriveJobsQuery, of groups': {
+    refused: ['lock', 'target'],
+    instead: 'redriveJobsQuery, of groups, filtered',
+  },
   'redriveJobsQuery, waking': { refused: ['lock', 'target'], instead: 'redriveJobsQuery, filtered' },
   checkWorkersQuery: { refused: ['session'], instead: 'checkWorkersQuery, of known workers' },
   'checkWorkersQuery, beat': { refused: ['session'], instead: 'checkWorkersQuery, of known workers' },

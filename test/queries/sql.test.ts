@@ -66,6 +66,7 @@ test('the texts hold no literals but their own', () => {
       `'epoch'`,
       `'execute'`,
       `'frozen'`,
+      `'group'`,
       `'id'`,
       `'in_hot_standby'`,
       `'infinity'`,
@@ -84,6 +85,7 @@ test('the texts hold no literals but their own', () => {
       `'silent'`,
       `'transaction_read_only'`,
       `'waiting'`,
+      `'weight'`,
       `'maxAttempts'`,
       `'metadata'`,
       `'priority'`,
@@ -143,6 +145,9 @@ describe('statements about held and waiting jobs', () => {
       'claimGroupedJobsQuery, one after the other',
       'claimGroupedJobsQuery, by rates',
       'claimGroupedJobsQuery, one after the other by rates',
+      'noteFreedGroupsQuery',
+      'noteForgottenGroupsQuery',
+      'pruneGroupsQuery',
       'claimJobsQuery',
       'claimJobsQuery, beginning many',
       'claimJobsQuery, among',
@@ -177,6 +182,7 @@ describe('statements about held and waiting jobs', () => {
       'rescheduleJobsQuery, waiting briefly',
       'rescheduleJobsQuery, of free rows',
       'unparkJobsQuery',
+      'unparkJobsQuery, of groups',
       'writeProgressQuery',
     ]);
   });
@@ -255,6 +261,7 @@ describe("an app's own columns", () => {
       'claimJobsQuery, among',
       'claimJobsQuery, held by lock',
       'fireSchedulesQuery',
+      'fireSchedulesQuery, of groups',
       'findJobQuery',
       'finishJobsQuery',
       'finishJobsQuery, only in a transaction',
@@ -268,12 +275,14 @@ describe("an app's own columns", () => {
       'listJobsQuery, finished',
       'redriveJobsQuery',
       'redriveJobsQuery, filtered',
+      'redriveJobsQuery, of groups',
+      'redriveJobsQuery, of groups, filtered',
       'redriveJobsQuery, waking',
     ]);
   });
 
   // A schedule keeps their values as texts: each is read from there, or is the column's default.
-  test.each(withOwn.filter(([name]) => name !== 'fireSchedulesQuery'))(
+  test.each(withOwn.filter(([name]) => !name.startsWith('fireSchedulesQuery')))(
     'add nothing but their names to %s',
     (name, text) => {
       expect(text.replaceAll(/, (?:[a-z]\.)?"tenant_id"(?:::text as own_0)?/g, '')).toBe(plain.get(name));

@@ -35,6 +35,7 @@ describe('a job in every state', () => {
       attempt: 0,
       maxAttempts: 20,
       uniqueKey: 'u',
+      group: null,
       metadata: { a: 1 },
       errors: [],
       createdAt: record?.createdAt,

@@ -74,6 +74,56 @@ describe('what a definition knows about its output', () => {
   });
 });
 
+describe('group and weight of a definition', () => {
+  test('are functions of what enqueue takes', () => {
+    const job = defineJob('export', {
+      payload: z.object({ tenant: z.string(), rows: z.string().transform(Number) }),
+      group: (payload) => {
+        expectTypeOf(payload).toEqualTypeOf<{ tenant: string; rows: string }>();
+        return payload.tenant;
+      },
+      weight: ({ rows }) => {
+        expectTypeOf(rows).toEqualTypeOf<string>();
+        return Number(rows);
+      },
+    });
+    expectTypeOf<PayloadInput<typeof job>>().toEqualTypeOf<{ tenant: string; rows: string }>();
+    expectTypeOf(job).toExtend<JobDefinition>();
+  });
+
+  test('before the schema, as well, and with others', () => {
+    const job = defineJob('export', {
+      group: (payload) => payload.tenant,
+      payload: v.object({ tenant: v.string() }),
+    });
+    expectTypeOf<PayloadInput<typeof job>>().toEqualTypeOf<{ tenant: string }>();
+    defineJob('export', { payload: unvalidated<{ tenant: string }>(), group: ({ tenant }) => tenant });
+  });
+
+  test('without a payload get none', () => {
+    const job = defineJob('sync', {
+      group: (payload) => {
+        expectTypeOf(payload).toEqualTypeOf<undefined>();
+        return 'all';
+      },
+    });
+    expectTypeOf<PayloadInput<typeof job>>().toEqualTypeOf<undefined>();
+  });
+
+  test('are checked', () => {
+    // @ts-expect-error a text
+    defineJob('export', { payload: z.string(), group: () => 5 });
+    // @ts-expect-error not yet there
+    defineJob('export', { payload: z.string(), group: async (payload) => payload });
+    // @ts-expect-error no such field
+    defineJob('export', { payload: z.object({ a: z.string() }), group: ({ b }) => b });
+    // @ts-expect-error a number
+    defineJob('export', { payload: z.string(), weight: (payload) => payload });
+    // @ts-expect-error a function
+    defineJob('export', { payload: z.string(), group: 'acme' });
+  });
+});
+
 describe('definitions among each other', () => {
   test('every definition is a JobDefinition', () => {
     expectTypeOf(defineJob('a')).toExtend<JobDefinition>();

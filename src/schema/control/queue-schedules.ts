@@ -28,6 +28,10 @@ export interface TickSettings {
   readonly metadata: Readonly<Record<string, unknown>>;
   /** The values of the app's own columns as texts, by name; those that are left out get their defaults. */
   readonly own: Readonly<Record<string, string | null>>;
+  /** Where the queue has groups: that of its jobs, unless they have none of their own. */
+  readonly group?: string;
+  /** What each of them counts for in rates; 1 where it is left out. */
+  readonly weight?: number;
 }
 
 /** The columns of `queue_schedules`: see {@link defineSchedulesTable}. */

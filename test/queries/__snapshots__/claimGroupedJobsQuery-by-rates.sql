@@ -57,10 +57,12 @@
       cross join lateral (
         select count(*) filter (where x.counts) as held, array_agg(x.job_id) filter (where not x.counts) as over
         from (
-          select h.job_id, coalesce(h.until > statement_timestamp(), false) or w.id is not null as counts
+          select h.job_id, coalesce(h.until > statement_timestamp(), false) or exists (
+              select from "queue_jobs" as j
+              where j.queue = $18 and j.id = h.job_id
+                and j.worker_id in (select w.id from "queue_workers" as w)
+            ) as counts
           from "queue_holds" as h
-          left join "queue_jobs" as j on j.queue = $18 and j.id = h.job_id
-          left join "queue_workers" as w on w.id = j.worker_id
           where h.queue = $19 and h.group_key = l.group_key
         ) as x
       ) as h

@@ -57,23 +57,25 @@
       cross join lateral (
         select count(*) filter (where x.counts) as held, array_agg(x.job_id) filter (where not x.counts) as over
         from (
-          select h.job_id, coalesce(h.until > statement_timestamp(), false) or w.id is not null as counts
+          select h.job_id, coalesce(h.until > statement_timestamp(), false) or exists (
+              select from "queue_jobs" as j
+              where j.queue = $17 and j.id = h.job_id
+                and j.worker_id in (select w.id from "queue_workers" as w)
+            ) as counts
           from "queue_holds" as h
-          left join "queue_jobs" as j on j.queue = $17 and j.id = h.job_id
-          left join "queue_workers" as w on w.id = j.worker_id
           where h.queue = $18 and h.group_key = l.group_key
         ) as x
       ) as h
       window w as (order by l.place rows unbounded preceding)
     ),
     open as materialized (
-      select c.*, case when c.held > 0 then 0 else c.share end as room, c.rate_limit - c.used as budget
+      select c.*, case when c.held > 0 then 0 else least(c.share, $19::int8) end as room, c.rate_limit - c.used as budget
       from counted as c where c.share > 0
     ),
     usage as materialized (
       select u.kind, u.rate_used from "queue_usage" as u
-      where u.queue = $19 and u.kind in (
-        select d.kind from jsonb_to_recordset($20::text::jsonb) as d(kind text))
+      where u.queue = $20 and u.kind in (
+        select d.kind from jsonb_to_recordset($21::text::jsonb) as d(kind text))
       order by u.kind for no key update
     ),
     budgets as materialized (
@@ -82,9 +84,9 @@
       from (
         select d.kind, coalesce(l.rate_limit, d.rate_limit) as rate_limit,
           coalesce(l.rate_per_ms, d.rate_per_ms) as rate_per_ms
-        from jsonb_to_recordset($21::text::jsonb)
+        from jsonb_to_recordset($22::text::jsonb)
           as d(kind text, rate_limit int4, rate_per_ms int8)
-        left join "queue_limits" as l on l.queue = $22 and l.kind = d.kind and l.group_key = ''
+        left join "queue_limits" as l on l.queue = $23 and l.kind = d.kind and l.group_key = ''
       ) as d
       left join usage as u on u.kind = d.kind
       cross join lateral (
@@ -107,14 +109,14 @@
           select j.id from generate_series(0, 9) as band(priority)
           cross join lateral (
             select j.id from "queue_jobs" as j
-            where j.queue = $23 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+            where j.queue = $24 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
             order by j.run_at, j.id limit least(c.room, c.budget)
           ) as j
           limit least(c.room, c.budget)) as k
         ) as k
         left join lateral (
           select j.id, j.kind, j.weight::int8, pg_column_size(j.payload) as bytes from "queue_jobs" as j
-          where j.id = k.id and j.queue = $24 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($25::text::jsonb))) is true
+          where j.id = k.id and j.queue = $25 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($26::text::jsonb))) is true
           for no key update skip locked) as f on true
       ) as j
       where c.room > 0
@@ -140,7 +142,7 @@
         from priced as w
         
       ) as w
-      where (before is null or before < $26::int8) and affordable
+      where (before is null or before < $27::int8) and affordable
       order by rank
     ),
     turning as materialized (
@@ -158,7 +160,7 @@
             select from generate_series(0, 9) as band(priority)
             cross join lateral (
               select from "queue_jobs" as j
-              where j.queue = $27 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+              where j.queue = $28 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
                 and j.id not in (select id from within)
               order by j.run_at, j.id limit 1
             ) as j
@@ -185,29 +187,29 @@
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $28::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
-    where j.queue = $29 and j.id = any(array(select id from within))
+    set worker_id = $29::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
+    where j.queue = $30 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used
-      from turning as t where g.queue = $30 and g.group_key = t.group_key
+      from turning as t where g.queue = $31 and g.group_key = t.group_key
     ),
     held as (
       insert into "queue_holds" as h (queue, group_key, job_id)
-      select $31::text, w.group_key, w.id from within as w order by w.group_key, w.id
+      select $32::text, w.group_key, w.id from within as w order by w.group_key, w.id
       on conflict (queue, group_key, job_id) do update set until = null
     ),
     swept as (
       delete from "queue_holds" as h
       using (select t.group_key, unnest(t.over) as job_id from turning as t) as o
-      where h.queue = $32 and h.group_key = o.group_key and h.job_id = o.job_id
+      where h.queue = $33 and h.group_key = o.group_key and h.job_id = o.job_id
         and h.job_id not in (select id from within)
     ),
     used as (
       update "queue_usage" as u set rate_used = s.rate_used
-      from spent as s where u.queue = $33 and u.kind = s.kind and s.used > 0
+      from spent as s where u.queue = $34 and u.kind = s.kind and s.used > 0
     )
     select exists (select from turning as t where t.ready_at = '-infinity') or
         (select count(*) from seen) > (select count(*) from turning) as more,
@@ -240,18 +242,19 @@
 -- $16 = 10
 -- $17 = "mail"
 -- $18 = "mail"
--- $19 = "mail"
--- $20 = "[{\"kind\":\"\",\"rate_limit\":10,\"rate_per_ms\":1000}]"
+-- $19 = 100
+-- $20 = "mail"
 -- $21 = "[{\"kind\":\"\",\"rate_limit\":10,\"rate_per_ms\":1000}]"
--- $22 = "mail"
+-- $22 = "[{\"kind\":\"\",\"rate_limit\":10,\"rate_per_ms\":1000}]"
 -- $23 = "mail"
 -- $24 = "mail"
--- $25 = "[\"mail\"]"
--- $26 = 8388608
--- $27 = "mail"
--- $28 = 42
--- $29 = "mail"
+-- $25 = "mail"
+-- $26 = "[\"mail\"]"
+-- $27 = 8388608
+-- $28 = "mail"
+-- $29 = 42
 -- $30 = "mail"
 -- $31 = "mail"
 -- $32 = "mail"
 -- $33 = "mail"
+-- $34 = "mail"

@@ -57,17 +57,19 @@
       cross join lateral (
         select count(*) filter (where x.counts) as held, array_agg(x.job_id) filter (where not x.counts) as over
         from (
-          select h.job_id, coalesce(h.until > statement_timestamp(), false) or w.id is not null as counts
+          select h.job_id, coalesce(h.until > statement_timestamp(), false) or exists (
+              select from "queue_jobs" as j
+              where j.queue = $17 and j.id = h.job_id
+                and j.worker_id in (select w.id from "queue_workers" as w)
+            ) as counts
           from "queue_holds" as h
-          left join "queue_jobs" as j on j.queue = $17 and j.id = h.job_id
-          left join "queue_workers" as w on w.id = j.worker_id
           where h.queue = $18 and h.group_key = l.group_key
         ) as x
       ) as h
       window w as (order by l.place rows unbounded preceding)
     ),
     open as materialized (
-      select c.*, case when c.held > 0 then 0 else c.share end as room, c.rate_limit - c.used as budget
+      select c.*, case when c.held > 0 then 0 else least(c.share, $19::int8) end as room, c.rate_limit - c.used as budget
       from counted as c where c.share > 0
     ),
     found as materialized (
@@ -78,14 +80,14 @@
           select j.id from generate_series(0, 9) as band(priority)
           cross join lateral (
             select j.id from "queue_jobs" as j
-            where j.queue = $19 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+            where j.queue = $20 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
             order by j.run_at, j.id limit least(c.room, c.budget)
           ) as j
           limit least(c.room, c.budget)) as k
         ) as k
         left join lateral (
           select j.id, j.kind, j.weight::int8, pg_column_size(j.payload) as bytes from "queue_jobs" as j
-          where j.id = k.id and j.queue = $20 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($21::text::jsonb))) is true
+          where j.id = k.id and j.queue = $21 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($22::text::jsonb))) is true
           for no key update skip locked) as f on true
       ) as j
       where c.room > 0
@@ -101,7 +103,7 @@
         from wanted as w
         where w.unbroken
       ) as w
-      where (before is null or before < $22::int8)
+      where (before is null or before < $23::int8)
       order by rank
     ),
     turning as materialized (
@@ -119,7 +121,7 @@
             select from generate_series(0, 9) as band(priority)
             cross join lateral (
               select from "queue_jobs" as j
-              where j.queue = $23 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+              where j.queue = $24 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
                 and j.id not in (select id from within)
               order by j.run_at, j.id limit 1
             ) as j
@@ -134,29 +136,29 @@
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $24::int8, claimed_at = (array[statement_timestamp()])[case
+    set worker_id = $25::int8, claimed_at = (array[statement_timestamp()])[case
         when (j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 = j.max_attempts or case when j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 between 2 and j.max_attempts
             then j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 - 1 - coalesce((j.errors -> -1 -> 'attempt')::int4, 0) else 0 end > 0)
-          and (j.id = (select id from within limit $25::int8)) is not true then 2
+          and (j.id = (select id from within limit $26::int8)) is not true then 2
         else 1
       end], attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
-    where j.queue = $26 and j.id = any(array(select id from within))
+    where j.queue = $27 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used
-      from turning as t where g.queue = $27 and g.group_key = t.group_key
+      from turning as t where g.queue = $28 and g.group_key = t.group_key
     ),
     held as (
       insert into "queue_holds" as h (queue, group_key, job_id)
-      select $28::text, w.group_key, w.id from within as w order by w.group_key, w.id
+      select $29::text, w.group_key, w.id from within as w order by w.group_key, w.id
       on conflict (queue, group_key, job_id) do update set until = null
     ),
     swept as (
       delete from "queue_holds" as h
       using (select t.group_key, unnest(t.over) as job_id from turning as t) as o
-      where h.queue = $29 and h.group_key = o.group_key and h.job_id = o.job_id
+      where h.queue = $30 and h.group_key = o.group_key and h.job_id = o.job_id
         and h.job_id not in (select id from within)
     )
     select exists (select from turning as t where t.ready_at = '-infinity') or
@@ -190,14 +192,15 @@
 -- $16 = 10
 -- $17 = "mail"
 -- $18 = "mail"
--- $19 = "mail"
+-- $19 = 100
 -- $20 = "mail"
--- $21 = "[\"mail\"]"
--- $22 = 8388608
--- $23 = "mail"
--- $24 = 42
--- $25 = 1
--- $26 = "mail"
+-- $21 = "mail"
+-- $22 = "[\"mail\"]"
+-- $23 = 8388608
+-- $24 = "mail"
+-- $25 = 42
+-- $26 = 1
 -- $27 = "mail"
 -- $28 = "mail"
 -- $29 = "mail"
+-- $30 = "mail"

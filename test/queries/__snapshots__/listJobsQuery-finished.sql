@@ -1,7 +1,7 @@
     select * from (
       (
       select r.job_id as id, r.queue, r.kind, r.state, r.payload, r.output, r.errors,
-        r.attempt, r.max_attempts, r.priority, r.unique_key, r.metadata, r.worker_id,
+        r.attempt, r.max_attempts, r.priority, r.unique_key, r.group_key, r.metadata, r.worker_id,
         date_part('epoch', r.created_at) * 1000 as created_at, date_part('epoch', r.run_at) * 1000 as run_at,
         date_part('epoch', r.claimed_at) * 1000 as claimed_at, date_part('epoch', r.finished_at) * 1000 as finished_at,
         null::jsonb as progress, null::text as cancel_reason

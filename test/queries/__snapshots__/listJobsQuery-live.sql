@@ -2,7 +2,7 @@
       (
       select j.id, j.queue, j.kind, case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
         when j.run_at > statement_timestamp() then 'scheduled' else 'due' end as state, j.payload, null::jsonb as output, j.errors,
-        j.attempt, j.max_attempts, j.priority, j.unique_key, j.metadata, j.worker_id,
+        j.attempt, j.max_attempts, j.priority, j.unique_key, j.group_key, j.metadata, j.worker_id,
         date_part('epoch', j.created_at) * 1000 as created_at, date_part('epoch', j.run_at) * 1000 as run_at,
         date_part('epoch', j.claimed_at) * 1000 as claimed_at, null::float8 as finished_at,
         j.progress, j.cancel_reason

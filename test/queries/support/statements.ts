@@ -14,6 +14,7 @@ import { checkWorkersQuery } from '../../../src/queries/check-workers.ts';
 import { claimGroupedJobsQuery } from '../../../src/queries/claim-grouped-jobs.ts';
 import { claimJobsQuery } from '../../../src/queries/claim-jobs.ts';
 import { declareSchedulesQuery } from '../../../src/queries/declare-schedules.ts';
+import { ensureUsageQuery } from '../../../src/queries/ensure-usage.ts';
 import { findDueQuery } from '../../../src/queries/find-due.ts';
 import { findDueGroupsQuery } from '../../../src/queries/find-due-groups.ts';
 import { findDueSchedulesQuery } from '../../../src/queries/find-due-schedules.ts';
@@ -38,10 +39,12 @@ import { isCitusQuery } from '../../../src/queries/is-citus.ts';
 import { listJobsQuery } from '../../../src/queries/list-jobs.ts';
 import { lockHeldJobQuery } from '../../../src/queries/lock-held-job.ts';
 import { lockSessionQuery } from '../../../src/queries/lock-session.ts';
+import { noteForgottenGroupsQuery, noteFreedGroupsQuery } from '../../../src/queries/note-groups.ts';
 import { notifyWorkersQuery } from '../../../src/queries/notify-workers.ts';
 import { parkJobsQuery } from '../../../src/queries/park-jobs.ts';
 import { pauseQueueQuery } from '../../../src/queries/pause-queue.ts';
 import { pauseScheduleQuery, resumeScheduleQuery } from '../../../src/queries/pause-schedule.ts';
+import { pruneGroupsQuery } from '../../../src/queries/prune-groups.ts';
 import { countWorkersQuery, findExpiredQuery, pruneQueueQuery } from '../../../src/queries/prune-queue.ts';
 import { pruneResultsQuery } from '../../../src/queries/prune-results.ts';
 import { reclaimJobQuery } from '../../../src/queries/reclaim-job.ts';
@@ -64,14 +67,7 @@ import { transactionIdQuery } from '../../../src/queries/transaction-id.ts';
 import { unlockSessionQuery } from '../../../src/queries/unlock-session.ts';
 import { unparkJobsQuery } from '../../../src/queries/unpark-jobs.ts';
 import { writeProgressQuery } from '../../../src/queries/write-progress.ts';
-import {
-  queueGroups,
-  queueHolds,
-  queueLimits,
-  queueNotes,
-  queueSchedules,
-  queueUsage,
-} from '../../../src/schema/control/index.ts';
+import * as controlTables from '../../../src/schema/control/index.ts';
 import type { QueueTables } from '../../../src/schema/index.ts';
 import { type GroupTables, type Serial, withGrouping } from '../../../src/sql/grouping.ts';
 import { withFactsOf } from '../../../src/sql/server-facts.ts';
@@ -162,6 +158,7 @@ export function allStatements(
   const limits = { silentMs: 30_000, frozenMs: 60_000, startRespiteMs: 10_000 };
   const passed = { floorMs: time.getTime(), endMs: time.getTime() + 1_000 };
   const channel = 'queue_wake_queue_jobs';
+  const { queueSchedules, queueLimits, queueUsage, queueGroups, queueHolds, queueNotes } = controlTables;
   const limitTables = { queueLimits, queueUsage, queueGroups, queueHolds, queueNotes };
   const grouped = (serial?: Serial): GroupTables => {
     const queues = new Map([[text, { serial }]]);
@@ -175,6 +172,8 @@ export function allStatements(
     limits: { run: undefined, concurrency: 2, rate: { limit: 10, perMs: 1_000 }, kindRates: new Map() },
   };
   const control = withFactsOf(tables, { ...tables, queueSchedules });
+  const controlOfGroups = withFactsOf(grouped(), { ...tables, queueSchedules });
+  const ofGroup: NewJob = { ...job, group: text, weight: 3 };
   const schedule: NewSchedule = {
     name: text,
     queue: text,
@@ -225,6 +224,10 @@ export function allStatements(
       ...groupClaim,
       limits: { run: 100, queueRate: { limit: 10, perMs: 1_000 }, kindRates: new Map() },
     }),
+    ensureUsageQuery: ensureUsageQuery(grouped(), text, ['', text]),
+    noteFreedGroupsQuery: noteFreedGroupsQuery(grouped(), text),
+    noteForgottenGroupsQuery: noteForgottenGroupsQuery(grouped(), text, text),
+    pruneGroupsQuery: pruneGroupsQuery(grouped(), { queue: text, after: text, ratePerMs: 1_000 }),
     findDueGroupsQuery: findDueGroupsQuery(grouped(), [{ queue: text }, { queue: `${text}, too` }]),
     'findDueGroupsQuery, of one queue': findDueGroupsQuery(grouped(), [{ queue: text }]),
     claimJobsQuery: claimJobsQuery(tables, { ...claim, beginning: 1 }),
@@ -265,6 +268,7 @@ export function allStatements(
     findScheduleQuery: findScheduleQuery(control, text),
     findSchedulesQuery: findSchedulesQuery(control, { kind: text, after: text, limit: 51 }),
     fireSchedulesQuery: fireSchedulesQuery(control, [firing], channel),
+    'fireSchedulesQuery, of groups': fireSchedulesQuery(controlOfGroups, [firing], channel),
     pauseScheduleQuery: pauseScheduleQuery(control, text),
     removeScheduleQuery: removeScheduleQuery(control, text),
     resumeScheduleQuery: resumeScheduleQuery(control, text),
@@ -361,16 +365,32 @@ export function allStatements(
     'insertJobsQuery, unique, waking': insertJobsQuery(tables, [keyed], wakeUp),
     'insertJobsQuery, several': insertJobsQuery(tables, [job, job]),
     'insertJobsQuery, differing, waking': insertJobsQuery(tables, [job, differing], wakeUp),
+    'insertJobsQuery, of groups': insertJobsQuery(grouped(), [ofGroup]),
+    'insertJobsQuery, of groups, waking': insertJobsQuery(grouped(), [ofGroup, differing], wakeUp),
     insertKeyedJobsQuery: insertKeyedJobsQuery(tables, [keyed, { ...job, runAtMs: time.getTime() }]),
     'insertKeyedJobsQuery, waking': insertKeyedJobsQuery(tables, [keyed, job], wakeUp),
+    'insertKeyedJobsQuery, of groups': insertKeyedJobsQuery(grouped(), [
+      { ...ofGroup, uniqueKey: text },
+      job,
+    ]),
     insertOneJobQuery: insertOneJobQuery(builders, tables, job).getSQL(),
     'insertOneJobQuery, unique, waking': insertOneJobQuery(builders, tables, keyed, wakeUp).getSQL(),
+    'insertOneJobQuery, of groups, waking': insertOneJobQuery(builders, grouped(), ofGroup, wakeUp).getSQL(),
     insertSelectedJobsQuery: insertSelectedJobsQuery(tables, selected),
     'insertSelectedJobsQuery, keyed': insertSelectedJobsQuery(tables, {
       ...selected,
       uniqueKey: sql`n::text`,
     }),
     'insertSelectedJobsQuery, waking': insertSelectedJobsQuery(tables, selected, wakeUp),
+    'insertSelectedJobsQuery, of groups': insertSelectedJobsQuery(grouped(), {
+      ...selected,
+      group: sql`nullif((n::text)::text, '')`,
+      weight: sql`${3}`,
+    }),
+    'insertSelectedJobsQuery, of groups, keyed': insertSelectedJobsQuery(grouped(), {
+      ...selected,
+      uniqueKey: sql`n::text`,
+    }),
     inspectServerQuery,
     inspectTableQuery: inspectTableQuery(tables.queueJobs),
     listJobsQuery: listJobsQuery(tables, wholePage),
@@ -401,6 +421,8 @@ export function allStatements(
       finishedBefore: time,
       limit: 10,
     }),
+    'redriveJobsQuery, of groups': redriveJobsQuery(grouped(), {}),
+    'redriveJobsQuery, of groups, filtered': redriveJobsQuery(grouped(), { queue: text }),
     'redriveJobsQuery, waking': redriveJobsQuery(tables, {}, wakeUp),
     registerWorkerQuery: registerWorkerQuery(tables, { name: text, queues: [text] }),
     releaseJobsQuery: releaseJobsQuery(tables, { queue: text, workerId: id, except: [{ id, fence: 7 }] }),
@@ -431,6 +453,7 @@ export function allStatements(
     transactionIdQuery,
     unlockSessionQuery: unlockSessionQuery(tables, id),
     unparkJobsQuery: unparkJobsQuery(tables, { queue: text, ids: [id] }),
+    'unparkJobsQuery, of groups': unparkJobsQuery(grouped(), { queue: text, ids: [id] }),
     writeProgressQuery: writeProgressQuery(tables, held, [
       { id, fence: 1, progress: JSON.stringify({ text }) },
     ]),

@@ -1,0 +1,72 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { NewJob } from '../job/new-job.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { groupedQueues, groupingOf, groupTables, hasGroups, type LimitTables, NO_GROUP } from './grouping.ts';
+
+/**
+ * The job with the group in which its queue has it, if that queue has groups.
+ *
+ * @throws TypeError when the job has a group or a weight, and its queue has no groups: no limit would hold
+ */
+export function inGroup(tables: QueueTables, job: NewJob): NewJob {
+  const { group, weight, queue, kind } = job;
+  if (groupingOf(tables, queue) !== undefined) return group === undefined ? { ...job, group: NO_GROUP } : job;
+  if (group !== undefined) throw notGrouped(`enqueue('${kind}')`, 'group', queue);
+  if (weight !== undefined) throw notGrouped(`enqueue('${kind}')`, 'weight', queue);
+  return job;
+}
+
+/** The same for all jobs of an enqueue. */
+export function inGroups(tables: QueueTables, jobs: readonly NewJob[]): readonly NewJob[] {
+  const plain = ({ group, weight }: NewJob) => group === undefined && weight === undefined;
+  return !hasGroups(tables) && jobs.every(plain) ? jobs : jobs.map((job) => inGroup(tables, job));
+}
+
+export function notGrouped(what: string, option: 'group' | 'weight', queue: string): TypeError {
+  return new TypeError(
+    `${what}: ${option} is for queues with groups, and '${queue}' has none in this process: ` +
+      `give createQueue \`limits: limitsIn(control, { '${queue}': { groups: {} } })\`, ` +
+      `or leave the ${option} out, ` +
+      'which may be that of the definition',
+  );
+}
+
+/** Whether some of the jobs are in a group. */
+export function anyInGroup(jobs: readonly NewJob[]): boolean {
+  return jobs.some(({ group }) => group !== undefined);
+}
+
+/** For an `INSERT … SELECT` that sets them; nothing where no job is in a group. */
+export function groupColumns(grouped: boolean): SQL {
+  return grouped ? sql`, group_key, weight` : sql``;
+}
+
+/** Whether the queue in this expression is one of those with groups. */
+export function isGroupedQueue(tables: QueueTables, queue: SQL): SQL {
+  return sql`${JSON.stringify(groupedQueues(tables))}::text::jsonb @> to_jsonb(${queue})`;
+}
+
+/**
+ * An insert that notes for the claims, of each group among the rows of a CTE (with their `queue`, `group_key`
+ * and `run_at`), when to look at it. It waits for nobody, and nobody for it.
+ */
+export function groupNotes(tables: QueueTables, rows: string): SQL {
+  const { queueNotes } = known(groupTables(tables));
+  return sql`
+      insert into ${queueNotes} (queue, due_at, group_key)
+      select g.queue, min(g.run_at), g.group_key from ${sql.raw(rows)} as g
+      where g.group_key is not null group by g.queue, g.group_key`;
+}
+
+/** {@link groupNotes} as one more CTE. */
+export function notedGroups(tables: QueueTables, rows: string): SQL {
+  return sql`,
+    noted as (${groupNotes(tables, rows)}
+    )`;
+}
+
+/** Only jobs of queues with groups are in one. */
+function known(tables: LimitTables | undefined): LimitTables {
+  if (tables === undefined) throw new TypeError('A job is in a group of tables that have none');
+  return tables;
+}

@@ -1,0 +1,37 @@
+    with discarded as materialized (
+      select r.* from "queue_results" as r
+      where r.state = 'discarded' and r.queue = $1
+      order by r.job_id limit $2::int8
+      for no key update skip locked
+    ),
+    redriven as (
+      insert into "queue_jobs" (id, queue, kind, payload, priority, run_at, attempt, max_attempts,
+        weight, fence, batch_id, unique_key, group_key, errors, metadata,
+        created_at) overriding system value
+      select d.job_id, d.queue, d.kind, d.payload, d.priority, statement_timestamp(), 0, d.max_attempts,
+        d.weight, d.fence, d.batch_id, d.unique_key, coalesce(d.group_key, $3), d.errors, d.metadata,
+        d.created_at
+      from discarded as d order by d.queue, d.kind, d.unique_key, d.job_id
+      on conflict do nothing
+      returning id, queue, group_key, run_at
+    ),
+    noted as (
+      insert into "queue_notes" (queue, due_at, group_key)
+      select g.queue, min(g.run_at), g.group_key from redriven as g
+      where g.group_key is not null group by g.queue, g.group_key
+    ),
+    unblocked as (
+      delete from "queue_holds" as h using redriven as r
+      where h.queue = r.queue and h.group_key = r.group_key and h.job_id = r.id and h.until = 'infinity'
+    ),
+    removed as (
+      delete from "queue_results" as r
+      where r.queue = $4 and (r.job_id, r.queue) in (
+        select id, queue from redriven)
+    )
+    select (select count(*) from redriven)::float8 as redriven,
+      (select count(*) from discarded)::float8 as discarded
+-- $1 = "mail"
+-- $2 = null
+-- $3 = "-"
+-- $4 = "mail"

@@ -1,0 +1,23 @@
+    with now as materialized (select statement_timestamp() as at),
+    live as materialized (
+      select j.id, j.claimed_at + interval '1 microsecond' as after_claim from "queue_jobs" as j
+      where j.queue = $1 and j.id = any(array(select unnest($2::text::int8[])))
+      order by j.id for no key update
+    ),
+    unparked as (
+    update "queue_jobs" as j
+    set run_at = case when j.worker_id is null then least(j.run_at, now.at)
+      else greatest(now.at, live.after_claim) end
+    from now, live
+    where j.queue = $3 and j.id = any(array(select id from live)) and live.id = j.id
+    returning j.id, j.queue, j.group_key, j.run_at
+    ),
+    noted as (
+      insert into "queue_notes" (queue, due_at, group_key)
+      select g.queue, min(g.run_at), g.group_key from unparked as g
+      where g.group_key is not null group by g.queue, g.group_key
+    )
+    select id from unparked
+-- $1 = "mail"
+-- $2 = "{42}"
+-- $3 = "mail"
