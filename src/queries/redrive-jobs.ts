@@ -64,7 +64,7 @@ export function redriveJobsQuery(tables: QueueTables, redrive: Redrive, wakeUp?:
       insert into ${queueJobs} (id, queue, kind, payload, priority, run_at, attempt, max_attempts,
         weight, fence, batch_id, unique_key, group_key, errors, metadata,
         created_at${ownNames(own)}) overriding system value
-      select d.job_id, d.queue, d.kind, d.payload, d.priority, statement_timestamp(), 0, d.max_attempts,
+      select d.job_id, d.queue, d.kind, d.payload, d.priority, ${dueAt(groups, queue)}, 0, d.max_attempts,
         d.weight, d.fence, d.batch_id, d.unique_key, ${
           groups === undefined ? sql`d.group_key` : groupNow(tables, queue)
         }, d.errors, d.metadata,
@@ -88,6 +88,16 @@ export function redriveJobsQuery(tables: QueueTables, redrive: Redrive, wakeUp?:
         from (select distinct queue from redriven) as d
       )::float8 as woken`
       }`;
+}
+
+/** Due now; a job that stops its group takes its old place, before those that wait for it. */
+function dueAt(groups: LimitTables | undefined, queue: string | undefined): SQL {
+  if (groups === undefined) return sql`statement_timestamp()`;
+  return sql`case when exists (
+          select from ${groups.queueHolds} as h
+          where h.queue = ${queue === undefined ? sql`d.queue` : sql`${queue}::text`}
+            and h.group_key = d.group_key and h.job_id = d.job_id and h.until = 'infinity'
+        ) then d.run_at else statement_timestamp() end`;
 }
 
 /** The group of a job `d` that may have ended when its queue had no groups yet. */

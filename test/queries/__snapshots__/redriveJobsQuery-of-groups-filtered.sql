@@ -8,8 +8,12 @@
       insert into "queue_jobs" (id, queue, kind, payload, priority, run_at, attempt, max_attempts,
         weight, fence, batch_id, unique_key, group_key, errors, metadata,
         created_at) overriding system value
-      select d.job_id, d.queue, d.kind, d.payload, d.priority, statement_timestamp(), 0, d.max_attempts,
-        d.weight, d.fence, d.batch_id, d.unique_key, coalesce(d.group_key, $3), d.errors, d.metadata,
+      select d.job_id, d.queue, d.kind, d.payload, d.priority, case when exists (
+          select from "queue_holds" as h
+          where h.queue = $3::text
+            and h.group_key = d.group_key and h.job_id = d.job_id and h.until = 'infinity'
+        ) then d.run_at else statement_timestamp() end, 0, d.max_attempts,
+        d.weight, d.fence, d.batch_id, d.unique_key, coalesce(d.group_key, $4), d.errors, d.metadata,
         d.created_at
       from discarded as d order by d.queue, d.kind, d.unique_key, d.job_id
       on conflict do nothing
@@ -26,12 +30,13 @@
     ),
     removed as (
       delete from "queue_results" as r
-      where r.queue = $4 and (r.job_id, r.queue) in (
+      where r.queue = $5 and (r.job_id, r.queue) in (
         select id, queue from redriven)
     )
     select (select count(*) from redriven)::float8 as redriven,
       (select count(*) from discarded)::float8 as discarded
 -- $1 = "mail"
 -- $2 = null
--- $3 = "-"
--- $4 = "mail"
+-- $3 = "mail"
+-- $4 = "-"
+-- $5 = "mail"

@@ -8,7 +8,11 @@
       insert into "queue_jobs" (id, queue, kind, payload, priority, run_at, attempt, max_attempts,
         weight, fence, batch_id, unique_key, group_key, errors, metadata,
         created_at) overriding system value
-      select d.job_id, d.queue, d.kind, d.payload, d.priority, statement_timestamp(), 0, d.max_attempts,
+      select d.job_id, d.queue, d.kind, d.payload, d.priority, case when exists (
+          select from "queue_holds" as h
+          where h.queue = d.queue
+            and h.group_key = d.group_key and h.job_id = d.job_id and h.until = 'infinity'
+        ) then d.run_at else statement_timestamp() end, 0, d.max_attempts,
         d.weight, d.fence, d.batch_id, d.unique_key, case when $2::text::jsonb @> to_jsonb(d.queue) then coalesce(d.group_key, $3)
           else d.group_key end, d.errors, d.metadata,
         d.created_at

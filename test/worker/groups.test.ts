@@ -1,0 +1,269 @@
+import {
+  createQueue,
+  createWorker,
+  defineJob,
+  drain,
+  fixedBackoff,
+  handle,
+  limitsIn,
+  NonRetryableError,
+  snooze,
+  unvalidated,
+} from 'drizzle-queue';
+import * as control from 'drizzle-queue/schema/control';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { addControlTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+const database = useTestDatabase({ max: 10 });
+beforeAll(() => addControlTables(database));
+const workers: { stop(): Promise<void> }[] = [];
+afterEach(async () => {
+  await Promise.all(workers.splice(0).map((worker) => worker.stop()));
+  await database.client.unsafe(`
+    delete from queue_jobs; delete from queue_results; delete from queue_groups; delete from queue_notes;
+    delete from queue_holds; delete from queue_limits; delete from queue_usage`);
+});
+
+interface Given {
+  readonly group: string;
+  readonly n: number;
+}
+
+type Limits = Parameters<typeof limitsIn>[1][string];
+
+function setUp(limits: Limits, { maxAttempts = 5 } = {}) {
+  const queue = createQueue({ limits: limitsIn(control, { work: limits }) });
+  const step = defineJob('step', {
+    payload: unvalidated<Given>(),
+    queue: 'work',
+    maxAttempts,
+    backoff: fixedBackoff(150),
+    group: ({ group }) => group,
+  });
+  return { queue, step };
+}
+
+const jobs = (group: string, count: number) =>
+  Array.from({ length: count }, (_, n) => ({ payload: { group, n } }));
+
+async function start(worker: ReturnType<typeof createWorker>): Promise<void> {
+  workers.push(worker);
+  await worker.start();
+}
+
+const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe('concurrency of a group', () => {
+  test('is held by several workers together, and reached', async () => {
+    const { queue, step } = setUp({ groups: { concurrency: 2 } });
+    const running = new Map<string, number>();
+    const most = new Map<string, number>();
+    let done = 0;
+    const handler = handle(step, async ({ payload: { group } }) => {
+      running.set(group, (running.get(group) ?? 0) + 1);
+      most.set(group, Math.max(most.get(group) ?? 0, running.get(group) ?? 0));
+      await later(15);
+      running.set(group, (running.get(group) ?? 0) - 1);
+      done++;
+    });
+    for (let n = 0; n < 3; n++) await start(createWorker(database.db, { queue, handlers: [handler] }));
+    for (const group of ['a', 'b', 'c']) await queue.enqueueMany(database.db, step, jobs(group, 20));
+    await until(() => done === 60);
+    expect(Object.fromEntries(most)).toEqual({ a: 2, b: 2, c: 2 });
+  });
+
+  test('a drain works through all of them', async () => {
+    const { queue, step } = setUp({ groups: { concurrency: 1 } });
+    for (const group of ['a', 'b', 'c']) await queue.enqueueMany(database.db, step, jobs(group, 5));
+    const result = await drain(database.db, {
+      queue,
+      handlers: [handle(step, async () => {})],
+      deadlineMs: 20_000,
+    });
+    expect(result).toMatchObject({ completed: 15, empty: true });
+  });
+
+  test('a job that comes later begins at once, and so does one that is scheduled', async () => {
+    const { queue, step } = setUp({ groups: {} });
+    const began: number[] = [];
+    await start(
+      createWorker(database.db, {
+        queue,
+        handlers: [handle(step, async ({ payload }) => void began.push(payload.n))],
+      }),
+    );
+    await later(1_500);
+    const startMs = performance.now();
+    await queue.enqueue(database.db, step, { group: 'a', n: 1 });
+    await until(() => began.length === 1);
+    expect(performance.now() - startMs).toBeLessThan(500);
+    await queue.enqueue(database.db, step, { group: 'a', n: 2 }, { delayMs: 300 });
+    await until(() => began.length === 2);
+    expect(began).toEqual([1, 2]);
+  });
+});
+
+describe('one after the other', () => {
+  test.each(['attempt', 'end', 'success'] as const)(
+    '%s: in order, without overlap, by two workers',
+    async (serial) => {
+      const { queue, step } = setUp({ groups: { serial } });
+      const order = new Map<string, number[]>();
+      const running = new Set<string>();
+      let overlaps = 0;
+      const handler = handle(step, async ({ payload: { group, n } }) => {
+        if (running.has(group)) overlaps++;
+        running.add(group);
+        await later(2);
+        order.set(group, [...(order.get(group) ?? []), n]);
+        running.delete(group);
+      });
+      for (const group of ['a', 'b']) await queue.enqueueMany(database.db, step, jobs(group, 40));
+      for (let n = 0; n < 2; n++) await start(createWorker(database.db, { queue, handlers: [handler] }));
+      await until(() => [...order.values()].flat().length === 80);
+      const all = Array.from({ length: 40 }, (_, n) => n);
+      expect([order.get('a'), order.get('b'), overlaps]).toEqual([all, all, 0]);
+    },
+  );
+
+  test.each([
+    ['attempt', [0, 1, 2, 3, 1]],
+    ['end', [0, 1, 1, 2, 3]],
+    ['success', [0, 1, 1, 2, 3]],
+  ] as const)('%s: after a failed attempt', async (serial, expected) => {
+    const { queue, step } = setUp({ groups: { serial } });
+    const order: number[] = [];
+    await queue.enqueueMany(database.db, step, jobs('a', 4));
+    await start(
+      createWorker(database.db, {
+        queue,
+        handlers: [
+          handle(step, async ({ payload: { n }, job }) => {
+            order.push(n);
+            if (n === 1 && job.attempt === 1) throw new Error('once');
+          }),
+        ],
+      }),
+    );
+    await until(() => order.length === expected.length);
+    expect(order).toEqual(expected);
+  });
+
+  test('a snooze keeps its place', async () => {
+    const { queue, step } = setUp({ groups: { serial: 'end' } });
+    const order: number[] = [];
+    await queue.enqueueMany(database.db, step, jobs('a', 3));
+    await start(
+      createWorker(database.db, {
+        queue,
+        handlers: [
+          handle(step, async ({ payload: { n } }) => {
+            order.push(n);
+            return n === 1 && order.length === 2 ? snooze(200) : undefined;
+          }),
+        ],
+      }),
+    );
+    await until(() => order.length === 4);
+    expect(order).toEqual([0, 1, 1, 2]);
+  });
+
+  test('success: a discarded job stops its group until it was redriven', async () => {
+    const { queue, step } = setUp({ groups: { serial: 'success' } });
+    const order: number[] = [];
+    let fails = true;
+    const ids = await queue.enqueueMany(database.db, step, jobs('a', 3));
+    await start(
+      createWorker(database.db, {
+        queue,
+        handlers: [
+          handle(step, async ({ payload: { n } }) => {
+            order.push(n);
+            if (n === 1 && fails) throw new NonRetryableError('no');
+          }),
+        ],
+      }),
+    );
+    await until(() => order.length === 2);
+    await later(400);
+    expect(order).toEqual([0, 1]);
+    fails = false;
+    await queue.redrive(database.db, ids[1]?.id ?? 0);
+    await until(() => order.length === 4);
+    expect(order).toEqual([0, 1, 1, 2]);
+  });
+
+  test('a handler that completes its job itself lets the next begin', async () => {
+    const { queue, step } = setUp({ groups: { serial: 'end' } });
+    const order: number[] = [];
+    await queue.enqueueMany(database.db, step, jobs('a', 5));
+    await start(
+      createWorker(database.db, {
+        queue,
+        handlers: [
+          handle(step, async ({ payload: { n }, complete }) => {
+            order.push(n);
+            await database.db.transaction(async (tx) => await complete(tx));
+          }),
+        ],
+      }),
+    );
+    await until(() => order.length === 5);
+    expect(order).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  test('a stop gives back what stands behind the one that runs', async () => {
+    const { queue, step } = setUp({ groups: { serial: 'end' } });
+    await queue.enqueueMany(database.db, step, jobs('a', 5));
+    let began = 0;
+    const worker = createWorker(database.db, {
+      queue,
+      handlers: [
+        handle(step, async () => {
+          began++;
+          await later(200);
+        }),
+      ],
+    });
+    await worker.start();
+    await until(() => began === 1);
+    await worker.stop();
+    const rows = await database.client`
+      select worker_id is null as free, attempt from queue_jobs where queue = 'work'`;
+    expect([...rows]).toEqual(new Array(4).fill({ free: true, attempt: 0 }));
+  });
+
+  test('kinds with one attempt are begun one by one', async () => {
+    const { queue, step } = setUp({ groups: { serial: 'end' } }, { maxAttempts: 1 });
+    const order: number[] = [];
+    await queue.enqueueMany(database.db, step, jobs('a', 30));
+    await start(
+      createWorker(database.db, {
+        queue,
+        handlers: [handle(step, async ({ payload: { n } }) => void order.push(n))],
+      }),
+    );
+    await until(() => order.length === 30);
+    expect(order).toEqual(Array.from({ length: 30 }, (_, n) => n));
+  });
+});
+
+describe('rates', () => {
+  test('of a queue: never more in a window, by two workers, and used', async () => {
+    const { queue, step } = setUp({ rate: { limit: 10, perMs: 500 } });
+    const starts: number[] = [];
+    await queue.enqueueMany(database.db, step, jobs('a', 40));
+    const handler = handle(step, async ({ job }) => void starts.push(job.claimedAt.getTime()));
+    for (let n = 0; n < 2; n++) await start(createWorker(database.db, { queue, handlers: [handler] }));
+    await until(() => starts.length === 40);
+    starts.sort((a, b) => a - b);
+    for (const [at, start] of starts.entries()) {
+      expect(starts.filter((other, index) => index >= at && other < start + 500).length).toBeLessThanOrEqual(
+        10,
+      );
+    }
+    expect((starts.at(-1) ?? 0) - (starts[0] ?? 0)).toBeLessThan(4_000);
+  });
+});
