@@ -1,0 +1,205 @@
+import { PgDialect } from 'drizzle-orm/pg-core';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { admitGroups } from '../../src/queries/admit-groups.ts';
+import {
+  type ClaimLimits,
+  claimGroupedJobs,
+  claimGroupedJobsQuery,
+} from '../../src/queries/claim-grouped-jobs.ts';
+import type { ClaimedJob } from '../../src/queries/claim-jobs.ts';
+import { finishJobs } from '../../src/queries/finish-jobs.ts';
+import { noteFreedGroups } from '../../src/queries/note-groups.ts';
+import { rescheduleJobs } from '../../src/queries/reschedule-jobs.ts';
+import type { Serial } from '../../src/sql/grouping.ts';
+import { addControlTables } from '../support/control-tables.ts';
+import { type Connection, useTestDatabase } from '../support/test-database.ts';
+import {
+  addGrouped,
+  addWorkers,
+  claimGroups,
+  clearGroups,
+  groupClaimOf,
+  groupedTables,
+  groupRows,
+} from './support/groups.ts';
+import { idsOf } from './support/jobs.ts';
+
+const database = useTestDatabase({ max: 4 });
+const dialect = new PgDialect();
+beforeAll(() => addControlTables(database));
+beforeEach(() => clearGroups(database.client));
+
+/** A claim that waits, after it has seen the groups and before it locks them, for the lock 4711. */
+async function claimInBetween({ client }: Connection, workerId: number, guard: boolean): Promise<number[]> {
+  const { sql, params } = dialect.sqlToQuery(claimGroupedJobsQuery(groupedTables(), groupClaimOf(workerId)));
+  const waiting = sql.replace(
+    'from (select * from seen order by place) as s cross join lateral',
+    `from (select s.* from seen as s cross join (
+        select pg_advisory_xact_lock(4711) from (select count(*) from seen) as c) as l order by place
+      ) as s cross join lateral`,
+  );
+  expect(waiting).not.toBe(sql);
+  const text = guard ? waiting : waiting.replace('and g.turn = s.turn', '');
+  expect(text.includes('g.turn = s.turn')).toBe(guard);
+  // The driver's own types for what Drizzle has prepared as texts and numbers.
+  const rows = await client.unsafe<{ id: string | null }[]>(text, params as never[]);
+  return rows.flatMap(({ id }) => (id === null ? [] : [Number(id)]));
+}
+
+describe('a job that comes between the look of a claim and its lock', () => {
+  test.each([
+    ['is left to the next claim', true],
+    ['would be forgotten without the guard', false],
+  ])('%s', async (_, guard) => {
+    const [worker = 0] = await addWorkers(database.client);
+    const [one, other] = await database.connect(2);
+    if (one === undefined || other === undefined) throw new Error('no connection');
+    const [first] = await addGrouped(database.client, [{ group: 'a' }]);
+    await admitGroups(database.db, groupedTables(), 'q');
+    await other.client`select pg_advisory_lock(4711)`;
+    const claim = claimInBetween(one, worker, guard);
+    for (let waits = false; !waits; ) {
+      const [row] = await database.client<{ n: number }[]>`
+        select count(*)::int as n from pg_locks where locktype = 'advisory' and not granted`;
+      waits = row?.n === 1;
+    }
+    const [second] = await addGrouped(database.client, [{ group: 'a' }]);
+    await admitGroups(database.db, groupedTables(), 'q');
+    await other.client`select pg_advisory_unlock(4711)`;
+    const claimed = await claim;
+    const { jobs } = await claimGroups(database.db, worker);
+    if (guard) {
+      expect([claimed, idsOf(jobs)]).toEqual([[], [first, second]]);
+    } else {
+      // The naive form takes the first, and parks the group over the second for ever.
+      expect([claimed, idsOf(jobs)]).toEqual([[first], []]);
+      expect((await groupRows(database.client)).a?.ready).toBe('infinity');
+    }
+  });
+});
+
+function byGroup<T extends { readonly group?: string }>(jobs: readonly T[]): T[][] {
+  const groups = new Set(jobs.map(({ group }) => group));
+  return [...groups].map((group) => jobs.filter((job) => job.group === group));
+}
+
+interface RaceOptions {
+  readonly limits: Partial<ClaimLimits>;
+  readonly serial?: Serial;
+  readonly groups: number;
+  readonly jobsEach: number;
+}
+
+/** Eight workers claim, end, retry and give back jobs, and die at random, until none is left. */
+async function race({ limits, serial, groups, jobsEach }: RaceOptions) {
+  const tables = groupedTables(serial);
+  const names = Array.from({ length: groups }, (_, n) => `g${n}`);
+  await addGrouped(
+    database.client,
+    names.flatMap((group) => Array.from({ length: jobsEach }, () => ({ group }))),
+  );
+  const connections = await database.connect(9);
+  const watcher = connections.pop();
+  if (watcher === undefined) throw new Error('no connection');
+  const ended: { id: number; group: string }[] = [];
+  let most = 0;
+  let deaths = 0;
+  let over = false;
+  const left = async () => {
+    const [row] = await watcher.client<{ n: number }[]>`select count(*)::int as n from queue_jobs`;
+    return row?.n ?? 0;
+  };
+  const work = async ({ db, client }: Connection) => {
+    let [workerId = 0] = await addWorkers(client);
+    const holder = () => ({ queue: 'q', workerId });
+    for (let failures = 0; !over; ) {
+      while ((await admitGroups(db, tables, 'q')) === 1_000);
+      const claim = groupClaimOf(workerId, { limits, limit: 1 + Math.floor(Math.random() * 6) });
+      const { jobs } = await claimGroupedJobs(db, tables, claim);
+      failures = jobs.length === 0 ? failures + 1 : 0;
+      if (failures > 0) await new Promise((resolve) => setTimeout(resolve, 2));
+      // A run is done in order; other jobs in any.
+      for (const group of byGroup(jobs)) {
+        if (Math.random() < 0.03) {
+          deaths++;
+          await client`delete from queue_workers where id = ${workerId}`;
+          [workerId = 0] = await addWorkers(client);
+          await noteFreedGroups(db, tables, 'q');
+          break;
+        }
+        await settle(db, group, holder());
+      }
+    }
+  };
+  const settle = async (
+    db: Connection['db'],
+    jobs: readonly ClaimedJob[],
+    holder: { queue: string; workerId: number },
+  ) => {
+    const back = jobs.findIndex(() => Math.random() < 0.1);
+    const done = back === -1 ? jobs : jobs.slice(0, back);
+    const finish = {
+      type: 'finish',
+      state: 'completed',
+      output: null,
+      error: null,
+      keepResult: true,
+    } as const;
+    const finished = await finishJobs(
+      db,
+      tables,
+      holder,
+      done.map(({ id, fence }) => ({ id, fence, transition: finish })),
+    );
+    for (const { id, group = '' } of done) if (finished.has(id)) ended.push({ id, group });
+    if (back === -1) return;
+    await rescheduleJobs(
+      db,
+      tables,
+      holder,
+      jobs.slice(back).map(({ id, fence, attempt }, at) => ({
+        id,
+        fence,
+        transition:
+          at === 0
+            ? { type: 'reschedule', delayMs: Math.random() * 20, attempt, error: null }
+            : { type: 'reschedule', delayMs: null, attempt: attempt - 1, error: null },
+      })),
+    );
+  };
+  const watch = async () => {
+    while (!over) {
+      const [row] = await watcher.client<{ most: number | null }[]>`
+        select max(n)::int as most from (
+          select count(*) as n from queue_jobs as j join queue_workers as w on w.id = j.worker_id group by j.group_key
+        ) as held`;
+      most = Math.max(most, row?.most ?? 0);
+    }
+  };
+  const running = [watch(), ...connections.map(work)];
+  while ((await left()) > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  over = true;
+  await Promise.all(running);
+  return { most, deaths, ended };
+}
+
+describe('eight workers, some of which die', { timeout: 120_000 }, () => {
+  test('never hold more of a group than its limit, and reach it', async () => {
+    const { most, deaths, ended } = await race({ limits: { concurrency: 3 }, groups: 5, jobsEach: 80 });
+    expect([most, ended.length, new Set(ended.map(({ id }) => id)).size]).toEqual([3, 400, 400]);
+    expect(deaths).toBeGreaterThan(0);
+    const [row] =
+      await database.client`select count(*)::int as n from queue_jobs where worker_id is not null`;
+    expect(row).toEqual({ n: 0 });
+  });
+
+  test('end the jobs of a group in their order, where they run one after the other', async () => {
+    const { deaths, ended } = await race({ limits: { run: 4 }, serial: 'end', groups: 5, jobsEach: 60 });
+    expect(deaths).toBeGreaterThan(0);
+    for (const jobs of byGroup(ended)) {
+      const ids = jobs.map(({ id }) => id);
+      expect(ids).toEqual(ids.toSorted((a, b) => a - b));
+      expect(ids).toHaveLength(60);
+    }
+  });
+});
