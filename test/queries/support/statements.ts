@@ -19,6 +19,7 @@ import { findDueQuery } from '../../../src/queries/find-due.ts';
 import { findDueGroupsQuery } from '../../../src/queries/find-due-groups.ts';
 import { findDueSchedulesQuery } from '../../../src/queries/find-due-schedules.ts';
 import { findFatesQuery } from '../../../src/queries/find-fates.ts';
+import { findGroupsQuery } from '../../../src/queries/find-groups.ts';
 import { findHeldJobsQuery } from '../../../src/queries/find-held-jobs.ts';
 import { findJobQuery } from '../../../src/queries/find-job.ts';
 import { findOverlookedQuery } from '../../../src/queries/find-overlooked.ts';
@@ -64,6 +65,7 @@ import { resumeQueueQuery } from '../../../src/queries/resume-queue.ts';
 import { setScheduleQuery } from '../../../src/queries/set-schedule.ts';
 import { tidySchedulesQuery } from '../../../src/queries/tidy-schedules.ts';
 import { transactionIdQuery } from '../../../src/queries/transaction-id.ts';
+import { unblockGroupQuery } from '../../../src/queries/unblock-group.ts';
 import { unlockSessionQuery } from '../../../src/queries/unlock-session.ts';
 import { unparkJobsQuery } from '../../../src/queries/unpark-jobs.ts';
 import { writeProgressQuery } from '../../../src/queries/write-progress.ts';
@@ -228,6 +230,8 @@ export function allStatements(
     noteFreedGroupsQuery: noteFreedGroupsQuery(grouped(), text),
     noteForgottenGroupsQuery: noteForgottenGroupsQuery(grouped(), text, text),
     pruneGroupsQuery: pruneGroupsQuery(grouped(), { queue: text, after: text, ratePerMs: 1_000 }),
+    findGroupsQuery: findGroupsQuery(grouped(), { queue: text, after: text, limit: 51 }),
+    unblockGroupQuery: unblockGroupQuery(grouped(), text, text),
     findDueGroupsQuery: findDueGroupsQuery(grouped(), [{ queue: text }, { queue: `${text}, too` }]),
     'findDueGroupsQuery, of one queue': findDueGroupsQuery(grouped(), [{ queue: text }]),
     claimJobsQuery: claimJobsQuery(tables, { ...claim, beginning: 1 }),

@@ -1,0 +1,75 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { CONTROL_ENTRY } from '../sql/control-entry.ts';
+import { dateOf, epochMs } from '../sql/epoch-ms.ts';
+import { type Executor, queryRows } from '../sql/executor.ts';
+import type { GroupTables } from '../sql/grouping.ts';
+
+export interface GroupPage {
+  readonly queue: string;
+  /** Groups behind this one, by name. */
+  readonly after: string;
+  readonly limit: number;
+}
+
+/** A group of a queue as claims see it. */
+export interface GroupRecord {
+  readonly group: string;
+  /** How many of its jobs living workers hold. */
+  readonly running: number;
+  /**
+   * Where it stands. `ready`: its jobs are claimed as its turn comes. `waiting`: until `readyAt`, since its rate
+   * is used up. `idle`: nothing is due, or it is at its limit. `blocked`: by `blockedBy`.
+   */
+  readonly state: 'ready' | 'waiting' | 'idle' | 'blocked';
+  /** When claims look at it again; `null` unless it waits. */
+  readonly readyAt: Date | null;
+  /** The discarded job that stops it until `queue.limits.unblock`, or until it is redriven. */
+  readonly blockedBy: number | null;
+}
+
+/**
+ * One page of a queue's groups, by name.
+ *
+ * **Under concurrency.** A plain read: claims change the groups all the time.
+ */
+export async function findGroups(db: Executor, tables: GroupTables, page: GroupPage): Promise<GroupRecord[]> {
+  const rows = await queryRows(db, tables, findGroupsQuery(tables, page), { entry: CONTROL_ENTRY });
+  return rows.map((row) => {
+    const blockedBy = row.blocked_by === null ? null : Number(row.blocked_by);
+    const waiting = row.ready === 'waiting';
+    return {
+      group: String(row.group_key),
+      running: Number(row.running),
+      state: blockedBy !== null ? 'blocked' : waiting ? 'waiting' : row.ready === 'ready' ? 'ready' : 'idle',
+      readyAt: waiting ? dateOf(row.ready_at) : null,
+      blockedBy,
+    };
+  });
+}
+
+export function findGroupsQuery(
+  { queueJobs, queueWorkers, queueGroups, queueHolds }: GroupTables,
+  { queue, after, limit }: GroupPage,
+): SQL {
+  return sql`
+    select g.group_key, h.running, h.blocked_by, ${epochMs("nullif(nullif(g.ready_at, 'infinity'), '-infinity')")}
+      as ready_at,
+      case
+        when g.ready_at = 'infinity' then 'idle'
+        when g.ready_at <= statement_timestamp() then 'ready'
+        else 'waiting'
+      end as ready
+    from (
+      select g.group_key, g.ready_at from ${queueGroups} as g
+      where g.queue = ${queue} and g.group_key > ${after} order by g.group_key limit ${limit}
+    ) as g
+    cross join lateral (
+      select count(*) filter (where exists (
+          select from ${queueJobs} as j
+          where j.queue = ${queue} and j.id = h.job_id and j.worker_id in (select w.id from ${queueWorkers} as w)
+        ))::float8 as running,
+        min(h.job_id) filter (where h.until = 'infinity') as blocked_by
+      from ${queueHolds} as h where h.queue = ${queue} and h.group_key = g.group_key
+    ) as h
+    order by g.group_key`;
+}

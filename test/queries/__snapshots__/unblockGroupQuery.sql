@@ -1,0 +1,12 @@
+    with unblocked as (
+      delete from "queue_holds" as h
+      where h.queue = $1 and h.group_key = $2 and h.until = 'infinity'
+      returning h.job_id
+    )
+    insert into "queue_notes" (queue, due_at, group_key)
+    select $3::text, statement_timestamp(), $4::text where exists (select from unblocked)
+    returning id
+-- $1 = "mail"
+-- $2 = "mail"
+-- $3 = "mail"
+-- $4 = "mail"
