@@ -61,7 +61,7 @@ describe.skipIf(process.env.DRIZZLE === 'v1')('npm run demo', () => {
   });
 });
 
-test.each(['shop', 'nightly-report'])(
+test.each(['shop', 'nightly-report', 'tenants'])(
   'the migrations of the example %s are what drizzle-kit makes of its schema',
   { timeout: 60_000 },
   async (example) => {
