@@ -192,6 +192,7 @@ function groupUpkeepOf(
       ratedKinds: settings.limits?.ratedKinds(loop.queue) ?? [],
       ratePerMs: settings.limits?.declared.get(loop.queue)?.groups?.rate?.perMs,
       seekFreed: () => loop.sweepSoon(),
+      wake: () => loop.wake(),
     }));
   return [new GroupUpkeep({ db, tables, queues, events })];
 }

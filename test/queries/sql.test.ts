@@ -150,6 +150,7 @@ describe('statements about held and waiting jobs', () => {
       'noteFreedGroupsQuery',
       'noteForgottenGroupsQuery',
       'pruneGroupsQuery',
+      'adoptJobsQuery',
       'findGroupsQuery',
       'claimJobsQuery',
       'claimJobsQuery, beginning many',

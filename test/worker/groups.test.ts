@@ -85,6 +85,23 @@ describe('concurrency of a group', () => {
     expect(result).toMatchObject({ completed: 15, empty: true });
   });
 
+  test('jobs that were enqueued before the queue had groups run, too', async () => {
+    const { queue, step } = setUp({ groups: { concurrency: 1 } });
+    const before = createQueue();
+    const plain = defineJob('step', { payload: unvalidated<Given>(), queue: 'work' });
+    await before.enqueueMany(database.db, plain, jobs('a', 3));
+    await before.enqueue(database.db, plain, { group: 'a', n: 3 }, { delayMs: 400 });
+    const ran: number[] = [];
+    await start(
+      createWorker(database.db, {
+        queue,
+        handlers: [handle(step, async ({ payload }) => void ran.push(payload.n))],
+      }),
+    );
+    await until(() => ran.length === 4);
+    expect(ran).toEqual([0, 1, 2, 3]);
+  });
+
   test('a job that comes later begins at once, and so does one that is scheduled', async () => {
     const { queue, step } = setUp({ groups: {} });
     const began: number[] = [];

@@ -1,3 +1,4 @@
+import { adoptJobs, MAX_ADOPTED } from '../../queries/adopt-jobs.ts';
 import { ensureUsage } from '../../queries/ensure-usage.ts';
 import { noteForgottenGroups } from '../../queries/note-groups.ts';
 import { pruneGroups } from '../../queries/prune-groups.ts';
@@ -17,6 +18,8 @@ export interface GroupedQueue {
   readonly ratePerMs: number | undefined;
   /** Groups whose jobs were held by workers that are gone may be claimed. */
   seekFreed(): void;
+  /** There may be something to claim. */
+  wake(): void;
 }
 
 export interface GroupUpkeepOptions {
@@ -26,11 +29,13 @@ export interface GroupUpkeepOptions {
   readonly events: WorkerEmitter;
 }
 
-const INTERVAL_MS = 30_000;
+const INTERVAL_MS = 5_000;
+/** Every so-many times it looks at the groups, too. */
+const LOOK_EVERY = 6;
 
 /**
- * Keeps the groups of a worker's queues in order: notes those that were forgotten, a thousand at a time, and
- * removes those that are no longer used.
+ * Keeps the groups of a worker's queues in order: takes in jobs without a group, notes the groups that were
+ * forgotten, a thousand at a time, and removes those that are no longer used.
  */
 export class GroupUpkeep implements BackgroundPart {
   readonly #options: GroupUpkeepOptions;
@@ -44,16 +49,25 @@ export class GroupUpkeep implements BackgroundPart {
 
   async run(signal: AbortSignal): Promise<void> {
     const { queues, events } = this.#options;
-    while (!signal.aborted) {
+    for (let round = 0; !signal.aborted; round++) {
       for (const queue of queues) {
         if (signal.aborted) return;
         try {
-          await this.#look(queue);
+          if (round % LOOK_EVERY === 0) await this.#look(queue);
+          await this.#adopt(queue, signal);
         } catch (error) {
           events.emit('error', { error, during: `looking after the groups of '${queue.queue}'` });
         }
       }
       await sleep(jitter(INTERVAL_MS), signal);
+    }
+  }
+
+  async #adopt({ queue, wake }: GroupedQueue, signal: AbortSignal): Promise<void> {
+    const { db, tables } = this.#options;
+    for (let adopted = MAX_ADOPTED; adopted >= MAX_ADOPTED && !signal.aborted; ) {
+      adopted = await adoptJobs(db, tables, queue);
+      if (adopted > 0) wake();
     }
   }
 

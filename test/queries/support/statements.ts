@@ -5,6 +5,7 @@ import { MAX_PRIORITY } from '../../../src/job/limits.ts';
 import type { NewJob } from '../../../src/job/new-job.ts';
 import type { Finish, Reschedule } from '../../../src/job/transition.ts';
 import { admitGroupsQuery } from '../../../src/queries/admit-groups.ts';
+import { adoptJobsQuery } from '../../../src/queries/adopt-jobs.ts';
 import { beatWorkerQuery } from '../../../src/queries/beat-worker.ts';
 import { beginJobsQuery } from '../../../src/queries/begin-jobs.ts';
 import { cancelJobQuery } from '../../../src/queries/cancel-job.ts';
@@ -230,6 +231,7 @@ export function allStatements(
     noteFreedGroupsQuery: noteFreedGroupsQuery(grouped(), text),
     noteForgottenGroupsQuery: noteForgottenGroupsQuery(grouped(), text, text),
     pruneGroupsQuery: pruneGroupsQuery(grouped(), { queue: text, after: text, ratePerMs: 1_000 }),
+    adoptJobsQuery: adoptJobsQuery(grouped(), text),
     findGroupsQuery: findGroupsQuery(grouped(), { queue: text, after: text, limit: 51 }),
     unblockGroupQuery: unblockGroupQuery(grouped(), text, text),
     findDueGroupsQuery: findDueGroupsQuery(grouped(), [{ queue: text }, { queue: `${text}, too` }]),
