@@ -54,7 +54,7 @@ export interface WorkerParts {
 /** Builds the parts of a worker and connects them; the only place that knows all of them. */
 export function buildParts(options: PartsOptions): WorkerParts {
   const { db, tables, handlers, settings, untilEmpty, workerId, declared, events, giveUp } = options;
-  const { concurrencyByQueue, pollIntervalMs, retentionMs, listen, schedules } = settings;
+  const { servedQueues, pollIntervalMs, retentionMs, listen, schedules } = settings;
   const environment = { db, tables, workerId };
   const retries = new Retries();
   const runner = preparing(db, (error) =>
@@ -88,7 +88,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
     db,
     tables,
     workerId,
-    queues: [...concurrencyByQueue.keys()],
+    queues: [...servedQueues.keys()],
     events,
     onDeclaredGone: async () => {
       await Promise.all(loops.map((loop) => loop.holdings.endLost()));
@@ -130,8 +130,8 @@ export function buildParts(options: PartsOptions): WorkerParts {
     retries,
   });
   const progress = new Progress(environment, events);
-  const loops = [...concurrencyByQueue].map(
-    ([queue, concurrency]) =>
+  const loops = [...servedQueues].map(
+    ([queue, { concurrency, agingMs }]) =>
       new ClaimLoop({
         environment: {
           ...environment,
@@ -143,6 +143,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
         queue,
         handlers,
         concurrency,
+        agingMs,
         pollIntervalMs,
         events,
         watch: untilEmpty ? undefined : watch,

@@ -14,6 +14,8 @@ export interface ClaimLoopOptions {
   readonly queue: string;
   readonly handlers: ReadonlyMap<string, Handler>;
   readonly concurrency: number;
+  /** How long a job is due until it counts as one priority better; `undefined`: that never changes. */
+  readonly agingMs: number | undefined;
   readonly pollIntervalMs: number;
   readonly events: WorkerEmitter;
   /** What wakes the loop when its queue is idle; without one it ends when no job is due and none is held. */

@@ -49,7 +49,7 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
     const { environment, runner, queue, handlers, concurrency, pollIntervalMs, watch, events } = options;
     const { workerId, tables } = environment;
     const holder = { queue, workerId };
-    this.#claims = new Claims({ runner, tables, queue, workerId, kinds: [...handlers.keys()] });
+    this.#claims = new Claims({ ...options, tables, workerId, kinds: [...handlers.keys()] });
     this.#hotPolling = new HotPolling(pollIntervalMs);
     this.#pace = new Pace(this.#hotPolling, { untilEmpty: watch === undefined, pollIntervalMs });
     this.attempts = new Attempts({
