@@ -52,7 +52,8 @@ export interface Claim {
  *
  * **Under concurrency.** No job is given to two claims: a row that another claim has locked is skipped, and a
  * row that it has claimed no longer matches, whatever the bands of the two. No claim waits for another, and
- * none takes more than `limit`. Each claim raises the job's fence, so every earlier holder's writes about it match nothing from here on.
+ * none takes more than `limit`. Each claim raises the job's fence, so every earlier holder's writes about it
+ * match nothing from here on.
  *
  * Why each part is so:
  * - One exact index range per band (`lateral`): jobs scheduled for tomorrow cost nothing, and the planner

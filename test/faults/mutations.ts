@@ -120,6 +120,17 @@ const mutations: readonly Mutation[] = [
     test: ['faults/last-attempts', 'while all jobs have one attempt'],
   },
   {
+    name: 'what has been due for longest is not claimed first',
+    edits: [
+      {
+        file: 'src/worker/claim/aged-bands.ts',
+        text: 'for (const part of oldParts(floorsMs, afterMs, oldMs)) add(part);',
+        by: '',
+      },
+    ],
+    test: ['worker/claim/aging', 'ten each priority begins'],
+  },
+  {
     name: 'a wake-up during the hold does not keep a job from being parked',
     edits: [{ file: 'src/queries/park-jobs.ts', text: 'j.run_at > j.claimed_at or', by: '' }],
     test: ['model/job-lives', 'whatever happens to them'],

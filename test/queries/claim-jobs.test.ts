@@ -170,6 +170,7 @@ describe('with bands that end', () => {
           const bands = agedBands(new Array(10).fill(now - 3_600_000), {
             afterMs: 1_000 + 700 * worker,
             nowMs: now + worker,
+            limit: 7,
           });
           const jobs = await claim(db, { limit: 7, bands, workerId: worker + 1 });
           if (jobs.length === 0) return ids;

@@ -27,9 +27,9 @@ export interface ClaimReport {
  * claim could take, it is the `run_at` of the first that it took. A floor is only a hint: a sweep finds what
  * is due behind it all the same.
  *
- * With aging, a claim splits these bands by the age of their jobs. The parts of one priority follow each other
- * in time, so there is one floor for all of them: where the first part begins that no claim has seen the end
- * of.
+ * With aging, a claim splits these bands by the age of their jobs. The parts of one priority follow each
+ * other in time, so there is one floor for all of them: where the first part begins that no claim has seen
+ * the end of.
  */
 export class Bands {
   readonly #passed = new Array<Reach>(MAX_PRIORITY + 1).fill({
@@ -47,13 +47,13 @@ export class Bands {
     this.#agingMs = agingMs;
   }
 
-  /** Where a claim that is sent now looks, in its order. */
-  next(nowMs: number): Band[] {
+  /** Where a claim of so many jobs that is sent now looks, in its order. */
+  next(limit: number, nowMs: number): Band[] {
     const floorsMs = this.#passed.map(({ floorMs }) => floorMs);
     // The first claim knows no time of the database; it is one without aging.
     if (this.#agingMs === undefined || this.#aheadMs === undefined)
       return floorsMs.map((floorMs, priority) => ({ priority, floorMs }));
-    return agedBands(floorsMs, { afterMs: this.#agingMs, nowMs: nowMs + this.#aheadMs });
+    return agedBands(floorsMs, { afterMs: this.#agingMs, nowMs: nowMs + this.#aheadMs, limit });
   }
 
   /** As which priority a job counts now. */

@@ -45,7 +45,7 @@ export class Claims {
     const among = places.length > 0;
     this.#tookOverlooked = among;
     const limit = among ? places.length : demand;
-    const bands = this.bands.next(startMs);
+    const bands = this.bands.next(limit, startMs);
     // Named jobs come in no order, so none of them is known to stand before the others.
     const ordered = among && typeof beginning === 'object' ? 0 : beginning;
     const claim = { queue, workerId, kinds, bands, limit, beginning: ordered, fromGoneWorkers: among };

@@ -56,7 +56,7 @@ export class NextClaims {
     whole: boolean,
   ): Promise<ClaimedJob | undefined> {
     const startMs = performance.now();
-    const bands = whole ? EVERYTHING : this.#bands.next(startMs);
+    const bands = whole ? EVERYTHING : this.#bands.next(1, startMs);
     const jobs = await claimJobs(runner, tables, { ...claim, bands, limit: 1 });
     const endMs = performance.now();
     this.#bands.note({ bands, jobs, short: jobs.length === 0, startMs, endMs });

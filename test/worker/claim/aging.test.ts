@@ -98,12 +98,10 @@ describe('beside an endless stream of priority 0', () => {
     },
   ];
 
-  test.each(streams)(
-    '$queue: each priority begins, and waits for nothing that came much later',
-    {
+  describe.each(streams)('$queue', (stream) => {
+    test('each priority begins, and waits for nothing that came much later', {
       timeout: 60_000,
-    },
-    async (stream) => {
+    }, async () => {
       const began = await beginnings(stream, 20_000);
       for (let priority = 1; priority <= 9; priority++) {
         const at = began.findIndex((job) => job.priority === priority);
@@ -116,8 +114,8 @@ describe('beside an endless stream of priority 0', () => {
       if (stream.workers > 1) return;
       const order = began.flatMap(({ priority }) => (priority > 0 ? [priority] : []));
       expect(order).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
-    },
-  );
+    });
+  });
 
   test('without aging none of them begins', async () => {
     const stream = { queue: 'plain', concurrency: 10, workers: 1, afterMs: undefined, takesMs: 20 };

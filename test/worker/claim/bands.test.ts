@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ClaimedJob } from '../../../src/queries/claim-jobs.ts';
+import type { Band, ClaimedJob } from '../../../src/queries/claim-jobs.ts';
 import { Bands } from '../../../src/worker/claim/bands.ts';
 
 const CLAIMED_AT = 60_000;
@@ -29,14 +29,14 @@ function job(id: number, priority: number, runAtMs: number): ClaimedJob {
 
 /** What a claim with these bands has told. */
 const told = (bands: Bands, short: boolean, ...jobs: ClaimedJob[]) =>
-  bands.note({ bands: bands.next(0), jobs, short, startMs: 0, endMs: 1 });
+  bands.note({ bands: bands.next(5, 0), jobs, short, startMs: 0, endMs: 1 });
 const floors = (bands: Bands) => bands.passed.map(({ floorMs }) => floorMs);
 const ends = (bands: Bands) => bands.passed.map(({ endMs }) => endMs);
 
 describe('Bands', () => {
   test('one per priority, from the very start at first, where nothing was passed', () => {
     const bands = new Bands();
-    expect(bands.next(0).map(({ priority }) => priority)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect(bands.next(5, 0).map(({ priority }) => priority)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     expect(new Set([...floors(bands), ...ends(bands)])).toEqual(new Set([Number.NEGATIVE_INFINITY]));
   });
 
@@ -82,7 +82,7 @@ describe('Bands', () => {
     const bands = new Bands();
     // The answer came at 400 of our clock.
     bands.noteNothing(50_000, 400);
-    bands.note({ bands: bands.next(5_000), jobs: [], short: true, startMs: 5_000, endMs: 5_700 });
+    bands.note({ bands: bands.next(5, 5_000), jobs: [], short: true, startMs: 5_000, endMs: 5_700 });
     expect(bands.lowestFloorMs).toBe(50_000 + 4_600 - 1_000);
   });
 });
@@ -100,13 +100,13 @@ describe('Bands of a queue with aging', () => {
   }
 
   test('are those of one without, until the time of the database is known', () => {
-    expect(new Bands(AFTER).next(0)).toEqual(new Bands().next(0));
+    expect(new Bands(AFTER).next(5, 0)).toEqual(new Bands().next(5, 0));
   });
 
   test('begin with what no claim has looked at, so that a first look at each priority comes soon', () => {
     const bands = new Bands(AFTER);
     told(bands, false, job(1, 0, 1_000));
-    const next = bands.next(at(CLAIMED_AT + 1_000));
+    const next = bands.next(5, at(CLAIMED_AT + 1_000));
     const unknown = { floorMs: Number.NEGATIVE_INFINITY, ceilingMs: CLAIMED_AT + 1_000 - 9 * AFTER };
     expect(next.slice(0, 9)).toEqual(
       [1, 2, 3, 4, 5, 6, 7, 8, 9].map((priority) => ({ priority, ...unknown })),
@@ -117,7 +117,7 @@ describe('Bands of a queue with aging', () => {
 
   test('are those of one without where nothing has aged, and a short claim has seen all of them', () => {
     const bands = begun(job(1, 5, CLAIMED_AT - 50));
-    expect(bands.next(at(CLAIMED_AT))).toEqual(
+    expect(bands.next(5, at(CLAIMED_AT))).toEqual(
       floors(bands).map((floorMs, priority) => ({ priority, floorMs })),
     );
     expect(floors(bands)).toEqual(new Array(10).fill(CLAIMED_AT - 1_000));
@@ -126,7 +126,7 @@ describe('Bands of a queue with aging', () => {
   test('the floor of a priority is where the first part begins whose end no claim has seen', () => {
     const bands = begun(job(1, 5, CLAIMED_AT - 50));
     const nowMs = CLAIMED_AT + 2 * AFTER;
-    const next = bands.next(at(nowMs));
+    const next = bands.next(5, at(nowMs));
     const claimed = { ...job(2, 2, nowMs - AFTER - 500), claimedAt: new Date(nowMs) };
     // The parts of priorities 0 and 1 that count as 0 come before it; of its own, it is in that which counts as 1.
     bands.note({ bands: next, jobs: [claimed], short: false, startMs: at(nowMs), endMs: at(nowMs) });
@@ -148,4 +148,49 @@ describe('Bands of a queue with aging', () => {
     told(bands, false, job(2, 5, CLAIMED_AT - 900));
     expect(bands.passed[5]).toEqual({ floorMs: CLAIMED_AT - 900, endMs: CLAIMED_AT });
   });
+
+  // Times long ago: each priority has had a job from then, at which a full claim stopped.
+  test.each([0, 1, 24, 24 * 365 * 50])(
+    'where each priority had one %i hours ago, an old job is soon claimed beside too many younger ones of priority 0',
+    (hours) => {
+      const bands = new Bands(AFTER);
+      const hourMs = 3_600_000;
+      let nowMs = hours * hourMs + 40 * AFTER;
+      let next = 1;
+      const jobs: ClaimedJob[] = [];
+      const add = (priority: number, runAtMs: number) => jobs.push(job(next++, priority, runAtMs));
+      for (let priority = 0; priority <= 9; priority++) for (let n = 0; n < 7; n++) add(priority, n);
+      for (const priority of [9, 5, 1]) add(priority, nowMs - 20 * AFTER);
+      const old = new Set(jobs.slice(-3).map(({ id }) => id));
+      let claims = 0;
+      while (jobs.some(({ id }) => old.has(id))) {
+        expect(claims++).toBeLessThan(100);
+        while (jobs.filter(({ priority }) => priority === 0).length < 20) add(0, nowMs - 10 * AFTER);
+        const looks = bands.next(5, at(nowMs));
+        const claimed = claim(looks, jobs, 5, nowMs);
+        bands.note({
+          bands: looks,
+          jobs: claimed,
+          short: claimed.length < 5,
+          startMs: at(nowMs),
+          endMs: at(nowMs),
+        });
+        nowMs += 50;
+      }
+    },
+  );
+
+  /** As the statement does: takes them out. */
+  function claim(looks: readonly Band[], jobs: ClaimedJob[], limit: number, nowMs: number): ClaimedJob[] {
+    const claimed = looks
+      .flatMap(({ priority, floorMs, ceilingMs = Number.POSITIVE_INFINITY }) =>
+        jobs
+          .filter((job) => job.priority === priority)
+          .filter(({ runAt }) => runAt.getTime() >= floorMs && runAt.getTime() < Math.min(ceilingMs, nowMs))
+          .sort((a, b) => a.runAt.getTime() - b.runAt.getTime() || a.id - b.id),
+      )
+      .slice(0, limit);
+    for (const each of claimed) jobs.splice(jobs.indexOf(each), 1);
+    return claimed.map((each) => ({ ...each, claimedAt: new Date(nowMs) }));
+  }
 });
