@@ -128,7 +128,7 @@ const mutations: readonly Mutation[] = [
         by: '',
       },
     ],
-    test: ['worker/claim/aging', 'ten each priority begins'],
+    test: ['worker/claim/aging', "'ten' each priority begins"],
   },
   {
     name: 'a wake-up during the hold does not keep a job from being parked',
