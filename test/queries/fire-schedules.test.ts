@@ -115,7 +115,7 @@ test('changes nothing under another revision, or where there is no such schedule
 
 test('a firing of a schedule that was removed is none of the one that was set again', async () => {
   await add();
-  const old = await born('s');
+  const old = (await findSchedule(database.db, tables, 's'))?.schedule.revision ?? -1;
   await removeSchedule(database.db, tables, 's');
   await add({ cron: '0 3 * * *' });
   expect(await fireSchedules(database.db, tables, [firing({ revision: old })], undefined)).toEqual([]);
