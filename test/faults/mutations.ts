@@ -120,6 +120,11 @@ const mutations: readonly Mutation[] = [
     test: ['faults/last-attempts', 'while all jobs have one attempt'],
   },
   {
+    name: 'a tick that another worker has fired is fired again',
+    edits: [{ file: 'src/queries/fire-schedules.ts', text: 'and s.revision = i.revision', by: '' }],
+    test: ['faults/schedules', 'each tick fires once'],
+  },
+  {
     name: 'what has been due for longest is not claimed first',
     edits: [
       {
