@@ -9,11 +9,13 @@ import { endHolds } from '../sql/hold-end.ts';
 import { planAnew } from '../sql/plan-anew.ts';
 import { servedKind } from '../sql/served-kind.ts';
 
-/** One priority of one queue, and where a claim starts in it. */
+/** One priority of one queue, or a part of it, and where a claim starts in it. */
 export interface Band {
   readonly priority: number;
   /** Jobs with an earlier `run_at` are left out; milliseconds since 1970, or `-Infinity` for none. */
   readonly floorMs: number;
+  /** Jobs with this `run_at` or a later one are left out; a whole number. @default undefined none */
+  readonly ceilingMs?: number | undefined;
 }
 
 /** A claim stops at the job that takes it above this: 500 payloads of a megabyte would exhaust memory. */
@@ -24,6 +26,7 @@ export type { ClaimedJob } from '../sql/claimed-job.ts';
 export interface Claim {
   readonly queue: string;
   readonly kinds: readonly string[];
+  /** In the order in which their jobs are claimed; those of one priority by time, with no job in common. */
   readonly bands: readonly Band[];
   /** Instead of the bands: those of these jobs that can be claimed, in no order; no more than the limit. */
   readonly ids?: readonly number[] | undefined;
@@ -44,15 +47,16 @@ export interface Claim {
 }
 
 /**
- * Takes up to `limit` due jobs of one queue, in the order of priority, `run_at`, id; fewer when their
- * payloads exceed 8 MB, but at least one if any is due.
+ * Takes up to `limit` due jobs of one queue, in the order of the bands, `run_at`, id; fewer when their
+ * payloads exceed 8 MB, but at least one if any is due. Answers them in that order, or in that of `ids`.
  *
  * **Under concurrency.** No job is given to two claims: a row that another claim has locked is skipped, and a
- * row that it has claimed no longer matches. No claim waits for another, and none takes more than `limit`.
- * Each claim raises the job's fence, so every earlier holder's writes about it match nothing from here on.
+ * row that it has claimed no longer matches, whatever the bands of the two. No claim waits for another, and
+ * none takes more than `limit`. Each claim raises the job's fence, so every earlier holder's writes about it
+ * match nothing from here on.
  *
  * Why each part is so:
- * - One exact index range per priority (`lateral`): jobs scheduled for tomorrow cost nothing, and the planner
+ * - One exact index range per band (`lateral`): jobs scheduled for tomorrow cost nothing, and the planner
  *   keeps to the index even on a table it knows nothing about yet.
  * - `limit (select …)` hides the number from the planner. Seeing one above the rows it expected
  *   (0.5 % of the band), it sorted a bitmap of the whole band: 27 ms instead of 3.5 for 200 jobs of 30,000.
@@ -66,7 +70,7 @@ export async function claimJobs(db: Runner, tables: QueueTables, claim: Claim): 
   const rows = await queryRows(db, tables, claimJobsQuery(tables, claim));
   await faultPoint('claim: answered');
   // The rows of an update come in no order.
-  return rows.sort(inClaimOrder).map((row) => toClaimedJob(tables.queueJobs, row, claim.queue));
+  return inClaimOrder(rows, claim).map((row) => toClaimedJob(tables.queueJobs, row, claim.queue));
 }
 
 /** Whether a claim saw the end of what is due: neither its limit nor the payloads' size stopped it. */
@@ -129,19 +133,26 @@ export function claimJobsQuery(tables: QueueTables, claim: Claim): SQL {
   });
 }
 
-/** The due jobs in the bands, as `j`: one exact index range per priority. */
+/** The due jobs in the bands, as `j`: one exact index range per band. */
 function inBands(
   queueJobs: QueueTables['queueJobs'],
   { queue, bands, limit }: Claim,
   columns: SQL,
   due: SQL,
 ): SQL {
-  return sql`${planAnew()} cross join jsonb_to_recordset(${JSON.stringify(bands.map(toBandRow))}::text::jsonb)
-        as band(priority int2, floor timestamptz)
+  const split = bands.some(({ ceilingMs }) => ceilingMs !== undefined);
+  const rows = bands.map((band) => (split ? toSplitBandRow(band) : toBandRow(band)));
+  return sql`${planAnew()} cross join jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
+        as band(priority int2, floor timestamptz${split ? sql`, ceiling timestamptz` : sql``})
       cross join lateral (
         select ${columns} from ${queueJobs} as j
         where j.queue = ${queue} and j.priority = band.priority and j.group_key is null
-          and j.run_at >= band.floor and j.run_at <= statement_timestamp()
+          and j.run_at >= band.floor and j.run_at <= statement_timestamp()${
+            split
+              ? sql`
+          and j.run_at < band.ceiling`
+              : sql``
+          }
           and ${due}
         order by j.run_at, j.id limit (select ${limit}::int8)
         for no key update skip locked
@@ -169,11 +180,43 @@ function toBandRow({ priority, floorMs }: Band): { priority: number; floor: stri
   return { priority, floor: Number.isFinite(floorMs) ? new Date(floorMs).toISOString() : '-infinity' };
 }
 
+function toSplitBandRow(band: Band): object {
+  const { ceilingMs } = band;
+  return {
+    ...toBandRow(band),
+    ceiling: ceilingMs === undefined ? 'infinity' : new Date(ceilingMs).toISOString(),
+  };
+}
+
 /** Compares rows, because a Date loses the microseconds of `run_at`. */
-function inClaimOrder(a: RawRow, b: RawRow): number {
-  return (
-    Number(a.priority) - Number(b.priority) ||
-    Number(a.run_at) - Number(b.run_at) ||
-    Number(a.id) - Number(b.id)
-  );
+function inClaimOrder(rows: readonly RawRow[], { bands, ids }: Claim): RawRow[] {
+  const placeOf = ids === undefined ? placesIn(bands) : placesAmong(ids);
+  return rows
+    .map((row) => ({ row, place: placeOf(row) }))
+    .sort(
+      (a, b) =>
+        a.place - b.place ||
+        Number(a.row.run_at) - Number(b.row.run_at) ||
+        Number(a.row.id) - Number(b.row.id),
+    )
+    .map(({ row }) => row);
+}
+
+/** Which band a row was found in. */
+function placesIn(bands: readonly Band[]): (row: RawRow) => number {
+  const byPriority = new Map<number, { place: number; ceilingMs: number }[]>();
+  for (const [place, { priority, ceilingMs = Number.POSITIVE_INFINITY }] of bands.entries()) {
+    const ofPriority = byPriority.get(priority) ?? [];
+    byPriority.set(priority, ofPriority);
+    ofPriority.push({ place, ceilingMs });
+  }
+  return ({ priority, run_at }) => {
+    const band = byPriority.get(Number(priority))?.find(({ ceilingMs }) => Number(run_at) < ceilingMs);
+    return band?.place ?? bands.length;
+  };
+}
+
+function placesAmong(ids: readonly number[]): (row: RawRow) => number {
+  const places = new Map(ids.map((id, place) => [id, place]));
+  return ({ id }) => places.get(Number(id)) ?? ids.length;
 }

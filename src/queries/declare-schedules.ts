@@ -4,6 +4,7 @@ import { jsonRows } from '../sql/json-rows.ts';
 import { lockPatience } from '../sql/row-locks.ts';
 import { queryScheduleRows, type ScheduleTables } from '../sql/schedule-tables.ts';
 import {
+  firstRevision,
   NEW_COLUMNS,
   type NewSchedule,
   newScheduleRow,
@@ -46,7 +47,7 @@ export function declareSchedulesQuery(tables: ScheduleTables, { workerId, schedu
       from ${jsonRows(schedules.map(newScheduleRow), NEW_COLUMNS)} as i
     ),
     wanted as materialized (
-      select i.*, coalesce(s.revision, 0) as revision,
+      select i.*, coalesce(s.revision, ${firstRevision('statement_timestamp()')}) as revision,
         (s.name is null or ${ticksAlike('i')} or s.paused_at is not null
           or (s.next_at > statement_timestamp()) is not false) as possible
       from i left join ${queueSchedules} as s

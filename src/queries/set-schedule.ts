@@ -3,6 +3,7 @@ import type { Executor } from '../sql/executor.ts';
 import { jsonRows } from '../sql/json-rows.ts';
 import { queryScheduleRows, type ScheduleTables } from '../sql/schedule-tables.ts';
 import {
+  firstRevision,
   NEW_COLUMNS,
   type NewSchedule,
   newScheduleRow,
@@ -47,8 +48,8 @@ export function setScheduleQuery({ queueSchedules }: ScheduleTables, schedule: N
       select * from ${jsonRows([newScheduleRow(schedule)], NEW_COLUMNS)} as i
     ),
     stored as (
-      insert into ${queueSchedules} as s (${SET_COLUMNS}, next_at, passed_at, seen_at, created_at)
-      select ${newSchedules}, now.at, now.at, now.at, now.at
+      insert into ${queueSchedules} as s (${SET_COLUMNS}, next_at, passed_at, seen_at, created_at, revision)
+      select ${newSchedules}, now.at, now.at, now.at, now.at, ${firstRevision('now.at')}
       from i cross join (select statement_timestamp() as at) as now
       on conflict (name) do update set ${replaceSchedule}
       where s.declared_by is null

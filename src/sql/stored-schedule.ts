@@ -129,6 +129,14 @@ export const newSchedules: SQL = sql`i.name, i.queue, i.kind, coalesce(i.payload
       i.cron, i.every_ms, i.time_zone, i.catch_up, i.overlap, to_timestamp(i.starts_at_ms / 1000),
       to_timestamp(i.ends_at_ms / 1000)`;
 
+/**
+ * The revision of a schedule that is new at a time: one of the same name that was removed never had it, and
+ * another that has just been inserted has another.
+ */
+export function firstRevision(at: string): SQL {
+  return sql.raw(`(date_part('epoch', ${at}) * 1000000)::int8`);
+}
+
 /** Whether the stored schedule `s` ticks as the one of the other rows. */
 export function ticksAlike(other: string): SQL {
   return sql.raw(

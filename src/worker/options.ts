@@ -21,6 +21,24 @@ import { type Handler, handlersByKind } from './attempt/handler.ts';
 export interface QueueSettings {
   /** How many of its jobs run at once in this process, 1–10,000. @default 10 */
   concurrency?: number | undefined;
+  /**
+   * Lets jobs of low priority begin in the end, however many of a better one come. Give all workers of the
+   * queue the same value. `runNext` goes by priority alone.
+   * @default undefined no job begins while one of a better priority is due
+   */
+  aging?: Aging | undefined;
+}
+
+/** How waiting makes jobs more urgent. */
+export interface Aging {
+  /**
+   * How long a job is due, from its `run_at` on and by the database's clock, until it counts as one priority
+   * better, in milliseconds, 100–3,155,760,000,000: after twice as long as two better, and so on, up to
+   * priority 0. Among jobs that count as the same priority the oldest goes first; among those that count as 0
+   * to within `afterMs`. So a job of priority `p` waits for no job that becomes due more than `p * afterMs`
+   * after it. A retry waits anew.
+   */
+  afterMs: number;
 }
 
 /** The options of every function that runs jobs. */
@@ -90,8 +108,13 @@ export interface WorkerOptions<TDb, TOwn extends OwnColumns = OwnColumns> extend
   schedules?: readonly ScheduleDefinition<TickOptions & TOwn['insert']>[] | undefined;
 }
 
+export interface ServedQueue {
+  readonly concurrency: number;
+  readonly agingMs: number | undefined;
+}
+
 export interface WorkerSettings {
-  readonly concurrencyByQueue: ReadonlyMap<string, number>;
+  readonly servedQueues: ReadonlyMap<string, ServedQueue>;
   readonly listen: boolean;
   readonly pollIntervalMs: number;
   readonly shutdownTimeoutMs: number;
@@ -107,6 +130,8 @@ export interface WorkerSettings {
 }
 
 const DEFAULT_CONCURRENCY = 10;
+/** Shorter than the time between two looks at a busy queue, aging would order jobs by their time alone. */
+const MIN_AGING_MS = 100;
 /** Each costs 11 kB of memory, and a part of each look for due jobs. */
 const MAX_QUEUES = 10_000;
 const WEEK_MS = 7 * 24 * 3_600_000;
@@ -132,7 +157,7 @@ export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings
   checkRunOptions('createWorker', options);
   const { retentionMs = WEEK_MS } = options;
   return {
-    concurrencyByQueue: concurrencyByQueue(options.handlers, options.queues),
+    servedQueues: servedQueues(options.handlers, options.queues),
     listen: checkBoolean(what('listen'), options.listen ?? true),
     pollIntervalMs: checkDurationMs(what('pollIntervalMs'), options.pollIntervalMs ?? 75, 5, 60_000),
     shutdownTimeoutMs: checkDurationMs(
@@ -178,19 +203,25 @@ function schedulesOf<TDb>({ queue, schedules: declared = [] }: WorkerOptions<TDb
   return { schedules, declared };
 }
 
-function concurrencyByQueue<TDb>(
+function servedQueues<TDb>(
   handlers: readonly Handler<TDb>[],
   queues: WorkerOptions<TDb>['queues'],
-): ReadonlyMap<string, number> {
+): ReadonlyMap<string, ServedQueue> {
   const named = new Set(handlers.map(({ job }) => job.queue));
-  if (queues === undefined) return new Map([...named].map((queue) => [queue, DEFAULT_CONCURRENCY]));
+  if (queues === undefined) {
+    const usual = { concurrency: DEFAULT_CONCURRENCY, agingMs: undefined };
+    return new Map([...named].map((queue) => [queue, usual]));
+  }
   checkObject('createWorker: queues', queues);
-  const served = Object.entries(queues).map(([queue, settings]): [string, number] => {
+  const served = Object.entries(queues).map(([queue, settings]): [string, ServedQueue] => {
     const what = `createWorker: queues['${queue}']`;
-    const { concurrency = DEFAULT_CONCURRENCY } = checkObject(what, settings);
+    const { concurrency = DEFAULT_CONCURRENCY, aging } = checkObject(what, settings);
     return [
       checkText('createWorker: the name of a queue', queue, MAX_NAME_BYTES),
-      checkInteger(`${what}.concurrency`, concurrency, 1, 10_000),
+      {
+        concurrency: checkInteger(`${what}.concurrency`, concurrency, 1, 10_000),
+        agingMs: aging === undefined ? undefined : checkAging(`${what}.aging`, aging),
+      },
     ];
   });
   if (served.length > MAX_QUEUES) {
@@ -212,4 +243,9 @@ function concurrencyByQueue<TDb>(
     }
   }
   return new Map(served);
+}
+
+function checkAging(what: string, aging: Aging): number {
+  const { afterMs } = checkObject(what, aging);
+  return checkDurationMs(`${what}.afterMs`, afterMs, MIN_AGING_MS);
 }

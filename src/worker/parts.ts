@@ -55,7 +55,7 @@ export interface WorkerParts {
 /** Builds the parts of a worker and connects them; the only place that knows all of them. */
 export function buildParts(options: PartsOptions): WorkerParts {
   const { db, tables, handlers, settings, untilEmpty, workerId, declared, events, giveUp } = options;
-  const { concurrencyByQueue, pollIntervalMs, retentionMs, listen, schedules, limits } = settings;
+  const { servedQueues, pollIntervalMs, retentionMs, listen, schedules, limits } = settings;
   const environment = { db, tables, workerId };
   const retries = new Retries();
   const runner = preparing(db, (error) =>
@@ -89,7 +89,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
     db,
     tables,
     workerId,
-    queues: [...concurrencyByQueue.keys()],
+    queues: [...servedQueues.keys()],
     events,
     onDeclaredGone: async () => {
       await Promise.all(loops.map((loop) => loop.holdings.endLost()));
@@ -131,8 +131,8 @@ export function buildParts(options: PartsOptions): WorkerParts {
     retries,
   });
   const progress = new Progress(environment, events);
-  const loops = [...concurrencyByQueue].map(
-    ([queue, concurrency]) =>
+  const loops = [...servedQueues].map(
+    ([queue, { concurrency, agingMs }]) =>
       new ClaimLoop({
         environment: {
           ...environment,
@@ -145,6 +145,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
         handlers,
         concurrency,
         groups: limits?.groupsOf(queue, tables),
+        agingMs,
         pollIntervalMs,
         events,
         watch: untilEmpty ? undefined : watch,

@@ -115,8 +115,8 @@ export class Worker {
   }
 
   async #start(): Promise<WorkerParts> {
-    const { concurrencyByQueue, name, schedules, declared } = this.#settings;
-    const queues = [...concurrencyByQueue.keys()];
+    const { servedQueues, name, schedules, declared } = this.#settings;
+    const queues = [...servedQueues.keys()];
     const { signal } = this.#stopping;
     const stored = await Promise.all(
       declared.map(async (schedule) => await schedules?.toStore('createWorker', schedule)),

@@ -26,7 +26,10 @@ async function bundle(): Promise<string> {
     platform: 'node',
     target: 'node20',
     packages: 'external',
-    alias: { 'drizzle-queue': `${root}src/index.ts` },
+    alias: {
+      'drizzle-queue/schema/control': `${root}src/schema/control/index.ts`,
+      'drizzle-queue': `${root}src/index.ts`,
+    },
     tsconfig: `${root}tsconfig.json`,
     logLevel: 'warning',
   });

@@ -2,10 +2,19 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { WorkerOptions } from 'drizzle-queue';
+import type { CatchUp } from 'drizzle-queue/schema/control';
 import { until } from '../support/until.ts';
 import { startProcess, type WorkerProcess } from '../worker/worker-process.ts';
 import { bundleWorker } from './bundle-worker.ts';
 import { monotonicMs, type ProcessEntry, RunLogReader } from './run-log.ts';
+
+/** A schedule of every few milliseconds, or by a cron expression. */
+export interface LedgerSchedule {
+  readonly name: string;
+  readonly timing: { readonly every: number } | { readonly cron: string };
+  readonly catchUp: CatchUp;
+  readonly overlap: boolean;
+}
 
 /** What `fixtures/ledger-worker.ts` is told. */
 export interface LedgerWorkerSettings {
@@ -24,8 +33,10 @@ export interface LedgerWorkerSettings {
   readonly prepare?: boolean;
   /** Settings of its database sessions, as on the command line of postgres: `-c statement_timeout=300`. Only node-postgres. */
   readonly sessionSettings?: string;
+  /** The schedules that it declares; the queue has none unless given. */
+  readonly schedules?: readonly LedgerSchedule[];
   /** Settings of its worker. */
-  readonly worker?: Omit<WorkerOptions<never>, 'queue' | 'handlers' | 'queues' | 'name'>;
+  readonly worker?: Omit<WorkerOptions<never>, 'queue' | 'handlers' | 'queues' | 'name' | 'schedules'>;
 }
 
 /** How to start a worker process. */

@@ -1,5 +1,5 @@
 import { type CountedResult, wrongCounts } from './counts.ts';
-import { single } from './fixtures/ledger-jobs.ts';
+import { single, ticking } from './fixtures/ledger-jobs.ts';
 import type { Fleet } from './fleet.ts';
 import { hasNoEffect, isExactlyOnce, type Ledger } from './ledger.ts';
 import type { ProcessEntry } from './run-log.ts';
@@ -34,7 +34,8 @@ const MAX_LISTED = 5;
 export async function violations(ledger: Ledger, fleet: Fleet): Promise<string[]> {
   const entries = fleet.entries();
   const results = await ledger.rows<ResultRow>(
-    'select job_id, kind, state, fence::int as fence, attempt, worker_id, output from queue_results',
+    `select job_id, kind, state, fence::int as fence, attempt, worker_id, output from queue_results
+     where kind <> '${ticking.kind}'`,
   );
   const enqueued = await ledger.rows<{ n: number; job_id: string }>('select n, job_id from ledger_enqueued');
   const effects = await ledger.rows<EffectRow>('select n, job_id, fence from ledger_effects');

@@ -120,6 +120,22 @@ const mutations: readonly Mutation[] = [
     test: ['faults/last-attempts', 'while all jobs have one attempt'],
   },
   {
+    name: 'a tick that another worker has fired is fired again',
+    edits: [{ file: 'src/queries/fire-schedules.ts', text: 'and s.revision = i.revision', by: '' }],
+    test: ['faults/schedules', 'each tick fires once'],
+  },
+  {
+    name: 'what has been due for longest is not claimed first',
+    edits: [
+      {
+        file: 'src/worker/claim/aged-bands.ts',
+        text: 'for (const part of oldParts(floorsMs, afterMs, oldMs)) add(part);',
+        by: '',
+      },
+    ],
+    test: ['worker/claim/aging', "'ten' each priority begins"],
+  },
+  {
     name: 'a wake-up during the hold does not keep a job from being parked',
     edits: [{ file: 'src/queries/park-jobs.ts', text: 'j.run_at > j.claimed_at or', by: '' }],
     test: ['model/job-lives', 'whatever happens to them'],

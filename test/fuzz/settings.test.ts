@@ -39,7 +39,10 @@ const workerOptions = {
   ...runOptions,
   queues: fc.dictionary(
     fc.oneof({ weight: 4, arbitrary: hostile.name }, { weight: 1, arbitrary: hostile.text }),
-    hostile.options({ concurrency: fc.integer({ min: 1, max: 20 }) }),
+    hostile.options({
+      concurrency: fc.integer({ min: 1, max: 20 }),
+      aging: hostile.options({ afterMs: fc.integer({ min: 100, max: 100_000 }) }),
+    }),
     { maxKeys: 3 },
   ),
   listen: fc.boolean(),

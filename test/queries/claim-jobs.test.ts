@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { claimJobs, sawTheEnd } from '../../src/queries/claim-jobs.ts';
+import { agedBands } from '../../src/worker/claim/aged-bands.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import {
   addJob,
@@ -80,6 +81,107 @@ describe('which jobs, in which order', () => {
     const [first] = await claim(database.db);
     const floorMs = Math.floor(first?.runAt.getTime() ?? 0);
     expect(await claim(database.db, { bands: [{ priority: 5, floorMs }] })).toHaveLength(1);
+  });
+});
+
+describe('with bands that end', () => {
+  /** Times of the database, so that they compare with those of the jobs. */
+  async function nowMs(): Promise<number> {
+    const [row] = await database.client<{ ms: number }[]>`
+      select (extract(epoch from statement_timestamp()) * 1000)::float8 as ms`;
+    return Math.floor(Number(row?.ms));
+  }
+
+  test('in the order of the bands: jobs of a priority by time, each once, the ceiling left out', async () => {
+    const now = await nowMs();
+    const [old9, old0, , young0] = await addJobs(database.client, [
+      { priority: 9, dueInMs: -60_000 },
+      { priority: 0, dueInMs: -40_000 },
+      { priority: 9, dueInMs: -20_000 },
+      { priority: 0, dueInMs: -1_000 },
+      { priority: 5, dueInMs: -90_000 },
+    ]);
+    const bands = [
+      { priority: 9, floorMs: Number.NEGATIVE_INFINITY, ceilingMs: now - 30_000 },
+      { priority: 0, floorMs: Number.NEGATIVE_INFINITY },
+    ];
+    expect(idsOf(await claim(database.db, { limit: 10, bands }))).toEqual([old9, old0, young0]);
+  });
+
+  test('a job at the border is in one band only, to the microsecond', async () => {
+    const [before, at] = await addJobs(database.client, [{}, {}]);
+    const borderMs = Date.parse('2024-02-29T12:00:00Z');
+    await database.client`
+      update queue_jobs set run_at = ${new Date(borderMs).toISOString()}::timestamptz
+        - case when id = ${before ?? 0} then interval '1 us' else interval '0' end`;
+    const early = { priority: 5, floorMs: Number.NEGATIVE_INFINITY, ceilingMs: borderMs };
+    const late = { priority: 5, floorMs: borderMs };
+    expect(idsOf(await claim(database.db, { limit: 10, bands: [early] }))).toEqual([before]);
+    expect(idsOf(await claim(database.db, { limit: 10, bands: [early, late] }))).toEqual([at]);
+  });
+
+  test('what payloads leave behind is what comes last in the order of the bands', async () => {
+    const now = await nowMs();
+    const payload = { text: randomBytes(3 * 1024 * 1024).toString('base64') };
+    const [first0, second0, third0, old9] = await addJobs(database.client, [
+      { priority: 0, payload, dueInMs: -300 },
+      { priority: 0, payload, dueInMs: -200 },
+      { priority: 0, payload, dueInMs: -100 },
+      { priority: 9, payload, dueInMs: -60_000 },
+    ]);
+    const bands = [
+      { priority: 9, floorMs: Number.NEGATIVE_INFINITY, ceilingMs: now - 30_000 },
+      { priority: 0, floorMs: Number.NEGATIVE_INFINITY },
+    ];
+    const jobs = await claim(database.db, { limit: 10, bands });
+    expect(sawTheEnd(10, jobs)).toBe(false);
+    expect(idsOf(jobs).slice(0, 2)).toEqual([old9, first0]);
+    const rest = await claim(database.db, { limit: 10, bands });
+    expect(idsOf([...jobs, ...rest])).toEqual([old9, first0, second0, third0]);
+  });
+
+  test('the first in the order of the bands begins, the others with it do not', async () => {
+    const now = await nowMs();
+    await addJobs(database.client, [
+      { priority: 0, maxAttempts: 1, dueInMs: -1_000 },
+      { priority: 9, maxAttempts: 1, dueInMs: -60_000 },
+    ]);
+    const bands = [
+      { priority: 9, floorMs: Number.NEGATIVE_INFINITY, ceilingMs: now - 30_000 },
+      { priority: 0, floorMs: Number.NEGATIVE_INFINITY },
+    ];
+    const jobs = await claim(database.db, { limit: 10, bands, beginning: 1 });
+    expect(jobs.map(({ priority, begun }) => [priority, begun])).toEqual([
+      [9, true],
+      [0, false],
+    ]);
+  });
+
+  test('claims with different ceilings at once never take the same job, and together take all', async () => {
+    await fillJobs(database.client, 3_000);
+    await database.client`
+      update queue_jobs set priority = id % 10, run_at = statement_timestamp() - id % 60 * interval '1 s'`;
+    const backends = await database.connect(6);
+    const now = await nowMs();
+    const taken = await Promise.all(
+      backends.map(async ({ db }, worker) => {
+        const ids: number[] = [];
+        for (;;) {
+          const bands = agedBands(new Array(10).fill(now - 3_600_000), {
+            afterMs: 1_000 + 700 * worker,
+            nowMs: now + worker,
+            limit: 7,
+          });
+          const jobs = await claim(db, { limit: 7, bands, workerId: worker + 1 });
+          if (jobs.length === 0) return ids;
+          ids.push(...idsOf(jobs));
+        }
+      }),
+    );
+    expect(taken.flat()).toHaveLength(3_000);
+    expect(new Set(taken.flat()).size).toBe(3_000);
+    const fences = await database.client`select distinct fence from queue_jobs`;
+    expect(fences.map(({ fence }) => Number(fence))).toEqual([1]);
   });
 });
 

@@ -39,6 +39,13 @@ const minutely: NewSchedule = {
 const add = (schedule: Partial<NewSchedule> = {}) =>
   setSchedule(database.db, tables, { schedule: { ...minutely, ...schedule }, channel: undefined });
 
+/** The revision that a schedule has begun with. */
+async function born(name: string): Promise<number> {
+  const [row] = await database.client<{ born: string }[]>`
+    select (extract(epoch from created_at) * 1000000)::int8 as born from queue_schedules where name = ${name}`;
+  return Number(row?.born ?? 0);
+}
+
 const T1 = Date.parse('2026-01-01T00:00Z');
 const T2 = T1 + 60_000;
 
@@ -51,15 +58,26 @@ const firing = (change: Partial<Firing> = {}): Firing => ({
   ...change,
 });
 
-const fire = (on: { db: typeof database.db } = database, change: Partial<Firing> = {}) =>
-  fireSchedules(on.db, tables, [firing(change)], undefined);
+/** Revisions are counted from the first. */
+async function fire(on: { db: typeof database.db } = database, change: Partial<Firing> = {}) {
+  const { name, revision, ...rest } = firing(change);
+  return await fireSchedules(
+    on.db,
+    tables,
+    [{ ...rest, name, revision: (await born(name)) + revision }],
+    undefined,
+  );
+}
 
 const ticks = async () =>
   (
     await database.client<{ tick: string }[]>`select metadata ->> 'tick' as tick from queue_jobs order by id`
   ).map(({ tick }) => Date.parse(tick));
 
-const row = async (name = 's') => (await findSchedule(database.db, tables, name))?.schedule;
+async function row(name = 's') {
+  const schedule = (await findSchedule(database.db, tables, name))?.schedule;
+  return schedule && { ...schedule, revision: schedule.revision - (await born(name)) };
+}
 
 test('moves on, and enqueues a job with what the schedule says', async () => {
   await add();
@@ -92,6 +110,15 @@ test('changes nothing under another revision, or where there is no such schedule
   expect(await fire(database, { revision: 1 })).toEqual([]);
   expect(await fire(database, { name: 'other' })).toEqual([]);
   expect(await row()).toMatchObject({ revision: 0, lastAtMs: null });
+  expect(await ticks()).toEqual([]);
+});
+
+test('a firing of a schedule that was removed is none of the one that was set again', async () => {
+  await add();
+  const old = (await findSchedule(database.db, tables, 's'))?.schedule.revision ?? -1;
+  await removeSchedule(database.db, tables, 's');
+  await add({ cron: '0 3 * * *' });
+  expect(await fireSchedules(database.db, tables, [firing({ revision: old })], undefined)).toEqual([]);
   expect(await ticks()).toEqual([]);
 });
 
@@ -134,9 +161,10 @@ describe('with two connections', () => {
     await add({ name: 't' });
     await begin(a);
     await pauseSchedule(a.db, tables, 's');
-    expect(await fireSchedules(b.db, tables, [firing(), firing({ name: 't' })], undefined)).toMatchObject([
-      { name: 't' },
-    ]);
+    const both = await Promise.all(
+      ['s', 't'].map(async (name) => firing({ name, revision: await born(name) })),
+    );
+    expect(await fireSchedules(b.db, tables, both, undefined)).toMatchObject([{ name: 't' }]);
     await commit(a);
     expect(await fire(b)).toEqual([]);
   });
@@ -150,7 +178,12 @@ describe('with two connections', () => {
     await untilBlocked(database, b);
     await commit(a);
     // The firing's place stays: the tick does not come again.
-    expect(await set).toMatchObject({ revision: 2, passedAtMs: T1, nextAtMs: T2, payload: '2' });
+    expect(await set).toMatchObject({
+      revision: (await born('s')) + 2,
+      passedAtMs: T1,
+      nextAtMs: T2,
+      payload: '2',
+    });
     await begin(a);
     await fire(a, { revision: 2, ticks: [T2] });
     const removed = removeSchedule(b.db, tables, 's');
@@ -168,7 +201,7 @@ describe('with two connections', () => {
     const second = setSchedule(b.db, tables, { schedule: { ...minutely, payload: '2' }, channel: undefined });
     await untilBlocked(database, b);
     await commit(a);
-    expect(await second).toMatchObject({ revision: 1, payload: '2' });
+    expect(await second).toMatchObject({ revision: (await born('s')) + 1, payload: '2' });
   });
 
   test('a job that must not overlap, in an open transaction, costs 100 ms and no tick', async () => {
@@ -293,6 +326,22 @@ describe('declaring', () => {
       ),
     );
     expect(await row()).toMatchObject({ declared: true });
+  });
+
+  test('who has seen no row leaves that alone which another has inserted meanwhile', async () => {
+    const [a, b] = await twoBackends(database);
+    const [old, young] = [await worker(), await worker()];
+    await begin(a);
+    await declareSchedules(a.db, tables, {
+      workerId: young,
+      schedules: [{ ...minutely, payload: '"young"' }],
+    });
+    const late = declareSchedules(b.db, tables, { workerId: old, schedules: [minutely] });
+    await untilBlocked(database, b);
+    await commit(a);
+    // It has not written all that it wanted to, and looks again.
+    expect(await late).toBe(false);
+    expect(await row()).toMatchObject({ payload: '"young"' });
   });
 
   test('a row that an open transaction has changed costs 100 ms', async () => {

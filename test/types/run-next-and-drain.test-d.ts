@@ -83,7 +83,13 @@ describe('drain', () => {
   });
 
   test('takes the options of a worker, but for the shutdown', () => {
-    drain(postgresJs, { queue, handlers, deadlineMs: 5, queues: { mail: { concurrency: 5 } }, name: 'd' });
+    drain(postgresJs, {
+      queue,
+      handlers,
+      deadlineMs: 5,
+      queues: { mail: { concurrency: 5, aging: { afterMs: 60_000 } } },
+      name: 'd',
+    });
     // @ts-expect-error the deadline says when
     drain(postgresJs, { queue, handlers, deadlineMs: 5, shutdownTimeoutMs: 5 });
     // @ts-expect-error unknown option

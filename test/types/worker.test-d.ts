@@ -67,7 +67,7 @@ describe('createWorker', () => {
     createWorker(postgresJs, {
       queue,
       handlers,
-      queues: { mail: { concurrency: 5 }, default: {} },
+      queues: { mail: { concurrency: 5, aging: { afterMs: 60_000 } }, default: { aging: undefined } },
       pollIntervalMs: 50,
       shutdownTimeoutMs: 1_000,
       retentionMs: Number.POSITIVE_INFINITY,
@@ -89,6 +89,8 @@ describe('createWorker', () => {
     createWorker(postgresJs);
     // @ts-expect-error unknown option
     createWorker(postgresJs, { queue, handlers, concurrency: 5 });
+    // @ts-expect-error how long, by name
+    createWorker(postgresJs, { queue, handlers, queues: { mail: { aging: 60_000 } } });
     // @ts-expect-error unknown option of a queue
     createWorker(postgresJs, { queue, handlers, queues: { mail: { limit: 5 } } });
     // @ts-expect-error names without settings

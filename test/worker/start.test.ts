@@ -88,8 +88,20 @@ describe('createWorker', () => {
     ],
     [{ queues: { mail: { concurrency: 0 } } }, "queues['mail'].concurrency must be a whole number from 1"],
     [{ queues: { mail: { concurrency: 1.5 } } }, 'got 1.5'],
+    [{ queues: { mail: { aging: { afterMs: 99 } } } }, 'got 99'],
   ])('refuses %o', (options, message) => {
     expect(() => createWorker(db, { queue, handlers, ...options })).toThrow(message);
+  });
+
+  test('refuses aging that does not say after how long', () => {
+    expect(() =>
+      // @ts-expect-error how long, by name
+      createWorker(db, { queue, handlers, queues: { mail: { aging: 60_000 } } }),
+    ).toThrow("queues['mail'].aging must be an object, got 60000");
+    expect(() =>
+      // @ts-expect-error how long, by name
+      createWorker(db, { queue, handlers, queues: { mail: { aging: {} } } }),
+    ).toThrow("queues['mail'].aging.afterMs must be a number of milliseconds from 100");
   });
 
   test('warns of a handler whose queue it does not serve', () => {

@@ -71,6 +71,7 @@ export type SchedulesTable<
  * - `passed_at`: ticks until then have fired or passed. `next_at`: the next tick; equal to `passed_at` until
  *   a worker has computed it; null when none will come.
  * - `revision` is raised by each change and each firing: a writer that has read another one changes nothing.
+ *   It begins at the time of the insert, so that a schedule which was removed and set again has none twice.
  * - `declared_by`: the worker that has written a schedule declared in code; null for one that was set.
  *   `seen_at`: when a worker last declared it.
  */

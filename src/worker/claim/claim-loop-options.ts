@@ -25,6 +25,8 @@ export interface ClaimLoopOptions {
   readonly concurrency: number;
   /** Where its jobs are in groups. */
   readonly groups?: ClaimGroups | undefined;
+  /** How long a job is due until it counts as one priority better; `undefined`: that never changes. */
+  readonly agingMs: number | undefined;
   readonly pollIntervalMs: number;
   readonly events: WorkerEmitter;
   /** What wakes the loop when its queue is idle; without one it ends when no job is due and none is held. */

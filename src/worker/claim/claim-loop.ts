@@ -55,7 +55,7 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
     const { workerId, tables } = environment;
     const holder = { queue, workerId };
     const kinds = [...handlers.keys()];
-    this.#claims = new Claims({ runner, tables, queue, workerId, kinds });
+    this.#claims = new Claims({ ...options, tables, workerId, kinds });
     this.#groupClaims =
       groups &&
       new GroupClaims({

@@ -10,6 +10,8 @@ export interface ClaimsOptions {
   readonly queue: string;
   readonly workerId: number;
   readonly kinds: readonly string[];
+  /** How long a job is due until it counts as one priority better; `undefined`: that never changes. */
+  readonly agingMs: number | undefined;
 }
 
 /** What one claim has brought. */
@@ -28,13 +30,15 @@ export interface ClaimAnswer {
 /** One queue's claims: of the next jobs from the floors on, and of overlooked ones by id, in fair turns. */
 export class Claims {
   readonly #options: ClaimsOptions;
-  readonly bands = new Bands();
-  readonly overlooked = new OverlookedJobs();
+  readonly bands: Bands;
+  readonly overlooked: OverlookedJobs;
   /** The next ones in order have their turn now. */
   #tookOverlooked = false;
 
   constructor(options: ClaimsOptions) {
     this.#options = options;
+    this.bands = new Bands(options.agingMs);
+    this.overlooked = new OverlookedJobs((place) => this.bands.priorityOf(place, performance.now()));
   }
 
   /** @throws what the driver throws; then the server may have carried the claim out all the same */
@@ -45,7 +49,7 @@ export class Claims {
     const among = places.length > 0;
     this.#tookOverlooked = among;
     const limit = among ? places.length : demand;
-    const bands = this.bands.all;
+    const bands = this.bands.next(limit, startMs);
     // Named jobs come in no order, so none of them is known to stand before the others.
     const ordered = among && typeof beginning === 'object' ? 0 : beginning;
     const claim = { queue, workerId, kinds, bands, limit, beginning: ordered, fromGoneWorkers: among };
@@ -57,7 +61,7 @@ export class Claims {
     });
     const endMs = performance.now();
     const short = sawTheEnd(limit, jobs);
-    if (!among) this.bands.note({ jobs, short, startMs, endMs });
+    if (!among) this.bands.note({ bands, jobs, short, startMs, endMs });
     else if (!short) this.#addRest(places, jobs);
     return { jobs, among, endMs };
   }

@@ -56,10 +56,10 @@ export class NextClaims {
     whole: boolean,
   ): Promise<ClaimedJob | undefined> {
     const startMs = performance.now();
-    const bands = whole ? EVERYTHING : this.#bands.all;
+    const bands = whole ? EVERYTHING : this.#bands.next(1, startMs);
     const jobs = await claimJobs(runner, tables, { ...claim, bands, limit: 1 });
     const endMs = performance.now();
-    this.#bands.note({ jobs, short: jobs.length === 0, startMs, endMs });
+    this.#bands.note({ bands, jobs, short: jobs.length === 0, startMs, endMs });
     if (whole) this.#nextWholeMs = endMs + (endMs - startMs) * SHARE;
     return jobs[0];
   }

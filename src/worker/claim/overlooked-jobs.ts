@@ -5,8 +5,15 @@ const MAX_KEPT = 25_000;
 
 /** The jobs of one queue that are known to lie behind its floors (swept, or given back), to claim by id. */
 export class OverlookedJobs {
+  readonly #priorityOf: (place: JobPlace) => number;
   readonly #places = new Map<number, JobPlace>();
-  #sorted = true;
+  /** Those of each priority in claim order, the next one last: however they age, that order stays. */
+  #byPriority: JobPlace[][] | undefined;
+
+  /** @param priorityOf as which priority a job counts at this moment */
+  constructor(priorityOf: (place: JobPlace) => number = ({ priority }) => priority) {
+    this.#priorityOf = priorityOf;
+  }
 
   get size(): number {
     return this.#places.size;
@@ -18,35 +25,48 @@ export class OverlookedJobs {
       if (this.#places.size >= MAX_KEPT) return false;
       if (this.#places.has(place.id)) continue;
       this.#places.set(place.id, place);
-      this.#sorted = false;
+      this.#byPriority = undefined;
     }
     return true;
-  }
-
-  /** Whether one is to be claimed now. */
-  has(maxPriority: number): boolean {
-    const [first] = this.#inOrder();
-    return first !== undefined && first.priority <= maxPriority;
   }
 
   /** Takes out the next `limit` in claim order, up to a priority. */
   take(limit: number, maxPriority: number): JobPlace[] {
     const taken: JobPlace[] = [];
-    for (const place of this.#inOrder()) {
-      if (taken.length >= limit || place.priority > maxPriority) break;
+    while (taken.length < limit) {
+      const place = this.#next(maxPriority)?.pop();
+      if (place === undefined) break;
       taken.push(place);
+      this.#places.delete(place.id);
     }
-    for (const { id } of taken) this.#places.delete(id);
     return taken;
   }
 
-  #inOrder(): IterableIterator<JobPlace> {
-    if (!this.#sorted) {
-      const places = [...this.#places.values()].sort(inClaimOrder);
-      this.#places.clear();
-      for (const place of places) this.#places.set(place.id, place);
-      this.#sorted = true;
+  /** The priority whose turn it is. Those that count as the same one are in the order of their times. */
+  #next(maxPriority: number): JobPlace[] | undefined {
+    this.#byPriority ??= inClaimOrderByPriority(this.#places.values());
+    let next: JobPlace[] | undefined;
+    let nextPlace: JobPlace | undefined;
+    for (const places of this.#byPriority) {
+      const place = places.at(-1);
+      if (place === undefined) continue;
+      const counted = { ...place, priority: this.#priorityOf(place) };
+      if (counted.priority > maxPriority) continue;
+      if (nextPlace !== undefined && inClaimOrder(nextPlace, counted) <= 0) continue;
+      next = places;
+      nextPlace = counted;
     }
-    return this.#places.values();
+    return next;
   }
+}
+
+function inClaimOrderByPriority(all: Iterable<JobPlace>): JobPlace[][] {
+  const byPriority = new Map<number, JobPlace[]>();
+  for (const place of all) {
+    const places = byPriority.get(place.priority) ?? [];
+    byPriority.set(place.priority, places);
+    places.push(place);
+  }
+  for (const places of byPriority.values()) places.sort((a, b) => inClaimOrder(b, a));
+  return [...byPriority.values()];
 }

@@ -8,7 +8,7 @@
           with ordinality as r(name, queue, kind, payload, settings, cron, every_ms, time_zone, catch_up, overlap, starts_at_ms, ends_at_ms, place)) as i
     ),
     wanted as materialized (
-      select i.*, coalesce(s.revision, 0) as revision,
+      select i.*, coalesce(s.revision, (date_part('epoch', statement_timestamp()) * 1000000)::int8) as revision,
         (s.name is null or (s.cron, s.every_ms, s.time_zone, s.starts_at, s.ends_at) is not distinct from (i.cron,i.every_ms,i.time_zone,i.starts_at,i.ends_at) or s.paused_at is not null
           or (s.next_at > statement_timestamp()) is not false) as possible
       from i left join "queue_schedules" as s

@@ -5,10 +5,10 @@
           with ordinality as r(name, queue, kind, payload, settings, cron, every_ms, time_zone, catch_up, overlap, starts_at_ms, ends_at_ms, place)) as i
     ),
     stored as (
-      insert into "queue_schedules" as s (name, queue, kind, payload, settings, cron, every_ms, time_zone, catch_up, overlap, starts_at, ends_at, next_at, passed_at, seen_at, created_at)
+      insert into "queue_schedules" as s (name, queue, kind, payload, settings, cron, every_ms, time_zone, catch_up, overlap, starts_at, ends_at, next_at, passed_at, seen_at, created_at, revision)
       select i.name, i.queue, i.kind, coalesce(i.payload, 'null'::jsonb), i.settings,
       i.cron, i.every_ms, i.time_zone, i.catch_up, i.overlap, to_timestamp(i.starts_at_ms / 1000),
-      to_timestamp(i.ends_at_ms / 1000), now.at, now.at, now.at, now.at
+      to_timestamp(i.ends_at_ms / 1000), now.at, now.at, now.at, now.at, (date_part('epoch', now.at) * 1000000)::int8
       from i cross join (select statement_timestamp() as at) as now
       on conflict (name) do update set 
       queue = excluded.queue, kind = excluded.kind, payload = excluded.payload, settings = excluded.settings,

@@ -241,6 +241,14 @@ export function allStatements(
       ...claim,
       beginning: { atMost: 3, provenKinds: [text] },
     }),
+    'claimJobsQuery, aging': claimJobsQuery(tables, {
+      ...claim,
+      bands: [
+        { priority: 9, floorMs: Number.NEGATIVE_INFINITY, ceilingMs: time.getTime() },
+        { priority: 0, floorMs: time.getTime() },
+      ],
+      beginning: 1,
+    }),
     'claimJobsQuery, among': claimJobsQuery(tables, {
       ...claim,
       beginning: 1,

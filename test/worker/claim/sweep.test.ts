@@ -124,6 +124,17 @@ describe('overlooked jobs', () => {
     expect(overlooked.size).toBe(1);
   });
 
+  test('of a queue with aging are taken as the priority that they count as, the oldest first', () => {
+    let aged = 1;
+    const overlooked = new OverlookedJobs(({ priority }) => Math.max(0, priority - aged));
+    overlooked.add([place(1, 3, 10), place(2, 2, 30), place(3, 1, 20), place(4, 0, 25), place(5, 3, 15)]);
+    // One has aged as much as another that is older or younger.
+    expect(overlooked.take(2, 0).map(({ id }) => id)).toEqual([3, 4]);
+    expect(overlooked.take(2, 0)).toEqual([]);
+    aged = 3;
+    expect(overlooked.take(3, 0).map(({ id }) => id)).toEqual([1, 5, 2]);
+  });
+
   test('are kept up to a bound', () => {
     const overlooked = new OverlookedJobs();
     expect(overlooked.add(Array.from({ length: 25_000 }, (_, id) => place(id)))).toBe(true);
