@@ -5,6 +5,7 @@
 
 // Fail
 export {
+  BatchError,
   InvalidOutputError,
   InvalidPayloadError,
   JobCancelledError,
@@ -34,11 +35,11 @@ export {
 } from './job/definition.ts';
 export type { EnqueueOptions } from './job/new-job.ts';
 // Work
-export { type Cancel, cancel, type Snooze, snooze } from './job/outcome.ts';
+export { type Cancel, cancel, type Fail, fail, type Snooze, snooze } from './job/outcome.ts';
 export { type StandardSchema, unvalidated } from './job/standard-schema.ts';
 export type { PausedQueue } from './queries/find-pauses.ts';
 export type { RedriveResult } from './queries/redrive-jobs.ts';
-export type { Around, AttemptContext, JobToEnqueue } from './queue/around.ts';
+export type { Around, AttemptContext, BatchAttemptContext, JobToEnqueue } from './queue/around.ts';
 export type { CancelOptions, CancelResult } from './queue/cancel.ts';
 export type { Finding, FindingCode } from './queue/check/finding.ts';
 // Define and enqueue
@@ -67,12 +68,23 @@ export type { Database, Executor, Transaction } from './sql/executor.ts';
 export type { JobRecord, JobState, LiveState } from './sql/job-record.ts';
 export type { WorkerEvents } from './worker/attempt/events.ts';
 export {
+  type BatchContext,
+  type BatchEntry,
+  type BatchJob,
+  type BatchOptions,
+  type BatchResult,
+  type CompleteBatchArguments,
+  handleBatch,
+} from './worker/attempt/handle-batch.ts';
+export {
+  type BatchHandler,
   type CompleteArguments,
   type DbOrTx,
   type Handler,
   type HandlerContext,
   type HandlerResult,
   handle,
+  type JobHandler,
   type JobInfo,
   type RunningJob,
   type TransactionOf,

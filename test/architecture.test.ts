@@ -294,6 +294,7 @@ describe('the package', () => {
 
   test('its values are these: a new one is a decision', async () => {
     expect(Object.keys(await import('drizzle-queue')).sort()).toEqual([
+      'BatchError',
       'InvalidOutputError',
       'InvalidPayloadError',
       'JobCancelledError',
@@ -312,8 +313,10 @@ describe('the package', () => {
       'defineSchedule',
       'drain',
       'exponentialBackoff',
+      'fail',
       'fixedBackoff',
       'handle',
+      'handleBatch',
       'runNext',
       'schedulesIn',
       'snooze',

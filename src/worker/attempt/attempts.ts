@@ -1,27 +1,16 @@
-import { LeaseLostError } from '../../errors.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import type { Beginners } from '../../sql/claim-beginning.ts';
-import { Attempt, type AttemptEnvironment } from './attempt.ts';
-import { Beginnings, type BeginningsOptions } from './beginnings.ts';
-import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
+import type { Attempt } from './attempt.ts';
+import type { AttemptsOptions } from './attempts-options.ts';
+import { Batches } from './batches.ts';
+import { Beginnings } from './beginnings.ts';
+import { Endings } from './endings.ts';
 import { executeJob } from './execute-job.ts';
-import type { Handler } from './handler.ts';
 import { Patience } from './patience.ts';
 import { Prefetch } from './prefetch.ts';
+import { toAttempts } from './to-attempts.ts';
 import { Turn } from './turn.ts';
-import { Unwritten } from './unwritten.ts';
-
-export interface AttemptsOptions
-  extends Omit<ConcludeOptions, 'leave' | 'onUnwritten'>,
-    Omit<BeginningsOptions, 'tables'> {
-  readonly environment: AttemptEnvironment;
-  readonly handlers: ReadonlyMap<string, Handler>;
-  readonly concurrency: number;
-  /** Whether an outcome that the database refuses is tried again and again, until `stop`. */
-  readonly persistent: boolean;
-  /** Called when a slot is free, or an outcome is written. */
-  readonly onChange: () => void;
-}
+import type { Unwritten } from './unwritten.ts';
 
 /** Handlers may run this far ahead of the settling. */
 const MAX_UNSETTLED = 4_000;
@@ -31,17 +20,14 @@ const REFUSED_MS = 10_000;
 /** The jobs that a worker holds of one queue: they wait for a slot, run, or are being settled. */
 export class Attempts {
   readonly #options: AttemptsOptions;
-  readonly #conclude: ConcludeOptions;
-  readonly #leaving = new AbortController();
+  readonly #endings: Endings;
   readonly #prefetch = new Prefetch();
   readonly #beginnings: Beginnings;
+  readonly #batches: Batches;
   /** Claimed ahead, not begun. */
   #waiting: Attempt[] = [];
-  readonly #unwritten = new Unwritten();
   /** Two of them may be of one job: a lost one whose handler goes on, and a newer. */
   readonly #running = new Set<Attempt>();
-  /** Those whose outcome is not written yet. */
-  readonly #unsettled = new Set<Attempt>();
   readonly #turn = new Turn(() => this.#beginWaiting());
   #stopped = false;
   #paused = false;
@@ -49,50 +35,61 @@ export class Attempts {
 
   constructor(options: AttemptsOptions) {
     this.#options = options;
-    const leave = this.#leaving.signal;
-    this.#conclude = { ...options, leave, onUnwritten: (attempt) => this.#unwritten.add(attempt) };
-    if (!options.persistent) this.#leaving.abort();
-    this.#beginnings = new Beginnings({ ...options, tables: options.environment.tables });
+    const { tables } = options.environment;
+    this.#endings = new Endings(options, () => this.#announceChange());
+    this.#beginnings = new Beginnings({ ...options, tables });
+    this.#batches = new Batches({
+      ...options,
+      tables,
+      running: this.#running,
+      endings: this.#endings,
+      prefetch: this.#prefetch,
+      mayBegin: () => !this.#stopped && !this.#paused,
+      onChange: () => this.#proceed(),
+    });
   }
 
   get size(): number {
-    return this.#waiting.length + this.#running.size + this.#unsettled.size;
+    return this.#waiting.length + this.#batches.gathered + this.#running.size + this.#endings.size;
   }
 
   get jobs(): ClaimedJob[] {
-    return [...this.unfinished, ...this.#unsettled].map(({ job }) => job);
+    return [...this.unfinished, ...this.#endings.attempts].map(({ job }) => job);
   }
 
   /** How many jobs to claim now; 0 when there is enough to do. */
   get demand(): number {
     const { concurrency } = this.#options;
     if (this.#paused) return 0;
-    if (this.#unsettled.size >= MAX_UNSETTLED || this.#beginnings.isFailing) return 0;
-    const ahead = this.#beginnings.limit(this.#prefetch.size(concurrency), this.#prefetch.soon(concurrency));
+    if (this.#endings.size >= MAX_UNSETTLED || this.#beginnings.isFailing) return 0;
+    const most = this.#prefetch.size(concurrency, this.#batches.jobsPerSlot);
+    const ahead = this.#beginnings.limit(most, this.#prefetch.soon(concurrency));
     // Refilled when half empty, so that a claim is worth its round trip.
     if (this.#waiting.length > ahead / 2) return 0;
-    return concurrency + ahead - this.#running.size - this.#waiting.length;
+    return this.#batches.demand(this.#free, ahead) - this.#waiting.length;
   }
 
   get beginning(): 0 | 1 | Beginners {
+    // Jobs of a batch handler begin when they have gathered.
+    if (this.#batches.serves) return 0;
     return this.#beginnings.ofClaim(this.#waiting, this.#running, this.#options.concurrency, this.#soon);
+  }
+
+  /** How many slots are free. */
+  get #free(): number {
+    return this.#options.concurrency - this.#running.size + this.#batches.sharing;
   }
 
   /** How many of those that wait, or are claimed now, will be called soon. */
   get #soon(): number {
-    const { concurrency } = this.#options;
-    return concurrency - this.#running.size + this.#prefetch.soon(concurrency);
+    return this.#free + this.#prefetch.soon(this.#options.concurrency);
   }
 
   /** Takes in claimed jobs, in their order. */
   add(jobs: readonly ClaimedJob[]): void {
     const { handlers, environment } = this.#options;
     this.#prefetch.noteClaimed(jobs.map(({ payloadBytes }) => payloadBytes));
-    const attempts = jobs.map((job) => {
-      const handler = handlers.get(job.kind);
-      if (handler === undefined) throw new TypeError(`No handler for a claimed job of kind '${job.kind}'`);
-      return new Attempt(job, handler, environment);
-    });
+    const attempts = this.#batches.add(toAttempts(jobs, handlers, environment));
     this.#waiting.push(...attempts);
     this.#beginnings.add(attempts);
     // They were claimed while the worker was told to stop, or the queue to pause.
@@ -103,16 +100,17 @@ export class Attempts {
   /** Begins nothing more, and gives back what waits. What runs goes on. */
   stop(): void {
     this.#stopped = true;
-    this.#leaving.abort();
+    this.#endings.stop();
     this.#patience.stop();
     this.#beginnings.stop();
+    this.#batches.stop();
     this.#giveBack();
   }
 
   /** Puts back what is still held after `stop`, even if its beginning is still being recorded. */
   async giveBackUnwritten(...[options, tooLate]: Parameters<Unwritten['giveBack']>): Promise<void> {
-    for (const attempt of this.#waiting) this.#unwritten.add(attempt);
-    await this.#unwritten.giveBack(options, tooLate);
+    const unbegun = [...this.#waiting, ...this.#batches.beginning];
+    await this.#endings.giveBackUnwritten(unbegun, options, tooLate);
   }
 
   /** Begins nothing more until `resume`, and gives back what waits. */
@@ -131,47 +129,61 @@ export class Attempts {
     return this.#paused;
   }
 
+  /** Those that somebody may ask to end: they run, or gather for a batch, which may take a minute. */
   get running(): readonly Attempt[] {
-    return [...this.#running];
+    return [...this.#running, ...this.#batches.waiting];
+  }
+
+  /** Gives back those that gather for a batch and were told to end. */
+  dropUnwanted(): void {
+    this.#giveBack(this.#batches.waiting.filter(({ reason }) => reason !== undefined));
+  }
+
+  /** Nothing more is due, so no batch waits for others. */
+  flush(): void {
+    this.#batches.flush();
+    this.#beginWaiting();
   }
 
   interrupt(reason: Error): void {
     for (const attempt of this.#running) attempt.interrupt(reason);
   }
 
+  get #allWaiting(): readonly Attempt[] {
+    return [...this.#waiting, ...this.#batches.waiting];
+  }
+
   get unfinished(): readonly Attempt[] {
-    return [...this.#waiting, ...this.#running];
+    return [...this.#allWaiting, ...this.#running];
   }
 
   /** Ends those of `asked` whose job and fence are not in `held`, which says nothing of later claims. */
   endLost(asked: readonly Attempt[], held: ReadonlyMap<number, number>): void {
     const lost = asked.filter(({ job }) => held.get(job.id) !== job.fence);
     this.#drop(lost);
-    for (const attempt of lost) {
-      // One that has completed its job, and goes on, has lost nothing.
-      if (!this.#running.has(attempt) || !attempt.open) continue;
-      attempt.end(new LeaseLostError(attempt.job.kind, attempt.job.id));
-    }
+    for (const attempt of lost) if (this.#running.has(attempt)) attempt.lose();
     this.#announceChange();
   }
 
   #beginWaiting(): void {
     let began = false;
     let isKnown = true;
-    while (this.#running.size < this.#options.concurrency && !this.#turn.isFull) {
+    while (this.#free > 0 && !this.#turn.isFull) {
       const attempt = this.#waiting[0];
-      if (attempt === undefined || !attempt.mayBegin) break;
-      this.#waiting.shift();
-      this.#beginnings.delete(attempt);
+      if (this.#batches.isBefore(attempt)) this.#batches.begin();
+      else {
+        if (attempt === undefined || !attempt.mayBegin) break;
+        this.#waiting.shift();
+        this.#beginnings.delete(attempt);
+        isKnown &&= this.#beginnings.isProven(attempt.job.kind);
+        this.#running.add(attempt);
+        void this.#execute(attempt);
+      }
       began = true;
-      isKnown &&= this.#beginnings.isProven(attempt.job.kind);
       this.#turn.noteBeginning();
-      this.#running.add(attempt);
-      void this.#execute(attempt);
     }
     if (began) this.#patience.noteBeginning();
-    if (this.#waiting.length === 0) return;
-    this.#patience.watch();
+    if (this.#waiting.length > 0 || this.#batches.isReady) this.#patience.watch();
     // A handler that kills its worker at once does so before the next ones are recorded.
     if (!this.#beginnings.isDue(this.#soon)) return;
     if (isKnown) void this.#recordBeginnings();
@@ -189,29 +201,27 @@ export class Attempts {
       this.#giveBack(locked);
       if (refused !== undefined) this.#giveBack([refused], REFUSED_MS);
     }
-    this.#beginWaiting();
-    this.#announceChange();
+    this.#proceed();
   }
 
   #losePatience(): void {
-    if (this.#waiting.length > 0) this.#prefetch.distrust();
-    this.#giveBack();
+    const late = [...this.#waiting, ...this.#batches.late];
+    if (late.length > 0) this.#prefetch.distrust();
+    this.#giveBack(late);
   }
 
   /** Puts waiting jobs back as they were. Those that are being recorded follow later. */
-  #giveBack(waiting: readonly Attempt[] = this.#waiting, delayMs?: number): void {
+  #giveBack(waiting: readonly Attempt[] = this.#allWaiting, delayMs?: number): void {
     const back = waiting.filter(({ recording }) => recording !== 'recording');
     this.#drop(back);
-    for (const attempt of back) {
-      this.#unsettled.add(attempt);
-      void giveBack(this.#conclude, attempt, delayMs).then(() => this.#forget(attempt));
-    }
+    for (const attempt of back) this.#endings.giveBack(attempt, delayMs);
   }
 
   #drop(attempts: readonly Attempt[]): void {
     for (const attempt of attempts) this.#beginnings.delete(attempt);
     const dropped = new Set(attempts);
     this.#waiting = this.#waiting.filter((attempt) => !dropped.has(attempt));
+    this.#batches.drop(dropped);
   }
 
   async #execute(attempt: Attempt): Promise<void> {
@@ -219,17 +229,15 @@ export class Attempts {
     const outcome = await executeJob(attempt);
     const durationMs = performance.now() - startMs;
     this.#running.delete(attempt);
-    this.#unsettled.add(attempt);
+    this.#endings.add(attempt);
     this.#prefetch.note(durationMs);
     this.#beginnings.noteEnd(attempt);
-    this.#beginWaiting();
-    this.#announceChange();
-    await conclude(this.#conclude, attempt, outcome, durationMs);
-    this.#forget(attempt);
+    this.#proceed();
+    await this.#endings.conclude(attempt, outcome, durationMs);
   }
 
-  #forget(attempt: Attempt): void {
-    this.#unsettled.delete(attempt);
+  #proceed(): void {
+    this.#beginWaiting();
     this.#announceChange();
   }
 

@@ -35,3 +35,15 @@ export function mostTogether(job: ClaimedJob, survivors: number): number {
   const proven = isLastAfterDeath(job) ? Math.floor(survivors / SURVIVORS_EACH) : MAX_RECORDED;
   return Math.max(1, Math.min(most, proven));
 }
+
+/**
+ * How many jobs of a batch handler may be in a batch with this one, itself included, and only others with the
+ * same number. A death spends an attempt of each job in the batch, so each end without a word divides the
+ * batch by eight until the job that kills its worker is alone. As in {@link mostTogether}, a last attempt
+ * after such an end stands alone until enough others have ended well.
+ */
+export function mostInBatch(job: ClaimedJob, maxSize: number, survivors: number): number {
+  const most = Math.floor(maxSize / 8 ** withoutWord(job));
+  const proven = isLastAfterDeath(job) ? Math.floor(survivors / SURVIVORS_EACH) : maxSize;
+  return Math.max(1, Math.min(most, proven));
+}

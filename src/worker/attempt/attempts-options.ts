@@ -1,0 +1,13 @@
+import type { AttemptEnvironment } from './attempt.ts';
+import type { BeginningsOptions } from './beginnings.ts';
+import type { EndingsOptions } from './endings.ts';
+import type { Handler } from './handler.ts';
+
+/** What the attempts of one queue work with. */
+export interface AttemptsOptions extends EndingsOptions, Omit<BeginningsOptions, 'tables'> {
+  readonly environment: AttemptEnvironment;
+  readonly handlers: ReadonlyMap<string, Handler>;
+  readonly concurrency: number;
+  /** Called when a slot is free, or an outcome is written. */
+  readonly onChange: () => void;
+}
