@@ -85,13 +85,17 @@ export class Batches {
   /** How many jobs to claim, with `free` slots and so many jobs ahead: also what fills the batches. */
   demand(free: number, ahead: number): number {
     let open = 0;
-    for (const { size } of this.#gatherings.values()) if (size > 0) open++;
+    let filled = 0;
+    for (const { size, fill } of this.#gatherings.values()) {
+      if (size > 0) open++;
+      filled += fill;
+    }
     // Each batch that gathers may be filled, though there may not be a slot for each.
     const slots = free > 0 ? Math.max(free, open) : 0;
-    const wanted = Math.ceil(slots * this.jobsPerSlot);
-    const { gathered } = this;
+    // Fractions of numbers such as 100 add up to a little more than they are.
+    const missing = Math.ceil((slots - filled) * this.jobsPerSlot - 1e-6);
     // Refilled when half empty, so that a claim is worth its round trip.
-    return gathered > wanted + ahead / 2 ? 0 : wanted + ahead - gathered;
+    return missing < -ahead / 2 ? 0 : missing + ahead;
   }
 
   /** Takes in those of the claimed attempts that wait for others of their kind; returns the rest. */

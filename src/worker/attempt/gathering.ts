@@ -32,6 +32,11 @@ export class Gathering<T> {
     return this.#waiting.length;
   }
 
+  /** How many batches they are: less than one until the first is full. */
+  get fill(): number {
+    return this.size / this.#options.maxSize;
+  }
+
   get first(): T | undefined {
     return this.#waiting[0]?.attempt;
   }

@@ -1,7 +1,7 @@
 import type { Handler } from './handler.ts';
 
-/** The weight of one job in the average: it follows the last hundred or so. */
-const WEIGHT = 0.02;
+/** The weight of one job in the average: it follows the last twenty or so. */
+const WEIGHT = 0.05;
 /** Where a queue has handlers of single jobs, too, no more than these are expected for a slot. */
 const MAX_MIXED = 20;
 
