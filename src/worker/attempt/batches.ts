@@ -7,7 +7,7 @@ import type { Endings } from './endings.ts';
 import { executeJob } from './execute-job.ts';
 import { Gathering } from './gathering.ts';
 import type { BatchHandler, Handler } from './handler.ts';
-import { isLastAfterDeath, mostInBatch } from './precious-attempt.ts';
+import { isAfterDeath, isLastAfterDeath, mostInBatch } from './precious-attempt.ts';
 import type { Prefetch } from './prefetch.ts';
 import { recordBatch } from './record-batch.ts';
 import { SlotUse } from './slot-use.ts';
@@ -40,6 +40,8 @@ export class Batches {
   /** By kind, how many last attempts after a death have ended here. */
   readonly #survivors = new Map<string, number>();
   readonly #stopping = new AbortController();
+  /** Whether a batch that may kill the worker is about to be called. */
+  #dangerous = false;
   #sharing = 0;
 
   constructor(options: BatchesOptions) {
@@ -114,9 +116,10 @@ export class Batches {
 
   #gatheringOf(handler: BatchHandler, job: ClaimedJob): Gathering<Attempt> {
     const maxSize = mostInBatch(job, handler.batch.maxSize, this.#survivors.get(job.kind) ?? 0);
-    const key = `${maxSize} ${job.kind}`;
+    const afterDeath = isAfterDeath(job);
+    const key = `${maxSize} ${afterDeath} ${job.kind}`;
     const onDue = this.#options.onChange;
-    const gathering = this.#gatherings.get(key) ?? new Gathering({ handler, maxSize, onDue });
+    const gathering = this.#gatherings.get(key) ?? new Gathering({ handler, maxSize, afterDeath, onDue });
     this.#gatherings.set(key, gathering);
     return gathering;
   }
@@ -150,8 +153,10 @@ export class Batches {
   get #next(): Gathering<Attempt> | undefined {
     let next: Gathering<Attempt> | undefined;
     for (const gathering of this.#gatherings.values()) {
-      const { isReady, first } = gathering;
+      const { isReady, first, afterDeath } = gathering;
       if (!isReady || first === undefined) continue;
+      // What has begun and is not called would die with it.
+      if (this.#dangerous || (afterDeath && this.#beginning.size > 0)) continue;
       if (next?.first === undefined || compare(first.job, next.first.job) < 0) next = gathering;
     }
     return next;
@@ -167,6 +172,7 @@ export class Batches {
       this.#beginning.add(attempt);
     }
     this.#sharing += attempts.size - 1;
+    this.#dangerous = next.afterDeath;
     void this.#run(next.handler, attempts);
   }
 
@@ -180,12 +186,19 @@ export class Batches {
     this.#putBack(attempts, refused, REFUSED_MS);
     if (!mayBegin()) this.#putBack(attempts, [...attempts]);
     for (const attempt of attempts) this.#beginning.delete(attempt);
+    // A handler that kills its worker at once does so before the next ones begin.
+    if (this.#dangerous) setImmediate(() => this.#noteCalled());
     if (attempts.size > 0) {
       const startMs = performance.now();
       await this.#execute(handler, attempts);
       prefetch.note(performance.now() - startMs);
     }
     onChange();
+  }
+
+  #noteCalled(): void {
+    this.#dangerous = false;
+    this.#options.onChange();
   }
 
   /** Resolves when the attempts of all jobs have ended, even if the handler goes on. */

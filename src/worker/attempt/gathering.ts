@@ -8,6 +8,8 @@ interface Waiting<T> {
 export interface GatheringOptions {
   readonly handler: BatchHandler;
   readonly maxSize: number;
+  /** Whether one of them may have killed a worker. */
+  readonly afterDeath: boolean;
   /** Called when the first has waited for `maxWaitMs`. */
   readonly onDue: () => void;
 }
@@ -26,6 +28,10 @@ export class Gathering<T> {
 
   get handler(): BatchHandler {
     return this.#options.handler;
+  }
+
+  get afterDeath(): boolean {
+    return this.#options.afterDeath;
   }
 
   get size(): number {
