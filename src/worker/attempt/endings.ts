@@ -1,9 +1,13 @@
 import type { Outcome } from '../../job/outcome.ts';
-import type { Attempt } from './attempt.ts';
+import type { Holder } from '../../sql/fence.ts';
+import type { Attempt, AttemptEnvironment } from './attempt.ts';
 import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
+import { Fates } from './fates.ts';
 import { Unwritten } from './unwritten.ts';
 
-export interface EndingsOptions extends Omit<ConcludeOptions, 'leave' | 'onUnwritten'> {
+export interface EndingsOptions extends Omit<ConcludeOptions, 'fates' | 'leave' | 'onUnwritten'> {
+  readonly environment: Pick<AttemptEnvironment, 'db' | 'tables'>;
+  readonly holder: Holder;
   /** Whether an outcome that the database refuses is tried again and again, until `stop`. */
   readonly persistent: boolean;
 }
@@ -18,8 +22,13 @@ export class Endings {
 
   /** @param onSettled called after each of them */
   constructor(options: EndingsOptions, onSettled: () => void) {
-    const leave = this.#leaving.signal;
-    this.#conclude = { ...options, leave, onUnwritten: (attempt) => this.#unwritten.add(attempt) };
+    const { environment, holder } = options;
+    this.#conclude = {
+      ...options,
+      fates: new Fates({ ...environment, queue: holder.queue }),
+      leave: this.#leaving.signal,
+      onUnwritten: (attempt) => this.#unwritten.add(attempt),
+    };
     this.#onSettled = onSettled;
     if (!options.persistent) this.#leaving.abort();
   }

@@ -610,7 +610,9 @@ describe('while they gather', () => {
     const given: boolean[] = [];
     worker.on('interrupted', ({ began }) => given.push(began));
     await worker.stop();
-    expect({ given, calls: calls() }).toEqual({ given: [false, false, false], calls: 0 });
+    // A claim that was under way may take them again, and gives them back, too.
+    expect(given.length).toBeGreaterThanOrEqual(3);
+    expect({ began: given.includes(true), calls: calls() }).toEqual({ began: false, calls: 0 });
     expect(await statesOf(ids)).toEqual(['due', 'due', 'due']);
     const [{ attempts = -1 } = {}] = await database.client<{ attempts: number }[]>`
       select sum(attempt)::int as attempts from queue_jobs`;
