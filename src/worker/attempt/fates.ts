@@ -10,7 +10,7 @@ export interface FatesOptions {
 }
 
 /**
- * Asks where jobs of one queue are now. What is asked in one turn of the event loop goes out in one statement:
+ * Asks where jobs of one queue are now: in one statement what is asked in one turn of the event loop, as when
  * the jobs of a batch end together.
  */
 export class Fates {
