@@ -30,9 +30,8 @@ const REFUSED_MS = 10_000;
 /** The jobs of batch handlers that a worker holds of one queue: they gather, and then run in one slot. */
 export class Batches {
   readonly #options: BatchesOptions;
-  readonly #use: SlotUse;
-  /** Whether the worker has a batch handler. */
-  readonly serves: boolean;
+  /** `undefined` where the worker has no batch handler. */
+  readonly #use: SlotUse | undefined;
   /** By kind and size: after a death a job is in a batch with few others, and only such ones. */
   readonly #gatherings = new Map<string, Gathering<Attempt>>();
   /** Those of batches that have a slot and whose beginning is being recorded. */
@@ -46,11 +45,15 @@ export class Batches {
 
   constructor(options: BatchesOptions) {
     this.#options = options;
-    const handlers = [...options.handlers.values()];
-    this.serves = handlers.some(({ batch }) => batch !== undefined);
-    this.#use = new SlotUse(handlers, options.holder.queue);
+    if (!hasBatches(options.handlers)) return;
+    this.#use = new SlotUse([...options.handlers.values()], options.holder.queue);
     // Each batch that waits for the server listens to it.
     setMaxListeners(0, this.#stopping.signal);
+  }
+
+  /** Whether the worker has a batch handler. */
+  get serves(): boolean {
+    return this.#use !== undefined;
   }
 
   /** How many attempts run in a slot that they share with another. */
@@ -81,7 +84,7 @@ export class Batches {
   }
 
   get jobsPerSlot(): number {
-    return this.#use.jobsPerSlot;
+    return this.#use?.jobsPerSlot ?? 1;
   }
 
   /** How many jobs to claim, with `free` slots and so many jobs ahead: also what fills the batches. */
@@ -102,7 +105,7 @@ export class Batches {
 
   /** Takes in those of the claimed attempts that wait for others of their kind; returns the rest. */
   add(attempts: readonly Attempt[]): readonly Attempt[] {
-    if (!this.serves) return attempts;
+    if (this.#use === undefined) return attempts;
     this.#use.note(attempts.map(({ handler }) => handler));
     const rest: Attempt[] = [];
     for (const attempt of attempts) {
@@ -237,6 +240,15 @@ export class Batches {
     if (!isLastAfterDeath(job)) return;
     this.#survivors.set(job.kind, (this.#survivors.get(job.kind) ?? 0) + 1);
   }
+}
+
+const known = new WeakMap<BatchesOptions['handlers'], boolean>();
+
+/** Looked up once for all queues of a worker: it may have thousands, and as many kinds. */
+function hasBatches(handlers: BatchesOptions['handlers']): boolean {
+  const has = known.get(handlers) ?? [...handlers.values()].some(({ batch }) => batch !== undefined);
+  known.set(handlers, has);
+  return has;
 }
 
 /** In the order of the queue. */
