@@ -128,6 +128,27 @@ export class NonRetryableError extends QueueError {
   static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.NonRetryableError');
 }
 
+/**
+ * Throw it in a batch handler to fail some of its jobs, each with its own error; the others are completed,
+ * without an output.
+ *
+ * @throws TypeError unless it names a job
+ */
+export class BatchError extends QueueError {
+  override name = 'BatchError';
+  static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.BatchError');
+  /** The errors of the jobs that have failed, by the jobs' ids. */
+  readonly failures: ReadonlyMap<number, unknown>;
+
+  constructor(failures: ReadonlyMap<number, unknown>, options?: ErrorOptions) {
+    if (!(failures instanceof Map) || failures.size === 0) {
+      throw new TypeError('BatchError takes a Map of at least one error by the id of its job (job.id)');
+    }
+    super(`${failures.size} jobs of a batch have failed: ${[...failures.keys()].join(', ')}`, options);
+    this.failures = new Map(failures);
+  }
+}
+
 /** The job's last worker died before the attempt ended, and no attempt is left: the job is discarded. */
 export class WorkerLostError extends QueueError {
   override name = 'WorkerLostError';

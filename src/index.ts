@@ -5,6 +5,7 @@
 
 // Fail
 export {
+  BatchError,
   InvalidOutputError,
   InvalidPayloadError,
   JobCancelledError,
@@ -34,7 +35,7 @@ export {
 } from './job/definition.ts';
 export type { EnqueueOptions } from './job/new-job.ts';
 // Work
-export { type Cancel, cancel, type Snooze, snooze } from './job/outcome.ts';
+export { type Cancel, cancel, type Fail, fail, type Snooze, snooze } from './job/outcome.ts';
 export { type StandardSchema, unvalidated } from './job/standard-schema.ts';
 // Limit
 export type { GroupSettings, LimitSettings, QueueLimits, Rate } from './limits/limit-settings.ts';
@@ -42,7 +43,7 @@ export type { Limits } from './limits/limits.ts';
 export { limitsIn, type MakeLimits } from './limits/limits-in.ts';
 export type { PausedQueue } from './queries/find-pauses.ts';
 export type { RedriveResult } from './queries/redrive-jobs.ts';
-export type { Around, AttemptContext, JobToEnqueue } from './queue/around.ts';
+export type { Around, AttemptContext, BatchAttemptContext, JobToEnqueue } from './queue/around.ts';
 export type { CancelOptions, CancelResult } from './queue/cancel.ts';
 export type { Finding, FindingCode } from './queue/check/finding.ts';
 // Define and enqueue
@@ -72,12 +73,23 @@ export type { LimitTables, Serial } from './sql/grouping.ts';
 export type { JobRecord, JobState, LiveState } from './sql/job-record.ts';
 export type { WorkerEvents } from './worker/attempt/events.ts';
 export {
+  type BatchContext,
+  type BatchEntry,
+  type BatchJob,
+  type BatchOptions,
+  type BatchResult,
+  type CompleteBatchArguments,
+  handleBatch,
+} from './worker/attempt/handle-batch.ts';
+export {
+  type BatchHandler,
   type CompleteArguments,
   type DbOrTx,
   type Handler,
   type HandlerContext,
   type HandlerResult,
   handle,
+  type JobHandler,
   type JobInfo,
   type RunningJob,
   type TransactionOf,

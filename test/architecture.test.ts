@@ -311,6 +311,7 @@ describe('the package', () => {
 
   test('its values are these: a new one is a decision', async () => {
     expect(Object.keys(await import('drizzle-queue')).sort()).toEqual([
+      'BatchError',
       'InvalidOutputError',
       'InvalidPayloadError',
       'JobCancelledError',
@@ -329,8 +330,10 @@ describe('the package', () => {
       'defineSchedule',
       'drain',
       'exponentialBackoff',
+      'fail',
       'fixedBackoff',
       'handle',
+      'handleBatch',
       'limitsIn',
       'runNext',
       'schedulesIn',

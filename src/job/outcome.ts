@@ -22,6 +22,7 @@ export type Outcome =
  */
 const SNOOZE: unique symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.snooze');
 const CANCEL: unique symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.cancel');
+const FAIL: unique symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.fail');
 
 /** What {@link snooze} returns. */
 export class Snooze {
@@ -37,6 +38,13 @@ export class Cancel {
   constructor(readonly reason: string) {}
 }
 
+/** What {@link fail} returns. */
+export class Fail {
+  /** Keeps the type nominal as well: an output that happens to have an `error` is no failure. */
+  readonly [FAIL] = true;
+  constructor(readonly error: unknown) {}
+}
+
 /** Whether a handler has returned what {@link snooze} of any copy of this package makes. */
 export function isSnooze(returned: unknown): returned is Snooze {
   return typeof returned === 'object' && returned !== null && SNOOZE in returned;
@@ -45,6 +53,11 @@ export function isSnooze(returned: unknown): returned is Snooze {
 /** Whether a handler has returned what {@link cancel} of any copy of this package makes. */
 export function isCancel(returned: unknown): returned is Cancel {
   return typeof returned === 'object' && returned !== null && CANCEL in returned;
+}
+
+/** Whether a handler has returned what {@link fail} of any copy of this package makes. */
+export function isFail(returned: unknown): returned is Fail {
+  return typeof returned === 'object' && returned !== null && FAIL in returned;
 }
 
 /**
@@ -61,4 +74,14 @@ export function snooze(delayMs: number): Snooze {
 export function cancel(reason: string): Cancel {
   // For callers without TypeScript: some values cannot become a text.
   return new Cancel(typeof reason === 'string' ? reason : shown(reason));
+}
+
+/**
+ * Return it from a handler to fail the attempt, as a throw of this error does; a batch handler returns it for
+ * a single job.
+ *
+ * @param error anything that can be thrown; a `NonRetryableError` discards the job
+ */
+export function fail(error: unknown): Fail {
+  return new Fail(error);
 }

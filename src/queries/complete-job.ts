@@ -4,13 +4,16 @@ import type { Holder } from '../sql/fence.ts';
 import { type FinishedJob, finishJobs } from './finish-jobs.ts';
 import { transactionId } from './transaction-id.ts';
 
-/** `outside`: the statement did not run inside a transaction, so it did nothing. */
-export type Completion = 'completed' | 'lost' | 'outside';
+/**
+ * `outside`: the statement did not run inside a transaction, so it did nothing. `lost`: the jobs that this
+ * worker no longer holds; the others have ended, if the transaction commits all the same.
+ */
+export type Completion = 'completed' | 'outside' | { readonly lost: readonly FinishedJob[] };
 
 /**
- * Ends one held job inside the caller's transaction, and nowhere else. After the loss of a connection a
- * driver may run the following statements on another one, in autocommit (postgres.js 3.4.9 does:
- * porsager/postgres#1215); the job would then end without the writes before it.
+ * Ends held jobs of one queue inside the caller's transaction, and nowhere else. After the loss of a
+ * connection a driver may run the following statements on another one, in autocommit (postgres.js 3.4.9 does:
+ * porsager/postgres#1215); the jobs would then end without the writes before it.
  *
  * A transaction has an id from its first write on, so the check costs nothing when the handler has written
  * something. Otherwise the transaction gets its id first; outside a transaction that id is gone with its
@@ -19,18 +22,21 @@ export type Completion = 'completed' | 'lost' | 'outside';
  * **Under concurrency.** As `finishJobs`. On another connection that happens to be inside a transaction, it
  * is part of that transaction.
  */
-export async function completeJob(
+export async function completeJobs(
   tx: Transaction,
   tables: QueueTables,
   holder: Holder,
-  job: FinishedJob,
+  jobs: readonly FinishedJob[],
 ): Promise<Completion> {
-  const ended = async () => {
-    const ids = await finishJobs(tx, tables, holder, [job], { onlyInTransaction: true });
-    return ids.has(job.id);
+  const end = async () => {
+    const ended = await finishJobs(tx, tables, holder, jobs, { onlyInTransaction: true });
+    return { some: ended.size > 0, lost: jobs.filter(({ id }) => !ended.has(id)) };
   };
-  if (await ended()) return 'completed';
+  const first = await end();
+  if (first.lost.length === 0) return 'completed';
+  if (first.some) return { lost: first.lost };
   const id = await transactionId(tx, tables);
-  if (await ended()) return 'completed';
-  return id === (await transactionId(tx, tables)) ? 'lost' : 'outside';
+  const { some, lost } = await end();
+  if (lost.length === 0) return 'completed';
+  return some || id === (await transactionId(tx, tables)) ? { lost } : 'outside';
 }

@@ -26,6 +26,15 @@ export interface AttemptContext {
   readonly db: Database;
 }
 
+/** What {@link Around} is told of the attempts of a batch handler. */
+export interface BatchAttemptContext {
+  /** Never empty. The signal of each is its job's own. */
+  readonly jobs: readonly Omit<AttemptContext, 'db'>[];
+  /** Aborted when the attempts of all these jobs are over although their handler is not. */
+  readonly signal: AbortSignal;
+  readonly db: Database;
+}
+
 /**
  * Functions that every enqueue and every attempt of a queue run inside, for tracing, `AsyncLocalStorage` and
  * tenants. Each calls `next` once and awaits it. Its return value is ignored, and an error with which
@@ -52,6 +61,12 @@ export interface Around {
    * rejects and calls no handler.
    */
   readonly run?: ((context: AttemptContext, next: () => Promise<unknown>) => unknown) | undefined;
+  /**
+   * The same around each call of a batch handler, which is one attempt of each of its jobs; `run` is not
+   * called for these. A queue with `run` needs it where a worker has batch handlers: that these run outside
+   * of what `run` provides must be said (`runBatch: (_, next) => next()`).
+   */
+  readonly runBatch?: ((context: BatchAttemptContext, next: () => Promise<unknown>) => unknown) | undefined;
 }
 
 /** Something that runs inside a function of {@link Around}. */

@@ -72,8 +72,8 @@ export function checkQueueOptions(options: CreateQueueOptions): void {
 }
 
 function checkAround(around: Around): void {
-  const { enqueue, run } = checkObject('createQueue: around', around);
-  for (const [name, given] of Object.entries({ enqueue, run })) {
+  const { enqueue, run, runBatch } = checkObject('createQueue: around', around);
+  for (const [name, given] of Object.entries({ enqueue, run, runBatch })) {
     if (given !== undefined && typeof given !== 'function') {
       throw new TypeError(`createQueue: around.${name} must be a function, got ${shown(given)}`);
     }

@@ -123,7 +123,7 @@ export interface WorkerSettings {
   readonly silentMs: number;
   readonly frozenMs: number;
   readonly name: string;
-  readonly around: Around['run'];
+  readonly around: Around | undefined;
   readonly schedules: Schedules | undefined;
   readonly declared: readonly ScheduleDefinition[];
   readonly limits: Limits | undefined;
@@ -148,7 +148,16 @@ export function checkRunOptions<TDb>(
   if (typeof options.queue?.tables !== 'object') {
     throw new TypeError(`${caller}: queue must be what createQueue() returns; got ${shown(options.queue)}`);
   }
-  return handlersByKind(options.handlers);
+  const handlers = handlersByKind(options.handlers);
+  const { run, runBatch } = options.queue.around ?? {};
+  for (const { job, batch } of handlers.values()) {
+    if (batch === undefined || run === undefined || runBatch !== undefined) continue;
+    throw new TypeError(
+      `${caller}: the batch handler of '${job.kind}' would run outside of the queue's around.run, ` +
+        'which is for single jobs: give createQueue an around.runBatch, too',
+    );
+  }
+  return handlers;
 }
 
 /** @throws RangeError | TypeError | UnknownKindError naming the option that is wrong */
@@ -174,7 +183,7 @@ export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings
     silentMs: checkDurationMs(what('silentMs'), options.silentMs ?? 30_000, 15_000, 3_600_000),
     frozenMs: checkDurationMs(what('frozenMs'), options.frozenMs ?? 60_000, 15_000, 3_600_000),
     name: checkText(what('name'), options.name ?? `${hostname()}:${process.pid}`, MAX_NAME_BYTES),
-    around: options.queue.around?.run,
+    around: options.queue.around,
     // `createQueue` has put it there, or nothing.
     limits: options.queue.limits as Limits | undefined,
     ...schedulesOf(options),

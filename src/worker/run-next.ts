@@ -98,7 +98,7 @@ async function runOne(
       const job = await NextClaims.of(db, tables, queue, kinds).next(tx, tables, claim);
       const handler = job === undefined ? undefined : handlers.get(job.kind);
       if (job === undefined || handler === undefined) return undefined;
-      const { attempt, outcome } = await runInSavepoint(tx, { tables, around: around?.run }, job, handler);
+      const { attempt, outcome } = await runInSavepoint(tx, { tables, around }, job, handler);
       await faultPoint('runNext: ran');
       if (outcome.type !== 'committed') {
         await write(tx, tables, attempt, transitionFor(outcome, attempt.facts));

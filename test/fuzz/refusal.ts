@@ -6,7 +6,7 @@ import { Trap } from './hostile.ts';
 
 /** How a message of ours about an argument begins: it says who is meant. */
 const OURS =
-  /^(enqueue|enqueueMany|enqueueFrom|enqueueQuery|find|list|cancel|pause|resume|redrive|job\.progress|defineJob|createQueue|createQueueTables|createWorker|drain|runNext|snooze|exponentialBackoff|fixedBackoff|handle|handlers|lockRows|popRows|holdRows|drizzle-queue)\b/;
+  /^(enqueue|enqueueMany|enqueueFrom|enqueueQuery|find|list|cancel|pause|resume|redrive|job\.progress|defineJob|createQueue|createQueueTables|createWorker|drain|runNext|snooze|exponentialBackoff|fixedBackoff|handle|handleBatch|handlers|lockRows|popRows|holdRows|drizzle-queue)\b/;
 
 /** A call that has not answered after this hangs: those here take milliseconds. */
 const HANGS_MS = 10_000;

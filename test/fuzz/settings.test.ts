@@ -93,8 +93,17 @@ const calls: Readonly<Record<string, fc.Arbitrary<unknown[]>>> = {
   ),
   createWorker: fc.tuple(fc.constant({}), hostile.options(workerOptions)),
   handle: fc.tuple(hostile.mostly(fc.constant(work)), hostile.mostly(fc.constant(() => {}))),
+  handleBatch: fc.tuple(
+    hostile.mostly(fc.constant(work)),
+    hostile.options({
+      maxSize: fc.integer({ min: 1, max: 1_000 }),
+      maxWaitMs: fc.integer({ min: 0, max: 60_000 }),
+    }),
+    hostile.mostly(fc.constant(() => {})),
+  ),
   snooze: fc.tuple(hostile.mostly(milliseconds)),
   cancel: fc.tuple(hostile.value),
+  fail: fc.tuple(hostile.value),
   fixedBackoff: fc.tuple(hostile.mostly(milliseconds)),
   exponentialBackoff: fc.tuple(
     hostile.options({
@@ -105,8 +114,8 @@ const calls: Readonly<Record<string, fc.Arbitrary<unknown[]>>> = {
     }),
   ),
 };
-/** Whatever is no text is made one. */
-const acceptsAll = new Set(['cancel']);
+/** Whatever is no text is made one, and anything can be thrown. */
+const acceptsAll = new Set(['cancel', 'fail']);
 
 test.each(Object.entries(calls))(
   '%s answers, or says what is wrong',

@@ -1,7 +1,7 @@
-import { cancel, snooze } from 'drizzle-queue';
+import { cancel, fail, snooze } from 'drizzle-queue';
 import { describe, expect, test } from 'vitest';
 import { MAX_DELAY_MS } from '../../src/job/limits.ts';
-import { isCancel, isSnooze } from '../../src/job/outcome.ts';
+import { isCancel, isFail, isSnooze } from '../../src/job/outcome.ts';
 
 describe('snooze', () => {
   test('is told from every output by its brand', () => {
@@ -40,4 +40,14 @@ describe('cancel', () => {
     expect(cancel(42 as never).reason).toBe('42');
     expect(cancel(undefined as never).reason).toBe('undefined');
   });
+});
+
+test('fail is told from every output by its brand, and carries its error as it is', () => {
+  const error = new Error('no such order');
+  expect(isFail(fail(error))).toBe(true);
+  expect(fail(error).error).toBe(error);
+  expect(isFail(fail(undefined))).toBe(true);
+  for (const output of [{ error }, error, cancel('no'), snooze(1), null, undefined]) {
+    expect(isFail(output)).toBe(false);
+  }
 });

@@ -180,6 +180,7 @@ describe('statements about held and waiting jobs', () => {
       'listJobsQuery, live',
       'parkJobsQuery',
       'lockHeldJobQuery',
+      'lockHeldJobsQuery',
       'reclaimJobQuery',
       'releaseJobsQuery',
       'requestCancelQuery',

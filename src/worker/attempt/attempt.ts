@@ -5,9 +5,10 @@ import { type Around, goAround } from '../../queue/around.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database, Executor, Transaction } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
+import { Batch } from './batch.ts';
 import { Completion } from './completion.ts';
 import { Context } from './context.ts';
-import type { Handler } from './handler.ts';
+import type { Handler, JobHandler } from './handler.ts';
 
 /** What all attempts of one worker share. */
 export interface AttemptEnvironment {
@@ -16,8 +17,8 @@ export interface AttemptEnvironment {
   readonly tables: QueueTables;
   /** `null` in `runNext`, where the row's lock is the hold. */
   readonly workerId: number | null;
-  /** What `createQueue` was given to wrap each attempt in. */
-  readonly around?: Around['run'];
+  /** What `createQueue` was given to wrap attempts in. */
+  readonly around?: Around | undefined;
   /** Throws when `complete` must not run in this transaction. */
   readonly checkTransaction?: (tx: Executor) => Promise<void>;
   /** Called when an attempt begins; absent in `runNext`. */
@@ -48,6 +49,8 @@ export class Attempt {
    * How far `Beginnings` has recorded it; `undefined` once its handler is called, or if it is not precious.
    */
   recording: 'claimed' | 'recording' | 'recorded' | undefined;
+  /** The call that it shares with others, if its handler is a batch handler. */
+  batch: Batch | undefined;
 
   constructor(
     readonly job: ClaimedJob,
@@ -101,7 +104,7 @@ export class Attempt {
 
   /** Whether `complete(tx)` has ended the job, provided that its transaction commits. */
   get completeRan(): boolean {
-    return this.#completion?.ran ?? false;
+    return this.#completion?.ran ?? this.batch?.hasCompleted(this) ?? false;
   }
 
   get holder(): Holder {
@@ -119,10 +122,16 @@ export class Attempt {
    * @throws what a handler throws that is no async function
    */
   run(payload: unknown): unknown {
-    const { around } = this.environment;
+    const { handler } = this;
+    if (handler.batch !== undefined) {
+      // In `runNext` a job is alone.
+      this.batch ??= new Batch(handler, [this]);
+      return this.until(this.batch.enter(this, payload));
+    }
+    const around = this.environment.around?.run;
     const context = new Context(this, payload);
-    if (around === undefined) return this.until(this.#call(context));
-    const call = async () => await this.#call(context);
+    if (around === undefined) return this.until(this.#call(handler, context));
+    const call = async () => await this.#call(handler, context);
     // When the function around it throws, the handler that is left behind is told so.
     const onLeft = (error: unknown) =>
       this.#abort(
@@ -131,9 +140,9 @@ export class Attempt {
     return this.until(goAround({ name: 'around.run', around, argument: context, step: call, onLeft }));
   }
 
-  #call(context: Context): unknown {
+  #call(handler: JobHandler, context: Context): unknown {
     this.checkOpen();
-    return this.handler.run(context);
+    return handler.run(context);
   }
 
   /** The result of one stage of the attempt; rejects as soon as the attempt is ended from outside. */
@@ -161,6 +170,11 @@ export class Attempt {
     this.#leave();
   }
 
+  /** Ends the attempt because its job is lost. One that has completed it, and goes on, has lost nothing. */
+  lose(): void {
+    if (this.open) this.end(new LeaseLostError(this.job.kind, this.job.id));
+  }
+
   /** Ends the attempt because the worker stops; the handler gets a moment to return by itself. */
   interrupt(reason: Error): void {
     if (this.#over || this.#interrupted) return;
@@ -180,6 +194,7 @@ export class Attempt {
     // The first reason stays, as a signal's does.
     this.#reason ??= reason;
     this.#controller?.abort(this.#reason);
+    this.batch?.noteTold(this);
   }
 
   /** Stops waiting for the handler. */

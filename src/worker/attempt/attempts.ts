@@ -1,31 +1,17 @@
-import { LeaseLostError } from '../../errors.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import type { Beginners } from '../../sql/claim-beginning.ts';
-import type { Serial } from '../../sql/grouping.ts';
-import { Attempt, type AttemptEnvironment } from './attempt.ts';
-import { Beginnings, type BeginningsOptions } from './beginnings.ts';
-import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
+import type { Attempt } from './attempt.ts';
+import type { AttemptsOptions } from './attempts-options.ts';
+import { Batches } from './batches.ts';
+import { Beginnings } from './beginnings.ts';
+import { Endings } from './endings.ts';
 import { executeJob } from './execute-job.ts';
-import type { Handler } from './handler.ts';
 import { Patience } from './patience.ts';
 import { Prefetch } from './prefetch.ts';
 import { Runs } from './runs.ts';
+import { toAttempts } from './to-attempts.ts';
 import { Turn } from './turn.ts';
-import { Unwritten } from './unwritten.ts';
-
-export interface AttemptsOptions
-  extends Omit<ConcludeOptions, 'leave' | 'onUnwritten'>,
-    Omit<BeginningsOptions, 'tables'> {
-  readonly environment: AttemptEnvironment;
-  readonly handlers: ReadonlyMap<string, Handler>;
-  readonly concurrency: number;
-  /** Whether an outcome that the database refuses is tried again and again, until `stop`. */
-  readonly persistent: boolean;
-  /** Where the jobs of a group run one after the other. */
-  readonly serial?: Serial | undefined;
-  /** Called when a slot is free, or an outcome is written. */
-  readonly onChange: () => void;
-}
+import type { Unwritten } from './unwritten.ts';
 
 /** Handlers may run this far ahead of the settling. */
 const MAX_UNSETTLED = 4_000;
@@ -35,18 +21,15 @@ const REFUSED_MS = 10_000;
 /** The jobs that a worker holds of one queue: they wait for a slot, run, or are being settled. */
 export class Attempts {
   readonly #options: AttemptsOptions;
-  readonly #conclude: ConcludeOptions;
-  readonly #leaving = new AbortController();
+  readonly #endings: Endings;
   readonly #prefetch = new Prefetch();
   readonly #beginnings: Beginnings;
+  readonly #batches: Batches;
+  readonly #runs: Runs;
   /** Claimed ahead, not begun. */
   #waiting: Attempt[] = [];
-  readonly #runs: Runs | undefined;
-  readonly #unwritten = new Unwritten();
   /** Two of them may be of one job: a lost one whose handler goes on, and a newer. */
   readonly #running = new Set<Attempt>();
-  /** Those whose outcome is not written yet. */
-  readonly #unsettled = new Set<Attempt>();
   readonly #turn = new Turn(() => this.#beginWaiting());
   #stopped = false;
   #paused = false;
@@ -54,78 +37,89 @@ export class Attempts {
 
   constructor(options: AttemptsOptions) {
     this.#options = options;
-    this.#runs = options.serial === undefined ? undefined : new Runs();
-    const leave = this.#leaving.signal;
-    this.#conclude = { ...options, leave, onUnwritten: (attempt) => this.#unwritten.add(attempt) };
-    if (!options.persistent) this.#leaving.abort();
-    this.#beginnings = new Beginnings({ ...options, tables: options.environment.tables });
+    const { tables } = options.environment;
+    this.#endings = new Endings(options, () => this.#announceChange());
+    this.#beginnings = new Beginnings({ ...options, tables });
+    this.#runs = new Runs(options.serial);
+    this.#batches = new Batches({
+      ...options,
+      tables,
+      running: this.#running,
+      endings: this.#endings,
+      prefetch: this.#prefetch,
+      mayBegin: () => !this.#stopped && !this.#paused,
+      onChange: () => this.#proceed(),
+    });
   }
 
   get size(): number {
-    const standing = this.#runs?.size ?? 0;
-    return this.#waiting.length + standing + this.#running.size + this.#unsettled.size;
+    const waiting = this.#waiting.length + this.#runs.size + this.#batches.gathered;
+    return waiting + this.#running.size + this.#endings.size;
   }
 
   get jobs(): ClaimedJob[] {
-    return [...this.unfinished, ...this.#unsettled].map(({ job }) => job);
+    return [...this.unfinished, ...this.#endings.attempts].map(({ job }) => job);
   }
 
   /** How many jobs to claim now; 0 when there is enough to do. */
   get demand(): number {
     const { concurrency } = this.#options;
     if (this.#paused) return 0;
-    if (this.#unsettled.size >= MAX_UNSETTLED || this.#beginnings.isFailing) return 0;
-    const ahead = this.#beginnings.limit(this.#prefetch.size(concurrency), this.#prefetch.soon(concurrency));
+    if (this.#endings.size >= MAX_UNSETTLED || this.#beginnings.isFailing) return 0;
+    const most = this.#prefetch.size(concurrency, this.#batches.jobsPerSlot);
+    const ahead = this.#beginnings.limit(most, this.#prefetch.soon(concurrency));
     // Refilled when half empty, so that a claim is worth its round trip.
     if (this.#waiting.length > ahead / 2) return 0;
-    return concurrency + ahead - this.#running.size - this.#waiting.length;
+    return this.#batches.demand(this.#free, ahead) - this.#waiting.length;
   }
 
   /** How many jobs of a group to claim at once, where they run one after the other. */
   get run(): number | undefined {
-    return this.#runs && this.#prefetch.run();
+    return this.#runs.areServed ? this.#prefetch.run() : undefined;
   }
 
   get beginning(): 0 | 1 | Beginners {
+    // Jobs of a batch handler begin when they have gathered.
+    if (this.#batches.serves) return 0;
     return this.#beginnings.ofClaim(this.#waiting, this.#running, this.#options.concurrency, this.#soon);
+  }
+
+  /** How many slots are free. */
+  get #free(): number {
+    return this.#options.concurrency - this.#running.size + this.#batches.sharing;
   }
 
   /** How many of those that wait, or are claimed now, will be called soon. */
   get #soon(): number {
-    const { concurrency } = this.#options;
-    return concurrency - this.#running.size + this.#prefetch.soon(concurrency);
+    return this.#free + this.#prefetch.soon(this.#options.concurrency);
   }
 
   /** Takes in claimed jobs, in their order. */
   add(jobs: readonly ClaimedJob[]): void {
     const { handlers, environment } = this.#options;
     this.#prefetch.noteClaimed(jobs.map(({ payloadBytes }) => payloadBytes));
-    const attempts = jobs.map((job) => {
-      const handler = handlers.get(job.kind);
-      if (handler === undefined) throw new TypeError(`No handler for a claimed job of kind '${job.kind}'`);
-      return new Attempt(job, handler, environment);
-    });
-    const first = this.#runs?.add(attempts) ?? attempts;
-    this.#waiting.push(...first);
-    this.#beginnings.add(first);
+    const attempts = this.#batches.add(this.#runs.add(toAttempts(jobs, handlers, environment)));
+    this.#waiting.push(...attempts);
+    this.#beginnings.add(attempts);
     // They were claimed while the worker was told to stop, or the queue to pause.
-    if (this.#stopped || this.#paused) this.#giveBack();
+    if (this.#stopped || this.#paused) this.#giveBackAll();
     else this.#beginWaiting();
   }
 
   /** Begins nothing more, and gives back what waits. What runs goes on. */
   stop(): void {
     this.#stopped = true;
-    this.#leaving.abort();
+    this.#endings.stop();
     this.#patience.stop();
     this.#beginnings.stop();
+    this.#batches.stop();
     this.#giveBackAll();
   }
 
   /** Puts back what is still held after `stop`, even if its beginning is still being recorded. */
   async giveBackUnwritten(...[options, tooLate]: Parameters<Unwritten['giveBack']>): Promise<void> {
-    for (const attempt of [...this.#waiting, ...(this.#runs?.standing ?? [])]) this.#unwritten.add(attempt);
-    await this.#unwritten.giveBack(options, tooLate);
+    const unbegun = [...this.#waiting, ...this.#batches.beginning, ...this.#runs.standing];
+    await this.#endings.giveBackUnwritten(unbegun, options, tooLate);
   }
 
   /** Begins nothing more until `resume`, and gives back what waits. */
@@ -144,50 +138,64 @@ export class Attempts {
     return this.#paused;
   }
 
+  /** Those that somebody may ask to end: they run, or gather for a batch, which may take a minute. */
   get running(): readonly Attempt[] {
-    return [...this.#running];
+    return [...this.#running, ...this.#batches.waiting];
+  }
+
+  /** Gives back those that gather for a batch and were told to end. */
+  dropUnwanted(): void {
+    this.#giveBack(this.#batches.waiting.filter(({ reason }) => reason !== undefined));
+  }
+
+  /** Nothing more is due, so no batch waits for others. */
+  flush(): void {
+    this.#batches.flush();
+    this.#beginWaiting();
   }
 
   interrupt(reason: Error): void {
     for (const attempt of this.#running) attempt.interrupt(reason);
   }
 
+  get #allWaiting(): readonly Attempt[] {
+    return [...this.#waiting, ...this.#batches.waiting];
+  }
+
   get unfinished(): readonly Attempt[] {
-    return [...this.#waiting, ...this.#running, ...(this.#runs?.standing ?? [])];
+    return [...this.#allWaiting, ...this.#running, ...this.#runs.standing];
   }
 
   /** Ends those of `asked` whose job and fence are not in `held`, which says nothing of later claims. */
   endLost(asked: readonly Attempt[], held: ReadonlyMap<number, number>): void {
     const lost = asked.filter(({ job }) => held.get(job.id) !== job.fence);
-    this.#runs?.drop(new Set(lost));
+    this.#runs.drop(new Set(lost));
     const waited = new Set(this.#waiting);
     this.#drop(lost);
     for (const attempt of lost) if (waited.has(attempt)) this.#goOn(attempt);
-    for (const attempt of lost) {
-      // One that has completed its job, and goes on, has lost nothing.
-      if (!this.#running.has(attempt) || !attempt.open) continue;
-      attempt.end(new LeaseLostError(attempt.job.kind, attempt.job.id));
-    }
+    for (const attempt of lost) if (this.#running.has(attempt)) attempt.lose();
     this.#announceChange();
   }
 
   #beginWaiting(): void {
     let began = false;
     let isKnown = true;
-    while (this.#running.size < this.#options.concurrency && !this.#turn.isFull) {
+    while (this.#free > 0 && !this.#turn.isFull) {
       const attempt = this.#waiting[0];
-      if (attempt === undefined || !attempt.mayBegin) break;
-      this.#waiting.shift();
-      this.#beginnings.delete(attempt);
+      if (this.#batches.isBefore(attempt)) this.#batches.begin();
+      else {
+        if (attempt === undefined || !attempt.mayBegin) break;
+        this.#waiting.shift();
+        this.#beginnings.delete(attempt);
+        isKnown &&= this.#beginnings.isProven(attempt.job.kind);
+        this.#running.add(attempt);
+        void this.#execute(attempt);
+      }
       began = true;
-      isKnown &&= this.#beginnings.isProven(attempt.job.kind);
       this.#turn.noteBeginning();
-      this.#running.add(attempt);
-      void this.#execute(attempt);
     }
     if (began) this.#patience.noteBeginning();
-    if (this.#waiting.length === 0) return;
-    this.#patience.watch();
+    if (this.#waiting.length > 0 || this.#batches.isReady) this.#patience.watch();
     // A handler that kills its worker at once does so before the next ones are recorded.
     if (!this.#beginnings.isDue(this.#soon)) return;
     if (isKnown) void this.#recordBeginnings();
@@ -201,48 +209,40 @@ export class Attempts {
     this.#drop(lost);
     for (const attempt of lost) this.#goOn(attempt);
     for (const { job } of lost) this.#options.events.emit('lost', { job });
-    if (this.#stopped || this.#paused) this.#giveBack();
+    if (this.#stopped || this.#paused) this.#giveBackAll();
     else {
       this.#giveBack(locked);
       if (refused !== undefined) this.#giveBack([refused], REFUSED_MS);
     }
-    this.#beginWaiting();
-    this.#announceChange();
+    this.#proceed();
   }
 
   #losePatience(): void {
-    if (this.#waiting.length > 0) this.#prefetch.distrust();
-    this.#giveBack();
+    const late = [...this.#waiting, ...this.#batches.late];
+    if (late.length > 0) this.#prefetch.distrust();
+    this.#giveBack(late);
+  }
+
+  /** Puts waiting jobs back as they were. Those that are being recorded follow later. */
+  #giveBack(waiting: readonly Attempt[] = this.#allWaiting, delayMs?: number): void {
+    const back = waiting.filter(({ recording }) => recording !== 'recording');
+    this.#drop(back);
+    // Those behind them would begin before them.
+    const behind = back.flatMap((attempt) => this.#runs.end(attempt));
+    for (const attempt of [...back, ...behind]) this.#endings.giveBack(attempt, delayMs);
   }
 
   /** Also those that stand behind one that runs. */
   #giveBackAll(): void {
     this.#giveBack();
-    const standing = this.#runs?.standing ?? [];
-    this.#runs?.drop(new Set(standing));
-    this.#putBack(standing);
-  }
-
-  /** Puts waiting jobs back as they were. Those that are being recorded follow later. */
-  #giveBack(waiting: readonly Attempt[] = this.#waiting, delayMs?: number): void {
-    const back = waiting.filter(({ recording }) => recording !== 'recording');
-    this.#drop(back);
-    // Those behind them would begin before them.
-    const behind = back.flatMap((attempt) => this.#runs?.end(attempt) ?? []);
-    this.#putBack([...back, ...behind], delayMs);
-  }
-
-  #putBack(attempts: readonly Attempt[], delayMs?: number): void {
-    for (const attempt of attempts) {
-      this.#unsettled.add(attempt);
-      void giveBack(this.#conclude, attempt, delayMs).then(() => this.#forget(attempt));
-    }
+    for (const attempt of this.#runs.takeAll()) this.#endings.giveBack(attempt);
   }
 
   #drop(attempts: readonly Attempt[]): void {
     for (const attempt of attempts) this.#beginnings.delete(attempt);
     const dropped = new Set(attempts);
     this.#waiting = this.#waiting.filter((attempt) => !dropped.has(attempt));
+    this.#batches.drop(dropped);
   }
 
   async #execute(attempt: Attempt): Promise<void> {
@@ -250,38 +250,30 @@ export class Attempts {
     const outcome = await executeJob(attempt);
     const durationMs = performance.now() - startMs;
     this.#running.delete(attempt);
-    this.#unsettled.add(attempt);
+    this.#endings.add(attempt);
     this.#prefetch.note(durationMs);
     this.#beginnings.noteEnd(attempt);
-    // Those behind it need not wait until that is written: after a crash all run again, in their order.
-    const goesOn = outcome.type === 'completed';
+    const goesOn = this.#runs.goesOn(outcome);
     if (goesOn) this.#goOn(attempt);
-    this.#beginWaiting();
-    this.#announceChange();
-    const isOver = await conclude(this.#conclude, attempt, outcome, durationMs);
-    if (this.#runs !== undefined && !goesOn) {
-      if (isOver || this.#options.serial === 'attempt') {
-        this.#goOn(attempt);
-        this.#beginWaiting();
-      } else this.#putBack(this.#runs.end(attempt));
-    }
-    this.#forget(attempt);
+    this.#proceed();
+    const isOver = await this.#endings.conclude(attempt, outcome, durationMs);
+    if (goesOn) return;
+    if (this.#runs.goesOnAfter(isOver)) this.#goOn(attempt);
+    else for (const behind of this.#runs.end(attempt)) this.#endings.giveBack(behind);
+    if (this.#runs.areServed) this.#proceed();
   }
 
   /** Lets the one behind this attempt wait for a slot, first of all. */
   #goOn(attempt: Attempt): void {
-    const next = this.#runs?.next(attempt);
+    const next = this.#runs.next(attempt);
     if (next === undefined) return;
-    if (this.#stopped || this.#paused) {
-      this.#putBack([next, ...(this.#runs?.end(next) ?? [])]);
-      return;
-    }
     this.#waiting.unshift(next);
     this.#beginnings.add([next]);
+    if (this.#stopped || this.#paused) this.#giveBackAll();
   }
 
-  #forget(attempt: Attempt): void {
-    this.#unsettled.delete(attempt);
+  #proceed(): void {
+    this.#beginWaiting();
     this.#announceChange();
   }
 

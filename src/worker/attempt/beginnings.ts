@@ -1,13 +1,13 @@
-import { type Begun, beginFreeJobs, beginJobs } from '../../queries/begin-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Beginners } from '../../sql/claim-beginning.ts';
 import type { Runner } from '../../sql/executor.ts';
-import type { HeldJob, Holder } from '../../sql/fence.ts';
+import type { Holder } from '../../sql/fence.ts';
 import type { Retries } from '../time/retries.ts';
 import type { Attempt } from './attempt.ts';
 import type { WorkerEmitter } from './events.ts';
 import { isLastAfterDeath, isPrecious, MAX_RECORDED, mostTogether } from './precious-attempt.ts';
-import { isAboutLocks, isAboutTheServer } from './refusal.ts';
+import { recordBeginnings } from './record-beginnings.ts';
+import { isAboutTheServer } from './refusal.ts';
 
 export interface BeginningsOptions {
   readonly runner: Runner;
@@ -186,7 +186,8 @@ export class Beginnings {
   async #write(group: readonly Attempt[]): Promise<RecordResult> {
     const { holder, events, retries } = this.#options;
     try {
-      const { begun, locked } = await this.#begin(group.map(({ job }) => job));
+      const jobs = group.map(({ job }) => job);
+      const { begun, locked } = await recordBeginnings(this.#options, jobs, this.#stopping.signal);
       const ranOut = this.#recorded === 0;
       this.#stock = ranOut
         ? Math.min(this.#stock * 2, MAX_RECORDED)
@@ -213,23 +214,6 @@ export class Beginnings {
       this.#maxGroup = Math.max(1, Math.floor(group.length / 2));
       for (const attempt of group) this.#move(attempt, false);
       return { lost: [], locked: [], refused: isRefused && group.length === 1 ? group[0] : undefined };
-    }
-  }
-
-  /** A locked row costs the others one statement more. */
-  async #begin(jobs: readonly HeldJob[]): Promise<Begun> {
-    const { runner, tables, holder } = this.#options;
-    try {
-      return {
-        begun: await beginJobs(runner, tables, holder, jobs, { locks: 'briefly' }),
-        locked: new Set(),
-      };
-    } catch (error) {
-      if (!isAboutLocks(error)) throw error;
-      // All are given back, in one statement.
-      if (this.#stopping.signal.aborted)
-        return { begun: new Set(), locked: new Set(jobs.map(({ id }) => id)) };
-      return await beginFreeJobs(runner, tables, holder, jobs);
     }
   }
 

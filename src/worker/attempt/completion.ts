@@ -2,8 +2,8 @@ import { LeaseLostError, QueueError } from '../../errors.ts';
 import { type AttemptFacts, transitionFor } from '../../job/transition.ts';
 import { outputToStore } from '../../job/validate.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
-import { completeJob } from '../../queries/complete-job.ts';
-import { lockHeldJob } from '../../queries/lock-held-job.ts';
+import { completeJobs } from '../../queries/complete-job.ts';
+import { type HeldJobLock, lockHeldJob } from '../../queries/lock-held-job.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Executor, Transaction } from '../../sql/executor.ts';
 import { faultPoint } from '../../sql/fault-point.ts';
@@ -27,6 +27,9 @@ export interface AttemptToComplete {
 }
 
 const AGAIN = 'complete has already been called';
+export const STILL_AT_WORK = `${AGAIN}, and is still at work`;
+export const STILL_OPEN = `${AGAIN}, in another transaction that is still open`;
+export const HAS_COMMITTED = `${AGAIN}, in this transaction or in one that has committed`;
 
 /** How often, and how far apart, a row that another transaction has locked is tried: for 0.3 s. */
 const MAX_TRIES = 6;
@@ -47,12 +50,8 @@ export class Completion {
   /** See `HandlerContext.complete`. */
   async complete(tx: Transaction, output: unknown): Promise<void> {
     const { job, handler, environment } = this.attempt;
-    if (typeof tx?.rollback !== 'function') {
-      throw new TypeError(
-        'complete(tx) takes a transaction, as db.transaction(async (tx) => …) hands it over',
-      );
-    }
-    if (this.#underWay) throw new LeaseLostError(job.kind, job.id, `${AGAIN}, and is still at work`);
+    checkIsTransaction(tx);
+    if (this.#underWay) throw new LeaseLostError(job.kind, job.id, STILL_AT_WORK);
     this.#underWay = true;
     try {
       this.attempt.checkOpen();
@@ -75,37 +74,47 @@ export class Completion {
     // Before the statement: once it is sent it may take effect, whatever comes back.
     this.#ran = true;
     const finish = { id: job.id, fence: job.fence, transition };
-    const completion = await completeJob(tx, environment.tables, holder, finish);
+    const completion = await completeJobs(tx, environment.tables, holder, [finish]);
     if (completion === 'completed') return;
     this.#ran = ranBefore;
-    if (completion === 'lost') throw this.#lost();
-    throw new QueueError(
-      `Job ${job.id} ('${job.kind}') is not completed: complete(tx) did not run inside a transaction, ` +
-        'whose connection was lost or which is over',
-    );
+    throw completion === 'outside' ? outsideTransaction(job) : this.#lost();
   }
 
-  /**
-   * Only the database knows whether an earlier call's transaction has rolled back. While it is open the row
-   * is locked, and waiting could last for ever: this very handler may have it open around this one.
-   */
   async #lockAgain(tx: Transaction): Promise<void> {
     const { job, environment, holder } = this.attempt;
-    for (let tries = 1, waitMs = FIRST_WAIT_MS; ; tries++, waitMs *= 2) {
-      const found = await lockHeldJob(tx, environment.tables, holder, job);
-      if (found === 'locked here') return;
-      if (found === 'gone') throw this.#lost();
-      if (tries === MAX_TRIES) {
-        throw new LeaseLostError(job.kind, job.id, `${AGAIN}, in another transaction that is still open`);
-      }
-      // A server may need a moment to end the transaction of a connection that was lost.
-      await new Promise((resolve) => setTimeout(resolve, waitMs));
-    }
+    const found = await lockAgain(() => lockHeldJob(tx, environment.tables, holder, job));
+    if (found === 'gone') throw this.#lost();
+    if (found === 'locked elsewhere') throw new LeaseLostError(job.kind, job.id, STILL_OPEN);
   }
 
   #lost(): LeaseLostError {
     const { kind, id } = this.attempt.job;
-    if (!this.#ran) return new LeaseLostError(kind, id);
-    return new LeaseLostError(kind, id, `${AGAIN}, in this transaction or in one that has committed`);
+    return this.#ran ? new LeaseLostError(kind, id, HAS_COMMITTED) : new LeaseLostError(kind, id);
+  }
+}
+
+/** For callers without TypeScript. @throws TypeError */
+export function checkIsTransaction(tx: Transaction): void {
+  if (typeof tx?.rollback === 'function') return;
+  throw new TypeError('complete(tx) takes a transaction, as db.transaction(async (tx) => …) hands it over');
+}
+
+export function outsideTransaction({ kind, id }: ClaimedJob): QueueError {
+  return new QueueError(
+    `Job ${id} ('${kind}') is not completed: complete(tx) did not run inside a transaction, ` +
+      'whose connection was lost or which is over',
+  );
+}
+
+/**
+ * Only the database knows whether an earlier call's transaction has rolled back. While it is open the row
+ * is locked, and waiting could last for ever: this very handler may have it open around this one.
+ */
+export async function lockAgain(lock: () => Promise<HeldJobLock>): Promise<HeldJobLock> {
+  for (let tries = 1, waitMs = FIRST_WAIT_MS; ; tries++, waitMs *= 2) {
+    const found = await lock();
+    if (found !== 'locked elsewhere' || tries === MAX_TRIES) return found;
+    // A server may need a moment to end the transaction of a connection that was lost.
+    await new Promise((resolve) => setTimeout(resolve, waitMs));
   }
 }

@@ -2,16 +2,17 @@ import { withoutQuery } from '../../job/describe-error.ts';
 import type { Outcome } from '../../job/outcome.ts';
 import { type Transition, transitionFor, type Verdict, verdictOn } from '../../job/transition.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
-import { findFates } from '../../queries/find-fates.ts';
 import { sleep } from '../time/sleep.ts';
 import { announce, type EndResult } from './announce.ts';
 import type { Attempt } from './attempt.ts';
 import type { WorkerEmitter } from './events.ts';
+import type { Fates } from './fates.ts';
 import { isAboutAccess, isCancelled } from './refusal.ts';
 import type { Settler } from './settle.ts';
 
 export interface ConcludeOptions {
   readonly settler: Settler;
+  readonly fates: Fates;
   readonly events: WorkerEmitter;
   /** Called when a job was put back, due after a delay or where it was (`undefined`). */
   readonly onPutBack: (job: ClaimedJob, delayMs: number | undefined) => void;
@@ -177,12 +178,12 @@ async function writeUnlessCompleted(
 }
 
 async function handlerHasEnded(
-  { events, settler }: ConcludeOptions,
-  { environment, job }: Attempt,
+  { events, settler, fates }: ConcludeOptions,
+  { job }: Attempt,
 ): Promise<boolean> {
   if (settler.hasGivenUp) return false;
   try {
-    const fate = (await findFates(environment.db, environment.tables, job.queue, [job])).get(job.id);
+    const fate = await fates.of(job);
     // A completion that keeps no result leaves nothing.
     return fate === undefined || (fate.state !== null && fate.fence === job.fence);
   } catch (error) {

@@ -53,7 +53,7 @@ export class Context implements UntypedContext {
 /**
  * The handler's own copy: what it does to that reaches no listener. By name: a spread is ten times slower.
  */
-function runningJob(attempt: ShownAttempt): RunningJob {
+export function runningJob(attempt: Pick<ShownAttempt, 'job' | 'environment' | 'report'>): RunningJob {
   const { job, environment } = attempt;
   const running: RunningJob = {
     id: job.id,

@@ -1,6 +1,6 @@
 import { JobTimeoutError, WorkerLostError } from '../../errors.ts';
 import type { JobDefinition, OutputInput } from '../../job/definition.ts';
-import { isCancel, isSnooze, type Outcome } from '../../job/outcome.ts';
+import { isCancel, isFail, isSnooze, type Outcome } from '../../job/outcome.ts';
 import { outputToStore, payloadFromStore } from '../../job/validate.ts';
 import type { Attempt } from './attempt.ts';
 
@@ -44,6 +44,7 @@ export async function executeJob(attempt: Attempt): Promise<Outcome> {
 function outcomeWithoutOutput(attempt: Attempt, returned: unknown): Outcome | undefined {
   if (isSnooze(returned)) return { type: 'snoozed', delayMs: returned.delayMs };
   if (isCancel(returned)) return { type: 'cancelled', reason: returned.reason };
+  if (isFail(returned)) return { type: 'failed', error: returned.error };
   // The job's end is in the transaction already, with the output that complete() was given.
   if (attempt.completeRan) return { type: 'committed' };
   const nothing = returned === undefined && attempt.handler.job.output === undefined;

@@ -1,6 +1,6 @@
 import { UnknownKindError } from '../../errors.ts';
 import { checkDefinition, type JobDefinition, type OutputInput, type Payload } from '../../job/definition.ts';
-import type { Cancel, Snooze } from '../../job/outcome.ts';
+import type { Cancel, Fail, Snooze } from '../../job/outcome.ts';
 import { shown } from '../../job/shown.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import type { Queue } from '../../queue/queue.ts';
@@ -59,11 +59,11 @@ export type CompleteArguments<TJob extends JobDefinition> =
   undefined extends OutputInput<TJob> ? [output?: OutputInput<TJob>] : [output: OutputInput<TJob>];
 
 /**
- * What a handler returns: its output, `snooze(ms)` or `cancel(reason)`; nothing, if it has called `complete`
- * or its definition has no output schema.
+ * What a handler returns: its output, `snooze(ms)`, `cancel(reason)` or `fail(error)`; nothing, if it has
+ * called `complete` or its definition has no output schema.
  */
 // biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing has the return type void.
-export type HandlerResult<TJob extends JobDefinition> = OutputInput<TJob> | Snooze | Cancel | void;
+export type HandlerResult<TJob extends JobDefinition> = OutputInput<TJob> | Snooze | Cancel | Fail | void;
 
 /** The common type of a Drizzle database and its transactions, for handlers that may get either. */
 export type DbOrTx<TDb extends Database> = Pick<TDb, keyof TDb & keyof TransactionOf<TDb>>;
@@ -80,17 +80,42 @@ export interface UntypedContext<TDb = Database, TOwn = unknown> {
   complete(tx: Transaction, output?: unknown): Promise<void>;
 }
 
-/** A kind of job and its function, for workers with a `TDb` whose jobs have the own columns `TOwn`. */
-export interface Handler<in TDb = Database, in TOwn = unknown> {
+/** One job of a batch without its types. */
+export type UntypedBatchJob<TOwn = unknown> = Pick<UntypedContext<never, TOwn>, 'payload' | 'job' | 'signal'>;
+
+/** The context of a batch without its types. */
+export interface UntypedBatchContext<TDb = Database> {
+  readonly signal: AbortSignal;
+  readonly db: TDb;
+  complete(tx: Transaction, results?: readonly unknown[]): Promise<void>;
+}
+
+/** A kind of job and the function that does one. */
+export interface JobHandler<in TDb = Database, in TOwn = unknown> {
   readonly job: JobDefinition;
+  readonly batch?: undefined;
   readonly run: (context: UntypedContext<TDb, TOwn>) => unknown;
 }
+
+/** A kind of job and the function that does several together. */
+export interface BatchHandler<in TDb = Database, in TOwn = unknown> {
+  readonly job: JobDefinition;
+  /** Until when jobs gather for one call. */
+  readonly batch: { readonly maxSize: number; readonly maxWaitMs: number };
+  readonly run: (jobs: readonly UntypedBatchJob<TOwn>[], context: UntypedBatchContext<TDb>) => unknown;
+}
+
+/**
+ * What `handle` and `handleBatch` return: a kind of job and its function, for workers with a `TDb` whose jobs
+ * have the own columns `TOwn`.
+ */
+export type Handler<TDb = Database, TOwn = unknown> = JobHandler<TDb, TOwn> | BatchHandler<TDb, TOwn>;
 
 /**
  * Binds a function to a kind of job, for `createWorker`, `runNext` and `drain`.
  *
- * The function runs at least once per job. It returns the job's output, `snooze(ms)` or `cancel(reason)`. A
- * throw fails the attempt; a `NonRetryableError` discards the job.
+ * The function runs at least once per job. It returns the job's output, `snooze(ms)`, `cancel(reason)` or
+ * `fail(error)`. A throw fails the attempt; a `NonRetryableError` discards the job.
  *
  * To get the app's own database type in the context, name it; a handler of this type serves workers and
  * `runNext` alike:
@@ -111,7 +136,7 @@ export function handle<TJob extends JobDefinition, TDb = Database, TQueue extend
   checkDefinition('handle', job);
   if (typeof run !== 'function') throw new TypeError(`handle('${job.kind}') takes a function`);
   // This very definition validates the payload before the function is called.
-  return { job, run: run as unknown as Handler<TDb, OwnValuesOf<TQueue>>['run'] };
+  return { job, run: run as unknown as JobHandler<TDb, OwnValuesOf<TQueue>>['run'] };
 }
 
 /** @throws UnknownKindError when there is no handler, or two for one kind */
@@ -124,7 +149,7 @@ export function handlersByKind<TDb, TOwn>(
   const byKind = new Map<string, Handler<TDb, TOwn>>();
   for (const handler of handlers as readonly Handler<TDb, TOwn>[]) {
     if (typeof handler?.run !== 'function') {
-      throw new TypeError(`handlers must hold what handle(job, function) answers; got ${shown(handler)}`);
+      throw new TypeError(`handlers must hold what handle and handleBatch return; got ${shown(handler)}`);
     }
     checkDefinition('A handler', handler.job);
     const { kind } = handler.job;

@@ -16,6 +16,11 @@ export function isPrecious(job: ClaimedJob): boolean {
   return job.attempt === job.maxAttempts || withoutWord(job) > 0;
 }
 
+/** An attempt whose job may be the one that killed a worker. */
+export function isAfterDeath(job: ClaimedJob): boolean {
+  return withoutWord(job) > 0;
+}
+
 /** A last attempt whose job may be the one that killed a worker: nothing shall be lost with it. */
 export function isLastAfterDeath(job: ClaimedJob): boolean {
   return job.attempt === job.maxAttempts && withoutWord(job) > 0;
@@ -33,5 +38,17 @@ export function mostTogether(job: ClaimedJob, survivors: number): number {
   if (deaths === 0) return MAX_RECORDED;
   const most = Math.floor(MAX_RECORDED / 8 ** (deaths - 1));
   const proven = isLastAfterDeath(job) ? Math.floor(survivors / SURVIVORS_EACH) : MAX_RECORDED;
+  return Math.max(1, Math.min(most, proven));
+}
+
+/**
+ * How many jobs of a batch handler may be in a batch with this one, itself included, and only others with the
+ * same number. A death spends an attempt of each job in the batch, so each end without a word divides the
+ * batch by eight until the job that kills its worker is alone. As in {@link mostTogether}, a last attempt
+ * after such an end stands alone until enough others have ended well.
+ */
+export function mostInBatch(job: ClaimedJob, maxSize: number, survivors: number): number {
+  const most = Math.floor(maxSize / 8 ** withoutWord(job));
+  const proven = isLastAfterDeath(job) ? Math.floor(survivors / SURVIVORS_EACH) : maxSize;
   return Math.max(1, Math.min(most, proven));
 }

@@ -35,10 +35,14 @@ export class Prefetch {
     this.#attempts = 0;
   }
 
-  /** How many jobs to hold beyond the slots. */
-  size(concurrency: number): number {
+  /**
+   * How many jobs to hold beyond the slots.
+   * @param jobsPerSlot how many one attempt does, where batch handlers do several
+   */
+  size(concurrency: number, jobsPerSlot = 1): number {
     const byMemory = MAX_BYTES / Math.max(this.#recentBytes, 1);
-    return Math.floor(Math.min(this.#within(HORIZON_MS, concurrency), byMemory, MAX_PREFETCH));
+    const soon = this.#within(HORIZON_MS, concurrency) * jobsPerSlot;
+    return Math.floor(Math.min(soon, byMemory, MAX_PREFETCH));
   }
 
   /** How many jobs beyond the free slots will begin in a moment. */

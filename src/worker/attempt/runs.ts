@@ -1,14 +1,26 @@
+import type { Outcome } from '../../job/outcome.ts';
+import type { Serial } from '../../sql/grouping.ts';
 import type { Attempt } from './attempt.ts';
 
 /**
  * The jobs of groups that run one after the other: of each group one waits for a slot or runs, and the others
- * that were claimed with it stand behind it, in their order.
+ * that were claimed with it stand behind it, in their order. Without such groups nobody stands behind another.
  */
 export class Runs {
+  readonly #serial: Serial | undefined;
   readonly #behind = new Map<string, Attempt[]>();
 
+  constructor(serial: Serial | undefined) {
+    this.#serial = serial;
+  }
+
+  get areServed(): boolean {
+    return this.#serial !== undefined;
+  }
+
   /** Takes in claimed attempts; returns those that are the first of their group. */
-  add(attempts: readonly Attempt[]): Attempt[] {
+  add(attempts: readonly Attempt[]): readonly Attempt[] {
+    if (this.#serial === undefined) return attempts;
     return attempts.filter((attempt) => {
       const behind = this.#behind.get(groupOf(attempt));
       if (behind === undefined) this.#behind.set(groupOf(attempt), []);
@@ -19,13 +31,26 @@ export class Runs {
 
   /** All that stand behind another. */
   get standing(): readonly Attempt[] {
-    return [...this.#behind.values()].flat();
+    return this.#serial === undefined ? [] : [...this.#behind.values()].flat();
   }
 
   get size(): number {
     let size = 0;
     for (const behind of this.#behind.values()) size += behind.length;
     return size;
+  }
+
+  /**
+   * Whether the next one may begin before the end of this one is written. After a crash all that was not written
+   * runs again, in order.
+   */
+  goesOn({ type }: Outcome): boolean {
+    return type === 'completed';
+  }
+
+  /** Whether the next one may begin when the end is written. @param isOver whether the job has left the queue */
+  goesOnAfter(isOver: boolean): boolean {
+    return isOver || this.#serial === 'attempt';
   }
 
   /** The one behind this first one, which is the first of its group from now on. */
@@ -36,7 +61,7 @@ export class Runs {
   }
 
   /** Ends the run of this first one; returns those that stood behind it. */
-  end(attempt: Attempt): Attempt[] {
+  end(attempt: Attempt): readonly Attempt[] {
     const behind = this.#behind.get(groupOf(attempt)) ?? [];
     this.#behind.delete(groupOf(attempt));
     return behind;
@@ -52,6 +77,13 @@ export class Runs {
         );
       }
     }
+  }
+
+  /** All that stand behind another; from now on none does. */
+  takeAll(): readonly Attempt[] {
+    const { standing } = this;
+    for (const group of this.#behind.keys()) this.#behind.set(group, []);
+    return standing;
   }
 }
 

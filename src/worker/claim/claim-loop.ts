@@ -215,6 +215,8 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
       this.#awakenSweeper();
     }
     this.attempts.add(jobs);
+    // A drain waits for nothing that is not due.
+    if (this.#options.watch === undefined && next !== 'claim') this.attempts.flush();
     // Claimed while peers took this worker for gone, they may be somebody else's by now.
     if (wasGone && jobs.length > 0) await this.holdings.endLost();
     if (quiet && !among && jobs.length === 0) this.#announceIdle();

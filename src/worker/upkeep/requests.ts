@@ -15,7 +15,7 @@ import { sleep } from '../time/sleep.ts';
 /** One queue's loop, as far as it can be asked for something. */
 export interface RequestTarget {
   readonly queue: string;
-  readonly attempts: Pick<Attempts, 'running' | 'paused' | 'pause' | 'resume'>;
+  readonly attempts: Pick<Attempts, 'running' | 'dropUnwanted' | 'paused' | 'pause' | 'resume'>;
   /** Looks for jobs that its claims have passed. */
   sweepSoon(): void;
   wake(): void;
@@ -95,6 +95,7 @@ export class Requests implements BackgroundPart {
         const attempt = running.find(({ job }) => job.id === request.id && job.fence === request.fence);
         if (attempt !== undefined) tell(attempt, request);
       }
+      for (const { attempts } of loops) attempts.dropUnwanted();
       this.#reportedMs = Number.NEGATIVE_INFINITY;
       return true;
     } catch (error) {

@@ -40,6 +40,7 @@ import { inspectTableQuery } from '../../../src/queries/inspect-table.ts';
 import { isCitusQuery } from '../../../src/queries/is-citus.ts';
 import { listJobsQuery } from '../../../src/queries/list-jobs.ts';
 import { lockHeldJobQuery } from '../../../src/queries/lock-held-job.ts';
+import { lockHeldJobsQuery } from '../../../src/queries/lock-held-jobs.ts';
 import { lockSessionQuery } from '../../../src/queries/lock-session.ts';
 import { noteForgottenGroupsQuery, noteFreedGroupsQuery } from '../../../src/queries/note-groups.ts';
 import { notifyWorkersQuery } from '../../../src/queries/notify-workers.ts';
@@ -425,6 +426,10 @@ export function allStatements(
     pruneQueueQuery: pruneQueueQuery(tables, text, { retentionMs: 86_400_000, limit: 1_000 }),
     pruneResultsQuery: pruneResultsQuery(tables, { retentionMs: 86_400_000, limit: 1_000 }),
     lockHeldJobQuery: lockHeldJobQuery(tables, { queue: text, workerId: id }, { id, fence: 3 }),
+    lockHeldJobsQuery: lockHeldJobsQuery(tables, held, [
+      { id, fence: 3 },
+      { id: id + 1, fence: 1 },
+    ]),
     reclaimJobQuery: reclaimJobQuery(tables, { id, queue: text, attempt: 2, fence: 3 }),
     redriveJobsQuery: redriveJobsQuery(tables, {}),
     'redriveJobsQuery, filtered': redriveJobsQuery(tables, {

@@ -25,6 +25,11 @@ describe('Prefetch', () => {
     expect(learnt(...times(5, 0.01)).size(10)).toBe(4_000);
   });
 
+  test('counts several jobs for a slot where batch handlers do so, within the same bounds', () => {
+    expect(learnt(...times(5, 100)).size(10, 100)).toBe(500);
+    expect(learnt(...times(5, 5)).size(10, 100)).toBe(4_000);
+  });
+
   test('claims nothing ahead of long jobs', () => {
     expect(learnt(...times(5, 10_000)).size(10)).toBe(0);
     expect(learnt(...times(100, 1), ...times(3, 60_000)).size(10)).toBe(0);

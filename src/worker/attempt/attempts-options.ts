@@ -1,0 +1,16 @@
+import type { Serial } from '../../sql/grouping.ts';
+import type { AttemptEnvironment } from './attempt.ts';
+import type { BeginningsOptions } from './beginnings.ts';
+import type { EndingsOptions } from './endings.ts';
+import type { Handler } from './handler.ts';
+
+/** What the attempts of one queue work with. */
+export interface AttemptsOptions extends EndingsOptions, Omit<BeginningsOptions, 'tables'> {
+  readonly environment: AttemptEnvironment;
+  readonly handlers: ReadonlyMap<string, Handler>;
+  readonly concurrency: number;
+  /** Where the jobs of a group run one after the other. */
+  readonly serial?: Serial | undefined;
+  /** Called when a slot is free, or an outcome is written. */
+  readonly onChange: () => void;
+}

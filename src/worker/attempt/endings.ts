@@ -1,0 +1,81 @@
+import type { Outcome } from '../../job/outcome.ts';
+import type { Holder } from '../../sql/fence.ts';
+import type { Attempt, AttemptEnvironment } from './attempt.ts';
+import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
+import { Fates } from './fates.ts';
+import { Unwritten } from './unwritten.ts';
+
+export interface EndingsOptions extends Omit<ConcludeOptions, 'fates' | 'leave' | 'onUnwritten'> {
+  readonly environment: Pick<AttemptEnvironment, 'db' | 'tables'>;
+  readonly holder: Holder;
+  /** Whether an outcome that the database refuses is tried again and again, until `stop`. */
+  readonly persistent: boolean;
+}
+
+/** The attempts of one queue whose outcome is being written, or that are being given back. */
+export class Endings {
+  readonly #conclude: ConcludeOptions;
+  readonly #leaving = new AbortController();
+  readonly #unwritten = new Unwritten();
+  readonly #unsettled = new Set<Attempt>();
+  readonly #onSettled: () => void;
+
+  /** @param onSettled called after each of them */
+  constructor(options: EndingsOptions, onSettled: () => void) {
+    const { environment, holder } = options;
+    this.#conclude = {
+      ...options,
+      fates: new Fates({ ...environment, queue: holder.queue }),
+      leave: this.#leaving.signal,
+      onUnwritten: (attempt) => this.#unwritten.add(attempt),
+    };
+    this.#onSettled = onSettled;
+    if (!options.persistent) this.#leaving.abort();
+  }
+
+  get size(): number {
+    return this.#unsettled.size;
+  }
+
+  get attempts(): Iterable<Attempt> {
+    return this.#unsettled;
+  }
+
+  /** Before `conclude`, when something is to be done in between: an attempt must never be nowhere. */
+  add(attempt: Attempt): void {
+    this.#unsettled.add(attempt);
+  }
+
+  /** Writes how an attempt has ended, and announces it; never rejects. Returns whether the job is over. */
+  async conclude(attempt: Attempt, outcome: Outcome, durationMs: number): Promise<boolean> {
+    this.#unsettled.add(attempt);
+    const isOver = await conclude(this.#conclude, attempt, outcome, durationMs);
+    this.#forget(attempt);
+    return isOver;
+  }
+
+  /** Puts a job back that never began: see `giveBack`. */
+  giveBack(attempt: Attempt, delayMs?: number): void {
+    this.#unsettled.add(attempt);
+    void giveBack(this.#conclude, attempt, delayMs).then(() => this.#forget(attempt));
+  }
+
+  #forget(attempt: Attempt): void {
+    this.#unsettled.delete(attempt);
+    this.#onSettled();
+  }
+
+  /** What the database refuses is tried no more. */
+  stop(): void {
+    this.#leaving.abort();
+  }
+
+  /** Puts back what is still held at the end: what could not be written, and those that have not `begun`. */
+  async giveBackUnwritten(
+    unbegun: readonly Attempt[],
+    ...[options, tooLate]: Parameters<Unwritten['giveBack']>
+  ): Promise<void> {
+    for (const attempt of unbegun) this.#unwritten.add(attempt);
+    await this.#unwritten.giveBack(options, tooLate);
+  }
+}

@@ -1,0 +1,103 @@
+import type { BatchHandler } from './handler.ts';
+
+interface Waiting<T> {
+  readonly attempt: T;
+  readonly sinceMs: number;
+}
+
+export interface GatheringOptions {
+  readonly handler: BatchHandler;
+  readonly maxSize: number;
+  /** Whether one of them may have killed a worker. */
+  readonly afterDeath: boolean;
+  /** Called when the first has waited for `maxWaitMs`. */
+  readonly onDue: () => void;
+}
+
+/** Attempts that wait until they are enough for one batch, or the first of them has waited long enough. */
+export class Gathering<T> {
+  readonly #options: GatheringOptions;
+  #waiting: Waiting<T>[] = [];
+  /** How many, from the first on, wait no longer. */
+  #due = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: GatheringOptions) {
+    this.#options = options;
+  }
+
+  get handler(): BatchHandler {
+    return this.#options.handler;
+  }
+
+  get afterDeath(): boolean {
+    return this.#options.afterDeath;
+  }
+
+  get size(): number {
+    return this.#waiting.length;
+  }
+
+  /** How many batches they are: less than one until the first is full. */
+  get fill(): number {
+    return this.size / this.#options.maxSize;
+  }
+
+  get first(): T | undefined {
+    return this.#waiting[0]?.attempt;
+  }
+
+  get attempts(): T[] {
+    return this.#waiting.map(({ attempt }) => attempt);
+  }
+
+  get isReady(): boolean {
+    return this.size >= this.#options.maxSize || this.#due > 0;
+  }
+
+  add(attempt: T): void {
+    this.#waiting.push({ attempt, sinceMs: performance.now() });
+    this.#watch();
+  }
+
+  /** Takes the next batch. */
+  take(): T[] {
+    const taken = this.#waiting.splice(0, this.#options.maxSize);
+    this.#due = Math.max(0, this.#due - taken.length);
+    this.#rewatch();
+    return taken.map(({ attempt }) => attempt);
+  }
+
+  drop(dropped: ReadonlySet<T>): void {
+    this.#waiting = this.#waiting.filter(({ attempt }) => !dropped.has(attempt));
+    this.#due = Math.min(this.#due, this.size);
+    this.#rewatch();
+  }
+
+  /** Those that are here wait no longer. */
+  flush(): void {
+    this.#due = this.size;
+    this.#rewatch();
+  }
+
+  #rewatch(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#watch();
+  }
+
+  #watch(): void {
+    const [first] = this.#waiting;
+    if (first === undefined || this.#due > 0 || this.#timer !== undefined) return;
+    const leftMs = first.sinceMs + this.#options.handler.batch.maxWaitMs - performance.now();
+    if (leftMs <= 0) {
+      this.#due = 1;
+      return;
+    }
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#due = Math.max(this.#due, 1);
+      this.#options.onDue();
+    }, leftMs);
+  }
+}
