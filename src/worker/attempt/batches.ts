@@ -10,7 +10,7 @@ import type { BatchHandler, Handler } from './handler.ts';
 import { isAfterDeath, isLastAfterDeath, mostInBatch } from './precious-attempt.ts';
 import type { Prefetch } from './prefetch.ts';
 import { recordBatch } from './record-batch.ts';
-import { SlotUse } from './slot-use.ts';
+import { hasBatches, SlotUse } from './slot-use.ts';
 
 export interface BatchesOptions extends BeginningsOptions {
   readonly handlers: ReadonlyMap<string, Handler>;
@@ -240,15 +240,6 @@ export class Batches {
     if (!isLastAfterDeath(job)) return;
     this.#survivors.set(job.kind, (this.#survivors.get(job.kind) ?? 0) + 1);
   }
-}
-
-const known = new WeakMap<BatchesOptions['handlers'], boolean>();
-
-/** Looked up once for all queues of a worker: it may have thousands, and as many kinds. */
-function hasBatches(handlers: BatchesOptions['handlers']): boolean {
-  const has = known.get(handlers) ?? [...handlers.values()].some(({ batch }) => batch !== undefined);
-  known.set(handlers, has);
-  return has;
 }
 
 /** In the order of the queue. */

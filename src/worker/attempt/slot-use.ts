@@ -36,3 +36,12 @@ export class SlotUse {
 function sizeOf({ batch }: Handler): number {
   return batch?.maxSize ?? 1;
 }
+
+const known = new WeakMap<ReadonlyMap<string, Handler>, boolean>();
+
+/** Looked up once for all queues of a worker: it may have thousands, and as many kinds. */
+export function hasBatches(handlers: ReadonlyMap<string, Handler>): boolean {
+  const has = known.get(handlers) ?? [...handlers.values()].some(({ batch }) => batch !== undefined);
+  known.set(handlers, has);
+  return has;
+}

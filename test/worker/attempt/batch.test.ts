@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
 import {
   BatchError,
   cancel,
@@ -766,11 +767,10 @@ describe('runNext', () => {
 
   test('what it writes with its db is undone when the job fails, and refused once it is over', async () => {
     await database.client`create table if not exists batch_writes (n int)`;
-    const slow = defineJob('left-behind', { timeoutMs: 50, backoff: fixedBackoff(HOUR_MS) });
+    const slow = defineJob('left-behind', { timeoutMs: 1_000, backoff: fixedBackoff(HOUR_MS) });
     await queue.enqueue(database.db, slow);
     let refusal: unknown;
     const handler = handleBatch(slow, {}, async (_, { db, signal }) => {
-      const { sql } = await import('drizzle-orm');
       await db.execute(sql`insert into batch_writes values (1)`);
       await new Promise((resolve) => signal.addEventListener('abort', resolve));
       await delay(100);
