@@ -42,6 +42,12 @@ export class Limits {
     return withGrouping(this.#queue.tables, { tables: this.tables, queues });
   }
 
+  /** @internal Whether the jobs of a queue are in groups. */
+  isGrouped(queue: string): boolean {
+    const limits = this.declared.get(queue);
+    return limits !== undefined && isGrouped(limits);
+  }
+
   /** @internal `undefined` for a queue whose jobs are in no groups. @param known tables with what is known */
   groupsOf(queue: string, known: QueueTables): QueueGroups | undefined {
     const limits = this.declared.get(queue);

@@ -2,7 +2,6 @@ import { hostname } from 'node:os';
 import {
   checkBoolean,
   checkDurationMs,
-  checkInteger,
   checkObject,
   checkText,
   MAX_DELAY_MS,
@@ -16,6 +15,7 @@ import type { ScheduleDefinition, TickOptions } from '../schedules/define-schedu
 import type { Schedules } from '../schedules/schedules.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import { type Handler, handlersByKind } from './attempt/handler.ts';
+import { type ServedQueue, servedQueues } from './served-queues.ts';
 
 /** How one queue is served. */
 export interface QueueSettings {
@@ -108,11 +108,6 @@ export interface WorkerOptions<TDb, TOwn extends OwnColumns = OwnColumns> extend
   schedules?: readonly ScheduleDefinition<TickOptions & TOwn['insert']>[] | undefined;
 }
 
-export interface ServedQueue {
-  readonly concurrency: number;
-  readonly agingMs: number | undefined;
-}
-
 export interface WorkerSettings {
   readonly servedQueues: ReadonlyMap<string, ServedQueue>;
   readonly listen: boolean;
@@ -129,11 +124,6 @@ export interface WorkerSettings {
   readonly limits: Limits | undefined;
 }
 
-const DEFAULT_CONCURRENCY = 10;
-/** Shorter than the time between two looks at a busy queue, aging would order jobs by their time alone. */
-const MIN_AGING_MS = 100;
-/** Each costs 11 kB of memory, and a part of each look for due jobs. */
-const MAX_QUEUES = 10_000;
 const WEEK_MS = 7 * 24 * 3_600_000;
 
 /**
@@ -166,7 +156,7 @@ export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings
   checkRunOptions('createWorker', options);
   const { retentionMs = WEEK_MS } = options;
   return {
-    servedQueues: servedQueues(options.handlers, options.queues),
+    servedQueues: servedQueues(options.handlers, options.queues, options.queue.limits as Limits | undefined),
     listen: checkBoolean(what('listen'), options.listen ?? true),
     pollIntervalMs: checkDurationMs(what('pollIntervalMs'), options.pollIntervalMs ?? 75, 5, 60_000),
     shutdownTimeoutMs: checkDurationMs(
@@ -210,51 +200,4 @@ function schedulesOf<TDb>({ queue, schedules: declared = [] }: WorkerOptions<TDb
     names.add(name);
   }
   return { schedules, declared };
-}
-
-function servedQueues<TDb>(
-  handlers: readonly Handler<TDb>[],
-  queues: WorkerOptions<TDb>['queues'],
-): ReadonlyMap<string, ServedQueue> {
-  const named = new Set(handlers.map(({ job }) => job.queue));
-  if (queues === undefined) {
-    const usual = { concurrency: DEFAULT_CONCURRENCY, agingMs: undefined };
-    return new Map([...named].map((queue) => [queue, usual]));
-  }
-  checkObject('createWorker: queues', queues);
-  const served = Object.entries(queues).map(([queue, settings]): [string, ServedQueue] => {
-    const what = `createWorker: queues['${queue}']`;
-    const { concurrency = DEFAULT_CONCURRENCY, aging } = checkObject(what, settings);
-    return [
-      checkText('createWorker: the name of a queue', queue, MAX_NAME_BYTES),
-      {
-        concurrency: checkInteger(`${what}.concurrency`, concurrency, 1, 10_000),
-        agingMs: aging === undefined ? undefined : checkAging(`${what}.aging`, aging),
-      },
-    ];
-  });
-  if (served.length > MAX_QUEUES) {
-    throw new RangeError(
-      `createWorker: a worker serves at most ${MAX_QUEUES} queues, got ${served.length}: ` +
-        'divide them among several workers, or put jobs of many tenants into a few queues',
-    );
-  }
-  if (served.length === 0)
-    throw new TypeError('createWorker: queues names no queue; leave it out to serve all');
-  for (const { job } of handlers) {
-    if (queues[job.queue] === undefined) {
-      // Allowed, since another worker may serve that queue, but usually a forgotten or misspelt name.
-      process.emitWarning(
-        `This worker has a handler for '${job.kind}', whose queue '${job.queue}' is not among its queues: ` +
-          Object.keys(queues).join(', '),
-        'DrizzleQueueWarning',
-      );
-    }
-  }
-  return new Map(served);
-}
-
-function checkAging(what: string, aging: Aging): number {
-  const { afterMs } = checkObject(what, aging);
-  return checkDurationMs(`${what}.afterMs`, afterMs, MIN_AGING_MS);
 }

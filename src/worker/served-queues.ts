@@ -1,0 +1,88 @@
+import { checkDurationMs, checkInteger, checkObject, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
+import type { Limits } from '../limits/limits.ts';
+import type { Handler } from './attempt/handler.ts';
+import type { Aging, WorkerOptions } from './options.ts';
+
+export interface ServedQueue {
+  readonly concurrency: number;
+  readonly agingMs: number | undefined;
+}
+
+const DEFAULT_CONCURRENCY = 10;
+
+/** Each costs 11 kB of memory, and a part of each look for due jobs. */
+const MAX_QUEUES = 10_000;
+
+/** Shorter than the time between two looks at a busy queue, aging would order jobs by their time alone. */
+const MIN_AGING_MS = 100;
+
+/** @throws RangeError | TypeError naming the setting that is wrong */
+export function servedQueues<TDb>(
+  handlers: readonly Handler<TDb>[],
+  queues: WorkerOptions<TDb>['queues'],
+  limits: Limits | undefined,
+): ReadonlyMap<string, ServedQueue> {
+  const served = settingsByQueue(handlers, queues);
+  for (const [queue, { agingMs }] of served) {
+    if (limits?.isGrouped(queue) && agingMs !== undefined) {
+      throw new TypeError(
+        `createWorker: queues['${queue}'].aging: its jobs are in groups, whose turns let nobody wait for ever`,
+      );
+    }
+  }
+  for (const { job, batch } of handlers) {
+    if (batch !== undefined && limits?.declared.get(job.queue)?.groups?.serial !== undefined) {
+      throw new TypeError(
+        `handleBatch('${job.kind}'): the jobs of a group run one after the other in its queue '${job.queue}'`,
+      );
+    }
+  }
+  return served;
+}
+
+function settingsByQueue<TDb>(
+  handlers: readonly Handler<TDb>[],
+  queues: WorkerOptions<TDb>['queues'],
+): ReadonlyMap<string, ServedQueue> {
+  const named = new Set(handlers.map(({ job }) => job.queue));
+  if (queues === undefined) {
+    const usual = { concurrency: DEFAULT_CONCURRENCY, agingMs: undefined };
+    return new Map([...named].map((queue) => [queue, usual]));
+  }
+  checkObject('createWorker: queues', queues);
+  const served = Object.entries(queues).map(([queue, settings]): [string, ServedQueue] => {
+    const what = `createWorker: queues['${queue}']`;
+    const { concurrency = DEFAULT_CONCURRENCY, aging } = checkObject(what, settings);
+    return [
+      checkText('createWorker: the name of a queue', queue, MAX_NAME_BYTES),
+      {
+        concurrency: checkInteger(`${what}.concurrency`, concurrency, 1, 10_000),
+        agingMs: aging === undefined ? undefined : checkAging(`${what}.aging`, aging),
+      },
+    ];
+  });
+  if (served.length > MAX_QUEUES) {
+    throw new RangeError(
+      `createWorker: a worker serves at most ${MAX_QUEUES} queues, got ${served.length}: ` +
+        'divide them among several workers, or put jobs of many tenants into a few queues',
+    );
+  }
+  if (served.length === 0)
+    throw new TypeError('createWorker: queues names no queue; leave it out to serve all');
+  for (const { job } of handlers) {
+    if (queues[job.queue] === undefined) {
+      // Allowed, since another worker may serve that queue, but usually a forgotten or misspelt name.
+      process.emitWarning(
+        `This worker has a handler for '${job.kind}', whose queue '${job.queue}' is not among its queues: ` +
+          Object.keys(queues).join(', '),
+        'DrizzleQueueWarning',
+      );
+    }
+  }
+  return new Map(served);
+}
+
+function checkAging(what: string, aging: Aging): number {
+  const { afterMs } = checkObject(what, aging);
+  return checkDurationMs(`${what}.afterMs`, afterMs, MIN_AGING_MS);
+}
