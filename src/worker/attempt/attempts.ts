@@ -6,13 +6,13 @@ import { Beginnings, type BeginningsOptions } from './beginnings.ts';
 import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
 import { executeJob } from './execute-job.ts';
 import type { Handler } from './handler.ts';
+import { Leftovers } from './leftovers.ts';
 import { Patience } from './patience.ts';
 import { Prefetch } from './prefetch.ts';
 import { Turn } from './turn.ts';
-import { Unwritten } from './unwritten.ts';
 
 export interface AttemptsOptions
-  extends Omit<ConcludeOptions, 'leave' | 'onUnwritten'>,
+  extends Omit<ConcludeOptions, 'leave' | 'onLeftover'>,
     Omit<BeginningsOptions, 'tables'> {
   readonly environment: AttemptEnvironment;
   readonly handlers: ReadonlyMap<string, Handler>;
@@ -37,7 +37,7 @@ export class Attempts {
   readonly #beginnings: Beginnings;
   /** Claimed ahead, not begun. */
   #waiting: Attempt[] = [];
-  readonly #unwritten = new Unwritten();
+  readonly #leftovers = new Leftovers();
   /** Two of them may be of one job: a lost one whose handler goes on, and a newer. */
   readonly #running = new Set<Attempt>();
   /** Those whose outcome is not written yet. */
@@ -50,7 +50,7 @@ export class Attempts {
   constructor(options: AttemptsOptions) {
     this.#options = options;
     const leave = this.#leaving.signal;
-    this.#conclude = { ...options, leave, onUnwritten: (attempt) => this.#unwritten.add(attempt) };
+    this.#conclude = { ...options, leave, onLeftover: (attempt) => this.#leftovers.add(attempt) };
     if (!options.persistent) this.#leaving.abort();
     this.#beginnings = new Beginnings({ ...options, tables: options.environment.tables });
   }
@@ -110,9 +110,9 @@ export class Attempts {
   }
 
   /** Puts back what is still held after `stop`, even if its beginning is still being recorded. */
-  async giveBackUnwritten(...[options, tooLate]: Parameters<Unwritten['giveBack']>): Promise<void> {
-    for (const attempt of this.#waiting) this.#unwritten.add(attempt);
-    await this.#unwritten.giveBack(options, tooLate);
+  async giveBackLeftovers(...[options, tooLate]: Parameters<Leftovers['giveBack']>): Promise<void> {
+    for (const attempt of this.#waiting) this.#leftovers.add(attempt);
+    await this.#leftovers.giveBack(options, tooLate);
   }
 
   /** Begins nothing more until `resume`, and gives back what waits. */
