@@ -57,12 +57,14 @@ describe('with tables of an older version, which lack a column', () => {
     return dropped.map((column) => [name, column.name] as const);
   });
 
+  const statements = Object.entries(allStatements(tables));
+
   test.each(columns)('%s.%s', async (table, column) => {
     let missed = 0;
     // Undone once, and each statement in a savepoint: a table that changes for each of them takes ten times as long.
     const all = database.db.transaction(async (tx) => {
       await tx.execute(sql.raw(`alter table ${table} drop column ${column} cascade`));
-      for (const [name, query] of Object.entries(allStatements(tables))) {
+      for (const [name, query] of statements) {
         await tx
           .transaction(async (savepoint) => {
             await queryRows(savepoint, scheduleTables, query);
