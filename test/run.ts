@@ -57,8 +57,15 @@ const fast: readonly (readonly Run[])[] = [
 const rest: readonly (readonly Run[])[] = [
   [
     {
-      title: 'drizzle-orm 0.45: the slow tests, the model and the fuzz tests at full depth',
-      command: ['vitest', 'run', '.slow.test.ts', 'test/model/', 'test/fuzz/'],
+      title: 'drizzle-orm 0.45: the slow tests, and those with a depth at the full one',
+      command: [
+        'vitest',
+        'run',
+        '.slow.test.ts',
+        'test/model/',
+        'test/fuzz/',
+        'test/schedules/timing.test.ts',
+      ],
       env: FULL,
     },
   ],

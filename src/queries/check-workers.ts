@@ -7,7 +7,7 @@ import { beatWorker, beatWorkerQuery, type LivingWorker } from './beat-worker.ts
 import { findWorkers, knownWorkers } from './find-workers.ts';
 
 /** A worker that looks gone. */
-export interface SeenGone {
+export interface GoneWorker {
   readonly id: number;
   /** Changes whenever the worker shows itself. */
   readonly seen: string;
@@ -39,7 +39,7 @@ export interface WorkersCheck {
   readonly unlocked: boolean;
   /** The process id of the server's end of the connection that the check ran on. */
   readonly pid: number;
-  readonly gone: readonly SeenGone[];
+  readonly gone: readonly GoneWorker[];
 }
 
 /**

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Beginners, claimedAt, isCalm } from '../sql/claim-beginning.ts';
+import { type Beginners, claimedAt, isLate, wordsOf } from '../sql/claim-beginning.ts';
 import { type ClaimedJob, claimedColumns, claimedRows, toClaimedJob } from '../sql/claimed-job.ts';
 import { queryRows, type RawRow, type Runner } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
@@ -95,25 +95,24 @@ export function claimJobsQuery(tables: QueueTables, claim: Claim): SQL {
   const attempt = claim.fromGoneWorkers
     ? sql`j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4`
     : sql`j.attempt + 1`;
-  const calm =
-    typeof claim.beginning === 'object' ? isCalm(attempt, claim.kinds, claim.beginning) : undefined;
-  const columns = sql`j.id, pg_column_size(j.payload) as bytes${calm ? sql`, ${calm} as calm` : sql``}`;
+  const beginners = typeof claim.beginning === 'object' ? claim.beginning : undefined;
+  const words = beginners && wordsOf(attempt, claim.kinds, beginners);
+  const columns = sql`j.id, pg_column_size(j.payload) as bytes${words ? sql`, ${words}` : sql``}`;
   const from =
     claim.ids === undefined
       ? inBands(queueJobs, claim, columns, due)
       : among(queueJobs, claim, claim.ids, columns, due);
-  const calmUpTo = sql`, bool_and(calm) over (rows unbounded preceding) as calm`;
+  const before = sql`(rows between unbounded preceding and 1 preceding)`;
+  const late = beginners && isLate(beginners, before);
   const ctes = sql`
     with due as (
-      select j.id, j.bytes${calm ? sql`, j.calm` : sql``}
+      select j.id, j.bytes${words ? sql`, j.last, j.silent, j.proven` : sql``}
       from ${from}
       limit ${claim.limit}
     ),
     within as (
-      select id${calm ? sql`, calm` : sql``} from (
-        select id, sum(bytes) over (rows between unbounded preceding and 1 preceding) as before${
-          calm ? calmUpTo : sql``
-        } from due
+      select id${late ? sql`, late` : sql``} from (
+        select id, sum(bytes) over ${before} as before${late ? sql`, ${late}` : sql``} from due
       ) as d
       where before is null or before < ${MAX_CLAIM_BYTES}::int8
     )`;

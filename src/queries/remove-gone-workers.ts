@@ -4,7 +4,7 @@ import { queryRows, type RawRow, type Runner } from '../sql/executor.ts';
 import { jsonRows } from '../sql/json-rows.ts';
 import { isDistributed } from '../sql/server-facts.ts';
 import { type GoneLimits, seenText, testedLock, whyGone } from '../sql/why-gone.ts';
-import type { SeenGone } from './check-workers.ts';
+import type { GoneWorker } from './check-workers.ts';
 import { findWorkers, type KnownWorker, knownWorkers } from './find-workers.ts';
 
 /** A worker whose row was removed. */
@@ -25,7 +25,7 @@ export interface RemovedWorker {
 export async function removeGoneWorkers(
   runner: Runner,
   tables: QueueTables,
-  workers: readonly Pick<SeenGone, 'id' | 'seen'>[],
+  workers: readonly Pick<GoneWorker, 'id' | 'seen'>[],
   limits: GoneLimits,
 ): Promise<RemovedWorker[]> {
   if (isDistributed(tables)) return await removeApart(runner, tables, workers, limits);
@@ -41,7 +41,7 @@ export async function removeGoneWorkers(
 async function removeApart(
   runner: Runner,
   tables: QueueTables,
-  workers: readonly Pick<SeenGone, 'id' | 'seen'>[],
+  workers: readonly Pick<GoneWorker, 'id' | 'seen'>[],
   limits: GoneLimits,
 ): Promise<RemovedWorker[]> {
   const seen = new Map(workers.map((worker) => [worker.id, worker.seen]));
@@ -63,7 +63,7 @@ function toRemoved({ id, name }: RawRow): RemovedWorker {
 
 export function removeGoneWorkersQuery(
   tables: QueueTables,
-  workers: readonly Pick<SeenGone, 'id' | 'seen'>[],
+  workers: readonly Pick<GoneWorker, 'id' | 'seen'>[],
   limits: GoneLimits,
 ): SQL {
   const { queueWorkers } = tables;

@@ -11,20 +11,23 @@ export interface Beginners {
 }
 
 /**
- * The new `claimed_at` of the claimed job `j`; `within` names the claimed jobs in their order.
+ * The new `claimed_at` of the claimed job `j`. `within` names the claimed jobs in their order, and with
+ * {@link Beginners} which of them are {@link isLate}.
  *
  * Null for a job that is claimed without beginning: the array has no second element. Citus takes no function
  * of time within a CASE.
  */
 export function claimedAt(attempt: SQL, beginning: 0 | 1 | Beginners | undefined): SQL {
   if (beginning === undefined) return sql`statement_timestamp()`;
-  const begins =
-    typeof beginning === 'number'
-      ? sql`j.id = (select id from within limit ${beginning}::int8)`
-      : sql`j.id in (select id from (select * from within limit ${beginning.atMost}::int8) as w where calm)`;
+  if (typeof beginning === 'object') {
+    // Hardly ever a row: to list those that begin would cost a search among all of them for each.
+    return sql`(array[statement_timestamp()])[case
+        when j.id in (select id from within where late) then 2 else 1
+      end]`;
+  }
   return sql`(array[statement_timestamp()])[case
         when (${attempt} = j.max_attempts or ${withoutWord(attempt)} > 0)
-          and (${begins}) is not true then 2
+          and (j.id = (select id from within limit ${beginning}::int8)) is not true then 2
         else 1
       end]`;
 }
@@ -36,10 +39,24 @@ function withoutWord(attempt: SQL): SQL {
             then ${attempt} - 1 - ${lastRecorded} else 0 end`;
 }
 
-/** Whether others may begin together with the job: see `mostTogether`. */
-export function isCalm(attempt: SQL, kinds: readonly string[], { provenKinds }: Beginners): SQL {
-  const proven = kinds.every((kind) => provenKinds.includes(kind))
-    ? sql``
-    : sql`${servedKind(provenKinds)} and `;
-  return sql`(${proven}${withoutWord(attempt)} <= (${attempt} < j.max_attempts)::int4)`;
+/** What {@link isLate} asks of the due job `j`: to look into its errors once costs enough. */
+export function wordsOf(attempt: SQL, kinds: readonly string[], { provenKinds }: Beginners): SQL {
+  const proven = kinds.every((kind) => provenKinds.includes(kind)) ? sql`true` : servedKind(provenKinds);
+  return sql`${attempt} = j.max_attempts as last, ${withoutWord(attempt)} as silent,
+          ${proven} as proven`;
+}
+
+/** Whether others may begin together with a job of these {@link wordsOf}: see `mostTogether`. */
+const CALM = sql.raw('(proven and silent <= (not last)::int4)');
+
+/**
+ * Whether a job that a crash must not spend the attempt of does not begin with its claim, as a column beside
+ * {@link wordsOf}. A claim has one window for all that it asks about the jobs before: each more costs time.
+ *
+ * @param before the window of those rows that come before this one
+ */
+export function isLate({ atMost }: Beginners, before: SQL): SQL {
+  return sql`(last or silent > 0) and not (
+          ${CALM} and coalesce(bool_and(${CALM}) over ${before}, true)
+          and count(*) over ${before} < ${atMost}::int8) as late`;
 }

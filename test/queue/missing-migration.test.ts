@@ -13,6 +13,8 @@ const queue = createQueue();
 const tick = defineJob('tick');
 const index = defineJob('index', { payload: unvalidated<{ id: number }>() });
 const anything = defineJob('anything', { payload: unvalidated<unknown>() });
+const isRollback = (error: unknown) =>
+  error instanceof Error && error.constructor.name === 'TransactionRollbackError';
 const command = /Run `drizzle-kit generate && drizzle-kit migrate`/;
 
 describe('without the tables', () => {
@@ -55,22 +57,31 @@ describe('with tables of an older version, which lack a column', () => {
     return dropped.map((column) => [name, column.name] as const);
   });
 
+  const statements = Object.entries(allStatements(tables));
+
   test.each(columns)('%s.%s', async (table, column) => {
     let missed = 0;
-    for (const [name, query] of Object.entries(allStatements(tables))) {
-      await database.db
-        .transaction(async (tx) => {
-          await tx.execute(sql.raw(`alter table ${table} drop column ${column} cascade`));
-          await queryRows(tx, scheduleTables, query);
-          tx.rollback();
-        })
-        .catch((error: unknown) => {
-          if (!(error instanceof Error) || error.constructor.name === 'TransactionRollbackError') return;
-          expect(error, `${name}: ${error.cause}`).toBeInstanceOf(MissingMigrationError);
-          expect(error.message).toMatch(command);
-          missed++;
-        });
-    }
+    // Undone once, and each statement in a savepoint: a table that changes for each of them takes ten times as long.
+    const all = database.db.transaction(async (tx) => {
+      await tx.execute(sql.raw(`alter table ${table} drop column ${column} cascade`));
+      for (const [name, query] of statements) {
+        await tx
+          .transaction(async (savepoint) => {
+            await queryRows(savepoint, scheduleTables, query);
+            savepoint.rollback();
+          })
+          .catch((error: unknown) => {
+            if (isRollback(error)) return;
+            expect(error, `${name}: ${error instanceof Error ? error.cause : error}`).toBeInstanceOf(
+              MissingMigrationError,
+            );
+            expect(error).toMatchObject({ message: expect.stringMatching(command) });
+            missed++;
+          });
+      }
+      tx.rollback();
+    });
+    await expect(all).rejects.toSatisfy(isRollback);
     expect(missed).toBeGreaterThan(0);
   });
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { ticksToFire } from '../../src/schedules/catch-up.ts';
 import { ticksOf } from '../../src/schedules/timing.ts';
 import type { Timing } from '../../src/sql/stored-schedule.ts';
+import { depth } from '../support/depth.ts';
 import { matcherOf, walk, wallsOf } from './oracle.ts';
 
 const cron = (expression: string, timeZone = 'UTC', more: Partial<Timing> = {}) =>
@@ -242,7 +243,7 @@ describe('a change of the clock', () => {
             );
             expect(ticks.newest(5, fromMs - 1, endMs)).toEqual(expected.slice(-5));
           }),
-          { numRuns: 10 },
+          { numRuns: depth(3, 10) },
         );
       }
     },

@@ -90,3 +90,35 @@ test('a stop gives back what it did not hear of that it has begun', async () => 
     expect({ workerId, attempt, claimedAt }).toEqual({ workerId: null, attempt: 0, claimedAt: null });
   }
 });
+
+test('a look for requests that hangs keeps no stop beyond its bound, and nothing follows it', async () => {
+  const [app] = await database.connect();
+  if (app === undefined) throw new Error('no connection');
+  const worker = createWorker(database.db, {
+    queue,
+    // Then it looks twice a second.
+    listen: false,
+    shutdownTimeoutMs: 0,
+    handlers: [handle(defineJob('idle'), () => undefined)],
+  });
+  worker.on('error', () => undefined);
+  await worker.start();
+  const hangs = async () =>
+    (
+      await database.client`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%queue_pauses%'`
+    ).length > 0;
+  await app.client`begin`;
+  await app.client`lock table queue_pauses in access exclusive mode`;
+  await until(hangs);
+  const startMs = performance.now();
+  await worker.stop();
+  expect(performance.now() - startMs).toBeLessThan(5_000);
+  expect(await hangs()).toBe(true);
+  const sent = vi.spyOn(database.client, 'unsafe');
+  await app.client`rollback`;
+  await until(async () => !(await hangs()));
+  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+  expect(sent.mock.calls.map(([text]) => text)).toEqual([]);
+});

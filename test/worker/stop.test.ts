@@ -157,6 +157,42 @@ describe('stop', () => {
     expect(statements.filter((text) => text.includes('attempt = j.attempt - 1'))).toEqual([]);
   });
 
+  test('gives back what it holds but a row that a transaction of the app has locked, which others take over', async () => {
+    const [app] = await database.connect();
+    if (app === undefined) throw new Error('no connection');
+    const worker = createWorker(database.db, {
+      queue,
+      shutdownTimeoutMs: 0,
+      handlers: [handle(sleep, () => new Promise(() => {}))],
+    });
+    worker.on('error', () => undefined);
+    const ids = (await queue.enqueueMany(database.db, sleep, [{}, {}, {}])).map(({ id }) => id);
+    const [, locked = 0] = ids;
+    await worker.start();
+    await until(
+      async () => (await database.client`select from queue_jobs where worker_id is null`).length === 0,
+    );
+    await app.client`begin`;
+    await app.client`select from queue_jobs where id = ${locked} for update`;
+    const startMs = performance.now();
+    await worker.stop();
+    expect(performance.now() - startMs).toBeLessThan(5_000);
+    const rows = await database.db.select().from(queueJobs).orderBy(queueJobs.id);
+    expect(rows.map(({ id, attempt, workerId }) => ({ id, attempt, held: workerId !== null }))).toEqual(
+      ids.map((id) => ({ id, attempt: id === locked ? 1 : 0, held: id === locked })),
+    );
+    expect(await database.db.select().from(queueWorkers)).toEqual([]);
+
+    await app.client`rollback`;
+    const other = createWorker(database.db, { queue, handlers: [handle(sleep, () => {})] });
+    onTestFinished(() => other.stop());
+    await other.start();
+    await until(async () => (await database.db.$count(queueJobs)) === 0);
+    // As after a crash: nobody wrote that the locked one did not end.
+    const records = await Promise.all(ids.map((id) => queue.find(database.db, id)));
+    expect(records.map((record) => record?.attempt)).toEqual(ids.map((id) => (id === locked ? 2 : 1)));
+  });
+
   test('during a start: it begins nothing, leaves, and both resolve', async () => {
     const worker = createWorker(database.db, { queue, handlers: [handle(sleep, () => {})] });
     const events: string[] = [];

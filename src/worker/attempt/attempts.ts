@@ -6,12 +6,12 @@ import { Batches } from './batches.ts';
 import { Beginnings } from './beginnings.ts';
 import { Endings } from './endings.ts';
 import { executeJob } from './execute-job.ts';
+import type { Leftovers } from './leftovers.ts';
 import { Patience } from './patience.ts';
 import { Prefetch } from './prefetch.ts';
 import { Runs } from './runs.ts';
 import { toAttempts } from './to-attempts.ts';
 import { Turn } from './turn.ts';
-import type { Unwritten } from './unwritten.ts';
 
 /** Handlers may run this far ahead of the settling. */
 const MAX_UNSETTLED = 4_000;
@@ -117,9 +117,9 @@ export class Attempts {
   }
 
   /** Puts back what is still held after `stop`, even if its beginning is still being recorded. */
-  async giveBackUnwritten(...[options, tooLate]: Parameters<Unwritten['giveBack']>): Promise<void> {
+  async giveBackLeftovers(...[options, tooLate]: Parameters<Leftovers['giveBack']>): Promise<void> {
     const unbegun = [...this.#waiting, ...this.#batches.beginning, ...this.#runs.standing];
-    await this.#endings.giveBackUnwritten(unbegun, options, tooLate);
+    await this.#endings.giveBackLeftovers(unbegun, options, tooLate);
   }
 
   /** Begins nothing more until `resume`, and gives back what waits. */

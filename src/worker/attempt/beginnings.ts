@@ -5,7 +5,7 @@ import type { Holder } from '../../sql/fence.ts';
 import type { Retries } from '../time/retries.ts';
 import type { Attempt } from './attempt.ts';
 import type { WorkerEmitter } from './events.ts';
-import { isLastAfterDeath, isPrecious, MAX_RECORDED, mostTogether } from './precious-attempt.ts';
+import { isLastAfterDeath, isPrecious, MAX_BEGUN, MAX_RECORDED, mostTogether } from './precious-attempt.ts';
 import { recordBeginnings } from './record-beginnings.ts';
 import { isAboutTheServer } from './refusal.ts';
 
@@ -86,7 +86,7 @@ export class Beginnings {
 
   /** How many to claim ahead: where most are precious, no more than begin with their claim. */
   limit(ahead: number, soon: number): number {
-    return this.#mostArePrecious ? Math.min(ahead, soon, MAX_RECORDED) : ahead;
+    return this.#mostArePrecious ? Math.min(ahead, soon, MAX_BEGUN) : ahead;
   }
 
   /** Whether a statement has failed and is to be sent again: until then claiming more is of no use. */
@@ -109,7 +109,7 @@ export class Beginnings {
     if (this.#standsApart || (this.#unrecorded > 0 && !waiting.every((attempt) => this.#isCalm(attempt))))
       return 0;
     for (const { job } of running) if (!this.isProven(job.kind)) return 0;
-    const atMost = Math.max(0, Math.min(soon, MAX_RECORDED) - waiting.length);
+    const atMost = Math.max(0, Math.min(soon, MAX_BEGUN) - waiting.length);
     return { atMost, provenKinds: [...this.#survivors.keys()] };
   }
 

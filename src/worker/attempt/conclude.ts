@@ -17,7 +17,7 @@ export interface ConcludeOptions {
   /** Called when a job was put back, due after a delay or where it was (`undefined`). */
   readonly onPutBack: (job: ClaimedJob, delayMs: number | undefined) => void;
   /** Called with an attempt of which nothing could be written: its job stays held. */
-  readonly onUnwritten: (attempt: Attempt) => void;
+  readonly onLeftover: (attempt: Attempt) => void;
   /** Aborted when refused outcomes are to be left as they are, and tried no more. */
   readonly leave: AbortSignal;
 }
@@ -110,7 +110,7 @@ export async function giveBack(options: ConcludeOptions, attempt: Attempt, delay
 
 /** Tries until the database accepts it (a grant is given, a trigger mended), alone, to hold up no batch. */
 async function untilAccepted(
-  { events, leave, onUnwritten }: ConcludeOptions,
+  { events, leave, onLeftover }: ConcludeOptions,
   attempt: Attempt,
   refusal: unknown,
   tryAgain: () => Promise<void>,
@@ -121,7 +121,7 @@ async function untilAccepted(
     events.emit('error', { error, during: `settling job ${job.id} of '${job.queue}'` });
     // It stays held until the worker has stopped, and is given back then.
     if (leave.aborted) {
-      onUnwritten(attempt);
+      onLeftover(attempt);
       return;
     }
     await sleep(delayMs, leave);
@@ -135,13 +135,13 @@ async function untilAccepted(
 }
 
 function noteSettled(
-  { events, onPutBack, onUnwritten }: ConcludeOptions,
+  { events, onPutBack, onLeftover }: ConcludeOptions,
   attempt: Attempt,
   ended: AttemptEnd,
 ): void {
   const { settled, transition } = ended;
   if (settled === 'abandoned') {
-    onUnwritten(attempt);
+    onLeftover(attempt);
     return;
   }
   if (settled === 'written' && transition.type === 'reschedule') {

@@ -3,9 +3,9 @@ import type { Holder } from '../../sql/fence.ts';
 import type { Attempt, AttemptEnvironment } from './attempt.ts';
 import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
 import { Fates } from './fates.ts';
-import { Unwritten } from './unwritten.ts';
+import { Leftovers } from './leftovers.ts';
 
-export interface EndingsOptions extends Omit<ConcludeOptions, 'fates' | 'leave' | 'onUnwritten'> {
+export interface EndingsOptions extends Omit<ConcludeOptions, 'fates' | 'leave' | 'onLeftover'> {
   readonly environment: Pick<AttemptEnvironment, 'db' | 'tables'>;
   readonly holder: Holder;
   /** Whether an outcome that the database refuses is tried again and again, until `stop`. */
@@ -16,7 +16,7 @@ export interface EndingsOptions extends Omit<ConcludeOptions, 'fates' | 'leave' 
 export class Endings {
   readonly #conclude: ConcludeOptions;
   readonly #leaving = new AbortController();
-  readonly #unwritten = new Unwritten();
+  readonly #leftovers = new Leftovers();
   readonly #unsettled = new Set<Attempt>();
   readonly #onSettled: () => void;
 
@@ -27,7 +27,7 @@ export class Endings {
       ...options,
       fates: new Fates({ ...environment, queue: holder.queue }),
       leave: this.#leaving.signal,
-      onUnwritten: (attempt) => this.#unwritten.add(attempt),
+      onLeftover: (attempt) => this.#leftovers.add(attempt),
     };
     this.#onSettled = onSettled;
     if (!options.persistent) this.#leaving.abort();
@@ -71,11 +71,11 @@ export class Endings {
   }
 
   /** Puts back what is still held at the end: what could not be written, and those that have not `begun`. */
-  async giveBackUnwritten(
+  async giveBackLeftovers(
     unbegun: readonly Attempt[],
-    ...[options, tooLate]: Parameters<Unwritten['giveBack']>
+    ...[options, tooLate]: Parameters<Leftovers['giveBack']>
   ): Promise<void> {
-    for (const attempt of unbegun) this.#unwritten.add(attempt);
-    await this.#unwritten.giveBack(options, tooLate);
+    for (const attempt of unbegun) this.#leftovers.add(attempt);
+    await this.#leftovers.giveBack(options, tooLate);
   }
 }

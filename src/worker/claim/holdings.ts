@@ -44,7 +44,7 @@ export class Holdings {
 
   /** Gives back what is held at the very end; reads the whole queue only if a claim's answer was lost. */
   async giveBack(tooLate: AbortSignal): Promise<void> {
-    await this.#options.attempts.giveBackUnwritten(this.#options, tooLate);
+    await this.#options.attempts.giveBackLeftovers(this.#options, tooLate);
     if (tooLate.aborted) return;
     if (this.#lostAnswers.suspected(performance.now())) await this.#release();
   }

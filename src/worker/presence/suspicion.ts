@@ -1,4 +1,4 @@
-import type { SeenGone, WorkersCheck } from '../../queries/check-workers.ts';
+import type { GoneWorker, WorkersCheck } from '../../queries/check-workers.ts';
 
 /** Answers further apart have missed what was between: this worker was cut off, blocked or suspended. */
 const MAX_GAP_MS = 4_500;
@@ -8,7 +8,7 @@ const MAX_RESPITE_MS = 30_000;
 /** When most of several connections seem to be gone at once, believing it takes this many times as long. */
 const DISBELIEF = 4;
 
-interface Suspect extends SeenGone {
+interface Suspect extends GoneWorker {
   readonly sinceMs: number;
 }
 
@@ -31,7 +31,7 @@ export class Suspicion {
   }
 
   /** Learns from a check at `nowMs` of any monotonic clock; returns who is to be declared gone now. */
-  judge({ workers, gone }: Pick<WorkersCheck, 'workers' | 'gone'>, nowMs: number): SeenGone[] {
+  judge({ workers, gone }: Pick<WorkersCheck, 'workers' | 'gone'>, nowMs: number): GoneWorker[] {
     this.noteAnswer(nowMs);
     this.#suspects = new Map(
       gone.map((worker) => {

@@ -1,10 +1,11 @@
     with due as (
-      select j.id, j.bytes, j.calm
+      select j.id, j.bytes, j.last, j.silent, j.proven
       from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c cross join jsonb_to_recordset($4::text::jsonb)
         as band(priority int2, floor timestamptz)
       cross join lateral (
-        select j.id, pg_column_size(j.payload) as bytes, (case when j.attempt + 1 between 2 and j.max_attempts
-            then j.attempt + 1 - 1 - coalesce((j.errors -> -1 -> 'attempt')::int4, 0) else 0 end <= (j.attempt + 1 < j.max_attempts)::int4) as calm from "queue_jobs" as j
+        select j.id, pg_column_size(j.payload) as bytes, j.attempt + 1 = j.max_attempts as last, case when j.attempt + 1 between 2 and j.max_attempts
+            then j.attempt + 1 - 1 - coalesce((j.errors -> -1 -> 'attempt')::int4, 0) else 0 end as silent,
+          true as proven from "queue_jobs" as j
         where j.queue = $5 and j.priority = band.priority and j.group_key is null
           and j.run_at >= band.floor and j.run_at <= statement_timestamp()
           and j.worker_id is null
@@ -15,18 +16,17 @@
       limit $8
     ),
     within as (
-      select id, calm from (
-        select id, sum(bytes) over (rows between unbounded preceding and 1 preceding) as before, bool_and(calm) over (rows unbounded preceding) as calm from due
+      select id, late from (
+        select id, sum(bytes) over (rows between unbounded preceding and 1 preceding) as before, (last or silent > 0) and not (
+          (proven and silent <= (not last)::int4) and coalesce(bool_and((proven and silent <= (not last)::int4)) over (rows between unbounded preceding and 1 preceding), true)
+          and count(*) over (rows between unbounded preceding and 1 preceding) < $9::int8) as late from due
       ) as d
-      where before is null or before < $9::int8
+      where before is null or before < $10::int8
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $10::int8, claimed_at = (array[statement_timestamp()])[case
-        when (j.attempt + 1 = j.max_attempts or case when j.attempt + 1 between 2 and j.max_attempts
-            then j.attempt + 1 - 1 - coalesce((j.errors -> -1 -> 'attempt')::int4, 0) else 0 end > 0)
-          and (j.id in (select id from (select * from within limit $11::int8) as w where calm)) is not true then 2
-        else 1
+    set worker_id = $11::int8, claimed_at = (array[statement_timestamp()])[case
+        when j.id in (select id from within where late) then 2 else 1
       end], attempt = j.attempt + 1, fence = j.fence + 1, waiting_key = null
     where j.queue = $12 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
@@ -47,7 +47,7 @@
 -- $6 = "[\"mail\"]"
 -- $7 = 10
 -- $8 = 10
--- $9 = 8388608
--- $10 = 42
--- $11 = 3
+-- $9 = 3
+-- $10 = 8388608
+-- $11 = 42
 -- $12 = "mail"

@@ -124,6 +124,34 @@ describe('a row that the database refuses', () => {
     await worker.stop();
   });
 
+  test('alone, because its statement is cancelled, has not failed, and is written as it has ended', async () => {
+    await refuse(
+      'update or delete on queue_jobs',
+      'if new.worker_id is null then raise query_canceled; end if',
+    );
+    const worker = createWorker(database.db, { queue, handlers: [handle(work, ({ payload }) => payload)] });
+    const refused: string[] = [];
+    const ended: string[] = [];
+    worker.on('error', ({ during }) => refused.push(during));
+    for (const event of ['completed', 'failed', 'discarded', 'lost'] as const)
+      worker.on(event, () => ended.push(event));
+    const { id } = await queue.enqueue(database.db, work, 13, { maxAttempts: 1 });
+    await worker.start();
+    await until(() => refused.length > 1);
+    expect(new Set(refused)).toEqual(new Set([`settling job ${id} of 'q'`]));
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'running', errors: [] });
+    await database.client`drop function refuse() cascade`;
+    await until(() => ended.length > 0);
+    await worker.stop();
+    expect(ended).toEqual(['completed']);
+    expect(await queue.find(database.db, id)).toMatchObject({
+      state: 'completed',
+      output: 13,
+      attempt: 1,
+      errors: [],
+    });
+  });
+
   test('keeps no stop waiting, and nothing is written after it', async () => {
     // What a transaction takes from a sequence stays taken when it is refused.
     await database.client`create sequence refusals`;

@@ -31,7 +31,9 @@ beforeEach(async () => {
   await database.client`truncate queue_jobs, queue_results, queue_workers`;
 });
 
-const drivers: Readonly<Record<string, () => Promise<{ db: Database; client?: postgres.Sql }>>> = {
+type Driver = 'postgres.js' | 'node-postgres, a pool' | 'node-postgres, a client';
+
+const open: Readonly<Record<Driver, () => Promise<{ db: Database; client?: postgres.Sql }>>> = {
   'postgres.js': async () => {
     const client = postgres(database.url, { max: 4, fetch_types: false, onnotice: () => {} });
     onTestFinished(() => client.end({ timeout: 1 }));
@@ -125,14 +127,14 @@ async function terminate(pids: Iterable<number>): Promise<void> {
   for (const pid of pids) await database.client`select pg_terminate_backend(${pid}, 10000)`;
 }
 
-/** Declares the tests of so many workers over one `db`, on every driver that holds sessions. */
-export function severalWorkers(counts: readonly number[]): void {
-  describe.each(Object.entries(drivers))('%s', (name, open) => {
+/** Declares the tests of so many workers over one `db`, on each of these drivers that hold sessions. */
+export function severalWorkers(counts: readonly number[], drivers: readonly Driver[]): void {
+  describe.each(drivers)('%s', (name) => {
     test.each(counts)(
       '%i workers over one db do not declare each other gone',
       { timeout: 120_000 },
       async (count) => {
-        const { db } = await open();
+        const { db } = await open[name]();
         const { workers, events, open: finish } = await startWorkers(db, count);
         await queue.enqueueMany(db, held, new Array(count).fill({}));
         await until(

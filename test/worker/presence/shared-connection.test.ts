@@ -1,3 +1,4 @@
 import { severalWorkers } from './several-workers.ts';
 
-severalWorkers([20]);
+// Here they share one connection for their sessions; the others are in the slow tests.
+severalWorkers([20], ['postgres.js']);

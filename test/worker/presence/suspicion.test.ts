@@ -1,11 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import type { SeenGone } from '../../../src/queries/check-workers.ts';
+import type { GoneWorker } from '../../../src/queries/check-workers.ts';
 import { Suspicion } from '../../../src/worker/presence/suspicion.ts';
 
-const lost = (id: number, seen = '1.000000', session = id): SeenGone => ({ id, seen, why: 'lost', session });
+const lost = (id: number, seen = '1.000000', session = id): GoneWorker => ({
+  id,
+  seen,
+  why: 'lost',
+  session,
+});
 
 /** A worker that checks every 1.5 seconds from second 0 on, and sees at each check who looks gone then. */
-function checks(suspicion: Suspicion, seconds: number, gone: (second: number) => SeenGone[], workers = 4) {
+function checks(suspicion: Suspicion, seconds: number, gone: (second: number) => GoneWorker[], workers = 4) {
   const condemned: [second: number, id: number][] = [];
   for (let second = 0; second <= seconds; second += 1.5) {
     for (const { id } of suspicion.judge({ workers, gone: gone(second) }, second * 1_000))

@@ -7,7 +7,7 @@ import type { Settlement } from './settlement.ts';
 const GIVE_BACK_MS = 750;
 
 /** The attempts of one queue that the database did not let end, or begin: held until the worker stops. */
-export class Unwritten {
+export class Leftovers {
   readonly #jobs = new Map<Attempt, Settlement>();
 
   add(attempt: Attempt): void {

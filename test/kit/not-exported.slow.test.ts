@@ -1,0 +1,18 @@
+import { library, notExported } from './not-exported.ts';
+
+notExported([
+  {
+    what: 'nested the tables in an object',
+    schema: `import { createQueueTables } from ${library}; export const tables = createQueueTables();`,
+    made: [],
+    message: "None of the queue's tables exists in this database",
+    fix: 'the tables are not exported, or inside an object, which drizzle-kit passes over',
+  },
+  {
+    what: 'forgot the tables',
+    schema: `import { integer, pgTable } from 'drizzle-orm/pg-core'; export const orders = pgTable('orders', { id: integer('id') });`,
+    made: ['orders'],
+    message: "None of the queue's tables exists in this database, though Drizzle has migrated it",
+    fix: 'the tables are not exported, or inside an object',
+  },
+]);

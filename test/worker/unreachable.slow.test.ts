@@ -1,0 +1,3 @@
+import { unreachableDatabase } from './unreachable-database.ts';
+
+unreachableDatabase('node-postgres');
