@@ -8,14 +8,16 @@ import {
   type TransactionOf,
   unvalidated,
 } from 'drizzle-queue';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { clearTables } from '../queries/support/jobs.ts';
+import { addControlTables } from '../support/control-tables.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { expectDenied } from './denied.ts';
 import { type RoleName, useRoles } from './use-roles.ts';
 
 const database = useTestDatabase();
+beforeAll(() => addControlTables(database));
 const roles = useRoles(database, ['grant ', 'create policy']);
 const queue = createQueue();
 const work = defineJob('work', { payload: unvalidated<string>() });

@@ -1,8 +1,10 @@
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { readPages } from './pages.ts';
 
 const database = useTestDatabase();
+beforeAll(() => addControlTables(database));
 
 const blocks = readPages().flatMap(({ path, blocks }) =>
   blocks

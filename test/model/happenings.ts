@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { type Ending, KIND_WITHOUT_RESULT } from './job-model.ts';
+import { DAY_MS } from './schedule-model.ts';
 
 /** Which of the things that there are: taken modulo their number, so that every number is one of them. */
 const which = fc.nat(1_000);
@@ -57,6 +58,24 @@ const claim = fc.record({
   ),
 });
 
+const schedule = fc.record({
+  name: fc.constantFrom('s1', 's2'),
+  queue,
+  kind,
+  priority: fc.constantFrom(0, 5, 9),
+  maxAttempts: fc.constantFrom(1, 2, 3),
+  everyMs: fc.constantFrom(DAY_MS, DAY_MS, 2 * DAY_MS),
+  catchUp: fc.constantFrom('latest', 'all', 'all', 'none'),
+  overlap: fc.boolean(),
+});
+
+/** A worker looks, which may declare some itself. */
+const fire = fc.record({
+  worker: which,
+  kinds: fc.constantFrom(bothKinds, bothKinds, ['kept']),
+  declares: fc.uniqueArray(schedule, { maxLength: 2, selector: ({ name }) => name }),
+});
+
 /** What can happen to jobs in one go, each with what it happens to. */
 const atOnce = {
   enqueue: newJob,
@@ -93,6 +112,15 @@ const atOnce = {
   makeDue: fc.record({ job: which, longAgo: fc.nat(5) }),
   look: fc.record({ job: which, page: fc.integer({ min: 1, max: 5 }) }),
   prune: fc.record({}),
+  setSchedule: fc.record({ schedule }),
+  changeSchedule: fc.record({
+    schedule: which,
+    change: fc.constantFrom('pause', 'resume', 'resume', 'remove'),
+  }),
+  runSchedule: fc.record({ schedule: which }),
+  /** As if no worker had looked for so many days. */
+  missTicks: fc.record({ schedule: which, days: fc.integer({ min: 1, max: 4 }) }),
+  fire,
 };
 
 type ValuesOf<T> = { [K in keyof T]: T[K] extends fc.Arbitrary<infer TValue> ? TValue : never };
@@ -126,6 +154,11 @@ const weights: Readonly<Record<keyof AtOnce, number>> = {
   makeDue: 8,
   look: 3,
   prune: 2,
+  setSchedule: 6,
+  changeSchedule: 4,
+  runSchedule: 2,
+  missTicks: 4,
+  fire: 6,
 };
 
 const single = stepsOf(atOnce, weights) as fc.Arbitrary<SingleStep>;
@@ -161,6 +194,26 @@ const betweenKeyed = fc.array(
   { maxLength: 3 },
 );
 
+/** While a schedule is due: often somebody changes it, or another worker fires it. */
+const betweenSchedules = fc.array(
+  fc.oneof(
+    { weight: 1, arbitrary: single },
+    {
+      weight: 1,
+      arbitrary: stepsOf(
+        {
+          setSchedule: atOnce.setSchedule,
+          changeSchedule: atOnce.changeSchedule,
+          missTicks: atOnce.missTicks,
+          fire,
+        },
+        { setSchedule: 2, changeSchedule: 2, missTicks: 1, fire: 2 },
+      ) as fc.Arbitrary<SingleStep>,
+    },
+  ),
+  { maxLength: 3 },
+);
+
 /** What takes several statements, with what happens in between, by the fault point. */
 const interrupted = {
   enqueueWhile: fc.record({ job: newJob, refused: betweenKeyed, nobodyStands: between }),
@@ -189,6 +242,8 @@ const interrupted = {
    * before it hears the answer, it may claim more.
    */
   comeBack: fc.record({ worker: which, returned: betweenClaims, asked: between }),
+  /** While what a worker has found due is not fired yet. */
+  fireWhile: fc.record({ by: fire, found: betweenSchedules }),
   completeInTransaction: fc.record({ attempt: which, commit: fc.boolean(), finished: betweenPatient }),
   runNextWhile: fc.record({
     queue,
@@ -217,6 +272,7 @@ export const step: fc.Arbitrary<Step> = stepsOf(
     claimLost: 5,
     lockRow: 6,
     comeBack: 4,
+    fireWhile: 6,
     completeInTransaction: 7,
     runNextWhile: 7,
   },

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { atFaultPoints } from '../../src/sql/fault-point.ts';
+import { addControlTables } from '../support/control-tables.ts';
 import { depth, full } from '../support/depth.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';
 import { step } from './happenings.ts';
@@ -14,6 +15,15 @@ const MOST_ROUNDS = 16;
 /** What all walks together must have met: a walk that never meets a case says nothing about it. */
 const events = [
   'a claim reached its limit',
+  'a declaration that waits for a tick',
+  'a declared schedule that is not set',
+  'a job of a schedule that must not overlap',
+  'a schedule that has changed is not fired',
+  'a schedule: pause',
+  'a schedule: resume',
+  'a tick fired',
+  'in between: schedules: found',
+  'several ticks fired',
   'a completion rolled back',
   'a duplicate refused',
   'a job left alone that a transaction has locked',
@@ -94,6 +104,7 @@ describe('the lives of jobs', () => {
   let workers: Connection[] = [];
 
   beforeAll(async () => {
+    await addControlTables(database);
     [transaction, ...workers] = (await database.connect(WORKERS + 1)) as [Connection, ...Connection[]];
   });
 

@@ -1,6 +1,7 @@
 import type postgres from 'postgres';
 import { expect } from 'vitest';
 import type { JobModel, ModelJob } from './job-model.ts';
+import { type ModelSchedule, nextTickMs, type ScheduleModel } from './schedule-model.ts';
 
 /** What no row says by itself. */
 type Unseen = 'lastRecorded' | 'unparked' | 'redriven';
@@ -12,6 +13,12 @@ interface Row extends Omit<ModelJob, 'state' | 'runAt' | Unseen> {
   readonly output: unknown;
 }
 
+/** What a row of the schedules is compared by. */
+interface ScheduleRow extends Omit<ModelSchedule, 'passedAt' | 'armed' | 'version'> {
+  readonly passedAt: number;
+  readonly nextAt: number;
+}
+
 /** Everything that the tables hold, at one moment of the database's clock. */
 export interface QueueState {
   /** Microseconds since 1970. */
@@ -19,6 +26,7 @@ export interface QueueState {
   readonly jobs: readonly Row[];
   readonly results: readonly Row[];
   readonly workerIds: readonly number[];
+  readonly schedules: readonly ScheduleRow[];
 }
 
 /** Reads both tables and the workers, in one statement. */
@@ -37,6 +45,11 @@ export async function readState(client: postgres.Sql): Promise<QueueState> {
       'nowUs', ${client.unsafe(micros('statement_timestamp()'))},
       'jobs', (select coalesce(json_agg(${client.unsafe(rowAsJson('id'))}), '[]') from jobs),
       'results', (select coalesce(json_agg(${client.unsafe(rowAsJson('job_id'))}), '[]') from results),
+      'schedules', (select coalesce(json_agg(json_build_object('name', name, 'queue', queue, 'kind', kind,
+        'priority', settings -> 'priority', 'maxAttempts', settings -> 'maxAttempts', 'everyMs', every_ms,
+        'catchUp', catch_up, 'overlap', overlap, 'paused', paused_at is not null, 'declaredBy', declared_by,
+        'passedAt', ${client.unsafe(micros('passed_at'))}, 'nextAt', ${client.unsafe(micros('next_at'))}) order by name), '[]')
+        from queue_schedules),
       'workerIds', (select coalesce(json_agg(id order by id), '[]') from queue_workers)
     ) as state`;
   // JSON knows no infinity.
@@ -90,6 +103,31 @@ export function expectAsModelled(state: QueueState, model: JobModel, earlierUs: 
   const actual = [...state.jobs, ...state.results].map(({ output: _, ...row }) => row);
   expect(actual.sort(byId)).toEqual(expected.sort(byId));
   expect(state.workerIds).toEqual([...model.livingWorkers].sort((a, b) => a - b));
+}
+
+/** When schedules were written is learnt from them. */
+export function learnSchedules(state: QueueState, model: ScheduleModel, earlierUs: number): void {
+  for (const { name, passedAt } of state.schedules) {
+    const schedule = model.schedules.get(name);
+    if (schedule === undefined || typeof schedule.passedAt === 'number') continue;
+    const sinceUs = schedule.passedAt === 'now' ? earlierUs : schedule.passedAt.sinceUs;
+    // A firing writes whole milliseconds.
+    expect(passedAt, 'a schedule counts from its statement').toBeGreaterThan(sinceUs - 1_000);
+    expect(passedAt, 'a schedule counts from its statement').toBeLessThanOrEqual(state.nowUs);
+    schedule.passedAt = passedAt;
+  }
+}
+
+/** The schedules are what the model says; when they were written is learnt from them. */
+export function expectSchedulesAsModelled(state: QueueState, model: ScheduleModel, earlierUs: number): void {
+  learnSchedules(state, model, earlierUs);
+  const expected = [...model.schedules.values()]
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .map(({ armed, version: _, ...schedule }) => ({
+      ...schedule,
+      nextAt: armed ? nextTickMs({ armed, version: _, ...schedule }) * 1_000 : schedule.passedAt,
+    }));
+  expect(state.schedules).toEqual(expected);
 }
 
 function byId(a: { readonly id: number }, b: { readonly id: number }): number {

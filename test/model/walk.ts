@@ -4,6 +4,7 @@ import { enqueueing } from './enqueueing.ts';
 import type { Doings, SingleStep, Step } from './happenings.ts';
 import { inspecting } from './inspecting.ts';
 import { living, register } from './living.ts';
+import { scheduling } from './scheduling.ts';
 import { settling } from './settling.ts';
 import { settlingBatch } from './settling-batch.ts';
 import { World, type WorldOptions } from './world.ts';
@@ -23,6 +24,7 @@ export class Walk {
       ...settlingBatch(world),
       ...inspecting(world),
       ...living(world),
+      ...scheduling(world),
     };
   }
 
@@ -30,6 +32,7 @@ export class Walk {
   async begin(): Promise<void> {
     const { app, workers } = this.#world;
     await clearTables(app.client);
+    await app.client`delete from queue_schedules`;
     for (const index of workers.keys()) await register(this.#world, index);
     await this.#world.compare();
   }

@@ -1,5 +1,6 @@
-import { createQueue } from 'drizzle-queue';
+import { createQueue, schedulesIn } from 'drizzle-queue';
 import { queueJobs, queuePauses, queueResults, queueWorkers } from 'drizzle-queue/schema';
+import { queueSchedules } from 'drizzle-queue/schema/control';
 import type { FaultPoint } from '../../src/sql/fault-point.ts';
 import type { Connection } from '../support/test-database.ts';
 import type { SingleStep } from './happenings.ts';
@@ -7,10 +8,18 @@ import { interrupted } from './interrupted.ts';
 import { JobModel, type ModelJob } from './job-model.ts';
 import { oneOf } from './one-of.ts';
 import { PastClaims } from './past-claims.ts';
-import { expectAsModelled, expectSound, readState } from './queue-state.ts';
+import {
+  expectAsModelled,
+  expectSchedulesAsModelled,
+  expectSound,
+  learnSchedules,
+  readState,
+} from './queue-state.ts';
+import { ScheduleModel } from './schedule-model.ts';
 
 export const tables = { queueJobs, queueResults, queueWorkers, queuePauses };
-export const queue = createQueue({ tables });
+export const scheduleTables = { ...tables, queueSchedules };
+export const queue = createQueue({ tables, schedules: schedulesIn(queueSchedules) });
 
 /** By whom and how a {@link World} is changed. */
 export interface WorldOptions {
@@ -34,6 +43,7 @@ export class World {
   readonly saw: (event: string) => void;
   readonly takeAll: (steps: readonly SingleStep[]) => Promise<void>;
   readonly model = new JobModel();
+  readonly schedules = new ScheduleModel();
   readonly claims = new PastClaims();
   /** The id that each worker goes by now, and every id that one ever had. */
   readonly workerIds: number[] = [];
@@ -55,7 +65,14 @@ export class World {
     const state = await readState(this.app.client);
     expectSound(state, this.#highestFences);
     expectAsModelled(state, this.model, this.nowUs);
+    expectSchedulesAsModelled(state, this.schedules, this.nowUs);
     this.nowUs = state.nowUs;
+  }
+
+  /** Learns the times of schedules in the middle of an operation, of which the model may not know all yet. */
+  async learn(): Promise<void> {
+    const state = await readState(this.app.client);
+    learnSchedules(state, this.schedules, this.nowUs);
   }
 
   anyJob(index: number, matches: (job: ModelJob) => boolean = () => true): ModelJob | undefined {
