@@ -95,6 +95,7 @@ export {
   type TransactionOf,
 } from './worker/attempt/handler.ts';
 export { type DrainOptions, type DrainResult, drain } from './worker/drain.ts';
-export type { QueueSettings, RunOptions, WorkerOptions } from './worker/options.ts';
+export type { RunOptions, WorkerOptions } from './worker/options.ts';
 export { type RanJob, type RunNextOptions, runNext } from './worker/run-next.ts';
+export type { Aging, QueueSettings } from './worker/served-queues.ts';
 export { createWorker, type Worker } from './worker/worker.ts';

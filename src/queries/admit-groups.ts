@@ -14,10 +14,10 @@ export const MAX_NOTES = 1_000;
  * many notes it has used up. A group that is in the ring stays where it is. One that has had its turn already
  * comes back at its place; any other waits in the lane of those that were idle.
  *
- * **Under concurrency.** Notes and groups that another statement has locked are skipped, and such notes stay for
- * the next time. A note is deleted in the statement that heeds it. Every change of a group moves its turn, so a
- * claim whose snapshot is older leaves the group alone. A group in which nothing is due needs nothing: a job that
- * is due later, or committed later, has a note of its own.
+ * **Under concurrency.** Notes and groups that another statement has locked are skipped, and such notes
+ * stay for the next time. A note is deleted in the statement that heeds it. Every change of a group moves
+ * its turn, so a claim whose snapshot is older leaves the group alone. A group in which nothing is due
+ * needs nothing: a job that is due later, or committed later, has a note of its own.
  */
 export async function admitGroups(db: Runner, tables: GroupTables, queue: string): Promise<number> {
   const rows = await queryRows(db, tables, admitGroupsQuery(tables, queue), { entry: CONTROL_ENTRY });
@@ -38,7 +38,8 @@ export function admitGroupsQuery(tables: GroupTables, queue: string): SQL {
     ),
     waiting as materialized (
       select a.group_key, a.due_at from asked as a cross join lateral (
-        select from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority) cross join lateral (
+        select from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
+        cross join lateral (
           select from ${queueJobs} as j
           where j.queue = ${queue} and j.group_key = a.group_key and j.group_key is not null
             and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and ${isFree(tables)}

@@ -9,11 +9,11 @@ export const MAX_ADOPTED = 1_000;
 
 /**
  * Puts waiting jobs of a queue with groups that are in none into the group `-`: they were enqueued before the
- * queue had groups, or by a process that does not know of them. No claim of groups would see them. Returns how
- * many.
+ * queue had groups, or by a process that does not know of them. No claim of groups would see them. Returns
+ * how many.
  *
- * **Under concurrency.** It leaves what another statement has locked, such as a claim of a worker that does not
- * know of the groups either. Any number of workers may do it at once.
+ * **Under concurrency.** It leaves what another statement has locked, such as a claim of a worker that does
+ * not know of the groups either. Any number of workers may do it at once.
  */
 export async function adoptJobs(db: Runner, tables: GroupTables, queue: string): Promise<number> {
   const [row] = await queryRows(db, tables, adoptJobsQuery(tables, queue), { entry: CONTROL_ENTRY });
@@ -40,7 +40,8 @@ export function adoptJobsQuery({ queueJobs, queueNotes }: GroupTables, queue: st
     ),
     noted as (
       insert into ${queueNotes} (queue, due_at, group_key)
-      select distinct ${queue}::text, a.run_at, ${NO_GROUP}::text from adopted as a where a.run_at < 'infinity'
+      select distinct ${queue}::text, a.run_at, ${NO_GROUP}::text from adopted as a
+      where a.run_at < 'infinity'
     )
     select count(*)::float8 as adopted from adopted`;
 }

@@ -4,7 +4,8 @@ import { queryRows, type Runner } from '../sql/executor.ts';
 import type { GroupTables } from '../sql/grouping.ts';
 
 /**
- * Makes the rows that count what is used of the rates of one queue and its kinds: without them nothing starts.
+ * Makes the rows that count what is used of the rates of one queue and its kinds: without them nothing
+ * starts.
  *
  * **Under concurrency.** Any number of workers may do it at once; a row that is there stays as it is.
  */
@@ -20,7 +21,8 @@ export async function ensureUsage(
 export function ensureUsageQuery({ queueUsage }: GroupTables, queue: string, kinds: readonly string[]): SQL {
   return sql`
     insert into ${queueUsage} (queue, kind)
-    select ${queue}::text, k.kind from jsonb_array_elements_text(${JSON.stringify(kinds)}::text::jsonb) as k(kind)
+    select ${queue}::text, k.kind
+    from jsonb_array_elements_text(${JSON.stringify(kinds)}::text::jsonb) as k(kind)
     order by k.kind
     on conflict (queue, kind) do nothing`;
 }

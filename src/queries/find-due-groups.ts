@@ -10,8 +10,8 @@ import type { DueAnswer } from './find-due.ts';
 /**
  * Asks for queues whose jobs are in groups when a claim is next worth its statements: `findDue` for them.
  *
- * **Under concurrency.** A plain read, which locks nothing. Of each queue it reads the first note and the first
- * group, so it costs the same for any number of groups and jobs.
+ * **Under concurrency.** A plain read, which locks nothing. Of each queue it reads the first note and the
+ * first group, so it costs the same for any number of groups and jobs.
  */
 export async function findDueGroups(
   runner: Runner,
@@ -39,7 +39,8 @@ export function findDueGroupsQuery(
 ): SQL {
   const queue = queueOf(looks, 'i.queue');
   return sql`
-    select i.queue, ${epochMs('least(n.due_at, g.ready_at)')} as due_at, ${epochMs('statement_timestamp()')} as now
+    select i.queue, ${epochMs('least(n.due_at, g.ready_at)')} as due_at,
+      ${epochMs('statement_timestamp()')} as now
     from ${planAnew()}
     cross join jsonb_to_recordset(${JSON.stringify(looks)}::text::jsonb) as i(queue text)
     left join lateral (

@@ -17,8 +17,8 @@ export interface GroupRecord {
   /** How many of its jobs living workers hold. */
   readonly running: number;
   /**
-   * Where it stands. `ready`: its jobs are claimed as its turn comes. `waiting`: until `readyAt`, since its rate
-   * is used up. `idle`: nothing is due, or it is at its limit. `blocked`: by `blockedBy`.
+   * Where it stands. `ready`: its jobs are claimed as its turn comes. `waiting`: until `readyAt`, since its
+   * rate is used up. `idle`: nothing is due, or it is at its limit. `blocked`: by `blockedBy`.
    */
   readonly state: 'ready' | 'waiting' | 'idle' | 'blocked';
   /** When claims look at it again; `null` unless it waits. */
@@ -52,8 +52,8 @@ export function findGroupsQuery(
   { queue, after, limit }: GroupPage,
 ): SQL {
   return sql`
-    select g.group_key, h.running, h.blocked_by, ${epochMs("nullif(nullif(g.ready_at, 'infinity'), '-infinity')")}
-      as ready_at,
+    select g.group_key, h.running, h.blocked_by,
+      ${epochMs("nullif(nullif(g.ready_at, 'infinity'), '-infinity')")} as ready_at,
       case
         when g.ready_at = 'infinity' then 'idle'
         when g.ready_at <= statement_timestamp() then 'ready'
@@ -66,7 +66,8 @@ export function findGroupsQuery(
     cross join lateral (
       select count(*) filter (where exists (
           select from ${queueJobs} as j
-          where j.queue = ${queue} and j.id = h.job_id and j.worker_id in (select w.id from ${queueWorkers} as w)
+          where j.queue = ${queue} and j.id = h.job_id
+            and j.worker_id in (select w.id from ${queueWorkers} as w)
         ))::float8 as running,
         min(h.job_id) filter (where h.until = 'infinity') as blocked_by
       from ${queueHolds} as h where h.queue = ${queue} and h.group_key = g.group_key

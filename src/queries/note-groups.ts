@@ -6,8 +6,8 @@ import { isFree } from '../sql/group-hold.ts';
 import type { GroupTables } from '../sql/grouping.ts';
 
 /**
- * Notes the groups of one queue whose jobs were held by workers that are gone: nobody else tells claims of them.
- * Returns how many.
+ * Notes the groups of one queue whose jobs were held by workers that are gone: nobody else tells claims of
+ * them. Returns how many.
  *
  * **Under concurrency.** It only inserts notes, so any number of workers may do it for the same groups.
  */
@@ -32,9 +32,9 @@ export function noteFreedGroupsQuery(tables: GroupTables, queue: string): SQL {
 const SLICE = 1_000;
 
 /**
- * Notes those of the next groups of one queue that nobody looks at although a job of theirs is due, because rows
- * were changed without a note: by hand, or by a process that declares no limits. Returns the last group that it
- * has looked at, and `undefined` at the end.
+ * Notes those of the next groups of one queue that nobody looks at although a job of theirs is due, because
+ * rows were changed without a note: by hand, or by a process that declares no limits. Returns the last
+ * group that it has looked at, and `undefined` at the end.
  *
  * **Under concurrency.** As {@link noteFreedGroups}. A group at its limit is noted in vain, and parked again.
  */
@@ -61,7 +61,8 @@ export function noteForgottenGroupsQuery(tables: GroupTables, queue: string, aft
       insert into ${queueNotes} (queue, due_at, group_key)
       select ${queue}::text, statement_timestamp(), l.group_key from looked as l
       where l.ready_at = 'infinity' and exists (
-        select from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority) cross join lateral (
+        select from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
+        cross join lateral (
           select from ${queueJobs} as j
           where j.queue = ${queue} and j.group_key = l.group_key and j.group_key is not null
             and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and ${isFree(tables)}

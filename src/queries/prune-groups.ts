@@ -16,11 +16,11 @@ export interface GroupPrune {
 }
 
 /**
- * Deletes those of the next groups of one queue that have no jobs and whose rate is unused, and the holds of jobs
- * that are no more. Returns the last group that it has looked at, and `undefined` at the end.
+ * Deletes those of the next groups of one queue that have no jobs and whose rate is unused, and the holds
+ * of jobs that are no more. Returns the last group that it has looked at, and `undefined` at the end.
  *
- * **Under concurrency.** A group that a claim has locked stays. A job that is enqueued meanwhile has a note, and
- * the note makes the group anew: what is lost is its place in the ring.
+ * **Under concurrency.** A group that a claim has locked stays. A job that is enqueued meanwhile has a
+ * note, and the note makes the group anew: what is lost is its place in the ring.
  */
 export async function pruneGroups(
   db: Runner,

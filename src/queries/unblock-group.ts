@@ -7,8 +7,8 @@ import type { GroupTables } from '../sql/grouping.ts';
  * Lets the jobs of a group go on that a discarded one has stopped; returns whether it had. The discarded job
  * stays as it is.
  *
- * **Under concurrency.** Takes effect at the caller's commit. Two calls for one group wait for each other; the
- * second one finds nothing. No claim waits for it.
+ * **Under concurrency.** Takes effect at the caller's commit. Two calls for one group wait for each other;
+ * the second one finds nothing. No claim waits for it.
  */
 export async function unblockGroup(
   db: Executor,

@@ -83,7 +83,8 @@ function notes(
       : sql`
       union
       select ${queue}, e.ended_run_at, e.ended_group from ${ended} as e
-      where e.ended_group is not null and e.ended_run_at > statement_timestamp() and e.ended_run_at < 'infinity'`;
+      where e.ended_group is not null and e.ended_run_at > statement_timestamp()
+        and e.ended_run_at < 'infinity'`;
   const insert = sql`
       insert into ${queueNotes} (queue, due_at, group_key)`;
   if (blocks === undefined) {

@@ -15,31 +15,7 @@ import type { ScheduleDefinition, TickOptions } from '../schedules/define-schedu
 import type { Schedules } from '../schedules/schedules.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import { type Handler, handlersByKind } from './attempt/handler.ts';
-import { type ServedQueue, servedQueues } from './served-queues.ts';
-
-/** How one queue is served. */
-export interface QueueSettings {
-  /** How many of its jobs run at once in this process, 1–10,000. @default 10 */
-  concurrency?: number | undefined;
-  /**
-   * Lets jobs of low priority begin in the end, however many of a better one come. Give all workers of the
-   * queue the same value. `runNext` goes by priority alone.
-   * @default undefined no job begins while one of a better priority is due
-   */
-  aging?: Aging | undefined;
-}
-
-/** How waiting makes jobs more urgent. */
-export interface Aging {
-  /**
-   * How long a job is due, from its `run_at` on and by the database's clock, until it counts as one priority
-   * better, in milliseconds, 100–3,155,760,000,000: after twice as long as two better, and so on, up to
-   * priority 0. Among jobs that count as the same priority the oldest goes first; among those that count as 0
-   * to within `afterMs`. So a job of priority `p` waits for no job that becomes due more than `p * afterMs`
-   * after it. A retry waits anew.
-   */
-  afterMs: number;
-}
+import { type QueueSettings, type ServedQueue, servedQueues } from './served-queues.ts';
 
 /** The options of every function that runs jobs. */
 export interface RunOptions<TDb, TOwn extends OwnColumns = OwnColumns> {

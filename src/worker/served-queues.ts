@@ -1,7 +1,32 @@
 import { checkDurationMs, checkInteger, checkObject, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import type { Limits } from '../limits/limits.ts';
 import type { Handler } from './attempt/handler.ts';
-import type { Aging, WorkerOptions } from './options.ts';
+
+/** How one queue is served. */
+export interface QueueSettings {
+  /** How many of its jobs run at once in this process, 1–10,000. @default 10 */
+  concurrency?: number | undefined;
+  /**
+   * Lets jobs of low priority begin in the end, however many of a better one come. Give all workers of the
+   * queue the same value. `runNext` goes by priority alone.
+   * @default undefined no job begins while one of a better priority is due
+   */
+  aging?: Aging | undefined;
+}
+
+/** How waiting makes jobs more urgent. */
+export interface Aging {
+  /**
+   * How long a job is due, from its `run_at` on and by the database's clock, until it counts as one priority
+   * better, in milliseconds, 100–3,155,760,000,000: after twice as long as two better, and so on, up to
+   * priority 0. Among jobs that count as the same priority the oldest goes first; among those that count as 0
+   * to within `afterMs`. So a job of priority `p` waits for no job that becomes due more than `p * afterMs`
+   * after it. A retry waits anew.
+   */
+  afterMs: number;
+}
+
+type GivenQueues = Readonly<Record<string, QueueSettings>> | undefined;
 
 export interface ServedQueue {
   readonly concurrency: number;
@@ -19,14 +44,14 @@ const MIN_AGING_MS = 100;
 /** @throws RangeError | TypeError naming the setting that is wrong */
 export function servedQueues<TDb>(
   handlers: readonly Handler<TDb>[],
-  queues: WorkerOptions<TDb>['queues'],
+  queues: GivenQueues,
   limits: Limits | undefined,
 ): ReadonlyMap<string, ServedQueue> {
   const served = settingsByQueue(handlers, queues);
   for (const [queue, { agingMs }] of served) {
     if (limits?.isGrouped(queue) && agingMs !== undefined) {
       throw new TypeError(
-        `createWorker: queues['${queue}'].aging: its jobs are in groups, whose turns let nobody wait for ever`,
+        `createWorker: queues['${queue}'].aging: its jobs are in groups, whose turns let nobody starve`,
       );
     }
   }
@@ -42,7 +67,7 @@ export function servedQueues<TDb>(
 
 function settingsByQueue<TDb>(
   handlers: readonly Handler<TDb>[],
-  queues: WorkerOptions<TDb>['queues'],
+  queues: GivenQueues,
 ): ReadonlyMap<string, ServedQueue> {
   const named = new Set(handlers.map(({ job }) => job.queue));
   if (queues === undefined) {

@@ -4,7 +4,8 @@ import type { Attempt } from './attempt.ts';
 
 /**
  * The jobs of groups that run one after the other: of each group one waits for a slot or runs, and the others
- * that were claimed with it stand behind it, in their order. Without such groups nobody stands behind another.
+ * that were claimed with it stand behind it, in their order. Without such groups nobody stands behind
+ * another.
  */
 export class Runs {
   readonly #serial: Serial | undefined;
@@ -41,14 +42,17 @@ export class Runs {
   }
 
   /**
-   * Whether the next one may begin before the end of this one is written. After a crash all that was not written
-   * runs again, in order.
+   * Whether the next one may begin before the end of this one is written. After a crash all that was not
+   * written runs again, in order.
    */
   goesOn({ type }: Outcome): boolean {
     return type === 'completed';
   }
 
-  /** Whether the next one may begin when the end is written. @param isOver whether the job has left the queue */
+  /**
+   * Whether the next one may begin when the end is written.
+   * @param isOver whether the job has left the queue
+   */
   goesOnAfter(isOver: boolean): boolean {
     return isOver || this.#serial === 'attempt';
   }

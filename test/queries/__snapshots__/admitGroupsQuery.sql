@@ -9,7 +9,8 @@
     ),
     waiting as materialized (
       select a.group_key, a.due_at from asked as a cross join lateral (
-        select from generate_series(0, 9) as band(priority) cross join lateral (
+        select from generate_series(0, 9) as band(priority)
+        cross join lateral (
           select from "queue_jobs" as j
           where j.queue = $6 and j.group_key = a.group_key and j.group_key is not null
             and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))

@@ -16,7 +16,8 @@
     ),
     noted as (
       insert into "queue_notes" (queue, due_at, group_key)
-      select distinct $6::text, a.run_at, $7::text from adopted as a where a.run_at < 'infinity'
+      select distinct $6::text, a.run_at, $7::text from adopted as a
+      where a.run_at < 'infinity'
     )
     select count(*)::float8 as adopted from adopted
 -- $1 = "mail"

@@ -1,4 +1,5 @@
-    select i.queue, date_part('epoch', least(n.due_at, g.ready_at)) * 1000 as due_at, date_part('epoch', statement_timestamp()) * 1000 as now
+    select i.queue, date_part('epoch', least(n.due_at, g.ready_at)) * 1000 as due_at,
+      date_part('epoch', statement_timestamp()) * 1000 as now
     from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c
     cross join jsonb_to_recordset($4::text::jsonb) as i(queue text)
     left join lateral (

@@ -7,7 +7,8 @@
       insert into "queue_notes" (queue, due_at, group_key)
       select $4::text, statement_timestamp(), l.group_key from looked as l
       where l.ready_at = 'infinity' and exists (
-        select from generate_series(0, 9) as band(priority) cross join lateral (
+        select from generate_series(0, 9) as band(priority)
+        cross join lateral (
           select from "queue_jobs" as j
           where j.queue = $5 and j.group_key = l.group_key and j.group_key is not null
             and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))

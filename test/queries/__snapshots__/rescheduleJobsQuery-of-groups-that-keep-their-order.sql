@@ -36,7 +36,8 @@
       select $13, b.until, b.ended_group from blocking as b where b.until < 'infinity'
       union
       select $14, e.ended_run_at, e.ended_group from ended as e
-      where e.ended_group is not null and e.ended_run_at > statement_timestamp() and e.ended_run_at < 'infinity'
+      where e.ended_group is not null and e.ended_run_at > statement_timestamp()
+        and e.ended_run_at < 'infinity'
     )
     select * from ended
 -- $1 = 1

@@ -26,7 +26,8 @@
       where e.ended_group is not null
       union
       select $12, e.ended_run_at, e.ended_group from ended as e
-      where e.ended_group is not null and e.ended_run_at > statement_timestamp() and e.ended_run_at < 'infinity'
+      where e.ended_group is not null and e.ended_run_at > statement_timestamp()
+        and e.ended_run_at < 'infinity'
     )
     select * from ended
 -- $1 = 1
