@@ -3,6 +3,7 @@ import type { ErrorRecord } from '../job/describe-error.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
 import { queryRows, type Runner } from '../sql/executor.ts';
+import { groupingOf } from '../sql/grouping.ts';
 import { endHolds } from '../sql/hold-end.ts';
 import { ownNames } from '../sql/own-values.ts';
 import { withError, withTime } from '../sql/recorded-error.ts';
@@ -31,6 +32,15 @@ export async function cancelJob(db: Runner, tables: QueueTables, cancel: JobCanc
 
 export function cancelJobQuery(tables: QueueTables, { id, queue, reason, force }: JobCancel): SQL {
   const { queueJobs, queueResults } = tables;
+  const grouping = groupingOf(tables, queue);
+  // It may have kept those behind it waiting for its next attempt.
+  const unblocked = grouping
+    ? sql`,
+    unblocked as (
+      delete from ${grouping.tables.queueHolds} as h using cancelled as c
+      where h.queue = ${queue} and h.group_key = c.group_key and h.job_id = c.id
+    )`
+    : sql``;
   const own = ownColumnsOf(queueJobs);
   const free = sql`
     with free as (
@@ -59,6 +69,9 @@ export function cancelJobQuery(tables: QueueTables, { id, queue, reason, force }
     change: 'delete',
     where: sql`j.queue = ${queue} and j.id = any(array(select id from free))`,
     returning: sql`j.*`,
-    answer: { name: 'cancelled', select: force?.channel === undefined ? insert : waking(force.channel) },
+    answer: {
+      name: 'cancelled',
+      select: sql`${unblocked}${force?.channel === undefined ? insert : waking(force.channel)}`,
+    },
   });
 }

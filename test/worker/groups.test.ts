@@ -187,6 +187,28 @@ describe('one after the other', () => {
     expect(order).toEqual([0, 1, 1, 2]);
   });
 
+  test('a job that waits for its next attempt stops nobody any more when it is cancelled', async () => {
+    const { queue, step } = setUp({ groups: { serial: 'end' } });
+    const order: number[] = [];
+    const ids = await queue.enqueueMany(database.db, step, jobs('a', 3));
+    await start(
+      createWorker(database.db, {
+        queue,
+        handlers: [
+          handle(step, async ({ payload: { n } }) => {
+            order.push(n);
+            return n === 0 ? snooze(60_000) : undefined;
+          }),
+        ],
+      }),
+    );
+    const first = ids[0]?.id ?? 0;
+    await until(async () => (await queue.find(database.db, first))?.state === 'due' && order.length === 1);
+    expect(await queue.cancel(database.db, first)).toMatchObject({ cancelled: true });
+    await until(() => order.length === 3);
+    expect(order).toEqual([0, 1, 2]);
+  });
+
   test('success: a discarded job stops its group until it was redriven', async () => {
     const { queue, step } = setUp({ groups: { serial: 'success' } });
     const order: number[] = [];

@@ -12,13 +12,17 @@
       insert into "queue_notes" (queue, due_at, group_key)
       select distinct $4, statement_timestamp(), e.ended_group from cancelled as e
       where e.ended_group is not null
+    ),
+    unblocked as (
+      delete from "queue_holds" as h using cancelled as c
+      where h.queue = $5 and h.group_key = c.group_key and h.job_id = c.id
     )
     insert into "queue_results" (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority,
       weight, fence, batch_id, unique_key, group_key, metadata, worker_id, created_at, run_at, claimed_at,
       finished_at)
     select c.id, c.queue, c.kind, c.payload, 'cancelled',
-      case when ($5::text::jsonb || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) is null then c.errors
-        else (case when jsonb_array_length(c.errors) >= 10 then c.errors - 0 else c.errors end) || ($6::text::jsonb || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) end,
+      case when ($6::text::jsonb || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) is null then c.errors
+        else (case when jsonb_array_length(c.errors) >= 10 then c.errors - 0 else c.errors end) || ($7::text::jsonb || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) end,
       c.attempt, c.max_attempts, c.priority, c.weight, c.fence, c.batch_id, c.unique_key, c.group_key,
       c.metadata, c.worker_id, c.created_at,
       case when c.run_at = 'infinity' then statement_timestamp() else c.run_at end, c.claimed_at,
@@ -29,5 +33,6 @@
 -- $2 = 42
 -- $3 = "mail"
 -- $4 = "mail"
--- $5 = "{\"attempt\":1,\"name\":\"Error\",\"message\":\"mail\",\"stack\":\"mail\"}"
+-- $5 = "mail"
 -- $6 = "{\"attempt\":1,\"name\":\"Error\",\"message\":\"mail\",\"stack\":\"mail\"}"
+-- $7 = "{\"attempt\":1,\"name\":\"Error\",\"message\":\"mail\",\"stack\":\"mail\"}"
