@@ -24,6 +24,7 @@ export async function admitGroups(db: Runner, tables: GroupTables, queue: string
   return Number(rows[0]?.used);
 }
 
+/** The notes that were used up are deleted by their range of the index: by their ids alone, all notes are read. */
 export function admitGroupsQuery(tables: GroupTables, queue: string): SQL {
   const { queueJobs, queueGroups, queueNotes } = tables;
   return sql`
@@ -79,13 +80,22 @@ export function admitGroupsQuery(tables: GroupTables, queue: string): SQL {
         end
       from locked as l cross join ring as r where g.queue = ${queue} and g.group_key = l.group_key
     ),
+    first as materialized (
+      select due_at, id from note order by due_at, id limit 1
+    ),
+    last as materialized (
+      select due_at, id from note order by due_at desc, id desc limit 1
+    ),
     used as (
       delete from ${queueNotes} as n
-      where n.queue = ${queue} and (n.due_at, n.id) in (
-        select x.due_at, x.id from note as x
-        where x.group_key in (select group_key from locked) or x.group_key in (select group_key from made)
-          or x.group_key not in (select group_key from waiting)
-      )
+      where n.queue = ${queue}
+        and (n.due_at, n.id) >= ((select due_at from first), (select id from first))
+        and (n.due_at, n.id) <= ((select due_at from last), (select id from last))
+        and (n.id in (
+          select x.id from note as x
+          where x.group_key in (select group_key from locked) or x.group_key in (select group_key from made)
+            or x.group_key not in (select group_key from waiting)
+        )) is true
       returning 1
     )
     select count(*)::float8 as used from used`;

@@ -57,13 +57,12 @@
       cross join lateral (
         select count(*) filter (where x.counts) as held, array_agg(x.job_id) filter (where not x.counts) as over
         from (
-          select h.job_id, coalesce(h.until > statement_timestamp(), false) or exists (
-              select from "queue_jobs" as j
-              where j.queue = $18 and j.id = h.job_id
-                and j.worker_id in (select w.id from "queue_workers" as w)
-            ) as counts
+          select h.job_id, coalesce(h.until > statement_timestamp(), false) or coalesce((
+              select j.worker_id from "queue_jobs" as j where j.queue = $18 and j.id = h.job_id
+            ) in (select w.id from "queue_workers" as w), false) as counts
           from "queue_holds" as h
           where h.queue = $19 and h.group_key = l.group_key
+          offset 0
         ) as x
       ) as h
       window w as (order by l.place rows unbounded preceding)
@@ -102,7 +101,7 @@
     ) as x
     ),
     found as materialized (
-      select c.place, c.group_key, j.*, coalesce(sum(least(j.weight, c.rate_limit)) over (partition by c.group_key order by j.n) > c.budget, false) as cut
+      select c.place, c.group_key, j.*, least(j.weight, c.rate_limit) as cost, coalesce(sum(least(j.weight, c.rate_limit)) over (partition by c.group_key order by j.n) > c.budget, false) as cut
       from open as c cross join lateral (
         select f.*, row_number() over () as n from (
           select f.* from (
@@ -136,7 +135,7 @@
       
     ),
     within as materialized (
-      select id, group_key, kind, weight, rank from (
+      select id, place, group_key, kind, weight, cost, rank from (
         select w.*, sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before
         from priced as w
         where not w.cut_by_queue and not w.cut_by_kind
@@ -146,16 +145,15 @@
     ),
     turning as materialized (
       select c.group_key, c.over, 1 + greatest(c.turn, r.turn)
-          + greatest(coalesce(w.weight, 0), 1) * 1000 / c.share_of as turn,
+          + greatest(coalesce(c.taken_weight, 0), 1) * 1000 / c.share_of as turn,
         case when c.rate_limit is null then '{}'
-          else case when coalesce(w.used, 0) = 0 then c.kept else c.kept || jsonb_build_object(
-        c.slot::text, coalesce((c.kept ->> c.slot::text)::int8, 0) + coalesce(w.used, 0)) end end as rate_used,
+          else case when coalesce(c.taken_cost, 0) = 0 then c.kept else c.kept || jsonb_build_object(
+        c.slot::text, coalesce((c.kept ->> c.slot::text)::int8, 0) + coalesce(c.taken_cost, 0)) end end as rate_used,
         case
-          when c.held + coalesce(w.n, 0) >= c.concurrency then 'infinity'::timestamptz
-          when c.budget <= coalesce(w.used, 0) or exists (
-            select from found as f where f.group_key = c.group_key and f.cut
-          ) then to_timestamp((coalesce(c.oldest, c.slot) + 20 + 1) * (c.rate_per_ms::float8 / 20) / 1000)
-          when coalesce(w.n, 0) < c.room and not exists (
+          when c.held + c.taken >= c.concurrency then 'infinity'::timestamptz
+          when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
+            then to_timestamp((coalesce(c.oldest, c.slot) + 20 + 1) * (c.rate_per_ms::float8 / 20) / 1000)
+          when c.taken < c.room and not exists (
             select from generate_series(0, 9) as band(priority)
             cross join lateral (
               select from "queue_jobs" as j
@@ -166,11 +164,25 @@
           ) then 'infinity'
           else '-infinity'
         end as ready_at
-      from open as c cross join ring as r
-      left join (
-        select w.group_key, count(*) as n, sum(w.weight) as weight, sum(least(w.weight, o.rate_limit)) as used
-        from within as w join open as o on o.group_key = w.group_key group by w.group_key
-      ) as w on w.group_key = c.group_key
+      from (
+        select o.*, count(o.job_id) over jobs as taken, sum(o.weight) over jobs as taken_weight,
+          sum(o.cost) over jobs as taken_cost, bool_or(o.cut) over jobs as cut_by_group
+        from (
+          select place, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest, kept, held,
+            over, room, budget, null as job_id, null as weight, null as cost, false as cut
+          from open
+          union all
+          select place, null, null, null, null, null, null, null, null, null, null,
+            null, null, null, id, weight, cost, false
+          from within
+          union all
+          select place, null, null, null, null, null, null, null, null, null, null,
+            null, null, null, null, null, null, true
+          from found where cut
+        ) as o
+        window jobs as (partition by o.place)
+      ) as c cross join ring as r
+      where c.group_key is not null
     ),
     spent as materialized (
       select b.kind, case when coalesce(x.used, 0) = 0 then b.kept else b.kept || jsonb_build_object(
@@ -202,8 +214,8 @@
     ),
     swept as (
       delete from "queue_holds" as h
-      using (select t.group_key, unnest(t.over) as job_id from turning as t) as o
-      where h.queue = $33 and h.group_key = o.group_key and h.job_id = o.job_id
+      where h.queue = $33 and h.group_key = any(array(select group_key from turning where over is not null))
+        and ((h.group_key, h.job_id) in (select group_key, unnest(over) from turning)) is true
         and h.job_id not in (select id from within)
     ),
     used as (
