@@ -1,8 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { MAX_PRIORITY } from '../job/limits.ts';
 import { CONTROL_ENTRY } from '../sql/control-entry.ts';
+import { dueInGroup } from '../sql/due-in-group.ts';
 import { queryRows, type Runner } from '../sql/executor.ts';
-import { isFree } from '../sql/group-hold.ts';
 import type { GroupTables } from '../sql/grouping.ts';
 import { planAnew } from '../sql/plan-anew.ts';
 
@@ -26,7 +25,7 @@ export async function admitGroups(db: Runner, tables: GroupTables, queue: string
 
 /** The notes that were used up are deleted by their range of the index: by their ids alone, all notes are read. */
 export function admitGroupsQuery(tables: GroupTables, queue: string): SQL {
-  const { queueJobs, queueGroups, queueNotes } = tables;
+  const { queueGroups, queueNotes } = tables;
   return sql`
     with note as materialized (
       select n.due_at, n.id, n.group_key from ${planAnew()} cross join ${queueNotes} as n
@@ -38,15 +37,12 @@ export function admitGroupsQuery(tables: GroupTables, queue: string): SQL {
       select group_key, min(due_at) as due_at from note group by group_key
     ),
     waiting as materialized (
-      select a.group_key, a.due_at from asked as a cross join lateral (
-        select from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority) cross join lateral (
-          select from ${queueJobs} as j
-          where j.queue = ${queue} and j.group_key = a.group_key and j.group_key is not null
-            and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and ${isFree(tables)}
-          order by j.run_at, j.id limit 1
-        ) as j
-        limit 1
-      ) as j
+      select a.group_key, a.due_at from asked as a where exists (${dueInGroup(tables, {
+        queue,
+        group: sql`a.group_key`,
+        most: sql`1`,
+      })}
+      )
     ),
     ring as materialized (
       select coalesce((

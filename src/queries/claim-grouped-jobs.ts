@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { MAX_PRIORITY } from '../job/limits.ts';
 import { claimedAt } from '../sql/claim-beginning.ts';
 import { type ClaimedJob, claimedColumns, claimedRows, toClaimedJob } from '../sql/claimed-job.ts';
 import { CONTROL_ENTRY } from '../sql/control-entry.ts';
+import { dueInGroup } from '../sql/due-in-group.ts';
 import { queryRows, type RawRow, type Runner } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
 import { isFree } from '../sql/group-hold.ts';
@@ -232,14 +232,7 @@ function jobsOfGroups(tables: GroupTables, { queue, kinds, limits }: GroupClaim,
   const { queueJobs } = tables;
   const inGroup = sql`j.queue = ${queue} and j.group_key = c.group_key and j.group_key is not null`;
   const due = sql`j.run_at <= statement_timestamp() and ${isFree(tables)}`;
-  const next = (most: SQL) => sql`
-          select j.id from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
-          cross join lateral (
-            select j.id from ${queueJobs} as j
-            where ${inGroup} and j.priority = band.priority::int2 and ${due}
-            order by j.run_at, j.id limit ${most}
-          ) as j
-          limit ${most}`;
+  const next = (most: SQL) => dueInGroup(tables, { queue, group: sql`c.group_key`, most });
   const lock = sql`
           select j.id, j.kind, j.weight::int8, pg_column_size(j.payload) as bytes from ${queueJobs} as j
           where j.id = k.id and ${inGroup} and ${due} and ${servedKind(kinds)}
@@ -316,14 +309,12 @@ function jobsOfGroups(tables: GroupTables, { queue, kinds, limits }: GroupClaim,
           when c.held + c.taken >= c.concurrency${serial ? sql` or c.held > 0` : sql``} then 'infinity'::timestamptz
           when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
             then ${rateFreeAt(sql`coalesce(c.oldest, c.slot)`, sql`c.rate_per_ms`)}
-          when c.taken < c.room and not exists (
-            select from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
-            cross join lateral (
-              select from ${queueJobs} as j
-              where ${inGroup} and j.priority = band.priority::int2 and ${due}
-                and j.id not in (select id from within)
-              order by j.run_at, j.id limit 1
-            ) as j
+          when c.taken < c.room and not exists (${dueInGroup(tables, {
+            queue,
+            group: sql`c.group_key`,
+            most: sql`1`,
+            and: sql`j.id not in (select id from within)`,
+          })}
           ) then 'infinity'
           else '-infinity'
         end as ready_at

@@ -76,16 +76,31 @@
       from open as c cross join lateral (
         select f.*, row_number() over () as n from (
           select f.* from (
-          select j.id from generate_series(0, 9) as band(priority)
-          cross join lateral (
-            select j.id from "queue_jobs" as j
-            where j.queue = $20 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
-            order by j.run_at, j.id limit least(c.room, c.budget) + 100
-          ) as j
-          limit least(c.room, c.budget) + 100) as k
+            select head.id from (
+              select j.id, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true as due from "queue_jobs" as j
+              where j.queue = $20 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit least(c.room, c.budget) + 100 + 100
+            ) as head
+            where head.due
+            union all
+            select j.id from (
+              select from "queue_jobs" as j where j.queue = $21 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 offset least(c.room, c.budget) + 100 + 100 - 1
+            ) as long
+            cross join generate_series(0, 9) as band(priority)
+            cross join lateral (
+              select j.id from "queue_jobs" as j
+              where j.queue = $22 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true
+              order by j.run_at, j.id limit least(c.room, c.budget) + 100
+            ) as j
+            where not exists (
+              select from (
+                select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true as due from "queue_jobs" as j
+                where j.queue = $23 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit least(c.room, c.budget) + 100 + 100
+              ) as head where head.due
+            )
+            limit least(c.room, c.budget) + 100) as k
           cross join lateral (
           select j.id, j.kind, j.weight::int8, pg_column_size(j.payload) as bytes from "queue_jobs" as j
-          where j.id = k.id and j.queue = $21 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($22::text::jsonb))) is true
+          where j.id = k.id and j.queue = $24 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($25::text::jsonb))) is true
           for no key update skip locked) as f
           limit least(c.room, c.budget)
         ) as f
@@ -102,7 +117,7 @@
         from wanted as w
         
       ) as w
-      where (before is null or before < $23::int8)
+      where (before is null or before < $26::int8)
       order by rank
     ),
     turning as materialized (
@@ -116,13 +131,28 @@
           when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
             then to_timestamp((coalesce(c.oldest, c.slot) + 20 + 1) * (c.rate_per_ms::float8 / 20) / 1000)
           when c.taken < c.room and not exists (
-            select from generate_series(0, 9) as band(priority)
+            select head.id from (
+              select j.id, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
+              where j.queue = $27 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+            ) as head
+            where head.due
+            union all
+            select j.id from (
+              select from "queue_jobs" as j where j.queue = $28 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 offset 1 + 100 - 1
+            ) as long
+            cross join generate_series(0, 9) as band(priority)
             cross join lateral (
-              select from "queue_jobs" as j
-              where j.queue = $24 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
-                and j.id not in (select id from within)
+              select j.id from "queue_jobs" as j
+              where j.queue = $29 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
               order by j.run_at, j.id limit 1
             ) as j
+            where not exists (
+              select from (
+                select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
+                where j.queue = $30 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              ) as head where head.due
+            )
+            limit 1
           ) then 'infinity'
           else '-infinity'
         end as ready_at
@@ -148,23 +178,23 @@
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $25::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
-    where j.queue = $26 and j.id = any(array(select id from within))
+    set worker_id = $31::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
+    where j.queue = $32 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used
-      from turning as t where g.queue = $27 and g.group_key = t.group_key
+      from turning as t where g.queue = $33 and g.group_key = t.group_key
     ),
     held as (
       insert into "queue_holds" as h (queue, group_key, job_id)
-      select $28::text, w.group_key, w.id from within as w order by w.group_key, w.id
+      select $34::text, w.group_key, w.id from within as w order by w.group_key, w.id
       on conflict (queue, group_key, job_id) do update set until = null
     ),
     swept as (
       delete from "queue_holds" as h
-      where h.queue = $29 and h.group_key = any(array(select group_key from turning where over is not null))
+      where h.queue = $35 and h.group_key = any(array(select group_key from turning where over is not null))
         and ((h.group_key, h.job_id) in (select group_key, unnest(over) from turning)) is true
         and h.job_id not in (select id from within)
     )
@@ -202,11 +232,17 @@
 -- $19 = "mail"
 -- $20 = "mail"
 -- $21 = "mail"
--- $22 = "[\"mail\"]"
--- $23 = 8388608
+-- $22 = "mail"
+-- $23 = "mail"
 -- $24 = "mail"
--- $25 = 42
--- $26 = "mail"
+-- $25 = "[\"mail\"]"
+-- $26 = 8388608
 -- $27 = "mail"
 -- $28 = "mail"
 -- $29 = "mail"
+-- $30 = "mail"
+-- $31 = 42
+-- $32 = "mail"
+-- $33 = "mail"
+-- $34 = "mail"
+-- $35 = "mail"
