@@ -6,7 +6,7 @@ import type { GroupTables } from '../sql/grouping.ts';
 import { planAnew } from '../sql/plan-anew.ts';
 
 /** The most notes that one statement folds in. */
-export const MAX_NOTES = 1_000;
+export const MAX_NOTES = 4_000;
 
 /**
  * Folds the notes of one queue that are due into its groups, so that claims look at those groups; returns how
@@ -16,7 +16,8 @@ export const MAX_NOTES = 1_000;
  * **Under concurrency.** Notes and groups that another statement has locked are skipped, and such notes stay for
  * the next time. A note is deleted in the statement that heeds it. Every change of a group moves its turn, so a
  * claim whose snapshot is older leaves the group alone. A group in which nothing is due needs nothing: a job that
- * is due later, or committed later, has a note of its own.
+ * is due later, or committed later, has a note of its own. Whether something is due in a group that is new, the
+ * claim finds out.
  */
 export async function admitGroups(db: Runner, tables: GroupTables, queue: string): Promise<number> {
   const rows = await queryRows(db, tables, admitGroupsQuery(tables, queue), { entry: CONTROL_ENTRY });
@@ -36,8 +37,13 @@ export function admitGroupsQuery(tables: GroupTables, queue: string): SQL {
     asked as materialized (
       select group_key, min(due_at) as due_at from note group by group_key
     ),
+    known as materialized (
+      select g.group_key from ${queueGroups} as g
+      where g.queue = ${queue} and g.group_key = any(array(select group_key from asked))
+    ),
     waiting as materialized (
-      select a.group_key, a.due_at from asked as a where exists (${dueInGroup(tables, {
+      select a.group_key, a.due_at from asked as a
+      where (a.group_key in (select group_key from known)) is true and exists (${dueInGroup(tables, {
         queue,
         group: sql`a.group_key`,
         most: sql`1`,
@@ -58,12 +64,9 @@ export function admitGroupsQuery(tables: GroupTables, queue: string): SQL {
     ),
     made as (
       insert into ${queueGroups} (queue, group_key, ready_at)
-      select ${queue}::text, w.group_key, w.due_at from waiting as w
-      where w.group_key not in (
-        select g.group_key from ${queueGroups} as g
-        where g.queue = ${queue} and g.group_key = any(array(select group_key from waiting))
-      )
-      order by w.group_key
+      select ${queue}::text, a.group_key, a.due_at from asked as a
+      where a.group_key not in (select group_key from known)
+      order by a.group_key
       on conflict (queue, group_key) do nothing
       returning group_key
     ),
@@ -90,7 +93,7 @@ export function admitGroupsQuery(tables: GroupTables, queue: string): SQL {
         and (n.id in (
           select x.id from note as x
           where x.group_key in (select group_key from locked) or x.group_key in (select group_key from made)
-            or x.group_key not in (select group_key from waiting)
+            or x.group_key in (select group_key from known) and x.group_key not in (select group_key from waiting)
         )) is true
       returning 1
     )

@@ -37,16 +37,15 @@ export function dueInGroup(
             ) as head
             where head.due
             union all
-            select j.id from (
-              select from ${queueJobs} as j where ${inGroup} ${order} limit 1 offset ${most} + ${passed} - 1
-            ) as long
-            cross join generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
+            select j.id from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
             cross join lateral (
               select j.id from ${queueJobs} as j
               where ${inGroup} and j.priority = band.priority::int2 and ${due}
               order by j.run_at, j.id limit ${most}
             ) as j
-            where not exists (
+            where exists (
+              select from ${queueJobs} as j where ${inGroup} ${order} limit 1 offset ${most} + ${passed} - 1
+            ) and not exists (
               select from (
                 select ${due} as due from ${queueJobs} as j
                 where ${inGroup} ${order} limit ${most} + ${passed}

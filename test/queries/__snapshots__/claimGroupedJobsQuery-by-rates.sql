@@ -111,16 +111,15 @@
             ) as head
             where head.due
             union all
-            select j.id from (
-              select from "queue_jobs" as j where j.queue = $25 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 offset least(c.room, c.budget) + 100 + 100 - 1
-            ) as long
-            cross join generate_series(0, 9) as band(priority)
+            select j.id from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id from "queue_jobs" as j
-              where j.queue = $26 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true
+              where j.queue = $25 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true
               order by j.run_at, j.id limit least(c.room, c.budget) + 100
             ) as j
-            where not exists (
+            where exists (
+              select from "queue_jobs" as j where j.queue = $26 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 offset least(c.room, c.budget) + 100 + 100 - 1
+            ) and not exists (
               select from (
                 select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true as due from "queue_jobs" as j
                 where j.queue = $27 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit least(c.room, c.budget) + 100 + 100
@@ -175,16 +174,15 @@
             ) as head
             where head.due
             union all
-            select j.id from (
-              select from "queue_jobs" as j where j.queue = $32 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 offset 1 + 100 - 1
-            ) as long
-            cross join generate_series(0, 9) as band(priority)
+            select j.id from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id from "queue_jobs" as j
-              where j.queue = $33 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
+              where j.queue = $32 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
               order by j.run_at, j.id limit 1
             ) as j
-            where not exists (
+            where exists (
+              select from "queue_jobs" as j where j.queue = $33 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 offset 1 + 100 - 1
+            ) and not exists (
               select from (
                 select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
                 where j.queue = $34 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
