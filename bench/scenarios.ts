@@ -10,6 +10,7 @@ export const scenarios: Readonly<Record<string, () => Promise<Scenario>>> = {
   concurrency: async () => (await import('./scenarios/concurrency.ts')).concurrency,
   idle: async () => (await import('./scenarios/idle.ts')).idle,
   'last-attempt': async () => (await import('./scenarios/last-attempt.ts')).lastAttempt,
+  control: async () => (await import('./scenarios/control/scenario.ts')).control,
   memory: async () => (await import('./scenarios/memory.ts')).memory,
   mixed: async () => (await import('./scenarios/mixed.ts')).mixed,
 };

@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { MAX_PRIORITY } from '../job/limits.ts';
 import { claimedAt } from '../sql/claim-beginning.ts';
 import { type ClaimedJob, claimedColumns, claimedRows, toClaimedJob } from '../sql/claimed-job.ts';
 import { CONTROL_ENTRY } from '../sql/control-entry.ts';
+import { dueInGroup } from '../sql/due-in-group.ts';
 import { queryRows, type RawRow, type Runner } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
 import { isFree } from '../sql/group-hold.ts';
@@ -175,13 +175,12 @@ function groupsInTurn(tables: GroupTables, { queue, limit, limits }: GroupClaim)
       cross join lateral (
         select count(*) filter (where x.counts) as held, array_agg(x.job_id) filter (where not x.counts) as over
         from (
-          select h.job_id, coalesce(h.until > statement_timestamp(), false) or exists (
-              select from ${queueJobs} as j
-              where j.queue = ${queue} and j.id = h.job_id
-                and j.worker_id in (select w.id from ${queueWorkers} as w)
-            ) as counts
+          select h.job_id, coalesce(h.until > statement_timestamp(), false) or coalesce((
+              select j.worker_id from ${queueJobs} as j where j.queue = ${queue} and j.id = h.job_id
+            ) in (select w.id from ${queueWorkers} as w), false) as counts
           from ${queueHolds} as h
           where h.queue = ${queue} and h.group_key = l.group_key
+          offset 0
         ) as x
       ) as h
       window w as (order by l.place rows unbounded preceding)
@@ -224,20 +223,16 @@ function rates({ queueUsage, queueLimits }: GroupTables, { queue, limits }: Grou
     )`;
 }
 
-/** `within`: the jobs to claim, in their order, and `turning`: what becomes of the groups. */
+/**
+ * `within`: the jobs to claim, in their order, and `turning`: what becomes of the groups. Neither joins CTEs with
+ * each other. Postgres expects as few groups as there were at the last ANALYZE, so it would compare all with all.
+ */
 function jobsOfGroups(tables: GroupTables, { queue, kinds, limits }: GroupClaim, rated: boolean): SQL {
   const serial = limits.run !== undefined;
   const { queueJobs } = tables;
   const inGroup = sql`j.queue = ${queue} and j.group_key = c.group_key and j.group_key is not null`;
   const due = sql`j.run_at <= statement_timestamp() and ${isFree(tables)}`;
-  const next = (most: SQL) => sql`
-          select j.id from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
-          cross join lateral (
-            select j.id from ${queueJobs} as j
-            where ${inGroup} and j.priority = band.priority::int2 and ${due}
-            order by j.run_at, j.id limit ${most}
-          ) as j
-          limit ${most}`;
+  const next = (most: SQL) => dueInGroup(tables, { queue, group: sql`c.group_key`, most });
   const lock = sql`
           select j.id, j.kind, j.weight::int8, pg_column_size(j.payload) as bytes from ${queueJobs} as j
           where j.id = k.id and ${inGroup} and ${due} and ${servedKind(kinds)}
@@ -258,7 +253,7 @@ function jobsOfGroups(tables: GroupTables, { queue, kinds, limits }: GroupClaim,
   const overBudget = sql`sum(least(j.weight, c.rate_limit)) over (partition by c.group_key order by j.n) > c.budget`;
   return sql`
     found as materialized (
-      select c.place, c.group_key, j.*, coalesce(${overBudget}, false) as cut
+      select c.place, c.group_key, j.*, least(j.weight, c.rate_limit) as cost, coalesce(${overBudget}, false) as cut
       from open as c cross join lateral (${serial ? takeInOrder : take}
       ) as j
       where c.room > 0
@@ -286,7 +281,7 @@ function jobsOfGroups(tables: GroupTables, { queue, kinds, limits }: GroupClaim,
         : sql``
     }
     within as materialized (
-      select id, group_key, kind, weight, rank from (
+      select id, place, group_key, kind, weight, cost, rank from (
         select w.*, sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before${
           rated && serial
             ? sql`,
@@ -307,30 +302,41 @@ function jobsOfGroups(tables: GroupTables, { queue, kinds, limits }: GroupClaim,
     ),
     turning as materialized (
       select c.group_key, c.over, 1 + greatest(c.turn, r.turn)
-          + greatest(coalesce(w.weight, 0), 1) * 1000 / c.share_of as turn,
+          + greatest(coalesce(c.taken_weight, 0), 1) * 1000 / c.share_of as turn,
         case when c.rate_limit is null then '{}'
-          else ${rateWith(sql`c.kept`, sql`c.slot`, sql`coalesce(w.used, 0)`)} end as rate_used,
+          else ${rateWith(sql`c.kept`, sql`c.slot`, sql`coalesce(c.taken_cost, 0)`)} end as rate_used,
         case
-          when c.held + coalesce(w.n, 0) >= c.concurrency${serial ? sql` or c.held > 0` : sql``} then 'infinity'::timestamptz
-          when c.budget <= coalesce(w.used, 0) or exists (
-            select from found as f where f.group_key = c.group_key and f.cut
-          ) then ${rateFreeAt(sql`coalesce(c.oldest, c.slot)`, sql`c.rate_per_ms`)}
-          when coalesce(w.n, 0) < c.room and not exists (
-            select from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
-            cross join lateral (
-              select from ${queueJobs} as j
-              where ${inGroup} and j.priority = band.priority::int2 and ${due}
-                and j.id not in (select id from within)
-              order by j.run_at, j.id limit 1
-            ) as j
+          when c.held + c.taken >= c.concurrency${serial ? sql` or c.held > 0` : sql``} then 'infinity'::timestamptz
+          when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
+            then ${rateFreeAt(sql`coalesce(c.oldest, c.slot)`, sql`c.rate_per_ms`)}
+          when c.taken < c.room and not exists (${dueInGroup(tables, {
+            queue,
+            group: sql`c.group_key`,
+            most: sql`1`,
+            and: sql`j.id not in (select id from within)`,
+          })}
           ) then 'infinity'
           else '-infinity'
         end as ready_at
-      from open as c cross join ring as r
-      left join (
-        select w.group_key, count(*) as n, sum(w.weight) as weight, sum(least(w.weight, o.rate_limit)) as used
-        from within as w join open as o on o.group_key = w.group_key group by w.group_key
-      ) as w on w.group_key = c.group_key
+      from (
+        select o.*, count(o.job_id) over jobs as taken, sum(o.weight) over jobs as taken_weight,
+          sum(o.cost) over jobs as taken_cost, bool_or(o.cut) over jobs as cut_by_group
+        from (
+          select place, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest, kept, held,
+            over, room, budget, null as job_id, null as weight, null as cost, false as cut
+          from open
+          union all
+          select place, null, null, null, null, null, null, null, null, null, null,
+            null, null, null, id, weight, cost, false
+          from within
+          union all
+          select place, null, null, null, null, null, null, null, null, null, null,
+            null, null, null, null, null, null, true
+          from found where cut
+        ) as o
+        window jobs as (partition by o.place)
+      ) as c cross join ring as r
+      where c.group_key is not null
     )${
       rated
         ? sql`,
@@ -349,7 +355,10 @@ function jobsOfGroups(tables: GroupTables, { queue, kinds, limits }: GroupClaim,
     }`;
 }
 
-/** Groups go on, holds are written and those that no longer count removed, rates are used up. */
+/**
+ * Groups go on, holds are written and those that no longer count removed, rates are used up. `IS TRUE` keeps the
+ * pairs from being joined: they are hashed.
+ */
 function writes(
   { queueGroups, queueHolds, queueUsage }: GroupTables,
   { queue }: GroupClaim,
@@ -367,8 +376,8 @@ function writes(
     ),
     swept as (
       delete from ${queueHolds} as h
-      using (select t.group_key, unnest(t.over) as job_id from turning as t) as o
-      where h.queue = ${queue} and h.group_key = o.group_key and h.job_id = o.job_id
+      where h.queue = ${queue} and h.group_key = any(array(select group_key from turning where over is not null))
+        and ((h.group_key, h.job_id) in (select group_key, unnest(over) from turning)) is true
         and h.job_id not in (select id from within)
     )${
       rated

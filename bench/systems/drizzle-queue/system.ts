@@ -1,4 +1,6 @@
+import type { QueueLimits } from 'drizzle-queue';
 import postgres from 'postgres';
+import { controlStatements } from '../../../test/support/control-tables.ts';
 import { migrateDatabase } from '../../../test/support/databases.ts';
 import { padBytes, type System } from '../../harness/system.ts';
 import type { DrizzleQueueOptions } from './work.ts';
@@ -44,3 +46,35 @@ export const onNodePostgres = drizzleQueue('no results, node-postgres', {
   keepResult: false,
   driver: 'node-postgres',
 });
+
+async function createGroupedTables(url: string): Promise<void> {
+  await createTables(url);
+  const sql = postgres(url, { max: 1 });
+  for (const statement of await controlStatements()) await sql.unsafe(statement);
+  await sql.end();
+}
+
+/**
+ * No results, and jobs in groups.
+ *
+ * @param group the name of a job's group, as SQL over its number `i`
+ */
+export function groupedQueue(name: string, limits: QueueLimits, group: string): System {
+  return {
+    ...drizzleQueue(name, { keepResult: false, limits }),
+    create: createGroupedTables,
+    async fill({ sql }, { from, count, payloadBytes }) {
+      // With what an enqueue notes: of each group once.
+      await sql`
+        with inserted as (
+          insert into queue_jobs (queue, kind, payload, max_attempts, group_key)
+          select 'bench', 'bench',
+            jsonb_build_object('n', i, 'pad', repeat('x', ${padBytes(payloadBytes)}::int4)), 20, ${sql.unsafe(group)}
+          from generate_series(${from}::int4, ${from + count - 1}::int4) as i
+          returning group_key, run_at
+        )
+        insert into queue_notes (queue, due_at, group_key)
+        select 'bench', min(run_at), group_key from inserted group by group_key`;
+    },
+  };
+}

@@ -6,9 +6,12 @@ import {
   type Database,
   defineJob,
   handle,
+  limitsIn,
+  type QueueLimits,
   unvalidated,
   type Worker,
 } from 'drizzle-queue';
+import * as control from 'drizzle-queue/schema/control';
 import pg from 'pg';
 import postgres from 'postgres';
 import type { Program } from '../../child/programs.ts';
@@ -20,6 +23,8 @@ export interface DrizzleQueueOptions {
   readonly queues?: number;
   /** Serve another queue than the one that the jobs are in: listen, with nothing to do. */
   readonly servesOther?: boolean;
+  /** The limits of the queue that the jobs are in. @default none */
+  readonly limits?: QueueLimits;
   /** How many workers in the process. */
   readonly workers?: number;
   /** How many connections the app's pool has at most. @default the driver's */
@@ -35,6 +40,7 @@ export const work: Program = async ({ url, onJob }, options) => {
     keepResult,
     queues = 1,
     servesOther = false,
+    limits,
     workers = 1,
     poolSize,
     worker,
@@ -44,10 +50,12 @@ export const work: Program = async ({ url, onJob }, options) => {
     const name = index === 0 && !servesOther ? 'bench' : `bench-${index}`;
     return defineJob(name, { payload: unvalidated<{ n: number }>(), queue: name, keepResult });
   });
+  const queue =
+    limits === undefined ? createQueue() : createQueue({ limits: limitsIn(control, { bench: limits }) });
   const started: Worker[] = [];
   for (let index = 0; index < workers; index++) {
     const one = createWorker(db, {
-      queue: createQueue(),
+      queue,
       handlers: jobs.map((job) => handle(job, ({ payload }) => onJob(payload.n))),
       ...worker,
     });

@@ -57,13 +57,12 @@
       cross join lateral (
         select count(*) filter (where x.counts) as held, array_agg(x.job_id) filter (where not x.counts) as over
         from (
-          select h.job_id, coalesce(h.until > statement_timestamp(), false) or exists (
-              select from "queue_jobs" as j
-              where j.queue = $17 and j.id = h.job_id
-                and j.worker_id in (select w.id from "queue_workers" as w)
-            ) as counts
+          select h.job_id, coalesce(h.until > statement_timestamp(), false) or coalesce((
+              select j.worker_id from "queue_jobs" as j where j.queue = $17 and j.id = h.job_id
+            ) in (select w.id from "queue_workers" as w), false) as counts
           from "queue_holds" as h
           where h.queue = $18 and h.group_key = l.group_key
+          offset 0
         ) as x
       ) as h
       window w as (order by l.place rows unbounded preceding)
@@ -102,21 +101,35 @@
     ) as x
     ),
     found as materialized (
-      select c.place, c.group_key, j.*, coalesce(sum(least(j.weight, c.rate_limit)) over (partition by c.group_key order by j.n) > c.budget, false) as cut
+      select c.place, c.group_key, j.*, least(j.weight, c.rate_limit) as cost, coalesce(sum(least(j.weight, c.rate_limit)) over (partition by c.group_key order by j.n) > c.budget, false) as cut
       from open as c cross join lateral (
         select f.*, k.n from (
           select k.id, row_number() over () as n from (
-          select j.id from generate_series(0, 9) as band(priority)
-          cross join lateral (
-            select j.id from "queue_jobs" as j
-            where j.queue = $24 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
-            order by j.run_at, j.id limit least(c.room, c.budget)
-          ) as j
-          limit least(c.room, c.budget)) as k
+            select head.id from (
+              select j.id, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true as due from "queue_jobs" as j
+              where j.queue = $24 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit least(c.room, c.budget) + 100
+            ) as head
+            where head.due
+            union all
+            select j.id from generate_series(0, 9) as band(priority)
+            cross join lateral (
+              select j.id from "queue_jobs" as j
+              where j.queue = $25 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true
+              order by j.run_at, j.id limit least(c.room, c.budget)
+            ) as j
+            where exists (
+              select from "queue_jobs" as j where j.queue = $26 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 offset least(c.room, c.budget) + 100 - 1
+            ) and not exists (
+              select from (
+                select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true as due from "queue_jobs" as j
+                where j.queue = $27 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit least(c.room, c.budget) + 100
+              ) as head where head.due
+            )
+            limit least(c.room, c.budget)) as k
         ) as k
         left join lateral (
           select j.id, j.kind, j.weight::int8, pg_column_size(j.payload) as bytes from "queue_jobs" as j
-          where j.id = k.id and j.queue = $25 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($26::text::jsonb))) is true
+          where j.id = k.id and j.queue = $28 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($29::text::jsonb))) is true
           for no key update skip locked) as f on true
       ) as j
       where c.room > 0
@@ -136,42 +149,69 @@
       where w.unbroken
     ),
     within as materialized (
-      select id, group_key, kind, weight, rank from (
+      select id, place, group_key, kind, weight, cost, rank from (
         select w.*, sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before,
           bool_and(not w.cut_by_queue and not w.cut_by_kind) over (partition by w.group_key order by w.n) as affordable
         from priced as w
         
       ) as w
-      where (before is null or before < $27::int8) and affordable
+      where (before is null or before < $30::int8) and affordable
       order by rank
     ),
     turning as materialized (
       select c.group_key, c.over, 1 + greatest(c.turn, r.turn)
-          + greatest(coalesce(w.weight, 0), 1) * 1000 / c.share_of as turn,
+          + greatest(coalesce(c.taken_weight, 0), 1) * 1000 / c.share_of as turn,
         case when c.rate_limit is null then '{}'
-          else case when coalesce(w.used, 0) = 0 then c.kept else c.kept || jsonb_build_object(
-        c.slot::text, coalesce((c.kept ->> c.slot::text)::int8, 0) + coalesce(w.used, 0)) end end as rate_used,
+          else case when coalesce(c.taken_cost, 0) = 0 then c.kept else c.kept || jsonb_build_object(
+        c.slot::text, coalesce((c.kept ->> c.slot::text)::int8, 0) + coalesce(c.taken_cost, 0)) end end as rate_used,
         case
-          when c.held + coalesce(w.n, 0) >= c.concurrency or c.held > 0 then 'infinity'::timestamptz
-          when c.budget <= coalesce(w.used, 0) or exists (
-            select from found as f where f.group_key = c.group_key and f.cut
-          ) then to_timestamp((coalesce(c.oldest, c.slot) + 20 + 1) * (c.rate_per_ms::float8 / 20) / 1000)
-          when coalesce(w.n, 0) < c.room and not exists (
-            select from generate_series(0, 9) as band(priority)
+          when c.held + c.taken >= c.concurrency or c.held > 0 then 'infinity'::timestamptz
+          when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
+            then to_timestamp((coalesce(c.oldest, c.slot) + 20 + 1) * (c.rate_per_ms::float8 / 20) / 1000)
+          when c.taken < c.room and not exists (
+            select head.id from (
+              select j.id, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
+              where j.queue = $31 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+            ) as head
+            where head.due
+            union all
+            select j.id from generate_series(0, 9) as band(priority)
             cross join lateral (
-              select from "queue_jobs" as j
-              where j.queue = $28 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
-                and j.id not in (select id from within)
+              select j.id from "queue_jobs" as j
+              where j.queue = $32 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
               order by j.run_at, j.id limit 1
             ) as j
+            where exists (
+              select from "queue_jobs" as j where j.queue = $33 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 offset 1 + 100 - 1
+            ) and not exists (
+              select from (
+                select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
+                where j.queue = $34 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              ) as head where head.due
+            )
+            limit 1
           ) then 'infinity'
           else '-infinity'
         end as ready_at
-      from open as c cross join ring as r
-      left join (
-        select w.group_key, count(*) as n, sum(w.weight) as weight, sum(least(w.weight, o.rate_limit)) as used
-        from within as w join open as o on o.group_key = w.group_key group by w.group_key
-      ) as w on w.group_key = c.group_key
+      from (
+        select o.*, count(o.job_id) over jobs as taken, sum(o.weight) over jobs as taken_weight,
+          sum(o.cost) over jobs as taken_cost, bool_or(o.cut) over jobs as cut_by_group
+        from (
+          select place, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest, kept, held,
+            over, room, budget, null as job_id, null as weight, null as cost, false as cut
+          from open
+          union all
+          select place, null, null, null, null, null, null, null, null, null, null,
+            null, null, null, id, weight, cost, false
+          from within
+          union all
+          select place, null, null, null, null, null, null, null, null, null, null,
+            null, null, null, null, null, null, true
+          from found where cut
+        ) as o
+        window jobs as (partition by o.place)
+      ) as c cross join ring as r
+      where c.group_key is not null
     ),
     spent as materialized (
       select b.kind, case when coalesce(x.used, 0) = 0 then b.kept else b.kept || jsonb_build_object(
@@ -187,29 +227,29 @@
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $29::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
-    where j.queue = $30 and j.id = any(array(select id from within))
+    set worker_id = $35::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
+    where j.queue = $36 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used
-      from turning as t where g.queue = $31 and g.group_key = t.group_key
+      from turning as t where g.queue = $37 and g.group_key = t.group_key
     ),
     held as (
       insert into "queue_holds" as h (queue, group_key, job_id)
-      select $32::text, w.group_key, w.id from within as w order by w.group_key, w.id
+      select $38::text, w.group_key, w.id from within as w order by w.group_key, w.id
       on conflict (queue, group_key, job_id) do update set until = null
     ),
     swept as (
       delete from "queue_holds" as h
-      using (select t.group_key, unnest(t.over) as job_id from turning as t) as o
-      where h.queue = $33 and h.group_key = o.group_key and h.job_id = o.job_id
+      where h.queue = $39 and h.group_key = any(array(select group_key from turning where over is not null))
+        and ((h.group_key, h.job_id) in (select group_key, unnest(over) from turning)) is true
         and h.job_id not in (select id from within)
     ),
     used as (
       update "queue_usage" as u set rate_used = s.rate_used
-      from spent as s where u.queue = $34 and u.kind = s.kind and s.used > 0
+      from spent as s where u.queue = $40 and u.kind = s.kind and s.used > 0
     )
     select exists (select from turning as t where t.ready_at = '-infinity') or
         (select count(*) from seen) > (select count(*) from turning) as more,
@@ -249,12 +289,18 @@
 -- $23 = "mail"
 -- $24 = "mail"
 -- $25 = "mail"
--- $26 = "[\"mail\"]"
--- $27 = 8388608
+-- $26 = "mail"
+-- $27 = "mail"
 -- $28 = "mail"
--- $29 = 42
--- $30 = "mail"
+-- $29 = "[\"mail\"]"
+-- $30 = 8388608
 -- $31 = "mail"
 -- $32 = "mail"
 -- $33 = "mail"
 -- $34 = "mail"
+-- $35 = 42
+-- $36 = "mail"
+-- $37 = "mail"
+-- $38 = "mail"
+-- $39 = "mail"
+-- $40 = "mail"

@@ -57,13 +57,12 @@
       cross join lateral (
         select count(*) filter (where x.counts) as held, array_agg(x.job_id) filter (where not x.counts) as over
         from (
-          select h.job_id, coalesce(h.until > statement_timestamp(), false) or exists (
-              select from "queue_jobs" as j
-              where j.queue = $17 and j.id = h.job_id
-                and j.worker_id in (select w.id from "queue_workers" as w)
-            ) as counts
+          select h.job_id, coalesce(h.until > statement_timestamp(), false) or coalesce((
+              select j.worker_id from "queue_jobs" as j where j.queue = $17 and j.id = h.job_id
+            ) in (select w.id from "queue_workers" as w), false) as counts
           from "queue_holds" as h
           where h.queue = $18 and h.group_key = l.group_key
+          offset 0
         ) as x
       ) as h
       window w as (order by l.place rows unbounded preceding)
@@ -73,21 +72,35 @@
       from counted as c where c.share > 0
     ),
     found as materialized (
-      select c.place, c.group_key, j.*, coalesce(sum(least(j.weight, c.rate_limit)) over (partition by c.group_key order by j.n) > c.budget, false) as cut
+      select c.place, c.group_key, j.*, least(j.weight, c.rate_limit) as cost, coalesce(sum(least(j.weight, c.rate_limit)) over (partition by c.group_key order by j.n) > c.budget, false) as cut
       from open as c cross join lateral (
         select f.*, k.n from (
           select k.id, row_number() over () as n from (
-          select j.id from generate_series(0, 9) as band(priority)
-          cross join lateral (
-            select j.id from "queue_jobs" as j
-            where j.queue = $20 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
-            order by j.run_at, j.id limit least(c.room, c.budget)
-          ) as j
-          limit least(c.room, c.budget)) as k
+            select head.id from (
+              select j.id, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true as due from "queue_jobs" as j
+              where j.queue = $20 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit least(c.room, c.budget) + 100
+            ) as head
+            where head.due
+            union all
+            select j.id from generate_series(0, 9) as band(priority)
+            cross join lateral (
+              select j.id from "queue_jobs" as j
+              where j.queue = $21 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true
+              order by j.run_at, j.id limit least(c.room, c.budget)
+            ) as j
+            where exists (
+              select from "queue_jobs" as j where j.queue = $22 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 offset least(c.room, c.budget) + 100 - 1
+            ) and not exists (
+              select from (
+                select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true as due from "queue_jobs" as j
+                where j.queue = $23 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit least(c.room, c.budget) + 100
+              ) as head where head.due
+            )
+            limit least(c.room, c.budget)) as k
         ) as k
         left join lateral (
           select j.id, j.kind, j.weight::int8, pg_column_size(j.payload) as bytes from "queue_jobs" as j
-          where j.id = k.id and j.queue = $21 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($22::text::jsonb))) is true
+          where j.id = k.id and j.queue = $24 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($25::text::jsonb))) is true
           for no key update skip locked) as f on true
       ) as j
       where c.room > 0
@@ -98,67 +111,94 @@
       from found as f where not f.cut
     ),
     within as materialized (
-      select id, group_key, kind, weight, rank from (
+      select id, place, group_key, kind, weight, cost, rank from (
         select w.*, sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before
         from wanted as w
         where w.unbroken
       ) as w
-      where (before is null or before < $23::int8)
+      where (before is null or before < $26::int8)
       order by rank
     ),
     turning as materialized (
       select c.group_key, c.over, 1 + greatest(c.turn, r.turn)
-          + greatest(coalesce(w.weight, 0), 1) * 1000 / c.share_of as turn,
+          + greatest(coalesce(c.taken_weight, 0), 1) * 1000 / c.share_of as turn,
         case when c.rate_limit is null then '{}'
-          else case when coalesce(w.used, 0) = 0 then c.kept else c.kept || jsonb_build_object(
-        c.slot::text, coalesce((c.kept ->> c.slot::text)::int8, 0) + coalesce(w.used, 0)) end end as rate_used,
+          else case when coalesce(c.taken_cost, 0) = 0 then c.kept else c.kept || jsonb_build_object(
+        c.slot::text, coalesce((c.kept ->> c.slot::text)::int8, 0) + coalesce(c.taken_cost, 0)) end end as rate_used,
         case
-          when c.held + coalesce(w.n, 0) >= c.concurrency or c.held > 0 then 'infinity'::timestamptz
-          when c.budget <= coalesce(w.used, 0) or exists (
-            select from found as f where f.group_key = c.group_key and f.cut
-          ) then to_timestamp((coalesce(c.oldest, c.slot) + 20 + 1) * (c.rate_per_ms::float8 / 20) / 1000)
-          when coalesce(w.n, 0) < c.room and not exists (
-            select from generate_series(0, 9) as band(priority)
+          when c.held + c.taken >= c.concurrency or c.held > 0 then 'infinity'::timestamptz
+          when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
+            then to_timestamp((coalesce(c.oldest, c.slot) + 20 + 1) * (c.rate_per_ms::float8 / 20) / 1000)
+          when c.taken < c.room and not exists (
+            select head.id from (
+              select j.id, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
+              where j.queue = $27 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+            ) as head
+            where head.due
+            union all
+            select j.id from generate_series(0, 9) as band(priority)
             cross join lateral (
-              select from "queue_jobs" as j
-              where j.queue = $24 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
-                and j.id not in (select id from within)
+              select j.id from "queue_jobs" as j
+              where j.queue = $28 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
               order by j.run_at, j.id limit 1
             ) as j
+            where exists (
+              select from "queue_jobs" as j where j.queue = $29 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 offset 1 + 100 - 1
+            ) and not exists (
+              select from (
+                select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
+                where j.queue = $30 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              ) as head where head.due
+            )
+            limit 1
           ) then 'infinity'
           else '-infinity'
         end as ready_at
-      from open as c cross join ring as r
-      left join (
-        select w.group_key, count(*) as n, sum(w.weight) as weight, sum(least(w.weight, o.rate_limit)) as used
-        from within as w join open as o on o.group_key = w.group_key group by w.group_key
-      ) as w on w.group_key = c.group_key
+      from (
+        select o.*, count(o.job_id) over jobs as taken, sum(o.weight) over jobs as taken_weight,
+          sum(o.cost) over jobs as taken_cost, bool_or(o.cut) over jobs as cut_by_group
+        from (
+          select place, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest, kept, held,
+            over, room, budget, null as job_id, null as weight, null as cost, false as cut
+          from open
+          union all
+          select place, null, null, null, null, null, null, null, null, null, null,
+            null, null, null, id, weight, cost, false
+          from within
+          union all
+          select place, null, null, null, null, null, null, null, null, null, null,
+            null, null, null, null, null, null, true
+          from found where cut
+        ) as o
+        window jobs as (partition by o.place)
+      ) as c cross join ring as r
+      where c.group_key is not null
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $25::int8, claimed_at = (array[statement_timestamp()])[case
+    set worker_id = $31::int8, claimed_at = (array[statement_timestamp()])[case
         when (j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 = j.max_attempts or case when j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 between 2 and j.max_attempts
             then j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 - 1 - coalesce((j.errors -> -1 -> 'attempt')::int4, 0) else 0 end > 0)
-          and (j.id = (select id from within limit $26::int8)) is not true then 2
+          and (j.id = (select id from within limit $32::int8)) is not true then 2
         else 1
       end], attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
-    where j.queue = $27 and j.id = any(array(select id from within))
+    where j.queue = $33 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used
-      from turning as t where g.queue = $28 and g.group_key = t.group_key
+      from turning as t where g.queue = $34 and g.group_key = t.group_key
     ),
     held as (
       insert into "queue_holds" as h (queue, group_key, job_id)
-      select $29::text, w.group_key, w.id from within as w order by w.group_key, w.id
+      select $35::text, w.group_key, w.id from within as w order by w.group_key, w.id
       on conflict (queue, group_key, job_id) do update set until = null
     ),
     swept as (
       delete from "queue_holds" as h
-      using (select t.group_key, unnest(t.over) as job_id from turning as t) as o
-      where h.queue = $30 and h.group_key = o.group_key and h.job_id = o.job_id
+      where h.queue = $36 and h.group_key = any(array(select group_key from turning where over is not null))
+        and ((h.group_key, h.job_id) in (select group_key, unnest(over) from turning)) is true
         and h.job_id not in (select id from within)
     )
     select exists (select from turning as t where t.ready_at = '-infinity') or
@@ -195,12 +235,18 @@
 -- $19 = 100
 -- $20 = "mail"
 -- $21 = "mail"
--- $22 = "[\"mail\"]"
--- $23 = 8388608
+-- $22 = "mail"
+-- $23 = "mail"
 -- $24 = "mail"
--- $25 = 42
--- $26 = 1
+-- $25 = "[\"mail\"]"
+-- $26 = 8388608
 -- $27 = "mail"
 -- $28 = "mail"
 -- $29 = "mail"
 -- $30 = "mail"
+-- $31 = 42
+-- $32 = 1
+-- $33 = "mail"
+-- $34 = "mail"
+-- $35 = "mail"
+-- $36 = "mail"

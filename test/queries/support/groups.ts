@@ -1,4 +1,4 @@
-import { admitGroups } from '../../../src/queries/admit-groups.ts';
+import { admitGroups, MAX_NOTES } from '../../../src/queries/admit-groups.ts';
 import {
   type ClaimLimits,
   claimGroupedJobs,
@@ -83,7 +83,7 @@ export async function claimGroups(
   serial?: Serial,
 ): Promise<GroupClaimResult> {
   const grouped = groupedTables(serial);
-  while ((await admitGroups(db, grouped, 'q')) === 1_000);
+  while ((await admitGroups(db, grouped, 'q')) === MAX_NOTES);
   return await claimGroupedJobs(db, grouped, groupClaimOf(workerId, claim));
 }
 

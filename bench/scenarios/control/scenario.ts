@@ -1,0 +1,158 @@
+import { chosen, inTurns, missed, withSites } from '../../harness/bench.ts';
+import { type Drained, drainFresh, medianOfDrains } from '../../harness/drain-jobs.ts';
+import { figure, times } from '../../harness/ratios.ts';
+import { print, type Report } from '../../harness/report.ts';
+import { SERVER_TEXT } from '../../harness/server.ts';
+import type { Sites } from '../../harness/site.ts';
+import { SMALL, type System } from '../../harness/system.ts';
+import type { Scenario, ScenarioResult } from '../../scenario.ts';
+import { groupedQueue, withoutResults } from '../../systems/drizzle-queue/system.ts';
+import { drainOthers } from './beside-hot.ts';
+
+/** Something that is drained beside the others. */
+interface Variant {
+  readonly name: string;
+  readonly system: System;
+  /** Only 20 jobs of each of 1,000 keys are counted, `alone`, or `beside` the others. */
+  readonly counted?: 'alone' | 'beside';
+  /** The row that its rate is divided by. @default plain */
+  readonly over?: string;
+}
+
+/** The jobs of one key wait beside those of 1,000 others, which have 20 each. */
+const KEYS = 1_000;
+const PER_KEY = 20;
+const LIMIT_MS = 60_000;
+const QUICK_LIMIT_MS = 5_000;
+
+const plain: Variant = { name: 'plain', system: withoutResults };
+const manyKeys: Variant = {
+  name: '100,000 keys × 1, in order',
+  system: groupedQueue('100,000 keys', { groups: { serial: 'end' } }, 'i::text'),
+};
+const hotKey: Variant = {
+  name: 'one key × 100,000, in order',
+  system: groupedQueue('one key', { groups: { serial: 'end' } }, `'hot'`),
+};
+const OTHERS = KEYS * PER_KEY;
+const others: Variant = {
+  name: '1,000 keys × 20, in order',
+  system: groupedQueue('1,000 keys', { groups: { serial: 'end' } }, `(i % ${KEYS})::text`),
+  counted: 'alone',
+};
+const besideHot: Variant = {
+  name: 'the same beside a hot key',
+  system: groupedQueue(
+    'beside a hot key',
+    { groups: { serial: 'end' } },
+    `case when i < ${OTHERS} then (i % ${KEYS})::text else 'hot' end`,
+  ),
+  counted: 'beside',
+  over: others.name,
+};
+
+const VARIANTS: readonly Variant[] = [
+  plain,
+  {
+    name: 'fair shares, 10 tenants',
+    system: groupedQueue('10 tenants', { groups: {} }, '(i % 10)::text'),
+  },
+  {
+    name: 'fair shares, 10,000 tenants',
+    system: groupedQueue('10,000 tenants', { groups: {} }, '(i % 10000)::text'),
+  },
+  manyKeys,
+  hotKey,
+  others,
+  besideHot,
+  {
+    name: '2 at once per key, 1,000 keys',
+    system: groupedQueue('limit of 2', { groups: { concurrency: 2 } }, '(i % 1000)::text'),
+  },
+  {
+    name: 'a rate that is not reached',
+    system: groupedQueue('rated', { rate: { limit: 1_000_000, perMs: 1_000 } }, `'-'`),
+  },
+];
+
+interface Row extends Drained {
+  readonly name: string;
+  readonly over: string;
+}
+
+export interface ControlResult extends ScenarioResult {
+  readonly jobs: number;
+  readonly runs: number;
+  readonly rows: readonly Row[];
+}
+
+/** What limits, shares and orders cost: no-op jobs, one worker process. */
+export const control: Scenario = async (options): Promise<ControlResult> => {
+  const { quick } = options;
+  const jobs = options.jobs ?? (quick ? 2_000 : 100_000);
+  const runs = options.runs ?? (quick ? 1 : 3);
+  const limitMs = quick ? QUICK_LIMIT_MS : LIMIT_MS;
+  const taken = await withSites((sites) =>
+    inTurns(
+      'control',
+      runs,
+      chosen(VARIANTS, options),
+      ({ name }) => name,
+      (variant) => measure(sites, variant, jobs, limitMs),
+    ),
+  );
+  const rows = taken.map(
+    ({ of, values }): Row => ({ name: of.name, over: of.over ?? plain.name, ...medianOfDrains(values) }),
+  );
+  const report = reportOf(rows, jobs, runs);
+  print(report);
+  const reached = ({ name }: Variant) => ratioOf(rows, name);
+  return {
+    scenario: 'control',
+    jobs,
+    runs,
+    rows,
+    missed: missed('control', [
+      { what: `${hotKey.name} ÷ plain`, reached: reached(hotKey), atLeast: 0.2 },
+      { what: `${manyKeys.name} ÷ plain`, reached: reached(manyKeys), atLeast: 0.3 },
+      { what: 'other keys beside a hot one ÷ without it', reached: reached(besideHot), atLeast: 0.9 },
+    ]),
+    report,
+  };
+};
+
+async function measure(sites: Sites, { system, counted }: Variant, jobs: number, limitMs: number) {
+  if (counted === undefined) return await drainFresh(sites, system, { jobs, payloadBytes: SMALL, limitMs });
+  return await drainOthers(sites, system, {
+    others: OTHERS,
+    beside: counted === 'alone' ? 0 : jobs,
+    limitMs,
+  });
+}
+
+function ratioOf(rows: readonly Row[], name: string): number {
+  const row = rows.find((row) => row.name === name);
+  const over = rows.find((other) => other.name === row?.over);
+  return (row?.jobsPerSecond ?? Number.NaN) / (over?.jobsPerSecond ?? Number.NaN);
+}
+
+function reportOf(rows: readonly Row[], jobs: number, runs: number): Report {
+  return {
+    tables: [
+      {
+        title: `control: ${figure(jobs)} no-op jobs, one worker process; medians of ${runs}`,
+        header: ['', 'jobs/s', '÷ plain', 'WAL B/job', 'worker CPU µs/job', 'jobs'],
+        rows: rows.map((row) => [
+          row.name,
+          figure(row.jobsPerSecond),
+          times(row.jobsPerSecond, rows.find(({ name }) => name === plain.name)?.jobsPerSecond ?? Number.NaN),
+          figure(row.walBytesPerJob),
+          figure(row.cpuUsPerJob, 1),
+          figure(row.jobs),
+        ]),
+      },
+    ],
+    charts: [],
+    remarks: [SERVER_TEXT],
+  };
+}
