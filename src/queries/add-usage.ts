@@ -1,7 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Runner } from '../sql/executor.ts';
-import { type LeaseTables, queryLimitRows } from '../sql/limit-tables.ts';
-import type { LimitName } from './take-lease.ts';
+import { type LeaseTables, type LimitName, queryLimitRows } from '../sql/limit-tables.ts';
 
 /**
  * Makes the row in which the workers of a limit keep what they use of it, unless there is one.

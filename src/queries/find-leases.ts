@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Runner } from '../sql/executor.ts';
 import { jsonRows } from '../sql/json-rows.ts';
-import { type LeaseTables, queryLimitRows } from '../sql/limit-tables.ts';
-import type { LeaseShare, LimitName } from './take-lease.ts';
+import { type LeaseTables, type LimitName, queryLimitRows } from '../sql/limit-tables.ts';
+import type { LeaseShare } from './take-lease.ts';
 
 /** A limit that a worker keeps to, and what the code declares of it. */
 export interface LimitQuestion extends LimitName {
@@ -13,8 +13,8 @@ export interface LimitQuestion extends LimitName {
 /**
  * Looks how the limits of a worker are shared out; answers in the order of the questions.
  *
- * **Under concurrency.** A plain read, which locks nothing: only `takeLease` takes slots. Nobody but the worker
- * itself changes its own leases, so unless a statement of it is under way, `has` is right.
+ * **Under concurrency.** A plain read, which locks nothing: only `takeLease` takes slots. Nobody but the
+ * worker itself changes its own leases, so unless a statement of it is under way, `has` is right.
  */
 export async function findLeases(
   db: Runner,
@@ -29,6 +29,7 @@ export async function findLeases(
     return {
       limit: row === undefined || row.max === null ? undefined : Number(row.max),
       has: Number(row?.has ?? 0),
+      total: Number(row?.total ?? 0),
       sharing: Number(row?.sharing ?? 0),
       leastLacking: row === undefined || row.least_lacking === null ? undefined : Number(row.least_lacking),
     };
@@ -47,7 +48,8 @@ export function findLeasesQuery(
   );
   return sql`
     select i.place::float8 as place, coalesce(s.concurrency, i.declared)::float8 as max,
-      v.has::float8 as has, v.sharing::float8 as sharing, v.least_lacking::float8 as least_lacking
+      v.has::float8 as has, v.total::float8 as total, v.sharing::float8 as sharing,
+      v.least_lacking::float8 as least_lacking
     from ${asked} as i
     left join lateral (
       select s.concurrency from ${queueLimits} as s
@@ -55,6 +57,7 @@ export function findLeasesQuery(
     ) as s on true
     cross join lateral (
       select coalesce(max(v.has) filter (where v.worker = ${worker}), 0) as has,
+        coalesce(sum(v.has), 0) as total,
         count(*) filter (where v.has > 0 or v.wants > 0) as sharing,
         min(v.has) filter (where v.worker <> ${worker} and v.has < v.wants) as least_lacking
       from (

@@ -1,16 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Runner } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
-import { type LeaseTables, queryLimitRows } from '../sql/limit-tables.ts';
+import { type LeaseTables, type LimitName, queryLimitRows } from '../sql/limit-tables.ts';
 import { lockPatience } from '../sql/row-locks.ts';
 import { addUsage } from './add-usage.ts';
-
-/** Which limit: of a queue, or of a kind in it. */
-export interface LimitName {
-  readonly queue: string;
-  /** '' for the whole queue. */
-  readonly kind: string;
-}
 
 /** What a worker wants of a limit. All numbers are slots. */
 export interface LeaseWish extends LimitName {
@@ -33,6 +26,8 @@ export interface LeaseShare {
   readonly limit: number | undefined;
   /** The slots that the worker has. */
   readonly has: number;
+  /** The slots that all living workers have. */
+  readonly total: number;
   /** How many living workers have slots, or want some; with the worker itself if it does. */
   readonly sharing: number;
   /** The fewest slots that another worker has which could use more; `undefined` when all have enough. */
@@ -43,11 +38,11 @@ export interface LeaseShare {
  * Takes, renews or gives back a worker's slots of one limit. Returns `undefined` when the worker is not
  * registered: it was declared gone, and has none.
  *
- * **Under concurrency.** The slots of all living workers together never exceed the limit, unless more handlers
- * run already: the row is locked before its newest version is read.
+ * **Under concurrency.** The slots of all living workers together never exceed the limit, unless more
+ * handlers run already: the row is locked before its newest version is read.
  * - The worker's own row is locked against its removal. So a lease in the row is of a worker that was alive
- *   when it was written, and the removal of a worker, in the statement that makes its jobs due, frees its slots
- *   without touching this table. A lease counts no more if its worker was gone in this statement's snapshot,
+ *   when it was written, and the removal of a worker, in the statement that makes its jobs due, frees its
+ *   slots without touching this table. A lease counts no more if its worker was gone in this statement's snapshot,
  *   *and* it is the same as there: one that was renewed since is of a worker that has come back.
  * - A statement that was sent before another of a later era, and is carried out after it (its connection was
  *   lost while it waited), changes nothing.
@@ -76,6 +71,7 @@ export async function takeLease(
   return {
     limit: row.max === null ? undefined : Number(row.max),
     has: Number(row.has),
+    total: Number(row.rest) + Number(row.has),
     sharing: Number(row.sharing),
     leastLacking: row.least_lacking === null ? undefined : Number(row.least_lacking),
   };
@@ -107,11 +103,13 @@ export function takeLeaseQuery(tables: LeaseTables, wish: LeaseWish): SQL {
       where (e.worker, e.lease) not in (select g.worker, g.lease from gone as g)
     ),
     own as materialized (
-      select coalesce(max(v.has), 0) as has, coalesce(max(v.wants), 0) as wants, coalesce(max(v.era), 0) as era
+      select coalesce(max(v.has), 0) as has, coalesce(max(v.wants), 0) as wants,
+        coalesce(max(v.era), 0) as era
       from living as v where v.worker = ${worker}
     ),
     rest as materialized (
-      select coalesce(sum(v.has), 0)::int8 as has, count(*) filter (where v.has > 0 or v.wants > 0) as sharing,
+      select coalesce(sum(v.has), 0)::int8 as has,
+        count(*) filter (where v.has > 0 or v.wants > 0) as sharing,
         min(v.has) filter (where v.has < v.wants) as least_lacking
       from living as v where v.worker <> ${worker}
     ),
@@ -154,6 +152,6 @@ export function takeLeaseQuery(tables: LeaseTables, wish: LeaseWish): SQL {
     )
     select (select count(*) from worker) > 0 as registered, d.max::float8 as max,
       case when (select count(*) from locked) > 0 then d.has::float8 end as has,
-      d.sharing::float8 as sharing, d.least_lacking::float8 as least_lacking
+      d.rest::float8 as rest, d.sharing::float8 as sharing, d.least_lacking::float8 as least_lacking
     from decided as d`;
 }

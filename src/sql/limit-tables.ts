@@ -7,6 +7,13 @@ import { CONTROL_ENTRY } from './schedule-tables.ts';
 /** The tables that statements about the limits of queues and kinds use. */
 export type LeaseTables = QueueTables & Pick<LimitTables, 'queueLimits' | 'queueUsage'>;
 
+/** Which limit: of a queue, or of a kind in it. */
+export interface LimitName {
+  readonly queue: string;
+  /** {@link WHOLE_QUEUE} for the queue. */
+  readonly kind: string;
+}
+
 /** The `kind` in rows about a whole queue. */
 export const WHOLE_QUEUE = '';
 

@@ -9,6 +9,7 @@ import {
   MAX_NAME_BYTES,
 } from '../job/limits.ts';
 import { shown } from '../job/shown.ts';
+import type { Limits } from '../limits/limits.ts';
 import type { Around } from '../queue/around.ts';
 import type { Queue } from '../queue/queue.ts';
 import type { ScheduleDefinition, TickOptions } from '../schedules/define-schedule.ts';
@@ -100,6 +101,7 @@ export interface WorkerSettings {
   readonly frozenMs: number;
   readonly name: string;
   readonly around: Around['run'];
+  readonly limits: Limits | undefined;
   readonly schedules: Schedules | undefined;
   readonly declared: readonly ScheduleDefinition[];
 }
@@ -148,6 +150,8 @@ export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings
     frozenMs: checkDurationMs(what('frozenMs'), options.frozenMs ?? 60_000, 15_000, 3_600_000),
     name: checkText(what('name'), options.name ?? `${hostname()}:${process.pid}`, MAX_NAME_BYTES),
     around: options.queue.around?.run,
+    // `createQueue` has put it there, or nothing.
+    limits: options.queue.limits as Limits | undefined,
     ...schedulesOf(options),
   };
 }

@@ -51,7 +51,7 @@ async function leases(): Promise<Record<string, number[]>> {
 describe('one worker', () => {
   test('gets what it wants up to the limit, and gives back', async () => {
     const [a = 0] = await addWorkers(1);
-    expect(await take(a, 3)).toEqual({ limit: 10, has: 3, sharing: 1, leastLacking: undefined });
+    expect(await take(a, 3)).toEqual({ limit: 10, has: 3, total: 3, sharing: 1, leastLacking: undefined });
     expect(await take(a, 12)).toMatchObject({ has: 10 });
     expect(await leases()).toEqual({ [a]: [10, 12, 0] });
     expect(await take(a, 4)).toMatchObject({ has: 4 });
@@ -79,9 +79,9 @@ describe('one worker', () => {
         { queue: 'q', kind: '', declared: 10 },
       ]),
     ).toEqual([
-      { limit: 2, has: 2, sharing: 1, leastLacking: undefined },
-      { limit: undefined, has: 0, sharing: 0, leastLacking: undefined },
-      { limit: 10, has: 3, sharing: 1, leastLacking: undefined },
+      { limit: 2, has: 2, total: 2, sharing: 1, leastLacking: undefined },
+      { limit: undefined, has: 0, total: 0, sharing: 0, leastLacking: undefined },
+      { limit: 10, has: 3, total: 3, sharing: 1, leastLacking: undefined },
     ]);
   });
 
@@ -122,8 +122,8 @@ describe('several workers', () => {
   test('share the limit: who lacks some is told of to those who have more than their share', async () => {
     const [a = 0, b = 0, c = 0] = await addWorkers(3);
     await take(a, 10);
-    expect(await take(b, 5)).toEqual({ limit: 10, has: 0, sharing: 2, leastLacking: undefined });
-    expect(await take(a, 10)).toEqual({ limit: 10, has: 10, sharing: 2, leastLacking: 0 });
+    expect(await take(b, 5)).toEqual({ limit: 10, has: 0, total: 10, sharing: 2, leastLacking: undefined });
+    expect(await take(a, 10)).toEqual({ limit: 10, has: 10, total: 10, sharing: 2, leastLacking: 0 });
     expect(await take(a, 5, { wants: 10 })).toMatchObject({ has: 5 });
     // What it let go of is not for itself.
     expect(await take(a, 10)).toMatchObject({ has: 5 });
@@ -142,7 +142,7 @@ describe('several workers', () => {
     await take(a, 10);
     expect(await take(b, 4)).toMatchObject({ has: 0 });
     await removeWorker(database.db, tables, a);
-    expect(await take(b, 4)).toEqual({ limit: 10, has: 4, sharing: 1, leastLacking: undefined });
+    expect(await take(b, 4)).toEqual({ limit: 10, has: 4, total: 4, sharing: 1, leastLacking: undefined });
     expect(await leases()).toEqual({ [b]: [4, 4, 0] });
   });
 

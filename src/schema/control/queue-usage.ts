@@ -3,9 +3,9 @@ import type { InSchema, JsonColumn, NotNull, TextColumn, WithDefault } from '../
 import type { DeclareTable } from '../declare-table.ts';
 
 /**
- * The slots that each worker has of a limit, by the worker's id: how many it has and how many it could use, and
- * its `era`, which grows when the worker no longer knows what became of an earlier statement. Those of a worker
- * without a row in `queue_workers` are nobody's.
+ * The slots that each worker has of a limit, by the worker's id: how many it has, how many it could use, and
+ * its `era`, which grows when it no longer knows what became of an earlier statement. Those of a worker that
+ * is not in `queue_workers` are nobody's.
  */
 export type Leases = Readonly<Record<string, readonly [has: number, wants: number, era: number]>>;
 
@@ -27,8 +27,8 @@ export type UsageTable<
 > = InSchema<ReturnType<typeof pgTable<TName, UsageColumns>>, TSchema>;
 
 /**
- * `queue_usage`: what is in use of the limit of a queue (with the `kind` ''), or of a kind in it. Only workers
- * write it. It is apart from `queue_limits`, so that an open transaction that changes a limit stops nobody.
+ * `queue_usage`: what is in use of the limit of a queue (with the `kind` ''), or of a kind in it. Only
+ * workers write it. It is apart from `queue_limits`, so that an open transaction that changes a limit stops nobody.
  */
 export function defineUsageTable<TName extends string, TSchema extends string | undefined>(
   table: DeclareTable,

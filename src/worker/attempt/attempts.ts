@@ -1,27 +1,15 @@
 import { LeaseLostError } from '../../errors.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import type { Beginners } from '../../sql/claim-beginning.ts';
-import { Attempt, type AttemptEnvironment } from './attempt.ts';
-import { Beginnings, type BeginningsOptions } from './beginnings.ts';
+import { Attempt } from './attempt.ts';
+import type { AttemptsOptions } from './attempts-options.ts';
+import { Beginnings } from './beginnings.ts';
 import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
 import { executeJob } from './execute-job.ts';
-import type { Handler } from './handler.ts';
 import { Patience } from './patience.ts';
 import { Prefetch } from './prefetch.ts';
 import { Turn } from './turn.ts';
 import { Unwritten } from './unwritten.ts';
-
-export interface AttemptsOptions
-  extends Omit<ConcludeOptions, 'leave' | 'onUnwritten'>,
-    Omit<BeginningsOptions, 'tables'> {
-  readonly environment: AttemptEnvironment;
-  readonly handlers: ReadonlyMap<string, Handler>;
-  readonly concurrency: number;
-  /** Whether an outcome that the database refuses is tried again and again, until `stop`. */
-  readonly persistent: boolean;
-  /** Called when a slot is free, or an outcome is written. */
-  readonly onChange: () => void;
-}
 
 /** Handlers may run this far ahead of the settling. */
 const MAX_UNSETTLED = 4_000;
@@ -42,7 +30,7 @@ export class Attempts {
   readonly #running = new Set<Attempt>();
   /** Those whose outcome is not written yet. */
   readonly #unsettled = new Set<Attempt>();
-  readonly #turn = new Turn(() => this.#beginWaiting());
+  readonly #turn = new Turn(() => this.beginWaiting());
   #stopped = false;
   #paused = false;
   readonly #patience = new Patience(() => this.#losePatience());
@@ -65,7 +53,7 @@ export class Attempts {
 
   /** How many jobs to claim now; 0 when there is enough to do. */
   get demand(): number {
-    const { concurrency } = this.#options;
+    const concurrency = this.#slots;
     if (this.#paused) return 0;
     if (this.#unsettled.size >= MAX_UNSETTLED || this.#beginnings.isFailing) return 0;
     const ahead = this.#beginnings.limit(this.#prefetch.size(concurrency), this.#prefetch.soon(concurrency));
@@ -75,12 +63,24 @@ export class Attempts {
   }
 
   get beginning(): 0 | 1 | Beginners {
-    return this.#beginnings.ofClaim(this.#waiting, this.#running, this.#options.concurrency, this.#soon);
+    return this.#beginnings.ofClaim(this.#waiting, this.#running, this.#slots, this.#soon);
+  }
+
+  /** How many jobs of one kind to claim now, where that has a limit of its own. */
+  demandOf(kind: string): number {
+    const { limiter } = this.#options;
+    if (limiter === undefined) return this.demand;
+    const { slots, held } = limiter.ofKind(kind);
+    return Math.min(this.demand, slots + this.#prefetch.size(slots) - held);
+  }
+
+  get #slots(): number {
+    return this.#options.limiter?.slots ?? this.#options.concurrency;
   }
 
   /** How many of those that wait, or are claimed now, will be called soon. */
   get #soon(): number {
-    const { concurrency } = this.#options;
+    const concurrency = this.#slots;
     return concurrency - this.#running.size + this.#prefetch.soon(concurrency);
   }
 
@@ -97,7 +97,7 @@ export class Attempts {
     this.#beginnings.add(attempts);
     // They were claimed while the worker was told to stop, or the queue to pause.
     if (this.#stopped || this.#paused) this.#giveBack();
-    else this.#beginWaiting();
+    else this.beginWaiting();
   }
 
   /** Begins nothing more, and gives back what waits. What runs goes on. */
@@ -139,6 +139,10 @@ export class Attempts {
     for (const attempt of this.#running) attempt.interrupt(reason);
   }
 
+  get waiting(): readonly Attempt[] {
+    return this.#waiting;
+  }
+
   get unfinished(): readonly Attempt[] {
     return [...this.#waiting, ...this.#running];
   }
@@ -155,13 +159,18 @@ export class Attempts {
     this.#announceChange();
   }
 
-  #beginWaiting(): void {
+  /** Begins what has a free slot. */
+  beginWaiting(): void {
+    const { limiter } = this.#options;
     let began = false;
     let isKnown = true;
     while (this.#running.size < this.#options.concurrency && !this.#turn.isFull) {
-      const attempt = this.#waiting[0];
+      const at = limiter === undefined ? 0 : this.#waiting.findIndex(({ job }) => limiter.mayBegin(job.kind));
+      const attempt = this.#waiting[at];
       if (attempt === undefined || !attempt.mayBegin) break;
-      this.#waiting.shift();
+      if (at === 0) this.#waiting.shift();
+      else this.#waiting.splice(at, 1);
+      limiter?.begin(attempt.job.kind);
       this.#beginnings.delete(attempt);
       began = true;
       isKnown &&= this.#beginnings.isProven(attempt.job.kind);
@@ -189,7 +198,7 @@ export class Attempts {
       this.#giveBack(locked);
       if (refused !== undefined) this.#giveBack([refused], REFUSED_MS);
     }
-    this.#beginWaiting();
+    this.beginWaiting();
     this.#announceChange();
   }
 
@@ -219,10 +228,11 @@ export class Attempts {
     const outcome = await executeJob(attempt);
     const durationMs = performance.now() - startMs;
     this.#running.delete(attempt);
+    this.#options.limiter?.end(attempt.job.kind);
     this.#unsettled.add(attempt);
     this.#prefetch.note(durationMs);
     this.#beginnings.noteEnd(attempt);
-    this.#beginWaiting();
+    this.beginWaiting();
     this.#announceChange();
     await conclude(this.#conclude, attempt, outcome, durationMs);
     this.#forget(attempt);

@@ -2,6 +2,7 @@ import type { Runner } from '../../sql/executor.ts';
 import type { AttemptEnvironment } from '../attempt/attempt.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { Handler } from '../attempt/handler.ts';
+import type { QueueLimiter } from '../limits/queue-limiter.ts';
 import type { Retries } from '../time/retries.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { Watch } from './watch.ts';
@@ -12,8 +13,11 @@ export interface ClaimLoopOptions {
   /** Runs the claims and the settlements. */
   readonly runner: Runner;
   readonly queue: string;
+  readonly kinds: readonly string[];
   readonly handlers: ReadonlyMap<string, Handler>;
   readonly concurrency: number;
+  /** `undefined` where the queue has no limits. */
+  readonly limiter: QueueLimiter | undefined;
   readonly pollIntervalMs: number;
   readonly events: WorkerEmitter;
   /** What wakes the loop when its queue is idle; without one it ends when no job is due and none is held. */

@@ -3,15 +3,12 @@ import { Attempts } from '../attempt/attempts.ts';
 import { Settler } from '../attempt/settle.ts';
 import { Condition } from '../time/condition.ts';
 import { jitter } from '../time/jitter.ts';
-import type { Bands } from './bands.ts';
 import type { ClaimLoopOptions } from './claim-loop-options.ts';
 import { Claims } from './claims.ts';
 import { Holdings } from './holdings.ts';
 import { HotPolling } from './hot-polling.ts';
-import type { OverlookedJobs } from './overlooked-jobs.ts';
+import { Lanes } from './lanes.ts';
 import { type Next, Pace } from './pace.ts';
-import { Sweep } from './sweep.ts';
-import type { SweptQueue } from './sweeper.ts';
 import type { IdleQueue } from './watch.ts';
 
 const MAX_ERROR_PAUSE_MS = 5_000;
@@ -24,9 +21,9 @@ const MAX_EXPECTED_MS = 2_000; // What is due later, the watch sees in time.
  * watch or a notification wakes it. A claim always starts at the floors: the sweeper finds what lies behind
  * them, to be claimed by id.
  */
-export class ClaimLoop implements IdleQueue, SweptQueue {
+export class ClaimLoop implements IdleQueue {
   readonly #options: ClaimLoopOptions;
-  readonly sweep = new Sweep();
+  readonly lanes: Lanes;
   readonly #claims: Claims;
   readonly attempts: Attempts;
   readonly holdings: Holdings;
@@ -46,16 +43,19 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
-    const { environment, runner, queue, handlers, concurrency, pollIntervalMs, watch, events } = options;
+    const { environment, runner, queue, handlers, concurrency, limiter, pollIntervalMs, watch, events } =
+      options;
     const { workerId, tables } = environment;
     const holder = { queue, workerId };
-    this.#claims = new Claims({ runner, tables, queue, workerId, kinds: [...handlers.keys()] });
+    this.lanes = new Lanes(this, options.sweeper, options.kinds, limiter?.kinds);
+    this.#claims = new Claims({ runner, tables, queue, workerId, lanes: this.lanes.all });
     this.#hotPolling = new HotPolling(pollIntervalMs);
     this.#pace = new Pace(this.#hotPolling, { untilEmpty: watch === undefined, pollIntervalMs });
     this.attempts = new Attempts({
       environment,
       handlers,
       concurrency,
+      limiter,
       // A drain has to end.
       persistent: options.watch !== undefined,
       runner,
@@ -69,6 +69,10 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
       },
       onPutBack: (job, delayMs) => this.#expectAgain(job, delayMs),
     });
+    limiter?.serve(this.attempts, () => {
+      this.#changes.signal();
+      if (this.#claims.hasNewRoom) this.wake();
+    });
     this.holdings = new Holdings({ ...options, ...environment, holder, attempts: this.attempts });
   }
 
@@ -76,12 +80,8 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
     return this.#options.queue;
   }
 
-  get bands(): Bands {
-    return this.#claims.bands;
-  }
-
-  get overlooked(): OverlookedJobs {
-    return this.#claims.overlooked;
+  get lowestFloorMs(): number {
+    return this.lanes.lowestFloorMs;
   }
 
   get quietMs(): number {
@@ -95,18 +95,17 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
   /** Claims at once, and stays hot: others may follow that do not notify. */
   notify(): void {
     this.#pace.noteTold(performance.now());
-    this.#options.sweeper.awaken(this);
+    this.lanes.awaken();
     this.#alarm.signal();
   }
 
   /** Looks without delay for jobs that have become due behind the floors. */
   sweepSoon(): void {
-    this.sweep.urge('newest first');
-    this.#options.sweeper.awaken(this);
+    this.lanes.urge('newest first');
   }
 
   noteNothing(databaseMs: number, endMs: number): void {
-    this.bands.noteNothing(databaseMs, endMs);
+    this.lanes.noteNothing(databaseMs, endMs);
     if (!this.#mayClaim) return;
     this.#sweepFirst();
     if (this.attempts.size === 0) this.#announceIdle();
@@ -129,7 +128,7 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
     if (watch !== undefined) await this.#alarm.wait();
     watch?.remove(this);
     while (!this.#stopping.signal.aborted) {
-      const { demand } = this.attempts;
+      const { demand } = this.#claims;
       if (demand <= 0) {
         // A drain does not wait for the end of a pause.
         if (watch === undefined && this.attempts.paused && this.attempts.size === 0) return total;
@@ -171,33 +170,37 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
   }
 
   async #claim(demand: number): Promise<{ claimed: number; next: Next }> {
-    const { queue, events, sweeper } = this.#options;
+    const { queue, events, limiter } = this.#options;
     const startMs = performance.now();
     await this.holdings.releaseUnknown(startMs);
     if (this.#stopping.signal.aborted) return { claimed: 0, next: 'claim' };
     const quiet = this.attempts.size === 0;
     const claim = this.#claims.next(demand, this.attempts.beginning);
     const { answer, wasGone } = await this.holdings.answerTo(claim);
-    const { jobs, among, endMs } = answer;
-    const next = this.#pace.after({ demand, claimed: jobs.length, among, quiet, nowMs: endMs });
-    if (jobs.length > 0) {
+    const { jobs, limit, among, endMs } = answer;
+    const claimed = jobs.length;
+    // What was left out may be all that there is.
+    const quietly = quiet && !answer.leftOut;
+    const next = this.#pace.after({ demand: limit, claimed, among, quiet: quietly, nowMs: endMs });
+    if (claimed > 0) {
       this.#announced = false;
       this.#sweepFirst();
-      events.emit('claimed', { queue, count: jobs.length, durationMs: endMs - startMs });
-      sweeper.awaken(this);
+      events.emit('claimed', { queue, count: claimed, durationMs: endMs - startMs });
+      this.lanes.awaken();
     }
     this.attempts.add(jobs);
+    limiter?.noteClaim(answer);
     // Claimed while peers took this worker for gone, they may be somebody else's by now.
-    if (wasGone && jobs.length > 0) await this.holdings.endLost();
-    if (quiet && !among && jobs.length === 0) this.#announceIdle();
-    return { claimed: jobs.length, next };
+    if (wasGone && claimed > 0) await this.holdings.endLost();
+    if (quietly && !among && claimed === 0) this.#announceIdle();
+    return { claimed, next };
   }
 
   /** Sleeps until another claim is worth its statement. */
   async #proceed(next: Exclude<Next, 'over'>): Promise<void> {
     if (next === 'claim') return;
     if (next === 'sweep') {
-      if (await this.#options.sweeper.sweepNow(this, this.#stopping.signal)) this.#pace.noteSwept();
+      if (await this.lanes.sweepNow(this.#stopping.signal)) this.#pace.noteSwept();
     } else if (next.rest === 'until woken') await this.#rest(next.anew);
     else if (this.#options.watch === undefined) await this.#rest(false, next.ms);
     else await this.#alarm.wait(next.ms);
@@ -223,8 +226,7 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
   #sweepFirst(): void {
     if (this.#begun) return;
     this.#begun = true;
-    this.sweep.urge();
-    this.#options.sweeper.awaken(this);
+    this.lanes.urge();
   }
 
   #announceIdle(): void {
@@ -233,14 +235,14 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
   }
 
   /** Nobody notifies this worker of what it puts back itself. */
-  #expectAgain({ id, priority, runAt }: ClaimedJob, delayMs: number | undefined): void {
+  #expectAgain({ id, kind, priority, runAt }: ClaimedJob, delayMs: number | undefined): void {
     if (this.#stopping.signal.aborted) return;
     if (delayMs !== undefined) {
       if (delayMs <= MAX_EXPECTED_MS) this.#options.watch?.expect(this, delayMs);
       return;
     }
     // It keeps its run_at, which the floors have passed.
-    if (!this.overlooked.add([{ id, priority, runAtMs: runAt.getTime() }])) this.sweepSoon();
+    if (!this.lanes.expect(kind, { id, priority, runAtMs: runAt.getTime() })) this.sweepSoon();
     this.wake();
   }
 }

@@ -7,12 +7,12 @@ import { Condition } from '../time/condition.ts';
 import { jitter } from '../time/jitter.ts';
 import { sleep } from '../time/sleep.ts';
 import { Alarms } from './alarms.ts';
-import type { Bands } from './bands.ts';
 
 /** An idle queue's loop. */
 export interface IdleQueue {
   readonly queue: string;
-  readonly bands: Bands;
+  /** Where its claims start. */
+  readonly lowestFloorMs: number;
   /** There may be something to claim. */
   wake(): void;
   /** Nothing was due at `databaseMs`; `endMs` is when the answer came. */
@@ -135,7 +135,7 @@ export class Watch implements BackgroundPart {
     const { runner, tables, kinds } = this.#options;
     const byName = new Map(idle.map((queue) => [queue.queue, queue]));
     const answers = await findDue(runner, tables, {
-      looks: idle.map(({ queue, bands }) => ({ queue, floorMs: bands.lowestFloorMs })),
+      looks: idle.map(({ queue, lowestFloorMs }) => ({ queue, floorMs: lowestFloorMs })),
       kinds,
       // What becomes due before the next look, with room for its jitter and for a look that takes longer.
       horizonMs: intervalMs * 2,
