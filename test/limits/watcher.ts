@@ -22,6 +22,8 @@ export class Watcher {
   readonly most = new Map<string, Use>();
   /** By limit, in how many looks so many ran. */
   readonly running = new Map<string, Map<number, number>>();
+  /** The same of leases. */
+  readonly leased = new Map<string, Map<number, number>>();
 
   constructor(connection: Connection) {
     this.#connection = connection;
@@ -41,11 +43,12 @@ export class Watcher {
     this.looks = 0;
     this.most.clear();
     this.running.clear();
+    this.leased.clear();
   }
 
-  /** In which share of the looks at least so many ran. */
-  shareWith(limit: string, running: number): number {
-    const counts = [...(this.running.get(limit) ?? [])].filter(([count]) => count >= running);
+  /** In which share of the looks at least so many ran, or were leased. */
+  shareWith(what: 'running' | 'leased', limit: string, least: number): number {
+    const counts = [...(this[what].get(limit) ?? [])].filter(([count]) => count >= least);
     return counts.reduce((sum, [, looks]) => sum + looks, 0) / Math.max(this.looks, 1);
   }
 
@@ -76,9 +79,14 @@ export class Watcher {
     for (const { name, running, leased } of rows) {
       const { running: mostRunning = 0, leased: mostLeased = 0 } = this.most.get(name) ?? {};
       this.most.set(name, { running: Math.max(running, mostRunning), leased: Math.max(leased, mostLeased) });
-      const counts = this.running.get(name) ?? new Map<number, number>();
-      this.running.set(name, counts.set(running, (counts.get(running) ?? 0) + 1));
+      count(this.running, name, running);
+      count(this.leased, name, leased);
     }
     return new Map(rows.map(({ name, running, leased }) => [name, { running, leased }]));
   }
+}
+
+function count(counts: Map<string, Map<number, number>>, name: string, value: number): void {
+  const ofName = counts.get(name) ?? new Map<number, number>();
+  counts.set(name, ofName.set(value, (ofName.get(value) ?? 0) + 1));
 }

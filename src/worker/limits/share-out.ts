@@ -4,9 +4,10 @@ import type { LeaseShare } from '../../queries/take-lease.ts';
 const SLICE_MS = 1_000;
 
 /**
- * How many slots a worker may keep; `Infinity` for all that it has. Whoever has more than its share lets go
- * of some while others lack theirs, or while all have more than there are, as after a limit was lowered. Where
- * there are more workers than slots they take turns: one of them may be all that serves some kind.
+ * How many slots a worker may keep that it does not use; `Infinity` for all. Whoever has more than its share
+ * lets go of some while others lack theirs; all let go while they have more than there are, as after a limit
+ * was lowered. Where there are more workers than slots they take turns: one of them may be all that serves
+ * some kind.
  *
  * @param heldMs for how long it has had some
  */
@@ -14,8 +15,9 @@ export function keepOf(share: LeaseShare, heldMs: number): number {
   const { limit, total, sharing, leastLacking } = share;
   if (limit === undefined) return Number.POSITIVE_INFINITY;
   const workers = Math.max(sharing, 1);
+  // Nothing begins until fewer run.
+  if (total > limit) return 0;
   const least = Math.floor(limit / workers);
-  if (total > limit) return least;
   if (leastLacking === undefined) return Number.POSITIVE_INFINITY;
   if (least === 0) {
     if (leastLacking > 0) return Number.POSITIVE_INFINITY;
