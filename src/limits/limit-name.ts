@@ -23,8 +23,8 @@ export interface KnownPlace extends LimitPlace {
 }
 
 /**
- * @throws TypeError for a limit that no worker would heed, since the code does not declare its queue, its kind
- * or any groups: what a worker does not know of it does not ask for
+ * @throws TypeError for a limit that no worker would heed, since the code does not declare its queue, its
+ * kind or any groups: what a worker does not know of it does not ask for
  */
 export function limitNameOf(
   caller: string,

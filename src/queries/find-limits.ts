@@ -3,7 +3,7 @@ import type { Executor } from '../sql/executor.ts';
 import { type LimitRow, limitColumns, toLimitRow } from '../sql/limit-row.ts';
 import { type LeaseTables, queryLimitRows } from '../sql/limit-tables.ts';
 
-/** The limits that were set at run time for a queue, for its kinds, and for every group of it. A plain read. */
+/** The limits that were set at run time for a queue, its kinds, and every group of it. A plain read. */
 export async function findLimits(db: Executor, tables: LeaseTables, queue: string): Promise<LimitRow[]> {
   return (await queryLimitRows(db, tables, findLimitsQuery(tables, queue))).map(toLimitRow);
 }

@@ -14,8 +14,8 @@ export interface LimitToSet {
 /**
  * Sets a limit in the place of what was set before. Returns it as it is stored.
  *
- * **Under concurrency.** Waits for another open transaction that has just set the same limit, and then replaces
- * what that has set. It holds up no worker: they keep to the old limit until the transaction ends.
+ * **Under concurrency.** Waits for another open transaction that has just set the same limit, and then
+ * replaces what that has set. It holds up no worker: they keep to the old limit until the transaction ends.
  */
 export async function setLimit(db: Executor, tables: LeaseTables, set: LimitToSet): Promise<LimitRow> {
   const [row] = await queryLimitRows(db, tables, setLimitQuery(tables, set.limit));

@@ -42,8 +42,8 @@ export interface LeaseShare {
  * handlers run already: the row is locked before its newest version is read.
  * - The worker's own row is locked against its removal. So a lease in the row is of a worker that was alive
  *   when it was written, and the removal of a worker, in the statement that makes its jobs due, frees its
- *   slots without touching this table. A lease counts no more if its worker was gone in this statement's snapshot,
- *   *and* it is the same as there: one that was renewed since is of a worker that has come back.
+ *   slots without touching this table. A lease counts no more if its worker was gone in this statement's
+ *   snapshot, *and* it is the same as there: one that was renewed since is of a worker that has come back.
  * - A statement that was sent before another of a later era, and is carried out after it (its connection was
  *   lost while it waited), changes nothing.
  * - It waits 100 ms at most for locks, and then fails with 55P03.

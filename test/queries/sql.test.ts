@@ -44,6 +44,7 @@ test('the texts hold no literals but their own', () => {
   expect([...literals].sort()).toEqual(
     [
       `''`,
+      `'*'`,
       `'1 microsecond'`,
       `'1 millisecond'`,
       `'ExclusiveLock'`,

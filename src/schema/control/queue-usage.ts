@@ -28,7 +28,8 @@ export type UsageTable<
 
 /**
  * `queue_usage`: what is in use of the limit of a queue (with the `kind` ''), or of a kind in it. Only
- * workers write it. It is apart from `queue_limits`, so that an open transaction that changes a limit stops nobody.
+ * workers write it. It is apart from `queue_limits`, so that an open transaction that changes a limit stops
+ * nobody.
  */
 export function defineUsageTable<TName extends string, TSchema extends string | undefined>(
   table: DeclareTable,

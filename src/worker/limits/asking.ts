@@ -13,6 +13,7 @@ export class Asking {
   #againMs = FIRST_AGAIN_MS;
   #nextMs = Number.NEGATIVE_INFINITY;
   #refused = false;
+  #isResting = false;
 
   /** Whether it got less than it wanted, the last time that it asked. */
   get refused(): boolean {
@@ -41,13 +42,20 @@ export class Asking {
     this.#againMs = Math.min(this.#againMs * 2, Math.max(MAX_AGAIN_MS, sharing * AGAIN_PER_WORKER_MS));
   }
 
-  /** It has had its turn: the others ask at least as soon. */
-  rest(nowMs: number): void {
-    this.#nextMs = Math.max(this.#nextMs, nowMs + jitter(FIRST_AGAIN_MS * 2));
+  /** It has had its turn: the others have theirs first. */
+  rest(restMs: number, nowMs: number): void {
+    this.#isResting = true;
+    this.#nextMs = Math.max(this.#nextMs, nowMs + jitter(restMs));
+  }
+
+  /** Nobody else lacks any. */
+  endRest(nowMs: number): void {
+    if (this.#isResting) this.soon(nowMs);
   }
 
   /** Some may be free that were not. */
   soon(nowMs: number): void {
+    this.#isResting = false;
     this.#againMs = FIRST_AGAIN_MS;
     this.#nextMs = Math.min(this.#nextMs, nowMs + Math.random() * SPREAD_MS);
   }

@@ -2,7 +2,7 @@ import type { LimitQuestion } from '../../queries/find-leases.ts';
 import type { LeaseShare, LeaseWish } from '../../queries/take-lease.ts';
 import { jitter } from '../time/jitter.ts';
 import { Asking } from './asking.ts';
-import { keepOf } from './share-out.ts';
+import { keepOf, restMs } from './share-out.ts';
 
 /** What was not used for so long is given back. */
 const UNUSED_MS = 100;
@@ -223,7 +223,8 @@ export class Lease {
     if (share.limit !== undefined && this.#running > share.has) this.#uncertain = true;
     this.#keep = keepOf(share, nowMs - this.#heldSinceMs);
     this.#shrink();
-    if (this.#keep === 0) this.#asking.rest(nowMs);
+    if (this.#keep === 0) this.#asking.rest(restMs(share), nowMs);
+    else if (this.#keep === Number.POSITIVE_INFINITY) this.#asking.endRest(nowMs);
     if (this.#running >= this.#cap) this.#unusedMs = Number.POSITIVE_INFINITY;
     else if (this.#unusedMs === Number.POSITIVE_INFINITY) this.#noteUnused(nowMs);
   }

@@ -2,6 +2,8 @@ import type { LeaseShare } from '../../queries/take-lease.ts';
 
 /** A worker that has its last slot for so long lets others have it that have none. */
 const SLICE_MS = 1_000;
+const MIN_REST_MS = 100;
+const MAX_REST_MS = 10_000;
 
 /**
  * How many slots a worker may keep that it does not use; `Infinity` for all. Whoever has more than its share
@@ -26,4 +28,10 @@ export function keepOf(share: LeaseShare, heldMs: number): number {
   if (leastLacking < least) return least;
   const most = Math.ceil(limit / workers);
   return leastLacking < most ? most : Number.POSITIVE_INFINITY;
+}
+
+/** How long to ask for none, when a worker may keep none: until the others have had their turns, about. */
+export function restMs({ limit = 1, total, sharing }: LeaseShare): number {
+  if (total > limit) return MIN_REST_MS;
+  return Math.min(Math.max(SLICE_MS * (sharing / limit - 1), MIN_REST_MS), MAX_REST_MS);
 }
