@@ -57,9 +57,10 @@ export class Attempts {
     if (this.#paused) return 0;
     if (this.#unsettled.size >= MAX_UNSETTLED || this.#beginnings.isFailing) return 0;
     const ahead = this.#beginnings.limit(this.#prefetch.size(concurrency), this.#prefetch.soon(concurrency));
+    const waiting = this.#waiting.length - (this.#options.limiter?.heldUp ?? 0);
     // Refilled when half empty, so that a claim is worth its round trip.
-    if (this.#waiting.length > ahead / 2) return 0;
-    return concurrency + ahead - this.#running.size - this.#waiting.length;
+    if (waiting > ahead / 2) return 0;
+    return concurrency + ahead - this.#running.size - waiting;
   }
 
   get beginning(): 0 | 1 | Beginners {
@@ -68,9 +69,7 @@ export class Attempts {
 
   /** How many jobs of one kind to claim now, where that has a limit of its own. */
   demandOf(kind: string): number {
-    const { limiter } = this.#options;
-    if (limiter === undefined) return this.demand;
-    const { slots, held } = limiter.ofKind(kind);
+    const { slots, held } = this.#options.limiter?.ofKind(kind) ?? { slots: 0, held: 0 };
     return Math.min(this.demand, slots + this.#prefetch.size(slots) - held);
   }
 

@@ -99,13 +99,14 @@ export class Lease {
 
   /**
    * For how many handlers there may soon be room, jobs for which are worth a claim: unless it was refused
-   * some, twice as many as it has. It asks for more when the jobs are there.
+   * some, or others lack theirs, twice as many as it has. It asks for more when the jobs are there.
    */
   get room(): number {
     if (this.#limit === undefined) return Number.POSITIVE_INFINITY;
     if (this.#limit === null) return 0;
     const cap = Math.min(this.#cap, this.#keep);
-    return this.refused || this.#keep < Number.POSITIVE_INFINITY ? cap : cap + Math.max(cap, 1);
+    if (this.refused) return cap;
+    return this.#keep < Number.POSITIVE_INFINITY ? Math.max(cap, 1) : cap + Math.max(cap, 1);
   }
 
   /**

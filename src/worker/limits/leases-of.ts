@@ -46,7 +46,7 @@ export function leasesOf(options: LeasesOfOptions): Leases | undefined {
           ]),
         ),
         concurrency,
-        onUse: () => leases.wake(),
+        onUse: (limiter) => leases.wake(limiter),
       }),
     );
   }

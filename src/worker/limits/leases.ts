@@ -35,6 +35,9 @@ const REPORT_EVERY_MS = 5_000;
 export class Leases implements BackgroundPart {
   readonly #options: LeasesOptions;
   readonly #alarm = new Condition();
+  readonly #woken = new Set<QueueLimiter>();
+  /** When each is to be looked at again, though nothing has happened. */
+  readonly #dueMs = new Map<Lease, number>();
   /** The statements under way. */
   readonly #sent = new Set<Promise<void>>();
   #lookMs = Number.NEGATIVE_INFINITY;
@@ -61,8 +64,9 @@ export class Leases implements BackgroundPart {
     );
   }
 
-  /** There is something to ask for or to give back. */
-  wake(): void {
+  /** A queue has something to ask for or to give back. */
+  wake(limiter: QueueLimiter): void {
+    this.#woken.add(limiter);
     this.#alarm.signal();
   }
 
@@ -102,16 +106,22 @@ export class Leases implements BackgroundPart {
     const nowMs = performance.now();
     let nextMs = this.#lookMs;
     for (const [lease, limiter] of this.#all) {
-      const appetite = limiter.appetite(lease);
-      const wish = lease.wish(nowMs, appetite);
-      if (wish !== undefined) {
-        const sent = this.#take(lease, limiter, wish).finally(() => this.#sent.delete(sent));
-        this.#sent.add(sent);
-        continue;
-      }
-      nextMs = Math.min(nextMs, Math.max(lease.nextMs(nowMs, appetite), nowMs + 1));
+      const dueMs = this.#dueMs.get(lease) ?? nowMs;
+      const atMs = this.#woken.has(limiter) || dueMs <= nowMs ? this.#sendOf(lease, limiter, nowMs) : dueMs;
+      this.#dueMs.set(lease, atMs);
+      nextMs = Math.min(nextMs, atMs);
     }
+    this.#woken.clear();
     return nextMs;
+  }
+
+  #sendOf(lease: Lease, limiter: QueueLimiter, nowMs: number): number {
+    const appetite = limiter.appetite(lease);
+    const wish = lease.wish(nowMs, appetite);
+    if (wish === undefined) return Math.max(lease.nextMs(nowMs, appetite), nowMs + 1);
+    const sent = this.#take(lease, limiter, wish).finally(() => this.#sent.delete(sent));
+    this.#sent.add(sent);
+    return Number.POSITIVE_INFINITY;
   }
 
   async #take(lease: Lease, limiter: QueueLimiter, wish: Wish): Promise<void> {
@@ -126,7 +136,7 @@ export class Leases implements BackgroundPart {
       if (!isAboutLocks(error)) this.#report(error, `taking slots of '${lease.question.queue}'`);
     }
     limiter.noteChange();
-    this.#alarm.signal();
+    this.wake(limiter);
   }
 
   async #look(): Promise<void> {
@@ -147,6 +157,7 @@ export class Leases implements BackgroundPart {
       }
       this.#failures = 0;
       this.#lookMs = nowMs + jitter(this.#restMs());
+      this.#dueMs.clear();
       for (const limiter of this.limiters.values()) limiter.noteChange();
     } catch (error) {
       this.#lookMs = performance.now() + Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_LOOK_MS);

@@ -24,7 +24,7 @@ export interface QueueLimiterOptions {
   /** The slots that the process has for the queue. */
   readonly concurrency: number;
   /** Called when more or less may be used than before. */
-  readonly onUse: () => void;
+  readonly onUse: (limiter: QueueLimiter) => void;
 }
 
 /** Stands for all kinds without a limit of their own. */
@@ -69,7 +69,7 @@ export class QueueLimiter {
   end(kind: string): void {
     const nowMs = performance.now();
     const gives = this.#options.lease.end(nowMs);
-    if (this.#options.kinds.get(kind)?.end(nowMs) || gives) this.#options.onUse();
+    if (this.#options.kinds.get(kind)?.end(nowMs) || gives) this.#options.onUse(this);
   }
 
   /** For how many handlers of the queue there may soon be room. */
@@ -78,7 +78,14 @@ export class QueueLimiter {
     return Math.min(concurrency, lease.room);
   }
 
-  /** The same for one kind with a limit of its own, and how many of it are here already. */
+  /** How many wait for a slot of their kind, and so are in nobody's way. */
+  get heldUp(): number {
+    const { kinds } = this.#options;
+    if (kinds.size === 0) return 0;
+    return this.#attempts.waiting.filter(({ job }) => kinds.get(job.kind)?.mayBegin === false).length;
+  }
+
+  /** For how many of one kind with a limit of its own, and how many of it are here already. */
   ofKind(kind: string): { readonly slots: number; readonly held: number } {
     const lease = this.#options.kinds.get(kind);
     const slots = lease?.room ?? Number.POSITIVE_INFINITY;
@@ -93,7 +100,7 @@ export class QueueLimiter {
       if (sawEnd) this.#backlog.delete(lane);
       else this.#backlog.add(lane);
     }
-    if (told.length > 0) this.#options.onUse();
+    if (told.length > 0) this.#options.onUse(this);
   }
 
   /** What the worker has of a limit may have changed. */

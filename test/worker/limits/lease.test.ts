@@ -150,6 +150,19 @@ test('one that returns begins nothing until what runs is covered', () => {
   expect(a.lease.mayBegin).toBe(false);
 });
 
+test('one that has none looks for a job, also where others lack theirs, and then asks', () => {
+  const table = new Table(2);
+  table.rows.set(8, { has: 2, wants: 2, era: 0 });
+  table.rows.set(9, { has: 0, wants: 5, era: 0 });
+  const worker = new Simulated(1, table);
+  expect(worker.lease.room).toBe(1);
+  worker.backlog = 1;
+  const wish = worker.wish(0);
+  if (wish) worker.lease.noteAnswer(table.take(1, wish), 0);
+  expect(table.rows.get(1)).toEqual({ has: 0, wants: 1, era: 0 });
+  expect(worker.lease.room).toBe(0);
+});
+
 describe('shares', () => {
   const share = (limit: number, sharing: number, leastLacking: number | undefined, total = limit) =>
     keepOf({ limit, has: 0, total, sharing, leastLacking }, 0);
