@@ -83,7 +83,7 @@ function checkGroups(what: string, groups: GroupSettings): void {
 }
 
 /** A misspelt limit would be none. @throws TypeError */
-function checkKeys(what: string, value: object, known: readonly string[]): void {
+export function checkKeys(what: string, value: object, known: readonly string[]): void {
   for (const key of Object.keys(checkObject(what, value))) {
     if (!known.includes(key)) {
       throw new TypeError(`${what} has no setting '${key}'; there are ${known.join(', ')}`);

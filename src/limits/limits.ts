@@ -1,7 +1,19 @@
+import { QueueError } from '../errors.ts';
+import { checkInteger, checkObject, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import type { ClaimLimits } from '../queries/claim-grouped-jobs.ts';
+import { findGroupLimits, findLimits } from '../queries/find-limits.ts';
+import { findUsage } from '../queries/find-usage.ts';
+import { removeLimit } from '../queries/remove-limit.ts';
+import { setLimit } from '../queries/set-limit.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { CONTROL_ENTRY } from '../sql/control-entry.ts';
+import type { Executor } from '../sql/executor.ts';
 import { type GroupTables, type LimitTables, type Serial, withGrouping } from '../sql/grouping.ts';
+import type { LimitRow } from '../sql/limit-row.ts';
+import { quotedName } from '../sql/quoted-name.ts';
 import { withFactsOf } from '../sql/server-facts.ts';
+import { type LimitName, limitNameOf, overrideToSet, type QueueName } from './limit-name.ts';
+import { type LimitOverride, type LimitRecord, toLimitRecord } from './limit-record.ts';
 import { isGrouped, type QueueLimits } from './limit-settings.ts';
 
 /** What limits use of their queue. */
@@ -18,19 +30,136 @@ export interface QueueGroups {
   readonly serial: Serial | undefined;
 }
 
-/** The limits of a queue: `queue.limits`. */
+/** The filter of {@link Limits.list}. */
+export interface LimitFilter extends QueueName {
+  /** The `nextCursor` of the previous page. @default the first page */
+  cursor?: string | undefined;
+  /** 1–1,000 limits that were set, a page. @default 100 */
+  limit?: number | undefined;
+}
+
+/** One page of limits. */
+export interface LimitList {
+  readonly limits: LimitRecord[];
+  /** For the next page; `undefined` on the last one. */
+  readonly nextCursor: string | undefined;
+}
+
+/**
+ * The limits of a queue: `queue.limits`. Each method takes the caller's own Drizzle database or transaction
+ * first, and what it does commits or rolls back with that. Workers heed a change within 5 seconds of the
+ * commit, and at once where they are notified.
+ */
 export class Limits {
   /** @internal */
   readonly tables: GroupTables;
   /** @internal As the code declares them, by queue. */
   readonly declared: ReadonlyMap<string, QueueLimits>;
   readonly #queue: QueueOfLimits;
+  readonly #limitTables: LimitTables;
 
   /** @internal use {@link limitsIn} */
   constructor(queue: QueueOfLimits, tables: LimitTables, declared: ReadonlyMap<string, QueueLimits>) {
     this.#queue = queue;
+    this.#limitTables = tables;
     this.tables = { ...queue.tables, ...tables };
     this.declared = declared;
+  }
+
+  /**
+   * Sets the limit of a queue, of a `kind` in it, of its `group`s, or with `group: '*'` of every group that
+   * has none of its own. It goes before what the code declares until it is set again, or to `null`, which
+   * removes it; settings that are left out are as declared. Returns the limit as it then is.
+   *
+   * A lower limit interrupts nobody: nothing begins until fewer run.
+   *
+   * Under concurrency: waits for another open transaction that has just set the same limit, and replaces what
+   * that has set. Until the commit workers keep to the old limit; they never wait for it.
+   *
+   * @throws RangeError | TypeError for a setting that is wrong, or that no worker would heed because the code
+   * does not declare it, before anything is sent
+   * @throws MissingMigrationError when the table is missing
+   */
+  async set(db: Executor, name: LimitName, override: LimitOverride | null): Promise<LimitRecord> {
+    const place = limitNameOf('limits.set', name, this.declared);
+    const { queue, kind = '', group = '' } = place;
+    const { channel } = this.#queue;
+    let row: LimitRow | undefined;
+    if (override === null) {
+      await removeLimit(db, this.tables, { queue, kind, group }, channel);
+    } else {
+      const settings = overrideToSet('limits.set', place, override);
+      row = await setLimit(db, this.tables, { limit: { queue, kind, group, ...settings }, channel });
+    }
+    const usage = group === '' ? await findUsage(db, this.tables, queue) : undefined;
+    return toLimitRecord(place, place.limits, row, usage);
+  }
+
+  /**
+   * The limits of one queue, with what is in use of them: of the queue, of its kinds and of every group, as
+   * they are declared and set, and then those that were set for single groups, a page at a time.
+   */
+  async list(db: Executor, filter: LimitFilter): Promise<LimitList> {
+    const { queue, limits } = limitNameOf(
+      'limits.list',
+      checkObject('limits.list: its filter', filter),
+      this.declared,
+    );
+    const limit = checkInteger('limits.list: limit', filter.limit ?? 100, 1, 1_000);
+    const after = filter.cursor;
+    if (after !== undefined) checkText('limits.list: cursor', after, MAX_NAME_BYTES);
+    const page = { queue, after: after ?? '', limit: limit + 1 };
+    const found = limits.groups === undefined ? [] : await findGroupLimits(db, this.tables, page);
+    const single = found
+      .slice(0, limit)
+      .map((row) => toLimitRecord({ queue, kind: undefined, group: row.group }, limits, row));
+    return {
+      limits: after === undefined ? [...(await this.#declared(db, queue, limits)), ...single] : single,
+      nextCursor: found.length > limit ? single.at(-1)?.group : undefined,
+    };
+  }
+
+  async #declared(db: Executor, queue: string, limits: QueueLimits): Promise<LimitRecord[]> {
+    const rows = await findLimits(db, this.tables, queue);
+    const usage = await findUsage(db, this.tables, queue);
+    const places = [
+      { queue, kind: undefined, group: undefined },
+      ...Object.keys(limits.kinds ?? {}).map((kind) => ({ queue, kind, group: undefined })),
+      ...(limits.groups === undefined ? [] : [{ queue, kind: undefined, group: '*' }]),
+    ];
+    return places.map((place) => {
+      const { kind = '', group = '' } = place;
+      const row = rows.find((row) => row.kind === kind && row.group === group);
+      return toLimitRecord(place, limits, row, usage);
+    });
+  }
+
+  /** @internal Whether a queue has limits, or may be given some at run time. */
+  has(queue: string): boolean {
+    return this.declared.has(queue);
+  }
+
+  /** @internal @throws QueueError for a queue whose limits only workers can keep */
+  checkNone(caller: string, queue: string): void {
+    if (!this.has(queue)) return;
+    throw new QueueError(
+      `${caller}: the queue '${queue}' has limits, which ${caller} cannot keep, since it is no worker: ` +
+        'use drain, or a worker',
+    );
+  }
+
+  /** @internal What `queue.check` finds when tables are not there, by key. */
+  missing(absent: readonly (keyof LimitTables)[]) {
+    const names = absent.map((key) => quotedName(this.#limitTables[key])).join(', ');
+    return {
+      code: 'tables-missing',
+      severity: 'error',
+      message: `${names} ${absent.length === 1 ? 'does' : 'do'} not exist, so no limit can be kept`,
+      fix:
+        'Run `npx drizzle-kit generate` and `npx drizzle-kit migrate`. If there is nothing to generate, ' +
+        `the schema file that drizzle-kit reads must have \`export * from '${CONTROL_ENTRY}'\` ` +
+        'at its top level, or what createControlTables() returns',
+    } as const;
   }
 
   /** @internal The queue's tables, for statements that must know which queues have groups. */

@@ -3,18 +3,27 @@ import type { PgTable } from 'drizzle-orm/pg-core';
 import { QueueError } from '../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
+import type { LimitTables } from '../sql/grouping.ts';
 import { quotedName } from '../sql/quoted-name.ts';
 import type { ScheduleTables } from '../sql/schedule-tables.ts';
 
 type Privilege = 'select' | 'insert' | 'update' | 'delete';
 
+/** The tables that a worker uses: those of schedules and of limits only where it has some. */
+export type TablesInUse = QueueTables & Partial<Pick<ScheduleTables, 'queueSchedules'> & LimitTables>;
+
 /** What a worker itself does with each table, without its handlers. */
-const WORKER: Readonly<Record<keyof ScheduleTables, readonly Privilege[]>> = {
+const WORKER: Readonly<Record<keyof TablesInUse, readonly Privilege[]>> = {
   queueJobs: ['select', 'update', 'delete'],
   queueResults: ['select', 'insert', 'update', 'delete'],
   queueWorkers: ['select', 'insert', 'update', 'delete'],
   queuePauses: ['select'],
   queueSchedules: ['select', 'insert', 'update', 'delete'],
+  queueLimits: ['select'],
+  queueUsage: ['select', 'insert', 'update'],
+  queueGroups: ['select', 'insert', 'update', 'delete'],
+  queueHolds: ['select', 'insert', 'update', 'delete'],
+  queueNotes: ['select', 'insert', 'update', 'delete'],
 };
 
 /** Only who fires schedules enqueues. */
@@ -26,7 +35,7 @@ const FIRING: readonly Privilege[] = ['insert'];
  *
  * @throws QueueError with the missing grants, as SQL
  */
-export async function checkGrants(db: Executor, tables: QueueTables | ScheduleTables): Promise<void> {
+export async function checkGrants(db: Executor, tables: TablesInUse): Promise<void> {
   const rows = await queryRows(db, tables, missingGrantsQuery(tables));
   const [first] = rows;
   if (first === undefined) return;
@@ -37,7 +46,7 @@ export async function checkGrants(db: Executor, tables: QueueTables | ScheduleTa
 }
 
 /** What the current role lacks. Privileges on single columns count; delete exists only for whole rows. */
-export function missingGrantsQuery(tables: QueueTables | ScheduleTables): SQL {
+export function missingGrantsQuery(tables: TablesInUse): SQL {
   const fires = 'queueSchedules' in tables;
   const needed = Object.entries(WORKER).flatMap(([key, privileges]) => {
     const table: PgTable | undefined = Reflect.get(tables, key);

@@ -243,6 +243,6 @@ export class Queue<TOwn extends OwnColumns = OwnColumns, TSchedules = unknown, T
   async check(db: Executor): Promise<Finding[]> {
     // A fifth of the code of the producing side, which an app that enqueues need not load.
     const { checkQueue } = await import('./check/check-queue.ts');
-    return await checkQueue(db, this.tables, this.#schedules);
+    return await checkQueue(db, this.tables, this.#schedules, this.#limits);
   }
 }

@@ -31,6 +31,8 @@ export type FaultPoint =
   | 'schedules: found'
   /** They are fired, but their worker does not know it yet. */
   | 'schedules: fired'
+  /** Slots of a limit are taken or given back, but their worker does not know it yet. */
+  | 'lease: taken'
   /** The attempt of `runNext` is over; its outcome is not written. */
   | 'runNext: ran'
   /** The transaction of `runNext` was rolled back; the outcome is to be written in another. */

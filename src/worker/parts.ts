@@ -12,6 +12,8 @@ import type { BackgroundPart } from './background.ts';
 import { ClaimLoop } from './claim/claim-loop.ts';
 import { Sweeper } from './claim/sweeper.ts';
 import { Watch } from './claim/watch.ts';
+import type { Leases } from './limits/leases.ts';
+import { leasesOf } from './limits/leases-of.ts';
 import type { WorkerSettings } from './options.ts';
 import { Listener } from './presence/listener.ts';
 import { Liveness } from './presence/liveness.ts';
@@ -47,6 +49,8 @@ export interface WorkerParts {
   readonly loops: readonly ClaimLoop[];
   readonly liveness: Liveness;
   readonly requests: Requests;
+  /** `undefined` where none of its queues has limits. */
+  readonly leases: Leases | undefined;
   /** `undefined` where the queue has no schedules. */
   readonly firing: Firing | undefined;
   readonly background: readonly BackgroundPart[];
@@ -71,6 +75,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
       if (queue === undefined || queue === REQUESTED) {
         requests.wake();
         firing?.wake();
+        leases?.look();
       }
       if (queue === undefined) watch.look();
       else loopsByQueue.get(queue)?.notify();
@@ -92,14 +97,28 @@ export function buildParts(options: PartsOptions): WorkerParts {
     queues: [...servedQueues.keys()],
     events,
     onDeclaredGone: async () => {
+      leases?.noteGone();
       await Promise.all(loops.map((loop) => loop.holdings.endLost()));
     },
     onOthersGone: () => {
       for (const loop of loops) loop.sweepSoon();
+      leases?.askSoon();
     },
-    onReturn: () => retries.now(),
+    onReturn: () => {
+      retries.now();
+      leases?.askSoon();
+    },
   });
   const kinds = [...handlers.keys()];
+  const leases = leasesOf({
+    db,
+    tables,
+    workerId,
+    limits: settings.limits,
+    servedQueues,
+    kinds,
+    events,
+  });
   const firing =
     schedules === undefined
       ? undefined
@@ -125,7 +144,6 @@ export function buildParts(options: PartsOptions): WorkerParts {
     runner,
     tables,
     workerId,
-    kinds,
     idleMs: () => (listener.listening ? LISTENING_SWEEP_MS : POLLING_SWEEP_MS),
     events,
     retries,
@@ -142,10 +160,12 @@ export function buildParts(options: PartsOptions): WorkerParts {
         },
         runner,
         queue,
+        kinds,
         handlers,
         concurrency,
         groups: limits?.groupsOf(queue, tables),
         agingMs,
+        limiter: leases?.limiters.get(queue),
         pollIntervalMs,
         events,
         watch: untilEmpty ? undefined : watch,
@@ -154,7 +174,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
         giveUp,
       }),
   );
-  sweeper.serve(loops.filter(({ groupTables }) => groupTables === undefined));
+  sweeper.serve(loops.flatMap(({ lanes }) => lanes.all));
   if (untilEmpty) liveness.expectNoSession();
   const loopsByQueue = new Map(loops.map((loop) => [loop.queue, loop]));
   const requests = new Requests({ ...environment, loops, listener, events, retries });
@@ -166,6 +186,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
     loops,
     liveness,
     requests,
+    leases,
     firing,
     background: [
       liveness,
@@ -173,6 +194,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
       progress,
       pruning,
       ...groupUpkeep,
+      ...(leases === undefined ? [] : [leases]),
       // A worker that ends when its queues are empty waits for nothing.
       ...(untilEmpty ? [] : [watch, sweeper, listener, ...(firing === undefined ? [] : [firing])]),
     ],

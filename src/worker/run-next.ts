@@ -4,6 +4,7 @@ import { checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import type { Outcome } from '../job/outcome.ts';
 import { shown } from '../job/shown.ts';
 import { type Finish, type Reschedule, transitionFor, verdictOn } from '../job/transition.ts';
+import type { Limits } from '../limits/limits.ts';
 import type { ClaimedJob } from '../queries/claim-jobs.ts';
 import { findHeldJobs } from '../queries/find-held-jobs.ts';
 import { finishJobs } from '../queries/finish-jobs.ts';
@@ -48,7 +49,10 @@ export interface RanJob {
  * the handler may still be writing in it.
  *
  * Under concurrency: no other claim sees the job before the transaction ends. A paused queue has no job for
- * it. The job cannot be cancelled from outside, since its row is locked.
+ * it. The job cannot be cancelled from outside, since its row is locked. Queues with limits are refused: only
+ * a worker can have slots of them.
+ *
+ * @throws QueueError for a queue that `limitsIn` names
  */
 export async function runNext<TDb extends Database, TOwn extends OwnColumns>(
   db: TDb,
@@ -60,6 +64,8 @@ export async function runNext<TDb extends Database, TOwn extends OwnColumns>(
   if (!Array.isArray(queues)) throw new TypeError(`runNext: queues must be an array, got ${shown(queues)}`);
   for (const queue of queues as readonly string[]) {
     checkText('runNext: the name of a queue', queue, MAX_NAME_BYTES);
+    // `createQueue` has put it there, or nothing.
+    (options.queue.limits as Limits | undefined)?.checkNone('runNext', queue);
     // Drizzle hands over its own transaction type, which is what the handlers were typed for.
     const ran = await runOne(db, options.queue, handlers as unknown as ReadonlyMap<string, Handler>, queue);
     if (ran !== undefined) return ran;

@@ -49,16 +49,29 @@ export function servedQueues<TDb>(
 ): ReadonlyMap<string, ServedQueue> {
   const served = settingsByQueue(handlers, queues);
   for (const [queue, { agingMs }] of served) {
-    if (limits?.isGrouped(queue) && agingMs !== undefined) {
+    if (agingMs === undefined) continue;
+    if (Object.keys(limits?.declared.get(queue)?.kinds ?? {}).length > 0) {
+      throw new TypeError(
+        `createWorker: queues['${queue}'].aging: kinds with limits of their own are claimed apart, and do not age`,
+      );
+    }
+    if (limits?.isGrouped(queue)) {
       throw new TypeError(
         `createWorker: queues['${queue}'].aging: its jobs are in groups, whose turns let nobody starve`,
       );
     }
   }
   for (const { job, batch } of handlers) {
-    if (batch !== undefined && limits?.declared.get(job.queue)?.groups?.serial !== undefined) {
+    const declared = batch && limits?.declared.get(job.queue);
+    if (declared?.groups?.serial !== undefined) {
       throw new TypeError(
         `handleBatch('${job.kind}'): the jobs of a group run one after the other in its queue '${job.queue}'`,
+      );
+    }
+    if (declared?.concurrency !== undefined || declared?.kinds?.[job.kind]?.concurrency !== undefined) {
+      throw new TypeError(
+        `handleBatch('${job.kind}'): a limit of the concurrency is on single jobs; limit the groups of its ` +
+          `queue '${job.queue}', or give it a rate`,
       );
     }
   }

@@ -115,13 +115,15 @@ export class Worker {
   }
 
   async #start(): Promise<WorkerParts> {
-    const { servedQueues, name, schedules, declared } = this.#settings;
+    const { servedQueues, name, schedules, limits, declared } = this.#settings;
     const queues = [...servedQueues.keys()];
     const { signal } = this.#stopping;
     const stored = await Promise.all(
       declared.map(async (schedule) => await schedules?.toStore('createWorker', schedule)),
     );
-    const tables = await checkDatabase(this.#db, this.#tables, schedules?.tables);
+    const limited = queues.some((queue) => limits?.has(queue)) ? limits?.tables : undefined;
+    const control = { ...schedules?.tables, ...limited };
+    const tables = await checkDatabase(this.#db, this.#tables, control);
     signal.throwIfAborted();
     const workerId = await registerWorker(this.#db, tables, { name, queues });
     const parts = buildParts({
@@ -139,7 +141,7 @@ export class Worker {
     this.#background.start(parts.background);
     // They ask the database, which may take as long as the driver waits.
     const stopped = aborted(signal);
-    await Promise.race([parts.requests.ready, stopped]);
+    await Promise.race([Promise.all([parts.requests.ready, parts.leases?.ready]), stopped]);
     // Nothing else fires for a worker that ends when its queues are empty.
     if (this.#untilEmpty) await Promise.race([parts.firing?.tryLook(signal), stopped]);
     const mayClaim = Promise.race([parts.liveness.ready, stopped]);

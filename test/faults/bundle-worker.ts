@@ -1,25 +1,27 @@
 import { rmSync } from 'node:fs';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-let bundled: Promise<string> | undefined;
+const bundled = new Map<string, Promise<string>>();
 
 /**
- * The worker program as plain JavaScript; answers its path. Compiled once: processes are started by the dozen here, and a loader would
+ * A worker program of `test/` as plain JavaScript; answers its path. Compiled once: processes are started by the dozen here, and a loader would
  * take two seconds of each one's life, which no user's worker loses when it is started again.
  */
-export function bundleWorker(): Promise<string> {
-  bundled ??= bundle();
-  return bundled;
+export function bundleWorker(program = 'faults/fixtures/ledger-worker.ts'): Promise<string> {
+  const known = bundled.get(program) ?? bundle(program);
+  bundled.set(program, known);
+  return known;
 }
 
-async function bundle(): Promise<string> {
+async function bundle(program: string): Promise<string> {
   // Within node_modules: what it imports is found from there.
-  const outfile = `${root}node_modules/.cache/ledger-worker-${process.pid}.mjs`;
+  const outfile = `${root}node_modules/.cache/${basename(program, '.ts')}-${process.pid}.mjs`;
   await build({
-    entryPoints: [`${root}test/faults/fixtures/ledger-worker.ts`],
+    entryPoints: [`${root}test/${program}`],
     outfile,
     bundle: true,
     format: 'esm',
@@ -28,6 +30,7 @@ async function bundle(): Promise<string> {
     packages: 'external',
     alias: {
       'drizzle-queue/schema/control': `${root}src/schema/control/index.ts`,
+      'drizzle-queue/schema': `${root}src/schema/index.ts`,
       'drizzle-queue': `${root}src/index.ts`,
     },
     tsconfig: `${root}tsconfig.json`,

@@ -1,4 +1,5 @@
 import type { PgTable } from 'drizzle-orm/pg-core';
+import type { Limits } from '../../limits/limits.ts';
 import { findSilentWorkers } from '../../queries/find-silent-workers.ts';
 import { inspectServer } from '../../queries/inspect-server.ts';
 import { inspectTable, type TableState } from '../../queries/inspect-table.ts';
@@ -27,11 +28,12 @@ export async function checkQueue(
   db: Executor,
   tables: QueueTables,
   schedules: Pick<Schedules, 'tables' | 'missing'> | undefined,
+  limits?: Pick<Limits, 'tables' | 'missing'>,
 ): Promise<Finding[]> {
   const server = await inspectServer(db, tables);
   const findings = checkServer(server);
   const states = new Map<PgTable, TableState>();
-  const all: PgTable[] = Object.values(schedules?.tables ?? tables);
+  const all: PgTable[] = Object.values({ ...tables, ...schedules?.tables, ...limits?.tables });
   try {
     for (const table of all) states.set(table, await inspectTable(db, tables, table));
   } catch (error) {
@@ -46,6 +48,11 @@ export async function checkQueue(
   findings.push(...missingTables(tables, stateOf, server));
   if (schedules !== undefined && !stateOf(schedules.tables.queueSchedules).present) {
     findings.push(schedules.missing);
+  }
+  if (limits !== undefined) {
+    const keys = ['queueLimits', 'queueUsage', 'queueGroups', 'queueHolds', 'queueNotes'] as const;
+    const absent = keys.filter((key) => !stateOf(limits.tables[key]).present);
+    if (absent.length > 0) findings.push(limits.missing(absent));
   }
   for (const table of all.filter((table) => stateOf(table).present)) {
     findings.push(...checkColumns(table, stateOf(table)), ...checkIndexes(table, stateOf(table)));

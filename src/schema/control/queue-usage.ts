@@ -2,8 +2,12 @@ import { jsonb, type pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 import type { InSchema, JsonColumn, NotNull, TextColumn, WithDefault } from '../column-types.ts';
 import type { DeclareTable } from '../declare-table.ts';
 
-/** The slots that each worker has of a limit, by the worker's id: what it has, and what it would use. */
-export type Leases = Readonly<Record<string, readonly [has: number, wants: number]>>;
+/**
+ * The slots that each worker has of a limit, by the worker's id: how many it has, how many it could use, and
+ * its `era`, which grows when it no longer knows what became of an earlier statement. Those of a worker that
+ * is not in `queue_workers` are nobody's.
+ */
+export type Leases = Readonly<Record<string, readonly [has: number, wants: number, era: number]>>;
 
 /** Starts within the last window, by the number of a twentieth of it since 1970. */
 export type RateUsed = Readonly<Record<string, number>>;

@@ -1,4 +1,5 @@
 import type { Serial } from '../../sql/grouping.ts';
+import type { QueueLimiter } from '../limits/queue-limiter.ts';
 import type { AttemptEnvironment } from './attempt.ts';
 import type { BeginningsOptions } from './beginnings.ts';
 import type { EndingsOptions } from './endings.ts';
@@ -11,6 +12,8 @@ export interface AttemptsOptions extends EndingsOptions, Omit<BeginningsOptions,
   readonly concurrency: number;
   /** Where the jobs of a group run one after the other. */
   readonly serial?: Serial | undefined;
+  /** `undefined` where the queue has no limits. */
+  readonly limiter?: QueueLimiter | undefined;
   /** Called when a slot is free, or an outcome is written. */
   readonly onChange: () => void;
 }

@@ -30,7 +30,7 @@ export class Attempts {
   #waiting: Attempt[] = [];
   /** Two of them may be of one job: a lost one whose handler goes on, and a newer. */
   readonly #running = new Set<Attempt>();
-  readonly #turn = new Turn(() => this.#beginWaiting());
+  readonly #turn = new Turn(() => this.beginWaiting());
   #stopped = false;
   #paused = false;
   readonly #patience = new Patience(() => this.#losePatience());
@@ -63,14 +63,21 @@ export class Attempts {
 
   /** How many jobs to claim now; 0 when there is enough to do. */
   get demand(): number {
-    const { concurrency } = this.#options;
+    const slots = this.#slots;
     if (this.#paused) return 0;
     if (this.#endings.size >= MAX_UNSETTLED || this.#beginnings.isFailing) return 0;
-    const most = this.#prefetch.size(concurrency, this.#batches.jobsPerSlot);
-    const ahead = this.#beginnings.limit(most, this.#prefetch.soon(concurrency));
+    const most = this.#prefetch.size(slots, this.#batches.jobsPerSlot);
+    const ahead = this.#beginnings.limit(most, this.#prefetch.soon(slots));
+    const waiting = this.#waiting.length - (this.#options.limiter?.heldUp ?? 0);
     // Refilled when half empty, so that a claim is worth its round trip.
-    if (this.#waiting.length > ahead / 2) return 0;
-    return this.#batches.demand(this.#free, ahead) - this.#waiting.length;
+    if (waiting > ahead / 2) return 0;
+    return this.#batches.demand(this.#freeOf(slots), ahead) - waiting;
+  }
+
+  /** How many jobs of one kind to claim now, where that has a limit of its own. */
+  demandOf(kind: string): number {
+    const { slots, held } = this.#options.limiter?.ofKind(kind) ?? { slots: 0, held: 0 };
+    return Math.min(this.demand, slots + this.#prefetch.size(slots) - held);
   }
 
   /** How many jobs of a group to claim at once, where they run one after the other. */
@@ -81,17 +88,22 @@ export class Attempts {
   get beginning(): 0 | 1 | Beginners {
     // Jobs of a batch handler begin when they have gathered.
     if (this.#batches.serves) return 0;
-    return this.#beginnings.ofClaim(this.#waiting, this.#running, this.#options.concurrency, this.#soon);
+    return this.#beginnings.ofClaim(this.#waiting, this.#running, this.#slots, this.#soon);
   }
 
-  /** How many slots are free. */
-  get #free(): number {
-    return this.#options.concurrency - this.#running.size + this.#batches.sharing;
+  /** For how many handlers there may soon be room. */
+  get #slots(): number {
+    return this.#options.limiter?.slots ?? this.#options.concurrency;
+  }
+
+  /** How many slots of these are free. */
+  #freeOf(slots: number): number {
+    return slots - this.#running.size + this.#batches.sharing;
   }
 
   /** How many of those that wait, or are claimed now, will be called soon. */
   get #soon(): number {
-    return this.#free + this.#prefetch.soon(this.#options.concurrency);
+    return this.#freeOf(this.#slots) + this.#prefetch.soon(this.#slots);
   }
 
   /** Takes in claimed jobs, in their order. */
@@ -103,7 +115,7 @@ export class Attempts {
     this.#beginnings.add(attempts);
     // They were claimed while the worker was told to stop, or the queue to pause.
     if (this.#stopped || this.#paused) this.#giveBackAll();
-    else this.#beginWaiting();
+    else this.beginWaiting();
   }
 
   /** Begins nothing more, and gives back what waits. What runs goes on. */
@@ -151,11 +163,15 @@ export class Attempts {
   /** Nothing more is due, so no batch waits for others. */
   flush(): void {
     this.#batches.flush();
-    this.#beginWaiting();
+    this.beginWaiting();
   }
 
   interrupt(reason: Error): void {
     for (const attempt of this.#running) attempt.interrupt(reason);
+  }
+
+  get waiting(): readonly Attempt[] {
+    return this.#waiting;
   }
 
   get #allWaiting(): readonly Attempt[] {
@@ -177,15 +193,20 @@ export class Attempts {
     this.#announceChange();
   }
 
-  #beginWaiting(): void {
+  /** Begins what has a free slot. */
+  beginWaiting(): void {
+    const { limiter, concurrency } = this.#options;
     let began = false;
     let isKnown = true;
-    while (this.#free > 0 && !this.#turn.isFull) {
-      const attempt = this.#waiting[0];
+    while (this.#freeOf(concurrency) > 0 && !this.#turn.isFull) {
+      const at = limiter === undefined ? 0 : this.#waiting.findIndex(({ job }) => limiter.mayBegin(job.kind));
+      const attempt = this.#waiting[at];
       if (this.#batches.isBefore(attempt)) this.#batches.begin();
       else {
         if (attempt === undefined || !attempt.mayBegin) break;
-        this.#waiting.shift();
+        if (at === 0) this.#waiting.shift();
+        else this.#waiting.splice(at, 1);
+        limiter?.begin(attempt.job.kind);
         this.#beginnings.delete(attempt);
         isKnown &&= this.#beginnings.isProven(attempt.job.kind);
         this.#running.add(attempt);
@@ -250,6 +271,7 @@ export class Attempts {
     const outcome = await executeJob(attempt);
     const durationMs = performance.now() - startMs;
     this.#running.delete(attempt);
+    this.#options.limiter?.end(attempt.job.kind);
     this.#endings.add(attempt);
     this.#prefetch.note(durationMs);
     this.#beginnings.noteEnd(attempt);
@@ -273,7 +295,7 @@ export class Attempts {
   }
 
   #proceed(): void {
-    this.#beginWaiting();
+    this.beginWaiting();
     this.#announceChange();
   }
 

@@ -4,6 +4,7 @@ import type { GroupTables, Serial } from '../../sql/grouping.ts';
 import type { AttemptEnvironment } from '../attempt/attempt.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { Handler } from '../attempt/handler.ts';
+import type { QueueLimiter } from '../limits/queue-limiter.ts';
 import type { Retries } from '../time/retries.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { Watch } from './watch.ts';
@@ -21,12 +22,15 @@ export interface ClaimLoopOptions {
   /** Runs the claims and the settlements. */
   readonly runner: Runner;
   readonly queue: string;
+  readonly kinds: readonly string[];
   readonly handlers: ReadonlyMap<string, Handler>;
   readonly concurrency: number;
   /** Where its jobs are in groups. */
   readonly groups?: ClaimGroups | undefined;
   /** How long a job is due until it counts as one priority better; `undefined`: that never changes. */
   readonly agingMs: number | undefined;
+  /** `undefined` where the queue has no limits. */
+  readonly limiter: QueueLimiter | undefined;
   readonly pollIntervalMs: number;
   readonly events: WorkerEmitter;
   /** What wakes the loop when its queue is idle; without one it ends when no job is due and none is held. */

@@ -4,16 +4,13 @@ import { Attempts } from '../attempt/attempts.ts';
 import { Settler } from '../attempt/settle.ts';
 import { Condition } from '../time/condition.ts';
 import { jitter } from '../time/jitter.ts';
-import type { Bands } from './bands.ts';
 import type { ClaimLoopOptions } from './claim-loop-options.ts';
-import { type ClaimAnswer, Claims } from './claims.ts';
+import { Claims, type QueueClaims } from './claims.ts';
 import { GroupClaims } from './group-claims.ts';
 import { Holdings } from './holdings.ts';
 import { HotPolling } from './hot-polling.ts';
-import type { OverlookedJobs } from './overlooked-jobs.ts';
+import { Lanes } from './lanes.ts';
 import { type Next, Pace } from './pace.ts';
-import { Sweep } from './sweep.ts';
-import type { SweptQueue } from './sweeper.ts';
 import type { IdleQueue } from './watch.ts';
 
 const MAX_ERROR_PAUSE_MS = 5_000;
@@ -26,11 +23,11 @@ const MAX_EXPECTED_MS = 2_000; // What is due later, the watch sees in time.
  * watch or a notification wakes it. A claim always starts at the floors: the sweeper finds what lies behind
  * them, to be claimed by id.
  */
-export class ClaimLoop implements IdleQueue, SweptQueue {
+export class ClaimLoop implements IdleQueue {
   readonly #options: ClaimLoopOptions;
-  readonly sweep = new Sweep();
-  readonly #claims: Claims;
-  /** Instead of those, where the jobs are in groups. */
+  readonly lanes: Lanes;
+  readonly #claims: QueueClaims;
+  /** The same, where the jobs are in groups. */
   readonly #groupClaims: GroupClaims | undefined;
   readonly attempts: Attempts;
   readonly holdings: Holdings;
@@ -50,22 +47,16 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
-    const { environment, runner, queue, handlers, concurrency, groups, pollIntervalMs, watch, events } =
-      options;
+    const { environment, runner, queue, handlers, concurrency, groups, limiter, watch, events } = options;
+    const { pollIntervalMs } = options;
     const { workerId, tables } = environment;
     const holder = { queue, workerId };
-    const kinds = [...handlers.keys()];
-    this.#claims = new Claims({ ...options, tables, workerId, kinds });
+    // Claims of groups pass nothing over.
+    this.lanes = new Lanes(this, options.sweeper, groups === undefined ? options.kinds : [], limiter?.kinds);
     this.#groupClaims =
-      groups &&
-      new GroupClaims({
-        runner,
-        tables: groups.tables,
-        queue,
-        workerId,
-        kinds,
-        limits: () => ({ ...groups.limits, run: this.attempts.run }),
-      });
+      groups && new GroupClaims({ ...options, groups, workerId, attempts: () => this.attempts });
+    this.#claims =
+      this.#groupClaims ?? new Claims({ runner, tables, queue, workerId, lanes: this.lanes.all });
     this.#hotPolling = new HotPolling(pollIntervalMs);
     this.#pace = new Pace(this.#hotPolling, { untilEmpty: watch === undefined, pollIntervalMs });
     this.attempts = new Attempts({
@@ -73,6 +64,7 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
       handlers,
       concurrency,
       serial: groups?.serial,
+      limiter,
       // A drain has to end.
       persistent: options.watch !== undefined,
       runner,
@@ -88,6 +80,10 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
       },
       onPutBack: (job, delayMs) => this.#expectAgain(job, delayMs),
     });
+    limiter?.serve(this.attempts, () => {
+      this.#changes.signal();
+      if (this.#claims.hasNewRoom) this.wake();
+    });
     this.holdings = new Holdings({ ...options, ...environment, holder, attempts: this.attempts });
   }
 
@@ -95,16 +91,16 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
     return this.#options.queue;
   }
 
+  get agingMs(): number | undefined {
+    return this.#options.agingMs;
+  }
+
   get groupTables(): GroupTables | undefined {
     return this.#options.groups?.tables;
   }
 
-  get bands(): Bands {
-    return this.#claims.bands;
-  }
-
-  get overlooked(): OverlookedJobs {
-    return this.#claims.overlooked;
+  get lowestFloorMs(): number {
+    return this.lanes.lowestFloorMs;
   }
 
   get quietMs(): number {
@@ -118,23 +114,19 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
   /** Claims at once, and stays hot: others may follow that do not notify. */
   notify(): void {
     this.#pace.noteTold(performance.now());
-    this.#awakenSweeper();
+    this.lanes.awaken();
     this.#alarm.signal();
   }
 
   /** Looks without delay for jobs that have become due behind the floors. */
   sweepSoon(): void {
-    if (this.#groupClaims !== undefined) {
-      this.#groupClaims.seekFreed();
-      this.wake();
-      return;
-    }
-    this.sweep.urge('newest first');
-    this.#awakenSweeper();
+    this.lanes.urge('newest first');
+    this.#groupClaims?.seekFreed();
+    if (this.#groupClaims !== undefined) this.wake();
   }
 
   noteNothing(databaseMs: number, endMs: number): void {
-    this.bands.noteNothing(databaseMs, endMs);
+    this.lanes.noteNothing(databaseMs, endMs);
     if (!this.#mayClaim) return;
     this.#sweepFirst();
     if (this.attempts.size === 0) this.#announceIdle();
@@ -157,7 +149,7 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
     if (watch !== undefined) await this.#alarm.wait();
     watch?.remove(this);
     while (!this.#stopping.signal.aborted) {
-      const { demand } = this.attempts;
+      const { demand } = this.#claims;
       if (demand <= 0) {
         // A drain does not wait for the end of a pause.
         if (watch === undefined && this.attempts.paused && this.attempts.size === 0) return total;
@@ -199,42 +191,41 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
   }
 
   async #claim(demand: number): Promise<{ claimed: number; next: Next }> {
-    const { queue, events } = this.#options;
+    const { queue, events, limiter } = this.#options;
     const startMs = performance.now();
     await this.holdings.releaseUnknown(startMs);
     if (this.#stopping.signal.aborted) return { claimed: 0, next: 'claim' };
     const quiet = this.attempts.size === 0;
-    const { answer, wasGone } = await this.holdings.answerTo(this.#next(demand));
-    const { jobs, among, goesOn, waitMs, endMs } = answer;
+    const claim = this.#claims.next(demand, this.attempts.beginning);
+    const { answer, wasGone } = await this.holdings.answerTo(claim);
+    const { jobs, limit, among, goesOn, waitMs, endMs } = answer;
     const claimed = jobs.length;
-    const next = this.#pace.after({ demand, claimed, among, quiet, goesOn, waitMs, nowMs: endMs });
-    if (jobs.length > 0) {
+    // What was left out may be all that there is.
+    const quietly = quiet && !answer.leftOut;
+    const result = { demand: limit, claimed, among, quiet: quietly, goesOn, waitMs, nowMs: endMs };
+    const next = this.#pace.after(result);
+    if (claimed > 0) {
       this.#announced = false;
       this.#sweepFirst();
-      events.emit('claimed', { queue, count: jobs.length, durationMs: endMs - startMs });
-      this.#awakenSweeper();
+      events.emit('claimed', { queue, count: claimed, durationMs: endMs - startMs });
+      this.lanes.awaken();
     }
     this.attempts.add(jobs);
+    limiter?.noteClaim(answer);
     // A drain waits for nothing that is not due.
     if (this.#options.watch === undefined && next !== 'claim') this.attempts.flush();
     // Claimed while peers took this worker for gone, they may be somebody else's by now.
-    if (wasGone && jobs.length > 0) await this.holdings.endLost();
-    if (quiet && !among && jobs.length === 0) this.#announceIdle();
-    return { claimed: jobs.length, next };
-  }
-
-  #next(demand: number): Promise<ClaimAnswer> {
-    const { beginning } = this.attempts;
-    if (this.#groupClaims === undefined) return this.#claims.next(demand, beginning);
-    // They come in no order of their own, so none is known to stand before the others.
-    return this.#groupClaims.next(demand, beginning === 1);
+    if (wasGone && claimed > 0) await this.holdings.endLost();
+    if (quietly && !among && claimed === 0) this.#announceIdle();
+    return { claimed, next };
   }
 
   /** Sleeps until another claim is worth its statement. */
   async #proceed(next: Exclude<Next, 'over'>): Promise<void> {
     if (next === 'claim') return;
     if (next === 'sweep') {
-      if (await this.#sweepNow()) this.#pace.noteSwept();
+      this.#groupClaims?.seekFreed();
+      if (await this.lanes.sweepNow(this.#stopping.signal)) this.#pace.noteSwept();
     } else if (next.rest === 'until woken') await this.#rest(next.anew);
     else if (this.#options.watch === undefined) await this.#rest(false, next.ms);
     else await this.#alarm.wait(next.ms);
@@ -258,23 +249,9 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
 
   /** No claim sees what was held by workers that died before this one began. */
   #sweepFirst(): void {
-    if (this.#begun || this.#groupClaims !== undefined) return;
+    if (this.#begun) return;
     this.#begun = true;
-    this.sweep.urge();
-    this.#awakenSweeper();
-  }
-
-  /** Claims of groups pass nothing over. */
-  #awakenSweeper(): void {
-    if (this.#groupClaims === undefined) this.#options.sweeper.awaken(this);
-  }
-
-  async #sweepNow(): Promise<boolean> {
-    if (this.#groupClaims === undefined) {
-      return await this.#options.sweeper.sweepNow(this, this.#stopping.signal);
-    }
-    this.#groupClaims.seekFreed();
-    return true;
+    this.lanes.urge();
   }
 
   #announceIdle(): void {
@@ -283,18 +260,14 @@ export class ClaimLoop implements IdleQueue, SweptQueue {
   }
 
   /** Nobody notifies this worker of what it puts back itself. */
-  #expectAgain({ id, priority, runAt }: ClaimedJob, delayMs: number | undefined): void {
+  #expectAgain({ id, kind, priority, runAt }: ClaimedJob, delayMs: number | undefined): void {
     if (this.#stopping.signal.aborted) return;
     if (delayMs !== undefined) {
       if (delayMs <= MAX_EXPECTED_MS) this.#options.watch?.expect(this, delayMs);
       return;
     }
     // It keeps its run_at, which the floors have passed.
-    if (this.#groupClaims !== undefined) {
-      this.wake();
-      return;
-    }
-    if (!this.overlooked.add([{ id, priority, runAtMs: runAt.getTime() }])) this.sweepSoon();
+    if (!this.lanes.expect(kind, { id, priority, runAtMs: runAt.getTime() })) this.sweepSoon();
     this.wake();
   }
 }

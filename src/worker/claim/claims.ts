@@ -1,24 +1,32 @@
-import { type Claim, type ClaimedJob, claimJobs, sawTheEnd } from '../../queries/claim-jobs.ts';
+import { type Band, type Claim, type ClaimedJob, claimJobs, sawTheEnd } from '../../queries/claim-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
-import { Bands } from './bands.ts';
-import { OverlookedJobs } from './overlooked-jobs.ts';
+import type { Lane } from './lane.ts';
 
 export interface ClaimsOptions {
   readonly runner: Runner;
   readonly tables: QueueTables;
   readonly queue: string;
   readonly workerId: number;
-  readonly kinds: readonly string[];
-  /** How long a job is due until it counts as one priority better; `undefined`: that never changes. */
-  readonly agingMs: number | undefined;
+  readonly lanes: readonly Lane[];
 }
 
 /** What one claim has brought. */
 export interface ClaimAnswer {
   readonly jobs: readonly ClaimedJob[];
-  /** Whether it was for jobs that are known by their ids, and not for the next ones in order. */
+  /** The most that it could have brought, however large they are. */
+  readonly limit: number;
+  /** The kinds that it was for. */
+  readonly kinds: readonly string[];
+  /**
+   * Whether it was for some of what can be claimed, and not for the next ones in order: for jobs that are
+   * known by their ids, or for those kinds that have more free slots than others.
+   */
   readonly among: boolean;
+  /** Whether it has seen the last due job of its kinds. */
+  readonly sawEnd: boolean;
+  /** Whether kinds were left out that have no free slot. */
+  readonly leftOut: boolean;
   /** When the result came, by the monotonic clock. */
   readonly endMs: number;
   /** Whether jobs are left to be claimed although it brought fewer than it asked for. @default false */
@@ -27,48 +35,140 @@ export interface ClaimAnswer {
   readonly waitMs?: number | undefined;
 }
 
+/** The claims of one queue. */
+export interface QueueClaims {
+  /** How many jobs to claim now, at most. */
+  readonly demand: number;
+  /** Whether kinds can be claimed again that the last claim has left out. */
+  readonly hasNewRoom: boolean;
+  /** @throws what the driver throws; then the server may have carried the claim out all the same */
+  next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer>;
+}
+
 /** One queue's claims: of the next jobs from the floors on, and of overlooked ones by id, in fair turns. */
-export class Claims {
+export class Claims implements QueueClaims {
   readonly #options: ClaimsOptions;
-  readonly bands: Bands;
-  readonly overlooked: OverlookedJobs;
   /** The next ones in order have their turn now. */
   #tookOverlooked = false;
+  /** The last claim took as many as the kind with the fewest free slots bears, and left others waiting. */
+  #heldUp = false;
+  #leftOut: readonly Lane[] = [];
+  /** How many lanes' overlooked jobs have had their turn. */
+  #turns = 0;
 
   constructor(options: ClaimsOptions) {
     this.#options = options;
-    this.bands = new Bands(options.agingMs);
-    this.overlooked = new OverlookedJobs((place) => this.bands.priorityOf(place, performance.now()));
+  }
+
+  /** How many jobs to claim now, at most. */
+  get demand(): number {
+    return Math.max(...this.#options.lanes.map(({ demand }) => demand));
+  }
+
+  /** Whether kinds can be claimed again that the last claim has left out. */
+  get hasNewRoom(): boolean {
+    return this.#leftOut.some(({ demand }) => demand > 0);
   }
 
   /** @throws what the driver throws; then the server may have carried the claim out all the same */
   async next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
-    const { runner, tables, queue, workerId, kinds } = this.#options;
+    const { lanes } = this.#options;
+    // The only lane was found open a moment ago, when the demand was asked for.
+    const open = lanes.length === 1 ? lanes : lanes.filter((lane) => lane.demand > 0);
+    this.#leftOut = lanes.filter((lane) => !open.includes(lane));
+    const tookOverlooked = this.#tookOverlooked;
+    const found = tookOverlooked ? undefined : this.#nextFound(open);
+    this.#tookOverlooked = found !== undefined;
+    if (found !== undefined) return await this.#among(found, mostOf([found], demand), beginning);
+    const wide = open.filter((lane) => lane.demand >= demand);
+    const some = this.#heldUp && wide.length > 0 && wide.length < open.length;
+    const answer = await this.#inOrder(some ? wide : open, demand, beginning);
+    this.#heldUp = answer.limit < demand && !answer.sawEnd;
+    return { ...answer, among: some };
+  }
+
+  /** The lane whose overlooked jobs are claimed next; they take turns. */
+  #nextFound(open: readonly Lane[]): Lane | undefined {
+    const having = open.filter(({ overlooked, bands }) => overlooked.has(bands.busyPriority));
+    return having[this.#turns++ % having.length];
+  }
+
+  async #inOrder(
+    lanes: readonly Lane[],
+    demand: number,
+    beginning: Claim['beginning'],
+  ): Promise<Omit<ClaimAnswer, 'among'>> {
+    const limit = mostOf(lanes, demand);
+    const kinds = kindsOf(lanes);
+    const leftOut = this.#leftOut.length > 0;
     const startMs = performance.now();
-    const places = this.#tookOverlooked ? [] : this.overlooked.take(demand, this.bands.busyPriority);
-    const among = places.length > 0;
-    this.#tookOverlooked = among;
-    const limit = among ? places.length : demand;
-    const bands = this.bands.next(limit, startMs);
-    // Named jobs come in no order, so none of them is known to stand before the others.
-    const ordered = among && typeof beginning === 'object' ? 0 : beginning;
-    const claim = { queue, workerId, kinds, bands, limit, beginning: ordered, fromGoneWorkers: among };
-    const ids = among ? places.map(({ id }) => id) : undefined;
-    const jobs = await claimJobs(runner, tables, { ...claim, ids }).catch((error: unknown) => {
+    const sent = bandsOf(lanes, limit, startMs);
+    const jobs = limit > 0 ? await this.#claim({ kinds, bands: sent, limit, beginning }) : [];
+    const endMs = performance.now();
+    const sawEnd = limit > 0 && sawTheEnd(limit, jobs);
+    for (const { bands } of lanes) bands.note({ bands: sent, jobs, short: sawEnd, startMs, endMs });
+    return { jobs, limit, kinds, sawEnd, leftOut, endMs };
+  }
+
+  async #among(lane: Lane, limit: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
+    const { kinds, overlooked, bands } = lane;
+    const places = overlooked.take(limit, bands.busyPriority);
+    const jobs = await this.#claim({
+      kinds,
+      bands: bands.next(limit, performance.now()),
+      limit: places.length,
+      // Named jobs come in no order, so none of them is known to stand before the others.
+      beginning: typeof beginning === 'object' ? 0 : beginning,
+      fromGoneWorkers: true,
+      ids: places.map(({ id }) => id),
+    }).catch((error: unknown) => {
       // They are where they were, or will be put back there.
-      this.overlooked.add(places);
+      overlooked.add(places);
       throw error;
     });
     const endMs = performance.now();
-    const short = sawTheEnd(limit, jobs);
-    if (!among) this.bands.note({ bands, jobs, short, startMs, endMs });
-    else if (!short) this.#addRest(places, jobs);
-    return { jobs, among, endMs };
+    if (!sawTheEnd(places.length, jobs)) {
+      // Those that were not claimed: the payloads were too large for one claim.
+      const claimed = new Set(jobs.map(({ id }) => id));
+      overlooked.add(places.filter(({ id }) => !claimed.has(id)));
+    }
+    return {
+      jobs,
+      limit: places.length,
+      kinds,
+      among: true,
+      sawEnd: false,
+      leftOut: this.#leftOut.length > 0,
+      endMs,
+    };
   }
 
-  /** Keeps those that were not claimed: the payloads were too large for one claim. */
-  #addRest(places: Parameters<OverlookedJobs['add']>[0], jobs: readonly ClaimedJob[]): void {
-    const claimed = new Set(jobs.map(({ id }) => id));
-    this.overlooked.add(places.filter(({ id }) => !claimed.has(id)));
+  async #claim(
+    claim: Pick<Claim, 'kinds' | 'bands' | 'limit' | 'beginning' | 'ids'> & { fromGoneWorkers?: boolean },
+  ): Promise<ClaimedJob[]> {
+    const { runner, tables, queue, workerId } = this.#options;
+    return await claimJobs(runner, tables, { queue, workerId, fromGoneWorkers: false, ...claim });
   }
+}
+
+/** How many jobs to claim of some lanes together: no more than there is room for of any. */
+function mostOf(lanes: readonly Lane[], demand: number): number {
+  const [first] = lanes;
+  if (first === undefined) return 0;
+  return first.isLimited || lanes.length > 1 ? Math.min(demand, ...lanes.map((lane) => lane.demand)) : demand;
+}
+
+function kindsOf(lanes: readonly Lane[]): readonly string[] {
+  const [first] = lanes;
+  return first !== undefined && lanes.length === 1 ? first.kinds : lanes.flatMap(({ kinds }) => kinds);
+}
+
+/** Where a claim of several lanes starts: at the lowest of their floors. Jobs of several lanes do not age. */
+function bandsOf(lanes: readonly Lane[], limit: number, nowMs: number): Band[] {
+  const [first = [], ...others] = lanes.map(({ bands }) => bands.next(limit, nowMs));
+  if (others.length === 0) return first;
+  return first.map(({ priority, floorMs }, index) => ({
+    priority,
+    floorMs: Math.min(floorMs, ...others.map((bands) => bands[index]?.floorMs ?? Number.NEGATIVE_INFINITY)),
+  }));
 }

@@ -1,27 +1,40 @@
 import { admitGroups, MAX_NOTES } from '../../queries/admit-groups.ts';
-import { type ClaimLimits, claimGroupedJobs } from '../../queries/claim-grouped-jobs.ts';
+import { claimGroupedJobs } from '../../queries/claim-grouped-jobs.ts';
+import type { Claim } from '../../queries/claim-jobs.ts';
 import { noteFreedGroups } from '../../queries/note-groups.ts';
 import type { Runner } from '../../sql/executor.ts';
-import type { GroupTables } from '../../sql/grouping.ts';
-import type { ClaimAnswer } from './claims.ts';
+import type { Attempts } from '../attempt/attempts.ts';
+import type { QueueLimiter } from '../limits/queue-limiter.ts';
+import type { ClaimGroups } from './claim-loop-options.ts';
+import type { ClaimAnswer, QueueClaims } from './claims.ts';
 
 export interface GroupClaimsOptions {
   readonly runner: Runner;
-  readonly tables: GroupTables;
   readonly queue: string;
   readonly workerId: number;
   readonly kinds: readonly string[];
-  /** The limits of the queue, at this moment. */
-  readonly limits: () => ClaimLimits;
+  readonly groups: ClaimGroups;
+  /** `undefined` where the queue has no limits. */
+  readonly limiter: QueueLimiter | undefined;
+  readonly attempts: () => Attempts;
 }
 
 /** The claims of a queue whose jobs are in groups: each after folding in what was noted for them. */
-export class GroupClaims {
+export class GroupClaims implements QueueClaims {
   readonly #options: GroupClaimsOptions;
   #seekFreed = true;
+  #leftOut: readonly string[] = [];
 
   constructor(options: GroupClaimsOptions) {
     this.#options = options;
+  }
+
+  get demand(): number {
+    return this.#options.attempts().demand;
+  }
+
+  get hasNewRoom(): boolean {
+    return this.#leftOut.some((kind) => this.#roomOf(kind) > 0);
   }
 
   /** Workers are gone, or may have been before: nobody else tells claims of the jobs that they held. */
@@ -29,27 +42,54 @@ export class GroupClaims {
     this.#seekFreed = true;
   }
 
-  /** @throws what the driver throws; then the server may have carried the claim out all the same */
-  async next(demand: number, begins: boolean): Promise<ClaimAnswer> {
-    const { runner, tables, queue, workerId, kinds, limits } = this.#options;
-    if (this.#seekFreed) {
-      this.#seekFreed = false;
-      await noteFreedGroups(runner, tables, queue).catch((error: unknown) => {
-        this.#seekFreed = true;
-        throw error;
-      });
-    }
+  /** They come in no order of their own, so none is known to stand before the others. */
+  async next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
+    const { runner, queue, workerId, groups, attempts } = this.#options;
+    const { tables, limits } = groups;
+    await this.#noteFreed();
+    const kinds = this.#options.kinds.filter((kind) => this.#roomOf(kind) > 0);
+    this.#leftOut = this.#options.kinds.filter((kind) => !kinds.includes(kind));
+    const limit = Math.min(demand, ...kinds.map((kind) => this.#roomOf(kind)));
+    const leftOut = this.#leftOut.length > 0;
     const noted = await admitGroups(runner, tables, queue);
+    if (kinds.length === 0) {
+      return {
+        jobs: [],
+        limit: demand,
+        kinds,
+        among: false,
+        sawEnd: false,
+        leftOut,
+        endMs: performance.now(),
+      };
+    }
     const { jobs, more, waitMs } = await claimGroupedJobs(runner, tables, {
       queue,
       kinds,
       workerId,
-      limit: demand,
-      limits: limits(),
-      beginning: begins ? 1 : 0,
+      limit,
+      limits: { ...limits, run: attempts().run },
+      beginning: beginning === 1 ? 1 : 0,
     });
     // What is noted later is told of, or found by the watch.
     const goesOn = (more && jobs.length > 0) || noted >= MAX_NOTES;
-    return { jobs, among: false, endMs: performance.now(), goesOn, waitMs };
+    const sawEnd = jobs.length < limit && !more;
+    return { jobs, limit, kinds, among: false, sawEnd, leftOut, endMs: performance.now(), goesOn, waitMs };
+  }
+
+  /** How many jobs of one kind may be claimed. */
+  #roomOf(kind: string): number {
+    const { limiter, attempts } = this.#options;
+    return limiter?.kinds.has(kind) ? attempts().demandOf(kind) : Number.POSITIVE_INFINITY;
+  }
+
+  async #noteFreed(): Promise<void> {
+    if (!this.#seekFreed) return;
+    const { runner, queue, groups } = this.#options;
+    this.#seekFreed = false;
+    await noteFreedGroups(runner, groups.tables, queue).catch((error: unknown) => {
+      this.#seekFreed = true;
+      throw error;
+    });
   }
 }

@@ -30,6 +30,11 @@ export class OverlookedJobs {
     return true;
   }
 
+  /** Whether one is to be claimed, up to a priority. */
+  has(maxPriority: number): boolean {
+    return this.#places.size > 0 && this.#next(maxPriority) !== undefined;
+  }
+
   /** Takes out the next `limit` in claim order, up to a priority. */
   take(limit: number, maxPriority: number): JobPlace[] {
     const taken: JobPlace[] = [];

@@ -12,9 +12,10 @@ import type { Bands } from './bands.ts';
 import type { OverlookedJobs } from './overlooked-jobs.ts';
 import type { Sweep } from './sweep.ts';
 
-/** A queue whose claims pass jobs over. */
+/** A queue, or some kinds of one, whose claims pass jobs over. */
 export interface SweptQueue {
   readonly queue: string;
+  readonly kinds: readonly string[];
   readonly bands: Bands;
   readonly sweep: Sweep;
   readonly overlooked: OverlookedJobs;
@@ -30,7 +31,6 @@ export interface SweeperOptions {
   readonly runner: Runner;
   readonly tables: QueueTables;
   readonly workerId: number;
-  readonly kinds: readonly string[];
   /** How often idle queues are swept, at this moment. */
   readonly idleMs: () => number;
   readonly events: WorkerEmitter;
@@ -122,8 +122,8 @@ export class Sweeper implements BackgroundPart {
 
   /** What to read now: the queues that are awake, or else the next idle ones. */
   #next(nowMs: number): SweptQueue[] {
-    const due = [...this.#awake].filter((queue) => this.#dueMs(queue, nowMs) <= nowMs).slice(0, MAX_QUEUES);
-    if (due.length > 0) return due;
+    const due = [...this.#awake].filter((queue) => this.#dueMs(queue, nowMs) <= nowMs);
+    if (due.length > 0) return alike(due);
     if (nowMs < this.#nextIdleMs) return [];
     if (this.#round.length === 0 && nowMs >= this.#nextRoundMs) {
       this.#round = this.#queues
@@ -131,7 +131,9 @@ export class Sweeper implements BackgroundPart {
         .reverse();
       this.#nextRoundMs = nowMs + jitter(this.#options.idleMs());
     }
-    return this.#round.splice(-MAX_QUEUES).reverse();
+    const next = alike(this.#round.slice(-MAX_QUEUES).reverse());
+    this.#round.length -= next.length;
+    return next;
   }
 
   #nextMs(nowMs: number): number {
@@ -145,7 +147,9 @@ export class Sweeper implements BackgroundPart {
   }
 
   async #sweep(batch: readonly SweptQueue[], all?: readonly Reach[]): Promise<void> {
-    const { runner, tables, workerId, kinds } = this.#options;
+    const { runner, tables, workerId } = this.#options;
+    const [first] = batch;
+    if (first === undefined) return;
     const startMs = performance.now();
     for (const { sweep } of batch) sweep.begin();
     const { found, stopped } = await findOverlooked(runner, tables, {
@@ -155,7 +159,7 @@ export class Sweeper implements BackgroundPart {
         spanMs: sweep.spanMs,
         after: sweep.after,
       })),
-      kinds,
+      kinds: first.kinds,
       workerId,
       slice: batch.some(({ sweep }) => sweep.found) ? FOUND_SLICE : SLICE,
     });
@@ -182,4 +186,22 @@ export class Sweeper implements BackgroundPart {
         .reverse(),
     );
   }
+}
+
+/** As many as one statement reads: the first, and those after it of other queues with the same kinds. */
+function alike(queues: readonly SweptQueue[]): SweptQueue[] {
+  const [first] = queues;
+  if (first === undefined) return [];
+  const names = new Set<string>();
+  const end = queues.findIndex(({ queue, kinds }) => {
+    if (names.has(queue) || names.size >= MAX_QUEUES || !sameKinds(kinds, first.kinds)) return true;
+    names.add(queue);
+    return false;
+  });
+  return queues.slice(0, end < 0 ? queues.length : end);
+}
+
+function sameKinds(some: readonly string[], others: readonly string[]): boolean {
+  if (some === others) return true;
+  return some.length === others.length && some.every((kind, index) => kind === others[index]);
 }

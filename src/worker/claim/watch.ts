@@ -9,12 +9,12 @@ import { Condition } from '../time/condition.ts';
 import { jitter } from '../time/jitter.ts';
 import { sleep } from '../time/sleep.ts';
 import { Alarms } from './alarms.ts';
-import type { Bands } from './bands.ts';
 
 /** An idle queue's loop. */
 export interface IdleQueue {
   readonly queue: string;
-  readonly bands: Bands;
+  /** Where its claims start. */
+  readonly lowestFloorMs: number;
   /** The tables of its groups; `undefined` where its jobs are in none. */
   readonly groupTables: GroupTables | undefined;
   /** There may be something to claim. */
@@ -147,7 +147,7 @@ export class Watch implements BackgroundPart {
     }
     if (plain.length > 0) {
       const found = await findDue(runner, tables, {
-        looks: plain.map(({ queue, bands }) => ({ queue, floorMs: bands.lowestFloorMs })),
+        looks: plain.map(({ queue, lowestFloorMs }) => ({ queue, floorMs: lowestFloorMs })),
         kinds,
         // What becomes due before the next look, with room for its jitter and for a look that takes longer.
         horizonMs: intervalMs * 2,

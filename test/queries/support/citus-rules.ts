@@ -48,7 +48,8 @@ export async function readCatalog(client: postgres.Sql): Promise<Catalog> {
     select c.oid::text, c.relname::text as name, a.attnum::text as queue from pg_class as c
     left join pg_attribute as a on a.attrelid = c.oid and a.attname = 'queue'
       and c.relname in ('queue_jobs', 'queue_results')
-    where c.relname in ('queue_jobs', 'queue_results', 'queue_workers', 'queue_pauses', 'queue_schedules')`;
+    where c.relname in ('queue_jobs', 'queue_results', 'queue_workers', 'queue_pauses', 'queue_schedules',
+      'queue_limits', 'queue_usage')`;
   return {
     volatility: new Map(functions.map(({ oid, volatility }) => [oid, volatility])),
     textFunctions: new Map(types.map(({ oid, input, output }) => [oid, { input, output }])),

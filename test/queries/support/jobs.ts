@@ -1,12 +1,13 @@
 import type { Claim, ClaimedJob } from '../../../src/queries/claim-jobs.ts';
 import { claimJobs } from '../../../src/queries/claim-jobs.ts';
-import { queueSchedules } from '../../../src/schema/control/index.ts';
+import { queueLimits, queueSchedules, queueUsage } from '../../../src/schema/control/index.ts';
 import { queueJobs, queuePauses, queueResults, queueWorkers } from '../../../src/schema/index.ts';
 import type { Executor } from '../../../src/sql/executor.ts';
 import type { Connection } from '../../support/test-database.ts';
 
 export const tables = { queueJobs, queueResults, queueWorkers, queuePauses };
 export const scheduleTables = { ...tables, queueSchedules };
+export const limitTables = { ...tables, queueLimits, queueUsage };
 
 /** What a test says about a job; the rest is ordinary: due now in queue `q`, kind `k`, held by nobody. */
 export interface GivenJob {

@@ -4,6 +4,7 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import { MAX_PRIORITY } from '../../../src/job/limits.ts';
 import type { NewJob } from '../../../src/job/new-job.ts';
 import type { Finish, Reschedule } from '../../../src/job/transition.ts';
+import { addUsageQuery } from '../../../src/queries/add-usage.ts';
 import { admitGroupsQuery } from '../../../src/queries/admit-groups.ts';
 import { adoptJobsQuery } from '../../../src/queries/adopt-jobs.ts';
 import { beatWorkerQuery } from '../../../src/queries/beat-worker.ts';
@@ -23,12 +24,15 @@ import { findFatesQuery } from '../../../src/queries/find-fates.ts';
 import { findGroupsQuery } from '../../../src/queries/find-groups.ts';
 import { findHeldJobsQuery } from '../../../src/queries/find-held-jobs.ts';
 import { findJobQuery } from '../../../src/queries/find-job.ts';
+import { findLeasesQuery } from '../../../src/queries/find-leases.ts';
+import { findGroupLimitsQuery, findLimitsQuery } from '../../../src/queries/find-limits.ts';
 import { findOverlookedQuery } from '../../../src/queries/find-overlooked.ts';
 import { findPausesQuery } from '../../../src/queries/find-pauses.ts';
 import { findRequestsQuery, jobRequestsQuery } from '../../../src/queries/find-requests.ts';
 import { findScheduleQuery, findSchedulesQuery } from '../../../src/queries/find-schedules.ts';
 import { findSilentWorkersQuery } from '../../../src/queries/find-silent-workers.ts';
 import { findStandingJobsQuery } from '../../../src/queries/find-standing-jobs.ts';
+import { findUsageQuery } from '../../../src/queries/find-usage.ts';
 import { findWorkersQuery, knownWorkers } from '../../../src/queries/find-workers.ts';
 import { finishJobsQuery } from '../../../src/queries/finish-jobs.ts';
 import { fireSchedulesQuery } from '../../../src/queries/fire-schedules.ts';
@@ -59,12 +63,15 @@ import {
   removeUnseenWorkerQuery,
   testWorkersQuery,
 } from '../../../src/queries/remove-gone-workers.ts';
+import { removeLimitQuery } from '../../../src/queries/remove-limit.ts';
 import { removeScheduleQuery } from '../../../src/queries/remove-schedule.ts';
 import { removeWorkerQuery } from '../../../src/queries/remove-worker.ts';
 import { requestCancelQuery } from '../../../src/queries/request-cancel.ts';
 import { rescheduleJobsQuery } from '../../../src/queries/reschedule-jobs.ts';
 import { resumeQueueQuery } from '../../../src/queries/resume-queue.ts';
+import { setLimitQuery } from '../../../src/queries/set-limit.ts';
 import { setScheduleQuery } from '../../../src/queries/set-schedule.ts';
+import { takeLeaseQuery } from '../../../src/queries/take-lease.ts';
 import { tidySchedulesQuery } from '../../../src/queries/tidy-schedules.ts';
 import { transactionIdQuery } from '../../../src/queries/transaction-id.ts';
 import { unblockGroupQuery } from '../../../src/queries/unblock-group.ts';
@@ -178,6 +185,7 @@ export function allStatements(
   const control = withFactsOf(tables, { ...tables, queueSchedules });
   const controlOfGroups = withFactsOf(grouped(), { ...tables, queueSchedules });
   const ofGroup: NewJob = { ...job, group: text, weight: 3 };
+  const limited = withFactsOf(tables, { ...tables, queueLimits, queueUsage });
   const schedule: NewSchedule = {
     name: text,
     queue: text,
@@ -418,6 +426,34 @@ export function allStatements(
       { id, fence: 1, transition: { type: 'park', delayMs: null, attempt: 0, error: null } },
       { id: id + 1, fence: 2, transition: { type: 'park', delayMs: 1_000, attempt: 0, error: null } },
     ]),
+    addUsageQuery: addUsageQuery(limited, { queue: text, kind: text }),
+    findLeasesQuery: findLeasesQuery(limited, id, [
+      { queue: text, kind: '', declared: 10 },
+      { queue: text, kind: text, declared: null },
+    ]),
+    findLimitsQuery: findLimitsQuery(limited, text),
+    findGroupLimitsQuery: findGroupLimitsQuery(limited, { queue: text, after: text, limit: 11 }),
+    findUsageQuery: findUsageQuery(limited, text),
+    removeLimitQuery: removeLimitQuery(limited, { queue: text, kind: '', group: text }),
+    setLimitQuery: setLimitQuery(limited, {
+      queue: text,
+      kind: '',
+      group: text,
+      concurrency: 2,
+      rateLimit: 100,
+      ratePerMs: 60_000,
+      weight: null,
+    }),
+    takeLeaseQuery: takeLeaseQuery(limited, {
+      queue: text,
+      kind: text,
+      workerId: id,
+      declared: 10,
+      running: 2,
+      want: 3,
+      wants: 4,
+      era: 0,
+    }),
     pauseQueueQuery: pauseQueueQuery(tables, { queue: text, channel }),
     countWorkersQuery: countWorkersQuery(tables),
     findDiscardedQuery: findDiscardedQuery(tables, { kind: text, limit: 10 }),

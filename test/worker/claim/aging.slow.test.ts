@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { claimJobsQuery } from '../../../src/queries/claim-jobs.ts';
 import { agedBands } from '../../../src/worker/claim/aged-bands.ts';
 import { Claims } from '../../../src/worker/claim/claims.ts';
+import { Lane } from '../../../src/worker/claim/lane.ts';
 import { cteOf, explain, nodesOf, type PlanMode } from '../../queries/support/explain.ts';
 import { claimOf, tables } from '../../queries/support/jobs.ts';
 import { twoBackends } from '../../queries/support/locks.ts';
@@ -26,7 +27,9 @@ beforeEach(async () => {
 /** The medians of two workers' claims, in turns: without aging, and with it. */
 async function medians(limit: number, turns: number): Promise<{ plainMs: number; agedMs: number }> {
   const claimsOf = (workerId: number, agingMs: number | undefined) => {
-    const claims = new Claims({ runner: database.db, tables, queue: 'q', workerId, kinds: ['k'], agingMs });
+    const attempts = { paused: false, demand: 1, demandOf: () => 1 };
+    const lane = new Lane({ queue: 'q', quietMs: 0, agingMs, attempts, wake: () => undefined }, ['k']);
+    const claims = new Claims({ runner: database.db, tables, queue: 'q', workerId, lanes: [lane] });
     return { claims, tookMs: [] as number[] };
   };
   const sides = [claimsOf(1, undefined), claimsOf(2, AFTER)];
@@ -51,7 +54,7 @@ async function expectSpeed(): Promise<void> {
   }
 }
 
-describe.sequential('a claim with aging is nearly as fast as one without', () => {
+describe.sequential('a claim with aging is nearly as fast as one without', { timeout: 300_000 }, () => {
   test('beside 1,000,000 due jobs of priority 0', async () => {
     await fill(MILLION, '0', `now() - interval '1 minute' + n * interval '50 us'`);
     await expectSpeed();
@@ -81,7 +84,7 @@ describe.sequential('a claim with aging is nearly as fast as one without', () =>
   });
 });
 
-describe('each band of a claim is an exact range of its index', () => {
+describe('each band of a claim is an exact range of its index', { timeout: 300_000 }, () => {
   test.each(modes)('%s', async (mode) => {
     await fill(MILLION, 'n % 10', `now() - interval '30 minutes' + n * interval '2 ms'`);
     const [backend] = await twoBackends(database);

@@ -1,0 +1,71 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { Runner } from '../sql/executor.ts';
+import { jsonRows } from '../sql/json-rows.ts';
+import { type LeaseTables, type LimitName, queryLimitRows } from '../sql/limit-tables.ts';
+import type { LeaseShare } from './take-lease.ts';
+
+/** A limit that a worker keeps to, and what the code declares of it. */
+export interface LimitQuestion extends LimitName {
+  /** `null` for none. */
+  readonly declared: number | null;
+}
+
+/**
+ * Looks how the limits of a worker are shared out; answers in the order of the questions.
+ *
+ * **Under concurrency.** A plain read, which locks nothing: only `takeLease` takes slots. Nobody but the
+ * worker itself changes its own leases, so unless a statement of it is under way, `has` is right.
+ */
+export async function findLeases(
+  db: Runner,
+  tables: LeaseTables,
+  workerId: number,
+  questions: readonly LimitQuestion[],
+): Promise<LeaseShare[]> {
+  const rows = await queryLimitRows(db, tables, findLeasesQuery(tables, workerId, questions));
+  const byPlace = new Map(rows.map((row) => [Number(row.place), row]));
+  return questions.map((_, index) => {
+    const row = byPlace.get(index + 1);
+    return {
+      limit: row === undefined || row.max === null ? undefined : Number(row.max),
+      has: Number(row?.has ?? 0),
+      total: Number(row?.total ?? 0),
+      sharing: Number(row?.sharing ?? 0),
+      leastLacking: row === undefined || row.least_lacking === null ? undefined : Number(row.least_lacking),
+    };
+  });
+}
+
+export function findLeasesQuery(
+  { queueLimits, queueUsage, queueWorkers }: LeaseTables,
+  workerId: number,
+  questions: readonly LimitQuestion[],
+): SQL {
+  const worker = sql`${String(workerId)}::text`;
+  const asked = jsonRows(
+    questions.map(({ queue, kind, declared }) => JSON.stringify({ queue, kind, declared })),
+    'queue text, kind text, declared int4',
+  );
+  return sql`
+    select i.place::float8 as place, coalesce(s.concurrency, i.declared)::float8 as max,
+      v.has::float8 as has, v.total::float8 as total, v.sharing::float8 as sharing,
+      v.least_lacking::float8 as least_lacking
+    from ${asked} as i
+    left join lateral (
+      select s.concurrency from ${queueLimits} as s
+      where s.queue = i.queue and s.kind = i.kind and s.group_key = '' limit 1
+    ) as s on true
+    cross join lateral (
+      select coalesce(max(v.has) filter (where v.worker = ${worker}), 0) as has,
+        coalesce(sum(v.has), 0) as total,
+        count(*) filter (where v.has > 0 or v.wants > 0) as sharing,
+        min(v.has) filter (where v.worker <> ${worker} and v.has < v.wants) as least_lacking
+      from (
+        select e.worker, (e.lease ->> 0)::int8 as has, (e.lease ->> 1)::int8 as wants
+        from ${queueUsage} as u cross join jsonb_each(u.leases) as e(worker, lease)
+        where u.queue = i.queue and u.kind = i.kind
+          and e.worker in (select w.id::text from ${queueWorkers} as w)
+        offset 0
+      ) as v
+    ) as v`;
+}

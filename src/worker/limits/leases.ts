@@ -1,0 +1,181 @@
+import { findLeases } from '../../queries/find-leases.ts';
+import { takeLease } from '../../queries/take-lease.ts';
+import type { Database } from '../../sql/executor.ts';
+import type { LeaseTables } from '../../sql/limit-tables.ts';
+import type { WorkerEmitter } from '../attempt/events.ts';
+import { isAboutLocks, isAboutTheServer } from '../attempt/refusal.ts';
+import type { BackgroundPart } from '../background.ts';
+import { Condition } from '../time/condition.ts';
+import { jitter } from '../time/jitter.ts';
+import type { Lease, Wish } from './lease.ts';
+import type { QueueLimiter } from './queue-limiter.ts';
+
+export interface LeasesOptions {
+  readonly db: Database;
+  readonly tables: LeaseTables;
+  readonly workerId: number;
+  /** By queue; filled before any of it is used. */
+  readonly limiters: ReadonlyMap<string, QueueLimiter>;
+  readonly events: WorkerEmitter;
+}
+
+/** How often a worker that has slots looks whether others lack some, or a limit has changed. */
+const LOOK_MS = 1_000;
+/** And one that has none, or shares a limit with very many. */
+const MAX_LOOK_MS = 4_000;
+const LOOK_PER_WORKER_MS = 5;
+const FIRST_RETRY_MS = 100;
+/** An outage is reported at once, and again at this interval while it lasts. */
+const REPORT_EVERY_MS = 5_000;
+
+/**
+ * Takes slots of the limits of a worker's queues when it has jobs for them, gives back what it does not use,
+ * and learns when limits change or others lack their share.
+ */
+export class Leases implements BackgroundPart {
+  readonly #options: LeasesOptions;
+  readonly #alarm = new Condition();
+  readonly #woken = new Set<QueueLimiter>();
+  /** When each is to be looked at again, though nothing has happened. */
+  readonly #dueMs = new Map<Lease, number>();
+  /** The statements under way. */
+  readonly #sent = new Set<Promise<void>>();
+  #lookMs = Number.NEGATIVE_INFINITY;
+  #failures = 0;
+  #reportedMs = Number.NEGATIVE_INFINITY;
+  #markReady: () => void = () => undefined;
+  /** Fulfilled when it has looked which limits there are, or could not. */
+  readonly ready = new Promise<void>((resolve) => {
+    this.#markReady = resolve;
+  });
+
+  constructor(options: LeasesOptions) {
+    this.#options = options;
+  }
+
+  /** By queue, where that has limits. */
+  get limiters(): ReadonlyMap<string, QueueLimiter> {
+    return this.#options.limiters;
+  }
+
+  get #all(): [Lease, QueueLimiter][] {
+    return [...this.#options.limiters.values()].flatMap((limiter) =>
+      limiter.leases.map((lease): [Lease, QueueLimiter] => [lease, limiter]),
+    );
+  }
+
+  /** A queue has something to ask for or to give back. */
+  wake(limiter: QueueLimiter): void {
+    this.#woken.add(limiter);
+    this.#alarm.signal();
+  }
+
+  /** A limit may have been set: looks soon. */
+  look(): void {
+    this.#lookMs = Number.NEGATIVE_INFINITY;
+    this.#alarm.signal();
+  }
+
+  /** Slots may be free that were not, or the database is back. */
+  askSoon(): void {
+    const nowMs = performance.now();
+    for (const [lease] of this.#all) lease.askSoon(nowMs);
+    this.look();
+  }
+
+  /** This worker was declared gone: what it had is others'. It begins nothing until it knows what it has. */
+  noteGone(): void {
+    for (const [lease] of this.#all) lease.noteGone();
+    this.look();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      this.#alarm.clear();
+      const nowMs = performance.now();
+      if (nowMs >= this.#lookMs) await this.#look();
+      this.#markReady();
+      if (signal.aborted) break;
+      await this.#alarm.wait(Math.max(this.#send() - performance.now(), 0), signal);
+    }
+    await Promise.all(this.#sent);
+  }
+
+  /** Sends what is to be asked for or given back; returns when to look for more. */
+  #send(): number {
+    const nowMs = performance.now();
+    let nextMs = this.#lookMs;
+    for (const [lease, limiter] of this.#all) {
+      const dueMs = this.#dueMs.get(lease) ?? nowMs;
+      const atMs = this.#woken.has(limiter) || dueMs <= nowMs ? this.#sendOf(lease, limiter, nowMs) : dueMs;
+      this.#dueMs.set(lease, atMs);
+      nextMs = Math.min(nextMs, atMs);
+    }
+    this.#woken.clear();
+    return nextMs;
+  }
+
+  #sendOf(lease: Lease, limiter: QueueLimiter, nowMs: number): number {
+    const appetite = limiter.appetite(lease);
+    const wish = lease.wish(nowMs, appetite);
+    if (wish === undefined) return Math.max(lease.nextMs(nowMs, appetite), nowMs + 1);
+    const sent = this.#take(lease, limiter, wish).finally(() => this.#sent.delete(sent));
+    this.#sent.add(sent);
+    return Number.POSITIVE_INFINITY;
+  }
+
+  async #take(lease: Lease, limiter: QueueLimiter, wish: Wish): Promise<void> {
+    const { db, tables, workerId } = this.#options;
+    lease.noteSent(wish, performance.now());
+    try {
+      const share = await takeLease(db, tables, { ...lease.question, workerId, ...wish });
+      lease.noteAnswer(share, performance.now());
+      this.#reportedMs = Number.NEGATIVE_INFINITY;
+    } catch (error) {
+      lease.noteFailure(isAboutTheServer(error), performance.now());
+      if (!isAboutLocks(error)) this.#report(error, `taking slots of '${lease.question.queue}'`);
+    }
+    limiter.noteChange();
+    this.wake(limiter);
+  }
+
+  async #look(): Promise<void> {
+    const { db, tables, workerId } = this.#options;
+    const leases = this.#all.map(([lease]) => lease);
+    const versions = leases.map(({ version }) => version);
+    try {
+      const shares = await findLeases(
+        db,
+        tables,
+        workerId,
+        leases.map(({ question }) => question),
+      );
+      const nowMs = performance.now();
+      for (const [at, lease] of leases.entries()) {
+        const [share, version] = [shares[at], versions[at]];
+        if (share !== undefined && version !== undefined) lease.noteLook(share, version, nowMs);
+      }
+      this.#failures = 0;
+      this.#lookMs = nowMs + jitter(this.#restMs());
+      this.#dueMs.clear();
+      for (const limiter of this.limiters.values()) limiter.noteChange();
+    } catch (error) {
+      this.#lookMs = performance.now() + Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_LOOK_MS);
+      this.#report(error, 'looking at limits');
+    }
+  }
+
+  #restMs(): number {
+    const inUse = this.#all.map(([lease]) => lease).filter((lease) => lease.inUse);
+    if (inUse.length === 0) return MAX_LOOK_MS;
+    const most = Math.max(...inUse.map(({ sharing }) => sharing));
+    return Math.min(Math.max(LOOK_MS, most * LOOK_PER_WORKER_MS), MAX_LOOK_MS);
+  }
+
+  #report(error: unknown, during: string): void {
+    const nowMs = performance.now();
+    if (nowMs - this.#reportedMs < REPORT_EVERY_MS) return;
+    this.#reportedMs = nowMs;
+    this.#options.events.emit('error', { error, during });
+  }
+}

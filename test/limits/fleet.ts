@@ -1,0 +1,105 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { QueueLimits } from 'drizzle-queue';
+import { bundleWorker } from '../faults/bundle-worker.ts';
+import type { UsedTestDatabase } from '../support/test-database.ts';
+import { startProcess, type WorkerProcess } from '../worker/worker-process.ts';
+
+/** What the processes of a fleet do. */
+export interface FleetOptions {
+  readonly limits: Readonly<Record<string, QueueLimits>>;
+  readonly jobs: readonly { readonly kind: string; readonly queue: string }[];
+  /** Slots of each process for each queue. */
+  readonly concurrency: number;
+}
+
+/** Worker processes that die at random and are replaced. Their handlers keep a table `ledger` of what runs. */
+export class Fleet {
+  readonly #database: UsedTestDatabase;
+  readonly #env: Record<string, string>;
+  readonly #processes: WorkerProcess[] = [];
+  readonly #starting = new Set<WorkerProcess>();
+  /** What processes have printed that are no more. */
+  #printed = '';
+  deaths = 0;
+
+  constructor(database: UsedTestDatabase, { limits, jobs, concurrency }: FleetOptions) {
+    this.#database = database;
+    this.#env = {
+      DATABASE_URL: database.url,
+      LIMITS: JSON.stringify(limits),
+      JOBS: JSON.stringify(jobs),
+      CONCURRENCY: String(concurrency),
+    };
+  }
+
+  /** Creates the ledger, once in a database. */
+  static async createLedger({ client }: UsedTestDatabase): Promise<void> {
+    await client`
+      create table ledger (id bigint generated always as identity primary key, worker_id bigint not null, queue text not null,
+        kind text not null, job_id bigint not null, attempt int not null, began_at timestamptz not null default clock_timestamp(),
+        ended_at timestamptz)`;
+    await client`create index on ledger (worker_id) where ended_at is null`;
+  }
+
+  get size(): number {
+    return this.#processes.length;
+  }
+
+  /** All that the processes have printed. */
+  get output(): string {
+    return this.#printed + this.#processes.map((process) => process.output()).join('');
+  }
+
+  /** Starts processes, and waits until they claim. */
+  async start(count: number): Promise<void> {
+    const program = await bundleWorker('limits/fixtures/limited-worker.ts');
+    const started = Array.from({ length: count }, () => startProcess([], program, this.#env));
+    await Promise.all(
+      started.map(async (process) => {
+        this.#starting.add(process);
+        await process.printed('started');
+        this.#starting.delete(process);
+        this.#processes.push(process);
+      }),
+    );
+  }
+
+  /** Kills one at random, of those that claim. */
+  async kill(): Promise<void> {
+    const [killed] = this.#processes.splice(Math.floor(Math.random() * this.#processes.length), 1);
+    if (killed === undefined) return;
+    await killed.end('SIGKILL');
+    this.#printed += killed.output();
+    this.deaths++;
+  }
+
+  /** Kills and replaces one after the other until `over` says so. */
+  async decimate(over: () => boolean, everyMs: number): Promise<void> {
+    const starting = new Set<Promise<void>>();
+    while (!over()) {
+      await delay(everyMs * (0.5 + Math.random()));
+      if (over()) break;
+      await this.kill();
+      starting.add(this.start(1));
+    }
+    await Promise.all(starting);
+  }
+
+  /** Stops all gracefully; answers their exit codes. */
+  async stop(): Promise<(number | string)[]> {
+    return await Promise.all(this.#processes.map((process) => process.end('SIGTERM')));
+  }
+
+  /** Kills all that are left, at the end of a test. */
+  abandon(): void {
+    for (const { child } of [...this.#processes, ...this.#starting]) child.kill('SIGKILL');
+  }
+
+  /** How many jobs have not ended. */
+  async left(): Promise<number> {
+    const [row] = await this.#database.client<
+      { jobs: number }[]
+    >`select count(*)::int as jobs from queue_jobs`;
+    return row?.jobs ?? 0;
+  }
+}

@@ -1,0 +1,269 @@
+import { setTimeout } from 'node:timers/promises';
+import {
+  createQueue,
+  createWorker,
+  defineJob,
+  drain,
+  handle,
+  limitsIn,
+  unvalidated,
+  type WorkerEvents,
+} from 'drizzle-queue';
+import * as control from 'drizzle-queue/schema/control';
+import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { atFaultPoints } from '../../src/sql/fault-point.ts';
+import { addControlTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+const database = useTestDatabase({ max: 8 });
+const queue = createQueue({
+  limits: limitsIn(control, {
+    few: { concurrency: 3 },
+    kinds: { kinds: { slow: { concurrency: 2 } } },
+    open: {},
+  }),
+});
+const job = (kind: string, name: string) =>
+  defineJob(kind, { payload: unvalidated<{ ms: number }>(), queue: name });
+const few = job('few', 'few');
+const slow = job('slow', 'kinds');
+const fast = job('fast', 'kinds');
+const open = job('open', 'open');
+
+beforeAll(() => addControlTables(database));
+afterEach(() => atFaultPoints());
+beforeEach(async () => {
+  await database.client`truncate queue_jobs, queue_results, queue_workers, queue_limits, queue_usage`;
+});
+
+function working(count: number, concurrency = 10) {
+  const running = new Map<string, number>();
+  const most = new Map<string, number>();
+  const begun: string[] = [];
+  const errors: WorkerEvents['error'][0][] = [];
+  const handlers = [few, slow, fast, open].map((definition) =>
+    handle(definition, async ({ payload, signal }) => {
+      const { kind } = definition;
+      begun.push(kind);
+      running.set(kind, (running.get(kind) ?? 0) + 1);
+      most.set(kind, Math.max(most.get(kind) ?? 0, running.get(kind) ?? 0));
+      await new Promise<void>((resolve) => {
+        const timer = globalThis.setTimeout(resolve, payload.ms);
+        signal.addEventListener('abort', () => {
+          clearTimeout(timer);
+          resolve();
+        });
+      });
+      running.set(kind, (running.get(kind) ?? 0) - 1);
+    }),
+  );
+  const queues = Object.fromEntries(['few', 'kinds', 'open'].map((name) => [name, { concurrency }]));
+  const workers = Array.from({ length: count }, () => {
+    const worker = createWorker(database.db, { queue, handlers, queues });
+    worker.on('error', (error) => errors.push(error));
+    onTestFinished(() => worker.stop());
+    return worker;
+  });
+  return { running, most, begun, errors, handlers, queues, workers };
+}
+
+const many = (count: number, ms: number) => Array.from({ length: count }, () => ({ payload: { ms } }));
+async function leased(name: string): Promise<number> {
+  const { limits } = await queue.limits.list(database.db, { queue: name });
+  return limits[0]?.slots ?? 0;
+}
+const left = async () => (await database.client`select from queue_jobs`).length;
+
+describe('a limit of a queue', () => {
+  test.each([1, 2, 5])('%i workers of one process reach it and never exceed it', async (count) => {
+    const { workers, most, errors } = working(count);
+    await Promise.all(workers.map((worker) => worker.start()));
+    await queue.enqueueMany(database.db, few, many(60, 30));
+    await until(async () => (await left()) === 0);
+    expect(most.get('few')).toBe(3);
+    expect(errors).toEqual([]);
+    await until(async () => {
+      const [row] = await database.client`select leases = '{}' as empty from queue_usage where queue = 'few'`;
+      return row?.empty;
+    });
+  });
+
+  test('20 workers share it, and each of them gets some', async () => {
+    const { workers, most, errors } = working(20, 2);
+    const claimed = new Set<number>();
+    for (const [n, worker] of workers.entries()) worker.on('completed', () => claimed.add(n));
+    await Promise.all(workers.map((worker) => worker.start()));
+    await queue.enqueueMany(database.db, few, many(6_000, 20));
+    await until(() => claimed.size === 20, { timeoutMs: 60_000 });
+    expect(most.get('few')).toBe(3);
+    expect(errors).toEqual([]);
+    await database.client`delete from queue_jobs where worker_id is null`;
+  }, 90_000);
+
+  test('the first job of an idle queue is claimed, leased and begun by three statements', async () => {
+    const { workers } = working(1);
+    const [worker] = workers;
+    await worker?.start();
+    await until(async () => (await database.client`select from queue_usage`).length === 0);
+    await queue.enqueue(database.db, few, { ms: 0 });
+    await until(async () => (await left()) === 0);
+    // The row is there from now on.
+    await until(async () => (await leased('few')) === 0);
+    const taken: number[] = [];
+    let began = 0;
+    atFaultPoints(async (point) => {
+      if (point === 'lease: taken' && began === 0) taken.push(performance.now());
+    });
+    worker?.on('began', () => {
+      began = performance.now();
+    });
+    await queue.enqueue(database.db, few, { ms: 0 });
+    await until(() => began > 0);
+    // It did not ask twice, and did not sleep in between.
+    expect(taken).toHaveLength(1);
+    expect(began - (taken[0] ?? 0)).toBeLessThan(50);
+  });
+
+  test('a drain heeds it, and goes on when slots are free', async () => {
+    const { workers, most, handlers, queues, begun } = working(1);
+    await workers[0]?.start();
+    await queue.enqueueMany(database.db, few, many(3, 1_500));
+    await until(() => begun.length === 3);
+    await queue.enqueueMany(database.db, few, many(6, 10));
+    const [connection = database] = await database.connect();
+    const result = await drain(connection.db, { queue, handlers, queues, deadlineMs: 20_000 });
+    expect(result.empty).toBe(true);
+    expect(most.get('few')).toBe(3);
+    await until(async () => (await left()) === 0);
+  });
+
+  test('a worker that stops gives its slots back, those that it does not use while handlers end', async () => {
+    const { workers, begun } = working(1);
+    const [worker] = workers;
+    await worker?.start();
+    await queue.enqueueMany(database.db, few, [...many(2, 10), ...many(1, 1_500)]);
+    await until(() => begun.length === 3);
+    const stopped = worker?.stop();
+    await until(async () => (await leased('few')) === 1, { timeoutMs: 1_200 });
+    await stopped;
+    expect(await leased('few')).toBe(0);
+  });
+});
+
+describe('a change at run time', () => {
+  test('is heeded both ways, and interrupts nobody', async () => {
+    const { workers, running, most, errors } = working(3);
+    await Promise.all(workers.map((worker) => worker.start()));
+    await queue.enqueueMany(database.db, few, many(5_000, 100));
+    await until(() => most.get('few') === 3);
+    await queue.limits.set(database.db, { queue: 'few' }, { concurrency: 12 });
+    await until(() => most.get('few') === 12, { timeoutMs: 10_000 });
+    await queue.limits.set(database.db, { queue: 'few' }, { concurrency: 2 });
+    await until(() => running.get('few') === 2, { timeoutMs: 10_000 });
+    most.clear();
+    const seen = new Set<number>();
+    for (let n = 0; n < 50; n++) {
+      seen.add(running.get('few') ?? 0);
+      await setTimeout(20);
+    }
+    expect(most.get('few')).toBe(2);
+    await queue.limits.set(database.db, { queue: 'few' }, null);
+    await until(() => most.get('few') === 3, { timeoutMs: 10_000 });
+    expect(errors).toEqual([]);
+    await database.client`delete from queue_jobs where worker_id is null`;
+  }, 60_000);
+
+  test('gives a limit to a queue that declares none, and takes it away', async () => {
+    const { workers, running, most } = working(2);
+    await Promise.all(workers.map((worker) => worker.start()));
+    await queue.enqueueMany(database.db, open, many(5_000, 100));
+    await until(() => most.get('open') === 20);
+    expect(await database.client`select from queue_usage where queue = 'open'`).toHaveLength(0);
+    await queue.limits.set(database.db, { queue: 'open' }, { concurrency: 4 });
+    await until(() => running.get('open') === 4, { timeoutMs: 15_000 });
+    most.clear();
+    await setTimeout(1_000);
+    expect(most.get('open')).toBe(4);
+    await queue.limits.set(database.db, { queue: 'open' }, null);
+    await until(() => most.get('open') === 20, { timeoutMs: 10_000 });
+    await until(async () => (await leased('open')) === 0);
+    await database.client`delete from queue_jobs where worker_id is null`;
+  }, 60_000);
+
+  test('in an open transaction holds up nobody', async () => {
+    const { workers, begun } = working(1);
+    await database.db.transaction(async (tx) => {
+      await queue.limits.set(tx, { queue: 'few' }, { concurrency: 1 });
+      await workers[0]?.start();
+      await queue.enqueueMany(database.db, few, many(20, 5));
+      await until(() => begun.length === 20);
+    });
+  });
+});
+
+describe('what goes wrong', () => {
+  test('answers that are lost let no more run, and no slot leak', async () => {
+    const { workers, most, errors } = working(3);
+    let taken = 0;
+    atFaultPoints(async (point) => {
+      if (point === 'lease: taken' && ++taken % 3 === 0) throw new Error('the connection broke');
+    });
+    await Promise.all(workers.map((worker) => worker.start()));
+    await queue.enqueueMany(database.db, few, many(100, 30));
+    await until(async () => (await left()) === 0, { timeoutMs: 30_000 });
+    expect(most.get('few')).toBe(3);
+    expect(taken).toBeGreaterThan(3);
+    expect(new Set(errors.map(({ during }) => during))).toEqual(new Set(["taking slots of 'few'"]));
+    atFaultPoints();
+    await until(async () => (await leased('few')) === 0);
+  }, 60_000);
+
+  test('a worker that is wrongly declared gone begins nothing beyond the limit once it is back', async () => {
+    const { workers, running, most, begun } = working(2);
+    const [first, second] = workers;
+    await first?.start();
+    await queue.enqueueMany(database.db, few, many(3, 12_000));
+    await until(() => begun.length === 3);
+    await second?.start();
+    await queue.enqueueMany(database.db, few, many(50, 50));
+    const [row] = await database.client`select min(id)::int as id from queue_workers`;
+    await database.client`delete from queue_workers where id = ${row?.id}`;
+    // It is back with the three that run: beyond them, whatever the other has begun in between.
+    await until(async () => (await database.client`select from queue_workers`).length === 2);
+    await until(async () => (await leased('few')) >= 3);
+    await until(() => running.get('few') === 3);
+    most.clear();
+    await setTimeout(1_000);
+    expect(most.get('few') ?? 0).toBe(0);
+    await database.client`delete from queue_jobs where worker_id is null`;
+  }, 60_000);
+
+  test('the slots of a worker are free in the statement that removes its row', async () => {
+    const { workers, begun } = working(1);
+    await database.client`insert into queue_workers (id, name, queues) overriding system value values (999, 'dead', '[]')`;
+    await database.client`insert into queue_usage (queue, leases) values ('few', '{"999": [3, 3, 0]}')`;
+    await workers[0]?.start();
+    await queue.enqueueMany(database.db, few, many(5, 5));
+    await setTimeout(1_000);
+    expect(begun).toEqual([]);
+    await database.client`delete from queue_workers where id = 999`;
+    await until(() => begun.length === 5, { timeoutMs: 5_000 });
+    const [row] = await database.client`select leases from queue_usage`;
+    expect(row?.leases).not.toHaveProperty('999');
+  });
+});
+
+describe('a limit of a kind', () => {
+  test('a backlog that must wait is not in the way of other kinds', async () => {
+    const { workers, most, begun, errors } = working(1);
+    await queue.enqueueMany(database.db, slow, many(200, 50));
+    await queue.enqueueMany(database.db, fast, many(100, 5));
+    await Promise.all(workers.map((worker) => worker.start()));
+    await until(() => begun.filter((kind) => kind === 'fast').length === 100);
+    expect(begun.filter((kind) => kind === 'slow').length).toBeLessThan(60);
+    await until(async () => (await left()) === 0);
+    expect(most.get('slow')).toBe(2);
+    expect(errors).toEqual([]);
+  });
+});
