@@ -4,6 +4,7 @@ import type { Attempt } from './attempt.ts';
 import type { AttemptsOptions } from './attempts-options.ts';
 import { Batches } from './batches.ts';
 import { Beginnings } from './beginnings.ts';
+import { Demand } from './demand.ts';
 import { Endings } from './endings.ts';
 import { executeJob } from './execute-job.ts';
 import type { Leftovers } from './leftovers.ts';
@@ -12,9 +13,8 @@ import { Prefetch } from './prefetch.ts';
 import { Runs } from './runs.ts';
 import { toAttempts } from './to-attempts.ts';
 import { Turn } from './turn.ts';
+import { Waiting } from './waiting.ts';
 
-/** Handlers may run this far ahead of the settling. */
-const MAX_UNSETTLED = 4_000;
 /** After this a job that the database did not let begin is tried again. */
 const REFUSED_MS = 10_000;
 
@@ -26,8 +26,8 @@ export class Attempts {
   readonly #beginnings: Beginnings;
   readonly #batches: Batches;
   readonly #runs: Runs;
-  /** Claimed ahead, not begun. */
-  #waiting: Attempt[] = [];
+  readonly #waiting: Waiting;
+  readonly #demand: Demand;
   /** Two of them may be of one job: a lost one whose handler goes on, and a newer. */
   readonly #running = new Set<Attempt>();
   readonly #turn = new Turn(() => this.beginWaiting());
@@ -47,14 +47,23 @@ export class Attempts {
       running: this.#running,
       endings: this.#endings,
       prefetch: this.#prefetch,
-      mayBegin: () => !this.#stopped && !this.#paused,
+      mayBegin: () => this.#mayBegin,
       onChange: () => this.#proceed(),
     });
+    const { limiter, concurrency } = options;
+    const parts = { limiter, beginnings: this.#beginnings, batches: this.#batches, runs: this.#runs };
+    this.#waiting = new Waiting(parts);
+    const [prefetch, waiting, running, endings] = [
+      this.#prefetch,
+      this.#waiting,
+      this.#running,
+      this.#endings,
+    ];
+    this.#demand = new Demand({ ...parts, concurrency, prefetch, waiting, running, endings });
   }
 
   get size(): number {
-    const waiting = this.#waiting.length + this.#runs.size + this.#batches.gathered;
-    return waiting + this.#running.size + this.#endings.size;
+    return this.#waiting.size + this.#running.size + this.#endings.size;
   }
 
   get jobs(): ClaimedJob[] {
@@ -63,21 +72,12 @@ export class Attempts {
 
   /** How many jobs to claim now; 0 when there is enough to do. */
   get demand(): number {
-    const slots = this.#slots;
-    if (this.#paused) return 0;
-    if (this.#endings.size >= MAX_UNSETTLED || this.#beginnings.isFailing) return 0;
-    const most = this.#prefetch.size(slots, this.#batches.jobsPerSlot);
-    const ahead = this.#beginnings.limit(most, this.#prefetch.soon(slots));
-    const waiting = this.#waiting.length - (this.#options.limiter?.heldUp ?? 0);
-    // Refilled when half empty, so that a claim is worth its round trip.
-    if (waiting > ahead / 2) return 0;
-    return this.#batches.demand(this.#freeOf(slots), ahead) - waiting;
+    return this.#paused ? 0 : this.#demand.size;
   }
 
   /** How many jobs of one kind to claim now, where that has a limit of its own. */
   demandOf(kind: string): number {
-    const { slots, held } = this.#options.limiter?.ofKind(kind) ?? { slots: 0, held: 0 };
-    return Math.min(this.demand, slots + this.#prefetch.size(slots) - held);
+    return this.#paused ? 0 : this.#demand.ofKind(kind);
   }
 
   /** How many jobs of a group to claim at once, where they run one after the other. */
@@ -86,36 +86,17 @@ export class Attempts {
   }
 
   get beginning(): 0 | 1 | Beginners {
-    // Jobs of a batch handler begin when they have gathered.
-    if (this.#batches.serves) return 0;
-    return this.#beginnings.ofClaim(this.#waiting, this.#running, this.#slots, this.#soon);
-  }
-
-  /** For how many handlers there may soon be room. */
-  get #slots(): number {
-    return this.#options.limiter?.slots ?? this.#options.concurrency;
-  }
-
-  /** How many slots of these are free. */
-  #freeOf(slots: number): number {
-    return slots - this.#running.size + this.#batches.sharing;
-  }
-
-  /** How many of those that wait, or are claimed now, will be called soon. */
-  get #soon(): number {
-    return this.#freeOf(this.#slots) + this.#prefetch.soon(this.#slots);
+    return this.#demand.beginning;
   }
 
   /** Takes in claimed jobs, in their order. */
   add(jobs: readonly ClaimedJob[]): void {
     const { handlers, environment } = this.#options;
     this.#prefetch.noteClaimed(jobs.map(({ payloadBytes }) => payloadBytes));
-    const attempts = this.#batches.add(this.#runs.add(toAttempts(jobs, handlers, environment)));
-    this.#waiting.push(...attempts);
-    this.#beginnings.add(attempts);
+    this.#waiting.add(toAttempts(jobs, handlers, environment));
     // They were claimed while the worker was told to stop, or the queue to pause.
-    if (this.#stopped || this.#paused) this.#giveBackAll();
-    else this.beginWaiting();
+    if (this.#mayBegin) this.beginWaiting();
+    else this.#giveBack(this.#waiting.takeAll());
   }
 
   /** Begins nothing more, and gives back what waits. What runs goes on. */
@@ -125,19 +106,18 @@ export class Attempts {
     this.#patience.stop();
     this.#beginnings.stop();
     this.#batches.stop();
-    this.#giveBackAll();
+    this.#giveBack(this.#waiting.takeAll());
   }
 
   /** Puts back what is still held after `stop`, even if its beginning is still being recorded. */
   async giveBackLeftovers(...[options, tooLate]: Parameters<Leftovers['giveBack']>): Promise<void> {
-    const unbegun = [...this.#waiting, ...this.#batches.beginning, ...this.#runs.standing];
-    await this.#endings.giveBackLeftovers(unbegun, options, tooLate);
+    await this.#endings.giveBackLeftovers(this.#waiting.unbegun, options, tooLate);
   }
 
   /** Begins nothing more until `resume`, and gives back what waits. */
   pause(): void {
     this.#paused = true;
-    this.#giveBackAll();
+    this.#giveBack(this.#waiting.takeAll());
     this.#options.onChange();
   }
 
@@ -157,7 +137,8 @@ export class Attempts {
 
   /** Gives back those that gather for a batch and were told to end. */
   dropUnwanted(): void {
-    this.#giveBack(this.#batches.waiting.filter(({ reason }) => reason !== undefined));
+    const unwanted = this.#batches.waiting.filter(({ reason }) => reason !== undefined);
+    this.#giveBack(this.#waiting.take(unwanted));
   }
 
   /** Nothing more is due, so no batch waits for others. */
@@ -170,44 +151,37 @@ export class Attempts {
     for (const attempt of this.#running) attempt.interrupt(reason);
   }
 
+  /** Those that wait for a slot of their own, in their order. */
   get waiting(): readonly Attempt[] {
-    return this.#waiting;
+    return this.#waiting.ahead;
   }
 
-  get #allWaiting(): readonly Attempt[] {
-    return [...this.#waiting, ...this.#batches.waiting];
+  get #mayBegin(): boolean {
+    return !this.#stopped && !this.#paused;
   }
 
   get unfinished(): readonly Attempt[] {
-    return [...this.#allWaiting, ...this.#running, ...this.#runs.standing];
+    return [...this.#waiting.all, ...this.#running, ...this.#runs.standing];
   }
 
   /** Ends those of `asked` whose job and fence are not in `held`, which says nothing of later claims. */
   endLost(asked: readonly Attempt[], held: ReadonlyMap<number, number>): void {
     const lost = asked.filter(({ job }) => held.get(job.id) !== job.fence);
-    this.#runs.drop(new Set(lost));
-    const waited = new Set(this.#waiting);
-    this.#drop(lost);
-    for (const attempt of lost) if (waited.has(attempt)) this.#goOn(attempt);
+    this.#waiting.dropLost(lost);
     for (const attempt of lost) if (this.#running.has(attempt)) attempt.lose();
     this.#announceChange();
   }
 
   /** Begins what has a free slot. */
   beginWaiting(): void {
-    const { limiter, concurrency } = this.#options;
     let began = false;
     let isKnown = true;
-    while (this.#freeOf(concurrency) > 0 && !this.#turn.isFull) {
-      const at = limiter === undefined ? 0 : this.#waiting.findIndex(({ job }) => limiter.mayBegin(job.kind));
-      const attempt = this.#waiting[at];
+    while (this.#demand.free > 0 && !this.#turn.isFull) {
+      const attempt = this.#waiting.first;
       if (this.#batches.isBefore(attempt)) this.#batches.begin();
       else {
         if (attempt === undefined || !attempt.mayBegin) break;
-        if (at === 0) this.#waiting.shift();
-        else this.#waiting.splice(at, 1);
-        limiter?.begin(attempt.job.kind);
-        this.#beginnings.delete(attempt);
+        this.#waiting.begin(attempt);
         isKnown &&= this.#beginnings.isProven(attempt.job.kind);
         this.#running.add(attempt);
         void this.#execute(attempt);
@@ -216,54 +190,35 @@ export class Attempts {
       this.#turn.noteBeginning();
     }
     if (began) this.#patience.noteBeginning();
-    if (this.#waiting.length > 0 || this.#batches.isReady) this.#patience.watch();
+    if (this.waiting.length > 0 || this.#batches.isReady) this.#patience.watch();
     // A handler that kills its worker at once does so before the next ones are recorded.
-    if (!this.#beginnings.isDue(this.#soon)) return;
+    if (!this.#beginnings.isDue(this.#demand.soon)) return;
     if (isKnown) void this.#recordBeginnings();
     else setImmediate(() => void this.#recordBeginnings());
   }
 
   async #recordBeginnings(): Promise<void> {
-    const result = await this.#beginnings.record(this.#waiting, this.#soon);
+    const result = await this.#beginnings.record(this.waiting, this.#demand.soon);
     if (result === undefined) return;
     const { lost, locked, refused } = result;
-    this.#drop(lost);
-    for (const attempt of lost) this.#goOn(attempt);
+    this.#waiting.dropLost(lost);
     for (const { job } of lost) this.#options.events.emit('lost', { job });
-    if (this.#stopped || this.#paused) this.#giveBackAll();
-    else {
-      this.#giveBack(locked);
-      if (refused !== undefined) this.#giveBack([refused], REFUSED_MS);
-    }
+    if (this.#mayBegin) {
+      this.#giveBack(this.#waiting.take(locked));
+      if (refused !== undefined) this.#giveBack(this.#waiting.take([refused]), REFUSED_MS);
+    } else this.#giveBack(this.#waiting.takeAll());
     this.#proceed();
   }
 
   #losePatience(): void {
-    const late = [...this.#waiting, ...this.#batches.late];
+    const late = [...this.waiting, ...this.#batches.late];
     if (late.length > 0) this.#prefetch.distrust();
-    this.#giveBack(late);
+    this.#giveBack(this.#waiting.take(late));
   }
 
-  /** Puts waiting jobs back as they were. Those that are being recorded follow later. */
-  #giveBack(waiting: readonly Attempt[] = this.#allWaiting, delayMs?: number): void {
-    const back = waiting.filter(({ recording }) => recording !== 'recording');
-    this.#drop(back);
-    // Those behind them would begin before them.
-    const behind = back.flatMap((attempt) => this.#runs.end(attempt));
-    for (const attempt of [...back, ...behind]) this.#endings.giveBack(attempt, delayMs);
-  }
-
-  /** Also those that stand behind one that runs. */
-  #giveBackAll(): void {
-    this.#giveBack();
-    for (const attempt of this.#runs.takeAll()) this.#endings.giveBack(attempt);
-  }
-
-  #drop(attempts: readonly Attempt[]): void {
-    for (const attempt of attempts) this.#beginnings.delete(attempt);
-    const dropped = new Set(attempts);
-    this.#waiting = this.#waiting.filter((attempt) => !dropped.has(attempt));
-    this.#batches.drop(dropped);
+  /** Puts jobs back as they were. */
+  #giveBack(attempts: readonly Attempt[], delayMs?: number): void {
+    for (const attempt of attempts) this.#endings.giveBack(attempt, delayMs);
   }
 
   async #execute(attempt: Attempt): Promise<void> {
@@ -275,23 +230,20 @@ export class Attempts {
     this.#endings.add(attempt);
     this.#prefetch.note(durationMs);
     this.#beginnings.noteEnd(attempt);
-    const goesOn = this.#runs.goesOn(outcome);
+    const { areServed } = this.#runs;
+    const goesOn = areServed && this.#runs.goesOn(outcome);
     if (goesOn) this.#goOn(attempt);
     this.#proceed();
     const isOver = await this.#endings.conclude(attempt, outcome, durationMs);
-    if (goesOn) return;
+    if (!areServed || goesOn) return;
     if (this.#runs.goesOnAfter(isOver)) this.#goOn(attempt);
-    else for (const behind of this.#runs.end(attempt)) this.#endings.giveBack(behind);
-    if (this.#runs.areServed) this.#proceed();
+    else this.#giveBack(this.#runs.end(attempt));
+    this.#proceed();
   }
 
-  /** Lets the one behind this attempt wait for a slot, first of all. */
   #goOn(attempt: Attempt): void {
-    const next = this.#runs.next(attempt);
-    if (next === undefined) return;
-    this.#waiting.unshift(next);
-    this.#beginnings.add([next]);
-    if (this.#stopped || this.#paused) this.#giveBackAll();
+    this.#waiting.goOn(attempt);
+    if (!this.#mayBegin) this.#giveBack(this.#waiting.takeAll());
   }
 
   #proceed(): void {

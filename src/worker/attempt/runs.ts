@@ -59,6 +59,7 @@ export class Runs {
 
   /** The one behind this first one, which is the first of its group from now on. */
   next(attempt: Attempt): Attempt | undefined {
+    if (this.#serial === undefined) return undefined;
     const next = this.#behind.get(groupOf(attempt))?.shift();
     if (next === undefined) this.#behind.delete(groupOf(attempt));
     return next;
@@ -66,6 +67,7 @@ export class Runs {
 
   /** Ends the run of this first one; returns those that stood behind it. */
   end(attempt: Attempt): readonly Attempt[] {
+    if (this.#serial === undefined) return [];
     const behind = this.#behind.get(groupOf(attempt)) ?? [];
     this.#behind.delete(groupOf(attempt));
     return behind;

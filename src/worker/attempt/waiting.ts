@@ -1,0 +1,110 @@
+import type { QueueLimiter } from '../limits/queue-limiter.ts';
+import type { Attempt } from './attempt.ts';
+import type { Batches } from './batches.ts';
+import type { Beginnings } from './beginnings.ts';
+import type { Runs } from './runs.ts';
+
+export interface WaitingOptions {
+  readonly beginnings: Beginnings;
+  readonly batches: Batches;
+  readonly runs: Runs;
+  /** `undefined` where the queue has no limits. */
+  readonly limiter?: QueueLimiter | undefined;
+}
+
+/** The attempts of one queue that are held and have not begun: claimed ahead, gathering, or behind another. */
+export class Waiting {
+  readonly #options: WaitingOptions;
+  /** Those that wait for a slot of their own, in their order. */
+  #ahead: Attempt[] = [];
+
+  constructor(options: WaitingOptions) {
+    this.#options = options;
+  }
+
+  /** Those that wait for a slot of their own, in their order. */
+  get ahead(): readonly Attempt[] {
+    return this.#ahead;
+  }
+
+  /** Those that may be given back now: not what stands behind another. */
+  get all(): readonly Attempt[] {
+    return [...this.#ahead, ...this.#options.batches.waiting];
+  }
+
+  get size(): number {
+    const { runs, batches } = this.#options;
+    return this.#ahead.length + runs.size + batches.gathered;
+  }
+
+  /** All that have not begun, even if their beginning is being recorded. */
+  get unbegun(): readonly Attempt[] {
+    const { runs, batches } = this.#options;
+    return [...this.#ahead, ...batches.beginning, ...runs.standing];
+  }
+
+  /** Takes in claimed attempts, in their order. */
+  add(claimed: readonly Attempt[]): void {
+    const { beginnings, batches, runs } = this.#options;
+    const attempts = batches.add(runs.add(claimed));
+    this.#ahead.push(...attempts);
+    beginnings.add(attempts);
+  }
+
+  /** The first that has a slot of its limits. */
+  get first(): Attempt | undefined {
+    const { limiter } = this.#options;
+    if (limiter === undefined) return this.#ahead[0];
+    return this.#ahead.find(({ job }) => limiter.mayBegin(job.kind));
+  }
+
+  /** Takes out one whose handler is called now. */
+  begin(attempt: Attempt): void {
+    const { beginnings, limiter } = this.#options;
+    if (this.#ahead[0] === attempt) this.#ahead.shift();
+    else this.#ahead.splice(this.#ahead.indexOf(attempt), 1);
+    limiter?.begin(attempt.job.kind);
+    beginnings.delete(attempt);
+  }
+
+  /** Lets the one behind this attempt, if any, wait for a slot, first of all. */
+  goOn(attempt: Attempt): void {
+    const { beginnings, runs } = this.#options;
+    const next = runs.next(attempt);
+    if (next === undefined) return;
+    this.#ahead.unshift(next);
+    beginnings.add([next]);
+  }
+
+  /** Forgets attempts. */
+  drop(attempts: readonly Attempt[]): void {
+    const { beginnings, batches } = this.#options;
+    for (const attempt of attempts) beginnings.delete(attempt);
+    const dropped = new Set(attempts);
+    this.#ahead = this.#ahead.filter((attempt) => !dropped.has(attempt));
+    batches.drop(dropped);
+  }
+
+  /** Forgets attempts whose jobs are lost. Those behind them go on, unless they are lost, too. */
+  dropLost(lost: readonly Attempt[]): void {
+    this.#options.runs.drop(new Set(lost));
+    const waited = new Set(this.#ahead);
+    this.drop(lost);
+    for (const attempt of lost) if (waited.has(attempt)) this.goOn(attempt);
+  }
+
+  /**
+   * Takes out those that are to be given back, with those behind them, which would begin before them. Those
+   * that are being recorded follow later.
+   */
+  take(attempts: readonly Attempt[] = this.all): readonly Attempt[] {
+    const taken = attempts.filter(({ recording }) => recording !== 'recording');
+    this.drop(taken);
+    return [...taken, ...taken.flatMap((attempt) => this.#options.runs.end(attempt))];
+  }
+
+  /** Also those that stand behind one that runs. */
+  takeAll(): readonly Attempt[] {
+    return [...this.take(), ...this.#options.runs.takeAll()];
+  }
+}
