@@ -5,9 +5,8 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { CONTROL_ENTRY } from '../sql/control-entry.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 import { quotedName } from '../sql/quoted-name.ts';
-import type { ScheduleTables } from '../sql/schedule-tables.ts';
 import { withServerFacts } from '../sql/server-facts.ts';
-import { checkGrants } from './check-grants.ts';
+import { checkGrants, type WorkerControlTables } from './check-grants.ts';
 import { hasCitus } from './is-citus.ts';
 
 /** In the form of `server_version_num`. */
@@ -17,20 +16,21 @@ export const OLDEST_SUPPORTED = 140_000;
  * Checks that the server is new enough, the tables have this version's columns and the role has a worker's
  * rights. Returns the tables with what it has found out about the server.
  *
- * @param control the same tables and that of the schedules, when the worker fires any
+ * @param control the tables of what controls the queue, as far as the worker uses them
  * @throws UnsupportedPostgresError | MissingMigrationError | QueueError saying what to do
  */
 export async function checkDatabase(
   db: Executor,
   tables: QueueTables,
-  control?: ScheduleTables,
+  control: WorkerControlTables = {},
 ): Promise<QueueTables> {
-  const rows = await queryRows(db, tables, databaseStateQuery(control ?? tables));
+  const all: QueueTables = { ...tables, ...control };
+  const rows = await queryRows(db, tables, databaseStateQuery(all));
   const [server] = rows;
   if (Number(server?.number) < OLDEST_SUPPORTED) throw new UnsupportedPostgresError(String(server?.version));
-  for (const [key, table] of Object.entries(control ?? tables)) {
+  for (const [key, table] of Object.entries(all)) {
     const name = quotedName(table);
-    const entry = table === control?.queueSchedules ? CONTROL_ENTRY : undefined;
+    const entry = key in tables ? undefined : CONTROL_ENTRY;
     const missed = (what: string) => new MissingMigrationError(what, undefined, entry);
     const present = new Set(
       rows.filter((row) => row.key === key && row.name !== null).map((row) => row.name),
@@ -42,7 +42,7 @@ export async function checkDatabase(
       throw missed(`The table ${name} has no column ${names}`);
     }
   }
-  await checkGrants(db, control ?? tables);
+  await checkGrants(db, { ...tables, ...control });
   const facts = { distributed: server?.citus === true, identified: server?.identified === true };
   return facts.distributed || !facts.identified ? withServerFacts(tables, facts) : tables;
 }

@@ -1,20 +1,25 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { PgTable } from 'drizzle-orm/pg-core';
 import { QueueError } from '../errors.ts';
+import type { ControlTables } from '../schema/control/index.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 import { quotedName } from '../sql/quoted-name.ts';
-import type { ScheduleTables } from '../sql/schedule-tables.ts';
 
 type Privilege = 'select' | 'insert' | 'update' | 'delete';
 
+/** The tables of what controls a queue that a worker itself uses. */
+export type WorkerControlTables = Partial<Pick<ControlTables, 'queueSchedules' | 'queueKeys'>>;
+
 /** What a worker itself does with each table, without its handlers. */
-const WORKER: Readonly<Record<keyof ScheduleTables, readonly Privilege[]>> = {
+const WORKER: Readonly<Record<keyof (QueueTables & WorkerControlTables), readonly Privilege[]>> = {
   queueJobs: ['select', 'update', 'delete'],
   queueResults: ['select', 'insert', 'update', 'delete'],
   queueWorkers: ['select', 'insert', 'update', 'delete'],
   queuePauses: ['select'],
   queueSchedules: ['select', 'insert', 'update', 'delete'],
+  // To lock a row takes the right to update it.
+  queueKeys: ['select', 'update', 'delete'],
 };
 
 /** Only who fires schedules enqueues. */
@@ -26,7 +31,7 @@ const FIRING: readonly Privilege[] = ['insert'];
  *
  * @throws QueueError with the missing grants, as SQL
  */
-export async function checkGrants(db: Executor, tables: QueueTables | ScheduleTables): Promise<void> {
+export async function checkGrants(db: Executor, tables: QueueTables & WorkerControlTables): Promise<void> {
   const rows = await queryRows(db, tables, missingGrantsQuery(tables));
   const [first] = rows;
   if (first === undefined) return;
@@ -37,8 +42,8 @@ export async function checkGrants(db: Executor, tables: QueueTables | ScheduleTa
 }
 
 /** What the current role lacks. Privileges on single columns count; delete exists only for whole rows. */
-export function missingGrantsQuery(tables: QueueTables | ScheduleTables): SQL {
-  const fires = 'queueSchedules' in tables;
+export function missingGrantsQuery(tables: QueueTables & WorkerControlTables): SQL {
+  const fires = tables.queueSchedules !== undefined;
   const needed = Object.entries(WORKER).flatMap(([key, privileges]) => {
     const table: PgTable | undefined = Reflect.get(tables, key);
     if (table === undefined) return [];

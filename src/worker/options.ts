@@ -13,6 +13,7 @@ import type { Around } from '../queue/around.ts';
 import type { Queue } from '../queue/queue.ts';
 import type { ScheduleDefinition, TickOptions } from '../schedules/define-schedule.ts';
 import type { Schedules } from '../schedules/schedules.ts';
+import type { ControlTables } from '../schema/control/index.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import { type Handler, handlersByKind } from './attempt/handler.ts';
 
@@ -101,6 +102,8 @@ export interface WorkerSettings {
   readonly name: string;
   readonly around: Around['run'];
   readonly schedules: Schedules | undefined;
+  /** The table of keys that outlive a job, if the queue has it. */
+  readonly keys: ControlTables['queueKeys'] | undefined;
   readonly declared: readonly ScheduleDefinition[];
 }
 
@@ -148,6 +151,7 @@ export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings
     frozenMs: checkDurationMs(what('frozenMs'), options.frozenMs ?? 60_000, 15_000, 3_600_000),
     name: checkText(what('name'), options.name ?? `${hostname()}:${process.pid}`, MAX_NAME_BYTES),
     around: options.queue.around?.run,
+    keys: options.queue.keys,
     ...schedulesOf(options),
   };
 }

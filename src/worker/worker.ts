@@ -115,13 +115,14 @@ export class Worker {
   }
 
   async #start(): Promise<WorkerParts> {
-    const { concurrencyByQueue, name, schedules, declared } = this.#settings;
+    const { concurrencyByQueue, name, schedules, declared, keys } = this.#settings;
     const queues = [...concurrencyByQueue.keys()];
     const { signal } = this.#stopping;
     const stored = await Promise.all(
       declared.map(async (schedule) => await schedules?.toStore('createWorker', schedule)),
     );
-    const tables = await checkDatabase(this.#db, this.#tables, schedules?.tables);
+    const control = { ...schedules?.tables, ...(keys !== undefined && { queueKeys: keys }) };
+    const tables = await checkDatabase(this.#db, this.#tables, control);
     signal.throwIfAborted();
     const workerId = await registerWorker(this.#db, tables, { name, queues });
     const parts = buildParts({

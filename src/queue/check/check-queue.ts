@@ -3,11 +3,12 @@ import { findSilentWorkers } from '../../queries/find-silent-workers.ts';
 import { inspectServer } from '../../queries/inspect-server.ts';
 import { inspectTable, type TableState } from '../../queries/inspect-table.ts';
 import type { Schedules } from '../../schedules/schedules.ts';
+import type { ControlTables } from '../../schema/control/index.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Executor, sqlStateOf } from '../../sql/executor.ts';
 import { checkColumns } from './check-columns.ts';
 import { checkIndexes } from './check-indexes.ts';
-import { missingTables } from './check-presence.ts';
+import { missingKeys, missingTables } from './check-presence.ts';
 import { checkServer } from './check-server.ts';
 import { checkUpkeep } from './check-upkeep.ts';
 import type { Finding } from './finding.ts';
@@ -16,6 +17,12 @@ import type { Finding } from './finding.ts';
 const SILENT_MS = 300_000;
 
 const INSUFFICIENT_PRIVILEGE = '42501';
+
+/** What a queue has beside its own tables. */
+export interface CapabilitiesToCheck {
+  readonly schedules?: Pick<Schedules, 'tables' | 'missing'> | undefined;
+  readonly keys?: ControlTables['queueKeys'] | undefined;
+}
 
 /**
  * What is wrong with the set-up of a queue's database, errors first. Reads the catalog and the workers' rows,
@@ -26,12 +33,13 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 export async function checkQueue(
   db: Executor,
   tables: QueueTables,
-  schedules: Pick<Schedules, 'tables' | 'missing'> | undefined,
+  { schedules, keys }: CapabilitiesToCheck = {},
 ): Promise<Finding[]> {
   const server = await inspectServer(db, tables);
   const findings = checkServer(server);
   const states = new Map<PgTable, TableState>();
   const all: PgTable[] = Object.values(schedules?.tables ?? tables);
+  if (keys !== undefined) all.push(keys);
   try {
     for (const table of all) states.set(table, await inspectTable(db, tables, table));
   } catch (error) {
@@ -47,6 +55,7 @@ export async function checkQueue(
   if (schedules !== undefined && !stateOf(schedules.tables.queueSchedules).present) {
     findings.push(schedules.missing);
   }
+  if (keys !== undefined && !stateOf(keys).present) findings.push(missingKeys(keys));
   for (const table of all.filter((table) => stateOf(table).present)) {
     findings.push(...checkColumns(table, stateOf(table)), ...checkIndexes(table, stateOf(table)));
   }
