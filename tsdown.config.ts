@@ -31,12 +31,20 @@ export default defineConfig({
     codeSplitting: {
       // From what others need to what needs others: a group takes along what its modules import, unless another has it.
       groups: [
+        // By themselves: a bundler splits what is loaded later from the rest by files.
+        { name: 'errors', test: sources(/\/src\/errors\.ts$/), priority: 6 },
         { name: 'tables', test: sources(/\/src\/schema\/[^/]+$/), priority: 5 },
         { name: 'control-tables', test: sources(/\/src\/schema\/control\//), priority: 4 },
         { name: 'rows', test: sources(/\/src\/skip-locked\//), priority: 3 },
-        { name: 'queue', test: sources(/\/src\/queue\/(create-)?queue\.ts$/), priority: 2 },
+        {
+          name: 'queue',
+          test: sources(/\/src\/(queue\/(create-)?queue|sql\/server-facts)\.ts$/),
+          priority: 2,
+        },
         // Not among the workers: a web app sets schedules, too.
         { name: 'schedules', test: sources(/\/src\/schedules\/|\/node_modules\/croner\//), priority: 1.5 },
+        // Loaded by the first enqueue that debounces, and the like.
+        { name: 'key-rules', test: sources(/\/src\/queue\/enqueue-by-rule\.ts$/), priority: 1.2 },
         { name: 'worker', test: sources(/\/src\/worker\//), priority: 1 },
         { name: 'check', test: sources(/\/src\/queue\/check\//), priority: 0 },
       ],

@@ -33,7 +33,14 @@ export {
   type Payload,
   type PayloadInput,
 } from './job/definition.ts';
-export type { EnqueueOptions } from './job/new-job.ts';
+export type {
+  Debounce,
+  EnqueueOptions,
+  LimitedEnqueueOptions,
+  PlainEnqueueOptions,
+  Replace,
+  Throttle,
+} from './job/enqueue-options.ts';
 // Work
 export { type Cancel, cancel, type Fail, fail, type Snooze, snooze } from './job/outcome.ts';
 export { type StandardSchema, unvalidated } from './job/standard-schema.ts';
@@ -52,7 +59,7 @@ export type { Finding, FindingCode } from './queue/check/finding.ts';
 export { createQueue } from './queue/create-queue.ts';
 export type { EnqueueArguments, EnqueueEntry } from './queue/enqueue-arguments.ts';
 export type { EnqueueFromArguments, EnqueueFromOptions, PerRow, SelectOf } from './queue/enqueue-from.ts';
-export type { EnqueueResult } from './queue/enqueue-jobs.ts';
+export type { EnqueueResult, LimitedEnqueueResult, RefusedEnqueueResult } from './queue/enqueue-jobs.ts';
 export type { BatchEnqueueResult, EnqueueQuery } from './queue/enqueue-query.ts';
 export type { JobRecordOf } from './queue/job-record-of.ts';
 export type { JobList, ListFilter, OwnFilter } from './queue/list.ts';

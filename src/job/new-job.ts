@@ -1,6 +1,8 @@
 import { InvalidPayloadError } from '../errors.ts';
 import type { JobDefinition, PayloadInput } from './definition.ts';
+import type { GivenOptions } from './enqueue-options.ts';
 import { groupOf, weightOf } from './group.ts';
+import { debounceMs, type KeyRule, keyRuleOf } from './key-rule.ts';
 import {
   checkDate,
   checkDurationMs,
@@ -16,31 +18,6 @@ import {
 import { toStoredJson, UnstorableValueError } from './stored-json.ts';
 import { checkStoredSize } from './stored-size.ts';
 import { payloadToStore } from './validate.ts';
-
-/** What one enqueue may override or add to the job's definition. */
-export interface EnqueueOptions {
-  /** Milliseconds until due, 0 to one century, by the database's clock. Not with `runAt`. @default 0 */
-  delayMs?: number | undefined;
-  /** When the job is due; a past time means now, before jobs that became due later. Not with `delayMs`. */
-  runAt?: Date | undefined;
-  /** 0–9, smaller first. @default the definition's */
-  priority?: number | undefined;
-  /** 1–10,000. @default the definition's */
-  maxAttempts?: number | undefined;
-  /** @default the definition's */
-  queue?: string | undefined;
-  /**
-   * While a live job of this kind in this queue has this key, another is refused: `enqueue` returns
-   * `duplicate: true` and the live job's id. At most 2,000 bytes; free again when the job has finished.
-   */
-  uniqueKey?: string | undefined;
-  /** A JSON object that travels with the job beside its payload: a trace id, a tenant. @default {} */
-  metadata?: Readonly<Record<string, unknown>> | undefined;
-  /** The job's group, 1–200 bytes, in a queue with groups: see {@link limitsIn}. @default the definition's */
-  group?: string | undefined;
-  /** What the job counts for in rates, a whole number, 1–10,000. @default the definition's, or 1 */
-  weight?: number | undefined;
-}
 
 /** A checked job, ready to be inserted. */
 export interface NewJob {
@@ -63,6 +40,8 @@ export interface NewJob {
   readonly group?: string;
   /** `undefined`: 1. */
   readonly weight?: number;
+  /** Then there is no `uniqueKey`. */
+  readonly rule?: KeyRule;
 }
 
 /**
@@ -77,7 +56,7 @@ export interface NewJob {
 export function newJob<TJob extends JobDefinition>(
   job: TJob,
   payload: PayloadInput<TJob>,
-  options: EnqueueOptions = NO_OPTIONS,
+  options: GivenOptions = NO_OPTIONS,
   maxPayloadBytes: number = DEFAULT_MAX_PAYLOAD_BYTES,
 ): NewJob | Promise<NewJob> {
   // The condition first: in a bulk enqueue even building the message takes time.
@@ -85,6 +64,7 @@ export function newJob<TJob extends JobDefinition>(
   // Otherwise it would be stored, and the handler would get `undefined`. An absent payload is stored as null.
   if (job.payload === undefined && payload !== undefined && payload !== null) refusePayload(job);
   const { delayMs, runAt, uniqueKey, metadata } = options;
+  const rule = mayHaveRule(options) ? keyRuleOf(job.kind, options) : undefined;
   if (delayMs !== undefined && runAt !== undefined) {
     throw new TypeError(`${optionOf(job, 'delayMs and runAt')} exclude each other`);
   }
@@ -104,25 +84,37 @@ export function newJob<TJob extends JobDefinition>(
     payload: stored,
     priority,
     maxAttempts,
-    delayMs: delayMs === undefined ? 0 : checkDurationMs(optionOf(job, 'delayMs'), delayMs ?? 0),
+    delayMs: delayOf(job, options),
     runAtMs: runAt === undefined ? null : checkDate(optionOf(job, 'runAt'), runAt).getTime(),
     uniqueKey:
-      uniqueKey === undefined ? null : checkText(optionOf(job, 'uniqueKey'), uniqueKey, MAX_UNIQUE_KEY_BYTES),
+      uniqueKey === undefined || rule !== undefined
+        ? null
+        : checkText(optionOf(job, 'uniqueKey'), uniqueKey, MAX_UNIQUE_KEY_BYTES),
     metadata: metadata === undefined ? '{}' : metadataToStore(job.kind, metadata, maxPayloadBytes),
     // After the payload's check: the definition's functions may rely on it.
     ...groupAndWeight(job, payload, options),
+    ...(rule !== undefined && { rule }),
   });
   const stored = payloadToStore(job, payload, maxPayloadBytes);
   return typeof stored === 'string' ? made(stored) : stored.then(made);
 }
 
-const NO_OPTIONS: EnqueueOptions = {};
+const NO_OPTIONS: GivenOptions = {};
+function mayHaveRule({ unique, debounce, throttle, replace }: GivenOptions): boolean {
+  return unique !== undefined || debounce !== undefined || throttle !== undefined || replace !== undefined;
+}
+
+function delayOf(job: JobDefinition, { delayMs, debounce }: GivenOptions): number {
+  if (debounce !== undefined) return debounceMs(job.kind, debounce);
+  return delayMs === undefined ? 0 : checkDurationMs(optionOf(job, 'delayMs'), delayMs);
+}
+
 const NEITHER: Pick<NewJob, 'group' | 'weight'> = {};
 
 function groupAndWeight(
   job: JobDefinition,
   payload: unknown,
-  options: EnqueueOptions,
+  options: GivenOptions,
 ): Pick<NewJob, 'group' | 'weight'> {
   const group = groupOf(job, payload, options.group);
   const weight = weightOf(job, payload, options.weight);
@@ -164,6 +156,7 @@ export function metadataToStore(
 }
 
 /** A job with a delay is not due; whether `runAt` has passed is for the database's clock to say. */
-export function mayBeDue({ delayMs, runAtMs }: NewJob): boolean {
-  return runAtMs !== null || delayMs === 0;
+export function mayBeDue({ delayMs, runAtMs, rule }: NewJob): boolean {
+  // Instead of the job, one that waits with its key may be due.
+  return runAtMs !== null || delayMs === 0 || rule !== undefined;
 }

@@ -1,16 +1,17 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { PgTable } from 'drizzle-orm/pg-core';
 import { QueueError } from '../errors.ts';
+import type { ControlTables } from '../schema/control/index.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 import type { LimitTables } from '../sql/grouping.ts';
 import { quotedName } from '../sql/quoted-name.ts';
-import type { ScheduleTables } from '../sql/schedule-tables.ts';
 
 type Privilege = 'select' | 'insert' | 'update' | 'delete';
 
-/** The tables that a worker uses: those of schedules and of limits only where it has some. */
-export type TablesInUse = QueueTables & Partial<Pick<ScheduleTables, 'queueSchedules'> & LimitTables>;
+/** The tables that a worker uses: those of schedules, limits and keys only where it has some. */
+export type TablesInUse = QueueTables &
+  Partial<Pick<ControlTables, 'queueSchedules' | 'queueKeys'> & LimitTables>;
 
 /** What a worker itself does with each table, without its handlers. */
 const WORKER: Readonly<Record<keyof TablesInUse, readonly Privilege[]>> = {
@@ -24,6 +25,8 @@ const WORKER: Readonly<Record<keyof TablesInUse, readonly Privilege[]>> = {
   queueGroups: ['select', 'insert', 'update', 'delete'],
   queueHolds: ['select', 'insert', 'update', 'delete'],
   queueNotes: ['select', 'insert', 'update', 'delete'],
+  // To lock a row takes the right to update it.
+  queueKeys: ['select', 'update', 'delete'],
 };
 
 /** Only who fires schedules enqueues. */
@@ -47,7 +50,7 @@ export async function checkGrants(db: Executor, tables: TablesInUse): Promise<vo
 
 /** What the current role lacks. Privileges on single columns count; delete exists only for whole rows. */
 export function missingGrantsQuery(tables: TablesInUse): SQL {
-  const fires = 'queueSchedules' in tables;
+  const fires = tables.queueSchedules !== undefined;
   const needed = Object.entries(WORKER).flatMap(([key, privileges]) => {
     const table: PgTable | undefined = Reflect.get(tables, key);
     if (table === undefined) return [];

@@ -6,7 +6,7 @@ import { jsonRows } from '../sql/json-rows.ts';
 
 /**
  * The ids of the live jobs with the same unique keys as these, in input order; `undefined` where there is
- * none any more.
+ * none any more. Where these have a rule for their key, it is the jobs that wait with that.
  *
  * **Under concurrency.** A statement after the insert, because the insert cannot see a row that was committed
  * after it started. The live job may have finished in between: then there is no id, and the insert is tried
@@ -25,11 +25,13 @@ export async function findStandingJobs(
 }
 
 export function findStandingJobsQuery({ queueJobs }: QueueTables, jobs: readonly NewJob[]): SQL {
-  const keys = jobs.map(({ queue, kind, uniqueKey }) =>
-    JSON.stringify({ queue, kind, unique_key: uniqueKey }),
+  const column = jobs[0]?.rule === undefined ? 'unique_key' : 'waiting_key';
+  const sameKey = sql.raw(`j.${column} = i.${column}`);
+  const keys = jobs.map(({ queue, kind, uniqueKey, rule }) =>
+    JSON.stringify({ queue, kind, [column]: rule?.key ?? uniqueKey }),
   );
   return sql`
     select i.place, j.id
-    from ${jsonRows(keys, 'queue text, kind text, unique_key text')} as i
-    join ${queueJobs} as j on j.queue = i.queue and j.kind = i.kind and j.unique_key = i.unique_key`;
+    from ${jsonRows(keys, `queue text, kind text, ${column} text`)} as i
+    join ${queueJobs} as j on j.queue = i.queue and j.kind = i.kind and ${sameKey}`;
 }

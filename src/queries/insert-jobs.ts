@@ -65,7 +65,7 @@ export function plainInsert({ queueJobs }: QueueTables, jobs: readonly NewJob[])
   // Only with a key: an insert that may meet a conflict takes longer for every row.
   const unlessDuplicate = jobs.some(hasKey) ? UNLESS_DUPLICATE : sql``;
   const own = givenColumns(queueJobs, jobs);
-  const columns = sql`${COLUMNS}${groupColumns(anyInGroup(jobs))}`;
+  const columns = sql`${sql.raw(COLUMNS)}${groupColumns(anyInGroup(jobs))}`;
   return sql`
     insert into ${queueJobs} (${columns}${ownNames(own)})
     select ${columns}${ownValues(own)} from (${jobRows(jobs, own)}) as i order by place${unlessDuplicate}
@@ -81,7 +81,7 @@ export function insertKeyedJobsQuery(tables: QueueTables, jobs: readonly NewJob[
   const { queueJobs } = tables;
   const own = givenColumns(queueJobs, jobs);
   const grouped = anyInGroup(jobs);
-  const columns = sql`${COLUMNS}${groupColumns(grouped)}`;
+  const columns = sql`${sql.raw(COLUMNS)}${groupColumns(grouped)}`;
   return sql`
     with numbered as materialized (
       select nextval(s.sequence) as id, o.*
@@ -98,26 +98,26 @@ export function insertKeyedJobsQuery(tables: QueueTables, jobs: readonly NewJob[
     from inserted as i join numbered as n on n.id = i.id`;
 }
 
-const COLUMNS = sql.raw(
-  'queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata',
-);
+/** What every enqueue sets. */
+export const COLUMNS =
+  'queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata';
 
 /** The own columns that at least one job sets, with their places; the others get their defaults. */
-function givenColumns(queueJobs: QueueTables['queueJobs'], jobs: readonly NewJob[]): GivenColumn[] {
+export function givenColumns(queueJobs: QueueTables['queueJobs'], jobs: readonly NewJob[]): GivenColumn[] {
   return ownColumnsOf(queueJobs).flatMap((column, index) =>
     jobs.some(({ own }) => own?.[index] !== undefined) ? [{ ...column, index }] : [],
   );
 }
 
-function ownValues(own: readonly GivenColumn[]): SQL {
+export function ownValues(own: readonly GivenColumn[]): SQL {
   return sql.raw(own.map(({ index }) => `, own_${index}`).join(''));
 }
 
 const UNLESS_DUPLICATE = sql`
     on conflict (queue, kind, unique_key) where unique_key is not null do nothing`;
 
-/** Notifies for a row of `inserted` that is due by the database's clock. */
-function woke(jobs: readonly NewJob[], { channel, queues }: WakeUp): SQL {
+/** Notifies for a new row `i` that is due by the database's clock. */
+export function woke(jobs: readonly NewJob[], { channel, queues }: WakeUp): SQL {
   const mixed = jobs.some(({ queue }) => queue !== jobs[0]?.queue);
   // A call per row is harmless: Postgres sends equal notifications of a transaction once.
   return sql`case when i.run_at <= statement_timestamp()${

@@ -1,7 +1,7 @@
 import { QueueError } from '../errors.ts';
 import type { ClaimedJob } from '../queries/claim-jobs.ts';
 import type { Database } from '../sql/executor.ts';
-import type { EnqueueResult } from './enqueue-jobs.ts';
+import type { LimitedEnqueueResult } from './enqueue-jobs.ts';
 
 /** A job that is about to be enqueued, as {@link Around} sees it. */
 export interface JobToEnqueue {
@@ -52,7 +52,10 @@ export interface Around {
    * at once. What it throws or rejects with after that is lost.
    */
   readonly enqueue?:
-    | ((jobs: readonly JobToEnqueue[], next: () => Promise<readonly EnqueueResult[] | undefined>) => unknown)
+    | ((
+        jobs: readonly JobToEnqueue[],
+        next: () => Promise<readonly LimitedEnqueueResult[] | undefined>,
+      ) => unknown)
     | undefined;
   /**
    * Around each handler, in workers, `drain` and `runNext`; `next()` returns what the handler returns. Called

@@ -1,11 +1,12 @@
 import { QueueError } from '../errors.ts';
 import { metadataToStore, type NewJob } from '../job/new-job.ts';
+import type { ControlTables } from '../schema/control/index.ts';
 import type { QueueTables } from '../schema/index.ts';
 import type { OwnColumn } from '../schema/own-columns.ts';
 import type { Executor } from '../sql/executor.ts';
 import { inGroups } from '../sql/grouped-jobs.ts';
 import { type Around, calledTwice, goAround, type JobToEnqueue } from './around.ts';
-import { type EnqueueResult, enqueueJobs } from './enqueue-jobs.ts';
+import { enqueueJobs, type LimitedEnqueueResult } from './enqueue-jobs.ts';
 import type { WakeUps } from './wake-ups.ts';
 
 /** What all enqueues of one queue share. */
@@ -16,6 +17,8 @@ export interface EnqueueSettings {
   /** For the metadata as well. */
   readonly maxPayloadBytes: number;
   readonly around: Around['enqueue'];
+  /** The table of the keys that outlive a job, if the queue was given it. */
+  readonly keys: ControlTables['queueKeys'] | undefined;
 }
 
 const NAME = 'around.enqueue';
@@ -28,26 +31,45 @@ const NAME = 'around.enqueue';
  */
 export async function insertAround(
   db: Executor,
-  { tables, wakeUps, around, maxPayloadBytes }: EnqueueSettings,
+  settings: EnqueueSettings,
   checked: readonly NewJob[],
   entries: readonly { readonly payload?: unknown }[],
-): Promise<EnqueueResult[]> {
+): Promise<LimitedEnqueueResult[]> {
+  const { tables, wakeUps, around, maxPayloadBytes } = settings;
   const jobs = inGroups(tables, checked);
-  if (around === undefined || jobs.length === 0) return await enqueueJobs(db, tables, jobs, wakeUps);
+  const insert = jobs.some(hasRule)
+    ? await insertByRule(settings, jobs)
+    : (db: Executor, jobs: readonly NewJob[]) => enqueueJobs(db, tables, jobs, wakeUps);
+  if (around === undefined || jobs.length === 0) return await insert(db, jobs);
   const shown = jobs.map((job, at) => jobToEnqueue(job, entries[at]?.payload));
-  let enqueued: EnqueueResult[] = [];
+  let enqueued: LimitedEnqueueResult[] = [];
   await goAround({
     name: NAME,
     around,
     argument: Object.freeze(shown),
     step: async () => {
       const changed = jobs.map((job, at) => withMetadataOf(shown[at], job, maxPayloadBytes));
-      enqueued = await enqueueJobs(db, tables, changed, wakeUps);
+      enqueued = await insert(db, changed);
       // A copy: the function must not change the caller's results.
       return [...enqueued];
     },
   });
   return enqueued;
+}
+
+function hasRule({ rule }: NewJob): boolean {
+  return rule !== undefined;
+}
+
+/** @throws TypeError when the jobs do not all follow one rule, or it needs a table that the queue lacks */
+async function insertByRule(
+  settings: EnqueueSettings,
+  jobs: readonly NewJob[],
+): Promise<(db: Executor, jobs: readonly NewJob[]) => Promise<LimitedEnqueueResult[]>> {
+  // A chunk of its own, which an app without such rules need not load.
+  const { enqueueByRule, sharedRule } = await import('./enqueue-by-rule.ts');
+  const rule = sharedRule(jobs, settings);
+  return (db, jobs) => enqueueByRule(db, settings, rule, jobs);
 }
 
 /** The same for one job. @param payload as the enqueue was given it */
@@ -56,7 +78,7 @@ export async function insertOneAround(
   settings: EnqueueSettings,
   job: NewJob,
   payload: unknown,
-): Promise<EnqueueResult> {
+): Promise<LimitedEnqueueResult> {
   const [enqueued] = await insertAround(db, settings, [job], [{ payload }]);
   if (enqueued === undefined) throw new QueueError('The insert returned no row');
   return enqueued;
@@ -130,12 +152,13 @@ function notAtOnce(): QueueError {
 }
 
 function jobToEnqueue(
-  { kind, queue, priority, uniqueKey, metadata }: NewJob,
+  { kind, queue, priority, uniqueKey, metadata, rule }: NewJob,
   payload: unknown,
 ): JobToEnqueue {
   // Parsed from our own text of an object: a copy that is the job's alone.
   const own: Record<string, unknown> = JSON.parse(metadata);
-  return Object.freeze({ kind, queue, priority, uniqueKey, payload, metadata: own });
+  const key = rule?.type === 'waiting' || rule?.type === 'period' ? rule.key : uniqueKey;
+  return Object.freeze({ kind, queue, priority, uniqueKey: key, payload, metadata: own });
 }
 
 function withMetadataOf(shown: JobToEnqueue | undefined, job: NewJob, maxBytes: number): NewJob {

@@ -109,6 +109,13 @@ export function selectedJobs<TSelect extends SelectOf<unknown>>(
       `${what('uniqueKey')} must be a function of the row, which returns an SQL expression`,
     );
   }
+  for (const option of ['debounce', 'throttle', 'replace', 'unique']) {
+    if (Reflect.get(options, option) !== undefined) {
+      throw new TypeError(
+        `${what(option)} is no option of enqueueFrom, which takes a uniqueKey alone: use enqueueMany`,
+      );
+    }
+  }
   if (options.delayMs !== undefined && options.runAt !== undefined) {
     throw new TypeError(`${what('delayMs and runAt')} exclude each other`);
   }

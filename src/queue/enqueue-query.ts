@@ -1,6 +1,7 @@
 import type { Query } from 'drizzle-orm';
 import type { JobDefinition, PayloadInput } from '../job/definition.ts';
-import { type EnqueueOptions, mayBeDue, newJob } from '../job/new-job.ts';
+import type { PlainEnqueueOptions } from '../job/enqueue-options.ts';
+import { mayBeDue, newJob } from '../job/new-job.ts';
 import { insertOneJobQuery } from '../queries/insert-one-job.ts';
 import type { QueryBuilders } from '../skip-locked/query-builders.ts';
 import { inGroup } from '../sql/grouped-jobs.ts';
@@ -30,7 +31,7 @@ export function enqueueQuery<TJob extends JobDefinition>(
   settings: EnqueueSettings,
   job: TJob,
   payload: PayloadInput<TJob>,
-  options: EnqueueOptions | undefined,
+  options: PlainEnqueueOptions | undefined,
 ): EnqueueQuery {
   const { tables, own, wakeUps, maxPayloadBytes } = settings;
   const made = newJob(job, payload, options, maxPayloadBytes);
@@ -41,6 +42,12 @@ export function enqueueQuery<TJob extends JobDefinition>(
       `enqueueQuery('${job.kind}'): the payload's schema is asynchronous, and a query must be there ` +
         `at once; ` +
         'use enqueue, or a schema without async checks',
+    );
+  }
+  if (made.rule !== undefined) {
+    throw new TypeError(
+      `enqueueQuery('${job.kind}'): a query for a batch takes a plain uniqueKey, and no debounce, ` +
+        'throttle, replace or unique: use enqueue',
     );
   }
   return makeAround(settings, inGroup(tables, withOwn(own, made, options)), payload, (job) => {

@@ -4,6 +4,7 @@ import { checkBoolean, checkInteger, checkObject, LARGEST_MAX_PAYLOAD_BYTES } fr
 import { shown } from '../job/shown.ts';
 import type { MakeLimits } from '../limits/limits-in.ts';
 import type { MakeSchedules } from '../schedules/schedules-in.ts';
+import type { ControlTables } from '../schema/control/index.ts';
 import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from '../schema/index.ts';
 import type { Around } from './around.ts';
 
@@ -37,12 +38,17 @@ export interface CreateQueueOptions<
   schedules?: TSchedules;
   /** `limitsIn(control, { … })`, for limits of queues, kinds and groups. @default none, at no cost */
   limits?: TLimits;
+  /**
+   * `queueKeys` of 'drizzle-queue/schema/control', for `throttle` and `unique: { forMs }` of an enqueue;
+   * workers prune it. @default none
+   */
+  keys?: ControlTables['queueKeys'] | undefined;
 }
 
 /** For callers without TypeScript. @throws RangeError | TypeError naming the option or table that is wrong */
 export function checkQueueOptions(options: CreateQueueOptions): void {
   checkObject('createQueue: its options', options);
-  const { tables, wakeUps, maxPayloadBytes, around, schedules, limits } = options;
+  const { tables, wakeUps, maxPayloadBytes, around, schedules, limits, keys } = options;
   if (wakeUps !== undefined) checkBoolean('createQueue: wakeUps', wakeUps);
   if (maxPayloadBytes !== undefined) {
     checkInteger('createQueue: maxPayloadBytes', maxPayloadBytes, 1, LARGEST_MAX_PAYLOAD_BYTES);
@@ -53,6 +59,12 @@ export function checkQueueOptions(options: CreateQueueOptions): void {
   }
   if (limits !== undefined && typeof limits !== 'function') {
     throw new TypeError(`createQueue: limits must be limitsIn(…), got ${shown(limits)}`);
+  }
+  if (keys !== undefined && !is(keys, PgTable)) {
+    throw new TypeError(
+      "createQueue: keys must be the table queueKeys of 'drizzle-queue/schema/control', " +
+        `got ${shown(keys)}`,
+    );
   }
   if (tables === undefined) return;
   checkObject('createQueue: tables', tables);

@@ -1,7 +1,6 @@
 import { checkDefinition, type JobDefinition, type PayloadInput } from '../job/definition.ts';
-import { checkId, checkObject, checkText, DEFAULT_MAX_PAYLOAD_BYTES, MAX_NAME_BYTES } from '../job/limits.ts';
-import { type NewJob, newJob } from '../job/new-job.ts';
-import { shown } from '../job/shown.ts';
+import type { GivenOptions, LimitedEnqueueOptions, PlainEnqueueOptions } from '../job/enqueue-options.ts';
+import { checkId, checkText, DEFAULT_MAX_PAYLOAD_BYTES, MAX_NAME_BYTES } from '../job/limits.ts';
 import type { Limits } from '../limits/limits.ts';
 import { findJob } from '../queries/find-job.ts';
 import { findPauses, type PausedQueue } from '../queries/find-pauses.ts';
@@ -9,20 +8,22 @@ import { pauseQueue } from '../queries/pause-queue.ts';
 import type { RedriveResult } from '../queries/redrive-jobs.ts';
 import { resumeQueue } from '../queries/resume-queue.ts';
 import type { Schedules } from '../schedules/schedules.ts';
+import type { ControlTables } from '../schema/control/index.ts';
 import type { QueueTables } from '../schema/index.ts';
 import { checkSameOwnColumns, type OwnColumns, ownColumnsOf } from '../schema/own-columns.ts';
 import type { QueryBuilders } from '../skip-locked/query-builders.ts';
 import type { Executor } from '../sql/executor.ts';
 import type { JobRecord } from '../sql/job-record.ts';
-import { withOwn } from '../sql/own-values.ts';
 import { wakeChannel } from '../sql/wake-channel.ts';
 import type { Around } from './around.ts';
 import { type CancelOptions, type CancelResult, cancel } from './cancel.ts';
 import type { Finding } from './check/finding.ts';
 import type { EnqueueArguments, EnqueueEntry } from './enqueue-arguments.ts';
-import { type EnqueueSettings, insertAround, insertOneAround } from './enqueue-around.ts';
+import { type EnqueueSettings, insertOneAround } from './enqueue-around.ts';
 import { type EnqueueFromArguments, enqueueFrom, type SelectedRow, type SelectOf } from './enqueue-from.ts';
-import type { EnqueueResult } from './enqueue-jobs.ts';
+import type { EnqueueResult, LimitedEnqueueResult } from './enqueue-jobs.ts';
+import { enqueueMany } from './enqueue-many.ts';
+import { enqueueOne } from './enqueue-one.ts';
 import { type EnqueueQuery, enqueueQuery } from './enqueue-query.ts';
 import type { JobRecordOf } from './job-record-of.ts';
 import { type JobList, type ListFilter, list, type OwnFilter } from './list.ts';
@@ -39,41 +40,36 @@ export class Queue<TOwn extends OwnColumns = OwnColumns, TSchedules = unknown, T
   readonly #wakeUps: WakeUps | undefined;
   readonly #settings: EnqueueSettings;
   readonly #schedules: Schedules | undefined;
+  readonly #limits: Limits | undefined;
   /** The queue's schedules; `undefined` unless {@link createQueue} was given `schedulesIn(…)`. */
   readonly schedules: TSchedules;
-  readonly #limits: Limits | undefined;
   /** The queue's limits; `undefined` unless {@link createQueue} was given `limitsIn(…)`. */
   readonly limits: TLimits;
   readonly tables: QueueTables;
   /** As {@link createQueue} was given it. */
   readonly around: Around | undefined;
+  /** As {@link createQueue} was given it. */
+  readonly keys: ControlTables['queueKeys'] | undefined;
 
   constructor(given: QueueTables, options: Omit<CreateQueueOptions, 'tables'> = {}) {
-    const {
-      wakeUps = true,
-      maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES,
-      around,
-      schedules,
-      limits,
-    } = options;
+    const { maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES, around, schedules, limits, keys } = options;
     checkSameOwnColumns(given.queueJobs, given.queueResults);
     this.around = around;
-    this.#wakeUps = wakeUps ? new WakeUps(wakeChannel(given)) : undefined;
+    this.keys = keys;
+    this.#wakeUps = (options.wakeUps ?? true) ? new WakeUps(wakeChannel(given)) : undefined;
     this.#limits = limits?.({ tables: given, channel: this.#wakeUps?.channel });
-    // As with the schedules below.
-    this.limits = this.#limits as TLimits;
     const tables = this.#limits?.groupedTables ?? given;
     this.tables = tables;
     const own = ownColumnsOf(tables.queueJobs);
-    this.#settings = { tables, own, wakeUps: this.#wakeUps, maxPayloadBytes, around: around?.enqueue };
+    this.#settings = { tables, own, wakeUps: this.#wakeUps, maxPayloadBytes, around: around?.enqueue, keys };
     this.#schedules = schedules?.({
       tables,
       channel: this.#wakeUps?.channel,
       maxPayloadBytes,
       enqueue: (db, job, payload) => insertOneAround(db, this.#settings, job, payload),
     });
-    // `createQueue` derives its type from the same option.
-    this.schedules = this.#schedules as TSchedules;
+    // `createQueue` derives their types from the same options.
+    [this.schedules, this.limits] = [this.#schedules as TSchedules, this.#limits as TLimits];
   }
 
   /**
@@ -86,16 +82,25 @@ export class Queue<TOwn extends OwnColumns = OwnColumns, TSchedules = unknown, T
    * payload of a definition that has none
    * @throws MissingMigrationError when the tables are missing
    */
-  async enqueue<TJob extends JobDefinition>(
+  enqueue<TJob extends JobDefinition>(
+    db: Executor,
+    job: TJob,
+    payload: PayloadInput<TJob>,
+    options: LimitedEnqueueOptions & TOwn['insert'],
+  ): Promise<LimitedEnqueueResult>;
+  enqueue<TJob extends JobDefinition>(
     db: Executor,
     job: TJob,
     ...[payload, options]: EnqueueArguments<TJob, TOwn['insert']>
-  ): Promise<EnqueueResult> {
+  ): Promise<EnqueueResult>;
+  async enqueue<TJob extends JobDefinition>(
+    db: Executor,
+    job: TJob,
+    ...[payload, options]: EnqueueArguments<TJob, TOwn['insert'], GivenOptions>
+  ): Promise<LimitedEnqueueResult> {
     checkDefinition('enqueue', job);
-    const { own, maxPayloadBytes } = this.#settings;
     // The definition types an argument that may be omitted as `undefined`.
-    const made = await newJob(job, payload as PayloadInput<TJob>, options, maxPayloadBytes);
-    return await insertOneAround(db, this.#settings, withOwn(own, made, options), payload);
+    return await enqueueOne(db, this.#settings, job, payload as PayloadInput<TJob>, options);
   }
 
   /**
@@ -113,7 +118,7 @@ export class Queue<TOwn extends OwnColumns = OwnColumns, TSchedules = unknown, T
   enqueueQuery<TJob extends JobDefinition>(
     db: QueryBuilders,
     job: TJob,
-    ...[payload, options]: EnqueueArguments<TJob, TOwn['insert']>
+    ...[payload, options]: EnqueueArguments<TJob, TOwn['insert'], PlainEnqueueOptions>
   ): EnqueueQuery {
     checkDefinition('enqueueQuery', job);
     // As in enqueue.
@@ -121,28 +126,28 @@ export class Queue<TOwn extends OwnColumns = OwnColumns, TSchedules = unknown, T
   }
 
   /**
-   * Enqueues any number of jobs of one kind in one statement; returns the results in input order. A key that
-   * repeats in the input is a duplicate of its first use. If one entry is invalid, none is sent.
+   * Enqueues any number of jobs of one kind in one statement; returns the results in input order. Entries
+   * with one key count one after the other. If one entry is invalid, none is sent.
    *
    * @throws InvalidPayloadError | RangeError | TypeError before anything is sent
    */
-  async enqueueMany<TJob extends JobDefinition>(
+  enqueueMany<TJob extends JobDefinition>(
+    db: Executor,
+    job: TJob,
+    entries: readonly EnqueueEntry<TJob, TOwn['insert'], LimitedEnqueueOptions>[],
+  ): Promise<LimitedEnqueueResult[]>;
+  enqueueMany<TJob extends JobDefinition>(
     db: Executor,
     job: TJob,
     entries: readonly EnqueueEntry<TJob, TOwn['insert']>[],
-  ): Promise<EnqueueResult[]> {
+  ): Promise<EnqueueResult[]>;
+  async enqueueMany<TJob extends JobDefinition>(
+    db: Executor,
+    job: TJob,
+    entries: readonly EnqueueEntry<TJob, TOwn['insert'], GivenOptions>[],
+  ): Promise<LimitedEnqueueResult[]> {
     checkDefinition('enqueueMany', job);
-    if (!Array.isArray(entries)) throw new TypeError(`enqueueMany takes an array; got ${shown(entries)}`);
-    const { own, maxPayloadBytes } = this.#settings;
-    const jobs: NewJob[] = [];
-    for (const entry of entries as readonly EnqueueEntry<TJob>[]) {
-      if (typeof entry !== 'object' || entry === null)
-        checkObject(`enqueueMany('${job.kind}'): an entry`, entry);
-      // As in enqueue: the definition types an omitted payload as `undefined`.
-      const made = newJob(job, entry.payload as PayloadInput<TJob>, entry, maxPayloadBytes);
-      jobs.push(withOwn(own, 'then' in made ? await made : made, entry));
-    }
-    return await insertAround(db, this.#settings, jobs, entries);
+    return await enqueueMany(db, this.#settings, job, entries);
   }
 
   /**
@@ -199,12 +204,8 @@ export class Queue<TOwn extends OwnColumns = OwnColumns, TSchedules = unknown, T
    * Under concurrency: against a claim or the end of an attempt, exactly one of the two wins. A handler that
    * completes its job anyway, by returning or by a committed `complete(tx)`, has completed it.
    */
-  async cancel(
-    db: Executor,
-    id: number,
-    reasonOrOptions: string | CancelOptions = {},
-  ): Promise<CancelResult> {
-    const options = typeof reasonOrOptions === 'string' ? { reason: reasonOrOptions } : reasonOrOptions;
+  async cancel(db: Executor, id: number, given: string | CancelOptions = {}): Promise<CancelResult> {
+    const options = typeof given === 'string' ? { reason: given } : given;
     return await cancel(db, this.tables, id, options, this.#wakeUps?.channel);
   }
 
@@ -243,6 +244,7 @@ export class Queue<TOwn extends OwnColumns = OwnColumns, TSchedules = unknown, T
   async check(db: Executor): Promise<Finding[]> {
     // A fifth of the code of the producing side, which an app that enqueues need not load.
     const { checkQueue } = await import('./check/check-queue.ts');
-    return await checkQueue(db, this.tables, this.#schedules, this.#limits);
+    const { tables, keys } = this;
+    return await checkQueue(db, tables, { schedules: this.#schedules, limits: this.#limits, keys });
   }
 }

@@ -1,4 +1,5 @@
 import { checkDefinition, type JobDefinition, type PayloadInput } from '../job/definition.ts';
+import type { JobSettings } from '../job/enqueue-options.ts';
 import {
   checkBoolean,
   checkDate,
@@ -8,7 +9,7 @@ import {
   LARGEST_MAX_PAYLOAD_BYTES,
   MAX_NAME_BYTES,
 } from '../job/limits.ts';
-import { type EnqueueOptions, newJob } from '../job/new-job.ts';
+import { newJob } from '../job/new-job.ts';
 import { shown } from '../job/shown.ts';
 import type { CatchUp } from '../schema/control/index.ts';
 import { CATCH_UPS } from './catch-up.ts';
@@ -17,10 +18,7 @@ import { ticksOf } from './timing.ts';
 import { zoneOf } from './zone.ts';
 
 /** What each job of a schedule is enqueued with, beside its payload; the app's own columns as well. */
-export type TickOptions = Pick<
-  EnqueueOptions,
-  'queue' | 'priority' | 'maxAttempts' | 'metadata' | 'group' | 'weight'
->;
+export type TickOptions = JobSettings;
 
 /** With columns whose names only a queue knows; it checks them where the schedule is given to it. */
 type AnyTickOptions = TickOptions & Readonly<Record<string, unknown>>;

@@ -29,7 +29,11 @@ export interface QueueOfSchedules {
   readonly channel: string | undefined;
   readonly maxPayloadBytes: number;
   /** Enqueues one job, given its payload as the app knows it, as every enqueue does. */
-  enqueue(db: Executor, job: NewJob, payload: unknown): Promise<ScheduleRun>;
+  enqueue(
+    db: Executor,
+    job: NewJob,
+    payload: unknown,
+  ): Promise<{ readonly id: number | undefined; readonly duplicate: boolean }>;
 }
 
 /** What {@link Schedules.runNow} has enqueued. */
@@ -38,6 +42,7 @@ export interface ScheduleRun {
   readonly id: number;
   /** Whether nothing was enqueued: the schedule has `overlap: false`, and a job of it is live. */
   readonly duplicate: boolean;
+  readonly outcome: 'enqueued' | 'duplicate';
 }
 
 /** The filter of {@link Schedules.list}. */
@@ -158,7 +163,9 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
       ...(group !== undefined && { group }),
       ...(weight !== undefined && { weight }),
     };
-    return await this.#queue.enqueue(db, job, JSON.parse(payload));
+    const { id, duplicate } = await this.#queue.enqueue(db, job, JSON.parse(payload));
+    // Only an enqueue with a rule for its key may not know it.
+    return { id: Number(id), duplicate, outcome: duplicate ? 'duplicate' : 'enqueued' };
   }
 
   /** One schedule by its name; `undefined` when there is none. */

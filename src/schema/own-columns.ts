@@ -37,7 +37,20 @@ type Own<TRow> = keyof TRow extends keyof JobColumns
   : { readonly [K in keyof TRow as Exclude<K, keyof JobColumns>]: TRow[K] };
 
 /** Further names that options, filters, records and `job` use. */
-const ALSO_TAKEN = ['delayMs', 'job', 'cursor', 'limit', 'payloadBytes', 'progress', 'place'] as const;
+const ALSO_TAKEN = [
+  'delayMs',
+  'job',
+  'cursor',
+  'limit',
+  'payloadBytes',
+  'progress',
+  'place',
+  'group',
+  'unique',
+  'debounce',
+  'throttle',
+  'replace',
+] as const;
 
 /** Keys that are not available for an own column. */
 export type TakenKey = keyof JobColumns | keyof ResultColumns | (typeof ALSO_TAKEN)[number];

@@ -24,7 +24,21 @@ const METADATA: Setting = { column: 'metadata', type: 'jsonb', of: (job) => job.
 const GROUP: Setting = { column: 'group_key', type: 'text', of: (job) => job.group ?? null };
 const WEIGHT: Setting = { column: 'weight', type: 'int2', of: (job) => job.weight ?? 1 };
 
-const SETTINGS = [QUEUE, KIND, PRIORITY, DELAY, RUN_AT, MAX_ATTEMPTS, UNIQUE_KEY, METADATA, GROUP, WEIGHT];
+const RULE_KEY: Setting = { column: 'rule_key', type: 'text', of: (job) => job.rule?.key ?? null };
+
+const SETTINGS = [
+  QUEUE,
+  KIND,
+  PRIORITY,
+  DELAY,
+  RUN_AT,
+  MAX_ATTEMPTS,
+  UNIQUE_KEY,
+  METADATA,
+  GROUP,
+  WEIGHT,
+  RULE_KEY,
+];
 
 /** An own column that an insert sets, and its place among all own columns. */
 export interface GivenColumn extends OwnColumn {
@@ -34,7 +48,7 @@ export interface GivenColumn extends OwnColumn {
 /**
  * Jobs as rows for an insert: the columns of `queue_jobs` that an enqueue sets, `own_0` and so on for the
  * app's own columns, and `place`, the job's place in the input; `group_key` and `weight`, too, if any
- * is in a group.
+ * is in a group, and `rule_key` if all have a rule for their key.
  *
  * A setting that all jobs share is one parameter instead of a part of every row: of 1,000 jobs that differ
  * only in their payloads, Postgres parses only the payloads. A single job needs no JSON around it.
@@ -43,6 +57,7 @@ export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = [
   const [first] = jobs;
   if (first === undefined) throw new TypeError('jobRows needs a job');
   const grouped = anyInGroup(jobs);
+  const ruled = first.rule !== undefined;
   // Written out: Drizzle takes much longer to build nested SQL, and most enqueues are of one job.
   if (jobs.length === 1 && own.length === 0) {
     return sql`
@@ -53,7 +68,7 @@ export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = [
         statement_timestamp() as created_at, ${first.maxAttempts}::int2 as max_attempts,
         ${first.uniqueKey}::text as unique_key, ${first.metadata}::text::jsonb as metadata${
           grouped ? sql`, ${GROUP.of(first)}::text as group_key, ${WEIGHT.of(first)}::int2 as weight` : sql``
-        }, 1 as place`;
+        }${ruled ? sql`, ${RULE_KEY.of(first)}::text as rule_key` : sql``}, 1 as place`;
   }
   const ownSettings = own.map(toOwnSetting);
   const varying = varyingSettings(first, jobs, ownSettings);
@@ -69,7 +84,7 @@ export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = [
         ${value(UNIQUE_KEY)} as unique_key,
         ${value(METADATA)} as metadata${
           grouped ? sql`, ${value(GROUP)} as group_key, ${value(WEIGHT)} as weight` : sql``
-        }${sql.join(
+        }${ruled ? sql`, ${value(RULE_KEY)} as rule_key` : sql``}${sql.join(
           ownSettings.map(({ column, text, leftOut }) => {
             const given = ownValue(column, value(text));
             const anyLeftOut = varying.includes(leftOut);
@@ -112,7 +127,8 @@ function varyingSettings(first: NewJob, jobs: readonly NewJob[], own: readonly O
       job.uniqueKey === first.uniqueKey &&
       job.metadata === first.metadata &&
       job.group === first.group &&
-      job.weight === first.weight,
+      job.weight === first.weight &&
+      job.rule?.key === first.rule?.key,
   );
   const settings = same ? ownSettings : [...SETTINGS, ...ownSettings];
   return settings.filter(({ of }) => jobs.some((job) => of(job) !== of(first)));

@@ -13,6 +13,7 @@ import type { Around } from '../queue/around.ts';
 import type { Queue } from '../queue/queue.ts';
 import type { ScheduleDefinition, TickOptions } from '../schedules/define-schedule.ts';
 import type { Schedules } from '../schedules/schedules.ts';
+import type { ControlTables } from '../schema/control/index.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import { type Handler, handlersByKind } from './attempt/handler.ts';
 import { type QueueSettings, type ServedQueue, servedQueues } from './served-queues.ts';
@@ -96,6 +97,8 @@ export interface WorkerSettings {
   readonly name: string;
   readonly around: Around | undefined;
   readonly schedules: Schedules | undefined;
+  /** The table of keys that outlive a job, if the queue has it. */
+  readonly keys: ControlTables['queueKeys'] | undefined;
   readonly declared: readonly ScheduleDefinition[];
   readonly limits: Limits | undefined;
 }
@@ -152,6 +155,7 @@ export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings
     around: options.queue.around,
     // `createQueue` has put it there, or nothing.
     limits: options.queue.limits as Limits | undefined,
+    keys: options.queue.keys,
     ...schedulesOf(options),
   };
 }

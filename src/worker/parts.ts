@@ -1,5 +1,7 @@
 import { listenOrPoll } from '../drivers/listen-or-poll.ts';
 import { preparing } from '../drivers/prepared.ts';
+import { pruneKeys } from '../queries/prune-keys.ts';
+import { pruneResults } from '../queries/prune-results.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Database } from '../sql/executor.ts';
 import { withFactsOf } from '../sql/server-facts.ts';
@@ -59,7 +61,7 @@ export interface WorkerParts {
 /** Builds the parts of a worker and connects them; the only place that knows all of them. */
 export function buildParts(options: PartsOptions): WorkerParts {
   const { db, tables, handlers, settings, untilEmpty, workerId, declared, events, giveUp } = options;
-  const { servedQueues, pollIntervalMs, retentionMs, listen, schedules, limits } = settings;
+  const { servedQueues, pollIntervalMs, retentionMs, listen, schedules, limits, keys } = settings;
   const environment = { db, tables, workerId };
   const retries = new Retries();
   const runner = preparing(db, (error) =>
@@ -181,7 +183,16 @@ export function buildParts(options: PartsOptions): WorkerParts {
   // A drain is over soon, and may be all that prunes.
   const firstWithinMs = untilEmpty ? 0 : FIRST_PRUNE_WITHIN_MS;
   const groupUpkeep = groupUpkeepOf(options, loops);
-  const pruning = new Pruning({ db, tables, retentionMs, firstWithinMs, events });
+  const prune = (limit: number) => pruneResults(db, tables, { retentionMs, limit });
+  const ofResults = new Pruning({ prune, what: 'results', firstWithinMs, events });
+  const ofKeys =
+    keys &&
+    new Pruning({
+      prune: (limit) => pruneKeys(db, { tables, keys }, limit),
+      what: 'keys',
+      firstWithinMs,
+      events,
+    });
   return {
     loops,
     liveness,
@@ -192,7 +203,8 @@ export function buildParts(options: PartsOptions): WorkerParts {
       liveness,
       requests,
       progress,
-      pruning,
+      ...(retentionMs === Number.POSITIVE_INFINITY ? [] : [ofResults]),
+      ...(ofKeys === undefined ? [] : [ofKeys]),
       ...groupUpkeep,
       ...(leases === undefined ? [] : [leases]),
       // A worker that ends when its queues are empty waits for nothing.

@@ -115,14 +115,14 @@ export class Worker {
   }
 
   async #start(): Promise<WorkerParts> {
-    const { servedQueues, name, schedules, limits, declared } = this.#settings;
+    const { servedQueues, name, schedules, limits, declared, keys } = this.#settings;
     const queues = [...servedQueues.keys()];
     const { signal } = this.#stopping;
     const stored = await Promise.all(
       declared.map(async (schedule) => await schedules?.toStore('createWorker', schedule)),
     );
     const limited = queues.some((queue) => limits?.has(queue)) ? limits?.tables : undefined;
-    const control = { ...schedules?.tables, ...limited };
+    const control = { ...schedules?.tables, ...limited, ...(keys && { queueKeys: keys }) };
     const tables = await checkDatabase(this.#db, this.#tables, control);
     signal.throwIfAborted();
     const workerId = await registerWorker(this.#db, tables, { name, queues });

@@ -47,6 +47,7 @@ describe('a role that enqueues only', () => {
     expect(await queue.enqueue(web, work, 'a', { uniqueKey: 'k' })).toEqual({
       id: first.id,
       duplicate: true,
+      outcome: 'duplicate',
     });
     await queue.enqueueMany(web, work, [{ payload: 'b' }, { payload: 'c', queue: 'other' }]);
     const many = await queue.enqueueMany(web, work, [

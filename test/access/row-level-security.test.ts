@@ -94,7 +94,7 @@ describe('each tenant', () => {
         const options = { metadata: { tenant: 'a' } };
         const first = await queue.enqueue(tx, work, 'a1', { ...options, uniqueKey: 'a/k' });
         const again = await queue.enqueue(tx, work, 'a1', { ...options, uniqueKey: 'a/k' });
-        expect(again).toEqual({ id: first.id, duplicate: true });
+        expect(again).toEqual({ id: first.id, duplicate: true, outcome: 'duplicate' });
         return await queue.enqueueMany(tx, work, [
           { payload: 'a2', ...options, uniqueKey: 'a/k' },
           { payload: 'a3', ...options, uniqueKey: 'a/l' },

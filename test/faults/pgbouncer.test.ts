@@ -85,6 +85,7 @@ describe.skipIf(!installed)('behind PgBouncer in transaction mode', () => {
       expect(await queue.enqueue(db, work, 'b', { uniqueKey: 'b' })).toEqual({
         id: many[1]?.id,
         duplicate: true,
+        outcome: 'duplicate',
       });
       expect(await queue.find(db, work, kept.id)).toMatchObject({ state: 'due', payload: 'kept' });
       const { jobs } = await queue.list(db, { job: work, state: 'due' });

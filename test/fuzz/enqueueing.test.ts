@@ -1,7 +1,16 @@
 import { sql } from 'drizzle-orm';
-import { createQueue, defineJob, type EnqueueResult, type JobDefinition, unvalidated } from 'drizzle-queue';
+import {
+  createQueue,
+  defineJob,
+  type EnqueueResult,
+  type JobDefinition,
+  limitsIn,
+  unvalidated,
+} from 'drizzle-queue';
+import * as control from 'drizzle-queue/schema/control';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
+import { addControlTables } from '../support/control-tables.ts';
 import { depth } from '../support/depth.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { useCanary } from './canary.ts';
@@ -9,6 +18,7 @@ import * as hostile from './hostile.ts';
 import { attempt, BOTH, holds } from './refusal.ts';
 
 const database = useTestDatabase();
+beforeAll(() => addControlTables(database));
 useCanary(database);
 const queue = createQueue();
 const anything = defineJob('anything', { payload: unvalidated<unknown>() });
@@ -77,6 +87,51 @@ test.each(Object.entries(calls))(
       }),
       // A check asks dozens of questions.
       method === 'check' ? depth(100, 400) : undefined,
+    );
+    expect([...seen].sort()).toEqual(BOTH);
+  },
+);
+
+const milliseconds = fc.integer({ min: 1, max: 1_000_000 });
+const rules: Readonly<Record<string, Readonly<Record<string, fc.Arbitrary<unknown>>>>> = {
+  debounce: {
+    debounce: hostile.options({ key: hostile.name, delayMs: fc.constant(5), maxWaitMs: milliseconds }),
+  },
+  throttle: { throttle: hostile.options({ key: hostile.name, perMs: milliseconds, trailing: fc.boolean() }) },
+  replace: { replace: hostile.options({ key: hostile.name, runAt: fc.constant('keep') }) },
+  unique: {
+    uniqueKey: hostile.name,
+    unique: fc.oneof(fc.constantFrom('live', 'waiting'), hostile.options({ forMs: milliseconds })),
+  },
+  group: { group: hostile.name, weight: fc.integer({ min: 1, max: 10_000 }) },
+};
+
+test.each(Object.entries(rules))(
+  'enqueue and enqueueMany with %s answer, or say what is wrong',
+  { timeout: 60_000 },
+  async (_, rule) => {
+    const limits = limitsIn(control, { q: { groups: {} } });
+    const full = createQueue({ keys: control.queueKeys, limits }) as unknown as typeof untyped;
+    const inGroup = defineJob('in-group', { payload: unvalidated<unknown>(), queue: 'q' });
+    const {
+      queue: _queue,
+      uniqueKey: _uniqueKey,
+      runAt: _runAt,
+      delayMs: _delayMs,
+      ...common
+    } = enqueueOptions;
+    const seen = new Set<string>();
+    const options = hostile.options({ ...common, ...rule });
+    await holds(
+      fc.asyncProperty(
+        options,
+        fc.array(hostile.options(rule), { maxLength: 3 }),
+        async (options, entries) => {
+          seen.add(await attempt(() => full.enqueue?.call(full, database.db, inGroup, 1, options)));
+          await attempt(() => full.enqueueMany?.call(full, database.db, inGroup, entries));
+        },
+      ),
+      200,
     );
     expect([...seen].sort()).toEqual(BOTH);
   },

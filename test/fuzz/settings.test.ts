@@ -3,6 +3,7 @@ import * as library from 'drizzle-queue';
 import { createQueue, createWorker, defineJob, drain, handle, runNext, unvalidated } from 'drizzle-queue';
 import * as schema from 'drizzle-queue/schema';
 import { createQueueTables } from 'drizzle-queue/schema';
+import { queueKeys } from 'drizzle-queue/schema/control';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -30,6 +31,8 @@ const jobOptions = {
   timeoutMs: milliseconds,
   backoff: fc.constant(() => 1),
   keepResult: fc.boolean(),
+  group: fc.constant(() => 'a'),
+  weight: fc.constant(() => 1),
 };
 const runOptions = {
   queue: fc.constant(queue),
@@ -82,6 +85,7 @@ const calls: Readonly<Record<string, fc.Arbitrary<unknown[]>>> = {
       tables: fc.constant(queue.tables),
       wakeUps: fc.boolean(),
       maxPayloadBytes: fc.integer({ min: 1, max: 1_000_000 }),
+      keys: fc.constant(queueKeys),
     }),
   ),
   createQueueTables: fc.tuple(

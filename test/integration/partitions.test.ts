@@ -140,6 +140,7 @@ describe.skipIf(process.env.PARTITIONS)('tables partitioned by queue', () => {
         expect(await queue.enqueue(db, count, -1, { uniqueKey: 'later' })).toEqual({
           id: later.id,
           duplicate: true,
+          outcome: 'duplicate',
         });
         const [row] = await client<{ results: number }[]>`select count(*)::int as results from queue_results`;
         expect(row?.results).toBe(200);

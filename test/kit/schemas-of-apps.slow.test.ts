@@ -95,6 +95,7 @@ describe(`drizzle-kit ${kitMajor}`, { timeout: 400_000 }, () => {
         expect(await queue.enqueue(database.db, job, undefined, { uniqueKey: 'k' })).toEqual({
           id,
           duplicate: true,
+          outcome: 'duplicate',
         });
         const ran = await runNext(database.db, { queue, handlers: [handle(job, async () => 'done')] });
         expect(ran?.outcome).toBe('completed');

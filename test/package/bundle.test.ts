@@ -58,7 +58,8 @@ describe.each([
   test('of an error alone is small', async () => {
     const code = await bundle(projects['1.0'], `export { NonRetryableError } from 'drizzle-queue';`);
     expect(code).toContain('NonRetryableError');
-    expect(code.length).toBeLessThan(5_000);
+    // esbuild loads what a chunk that comes later shares with it, too.
+    expect(code.length).toBeLessThan(bundle === byEsbuild ? 25_000 : 5_000);
   });
 });
 

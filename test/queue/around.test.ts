@@ -40,10 +40,10 @@ describe('around.enqueue', () => {
     const enqueued = await queue.enqueue(database.db, remind, { userId: 7 }, options);
     const shown = { kind: 'remind', queue: 'mail', priority: 3, payload: { userId: 7 }, ...options };
     expect(seen).toEqual([[shown], [enqueued]]);
-    expect(enqueued).toEqual({ id: expect.any(Number), duplicate: false });
+    expect(enqueued).toEqual({ id: expect.any(Number), duplicate: false, outcome: 'enqueued' });
     const again = await queue.enqueue(database.db, remind, { userId: 7 }, options);
-    expect(seen[3]).toEqual([{ id: enqueued.id, duplicate: true }]);
-    expect(again).toEqual({ id: enqueued.id, duplicate: true });
+    expect(seen[3]).toEqual([{ id: enqueued.id, duplicate: true, outcome: 'duplicate' }]);
+    expect(again).toEqual({ id: enqueued.id, duplicate: true, outcome: 'duplicate' });
   });
 
   test('is called once for all jobs of an enqueueMany, and not at all for none', async () => {
@@ -151,7 +151,7 @@ describe('around.enqueue', () => {
   test('an error of the insert reaches the caller, even if it is caught here; what is returned here does not', async () => {
     const queue = queueAround(async (_jobs, next) => {
       await next().catch(() => undefined);
-      return [{ id: -1, duplicate: false }];
+      return [{ id: -1, duplicate: false, outcome: 'enqueued' }];
     });
     const lost = database.db.transaction(async (tx) => {
       await tx.execute(sql`set local statement_timeout = 1`);

@@ -29,7 +29,7 @@ test('one entry is as one enqueue', async () => {
   const [first] = await queue.enqueueMany(database.db, index, [{ payload: 1, uniqueKey: 'u' }]);
   expect(first?.duplicate).toBe(false);
   expect(await queue.enqueueMany(database.db, index, [{ payload: 2, uniqueKey: 'u' }])).toEqual([
-    { id: first?.id, duplicate: true },
+    { id: first?.id, duplicate: true, outcome: 'duplicate' },
   ]);
 });
 
@@ -83,12 +83,14 @@ describe('keys', () => {
 
           expect(answers).toHaveLength(entries.length);
           const inserted: unknown[] = [];
-          for (const [place, { id, duplicate }] of answers.entries()) {
+          for (const [place, { id, duplicate, outcome }] of answers.entries()) {
             const entry = bulk[place];
             const key = entry?.uniqueKey === undefined ? undefined : `${entry.queue} ${entry.uniqueKey}`;
             const inTheWay = key === undefined ? undefined : model.get(key);
-            expect({ id, duplicate }).toEqual(
-              inTheWay === undefined ? { id, duplicate: false } : { id: inTheWay, duplicate: true },
+            expect({ id, duplicate, outcome }).toEqual(
+              inTheWay === undefined
+                ? { id, duplicate: false, outcome: 'enqueued' }
+                : { id: inTheWay, duplicate: true, outcome: 'duplicate' },
             );
             if (duplicate) continue;
             inserted.push({ id, payload: place });
@@ -140,7 +142,7 @@ describe('large inputs', () => {
     }));
     const first = await queue.enqueueMany(database.db, index, entries);
     const second = await queue.enqueueMany(database.db, index, entries);
-    expect(second).toEqual(first.map(({ id }) => ({ id, duplicate: true })));
+    expect(second).toEqual(first.map(({ id }) => ({ id, duplicate: true, outcome: 'duplicate' })));
     expect(await liveJobs()).toHaveLength(3_000);
   });
 

@@ -199,6 +199,7 @@ describe('options', () => {
     expect(await queue.enqueue(database.db, long, undefined, { uniqueKey })).toEqual({
       id: first.id,
       duplicate: true,
+      outcome: 'duplicate',
     });
   });
 });

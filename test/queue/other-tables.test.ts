@@ -65,12 +65,16 @@ describe.each(Object.entries(places))('tables %s', (_, tables) => {
     const { db } = database;
 
     const { id } = await queue.enqueue(db, sync, 1, { uniqueKey: 'u' });
-    expect(await queue.enqueue(db, sync, 1, { uniqueKey: 'u' })).toEqual({ id, duplicate: true });
+    expect(await queue.enqueue(db, sync, 1, { uniqueKey: 'u' })).toEqual({
+      id,
+      duplicate: true,
+      outcome: 'duplicate',
+    });
     const [again, fresh] = await queue.enqueueMany(db, sync, [
       { payload: 2, uniqueKey: 'u' },
       { payload: 3, uniqueKey: 'v', delayMs: 60_000 },
     ]);
-    expect(again).toEqual({ id, duplicate: true });
+    expect(again).toEqual({ id, duplicate: true, outcome: 'duplicate' });
     const select = db
       .select({ n: sql<number>`n`.as('n') })
       .from(sql`generate_series(1, 3) as n`)

@@ -67,5 +67,6 @@ test('a job whose key a live one holds stays discarded, and is counted', async (
   expect(await queue.enqueue(database.db, tick, undefined, { uniqueKey: 'u' })).toEqual({
     id,
     duplicate: true,
+    outcome: 'duplicate',
   });
 });

@@ -40,7 +40,7 @@ describe('a key', () => {
     const first = await queue.enqueue(database.db, sync, 1, { uniqueKey });
     expect(first.duplicate).toBe(false);
     const again = await queue.enqueue(database.db, sync, 2, { uniqueKey });
-    expect(again).toEqual({ id: first.id, duplicate: true });
+    expect(again).toEqual({ id: first.id, duplicate: true, outcome: 'duplicate' });
     expect(await queue.find(database.db, first.id)).toMatchObject({ payload: 1, uniqueKey });
   });
 
@@ -49,12 +49,14 @@ describe('a key', () => {
     expect(await queue.enqueue(database.db, sync, 2, { uniqueKey })).toEqual({
       id: first.id,
       duplicate: true,
+      outcome: 'duplicate',
     });
     await database.client`update queue_jobs set run_at = now()`;
     await claim(database.db, { kinds: ['sync'] });
     expect(await queue.enqueue(database.db, sync, 3, { uniqueKey })).toEqual({
       id: first.id,
       duplicate: true,
+      outcome: 'duplicate',
     });
   });
 
@@ -91,7 +93,7 @@ describe('inside one transaction', () => {
       await queue.enqueue(tx, sync, 1, { uniqueKey }),
       await queue.enqueue(tx, sync, 2, { uniqueKey }),
     ]);
-    expect(second).toEqual({ id: first?.id, duplicate: true });
+    expect(second).toEqual({ id: first?.id, duplicate: true, outcome: 'duplicate' });
   });
 
   test('a savepoint that is rolled back gives the key back', async () => {
@@ -117,7 +119,7 @@ describe('against another open transaction', () => {
     const second = queue.enqueue(two.db, sync, 2, { uniqueKey });
     await untilBlocked(database, two);
     await commit(one);
-    expect(await second).toEqual({ id: first.id, duplicate: true });
+    expect(await second).toEqual({ id: first.id, duplicate: true, outcome: 'duplicate' });
   });
 
   test('waits for one that enqueued the key: inserted when that rolls back', async () => {
@@ -150,6 +152,7 @@ describe('against another open transaction', () => {
     await queue.enqueue(one.db, sync, 1, { uniqueKey });
     expect(await queue.enqueue(two.db, sync, 2, { uniqueKey: 'account-8' })).toMatchObject({
       duplicate: false,
+      outcome: 'enqueued',
     });
     await commit(one);
   });
@@ -183,10 +186,10 @@ describe('when the job in the way finishes at that very moment', () => {
     const answers = await queue.enqueueMany(db, sync, entries);
     const [fresh, anew] = answers;
     expect(answers).toEqual([
-      { id: fresh?.id, duplicate: false },
-      { id: anew?.id, duplicate: false },
-      { id: stays.id, duplicate: true },
-      { id: anew?.id, duplicate: true },
+      { id: fresh?.id, duplicate: false, outcome: 'enqueued' },
+      { id: anew?.id, duplicate: false, outcome: 'enqueued' },
+      { id: stays.id, duplicate: true, outcome: 'duplicate' },
+      { id: anew?.id, duplicate: true, outcome: 'duplicate' },
     ]);
     expect(anew?.id).toBeGreaterThan(gone.id);
     expect(await liveIds()).toEqual([stays.id, fresh?.id, anew?.id]);
@@ -223,12 +226,16 @@ describe('under REPEATABLE READ and SERIALIZABLE', () => {
     const first = await queue.enqueue(database.db, sync, 1, { uniqueKey });
     const [one] = await twoBackends(database);
     await begin(one, level);
-    expect(await queue.enqueue(one.db, sync, 2, { uniqueKey })).toEqual({ id: first.id, duplicate: true });
+    expect(await queue.enqueue(one.db, sync, 2, { uniqueKey })).toEqual({
+      id: first.id,
+      duplicate: true,
+      outcome: 'duplicate',
+    });
     const [own] = await queue.enqueueMany(one.db, sync, [{ payload: 3, uniqueKey: 'mine' }]);
     const bulk = [1, 2].map((payload) => ({ payload, uniqueKey: 'mine' }));
     expect(await queue.enqueueMany(one.db, sync, bulk)).toEqual([
-      { id: own?.id, duplicate: true },
-      { id: own?.id, duplicate: true },
+      { id: own?.id, duplicate: true, outcome: 'duplicate' },
+      { id: own?.id, duplicate: true, outcome: 'duplicate' },
     ]);
     await commit(one);
   });
@@ -244,7 +251,11 @@ describe('under REPEATABLE READ and SERIALIZABLE', () => {
       await expect(second).rejects.toMatchObject({ cause: { code: '40001' } });
       await rollback(one);
       await begin(one, level);
-      expect(await queue.enqueue(one.db, sync, 2, { uniqueKey })).toEqual({ id: first.id, duplicate: true });
+      expect(await queue.enqueue(one.db, sync, 2, { uniqueKey })).toEqual({
+        id: first.id,
+        duplicate: true,
+        outcome: 'duplicate',
+      });
       await commit(one);
     },
   );

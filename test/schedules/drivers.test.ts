@@ -44,7 +44,10 @@ describe.each(Object.entries(drivers))('with %s', (_, open) => {
     expect(await queue.schedules.find(db, odd.name)).toEqual(record);
     expect((await queue.schedules.list(db)).schedules.map(({ name }) => name)).toEqual(['b', odd.name]);
     const { id, duplicate } = await queue.schedules.runNow(db, odd.name);
-    expect([await queue.schedules.runNow(db, odd.name), duplicate]).toEqual([{ id, duplicate: true }, false]);
+    expect([await queue.schedules.runNow(db, odd.name), duplicate]).toEqual([
+      { id, duplicate: true, outcome: 'duplicate' },
+      false,
+    ]);
 
     const worker = createWorker(db, {
       queue,

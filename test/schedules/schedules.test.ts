@@ -175,7 +175,11 @@ describe('runNow', () => {
   test('does not overlap where ticks must not', async () => {
     await schedules.set(database.db, defineSchedule('alone', { job: plain, every: 60_000, overlap: false }));
     const first = await schedules.runNow(database.db, 'alone');
-    expect(await schedules.runNow(database.db, 'alone')).toEqual({ id: first.id, duplicate: true });
+    expect(await schedules.runNow(database.db, 'alone')).toEqual({
+      id: first.id,
+      duplicate: true,
+      outcome: 'duplicate',
+    });
     expect(await jobs()).toHaveLength(1);
   });
 

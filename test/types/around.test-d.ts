@@ -5,9 +5,9 @@ import {
   createWorker,
   type Database,
   defineJob,
-  type EnqueueResult,
   handle,
   type JobToEnqueue,
+  type LimitedEnqueueResult,
   type Queue,
   type WorkerEvents,
 } from 'drizzle-queue';
@@ -23,7 +23,7 @@ describe('around', () => {
         async enqueue(jobs, next) {
           expectTypeOf(jobs).toEqualTypeOf<readonly JobToEnqueue[]>();
           for (const { metadata } of jobs) metadata.tenant = 'a';
-          expectTypeOf(await next()).toEqualTypeOf<readonly EnqueueResult[] | undefined>();
+          expectTypeOf(await next()).toEqualTypeOf<readonly LimitedEnqueueResult[] | undefined>();
         },
         run(context, next) {
           expectTypeOf(context).toEqualTypeOf<AttemptContext>();

@@ -90,7 +90,11 @@ describe('enqueue', () => {
 
   test('says whether the job is new', () => {
     expectTypeOf(queue.enqueue(db, sync)).resolves.toEqualTypeOf<EnqueueResult>();
-    expectTypeOf<EnqueueResult>().toEqualTypeOf<{ readonly id: number; readonly duplicate: boolean }>();
+    expectTypeOf<EnqueueResult>().toEqualTypeOf<{
+      readonly id: number;
+      readonly duplicate: boolean;
+      readonly outcome: 'enqueued' | 'duplicate' | 'replaced';
+    }>();
   });
 });
 

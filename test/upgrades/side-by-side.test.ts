@@ -101,7 +101,11 @@ async function workTogether(before: Side, after: Side): Promise<void> {
   }
   const key = { uniqueKey: 'one', delayMs: 3_600_000 };
   const first = await before.queue.enqueue(db, before.count, -1, key);
-  expect(await after.queue.enqueue(db, after.count, -1, key)).toEqual({ id: first.id, duplicate: true });
+  expect(await after.queue.enqueue(db, after.count, -1, key)).toEqual({
+    id: first.id,
+    duplicate: true,
+    outcome: 'duplicate',
+  });
   expect(await after.queue.cancel(db, first.id)).toMatchObject({ cancelled: true });
   expect(await before.queue.find(db, first.id)).toMatchObject({ state: 'cancelled' });
 

@@ -2,6 +2,7 @@ import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core';
 import type { ServerState } from '../../queries/inspect-server.ts';
 import type { TableState } from '../../queries/inspect-table.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { CONTROL_ENTRY } from '../../sql/control-entry.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
 import { type Finding, MIGRATE } from './finding.ts';
 
@@ -63,4 +64,16 @@ function exportOf(tables: QueueTables): string {
     ? `\`export const ${names} = createQueueTables({ … })\``
     : `\`export const queueSchema = pgSchema('${schema}')\` and ` +
         `\`export const ${names} = createQueueTables({ schema: queueSchema${isDefault ? '' : ', …'} })\``;
+}
+
+/** That the table of `createQueue({ keys })` is not there. */
+export function missingKeys(keys: PgTable): Finding {
+  return {
+    code: 'tables-missing',
+    severity: 'error',
+    message: `${quotedName(keys)} does not exist, so no throttle and no unique: { forMs } can be enqueued`,
+    fix:
+      `${MIGRATE}. If there is nothing to generate, the schema file that drizzle-kit reads must have ` +
+      `\`export * from '${CONTROL_ENTRY}'\` at its top level, or what createControlTables() returns`,
+  };
 }

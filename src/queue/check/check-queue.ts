@@ -4,11 +4,12 @@ import { findSilentWorkers } from '../../queries/find-silent-workers.ts';
 import { inspectServer } from '../../queries/inspect-server.ts';
 import { inspectTable, type TableState } from '../../queries/inspect-table.ts';
 import type { Schedules } from '../../schedules/schedules.ts';
+import type { ControlTables } from '../../schema/control/index.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Executor, sqlStateOf } from '../../sql/executor.ts';
 import { checkColumns } from './check-columns.ts';
 import { checkIndexes } from './check-indexes.ts';
-import { missingTables } from './check-presence.ts';
+import { missingKeys, missingTables } from './check-presence.ts';
 import { checkServer } from './check-server.ts';
 import { checkUpkeep } from './check-upkeep.ts';
 import type { Finding } from './finding.ts';
@@ -17,6 +18,13 @@ import type { Finding } from './finding.ts';
 const SILENT_MS = 300_000;
 
 const INSUFFICIENT_PRIVILEGE = '42501';
+
+/** What a queue has beside its own tables. */
+export interface CapabilitiesToCheck {
+  readonly schedules?: Pick<Schedules, 'tables' | 'missing'> | undefined;
+  readonly limits?: Pick<Limits, 'tables' | 'missing'> | undefined;
+  readonly keys?: ControlTables['queueKeys'] | undefined;
+}
 
 /**
  * What is wrong with the set-up of a queue's database, errors first. Reads the catalog and the workers' rows,
@@ -27,13 +35,13 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 export async function checkQueue(
   db: Executor,
   tables: QueueTables,
-  schedules: Pick<Schedules, 'tables' | 'missing'> | undefined,
-  limits?: Pick<Limits, 'tables' | 'missing'>,
+  { schedules, limits, keys }: CapabilitiesToCheck = {},
 ): Promise<Finding[]> {
   const server = await inspectServer(db, tables);
   const findings = checkServer(server);
   const states = new Map<PgTable, TableState>();
   const all: PgTable[] = Object.values({ ...tables, ...schedules?.tables, ...limits?.tables });
+  if (keys !== undefined) all.push(keys);
   try {
     for (const table of all) states.set(table, await inspectTable(db, tables, table));
   } catch (error) {
@@ -50,10 +58,11 @@ export async function checkQueue(
     findings.push(schedules.missing);
   }
   if (limits !== undefined) {
-    const keys = ['queueLimits', 'queueUsage', 'queueGroups', 'queueHolds', 'queueNotes'] as const;
-    const absent = keys.filter((key) => !stateOf(limits.tables[key]).present);
+    const names = ['queueLimits', 'queueUsage', 'queueGroups', 'queueHolds', 'queueNotes'] as const;
+    const absent = names.filter((key) => !stateOf(limits.tables[key]).present);
     if (absent.length > 0) findings.push(limits.missing(absent));
   }
+  if (keys !== undefined && !stateOf(keys).present) findings.push(missingKeys(keys));
   for (const table of all.filter((table) => stateOf(table).present)) {
     findings.push(...checkColumns(table, stateOf(table)), ...checkIndexes(table, stateOf(table)));
   }

@@ -1,15 +1,14 @@
-import { pruneResults } from '../../queries/prune-results.ts';
-import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import type { Database } from '../../sql/executor.ts';
+import type { PruneResult } from '../../queries/prune-queue.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { BackgroundPart } from '../background.ts';
 import { jitter } from '../time/jitter.ts';
 import { sleep } from '../time/sleep.ts';
 
 export interface PruneOptions {
-  readonly db: Database;
-  readonly tables: QueueTables;
-  readonly retentionMs: number;
+  /** Deletes so many rows at most. */
+  readonly prune: (limit: number) => Promise<PruneResult>;
+  /** What it deletes, for errors. */
+  readonly what: 'results' | 'keys';
   /** The first batch comes at random within this time: workers that start together do not delete together. */
   readonly firstWithinMs: number;
   readonly events: WorkerEmitter;
@@ -22,8 +21,9 @@ const BATCH = 1_000;
 const SHARE = 1 / 10;
 
 /**
- * Deletes expired results in small batches. While there are more, all workers together keep one connection
- * busy for a tenth of the time: else each would delete without rest once the retention is lowered.
+ * Deletes rows that are no longer wanted in small batches. While there are more, all workers together keep
+ * one connection busy for a tenth of the time: else each would delete without rest once the retention is
+ * lowered.
  */
 export class Pruning implements BackgroundPart {
   readonly #options: PruneOptions;
@@ -33,23 +33,22 @@ export class Pruning implements BackgroundPart {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { retentionMs, firstWithinMs } = this.#options;
-    if (retentionMs === Number.POSITIVE_INFINITY) return;
+    const { firstWithinMs } = this.#options;
     if (firstWithinMs > 0) await sleep(Math.random() * firstWithinMs, signal);
     while (!signal.aborted) await sleep(jitter(await this.#prune()), signal);
   }
 
   /** Deletes a batch. Never rejects; returns how many milliseconds to rest. */
   async #prune(): Promise<number> {
-    const { db, tables, retentionMs, events } = this.#options;
+    const { prune, what, events } = this.#options;
     const startMs = performance.now();
     try {
-      const { pruned, workers } = await pruneResults(db, tables, { retentionMs, limit: BATCH });
+      const { pruned, workers } = await prune(BATCH);
       if (pruned < BATCH) return PRUNE_EVERY_MS;
       const tookMs = performance.now() - startMs;
       return Math.min(tookMs * (Math.max(workers, 1) / SHARE - 1), PRUNE_EVERY_MS);
     } catch (error) {
-      events.emit('error', { error, during: 'pruning results' });
+      events.emit('error', { error, during: `pruning ${what}` });
       return PRUNE_EVERY_MS;
     }
   }

@@ -17,6 +17,7 @@ export const uniqueKeys: readonly Behaviour[] = [
       assert.deepEqual(await queue.enqueue(db, keyed, { name: 'Bo' }, { uniqueKey: 'bo' }), {
         id: first.id,
         duplicate: true,
+        outcome: 'duplicate',
       });
       const many = await queue.enqueueMany(db, keyed, [
         { payload: { name: 'Cy' }, uniqueKey: 'cy' },

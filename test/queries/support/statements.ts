@@ -37,8 +37,11 @@ import { findWorkersQuery, knownWorkers } from '../../../src/queries/find-worker
 import { finishJobsQuery } from '../../../src/queries/finish-jobs.ts';
 import { fireSchedulesQuery } from '../../../src/queries/fire-schedules.ts';
 import { insertJobsQuery, insertKeyedJobsQuery } from '../../../src/queries/insert-jobs.ts';
+import { insertLimitedJobsQuery } from '../../../src/queries/insert-limited-jobs.ts';
 import { insertOneJobQuery } from '../../../src/queries/insert-one-job.ts';
 import { insertSelectedJobsQuery } from '../../../src/queries/insert-selected-jobs.ts';
+import { insertTrailingJobsQuery } from '../../../src/queries/insert-trailing-jobs.ts';
+import { insertWaitingJobsQuery } from '../../../src/queries/insert-waiting-jobs.ts';
 import { inspectServerQuery } from '../../../src/queries/inspect-server.ts';
 import { inspectTableQuery } from '../../../src/queries/inspect-table.ts';
 import { isCitusQuery } from '../../../src/queries/is-citus.ts';
@@ -52,6 +55,7 @@ import { parkJobsQuery } from '../../../src/queries/park-jobs.ts';
 import { pauseQueueQuery } from '../../../src/queries/pause-queue.ts';
 import { pauseScheduleQuery, resumeScheduleQuery } from '../../../src/queries/pause-schedule.ts';
 import { pruneGroupsQuery } from '../../../src/queries/prune-groups.ts';
+import { pruneKeysQuery } from '../../../src/queries/prune-keys.ts';
 import { countWorkersQuery, findExpiredQuery, pruneQueueQuery } from '../../../src/queries/prune-queue.ts';
 import { pruneResultsQuery } from '../../../src/queries/prune-results.ts';
 import { reclaimJobQuery } from '../../../src/queries/reclaim-job.ts';
@@ -186,6 +190,12 @@ export function allStatements(
   const controlOfGroups = withFactsOf(grouped(), { ...tables, queueSchedules });
   const ofGroup: NewJob = { ...job, group: text, weight: 3 };
   const limited = withFactsOf(tables, { ...tables, queueLimits, queueUsage });
+  const debounce = { type: 'debounce', key: text, maxWaitMs: 30_000 } as const;
+  const replace = { type: 'replace', key: text, keepRunAt: false } as const;
+  const waiting = { type: 'waiting', key: text } as const;
+  const throttle = { type: 'throttle', key: text, perMs: 60_000, trailing: false } as const;
+  const window = 60_000;
+  const keys = { tables, keys: controlTables.queueKeys };
   const schedule: NewSchedule = {
     name: text,
     queue: text,
@@ -351,6 +361,7 @@ export function allStatements(
     jobRequestsQuery: jobRequestsQuery(tables, id, [{ id, fence: 1, queue: text }]),
     findSilentWorkersQuery: findSilentWorkersQuery(tables, 300_000),
     findStandingJobsQuery: findStandingJobsQuery(tables, [keyed]),
+    'findStandingJobsQuery, waiting': findStandingJobsQuery(tables, [{ ...job, rule: waiting }]),
     finishJobsQuery: finishJobsQuery(tables, held, [
       { id, fence: 1, transition: finish },
       { id: id + 1, fence: 2, transition: discard },
@@ -396,6 +407,41 @@ export function allStatements(
       { ...ofGroup, uniqueKey: text },
       job,
     ]),
+    insertLimitedJobsQuery: insertLimitedJobsQuery(keys, window, [{ ...job, rule: throttle }]),
+    'insertLimitedJobsQuery, of groups, waking': insertLimitedJobsQuery(
+      { ...keys, tables: grouped() },
+      window,
+      [
+        { ...ofGroup, rule: throttle },
+        { ...differing, rule: { ...throttle, key: `${text} 2` } },
+      ],
+      wakeUp,
+    ),
+    insertTrailingJobsQuery: insertTrailingJobsQuery(keys, window, [{ ...job, rule: throttle }]),
+    'insertTrailingJobsQuery, of groups, waking': insertTrailingJobsQuery(
+      { ...keys, tables: grouped() },
+      window,
+      [{ ...ofGroup, rule: throttle }],
+      wakeUp,
+    ),
+    insertWaitingJobsQuery: insertWaitingJobsQuery(tables, waiting, [{ ...job, rule: waiting }]),
+    'insertWaitingJobsQuery, debouncing, waking': insertWaitingJobsQuery(
+      tables,
+      debounce,
+      [
+        { ...job, rule: debounce },
+        { ...job, rule: { ...debounce, key: `${text} 2` } },
+      ],
+      wakeUp,
+    ),
+    'insertWaitingJobsQuery, replacing, of groups': insertWaitingJobsQuery(grouped(), replace, [
+      { ...ofGroup, rule: replace },
+    ]),
+    'insertWaitingJobsQuery, replacing, keeping': insertWaitingJobsQuery(
+      tables,
+      { ...replace, keepRunAt: true },
+      [{ ...job, rule: replace }],
+    ),
     insertOneJobQuery: insertOneJobQuery(builders, tables, job).getSQL(),
     'insertOneJobQuery, unique, waking': insertOneJobQuery(builders, tables, keyed, wakeUp).getSQL(),
     'insertOneJobQuery, of groups, waking': insertOneJobQuery(builders, grouped(), ofGroup, wakeUp).getSQL(),
@@ -459,6 +505,7 @@ export function allStatements(
     findDiscardedQuery: findDiscardedQuery(tables, { kind: text, limit: 10 }),
     findExpiredQuery: findExpiredQuery(tables, 86_400_000),
     isCitusQuery,
+    pruneKeysQuery: pruneKeysQuery(keys, 1_000),
     pruneQueueQuery: pruneQueueQuery(tables, text, { retentionMs: 86_400_000, limit: 1_000 }),
     pruneResultsQuery: pruneResultsQuery(tables, { retentionMs: 86_400_000, limit: 1_000 }),
     lockHeldJobQuery: lockHeldJobQuery(tables, { queue: text, workerId: id }, { id, fence: 3 }),

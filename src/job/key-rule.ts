@@ -1,0 +1,94 @@
+import type { GivenOptions } from './enqueue-options.ts';
+import { checkBoolean, checkDurationMs, checkObject, checkText, MAX_UNIQUE_KEY_BYTES } from './limits.ts';
+import { shown } from './shown.ts';
+
+/** What an enqueue does where its key is taken, other than to leave the job with its unique key alone. */
+export type KeyRule = { readonly key: string } & (
+  | { readonly type: 'debounce'; readonly maxWaitMs: number | null }
+  | { readonly type: 'replace'; readonly keepRunAt: boolean }
+  /** Unique until the first claim. */
+  | { readonly type: 'waiting' }
+  /** Unique for a time. */
+  | { readonly type: 'period'; readonly forMs: number }
+  | { readonly type: 'throttle'; readonly perMs: number; readonly trailing: boolean }
+);
+
+const RULES = ['debounce', 'throttle', 'replace', 'uniqueKey'] as const;
+
+/**
+ * The rule of an enqueue; `undefined` for none, as with a plain `uniqueKey`.
+ *
+ * @throws RangeError | TypeError naming what is wrong
+ */
+export function keyRuleOf(kind: string, options: GivenOptions): KeyRule | undefined {
+  const { unique, uniqueKey, debounce, throttle, replace } = options;
+  const what = (option: string) => `enqueue('${kind}'): ${option}`;
+  const given = RULES.filter((name) => options[name] !== undefined);
+  if (given.length > 1) throw new TypeError(`${what(given.join(' and '))} exclude each other`);
+  if (unique !== undefined && uniqueKey === undefined) {
+    throw new TypeError(`${what('unique')} says how long uniqueKey counts: give that as well`);
+  }
+  if (debounce !== undefined) {
+    if (options.delayMs !== undefined || options.runAt !== undefined) {
+      throw new TypeError(`${what('debounce')} says when the job is due: leave out delayMs and runAt`);
+    }
+    checkKeys(what('debounce'), debounce, ['key', 'delayMs', 'maxWaitMs']);
+    const delayMs = debounceMs(kind, debounce);
+    const { maxWaitMs } = debounce;
+    return {
+      type: 'debounce',
+      key: checkKey(what('debounce.key'), debounce.key),
+      maxWaitMs:
+        maxWaitMs === undefined ? null : checkDurationMs(what('debounce.maxWaitMs'), maxWaitMs, delayMs),
+    };
+  }
+  if (throttle !== undefined) {
+    checkKeys(what('throttle'), throttle, ['key', 'perMs', 'trailing']);
+    return {
+      type: 'throttle',
+      key: checkKey(what('throttle.key'), throttle.key),
+      perMs: checkDurationMs(what('throttle.perMs'), throttle.perMs, 1),
+      trailing: checkBoolean(what('throttle.trailing'), throttle.trailing ?? false),
+    };
+  }
+  if (replace !== undefined) {
+    checkKeys(what('replace'), replace, ['key', 'runAt']);
+    if (replace.runAt !== undefined && replace.runAt !== 'keep') {
+      throw new TypeError(
+        `${what('replace.runAt')} can only be 'keep', got ${shown(replace.runAt)}; ` +
+          'the new time of the job is the option runAt or delayMs of the enqueue',
+      );
+    }
+    return {
+      type: 'replace',
+      key: checkKey(what('replace.key'), replace.key),
+      keepRunAt: replace.runAt === 'keep',
+    };
+  }
+  if (uniqueKey === undefined || unique === undefined || unique === 'live') return undefined;
+  const key = checkKey(what('uniqueKey'), uniqueKey);
+  if (unique === 'waiting') return { type: 'waiting', key };
+  if (typeof unique !== 'object' || unique === null) {
+    throw new TypeError(`${what('unique')} must be 'live', 'waiting' or { forMs }, got ${shown(unique)}`);
+  }
+  checkKeys(what('unique'), unique, ['forMs']);
+  return { type: 'period', key, forMs: checkDurationMs(what('unique.forMs'), unique.forMs, 1) };
+}
+
+/** How long after a debounced call its job is due. @throws RangeError */
+export function debounceMs(kind: string, debounce: NonNullable<GivenOptions['debounce']>): number {
+  return checkDurationMs(`enqueue('${kind}'): debounce.delayMs`, debounce.delayMs, 1);
+}
+
+function checkKey(what: string, key: string): string {
+  return checkText(what, key, MAX_UNIQUE_KEY_BYTES);
+}
+
+/** A misspelt setting would be none. @throws TypeError */
+function checkKeys(what: string, value: object, known: readonly string[]): void {
+  for (const key of Object.keys(checkObject(what, value))) {
+    if (!known.includes(key)) {
+      throw new TypeError(`${what} has no setting '${key}'; there are ${known.join(', ')}`);
+    }
+  }
+}

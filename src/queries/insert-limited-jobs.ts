@@ -1,0 +1,103 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { NewJob } from '../job/new-job.ts';
+import type { ControlTables } from '../schema/control/index.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { CONTROL_ENTRY } from '../sql/control-entry.ts';
+import { type Executor, queryRows } from '../sql/executor.ts';
+import { anyInGroup, groupColumns, notedGroups } from '../sql/grouped-jobs.ts';
+import { jobRows } from '../sql/job-rows.ts';
+import { ownNames } from '../sql/own-values.ts';
+import type { WakeUp } from '../sql/wake-up.ts';
+import { COLUMNS, givenColumns, ownValues, woke } from './insert-jobs.ts';
+import { idSequence, type PutResult, putResult } from './insert-waiting-jobs.ts';
+
+/** The queue's tables and that of the keys that outlive a job. */
+export interface KeyTables {
+  readonly tables: QueueTables;
+  readonly keys: ControlTables['queueKeys'];
+}
+
+/** All of them, for the names that an error may say. */
+export function withKeys(tables: QueueTables, queueKeys: KeyTables['keys']): QueueTables {
+  const all: QueueTables & Pick<ControlTables, 'queueKeys'> = { ...tables, queueKeys };
+  return all;
+}
+
+/**
+ * Inserts those jobs whose key is free, each with another key, and takes the keys for a time, in one
+ * statement.
+ *
+ * **Under concurrency.** The row of the key decides: whoever writes it has the window, so one call of any
+ * number gets it. Waits for another open transaction that has just taken the key, and goes by what that has
+ * left; if it rolls back, the key is as free as before. A call that is refused by a key that was taken before
+ * locks nothing and waits for nobody. Keys go in sorted order, so two bulk statements never deadlock.
+ */
+export async function insertLimitedJobs(
+  db: Executor,
+  { tables, keys }: KeyTables,
+  windowMs: number,
+  jobs: readonly NewJob[],
+  wakeUp?: WakeUp,
+): Promise<PutResult> {
+  const query = insertLimitedJobsQuery({ tables, keys }, windowMs, jobs, wakeUp);
+  const rows = await queryRows(db, withKeys(tables, keys), query, { entry: CONTROL_ENTRY });
+  return putResult(jobs, rows);
+}
+
+export function insertLimitedJobsQuery(
+  { tables, keys }: KeyTables,
+  windowMs: number,
+  jobs: readonly NewJob[],
+  wakeUp?: WakeUp,
+): SQL {
+  const { queueJobs } = tables;
+  const own = givenColumns(queueJobs, jobs);
+  const grouped = anyInGroup(jobs);
+  const columns = sql`${sql.raw(COLUMNS)}${groupColumns(grouped)}`;
+  return sql`
+    with wanted as materialized (
+      select * from (${jobRows(jobs, own)}) as i
+    ),
+    taken as (
+      insert into ${keys} as k (queue, kind, key, until)
+      select w.queue, w.kind, w.rule_key, statement_timestamp() + ${windowOf(windowMs)}
+      from wanted as w
+      where not exists (
+        select from ${keys} as k
+        where k.queue = w.queue and k.kind = w.kind and k.key = w.rule_key
+          and k.until > statement_timestamp())
+      order by w.queue, w.kind, w.rule_key
+      on conflict (queue, kind, key) do update set until = excluded.until
+      where ${isOver(windowMs)}
+      returning k.queue, k.kind, k.key
+    ),
+    accepted as materialized (
+      select nextval(s.sequence) as id, o.*
+      from ${idSequence(tables)} as s, (
+        select w.* from wanted as w
+        join taken as t on t.queue = w.queue and t.kind = w.kind and t.key = w.rule_key
+        order by w.place) as o
+    ),
+    inserted as (
+      insert into ${queueJobs} (id, ${columns}${ownNames(own)}) overriding system value
+      select id, ${columns}${ownValues(own)} from accepted order by place
+      returning id, queue, run_at${grouped ? sql`, group_key` : sql``}
+    )${grouped ? notedGroups(tables, 'inserted') : sql``}
+    select a.place, i.id, true as is_new, ${wakeUp === undefined ? sql`null as woke` : woke(jobs, wakeUp)}
+    from inserted as i join accepted as a on a.id = i.id`;
+}
+
+/** A number of milliseconds as an interval. */
+export function windowOf(windowMs: number): SQL {
+  return sql`${windowMs}::float8 * interval '1 millisecond'`;
+}
+
+/** The end of the window after that of `k`, without a zone: Citus takes immutable functions only. */
+export function nextEnd(windowMs: number): SQL {
+  return sql`(k.until at time zone 'UTC' + ${windowOf(windowMs)})`;
+}
+
+/** Whether the window of `k` was over when the statement began, which is a window before `excluded.until`. */
+export function isOver(windowMs: number): SQL {
+  return sql`${nextEnd(windowMs)} <= excluded.until at time zone 'UTC'`;
+}

@@ -1,0 +1,49 @@
+    with wanted as materialized (
+      select * from (
+      select $1::text as queue, $2::text as kind,
+        $3::text::jsonb as payload, $4::int2 as priority,
+        coalesce(to_timestamp($5::float8 / 1000),
+          statement_timestamp() + $6::float8 * interval '1 millisecond') as run_at,
+        statement_timestamp() as created_at, $7::int2 as max_attempts,
+        $8::text as unique_key, $9::text::jsonb as metadata, $10::text as rule_key, 1 as place) as i
+    ),
+    taken as (
+      insert into "queue_keys" as k (queue, kind, key, until)
+      select w.queue, w.kind, w.rule_key, statement_timestamp() + $11::float8 * interval '1 millisecond'
+      from wanted as w
+      where not exists (
+        select from "queue_keys" as k
+        where k.queue = w.queue and k.kind = w.kind and k.key = w.rule_key
+          and k.until > statement_timestamp())
+      order by w.queue, w.kind, w.rule_key
+      on conflict (queue, kind, key) do update set until = excluded.until
+      where (k.until at time zone 'UTC' + $12::float8 * interval '1 millisecond') <= excluded.until at time zone 'UTC'
+      returning k.queue, k.kind, k.key
+    ),
+    accepted as materialized (
+      select nextval(s.sequence) as id, o.*
+      from (select pg_get_serial_sequence($13, 'id')::regclass as sequence) as s, (
+        select w.* from wanted as w
+        join taken as t on t.queue = w.queue and t.kind = w.kind and t.key = w.rule_key
+        order by w.place) as o
+    ),
+    inserted as (
+      insert into "queue_jobs" (id, queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata) overriding system value
+      select id, queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata from accepted order by place
+      returning id, queue, run_at
+    )
+    select a.place, i.id, true as is_new, null as woke
+    from inserted as i join accepted as a on a.id = i.id
+-- $1 = "mail"
+-- $2 = "mail"
+-- $3 = "{\"text\":\"mail\"}"
+-- $4 = 5
+-- $5 = null
+-- $6 = 0
+-- $7 = 20
+-- $8 = null
+-- $9 = "{\"text\":\"mail\"}"
+-- $10 = "mail"
+-- $11 = 60000
+-- $12 = 60000
+-- $13 = "\"queue_jobs\""

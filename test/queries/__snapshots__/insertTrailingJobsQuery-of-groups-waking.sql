@@ -1,0 +1,82 @@
+    with wanted as materialized (
+      select * from (
+      select $1::text as queue, $2::text as kind,
+        $3::text::jsonb as payload, $4::int2 as priority,
+        coalesce(to_timestamp($5::float8 / 1000),
+          statement_timestamp() + $6::float8 * interval '1 millisecond') as run_at,
+        statement_timestamp() as created_at, $7::int2 as max_attempts,
+        $8::text as unique_key, $9::text::jsonb as metadata, $10::text as group_key, $11::int2 as weight, $12::text as rule_key, 1 as place) as i
+    ),
+    slots as (
+      insert into "queue_keys" as k (queue, kind, key, until)
+      select w.queue, w.kind, w.rule_key, statement_timestamp() + $13::float8 * interval '1 millisecond'
+      from wanted as w order by w.queue, w.kind, w.rule_key
+      on conflict (queue, kind, key) do update set until = case
+        when (k.until at time zone 'UTC' + $14::float8 * interval '1 millisecond') <= excluded.until at time zone 'UTC' then excluded.until else (k.until at time zone 'UTC' + $15::float8 * interval '1 millisecond') at time zone 'UTC' end
+      where k.until = (
+          select s.until from "queue_keys" as s
+          where s.queue = excluded.queue and s.kind = excluded.kind and s.key = excluded.key)
+        and not exists (
+          select from "queue_jobs" as j
+          where j.queue = $16::text and j.kind = excluded.kind
+            and j.waiting_key = excluded.key)
+      returning k.queue, k.kind, k.key, k.until
+    ),
+    numbered as materialized (
+      select nextval(s.sequence) as id, o.*
+      from (select pg_get_serial_sequence($17, 'id')::regclass as sequence) as s, (
+        select w.*, greatest(w.run_at, t.until - $18::float8 * interval '1 millisecond') as due_at
+        from wanted as w join slots as t on t.queue = w.queue and t.kind = w.kind and t.key = w.rule_key
+        order by w.place) as o
+    ),
+    put as (
+      insert into "queue_jobs" as old
+        (id, queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata, group_key, weight, waiting_key) overriding system value
+      select id, queue, kind, payload, priority, due_at, created_at, max_attempts, unique_key, metadata, group_key, weight, rule_key from numbered
+      order by queue, kind, rule_key
+      on conflict (queue, kind, waiting_key) where waiting_key is not null do update set payload = excluded.payload, priority = excluded.priority, max_attempts = excluded.max_attempts, metadata = excluded.metadata, group_key = excluded.group_key, weight = excluded.weight
+      returning id, queue, kind, waiting_key, run_at, group_key
+    ),
+    replaced as (
+      update "queue_jobs" as j set payload = w.payload, priority = w.priority, max_attempts = w.max_attempts, metadata = w.metadata, group_key = w.group_key, weight = w.weight
+      from wanted as w
+      where j.queue = $19::text and j.kind = w.kind and j.waiting_key = w.rule_key
+        and j.queue = w.queue
+        and not exists (
+          select from slots as t where t.queue = w.queue and t.kind = w.kind and t.key = w.rule_key)
+      returning j.id, w.place, j.queue, j.run_at, j.group_key
+    ),
+    changed as (
+      select queue, run_at, group_key from put union all select queue, run_at, group_key from replaced
+    ),
+    noted as (
+      insert into "queue_notes" (queue, due_at, group_key)
+      select g.queue, min(g.run_at), g.group_key from changed as g
+      where g.group_key is not null group by g.queue, g.group_key
+    )
+    select n.place, i.id, i.id = n.id as is_new, case when i.run_at <= statement_timestamp() then pg_notify($20::text, i.queue) is not null end as woke
+    from put as i
+    join numbered as n on n.queue = i.queue and n.kind = i.kind and n.rule_key = i.waiting_key
+    union all
+    select i.place, i.id, false, case when i.run_at <= statement_timestamp() then pg_notify($21::text, i.queue) is not null end as woke from replaced as i
+-- $1 = "mail"
+-- $2 = "mail"
+-- $3 = "{\"text\":\"mail\"}"
+-- $4 = 5
+-- $5 = null
+-- $6 = 0
+-- $7 = 20
+-- $8 = null
+-- $9 = "{\"text\":\"mail\"}"
+-- $10 = "mail"
+-- $11 = 3
+-- $12 = "mail"
+-- $13 = 60000
+-- $14 = 60000
+-- $15 = 60000
+-- $16 = "mail"
+-- $17 = "\"queue_jobs\""
+-- $18 = 60000
+-- $19 = "mail"
+-- $20 = "queue_wake_queue_jobs"
+-- $21 = "queue_wake_queue_jobs"

@@ -1,0 +1,443 @@
+import { sql } from 'drizzle-orm';
+import { text as textColumn } from 'drizzle-orm/pg-core';
+import { createQueue, defineJob, limitsIn, MissingMigrationError, unvalidated } from 'drizzle-queue';
+import { createQueueTables } from 'drizzle-queue/schema';
+import * as control from 'drizzle-queue/schema/control';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { pruneKeys } from '../../src/queries/prune-keys.ts';
+import { claim, clearTables, jobRow, tables } from '../queries/support/jobs.ts';
+import { addControlTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { intercepted } from './support/executors.ts';
+
+const database = useTestDatabase();
+
+beforeAll(() => addControlTables(database));
+
+beforeEach(async () => {
+  await clearTables(database.client);
+  await database.client.unsafe('delete from queue_keys; delete from queue_notes');
+});
+
+const queue = createQueue({ keys: control.queueKeys });
+const sync = defineJob('sync', { payload: unvalidated<number>(), queue: 'q' });
+const other = defineJob('other', { payload: unvalidated<number>(), queue: 'q' });
+
+const liveJobs = async () =>
+  await database.client<{ id: number; payload: unknown; in: number; priority: number }[]>`
+    select id::int, payload, priority, (extract(epoch from run_at - created_at) * 1000)::float8 as in
+    from queue_jobs order by id`.then((rows) => [...rows]);
+
+/** Lets time pass, as far as the tables know. */
+async function pass(ms: number): Promise<void> {
+  const { client } = database;
+  await client`update queue_jobs set run_at = run_at - ${ms} * interval '1 ms',
+    created_at = created_at - ${ms} * interval '1 ms'`;
+  await client`update queue_keys set until = until - ${ms} * interval '1 ms'`;
+}
+
+const claimAll = () => claim(database.db, { kinds: ['sync', 'other'], limit: 10 });
+
+describe('debounce', () => {
+  const debounce = { key: 'doc', delayMs: 1_000 };
+
+  test('makes one job of all calls, with what the last one says, due after that', async () => {
+    const first = await queue.enqueue(database.db, sync, 1, { debounce, priority: 9 });
+    expect(first).toEqual({ id: first.id, duplicate: false, outcome: 'enqueued' });
+    await pass(900);
+    const again = await queue.enqueue(database.db, sync, 2, { debounce, metadata: { a: 1 }, maxAttempts: 3 });
+    expect(again).toEqual({ id: first.id, duplicate: false, outcome: 'replaced' });
+    const [live, ...more] = await liveJobs();
+    expect(more).toEqual([]);
+    expect(live).toMatchObject({ id: first.id, payload: 2, priority: 5 });
+    expect(live?.in).toBeGreaterThanOrEqual(1_900);
+    expect(await queue.find(database.db, first.id)).toMatchObject({ metadata: { a: 1 }, maxAttempts: 3 });
+  });
+
+  test('waits no longer than maxWaitMs after the first call', async () => {
+    const limited = { ...debounce, maxWaitMs: 1_500 };
+    await queue.enqueue(database.db, sync, 1, { debounce: limited });
+    await pass(900);
+    await queue.enqueue(database.db, sync, 2, { debounce: limited });
+    expect(await liveJobs()).toMatchObject([{ payload: 2, in: 1_500 }]);
+    expect(await claimAll()).toEqual([]);
+    await pass(600);
+    await queue.enqueue(database.db, sync, 3, { debounce: limited });
+    expect(await claimAll()).toMatchObject([{ payload: 3 }]);
+  });
+
+  test('counts until the first claim: from then on a call makes another job', async () => {
+    const first = await queue.enqueue(database.db, sync, 1, { debounce });
+    await pass(1_000);
+    const [job] = await claimAll();
+    expect(job).toMatchObject({ id: first.id, payload: 1 });
+    const second = await queue.enqueue(database.db, sync, 2, { debounce });
+    expect(second.outcome).toBe('enqueued');
+    // Given back, as one that was claimed ahead and has not begun, it stays a job of its own.
+    await database.client`update queue_jobs set worker_id = null, claimed_at = null, attempt = 0`;
+    const third = await queue.enqueue(database.db, sync, 3, { debounce });
+    expect(third).toMatchObject({ id: second.id, outcome: 'replaced' });
+    expect(await liveJobs()).toMatchObject([{ payload: 1 }, { payload: 3 }]);
+  });
+
+  test('is free again when the job was cancelled', async () => {
+    const first = await queue.enqueue(database.db, sync, 1, { debounce });
+    await queue.cancel(database.db, first.id);
+    expect(await queue.enqueue(database.db, sync, 2, { debounce })).toMatchObject({ outcome: 'enqueued' });
+  });
+
+  test('counts per kind, queue and key', async () => {
+    for (const [job, options] of [
+      [sync, {}],
+      [other, {}],
+      [sync, { queue: 'p' }],
+      [sync, { debounce: { ...debounce, key: 'doc ' } }],
+    ] as const) {
+      const answer = await queue.enqueue(database.db, job, 1, { debounce, ...options });
+      expect(answer.outcome).toBe('enqueued');
+    }
+  });
+
+  test('in bulk the last of each key prevails, and each has its answer', async () => {
+    const standing = await queue.enqueue(database.db, sync, 0, { debounce: { ...debounce, key: 'b' } });
+    const answers = await queue.enqueueMany(
+      database.db,
+      sync,
+      ['a', 'b', 'a', 'c', 'a', 'b'].map((key, payload) => ({
+        payload,
+        debounce: { key, delayMs: 1_000 * (payload + 1) },
+      })),
+    );
+    expect(answers.map(({ outcome }) => outcome)).toEqual([
+      'enqueued',
+      'replaced',
+      'replaced',
+      'enqueued',
+      'replaced',
+      'replaced',
+    ]);
+    const [a, b, a2, c, a3, b2] = answers.map(({ id }) => id);
+    expect([a2, a3, b, b2]).toEqual([a, a, standing.id, standing.id]);
+    expect(await liveJobs()).toMatchObject([
+      { id: standing.id, payload: 5 },
+      { id: a, payload: 4, in: 5_000 },
+      { id: c, payload: 3, in: 4_000 },
+    ]);
+  });
+});
+
+describe('replace', () => {
+  const replace = { key: 'account' };
+
+  test('gives the waiting job the new payload and the new time', async () => {
+    const first = await queue.enqueue(database.db, sync, 1, { replace, delayMs: 60_000 });
+    const second = await queue.enqueue(database.db, sync, 2, { replace, delayMs: 30_000, priority: 1 });
+    expect(second).toEqual({ id: first.id, duplicate: false, outcome: 'replaced' });
+    const [job] = await liveJobs();
+    expect(job).toMatchObject({ payload: 2, priority: 1 });
+    expect(job?.in).toBeGreaterThanOrEqual(30_000);
+    expect(job?.in).toBeLessThan(40_000);
+  });
+
+  test("or the old time with runAt: 'keep', in bulk too", async () => {
+    const keep = { ...replace, runAt: 'keep' } as const;
+    await queue.enqueue(database.db, sync, 1, { replace: keep, delayMs: 60_000 });
+    await queue.enqueue(database.db, sync, 2, { replace: keep });
+    expect(await liveJobs()).toMatchObject([{ payload: 2, in: 60_000 }]);
+    await clearTables(database.client);
+    await queue.enqueueMany(database.db, sync, [
+      { payload: 1, replace: keep, delayMs: 60_000 },
+      { payload: 2, replace: keep },
+    ]);
+    expect(await liveJobs()).toMatchObject([{ payload: 2, in: 60_000 }]);
+  });
+
+  test('wakes the workers of a job that it makes due', async () => {
+    await queue.enqueue(database.db, sync, 1, { replace, delayMs: 60_000 });
+    const sent: string[] = [];
+    const db = intercepted(database.db, async ({ sql }) => {
+      sent.push(sql);
+    });
+    await createQueue().enqueue(db, sync, 2, { replace });
+    expect(sent.join()).toContain('pg_notify');
+    expect(await claimAll()).toMatchObject([{ payload: 2 }]);
+  });
+
+  test('leaves a job alone that has run and is to be retried', async () => {
+    const first = await queue.enqueue(database.db, sync, 1, { replace });
+    await claimAll();
+    await database.client`update queue_jobs set worker_id = null, run_at = now() + interval '1 h'`;
+    const second = await queue.enqueue(database.db, sync, 2, { replace });
+    expect(second).toMatchObject({ outcome: 'enqueued' });
+    expect((await jobRow(database.client, first.id))?.payload).toBe(1);
+  });
+
+  test('of an own column that is left out brings its default back', async () => {
+    const own = createQueueTables({ columns: { tenant: textColumn('tenant').default('none') } });
+    await database.client.unsafe(`alter table queue_jobs add tenant text default 'none';
+      alter table queue_results add tenant text default 'none'`);
+    const tenants = createQueue({ tables: own });
+    const { id } = await tenants.enqueue(database.db, sync, 1, { replace, tenant: 'acme' });
+    expect((await jobRow(database.client, id))?.tenant).toBe('acme');
+    await tenants.enqueue(database.db, sync, 1, { replace, tenant: 'other' });
+    expect((await jobRow(database.client, id))?.tenant).toBe('other');
+    await tenants.enqueue(database.db, sync, 1, { replace });
+    expect((await jobRow(database.client, id))?.tenant).toBe('none');
+    await database.client.unsafe('alter table queue_jobs drop tenant; alter table queue_results drop tenant');
+  });
+
+  test('in a queue with groups notes the new group and the new time', async () => {
+    const grouped = createQueue({ limits: limitsIn(control, { q: { groups: {} } }) });
+    await grouped.enqueue(database.db, sync, 1, { replace, group: 'a', delayMs: 60_000 });
+    await grouped.enqueue(database.db, sync, 2, { replace, group: 'b', weight: 7, delayMs: 5_000 });
+    expect([...(await database.client`select group_key, weight from queue_jobs`)]).toEqual([
+      { group_key: 'b', weight: 7 },
+    ]);
+    const notes = await database.client`
+      select n.group_key, n.due_at = j.run_at as exact from queue_notes as n, queue_jobs as j order by n.id`;
+    expect([...notes]).toEqual([
+      { group_key: 'a', exact: false },
+      { group_key: 'b', exact: true },
+    ]);
+  });
+});
+
+describe('unique', () => {
+  test("'waiting': one waits, while others of the key run", async () => {
+    const options = { uniqueKey: 'k', unique: 'waiting' } as const;
+    const first = await queue.enqueue(database.db, sync, 1, options);
+    expect(first.outcome).toBe('enqueued');
+    const again = await queue.enqueue(database.db, sync, 2, options);
+    expect(again).toEqual({ id: first.id, duplicate: true, outcome: 'duplicate' });
+    expect(await liveJobs()).toMatchObject([{ payload: 1 }]);
+    await claimAll();
+    expect(await queue.enqueue(database.db, sync, 3, options)).toMatchObject({ outcome: 'enqueued' });
+    const bulk = await queue.enqueueMany(database.db, sync, [
+      { payload: 4, ...options },
+      { payload: 5, ...options, uniqueKey: 'l' },
+      { payload: 6, ...options, uniqueKey: 'l' },
+    ]);
+    expect(bulk.map(({ outcome }) => outcome)).toEqual(['duplicate', 'enqueued', 'duplicate']);
+    expect(bulk[2]?.id).toBe(bulk[1]?.id);
+  });
+
+  test("'waiting' is tried again when the job in its way is claimed at that moment", async () => {
+    const options = { uniqueKey: 'k', unique: 'waiting' } as const;
+    await queue.enqueue(database.db, sync, 1, options);
+    const db = intercepted(database.db, async (_, sent) => {
+      if (sent.length === 1) await claimAll();
+    });
+    expect(await queue.enqueue(db, sync, 2, options)).toMatchObject({ outcome: 'enqueued' });
+    expect(await liveJobs()).toHaveLength(2);
+  });
+
+  test('{ forMs }: for a time, whatever becomes of the job', async () => {
+    const options = { uniqueKey: 'k', unique: { forMs: 60_000 } } as const;
+    const first = await queue.enqueue(database.db, sync, 1, options);
+    expect(first).toEqual({ id: expect.any(Number), duplicate: false, outcome: 'enqueued' });
+    await database.client`delete from queue_jobs`;
+    const refused = { id: undefined, duplicate: true, outcome: 'duplicate' };
+    expect(await queue.enqueue(database.db, sync, 2, options)).toEqual(refused);
+    const bulk = await queue.enqueueMany(database.db, sync, [
+      { payload: 3, ...options },
+      { payload: 4, ...options, uniqueKey: 'l' },
+      { payload: 5, ...options, uniqueKey: 'l' },
+    ]);
+    expect(bulk).toEqual([refused, { id: bulk[1]?.id, duplicate: false, outcome: 'enqueued' }, refused]);
+    await pass(60_000);
+    expect(await queue.enqueue(database.db, sync, 6, options)).toMatchObject({ outcome: 'enqueued' });
+    expect(await liveJobs()).toMatchObject([{ payload: 4 }, { payload: 6 }]);
+  });
+});
+
+describe('throttle', () => {
+  const throttle = { key: 'user', perMs: 10_000 };
+  const throttled = { id: undefined, duplicate: false, outcome: 'throttled' };
+
+  test('lets one through in each window, whatever becomes of it', async () => {
+    expect(await queue.enqueue(database.db, sync, 1, { throttle })).toMatchObject({ outcome: 'enqueued' });
+    await database.client`delete from queue_jobs`;
+    expect(await queue.enqueue(database.db, sync, 2, { throttle })).toEqual(throttled);
+    await pass(9_000);
+    expect(await queue.enqueue(database.db, sync, 3, { throttle })).toEqual(throttled);
+    await pass(1_000);
+    expect(await queue.enqueue(database.db, sync, 4, { throttle })).toMatchObject({ outcome: 'enqueued' });
+    expect(await liveJobs()).toMatchObject([{ payload: 4 }]);
+  });
+
+  test('in bulk the first of each key is let through', async () => {
+    await queue.enqueue(database.db, sync, 0, { throttle: { ...throttle, key: 'a' } });
+    const entries = ['a', 'b', 'c', 'b'].map((key, payload) => ({ payload, throttle: { ...throttle, key } }));
+    const answers = await queue.enqueueMany(database.db, sync, entries);
+    expect(answers.map(({ outcome }) => outcome)).toEqual(['throttled', 'enqueued', 'enqueued', 'throttled']);
+    expect(await liveJobs()).toMatchObject([
+      { payload: 0 },
+      { id: answers[1]?.id, payload: 1 },
+      { id: answers[2]?.id, payload: 2 },
+    ]);
+  });
+
+  test('is free again when the transaction that took the key is rolled back', async () => {
+    const undone = database.db.transaction(async (tx) => {
+      await queue.enqueue(tx, sync, 1, { throttle });
+      throw new Error('undo');
+    });
+    await expect(undone).rejects.toThrow('undo');
+    expect(await queue.enqueue(database.db, sync, 2, { throttle })).toMatchObject({ outcome: 'enqueued' });
+  });
+
+  test('trailing, the last that was refused is the job of the next window', async () => {
+    const trailing = { ...throttle, trailing: true } as const;
+    const call = (payload: number) => queue.enqueue(database.db, sync, payload, { throttle: trailing });
+    const first = await call(1);
+    // Nobody has begun it yet, so it says what the next call says.
+    expect(await call(2)).toMatchObject({ id: first.id, outcome: 'replaced' });
+    expect(await claimAll()).toMatchObject([{ id: first.id, payload: 2 }]);
+    await pass(4_000);
+    const next = await call(3);
+    expect(next.outcome).toBe('enqueued');
+    expect(await call(4)).toMatchObject({ id: next.id, outcome: 'replaced' });
+    expect(await claimAll()).toEqual([]);
+    await pass(6_100);
+    expect(await claimAll()).toMatchObject([{ id: next.id, payload: 4 }]);
+    // The window of the trailing job is not over: the next one is due after it.
+    const third = await call(5);
+    expect(third.outcome).toBe('enqueued');
+    expect(await claimAll()).toEqual([]);
+    const [due] = await database.client<{ ms: number }[]>`
+      select (extract(epoch from j.run_at - f.run_at) * 1000)::float8 as ms from queue_jobs as j, queue_jobs as f
+      where j.id = ${third.id} and f.id = ${next.id}`;
+    expect(due?.ms).toBeCloseTo(10_000, 0);
+    await pass(60_000);
+    await claimAll();
+    const late = await call(6);
+    expect(await claimAll()).toMatchObject([{ id: late.id, payload: 6 }]);
+  });
+
+  test('in a queue with groups notes only what is enqueued', async () => {
+    const grouped = createQueue({
+      limits: limitsIn(control, { q: { groups: {} } }),
+      keys: control.queueKeys,
+    });
+    const noted = async (enqueue: () => Promise<unknown>) => {
+      await enqueue();
+      await database.client`delete from queue_notes`;
+      await enqueue();
+      return (await database.client`select from queue_notes`).length;
+    };
+    const { db } = database;
+    expect(await noted(() => grouped.enqueue(db, sync, 1, { throttle, group: 'a' }))).toBe(0);
+    const trailing = { key: 'trailing', perMs: 10_000, trailing: true } as const;
+    expect(await noted(() => grouped.enqueue(db, sync, 1, { throttle: trailing, group: 'a' }))).toBe(1);
+  });
+
+  test('keys whose time is over are pruned, the oldest first', async () => {
+    for (const [key, perMs] of [
+      ['a', 1_000],
+      ['b', 2_000],
+      ['c', 60_000],
+    ] as const)
+      await queue.enqueue(database.db, sync, 1, { throttle: { key, perMs } });
+    await pass(5_000);
+    const known = { tables, keys: control.queueKeys };
+    expect(await pruneKeys(database.db, known, 1)).toMatchObject({ pruned: 1 });
+    const left = async () =>
+      (await database.client<{ key: string }[]>`select key from queue_keys order by key`).map(
+        ({ key }) => key,
+      );
+    expect(await left()).toEqual(['b', 'c']);
+    expect(await pruneKeys(database.db, known, 10)).toMatchObject({ pruned: 1 });
+    expect(await left()).toEqual(['c']);
+  });
+});
+
+describe('what cannot be', () => {
+  const throttle = { key: 'user', perMs: 10_000 };
+
+  test('throttle and { forMs } without their table name the line to add', async () => {
+    const plain = createQueue();
+    const message = "enqueue('sync'): throttle needs a table. Write `import { queueKeys } from";
+    await expect(plain.enqueue(database.db, sync, 1, { throttle })).rejects.toThrow(message);
+    await expect(
+      plain.enqueue(database.db, sync, 1, { uniqueKey: 'k', unique: { forMs: 5 } }),
+    ).rejects.toThrow('`createQueue({ keys: queueKeys })`');
+    // @ts-expect-error no table
+    expect(() => createQueue({ keys: { name: 'queue_keys' } })).toThrow('keys must be the table queueKeys');
+    expect(await liveJobs()).toEqual([]);
+  });
+
+  test('entries of one bulk that follow different rules', async () => {
+    const { db } = database;
+    const debounce = { key: 'k', delayMs: 5 };
+    const mixed = [
+      [{ payload: 1 }, { payload: 2, debounce }],
+      [
+        { payload: 1, debounce },
+        { payload: 2, replace: { key: 'k' } },
+      ],
+      [
+        { payload: 1, debounce: { ...debounce, maxWaitMs: 5 } },
+        { payload: 2, debounce },
+      ],
+    ];
+    for (const entries of mixed) {
+      const refused = queue.enqueueMany(db, sync, entries);
+      await expect(refused).rejects.toThrow(
+        "enqueueMany('sync'): all entries must have the same of debounce",
+      );
+    }
+    expect(await liveJobs()).toEqual([]);
+  });
+
+  test('in a batch, and for the rows of a select', async () => {
+    const { db } = database;
+    const debounce = { key: 'k', delayMs: 5 };
+    // @ts-expect-error not in a batch
+    expect(() => queue.enqueueQuery(db, sync, 1, { debounce })).toThrow('takes a plain uniqueKey');
+    // @ts-expect-error not in a batch
+    expect(() => queue.enqueueQuery(db, sync, 1, { uniqueKey: 'k', unique: 'waiting' })).toThrow(
+      'use enqueue',
+    );
+    const rows = db.select({ n: sql<number>`1`.as('n') }).from(sql`generate_series(1, 2)`);
+    const many = defineJob('many', { payload: unvalidated<{ n: number }>() });
+    // @ts-expect-error not for rows
+    await expect(queue.enqueueFrom(db, many, rows, { debounce })).rejects.toThrow('no option of enqueueFrom');
+  });
+
+  test('around sees the key of a unique one, and what became of each', async () => {
+    const seen: unknown[] = [];
+    const around = createQueue({
+      keys: control.queueKeys,
+      around: {
+        enqueue: async (jobs, next) => {
+          seen.push(jobs.map(({ uniqueKey }) => uniqueKey));
+          seen.push(await next());
+        },
+      },
+    });
+    await around.enqueue(database.db, sync, 1, { uniqueKey: 'k', unique: { forMs: 5_000 } });
+    await around.enqueue(database.db, sync, 1, { throttle });
+    const answer = await around.enqueue(database.db, sync, 1, { throttle });
+    expect(answer.outcome).toBe('throttled');
+    expect(seen).toMatchObject([['k'], [{ outcome: 'enqueued' }], [null], [{}], [null], [answer]]);
+  });
+});
+
+describe('without the table of keys', () => {
+  const bare = useTestDatabase();
+  const throttle = { key: 'user', perMs: 10_000 };
+
+  test('a throttled enqueue names the line that the schema lacks, and so does check', async () => {
+    const failed = queue.enqueue(bare.db, sync, 1, { throttle });
+    await expect(failed).rejects.toThrow(MissingMigrationError);
+    await expect(failed).rejects.toThrow("`export * from 'drizzle-queue/schema/control'`");
+    const findings = await queue.check(bare.db);
+    expect(findings).toContainEqual(
+      expect.objectContaining({
+        code: 'tables-missing',
+        message: '"queue_keys" does not exist, so no throttle and no unique: { forMs } can be enqueued',
+      }),
+    );
+    expect((await queue.check(database.db)).filter(({ severity }) => severity === 'error')).toEqual([]);
+  });
+});
