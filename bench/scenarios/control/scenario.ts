@@ -25,7 +25,7 @@ interface Variant {
 /** The jobs of one key wait beside those of 1,000 others, which have 20 each. */
 const KEYS = 1_000;
 const PER_KEY = 20;
-const LIMIT_MS = 30_000;
+const LIMIT_MS = 15_000;
 const QUICK_LIMIT_MS = 3_000;
 
 const plain: Variant = { name: 'plain', system: withoutResults };
@@ -84,23 +84,23 @@ const PEERS: readonly Variant[] = [
   { name: 'graphile-worker, plain', system: graphileBest },
   {
     name: 'graphile-worker, one named queue',
-    system: graphileQueues('one named queue', `'hot'`),
+    system: graphileQueues('one named queue', `'hot'`, 1),
     over: 'graphile-worker, plain',
   },
   {
     name: 'graphile-worker, 1,000 named queues',
-    system: graphileQueues('named queues', `(i % ${KEYS})::text`),
+    system: graphileQueues('named queues', `(i % ${KEYS})::text`, 24),
     over: 'graphile-worker, plain',
   },
   { name: 'pg-boss, plain', system: pgBossBest },
   {
     name: 'pg-boss, one key, in order',
-    system: pgBossInOrder('one key', () => 'hot', 1),
+    system: pgBossInOrder('one key', () => 'hot', true),
     over: 'pg-boss, plain',
   },
   {
     name: 'pg-boss, 1,000 keys, in order',
-    system: pgBossInOrder('1,000 keys', keyOf, 500),
+    system: pgBossInOrder('1,000 keys', keyOf, false),
     over: 'pg-boss, plain',
   },
   {

@@ -42,10 +42,10 @@ export const graphileBest = graphileWorker(
 );
 
 /** The jobs of a named queue run one after the other: without a local queue, which would wait for each. */
-export function graphileQueues(name: string, queueName: string): System {
-  const setup = 'concurrency 24, prepared statements, named queues';
+export function graphileQueues(name: string, queueName: string, concurrency: number): System {
+  const setup = `concurrency ${concurrency}, named queues, no local queue, pollInterval 10`;
   return {
-    ...graphileWorker(name, setup, { concurrency: 24, batches: false }, queueName),
+    ...graphileWorker(name, setup, { concurrency, batches: false, pollInterval: 10 }, queueName),
     share: 0.02,
   };
 }

@@ -65,12 +65,16 @@ const best = { batchSize: 500, burstWhenBatchFull: true, localConcurrency: 4, po
 /** The fastest that it can be set to. */
 export const pgBossBest = pgBoss('best', BEST, { work: best, listen: false });
 
-/** The jobs of a key run one after the other. With few keys only a batch of few is ever full, and goes on at once. */
-export function pgBossInOrder(name: string, keyOf: (n: number) => string, batchSize: number): System {
-  const work = { ...best, batchSize };
-  const setup = `batchSize ${batchSize}, otherwise as the best, a queue with the policy key_strict_fifo`;
+/** The jobs of a key run one after the other. With a single key no batch is full, so that one counts what waits. */
+export function pgBossInOrder(name: string, keyOf: (n: number) => string, single: boolean): System {
+  const options: PgBossOptions = single
+    ? { work: { burstWhenReadyExceeds: 1, pollingIntervalSeconds: 0.5 }, listen: false, counts: true }
+    : { work: best, listen: false };
+  const setup = single ? 'batchSize 1, burstWhenReadyExceeds 1, its counts taken every second' : BEST;
   return {
-    ...pgBoss(name, setup, { work, listen: false }, (n) => ({ singletonKey: keyOf(n) })),
+    ...pgBoss(name, `${setup}, a queue with the policy key_strict_fifo`, options, (n) => ({
+      singletonKey: keyOf(n),
+    })),
     create: createInOrder,
     share: 0.02,
   };
