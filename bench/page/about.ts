@@ -19,6 +19,8 @@ visible later than others with a later time (a *late commit*: its transaction st
   concurrency: `One queue, and more and more claim loops on two cores. They share what the machine has, so the total cannot double
 for ever; it must not fall.`,
   idle: `Most workers wait most of the time. What does waiting cost?`,
+  control: `What do limits, fair shares and orders cost beside the same jobs without them? The peers are shown with what they have of
+it, each also over what it does without.`,
   memory: `Does a worker grow with the jobs that it has done? And with payloads of a megabyte, how many of them does it hold at
 once?`,
   mixed: `Jobs come and go at the same time, as in life: does the backlog stay small, and the table?`,

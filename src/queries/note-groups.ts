@@ -16,15 +16,18 @@ export async function noteFreedGroups(db: Runner, tables: GroupTables, queue: st
   return (await queryRows(db, tables, query, { entry: CONTROL_ENTRY })).length;
 }
 
+/** `OFFSET 0` keeps the jobs from being joined: of each hold its job is looked up, however many others there are. */
 export function noteFreedGroupsQuery(tables: GroupTables, queue: string): SQL {
   const { queueJobs, queueHolds, queueNotes } = tables;
   return sql`
     insert into ${queueNotes} (queue, due_at, group_key)
     select distinct ${queue}::text, statement_timestamp(), h.group_key from ${queueHolds} as h
-    where h.queue = ${queue} and exists (
+    cross join lateral (
       select from ${queueJobs} as j
       where j.queue = ${queue} and j.id = h.job_id and j.worker_id is not null and ${isFree(tables)}
-    )
+      offset 0
+    ) as j
+    where h.queue = ${queue}
     returning id`;
 }
 

@@ -6,7 +6,10 @@ import { SERVER_TEXT } from '../../harness/server.ts';
 import type { Sites } from '../../harness/site.ts';
 import { SMALL, type System } from '../../harness/system.ts';
 import type { Scenario, ScenarioResult } from '../../scenario.ts';
+import { bullmqOnPostgres, bullmqRated } from '../../systems/bullmq/system.ts';
 import { groupedQueue, withoutResults } from '../../systems/drizzle-queue/system.ts';
+import { graphileBest, graphileQueues } from '../../systems/graphile-worker/system.ts';
+import { pgBossBest, pgBossGroups, pgBossInOrder } from '../../systems/pg-boss/system.ts';
 import { drainOthers } from './beside-hot.ts';
 
 /** Something that is drained beside the others. */
@@ -22,8 +25,8 @@ interface Variant {
 /** The jobs of one key wait beside those of 1,000 others, which have 20 each. */
 const KEYS = 1_000;
 const PER_KEY = 20;
-const LIMIT_MS = 60_000;
-const QUICK_LIMIT_MS = 5_000;
+const LIMIT_MS = 15_000;
+const QUICK_LIMIT_MS = 3_000;
 
 const plain: Variant = { name: 'plain', system: withoutResults };
 const manyKeys: Variant = {
@@ -34,8 +37,8 @@ const hotKey: Variant = {
   name: 'one key × 100,000, in order',
   system: groupedQueue('one key', { groups: { serial: 'end' } }, `'hot'`),
 };
-const OTHERS = KEYS * PER_KEY;
-const others: Variant = {
+/** The hot key's jobs have the higher numbers. */
+const withoutHot: Variant = {
   name: '1,000 keys × 20, in order',
   system: groupedQueue('1,000 keys', { groups: { serial: 'end' } }, `(i % ${KEYS})::text`),
   counted: 'alone',
@@ -45,10 +48,10 @@ const besideHot: Variant = {
   system: groupedQueue(
     'beside a hot key',
     { groups: { serial: 'end' } },
-    `case when i < ${OTHERS} then (i % ${KEYS})::text else 'hot' end`,
+    `case when i < ${KEYS * PER_KEY} then (i % ${KEYS})::text else 'hot' end`,
   ),
   counted: 'beside',
-  over: others.name,
+  over: withoutHot.name,
 };
 
 const VARIANTS: readonly Variant[] = [
@@ -63,7 +66,7 @@ const VARIANTS: readonly Variant[] = [
   },
   manyKeys,
   hotKey,
-  others,
+  withoutHot,
   besideHot,
   {
     name: '2 at once per key, 1,000 keys',
@@ -72,6 +75,44 @@ const VARIANTS: readonly Variant[] = [
   {
     name: 'a rate that is not reached',
     system: groupedQueue('rated', { rate: { limit: 1_000_000, perMs: 1_000 } }, `'-'`),
+  },
+];
+
+const keyOf = (n: number) => String(n % KEYS);
+/** Each over what it does without the feature. */
+const PEERS: readonly Variant[] = [
+  { name: 'graphile-worker, plain', system: graphileBest },
+  {
+    name: 'graphile-worker, one named queue',
+    system: graphileQueues('one named queue', `'hot'`, 1),
+    over: 'graphile-worker, plain',
+  },
+  {
+    name: 'graphile-worker, 1,000 named queues',
+    system: graphileQueues('named queues', `(i % ${KEYS})::text`, 24),
+    over: 'graphile-worker, plain',
+  },
+  { name: 'pg-boss, plain', system: pgBossBest },
+  {
+    name: 'pg-boss, one key, in order',
+    system: pgBossInOrder('one key', () => 'hot', true),
+    over: 'pg-boss, plain',
+  },
+  {
+    name: 'pg-boss, 1,000 keys, in order',
+    system: pgBossInOrder('1,000 keys', keyOf, false),
+    over: 'pg-boss, plain',
+  },
+  {
+    name: 'pg-boss, 2 at once per group, 1,000 groups',
+    system: pgBossGroups('limit of 2', keyOf),
+    over: 'pg-boss, plain',
+  },
+  { name: 'BullMQ on Postgres, plain', system: bullmqOnPostgres },
+  {
+    name: 'BullMQ on Postgres, a rate that is not reached',
+    system: bullmqRated,
+    over: 'BullMQ on Postgres, plain',
   },
 ];
 
@@ -91,14 +132,15 @@ export const control: Scenario = async (options): Promise<ControlResult> => {
   const { quick } = options;
   const jobs = options.jobs ?? (quick ? 2_000 : 100_000);
   const runs = options.runs ?? (quick ? 1 : 3);
+  const others = quick ? KEYS : KEYS * PER_KEY;
   const limitMs = quick ? QUICK_LIMIT_MS : LIMIT_MS;
   const taken = await withSites((sites) =>
     inTurns(
       'control',
       runs,
-      chosen(VARIANTS, options),
+      chosen([...VARIANTS, ...PEERS], options),
       ({ name }) => name,
-      (variant) => measure(sites, variant, jobs, limitMs),
+      (variant) => measure(sites, variant, { jobs, others, limitMs }),
     ),
   );
   const rows = taken.map(
@@ -121,13 +163,13 @@ export const control: Scenario = async (options): Promise<ControlResult> => {
   };
 };
 
-async function measure(sites: Sites, { system, counted }: Variant, jobs: number, limitMs: number) {
+async function measure(
+  sites: Sites,
+  { system, counted }: Variant,
+  { jobs, others, limitMs }: { readonly jobs: number; readonly others: number; readonly limitMs: number },
+): Promise<Drained> {
   if (counted === undefined) return await drainFresh(sites, system, { jobs, payloadBytes: SMALL, limitMs });
-  return await drainOthers(sites, system, {
-    others: OTHERS,
-    beside: counted === 'alone' ? 0 : jobs,
-    limitMs,
-  });
+  return await drainOthers(sites, system, { others, beside: counted === 'alone' ? 0 : jobs, limitMs });
 }
 
 function ratioOf(rows: readonly Row[], name: string): number {
@@ -141,18 +183,35 @@ function reportOf(rows: readonly Row[], jobs: number, runs: number): Report {
     tables: [
       {
         title: `control: ${figure(jobs)} no-op jobs, one worker process; medians of ${runs}`,
-        header: ['', 'jobs/s', '÷ plain', 'WAL B/job', 'worker CPU µs/job', 'jobs'],
+        header: ['', 'jobs/s', '÷ plain', '÷ its own', 'WAL B/job', 'worker CPU µs/job', 'jobs'],
         rows: rows.map((row) => [
           row.name,
           figure(row.jobsPerSecond),
           times(row.jobsPerSecond, rows.find(({ name }) => name === plain.name)?.jobsPerSecond ?? Number.NaN),
+          times(ratioOf(rows, row.name), 1),
           figure(row.walBytesPerJob),
           figure(row.cpuUsPerJob, 1),
           figure(row.jobs),
         ]),
       },
     ],
-    charts: [],
-    remarks: [SERVER_TEXT],
+    charts: [
+      {
+        name: 'control',
+        title: 'No-op jobs per second with limits, shares and orders, one worker process',
+        kind: 'bars',
+        x: 'jobs/s',
+        y: '',
+        points: rows.map(({ name, jobsPerSecond }) => ({ series: name, x: name, y: jobsPerSecond })),
+      },
+    ],
+    remarks: [
+      'In order: serial "end". A rate that is not reached: 1,000,000 jobs a second. Of the 1,000 keys × 20 only their own jobs are counted, by the time at which they begin.',
+      'Where fewer jobs stand in the table the system was given fewer, or was stopped.',
+      ...PEERS.filter(({ over }) => over !== undefined).map(
+        ({ name, system }) => `${name}: ${system.setup}.`,
+      ),
+      SERVER_TEXT,
+    ],
   };
 }

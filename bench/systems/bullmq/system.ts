@@ -33,6 +33,14 @@ export const bullmqOnPostgres: System = {
   },
 };
 
+/** With a rate that it does not reach. */
+export const bullmqRated: System = {
+  ...bullmqOnPostgres,
+  name: 'BullMQ on Postgres, rated',
+  setup: 'concurrency 24, limiter with max 1,000,000 and duration 1,000',
+  options: { ...options, limiter: { max: 1_000_000, duration: 1_000 } } satisfies BullmqOptions,
+};
+
 /** On Redis, when there is one: to be seen beside Postgres, not to be compared with it (see its `setup`). */
 export async function bullmqOnRedis(): Promise<System | undefined> {
   const redisUrl = await startRedis();

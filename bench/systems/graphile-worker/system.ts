@@ -5,7 +5,13 @@ import type { GraphileWorkerOptions } from './work.ts';
 const create = (url: string) =>
   runMigrations({ connectionString: url, logger: new Logger(() => () => undefined) });
 
-function graphileWorker(name: string, setup: string, options: GraphileWorkerOptions): System {
+/** @param queueName the named queue of a job, as SQL over its number `i` */
+function graphileWorker(
+  name: string,
+  setup: string,
+  options: GraphileWorkerOptions,
+  queueName = 'null',
+): System {
   return {
     name: `graphile-worker, ${name}`,
     setup,
@@ -17,7 +23,7 @@ function graphileWorker(name: string, setup: string, options: GraphileWorkerOpti
       await sql`
         select count(*) from graphile_worker.add_jobs(array(
           select row('bench', json_build_object('n', i, 'pad', repeat('x', ${padBytes(payloadBytes)}::int4)),
-            null, null, null, null, null, null)::graphile_worker.job_spec
+            ${sql.unsafe(queueName)}, null, null, null, null, null)::graphile_worker.job_spec
           from generate_series(${from}::int4, ${from + count - 1}::int4) as i))`;
     },
     async anyLeft(sql) {
@@ -34,6 +40,15 @@ export const graphileBest = graphileWorker(
   'localQueue.size 500, completeJobBatchDelay 0, failJobBatchDelay 0, prepared statements, concurrency 24',
   { concurrency: 24, batches: true },
 );
+
+/** The jobs of a named queue run one after the other: without a local queue, which would wait for each. */
+export function graphileQueues(name: string, queueName: string, concurrency: number): System {
+  const setup = `concurrency ${concurrency}, named queues, no local queue, pollInterval 10`;
+  return {
+    ...graphileWorker(name, setup, { concurrency, batches: false, pollInterval: 10 }, queueName),
+    share: 0.02,
+  };
+}
 
 export const graphileDefaults: System = {
   ...graphileWorker('defaults', 'concurrency 24, everything else by default', {

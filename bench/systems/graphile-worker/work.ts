@@ -5,6 +5,8 @@ export interface GraphileWorkerOptions {
   readonly concurrency: number;
   /** With the settings that its page on performance recommends. */
   readonly batches: boolean;
+  /** @default its own */
+  readonly pollInterval?: number;
   /** How many tasks it knows; it has no queues of which one could serve some. The jobs are of the first. */
   readonly queues?: number;
   /** Know another task than that of the jobs: listen, with nothing to do. */
@@ -13,7 +15,13 @@ export interface GraphileWorkerOptions {
 
 /** graphile-worker with one task executor per job. */
 export const work: Program = async ({ url, onJob }, options) => {
-  const { concurrency, batches, queues = 1, servesOther = false } = options as GraphileWorkerOptions;
+  const {
+    concurrency,
+    batches,
+    pollInterval,
+    queues = 1,
+    servesOther = false,
+  } = options as GraphileWorkerOptions;
   const runner = await run({
     connectionString: url,
     noHandleSignals: true,
@@ -27,6 +35,7 @@ export const work: Program = async ({ url, onJob }, options) => {
     preset: {
       worker: {
         concurrentJobs: concurrency,
+        ...(pollInterval !== undefined && { pollInterval }),
         maxPoolSize: Math.max(10, concurrency + 2),
         ...(batches && { localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 }),
       },

@@ -1,0 +1,190 @@
+import type { SQL } from 'drizzle-orm';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { admitGroups, admitGroupsQuery } from '../../src/queries/admit-groups.ts';
+import { claimGroupedJobs, claimGroupedJobsQuery } from '../../src/queries/claim-grouped-jobs.ts';
+import { findDueGroupsQuery } from '../../src/queries/find-due-groups.ts';
+import { finishJobsQuery } from '../../src/queries/finish-jobs.ts';
+import { noteForgottenGroupsQuery, noteFreedGroupsQuery } from '../../src/queries/note-groups.ts';
+import { pruneGroupsQuery } from '../../src/queries/prune-groups.ts';
+import { rescheduleJobsQuery } from '../../src/queries/reschedule-jobs.ts';
+import { addControlTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { buffersOf, explain, nodesOf, type PlanNode } from './support/explain.ts';
+import { addWorkers, groupClaimOf, groupedTables } from './support/groups.ts';
+import { type Backend, twoBackends } from './support/locks.ts';
+
+const database = useTestDatabase();
+let backend: Backend;
+let worker = 0;
+
+beforeAll(async () => {
+  await addControlTables(database);
+  [backend] = await twoBackends(database);
+  // Statistics are gathered when a test says so.
+  for (const table of ['queue_jobs', 'queue_groups', 'queue_holds', 'queue_notes']) {
+    await database.client.unsafe(`alter table ${table} set (autovacuum_enabled = off)`);
+  }
+});
+
+const MILLION = 1_000_000;
+const tables = groupedTables();
+const serial = groupedTables('end');
+
+/** Jobs with what an enqueue notes; `n` is the number of the job. */
+async function fill(count: number, group: string, runAt = 'now()', priority = '5'): Promise<void> {
+  await database.client.unsafe(`
+    with inserted as (
+      insert into queue_jobs (queue, kind, payload, max_attempts, group_key, run_at, priority)
+      select 'q', 'k', '{"orderId": 1}', 20, ${group}, ${runAt}, ${priority} from generate_series(1, ${count}) as n
+      returning group_key, run_at
+    )
+    insert into queue_notes (queue, due_at, group_key)
+    select 'q', min(run_at), group_key from inserted group by group_key`);
+}
+
+async function empty(): Promise<void> {
+  await database.client.unsafe(
+    'truncate queue_jobs, queue_groups, queue_holds, queue_notes, queue_workers, queue_results',
+  );
+  [worker = 0] = await addWorkers(database.client);
+}
+
+/** More rows than this take more pages than an index does. */
+const FEW_ROWS = 15_000;
+
+/** Carries the statement out, and takes it back. Only a table with few rows may be read from end to end. */
+async function planOf(query: SQL): Promise<PlanNode> {
+  const plan = await explain(backend, query, 'force_custom_plan');
+  const whole = nodesOf(plan).filter(
+    (node) => node['Node Type'] === 'Seq Scan' && node['Actual Rows'] > FEW_ROWS,
+  );
+  expect(whole.map((node) => [node['Relation Name'], node['Actual Rows']])).toEqual([]);
+  return plan;
+}
+
+async function expectBuffers(query: SQL, most: number): Promise<void> {
+  expect(buffersOf(await planOf(query))).toBeLessThanOrEqual(most);
+}
+
+const LIMITS = [1, 20, 200] as const;
+/** Each way to claim: shares alone, at most two of a group, one after the other. */
+const WAYS = [
+  ['shares', {}],
+  ['two at once', { concurrency: 2 }],
+  ['one after the other', { run: 50 }],
+] as const;
+const claims = WAYS.flatMap(([way, limits]) => LIMITS.map((limit) => [way, limit, limits] as const));
+
+/** Each of the statements, in the state that the queue is in. */
+function testStatements(): void {
+  test('admission of up to 4,000 notes', async () => {
+    // Measured: 42,300, which is 11 pages per note.
+    await expectBuffers(admitGroupsQuery(tables, 'q'), 60_000);
+  });
+
+  // Measured: 370 to 670 of 1, most of them to see the next groups; 34 to 40 pages for each of 200.
+  test.each(claims)('claim, %s: of %i', async (_, limit, limits) => {
+    await expectBuffers(
+      claimGroupedJobsQuery(tables, groupClaimOf(worker, { limit, limits })),
+      1_000 + 50 * limit,
+    );
+  });
+
+  test('the look for due groups', async () => {
+    await expectBuffers(findDueGroupsQuery(tables, [{ queue: 'q' }]), 20);
+  });
+
+  test('notes of groups whose worker is gone', async () => {
+    await expectBuffers(noteFreedGroupsQuery(tables, 'q'), 1_000);
+  });
+
+  test('notes of forgotten groups, in slices', async () => {
+    await expectBuffers(noteForgottenGroupsQuery(tables, 'q', ''), 5_000);
+  });
+
+  test('pruning, in slices', async () => {
+    await expectBuffers(pruneGroupsQuery(tables, { queue: 'q', after: '', ratePerMs: undefined }), 6_000);
+  });
+}
+
+function testSettling(): void {
+  test.each([1, 100])('finish and reschedule of %i', async (count) => {
+    const { jobs } = await claimGroupedJobs(backend.db, tables, groupClaimOf(worker, { limit: count }));
+    expect(jobs).toHaveLength(count);
+    const holder = { queue: 'q', workerId: worker };
+    const finish = {
+      type: 'finish',
+      state: 'completed',
+      output: '1',
+      error: null,
+      keepResult: true,
+    } as const;
+    const put = { type: 'reschedule', delayMs: 1_000, attempt: 1, error: null } as const;
+    const of = <T>(transition: T) => jobs.map(({ id, fence }) => ({ id, fence, transition }));
+    for (const each of [tables, serial]) {
+      await expectBuffers(finishJobsQuery(each, holder, of(finish)), 50 + 20 * count);
+      await expectBuffers(rescheduleJobsQuery(each, holder, of(put)), 50 + 25 * count);
+    }
+  });
+}
+
+/** Folds in all that was noted, and lets the vacuum follow. */
+async function admitAll(): Promise<void> {
+  while ((await admitGroups(database.db, tables, 'q')) > 0);
+  await database.client`vacuum queue_notes`;
+}
+
+describe.sequential('1,000,000 jobs of 100,000 keys', () => {
+  beforeAll(async () => {
+    await empty();
+    await fill(MILLION, `'key-' || n % 100000`);
+  }, 300_000);
+
+  describe('before any ANALYZE, before any admission', () => {
+    testStatements();
+  });
+
+  describe('admitted', () => {
+    beforeAll(admitAll, 300_000);
+    testStatements();
+    testSettling();
+  });
+
+  describe('analysed', () => {
+    beforeAll(() => database.client`analyze`, 300_000);
+    testStatements();
+    testSettling();
+  });
+});
+
+describe.sequential('10,000 tenants beside one with 1,000,000 jobs', () => {
+  beforeAll(async () => {
+    await empty();
+    await fill(20_000, `'tenant-' || n % 10000`);
+    await fill(MILLION, `'large'`);
+  }, 300_000);
+
+  describe('before any ANALYZE', () => {
+    beforeAll(admitAll, 300_000);
+    testStatements();
+    testSettling();
+  });
+
+  describe('analysed', () => {
+    beforeAll(() => database.client`analyze`, 300_000);
+    testStatements();
+    testSettling();
+  });
+});
+
+describe.sequential('one tenant with 1,000,000 scheduled jobs before its due ones', () => {
+  beforeAll(async () => {
+    await empty();
+    await fill(MILLION, `'later'`, `now() + interval '1 day' + random() * interval '1 day'`, 'n % 5');
+    await fill(1_000, `'later'`);
+    await admitAll();
+  }, 300_000);
+
+  testStatements();
+  testSettling();
+});
