@@ -24,7 +24,7 @@ export async function admitGroups(db: Runner, tables: GroupTables, queue: string
   return Number(rows[0]?.used);
 }
 
-/** The notes that were used up are deleted by their range of the index: by their ids alone, all notes are read. */
+/** Notes that were used up are deleted by their range of the index: by their ids alone, all are read. */
 export function admitGroupsQuery(tables: GroupTables, queue: string): SQL {
   const { queueGroups, queueNotes } = tables;
   return sql`
@@ -93,7 +93,8 @@ export function admitGroupsQuery(tables: GroupTables, queue: string): SQL {
         and (n.id in (
           select x.id from note as x
           where x.group_key in (select group_key from locked) or x.group_key in (select group_key from made)
-            or x.group_key in (select group_key from known) and x.group_key not in (select group_key from waiting)
+            or x.group_key in (select group_key from known)
+              and x.group_key not in (select group_key from waiting)
         )) is true
       returning 1
     )

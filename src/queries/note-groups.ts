@@ -16,7 +16,7 @@ export async function noteFreedGroups(db: Runner, tables: GroupTables, queue: st
   return (await queryRows(db, tables, query, { entry: CONTROL_ENTRY })).length;
 }
 
-/** `OFFSET 0` keeps the jobs from being joined: of each hold its job is looked up, however many others there are. */
+/** `OFFSET 0` keeps the jobs from being joined: the job of each hold is looked up, however many there are. */
 export function noteFreedGroupsQuery(tables: GroupTables, queue: string): SQL {
   const { queueJobs, queueHolds, queueNotes } = tables;
   return sql`

@@ -3,7 +3,7 @@ import { MAX_PRIORITY } from '../job/limits.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { isFree } from './group-hold.ts';
 
-/** How many jobs of a group that may not be claimed now are passed before each priority is asked by itself. */
+/** So many jobs that may not be claimed now are passed before each priority is asked by itself. */
 const PASSED = 100;
 
 export interface DueInGroup {
@@ -17,9 +17,9 @@ export interface DueInGroup {
 }
 
 /**
- * A select of the ids of the next due jobs of a group, in their order. They are at the head of the index of groups,
- * unless many jobs are held or scheduled: then each priority is asked by itself. A select may bring fewer than
- * there are, but none only when there are none.
+ * A select of the ids of the next due jobs of a group, in their order. They are at the head of the index of
+ * groups, unless many jobs are held or scheduled: then each priority is asked by itself. It may bring fewer
+ * than there are, but none only when there are none.
  */
 export function dueInGroup(
   tables: QueueTables,

@@ -52,7 +52,7 @@ export function servedQueues<TDb>(
     if (agingMs === undefined) continue;
     if (Object.keys(limits?.declared.get(queue)?.kinds ?? {}).length > 0) {
       throw new TypeError(
-        `createWorker: queues['${queue}'].aging: kinds with limits of their own are claimed apart, and do not age`,
+        `createWorker: queues['${queue}'].aging: kinds with limits are claimed apart, and do not age`,
       );
     }
     if (limits?.isGrouped(queue)) {

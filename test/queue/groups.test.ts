@@ -230,9 +230,11 @@ describe('schedules', () => {
 
   test('fire jobs into their groups', async () => {
     for (const schedule of [hourly, bare, outside]) await grouped.schedules.set(database.db, schedule);
-    const firing = { revision: 0, ticks: [Date.now()], passedMs: Date.now(), nextMs: null };
-    const names = ['hourly', 'bare', 'outside'].map((name) => ({ ...firing, name }));
-    expect(await fireSchedules(database.db, grouped.schedules.tables, names, undefined)).toHaveLength(3);
+    const set = await database.client<{ name: string; revision: string }[]>`
+      select name, revision from queue_schedules order by position(name in 'hourly bare outside')`;
+    const firing = { ticks: [Date.now()], passedMs: Date.now(), nextMs: null };
+    const firings = set.map(({ name, revision }) => ({ ...firing, name, revision: Number(revision) }));
+    expect(await fireSchedules(database.db, grouped.schedules.tables, firings, undefined)).toHaveLength(3);
     expect(await placed()).toMatchObject([
       { queue: 'exports', group: 'acme', weight: 4 },
       { queue: 'mail', group: '-', weight: 1 },

@@ -41,25 +41,17 @@ export class Attempts {
     this.#endings = new Endings(options, () => this.#announceChange());
     this.#beginnings = new Beginnings({ ...options, tables });
     this.#runs = new Runs(options.serial);
+    const shared = { running: this.#running, endings: this.#endings, prefetch: this.#prefetch };
     this.#batches = new Batches({
       ...options,
       tables,
-      running: this.#running,
-      endings: this.#endings,
-      prefetch: this.#prefetch,
+      ...shared,
       mayBegin: () => this.#mayBegin,
       onChange: () => this.#proceed(),
     });
-    const { limiter, concurrency } = options;
-    const parts = { limiter, beginnings: this.#beginnings, batches: this.#batches, runs: this.#runs };
+    const parts = { ...options, beginnings: this.#beginnings, batches: this.#batches, runs: this.#runs };
     this.#waiting = new Waiting(parts);
-    const [prefetch, waiting, running, endings] = [
-      this.#prefetch,
-      this.#waiting,
-      this.#running,
-      this.#endings,
-    ];
-    this.#demand = new Demand({ ...parts, concurrency, prefetch, waiting, running, endings });
+    this.#demand = new Demand({ ...parts, ...shared, waiting: this.#waiting });
   }
 
   get size(): number {

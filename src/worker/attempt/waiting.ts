@@ -12,7 +12,7 @@ export interface WaitingOptions {
   readonly limiter?: QueueLimiter | undefined;
 }
 
-/** The attempts of one queue that are held and have not begun: claimed ahead, gathering, or behind another. */
+/** The attempts of one queue that have not begun: claimed ahead, gathering, or behind another. */
 export class Waiting {
   readonly #options: WaitingOptions;
   /** Those that wait for a slot of their own, in their order. */

@@ -1,9 +1,8 @@
-import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import type { GroupTables } from '../../sql/grouping.ts';
-import { Attempts } from '../attempt/attempts.ts';
-import { Settler } from '../attempt/settle.ts';
+import type { Attempts } from '../attempt/attempts.ts';
 import { Condition } from '../time/condition.ts';
 import { jitter } from '../time/jitter.ts';
+import { attemptsOf } from './attempts-of.ts';
 import type { ClaimLoopOptions } from './claim-loop-options.ts';
 import { Claims, type QueueClaims } from './claims.ts';
 import { GroupClaims } from './group-claims.ts';
@@ -14,7 +13,6 @@ import { type Next, Pace } from './pace.ts';
 import type { IdleQueue } from './watch.ts';
 
 const MAX_ERROR_PAUSE_MS = 5_000;
-const MAX_EXPECTED_MS = 2_000; // What is due later, the watch sees in time.
 
 /**
  * One queue in one process: claims as many due jobs as its attempts have use for, in one loop for all slots,
@@ -47,8 +45,7 @@ export class ClaimLoop implements IdleQueue {
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
-    const { environment, runner, queue, handlers, concurrency, groups, limiter, watch, events } = options;
-    const { pollIntervalMs } = options;
+    const { environment, runner, queue, groups, limiter, watch, pollIntervalMs } = options;
     const { workerId, tables } = environment;
     const holder = { queue, workerId };
     // Claims of groups pass nothing over.
@@ -59,26 +56,16 @@ export class ClaimLoop implements IdleQueue {
       this.#groupClaims ?? new Claims({ runner, tables, queue, workerId, lanes: this.lanes.all });
     this.#hotPolling = new HotPolling(pollIntervalMs);
     this.#pace = new Pace(this.#hotPolling, { untilEmpty: watch === undefined, pollIntervalMs });
-    this.attempts = new Attempts({
-      environment,
-      handlers,
-      concurrency,
-      serial: groups?.serial,
-      limiter,
-      // A drain has to end.
-      persistent: options.watch !== undefined,
-      runner,
-      holder,
-      retries: options.retries,
-      settler: new Settler({ ...options, ...environment, db: runner, holder }),
-      events,
+    this.attempts = attemptsOf(options, {
       onChange: () => {
         this.#changes.signal();
         this.#lookAfterLast();
         // The end of a job may let another one of its group begin.
         if (groups !== undefined) this.wake();
       },
-      onPutBack: (job, delayMs) => this.#expectAgain(job, delayMs),
+      onPutBack: (job, delayMs) => {
+        if (!this.#stopping.signal.aborted) this.lanes.expectAgain(job, delayMs, watch);
+      },
     });
     limiter?.serve(this.attempts, () => {
       this.#changes.signal();
@@ -257,17 +244,5 @@ export class ClaimLoop implements IdleQueue {
   #announceIdle(): void {
     if (!this.#announced) this.#options.events.emit('idle', { queue: this.queue });
     this.#announced = true;
-  }
-
-  /** Nobody notifies this worker of what it puts back itself. */
-  #expectAgain({ id, kind, priority, runAt }: ClaimedJob, delayMs: number | undefined): void {
-    if (this.#stopping.signal.aborted) return;
-    if (delayMs !== undefined) {
-      if (delayMs <= MAX_EXPECTED_MS) this.#options.watch?.expect(this, delayMs);
-      return;
-    }
-    // It keeps its run_at, which the floors have passed.
-    if (!this.lanes.expect(kind, { id, priority, runAtMs: runAt.getTime() })) this.sweepSoon();
-    this.wake();
   }
 }

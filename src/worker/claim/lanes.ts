@@ -1,15 +1,20 @@
-import type { JobPlace } from '../../queries/find-overlooked.ts';
+import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import { Lane, type LanesLoop } from './lane.ts';
 import type { Sweeper } from './sweeper.ts';
+import type { IdleQueue, Watch } from './watch.ts';
+
+/** What is due later, the watch sees in time. */
+const MAX_EXPECTED_MS = 2_000;
 
 /** The lanes of a queue: one, unless some of its kinds have limits of their own. */
 export class Lanes {
   readonly all: readonly Lane[];
   readonly #sweeper: Sweeper;
+  readonly #loop: LanesLoop & IdleQueue;
 
   /** @param limited the kinds with limits of their own */
   constructor(
-    loop: LanesLoop,
+    loop: LanesLoop & IdleQueue,
     sweeper: Sweeper,
     kinds: readonly string[],
     limited: ReadonlySet<string> = new Set(),
@@ -21,6 +26,7 @@ export class Lanes {
       ...alone.map((kind) => new Lane(loop, [kind], kind)),
     ];
     this.#sweeper = sweeper;
+    this.#loop = loop;
   }
 
   /** Where a look at all of them together starts. */
@@ -33,10 +39,20 @@ export class Lanes {
     for (const { bands } of this.all) bands.noteNothing(databaseMs, endMs);
   }
 
-  /** Keeps the place of a job that lies behind the floors; returns whether there was room for it. */
-  expect(kind: string, place: JobPlace): boolean {
+  /**
+   * Nobody notifies this worker of what it puts back itself.
+   * @param delayMs after which the job is due; without it the job keeps its place, which the floors have passed
+   */
+  expectAgain(job: ClaimedJob, delayMs: number | undefined, watch: Watch | undefined): void {
+    if (delayMs !== undefined) {
+      if (delayMs <= MAX_EXPECTED_MS) watch?.expect(this.#loop, delayMs);
+      return;
+    }
+    const { id, kind, priority, runAt } = job;
     const lane = this.all.find(({ kinds }) => kinds.includes(kind));
-    return lane?.overlooked.add([place]) ?? false;
+    const isKept = lane?.overlooked.add([{ id, priority, runAtMs: runAt.getTime() }]) ?? false;
+    if (!isKept) this.urge('newest first');
+    this.#loop.wake();
   }
 
   /** Jobs come. */

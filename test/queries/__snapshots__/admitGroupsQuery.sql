@@ -80,7 +80,8 @@
         and (n.id in (
           select x.id from note as x
           where x.group_key in (select group_key from locked) or x.group_key in (select group_key from made)
-            or x.group_key in (select group_key from known) and x.group_key not in (select group_key from waiting)
+            or x.group_key in (select group_key from known)
+              and x.group_key not in (select group_key from waiting)
         )) is true
       returning 1
     )

@@ -55,7 +55,8 @@
       ) as e
     ) as u
       cross join lateral (
-        select count(*) filter (where x.counts) as held, array_agg(x.job_id) filter (where not x.counts) as over
+        select count(*) filter (where x.counts) as held,
+          array_agg(x.job_id) filter (where not x.counts) as over
         from (
           select h.job_id, coalesce(h.until > statement_timestamp(), false) or coalesce((
               select j.worker_id from "queue_jobs" as j where j.queue = $17 and j.id = h.job_id
@@ -142,16 +143,19 @@
     priced as materialized (
       select w.*,
         coalesce(sum(least(w.weight, q.rate_limit)) over (order by w.rank) > q.budget, false) as cut_by_queue,
-        coalesce(sum(least(w.weight, k.rate_limit)) over (partition by w.kind order by w.rank) > k.budget, false)
-          as cut_by_kind
+        coalesce(
+          sum(least(w.weight, k.rate_limit)) over (partition by w.kind order by w.rank) > k.budget, false
+        ) as cut_by_kind
       from wanted as w
       left join budgets as q on q.kind = '' left join budgets as k on k.kind = w.kind
       where w.unbroken
     ),
     within as materialized (
       select id, place, group_key, kind, weight, cost, rank from (
-        select w.*, sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before,
-          bool_and(not w.cut_by_queue and not w.cut_by_kind) over (partition by w.group_key order by w.n) as affordable
+        select w.*,
+          sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before,
+          bool_and(not w.cut_by_queue and not w.cut_by_kind)
+            over (partition by w.group_key order by w.n) as affordable
         from priced as w
         
       ) as w
@@ -165,7 +169,8 @@
           else case when coalesce(c.taken_cost, 0) = 0 then c.kept else c.kept || jsonb_build_object(
         c.slot::text, coalesce((c.kept ->> c.slot::text)::int8, 0) + coalesce(c.taken_cost, 0)) end end as rate_used,
         case
-          when c.held + c.taken >= c.concurrency or c.held > 0 then 'infinity'::timestamptz
+          when c.held + c.taken >= c.concurrency or c.held > 0
+            then 'infinity'::timestamptz
           when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
             then to_timestamp((coalesce(c.oldest, c.slot) + 20 + 1) * (c.rate_per_ms::float8 / 20) / 1000)
           when c.taken < c.room and not exists (
@@ -197,8 +202,8 @@
         select o.*, count(o.job_id) over jobs as taken, sum(o.weight) over jobs as taken_weight,
           sum(o.cost) over jobs as taken_cost, bool_or(o.cut) over jobs as cut_by_group
         from (
-          select place, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest, kept, held,
-            over, room, budget, null as job_id, null as weight, null as cost, false as cut
+          select place, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest, kept,
+            held, over, room, budget, null as job_id, null as weight, null as cost, false as cut
           from open
           union all
           select place, null, null, null, null, null, null, null, null, null, null,
@@ -214,13 +219,15 @@
       where c.group_key is not null
     ),
     spent as materialized (
-      select b.kind, case when coalesce(x.used, 0) = 0 then b.kept else b.kept || jsonb_build_object(
-        b.slot::text, coalesce((b.kept ->> b.slot::text)::int8, 0) + coalesce(x.used, 0)) end as rate_used, coalesce(x.used, 0) as used,
+      select b.kind, coalesce(x.used, 0) as used,
+        case when coalesce(x.used, 0) = 0 then b.kept else b.kept || jsonb_build_object(
+        b.slot::text, coalesce((b.kept ->> b.slot::text)::int8, 0) + coalesce(x.used, 0)) end as rate_used,
         coalesce(x.used, 0) >= b.budget or exists (
-          select from priced as p where case when b.kind = '' then p.cut_by_queue else p.kind = b.kind and p.cut_by_kind end
+          select from priced as p
+          where case when b.kind = '' then p.cut_by_queue else p.kind = b.kind and p.cut_by_kind end
         ) as cut,
-        date_part('epoch', to_timestamp((coalesce(b.oldest, b.slot) + 20 + 1) * (b.rate_per_ms::float8 / 20) / 1000) - statement_timestamp())
-          * 1000 as wait_ms
+        date_part('epoch', to_timestamp((coalesce(b.oldest, b.slot) + 20 + 1) * (b.rate_per_ms::float8 / 20) / 1000)
+          - statement_timestamp()) * 1000 as wait_ms
       from budgets as b left join lateral (
         select sum(least(w.weight, b.rate_limit)) as used from within as w where b.kind in ('', w.kind)
       ) as x on true
@@ -243,7 +250,8 @@
     ),
     swept as (
       delete from "queue_holds" as h
-      where h.queue = $39 and h.group_key = any(array(select group_key from turning where over is not null))
+      where h.queue = $39
+        and h.group_key = any(array(select group_key from turning where over is not null))
         and ((h.group_key, h.job_id) in (select group_key, unnest(over) from turning)) is true
         and h.job_id not in (select id from within)
     ),

@@ -55,7 +55,8 @@
       ) as e
     ) as u
       cross join lateral (
-        select count(*) filter (where x.counts) as held, array_agg(x.job_id) filter (where not x.counts) as over
+        select count(*) filter (where x.counts) as held,
+          array_agg(x.job_id) filter (where not x.counts) as over
         from (
           select h.job_id, coalesce(h.until > statement_timestamp(), false) or coalesce((
               select j.worker_id from "queue_jobs" as j where j.queue = $17 and j.id = h.job_id
@@ -112,7 +113,8 @@
     ),
     within as materialized (
       select id, place, group_key, kind, weight, cost, rank from (
-        select w.*, sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before
+        select w.*,
+          sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before
         from wanted as w
         where w.unbroken
       ) as w
@@ -126,7 +128,8 @@
           else case when coalesce(c.taken_cost, 0) = 0 then c.kept else c.kept || jsonb_build_object(
         c.slot::text, coalesce((c.kept ->> c.slot::text)::int8, 0) + coalesce(c.taken_cost, 0)) end end as rate_used,
         case
-          when c.held + c.taken >= c.concurrency or c.held > 0 then 'infinity'::timestamptz
+          when c.held + c.taken >= c.concurrency or c.held > 0
+            then 'infinity'::timestamptz
           when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
             then to_timestamp((coalesce(c.oldest, c.slot) + 20 + 1) * (c.rate_per_ms::float8 / 20) / 1000)
           when c.taken < c.room and not exists (
@@ -158,8 +161,8 @@
         select o.*, count(o.job_id) over jobs as taken, sum(o.weight) over jobs as taken_weight,
           sum(o.cost) over jobs as taken_cost, bool_or(o.cut) over jobs as cut_by_group
         from (
-          select place, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest, kept, held,
-            over, room, budget, null as job_id, null as weight, null as cost, false as cut
+          select place, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest, kept,
+            held, over, room, budget, null as job_id, null as weight, null as cost, false as cut
           from open
           union all
           select place, null, null, null, null, null, null, null, null, null, null,
@@ -197,7 +200,8 @@
     ),
     swept as (
       delete from "queue_holds" as h
-      where h.queue = $36 and h.group_key = any(array(select group_key from turning where over is not null))
+      where h.queue = $36
+        and h.group_key = any(array(select group_key from turning where over is not null))
         and ((h.group_key, h.job_id) in (select group_key, unnest(over) from turning)) is true
         and h.job_id not in (select id from within)
     )

@@ -1,0 +1,28 @@
+/** At most `limit` starts in any window of `perMs` milliseconds. */
+export interface ClaimRate {
+  readonly limit: number;
+  readonly perMs: number;
+}
+
+/** The limits of a queue's groups, as the code declares them. */
+export interface ClaimLimits {
+  readonly concurrency?: number | undefined;
+  readonly rate?: ClaimRate | undefined;
+  /** Where the jobs of a group run one after the other: the most of one group that a claim takes. */
+  readonly run: number | undefined;
+  /** Of the whole queue. */
+  readonly queueRate?: ClaimRate | undefined;
+  /** Of its kinds. */
+  readonly kindRates: ReadonlyMap<string, ClaimRate>;
+}
+
+export interface GroupClaim {
+  readonly queue: string;
+  readonly kinds: readonly string[];
+  /** The most jobs to claim; fewer when their payloads are large. */
+  readonly limit: number;
+  readonly limits: ClaimLimits;
+  /** How many of the first begin with the claim: see `claimJobs`. @default undefined all of them */
+  readonly beginning?: 0 | 1 | undefined;
+  readonly workerId: number;
+}

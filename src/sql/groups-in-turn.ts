@@ -1,0 +1,86 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { GroupClaim } from './group-claim.ts';
+import type { GroupTables } from './grouping.ts';
+import { planAnew } from './plan-anew.ts';
+import { rateWindow } from './rate-used.ts';
+
+/**
+ * Locks the groups whose turn it is, in two lanes that take turns: the ring, by turn, and groups that were
+ * idle, by how long they have been ready. `open`: their shares of this claim, and the room that their limits
+ * leave, in jobs and in weights.
+ */
+export function groupsInTurn(tables: GroupTables, { queue, limit, limits }: GroupClaim): SQL {
+  const { queueJobs, queueGroups, queueHolds, queueLimits, queueWorkers } = tables;
+  const { concurrency = null, rate, run } = limits;
+  const inRing = sql`g.queue = ${queue} and g.turn >= 0`;
+  return sql`seen as materialized (
+      (select g.group_key, g.turn, g.ready_at, row_number() over (order by g.turn) * 2 + 1 as place
+        from ${planAnew()} cross join ${queueGroups} as g
+        where ${inRing} and g.ready_at = '-infinity'
+        order by g.turn limit (select ${limit}::int8 * 2 + 32))
+      union all
+      (select g.group_key, g.turn, g.ready_at, row_number() over (order by g.ready_at) * 2 as place
+        from ${queueGroups} as g
+        where ${inRing} and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
+        order by g.ready_at limit (select ${limit}::int8 + 8))
+    ),
+    ring as materialized (
+      select coalesce(min(s.turn) filter (where s.ready_at = '-infinity'), (
+        select g.turn from ${queueGroups} as g
+        where ${inRing} and g.ready_at = 'infinity' order by g.turn desc limit 1
+      ), 0) as turn from seen as s
+    ),
+    every as materialized (
+      select max(l.concurrency) as concurrency, max(l.rate_limit) as rate_limit,
+        max(l.rate_per_ms) as rate_per_ms, max(l.weight) as weight
+      from ${queueLimits} as l where l.queue = ${queue} and l.kind = '' and l.group_key = '*'
+    ),
+    locked as materialized (
+      select s.place, s.group_key, g.turn, g.rate_used
+      from (select * from seen order by place) as s cross join lateral (
+        select g.turn, g.rate_used from ${queueGroups} as g
+        where g.queue = ${queue} and g.group_key = s.group_key and g.turn = s.turn
+        for no key update skip locked
+      ) as g
+      limit (select ${limit}::int8)
+    ),
+    ruled as materialized (
+      select l.*, coalesce(o.weight, e.weight, 1) as share_of,
+        ${
+          run === undefined ? sql`coalesce(o.concurrency, e.concurrency, ${concurrency}::int4)` : sql`1`
+        } as concurrency,
+        coalesce(o.rate_limit, e.rate_limit, ${rate?.limit ?? null}::int4) as rate_limit,
+        coalesce(o.rate_per_ms, e.rate_per_ms, ${rate?.perMs ?? null}::int8) as rate_per_ms
+      from locked as l cross join every as e left join ${queueLimits} as o
+        on o.queue = ${queue} and o.kind = '' and o.group_key = l.group_key
+    ),
+    counted as materialized (
+      select l.*, u.slot, u.used, u.oldest, u.kept, h.held, h.over,
+        (round(${limit}::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
+          - round(${limit}::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
+          as share
+      from ruled as l
+      cross join lateral ${rateWindow(sql`l.rate_used`, sql`l.rate_per_ms`)} as u
+      cross join lateral (
+        select count(*) filter (where x.counts) as held,
+          array_agg(x.job_id) filter (where not x.counts) as over
+        from (
+          select h.job_id, coalesce(h.until > statement_timestamp(), false) or coalesce((
+              select j.worker_id from ${queueJobs} as j where j.queue = ${queue} and j.id = h.job_id
+            ) in (select w.id from ${queueWorkers} as w), false) as counts
+          from ${queueHolds} as h
+          where h.queue = ${queue} and h.group_key = l.group_key
+          offset 0
+        ) as x
+      ) as h
+      window w as (order by l.place rows unbounded preceding)
+    ),
+    open as materialized (
+      select c.*, ${
+        run === undefined
+          ? sql`least(c.share, c.concurrency - c.held)`
+          : sql`case when c.held > 0 then 0 else least(c.share, ${run}::int8) end`
+      } as room, c.rate_limit - c.used as budget
+      from counted as c where c.share > 0
+    )`;
+}

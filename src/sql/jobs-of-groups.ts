@@ -1,0 +1,152 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { dueInGroup } from './due-in-group.ts';
+import type { GroupClaim } from './group-claim.ts';
+import { isFree } from './group-hold.ts';
+import type { GroupTables } from './grouping.ts';
+import { rateFreeAt, rateWith } from './rate-used.ts';
+import { servedKind } from './served-kind.ts';
+
+/** As in `claimJobs`: it stops at the job that takes it above this. */
+const MAX_CLAIM_BYTES = 8 * 1024 * 1024;
+/** How many jobs that it may not take (of other kinds, or locked) a group's claim looks past. */
+const LOOK_PAST = 100;
+
+/**
+ * `within`: the jobs to claim, in their order, and `turning`: what becomes of the groups. Neither joins CTEs
+ * with each other. Postgres expects as few groups as there were at the last ANALYZE, so it would compare all
+ * with all.
+ */
+export function jobsOfGroups(tables: GroupTables, { queue, kinds, limits }: GroupClaim, rated: boolean): SQL {
+  const serial = limits.run !== undefined;
+  const { queueJobs } = tables;
+  const inGroup = sql`j.queue = ${queue} and j.group_key = c.group_key and j.group_key is not null`;
+  const due = sql`j.run_at <= statement_timestamp() and ${isFree(tables)}`;
+  const next = (most: SQL) => dueInGroup(tables, { queue, group: sql`c.group_key`, most });
+  const lock = sql`
+          select j.id, j.kind, j.weight::int8, pg_column_size(j.payload) as bytes from ${queueJobs} as j
+          where j.id = k.id and ${inGroup} and ${due} and ${servedKind(kinds)}
+          for no key update skip locked`;
+  const most = sql`least(c.room, c.budget)`;
+  // One after the other: none before the one that another transaction has locked, or that others serve.
+  const takeInOrder = sql`
+        select f.*, k.n from (
+          select k.id, row_number() over () as n from (${next(most)}) as k
+        ) as k
+        left join lateral (${lock}) as f on true`;
+  const take = sql`
+        select f.*, row_number() over () as n from (
+          select f.* from (${next(sql`${most} + ${sql.raw(String(LOOK_PAST))}`)}) as k
+          cross join lateral (${lock}) as f
+          limit ${most}
+        ) as f`;
+  const cut = sql`sum(least(j.weight, c.rate_limit)) over (partition by c.group_key order by j.n) > c.budget`;
+  return sql`found as materialized (
+      select c.place, c.group_key, j.*, least(j.weight, c.rate_limit) as cost, coalesce(${cut}, false) as cut
+      from open as c cross join lateral (${serial ? takeInOrder : take}
+      ) as j
+      where c.room > 0
+    ),
+    wanted as materialized (
+      select f.*, row_number() over (order by f.place, f.n) as rank${
+        serial
+          ? sql`,
+        bool_and(f.id is not null) over (partition by f.group_key order by f.n) as unbroken`
+          : sql``
+      }
+      from found as f where not f.cut
+    ),${
+      rated
+        ? sql`
+    priced as materialized (
+      select w.*,
+        coalesce(sum(least(w.weight, q.rate_limit)) over (order by w.rank) > q.budget, false) as cut_by_queue,
+        coalesce(
+          sum(least(w.weight, k.rate_limit)) over (partition by w.kind order by w.rank) > k.budget, false
+        ) as cut_by_kind
+      from wanted as w
+      left join budgets as q on q.kind = '' left join budgets as k on k.kind = w.kind
+      ${serial ? sql`where w.unbroken` : sql``}
+    ),`
+        : sql``
+    }
+    within as materialized (
+      select id, place, group_key, kind, weight, cost, rank from (
+        select w.*,
+          sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before${
+            rated && serial
+              ? sql`,
+          bool_and(not w.cut_by_queue and not w.cut_by_kind)
+            over (partition by w.group_key order by w.n) as affordable`
+              : sql``
+          }
+        from ${rated ? sql`priced` : sql`wanted`} as w
+        ${
+          rated && !serial
+            ? sql`where not w.cut_by_queue and not w.cut_by_kind`
+            : serial && !rated
+              ? sql`where w.unbroken`
+              : sql``
+        }
+      ) as w
+      where (before is null or before < ${MAX_CLAIM_BYTES}::int8)${
+        rated && serial ? sql` and affordable` : sql``
+      }
+      order by rank
+    ),
+    turning as materialized (
+      select c.group_key, c.over, 1 + greatest(c.turn, r.turn)
+          + greatest(coalesce(c.taken_weight, 0), 1) * 1000 / c.share_of as turn,
+        case when c.rate_limit is null then '{}'
+          else ${rateWith(sql`c.kept`, sql`c.slot`, sql`coalesce(c.taken_cost, 0)`)} end as rate_used,
+        case
+          when c.held + c.taken >= c.concurrency${serial ? sql` or c.held > 0` : sql``}
+            then 'infinity'::timestamptz
+          when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
+            then ${rateFreeAt(sql`coalesce(c.oldest, c.slot)`, sql`c.rate_per_ms`)}
+          when c.taken < c.room and not exists (${dueInGroup(tables, {
+            queue,
+            group: sql`c.group_key`,
+            most: sql`1`,
+            and: sql`j.id not in (select id from within)`,
+          })}
+          ) then 'infinity'
+          else '-infinity'
+        end as ready_at
+      from (
+        select o.*, count(o.job_id) over jobs as taken, sum(o.weight) over jobs as taken_weight,
+          sum(o.cost) over jobs as taken_cost, bool_or(o.cut) over jobs as cut_by_group
+        from (
+          select place, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest, kept,
+            held, over, room, budget, null as job_id, null as weight, null as cost, false as cut
+          from open
+          union all
+          select place, null, null, null, null, null, null, null, null, null, null,
+            null, null, null, id, weight, cost, false
+          from within
+          union all
+          select place, null, null, null, null, null, null, null, null, null, null,
+            null, null, null, null, null, null, true
+          from found where cut
+        ) as o
+        window jobs as (partition by o.place)
+      ) as c cross join ring as r
+      where c.group_key is not null
+    )${
+      rated
+        ? sql`,
+    spent as materialized (
+      select b.kind, coalesce(x.used, 0) as used,
+        ${rateWith(sql`b.kept`, sql`b.slot`, sql`coalesce(x.used, 0)`)} as rate_used,
+        coalesce(x.used, 0) >= b.budget or exists (
+          select from priced as p
+          where case when b.kind = '' then p.cut_by_queue else p.kind = b.kind and p.cut_by_kind end
+        ) as cut,
+        date_part('epoch', ${rateFreeAt(sql`coalesce(b.oldest, b.slot)`, sql`b.rate_per_ms`)}
+          - statement_timestamp()) * 1000 as wait_ms
+      from budgets as b left join lateral (
+        select sum(least(w.weight, b.rate_limit)) as used from within as w where b.kind in ('', w.kind)
+      ) as x on true
+    )`
+        : sql``
+    }`;
+}

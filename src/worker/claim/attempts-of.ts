@@ -1,0 +1,22 @@
+import { Attempts } from '../attempt/attempts.ts';
+import type { AttemptsOptions } from '../attempt/attempts-options.ts';
+import { Settler } from '../attempt/settle.ts';
+import type { ClaimLoopOptions } from './claim-loop-options.ts';
+
+/** What becomes of the jobs that a loop claims. */
+export function attemptsOf(
+  options: ClaimLoopOptions,
+  told: Pick<AttemptsOptions, 'onChange' | 'onPutBack'>,
+): Attempts {
+  const { environment, runner, queue, groups, watch } = options;
+  const holder = { queue, workerId: environment.workerId };
+  return new Attempts({
+    ...options,
+    ...told,
+    serial: groups?.serial,
+    // A drain has to end.
+    persistent: watch !== undefined,
+    holder,
+    settler: new Settler({ ...options, ...environment, db: runner, holder }),
+  });
+}
