@@ -48,7 +48,7 @@ export type { LimitName, QueueName } from './limits/limit-name.ts';
 export type { LimitOverride, LimitRecord } from './limits/limit-record.ts';
 // Limit
 export type { GroupSettings, LimitSettings, QueueLimits, Rate } from './limits/limit-settings.ts';
-export type { LimitFilter, LimitList, Limits } from './limits/limits.ts';
+export type { GroupList, LimitFilter, LimitList, Limits } from './limits/limits.ts';
 export { limitsIn, type MakeLimits } from './limits/limits-in.ts';
 export type { PausedQueue } from './queries/find-pauses.ts';
 export type { RedriveResult } from './queries/redrive-jobs.ts';

@@ -1,10 +1,12 @@
 import { QueueError } from '../errors.ts';
 import { checkInteger, checkObject, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import type { ClaimLimits } from '../queries/claim-grouped-jobs.ts';
+import { findGroups, type GroupRecord } from '../queries/find-groups.ts';
 import { findGroupLimits, findLimits } from '../queries/find-limits.ts';
 import { findUsage } from '../queries/find-usage.ts';
 import { removeLimit } from '../queries/remove-limit.ts';
 import { setLimit } from '../queries/set-limit.ts';
+import { unblockGroup } from '../queries/unblock-group.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { CONTROL_ENTRY } from '../sql/control-entry.ts';
 import type { Executor } from '../sql/executor.ts';
@@ -41,6 +43,13 @@ export interface LimitFilter extends QueueName {
 /** One page of limits. */
 export interface LimitList {
   readonly limits: LimitRecord[];
+  /** For the next page; `undefined` on the last one. */
+  readonly nextCursor: string | undefined;
+}
+
+/** One page of groups. */
+export interface GroupList {
+  readonly groups: GroupRecord[];
   /** For the next page; `undefined` on the last one. */
   readonly nextCursor: string | undefined;
 }
@@ -117,6 +126,36 @@ export class Limits {
       limits: after === undefined ? [...(await this.#declared(db, queue, limits)), ...single] : single,
       nextCursor: found.length > limit ? single.at(-1)?.group : undefined,
     };
+  }
+
+  /**
+   * The groups of one queue that have had jobs lately, by name, a page at a time: how many of each run, when a
+   * rate is free again, and which discarded job stops one.
+   */
+  async groups(db: Executor, filter: LimitFilter): Promise<GroupList> {
+    const { queue, limits } = limitNameOf(
+      'limits.groups',
+      checkObject('limits.groups: its filter', filter),
+      this.declared,
+    );
+    if (!isGrouped(limits)) throw new TypeError(`limits.groups: the jobs of '${queue}' are in no groups`);
+    const limit = checkInteger('limits.groups: limit', filter.limit ?? 100, 1, 1_000);
+    const after = filter.cursor ?? '';
+    if (after !== '') checkText('limits.groups: cursor', after, MAX_NAME_BYTES);
+    const found = await findGroups(db, this.tables, { queue, after, limit: limit + 1 });
+    const groups = found.slice(0, limit);
+    return { groups, nextCursor: found.length > limit ? groups.at(-1)?.group : undefined };
+  }
+
+  /**
+   * Lets the jobs of a group go on that a discarded one has stopped (`serial: 'success'`); returns whether one
+   * had. The discarded job stays as it is: `redrive` would put it back, before the others.
+   *
+   * Under concurrency: of two calls for one group the second waits for the first, and returns `false`.
+   */
+  async unblock(db: Executor, { queue, group }: { queue: string; group: string }): Promise<boolean> {
+    limitNameOf('limits.unblock', { queue, group }, this.declared);
+    return await unblockGroup(db, this.tables, queue, group);
   }
 
   async #declared(db: Executor, queue: string, limits: QueueLimits): Promise<LimitRecord[]> {
