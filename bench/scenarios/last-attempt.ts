@@ -89,6 +89,7 @@ function reportOf(
         ]),
       },
     ],
+    charts: [],
     remarks: [
       'One attempt: maxAttempts 1. Last of 20: nineteen attempts have failed. After a crash: one of twenty was claimed by a worker that died.',
       SERVER_TEXT,

@@ -129,8 +129,8 @@ export class Limits {
   }
 
   /**
-   * The groups of one queue that have had jobs lately, by name, a page at a time: how many of each run, when a
-   * rate is free again, and which discarded job stops one.
+   * The groups of one queue that have had jobs lately, by name, a page at a time: how many of each run, when
+   * a rate is free again, and which discarded job stops one.
    */
   async groups(db: Executor, filter: LimitFilter): Promise<GroupList> {
     const { queue, limits } = limitNameOf(

@@ -41,7 +41,7 @@ export class Lanes {
 
   /**
    * Nobody notifies this worker of what it puts back itself.
-   * @param delayMs after which the job is due; without it the job keeps its place, which the floors have passed
+   * @param delayMs after which the job is due; without it, it keeps its place, which the floors have passed
    */
   expectAgain(job: ClaimedJob, delayMs: number | undefined, watch: Watch | undefined): void {
     if (delayMs !== undefined) {
