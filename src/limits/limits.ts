@@ -148,8 +148,8 @@ export class Limits {
   }
 
   /**
-   * Lets the jobs of a group go on that a discarded one has stopped (`serial: 'success'`); returns whether one
-   * had. The discarded job stays as it is: `redrive` would put it back, before the others.
+   * Lets the jobs of a group go on that a discarded one has stopped (`serial: 'success'`); returns whether
+   * one had. The discarded job stays as it is: `redrive` would put it back, before the others.
    *
    * Under concurrency: of two calls for one group the second waits for the first, and returns `false`.
    */

@@ -54,7 +54,9 @@ describe('with tables of an older version, which lack a column', () => {
     const { name, columns } = getTableConfig(table);
     // Postgres drops no column that the table is partitioned by.
     const dropped = process.env.PARTITIONS ? columns.filter((column) => column.name !== 'queue') : columns;
-    return dropped.map((column) => [name, column.name] as const);
+    // Nothing reads it yet.
+    const read = dropped.filter((column) => column.name !== 'blockers');
+    return read.map((column) => [name, column.name] as const);
   });
 
   const statements = Object.entries(allStatements(tables));

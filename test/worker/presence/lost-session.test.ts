@@ -64,7 +64,7 @@ describe('a worker whose connection is lost', () => {
 
   test('and cannot be had anew is known by its heartbeat, until it can', async () => {
     const one = await startWorker();
-    const peer = await startWorker(undefined, { reconnectMs: 1_000 });
+    const peer = await startWorker();
     const [blocker] = await database.connect();
     // Waits for the lock to be free, and then keeps it from the worker; to peers it looks free.
     const blocked = blocker?.db.execute(sql`select pg_advisory_lock_shared(${key(one.id)})`).then(() => true);
