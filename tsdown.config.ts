@@ -43,6 +43,7 @@ export default defineConfig({
         },
         // Not among the workers: a web app sets schedules, too.
         { name: 'schedules', test: sources(/\/src\/schedules\/|\/node_modules\/croner\//), priority: 1.5 },
+        { name: 'limits', test: sources(/\/src\/limits\//), priority: 1.4 },
         // Loaded by the first enqueue that debounces, and the like.
         { name: 'key-rules', test: sources(/\/src\/queue\/enqueue-by-rule\.ts$/), priority: 1.2 },
         { name: 'worker', test: sources(/\/src\/worker\//), priority: 1 },

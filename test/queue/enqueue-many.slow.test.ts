@@ -17,7 +17,7 @@ test('70,000 entries with keys, twice: the second time all are duplicates', asyn
   }));
   const first = await queue.enqueueMany(database.db, index, entries);
   const second = await queue.enqueueMany(database.db, index, entries);
-  expect(second).toEqual(first.map(({ id }) => ({ id, duplicate: true })));
+  expect(second).toEqual(first.map(({ id }) => ({ id, duplicate: true, outcome: 'duplicate' })));
   expect(await database.client`select from queue_jobs`).toHaveLength(70_000);
 });
 
