@@ -87,7 +87,7 @@ export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): S
 
 /**
  * Groups go on, holds are written and those that no longer count removed, rates are used up. `IS TRUE` keeps
- * the pairs from being joined: they are hashed.
+ * the pairs from being joined: they are hashed. A hold that an open transaction removes is left to it.
  */
 function writes(
   { queueGroups, queueHolds, queueUsage }: GroupTables,
@@ -104,12 +104,18 @@ function writes(
       select ${queue}::text, w.group_key, w.id from within as w order by w.group_key, w.id
       on conflict (queue, group_key, job_id) do update set until = null
     ),
-    swept as (
-      delete from ${queueHolds} as h
+    sweepable as materialized (
+      select h.group_key, h.job_id from ${queueHolds} as h
       where h.queue = ${queue}
         and h.group_key = any(array(select group_key from turning where over is not null))
         and ((h.group_key, h.job_id) in (select group_key, unnest(over) from turning)) is true
         and h.job_id not in (select id from within)
+      for update skip locked
+    ),
+    swept as (
+      delete from ${queueHolds} as h
+      where h.queue = ${queue} and h.group_key = any(array(select group_key from sweepable))
+        and ((h.group_key, h.job_id) in (select group_key, job_id from sweepable)) is true
     )${
       rated
         ? sql`,

@@ -85,6 +85,34 @@ describe('concurrency of a group', () => {
     expect(result).toMatchObject({ completed: 15, empty: true });
   });
 
+  test('an open transaction that cancels a job of a group holds up nobody', async () => {
+    const { queue, step } = setUp({ groups: { concurrency: 2 } });
+    const [first] = await queue.enqueueMany(database.db, step, jobs('a', 1));
+    const ran: number[] = [];
+    await start(
+      createWorker(database.db, {
+        queue,
+        handlers: [
+          handle(step, async ({ payload: { n } }) => {
+            ran.push(n);
+            return n === 0 ? snooze(60_000) : undefined;
+          }),
+        ],
+      }),
+    );
+    await until(async () => (await queue.find(database.db, first?.id ?? 0))?.state === 'scheduled');
+    await database.db.transaction(async (tx) => {
+      // It removes the hold that the job has left.
+      expect(await queue.cancel(tx, first?.id ?? 0)).toMatchObject({ cancelled: true });
+      await queue.enqueueMany(database.db, step, [
+        { payload: { group: 'a', n: 1 } },
+        { payload: { group: 'b', n: 2 } },
+      ]);
+      await until(() => ran.length === 3, { timeoutMs: 3_000 });
+    });
+    expect(ran.sort()).toEqual([0, 1, 2]);
+  });
+
   test('jobs that were enqueued before the queue had groups run, too', async () => {
     const { queue, step } = setUp({ groups: { concurrency: 1 } });
     const before = createQueue();

@@ -246,16 +246,22 @@
       select $38::text, w.group_key, w.id from within as w order by w.group_key, w.id
       on conflict (queue, group_key, job_id) do update set until = null
     ),
-    swept as (
-      delete from "queue_holds" as h
+    sweepable as materialized (
+      select h.group_key, h.job_id from "queue_holds" as h
       where h.queue = $39
         and h.group_key = any(array(select group_key from turning where over is not null))
         and ((h.group_key, h.job_id) in (select group_key, unnest(over) from turning)) is true
         and h.job_id not in (select id from within)
+      for update skip locked
+    ),
+    swept as (
+      delete from "queue_holds" as h
+      where h.queue = $40 and h.group_key = any(array(select group_key from sweepable))
+        and ((h.group_key, h.job_id) in (select group_key, job_id from sweepable)) is true
     ),
     used as (
       update "queue_usage" as u set rate_used = s.rate_used
-      from spent as s where u.queue = $40 and u.kind = s.kind and s.used > 0
+      from spent as s where u.queue = $41 and u.kind = s.kind and s.used > 0
     )
     select exists (select from turning as t where t.ready_at = '-infinity') or
         (select count(*) from seen) > (select count(*) from turning) as more,
@@ -310,3 +316,4 @@
 -- $38 = "mail"
 -- $39 = "mail"
 -- $40 = "mail"
+-- $41 = "mail"

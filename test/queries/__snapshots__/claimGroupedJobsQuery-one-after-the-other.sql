@@ -198,12 +198,18 @@
       select $35::text, w.group_key, w.id from within as w order by w.group_key, w.id
       on conflict (queue, group_key, job_id) do update set until = null
     ),
-    swept as (
-      delete from "queue_holds" as h
+    sweepable as materialized (
+      select h.group_key, h.job_id from "queue_holds" as h
       where h.queue = $36
         and h.group_key = any(array(select group_key from turning where over is not null))
         and ((h.group_key, h.job_id) in (select group_key, unnest(over) from turning)) is true
         and h.job_id not in (select id from within)
+      for update skip locked
+    ),
+    swept as (
+      delete from "queue_holds" as h
+      where h.queue = $37 and h.group_key = any(array(select group_key from sweepable))
+        and ((h.group_key, h.job_id) in (select group_key, job_id from sweepable)) is true
     )
     select exists (select from turning as t where t.ready_at = '-infinity') or
         (select count(*) from seen) > (select count(*) from turning) as more,
@@ -254,3 +260,4 @@
 -- $34 = "mail"
 -- $35 = "mail"
 -- $36 = "mail"
+-- $37 = "mail"
