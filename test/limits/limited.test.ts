@@ -210,7 +210,8 @@ describe('what goes wrong', () => {
       if (point === 'lease: taken' && ++taken % 3 === 0) throw new Error('the connection broke');
     });
     await Promise.all(workers.map((worker) => worker.start()));
-    await queue.enqueueMany(database.db, few, many(100, 30));
+    // Long enough that all slots are taken once, however many answers are lost before.
+    await queue.enqueueMany(database.db, few, many(60, 100));
     await until(async () => (await left()) === 0, { timeoutMs: 30_000 });
     expect(most.get('few')).toBe(3);
     expect(taken).toBeGreaterThan(3);

@@ -197,7 +197,9 @@ describe('shares', () => {
 
 type Step = { at: 'tick' | 'job' | 'end' | 'arrive' | 'answer' | 'lose'; worker: number; ms: number };
 
-test('whatever is lost, late or in another order: no more run than the limit, and in the end all that may', () => {
+test('whatever is lost, late or in another order: no more run than the limit, and in the end all that may', {
+  timeout: 300_000,
+}, () => {
   const steps = fc.array(
     fc.record({
       at: fc.constantFrom<Step['at']>(
