@@ -44,7 +44,7 @@ export type JobColumns = {
   claimedAt: TimestampColumn;
   batchId: BigintColumn;
   blockers: IntegerColumn;
-  weight: WithDefault<NotNull<SmallintColumn>>;
+  weight: SmallintColumn;
   uniqueKey: TextColumn;
   waitingKey: TextColumn;
   groupKey: TextColumn;
@@ -99,7 +99,7 @@ export function defineJobsTable<
       priority: smallint('priority').notNull().default(5),
       attempt: smallint('attempt').notNull().default(0),
       maxAttempts: smallint('max_attempts').notNull(),
-      weight: smallint('weight').notNull().default(1),
+      weight: smallint('weight'),
       queue: text('queue').notNull(),
       kind: text('kind').notNull(),
       uniqueKey: text('unique_key'),

@@ -43,7 +43,7 @@ export type ResultColumns = {
   priority: NotNull<SmallintColumn>;
   fence: NotNull<BigintColumn>;
   batchId: BigintColumn;
-  weight: WithDefault<NotNull<SmallintColumn>>;
+  weight: SmallintColumn;
   uniqueKey: TextColumn;
   groupKey: TextColumn;
   metadata: NotNull<JsonColumn<Record<string, unknown>>>;
@@ -86,7 +86,7 @@ export function defineResultsTable<
       priority: smallint('priority').notNull(),
       attempt: smallint('attempt').notNull(),
       maxAttempts: smallint('max_attempts').notNull(),
-      weight: smallint('weight').notNull().default(1),
+      weight: smallint('weight'),
       queue: text('queue').notNull(),
       kind: text('kind').notNull(),
       state: text('state').$type<FinalState>().notNull(),

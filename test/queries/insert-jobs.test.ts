@@ -63,7 +63,7 @@ test('writes every column, with the database’s time', async () => {
     unique_key: 'u',
     waiting_key: null,
     group_key: null,
-    weight: 1,
+    weight: null,
     batch_id: null,
     blockers: null,
     errors: [],

@@ -209,7 +209,7 @@ describe('where the queue has no groups', () => {
 
   test('jobs have none', async () => {
     await grouped.enqueue(database.db, note, 1);
-    expect(await placed()).toMatchObject([{ group: null, weight: 1 }]);
+    expect(await placed()).toMatchObject([{ group: null, weight: null }]);
     expect(await noted()).toEqual([]);
   });
 });
