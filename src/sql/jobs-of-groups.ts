@@ -23,7 +23,8 @@ export function jobsOfGroups(tables: GroupTables, { queue, kinds, limits }: Grou
   const due = sql`j.run_at <= statement_timestamp() and ${isFree(tables)}`;
   const next = (most: SQL) => dueInGroup(tables, { queue, group: sql`c.group_key`, most });
   const lock = sql`
-          select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(j.payload) as bytes from ${queueJobs} as j
+          select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(j.payload) as bytes
+          from ${queueJobs} as j
           where j.id = k.id and ${inGroup} and ${due} and ${servedKind(kinds)}
           for no key update skip locked`;
   const most = sql`least(c.room, c.budget)`;

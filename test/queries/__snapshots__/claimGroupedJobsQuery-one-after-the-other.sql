@@ -100,7 +100,8 @@
             limit least(c.room, c.budget)) as k
         ) as k
         left join lateral (
-          select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(j.payload) as bytes from "queue_jobs" as j
+          select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(j.payload) as bytes
+          from "queue_jobs" as j
           where j.id = k.id and j.queue = $24 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($25::text::jsonb))) is true
           for no key update skip locked) as f on true
       ) as j
