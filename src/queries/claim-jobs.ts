@@ -191,13 +191,8 @@ function toSplitBandRow(band: Band): object {
 function inClaimOrder(rows: readonly RawRow[], { bands, ids }: Claim): RawRow[] {
   const placeOf = ids === undefined ? placesIn(bands) : placesAmong(ids);
   return rows
-    .map((row) => ({ row, place: placeOf(row) }))
-    .sort(
-      (a, b) =>
-        a.place - b.place ||
-        Number(a.row.run_at) - Number(b.row.run_at) ||
-        Number(a.row.id) - Number(b.row.id),
-    )
+    .map((row) => ({ row, place: placeOf(row), runAt: Number(row.run_at), id: Number(row.id) }))
+    .sort((a, b) => a.place - b.place || a.runAt - b.runAt || a.id - b.id)
     .map(({ row }) => row);
 }
 

@@ -184,7 +184,7 @@ export class Attempts {
     if (began) this.#patience.noteBeginning();
     if (this.waiting.length > 0 || this.#batches.isReady) this.#patience.watch();
     // A handler that kills its worker at once does so before the next ones are recorded.
-    if (!this.#beginnings.isDue(this.#demand.soon)) return;
+    if (!this.#beginnings.hasUnrecorded || !this.#beginnings.isDue(this.#demand.soon)) return;
     if (isKnown) void this.#recordBeginnings();
     else setImmediate(() => void this.#recordBeginnings());
   }

@@ -78,6 +78,7 @@ export class Batches {
 
   /** How many wait without a slot. */
   get gathered(): number {
+    if (this.#use === undefined) return 0;
     let size = 0;
     for (const gathering of this.#gatherings.values()) size += gathering.size;
     return size;
@@ -154,6 +155,7 @@ export class Batches {
   }
 
   get #next(): Gathering<Attempt> | undefined {
+    if (this.#use === undefined) return undefined;
     let next: Gathering<Attempt> | undefined;
     for (const gathering of this.#gatherings.values()) {
       const { isReady, first, afterDeath } = gathering;

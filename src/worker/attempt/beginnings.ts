@@ -131,6 +131,10 @@ export class Beginnings {
     this.#stopping.abort();
   }
 
+  get hasUnrecorded(): boolean {
+    return this.#unrecorded > 0;
+  }
+
   /** Whether there is something to record now, when `soon` of those that wait will be called soon. */
   isDue(soon: number): boolean {
     if (this.#unrecorded === 0 || this.#isRecording || this.#standsApart) return false;

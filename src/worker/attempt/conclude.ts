@@ -18,6 +18,8 @@ export interface ConcludeOptions {
   readonly onPutBack: (job: ClaimedJob, delayMs: number | undefined) => void;
   /** Called with an attempt of which nothing could be written: its job stays held. */
   readonly onLeftover: (attempt: Attempt) => void;
+  /** Called when nothing more is written about an attempt that has ended. */
+  readonly onConcluded: (attempt: Attempt) => void;
   /** Aborted when refused outcomes are to be left as they are, and tried no more. */
   readonly leave: AbortSignal;
 }
@@ -48,15 +50,17 @@ export async function conclude(
   const { facts } = attempt;
   const verdict = verdictOn(outcome, facts);
   const transition = transitionFor(verdict, facts);
+  let settled: EndResult | undefined;
   try {
-    const settled = await write(options, attempt, transition, false);
+    settled = await write(options, attempt, transition, false);
     noteSettled(options, attempt, { verdict, transition, settled, durationMs });
-    if (settled === 'completed by handler') return true;
-    return settled === 'written' && transition.type === 'finish' && transition.state !== 'discarded';
   } catch (refusal) {
+    settled = undefined;
     await concludeAgain(options, attempt, outcome, durationMs, refusal);
-    return false;
   }
+  options.onConcluded(attempt);
+  if (settled === 'completed by handler') return true;
+  return settled === 'written' && transition.type === 'finish' && transition.state !== 'discarded';
 }
 
 /** The database has refused the outcome, so the attempt fails; if that is refused, both are tried again. */

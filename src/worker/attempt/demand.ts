@@ -40,7 +40,8 @@ export class Demand {
     const here = waiting.ahead.length - (limiter?.heldUp ?? 0);
     // Refilled when half empty, so that a claim is worth its round trip.
     if (here > ahead / 2) return 0;
-    return batches.demand(this.#freeOf(slots), ahead) - here;
+    const free = this.#freeOf(slots);
+    return (batches.serves ? batches.demand(free, ahead) : Math.max(0, free) + ahead) - here;
   }
 
   /** How many jobs of one kind to claim now, where that has a limit of its own. */

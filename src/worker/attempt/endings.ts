@@ -5,7 +5,8 @@ import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
 import { Fates } from './fates.ts';
 import { Leftovers } from './leftovers.ts';
 
-export interface EndingsOptions extends Omit<ConcludeOptions, 'fates' | 'leave' | 'onLeftover'> {
+export interface EndingsOptions
+  extends Omit<ConcludeOptions, 'fates' | 'leave' | 'onLeftover' | 'onConcluded'> {
   readonly environment: Pick<AttemptEnvironment, 'db' | 'tables'>;
   readonly holder: Holder;
   /** Whether an outcome that the database refuses is tried again and again, until `stop`. */
@@ -28,6 +29,7 @@ export class Endings {
       fates: new Fates({ ...environment, queue: holder.queue }),
       leave: this.#leaving.signal,
       onLeftover: (attempt) => this.#leftovers.add(attempt),
+      onConcluded: (attempt) => this.#forget(attempt),
     };
     this.#onSettled = onSettled;
     if (!options.persistent) this.#leaving.abort();
@@ -47,11 +49,9 @@ export class Endings {
   }
 
   /** Writes how an attempt has ended, and announces it; never rejects. Returns whether the job is over. */
-  async conclude(attempt: Attempt, outcome: Outcome, durationMs: number): Promise<boolean> {
+  conclude(attempt: Attempt, outcome: Outcome, durationMs: number): Promise<boolean> {
     this.#unsettled.add(attempt);
-    const isOver = await conclude(this.#conclude, attempt, outcome, durationMs);
-    this.#forget(attempt);
-    return isOver;
+    return conclude(this.#conclude, attempt, outcome, durationMs);
   }
 
   /** Puts a job back that never began: see `giveBack`. */

@@ -36,6 +36,7 @@ export class Runs {
   }
 
   get size(): number {
+    if (this.#serial === undefined) return 0;
     let size = 0;
     for (const behind of this.#behind.values()) size += behind.length;
     return size;
