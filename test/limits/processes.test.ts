@@ -30,6 +30,14 @@ beforeEach(async () => {
   await database.client`truncate queue_jobs, queue_results, queue_workers, queue_limits, queue_usage, ledger`;
 });
 
+/** When a race may end: the machine may have been too busy to let all run at once. */
+function overWhen(watcher: Watcher, name: string, limit: number) {
+  const endMs = performance.now() + MS;
+  const reached = () =>
+    watcher.most.get(name)?.running === limit && watcher.shareWith('leased', name, limit * 0.8) > 0.5;
+  return () => performance.now() > endMs + (reached() ? 0 : 60_000);
+}
+
 async function watched(jobs: { kind: string; queue: string }[]) {
   const fleet = new Fleet(database, { limits, jobs, concurrency: 4 });
   onTestFinished(() => fleet.abandon());
@@ -50,8 +58,7 @@ test('12 processes that die at random never exceed the limit of a queue, and rea
 }, async () => {
   const { fleet, watcher } = await watched([{ kind: 'whole', queue: 'whole' }]);
   await queue.enqueueMany(database.db, whole, entries(MS / 3));
-  const endMs = performance.now() + MS;
-  await fleet.decimate(() => performance.now() > endMs, 1_000);
+  await fleet.decimate(overWhen(watcher, 'whole', 10), 1_000);
   expect(fleet.deaths).toBeGreaterThan(3);
   expect(watcher.looks).toBeGreaterThan(MS / 100);
   expect(watcher.most.get('whole')).toEqual({ running: 10, leased: 10 });
@@ -72,8 +79,7 @@ test('the same of a kind, beside others of its queue', { timeout: MS + 120_000 }
   // Those that must wait come first.
   await queue.enqueueMany(database.db, rare, entries(MS / 3));
   await queue.enqueueMany(database.db, common, entries(MS / 3));
-  const endMs = performance.now() + MS;
-  await fleet.decimate(() => performance.now() > endMs, 1_000);
+  await fleet.decimate(overWhen(watcher, 'kinds/rare', 5), 1_000);
   expect(watcher.most.get('kinds/rare')).toEqual({ running: 5, leased: 5 });
   // Slots that the kind must not use are the others'.
   expect(watcher.most.get('kinds/common')?.running).toBeGreaterThan(20);
