@@ -165,6 +165,7 @@ describe('statements about held and waiting jobs', () => {
       'findOverlookedQuery, of one queue',
       'findRequestsQuery',
       'jobRequestsQuery',
+      'hasGroupsQuery',
       'findStandingJobsQuery',
       'findStandingJobsQuery, waiting',
       'finishJobsQuery',

@@ -2,8 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { sql } from 'drizzle-orm';
 import { getTableConfig, type PgTable, pgSchema } from 'drizzle-orm/pg-core';
 import { drizzle } from 'drizzle-orm/postgres-js';
-import { createQueue, type Finding, type FindingCode } from 'drizzle-queue';
+import { createQueue, type Finding, type FindingCode, limitsIn } from 'drizzle-queue';
 import { createQueueTables } from 'drizzle-queue/schema';
+import * as control from 'drizzle-queue/schema/control';
 import postgres from 'postgres';
 import { describe, expect, test } from 'vitest';
 import { inspectServer } from '../../src/queries/inspect-server.ts';
@@ -362,6 +363,20 @@ describe('upkeep', () => {
       ['worker-silent', 'warning', "The worker 'late' was last seen 6 minutes ago"],
     ]);
   });
+
+  test('jobs in groups that workers of these limits do not see', async () => {
+    const change = `${TUNED}
+      insert into queue_workers (name, queues) values ('live', '["grouped", "plain", "declared"]');
+      insert into queue_jobs (queue, kind, group_key, payload, max_attempts)
+        values ('grouped', 'k', 'a', 'null', 1), ('grouped', 'k', 'b', 'null', 1), ('plain', 'k', null, 'null', 1)`;
+    const findings = await foundAfter(change);
+    expect(codes(findings)).toEqual(['groups-undeclared']);
+    expect(findings[0]?.message).toContain("Jobs of 'grouped' are in groups");
+    // The fix mends it.
+    expect(await foundAfter(`${change}; ${findings[0]?.fix.replace(/^.*: (?=update)/, '')}`)).toEqual([]);
+    const declaring = createQueue({ limits: limitsIn(control, { grouped: { groups: {} } }) });
+    expect(codes(await foundAfter(change, { with: declaring }))).not.toContain('groups-undeclared');
+  });
 });
 
 test('errors come first, then warnings, then hints', async () => {
@@ -426,6 +441,7 @@ test('every finding has an entry in the guide', async () => {
     'column-differs': true,
     'column-missing': true,
     'column-unexpected': true,
+    'groups-undeclared': true,
     'index-differs': true,
     'index-invalid': true,
     'index-missing': true,

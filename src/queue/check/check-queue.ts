@@ -1,5 +1,6 @@
-import type { PgTable } from 'drizzle-orm/pg-core';
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Limits } from '../../limits/limits.ts';
+import { findServedQueues, hasGroups } from '../../queries/find-grouped-queues.ts';
 import { findSilentWorkers } from '../../queries/find-silent-workers.ts';
 import { inspectServer } from '../../queries/inspect-server.ts';
 import { inspectTable, type TableState } from '../../queries/inspect-table.ts';
@@ -7,6 +8,7 @@ import type { Schedules } from '../../schedules/schedules.ts';
 import type { ControlTables } from '../../schema/control/index.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Executor, sqlStateOf } from '../../sql/executor.ts';
+import { quotedName } from '../../sql/quoted-name.ts';
 import { checkColumns } from './check-columns.ts';
 import { checkIndexes } from './check-indexes.ts';
 import { missingKeys, missingTables } from './check-presence.ts';
@@ -22,7 +24,7 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 /** What a queue has beside its own tables. */
 export interface CapabilitiesToCheck {
   readonly schedules?: Pick<Schedules, 'tables' | 'missing'> | undefined;
-  readonly limits?: Pick<Limits, 'tables' | 'missing'> | undefined;
+  readonly limits?: Pick<Limits, 'tables' | 'missing' | 'isGrouped'> | undefined;
   readonly keys?: ControlTables['queueKeys'] | undefined;
 }
 
@@ -68,11 +70,16 @@ export async function checkQueue(
   }
   findings.push(...checkUpkeep(tables, stateOf));
   // A web app's role may be unable to read the workers, and a missing column is already a finding.
-  const { queueWorkers } = tables;
-  const { readable, columns } = stateOf(queueWorkers);
-  const asked = [queueWorkers.name, queueWorkers.seenAt].map((column) => column.name);
-  if (readable && asked.every((name) => columns.some((column) => column.name === name))) {
+  const { queueJobs, queueWorkers } = tables;
+  const mayAsk = (table: PgTable, asked: readonly PgColumn[]) => {
+    const { readable, columns } = stateOf(table);
+    return readable && asked.every(({ name }) => columns.some((column) => column.name === name));
+  };
+  if (mayAsk(queueWorkers, [queueWorkers.name, queueWorkers.seenAt, queueWorkers.queues])) {
     findings.push(...(await silentWorkers(db, tables)));
+    if (mayAsk(queueJobs, [queueJobs.queue, queueJobs.groupKey])) {
+      findings.push(...(await undeclaredGroups(db, tables, (queue) => limits?.isGrouped(queue) ?? false)));
+    }
   }
   const order = ['error', 'warning', 'hint'];
   return findings.sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
@@ -100,6 +107,30 @@ async function silentWorkers(db: Executor, tables: QueueTables): Promise<Finding
       'jobs that it held wait',
     fix: 'Start a worker: it removes the row, and the jobs are due again',
   }));
+}
+
+/** A claim without groups sees no job that has one. */
+async function undeclaredGroups(
+  db: Executor,
+  tables: QueueTables,
+  isDeclared: (queue: string) => boolean,
+): Promise<Finding[]> {
+  const served = (await findServedQueues(db, tables)).filter((queue) => !isDeclared(queue));
+  const findings: Finding[] = [];
+  for (const queue of served) {
+    if (!(await hasGroups(db, tables, queue))) continue;
+    findings.push({
+      code: 'groups-undeclared',
+      severity: 'warning',
+      message:
+        `Jobs of '${queue}' are in groups, which this queue's limits do not declare: ` +
+        'a worker with these limits does not see them',
+      fix:
+        `Declare groups for '${queue}' with limitsIn here, too. If no process does any more: update ` +
+        `${quotedName(tables.queueJobs)} set group_key = null where queue = '${queue}' and worker_id is null`,
+    });
+  }
+  return findings;
 }
 
 function duration(ms: number): string {

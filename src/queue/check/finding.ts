@@ -5,6 +5,7 @@ export type FindingCode =
   | 'column-differs'
   | 'column-missing'
   | 'column-unexpected'
+  | 'groups-undeclared'
   | 'index-differs'
   | 'index-invalid'
   | 'index-missing'

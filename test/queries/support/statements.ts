@@ -21,6 +21,7 @@ import { findDueQuery } from '../../../src/queries/find-due.ts';
 import { findDueGroupsQuery } from '../../../src/queries/find-due-groups.ts';
 import { findDueSchedulesQuery } from '../../../src/queries/find-due-schedules.ts';
 import { findFatesQuery } from '../../../src/queries/find-fates.ts';
+import { findServedQueuesQuery, hasGroupsQuery } from '../../../src/queries/find-grouped-queues.ts';
 import { findGroupsQuery } from '../../../src/queries/find-groups.ts';
 import { findHeldJobsQuery } from '../../../src/queries/find-held-jobs.ts';
 import { findJobQuery } from '../../../src/queries/find-job.ts';
@@ -360,6 +361,8 @@ export function allStatements(
     'findRequestsQuery, no job': findRequestsQuery(tables, { workerId: id, queues: [text], jobs: [] }),
     jobRequestsQuery: jobRequestsQuery(tables, id, [{ id, fence: 1, queue: text }]),
     findSilentWorkersQuery: findSilentWorkersQuery(tables, 300_000),
+    findServedQueuesQuery: findServedQueuesQuery(tables),
+    hasGroupsQuery: hasGroupsQuery(tables, 'q'),
     findStandingJobsQuery: findStandingJobsQuery(tables, [keyed]),
     'findStandingJobsQuery, waiting': findStandingJobsQuery(tables, [{ ...job, rule: waiting }]),
     finishJobsQuery: finishJobsQuery(tables, held, [
