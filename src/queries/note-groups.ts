@@ -36,8 +36,8 @@ const SLICE = 1_000;
 
 /**
  * Notes those of the next groups of one queue that nobody looks at although a job of theirs is due, because
- * rows were changed without a note: by hand, or by a process that declares no limits. Returns the last
- * group that it has looked at, and `undefined` at the end.
+ * rows were inserted or changed without a note: by hand, or by a process that declares no limits. Returns the
+ * last group that it has looked at, and `undefined` at the end.
  *
  * **Under concurrency.** As {@link noteFreedGroups}. A group at its limit is noted in vain, and parked again.
  */
@@ -52,18 +52,29 @@ export async function noteForgottenGroups(
   return Number(row?.looked) < SLICE ? undefined : String(row?.last);
 }
 
+/** It goes from group to group in the index of the jobs: one that was never noted is in no other table. */
 export function noteForgottenGroupsQuery(tables: GroupTables, queue: string, after: string): SQL {
   const { queueJobs, queueGroups, queueNotes } = tables;
+  const next = (group: SQL) => sql`
+        select j.group_key from ${queueJobs} as j
+        where j.queue = ${queue} and j.group_key > ${group} and j.group_key is not null
+        order by j.group_key limit 1`;
   return sql`
-    with looked as materialized (
-      select g.group_key, g.ready_at from ${queueGroups} as g
-      where g.queue = ${queue} and g.group_key > ${after}
-      order by g.group_key limit (select ${SLICE}::int8)
+    with recursive looked as (
+      select f.group_key, 1 as n from (${next(sql`${after}`)}
+      ) as f
+      union all
+      select f.group_key, l.n + 1 from looked as l cross join lateral (${next(sql`l.group_key`)}
+      ) as f
+      where l.n < ${SLICE}::int4
     ),
     noted as (
       insert into ${queueNotes} (queue, due_at, group_key)
       select ${queue}::text, statement_timestamp(), l.group_key from looked as l
-      where l.ready_at = 'infinity' and exists (
+      where not exists (
+        select from ${queueGroups} as g
+        where g.queue = ${queue} and g.group_key = l.group_key and g.ready_at < 'infinity'
+      ) and exists (
         select from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
         cross join lateral (
           select from ${queueJobs} as j

@@ -55,6 +55,8 @@ export interface WorkerParts {
   readonly leases: Leases | undefined;
   /** `undefined` where the queue has no schedules. */
   readonly firing: Firing | undefined;
+  /** `undefined` where no queue of the worker has its jobs in groups. */
+  readonly groupUpkeep: GroupUpkeep | undefined;
   readonly background: readonly BackgroundPart[];
 }
 
@@ -199,13 +201,14 @@ export function buildParts(options: PartsOptions): WorkerParts {
     requests,
     leases,
     firing,
+    groupUpkeep,
     background: [
       liveness,
       requests,
       progress,
       ...(retentionMs === Number.POSITIVE_INFINITY ? [] : [ofResults]),
       ...(ofKeys === undefined ? [] : [ofKeys]),
-      ...groupUpkeep,
+      ...(groupUpkeep === undefined ? [] : [groupUpkeep]),
       ...(leases === undefined ? [] : [leases]),
       // A worker that ends when its queues are empty waits for nothing.
       ...(untilEmpty ? [] : [watch, sweeper, listener, ...(firing === undefined ? [] : [firing])]),
@@ -213,13 +216,12 @@ export function buildParts(options: PartsOptions): WorkerParts {
   };
 }
 
-/** None where no queue of the worker has its jobs in groups. */
 function groupUpkeepOf(
   { db, settings, events }: PartsOptions,
   loops: readonly ClaimLoop[],
-): BackgroundPart[] {
+): GroupUpkeep | undefined {
   const [tables] = loops.flatMap(({ groupTables }) => groupTables ?? []);
-  if (tables === undefined) return [];
+  if (tables === undefined) return undefined;
   const queues = loops
     .filter(({ groupTables }) => groupTables !== undefined)
     .map((loop) => ({
@@ -229,5 +231,5 @@ function groupUpkeepOf(
       seekFreed: () => loop.sweepSoon(),
       wake: () => loop.wake(),
     }));
-  return [new GroupUpkeep({ db, tables, queues, events })];
+  return new GroupUpkeep({ db, tables, queues, events });
 }

@@ -142,8 +142,10 @@ export class Worker {
     // They ask the database, which may take as long as the driver waits.
     const stopped = aborted(signal);
     await Promise.race([Promise.all([parts.requests.ready, parts.leases?.ready]), stopped]);
-    // Nothing else fires for a worker that ends when its queues are empty.
-    if (this.#untilEmpty) await Promise.race([parts.firing?.tryLook(signal), stopped]);
+    // Nothing else fires, or takes jobs into groups, for a worker that ends when its queues are empty.
+    if (this.#untilEmpty) {
+      await Promise.race([Promise.all([parts.firing?.tryLook(signal), parts.groupUpkeep?.ready]), stopped]);
+    }
     const mayClaim = Promise.race([parts.liveness.ready, stopped]);
     this.#work = this.#runLoops(parts.loops, mayClaim);
     await mayClaim;

@@ -113,6 +113,22 @@ describe('concurrency of a group', () => {
     expect(ran.sort()).toEqual([0, 1, 2]);
   });
 
+  test('a drain takes in all that is in no group, and those that nobody has noted', async () => {
+    const { queue, step } = setUp({ groups: { concurrency: 2 } });
+    await createQueue().enqueueMany(
+      database.db,
+      defineJob('step', { payload: unvalidated<Given>(), queue: 'work' }),
+      jobs('a', 2_500),
+    );
+    await queue.enqueueMany(database.db, step, jobs('b', 10));
+    await database.client`delete from queue_notes where group_key = 'b'`;
+    const handlers = [handle(step, () => {})];
+    expect(await drain(database.db, { queue, handlers, deadlineMs: 60_000 })).toMatchObject({
+      completed: 2_510,
+      empty: true,
+    });
+  }, 90_000);
+
   test('jobs that were enqueued before the queue had groups run, too', async () => {
     const { queue, step } = setUp({ groups: { concurrency: 1 } });
     const before = createQueue();

@@ -42,6 +42,11 @@ export class GroupUpkeep implements BackgroundPart {
   /** Where the next look goes on, by queue. */
   readonly #noted = new Map<string, string>();
   readonly #pruned = new Map<string, string>();
+  #markReady: () => void = () => undefined;
+  /** Fulfilled when it has looked after each queue once: until then, one may look emptier than it is. */
+  readonly ready = new Promise<void>((resolve) => {
+    this.#markReady = resolve;
+  });
 
   constructor(options: GroupUpkeepOptions) {
     this.#options = options;
@@ -59,6 +64,7 @@ export class GroupUpkeep implements BackgroundPart {
           events.emit('error', { error, during: `looking after the groups of '${queue.queue}'` });
         }
       }
+      this.#markReady();
       await sleep(jitter(INTERVAL_MS), signal);
     }
   }
