@@ -1,6 +1,8 @@
+import { sql } from 'drizzle-orm';
 import type { Database } from 'drizzle-queue';
 import type { QueryBuilders } from 'drizzle-queue/skip-locked';
 import { afterAll, beforeAll, test } from 'vitest';
+import { controlStatements } from '../support/control-tables.ts';
 import { allBehaviours } from './behaviours/all.ts';
 import type { Need } from './behaviours/behaviour.ts';
 import { type Companions, startCompanions } from './behaviours/companions.ts';
@@ -17,7 +19,7 @@ export interface BehaviourOptions {
 }
 
 /**
- * A test for each behaviour of the library, on a database with its tables. `npm run test:matrix` shows the same on all
+ * A test for each behaviour of the library, on a database with its tables; creates those of limits and schedules. `npm run test:matrix` shows the same on all
  * drivers, servers and versions of Node.js.
  */
 export function behaviours(
@@ -30,6 +32,7 @@ export function behaviours(
   if (url === undefined) lacking.add('server');
   let companions: Companions | undefined;
   beforeAll(async () => {
+    for (const statement of await controlStatements()) await database().execute(sql.raw(statement));
     companions = await startCompanions(database(), workers - 1);
   });
   afterAll(() => companions?.stop());

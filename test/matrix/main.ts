@@ -1,7 +1,13 @@
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { closeDatabase, createDatabase, type Database, migrateDatabase } from '../support/databases.ts';
+import {
+  closeDatabase,
+  createDatabase,
+  type Database,
+  migrateControl,
+  migrateDatabase,
+} from '../support/databases.ts';
 import { type PostgresServer, startPostgres } from '../support/embedded-postgres.ts';
 import { hasPostgres } from '../support/postgres-binaries.ts';
 import { bundle } from './bundle.ts';
@@ -95,14 +101,18 @@ async function startMigrated(version: Exclude<Postgres, 'PGlite'>): Promise<Migr
   const server = await startPostgres({ version });
   const template = await createDatabase(server.url);
   await migrateDatabase(template.url);
+  await migrateControl(template.url);
   await closeDatabase(server.url, template.name);
   return { server, template: template.name };
 }
 
+/** Those of the library's own tables, and of what controls a queue. */
 function readMigrations(): string[] {
-  const folder = fileURLToPath(new URL('../../drizzle/', import.meta.url));
-  const names = readdirSync(folder).filter((name) => name.endsWith('.sql'));
-  return names.sort().map((name) => readFileSync(`${folder}${name}`, 'utf8'));
+  return ['drizzle', 'drizzle-control'].flatMap((directory) => {
+    const folder = fileURLToPath(new URL(`../../${directory}/`, import.meta.url));
+    const names = readdirSync(folder).filter((name) => name.endsWith('.sql'));
+    return names.sort().map((name) => readFileSync(`${folder}${name}`, 'utf8'));
+  });
 }
 
 function isInstalled(combination: Combination): boolean {

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
+import { controlStatements } from './control-tables.ts';
 
 /** A database on a server. */
 export interface Database {
@@ -86,6 +87,13 @@ export async function migrateDatabase(url: string): Promise<void> {
     await migrate(drizzle({ client }), {
       migrationsFolder: fileURLToPath(new URL('../../drizzle', import.meta.url)),
     });
+  });
+}
+
+/** Creates the tables of limits and schedules beside them. */
+export async function migrateControl(url: string): Promise<void> {
+  await withConnection(url, async (client) => {
+    for (const statement of await controlStatements()) await client.unsafe(statement);
   });
 }
 

@@ -1,6 +1,10 @@
+import { aging } from './aging.ts';
 import { batching } from './batching.ts';
 import type { Behaviour } from './behaviour.ts';
 import { enqueueing } from './enqueueing.ts';
+import { keyRules } from './key-rules.ts';
+import { limiting } from './limiting.ts';
+import { scheduling } from './scheduling.ts';
 import { sessions } from './sessions.ts';
 import { transactional } from './transactional.ts';
 import { uniqueKeys } from './unique-keys.ts';
@@ -16,4 +20,8 @@ export const allBehaviours: readonly Behaviour[] = [
   ...transactional,
   ...waking,
   ...sessions,
+  ...scheduling,
+  ...limiting,
+  ...keyRules,
+  ...aging,
 ];

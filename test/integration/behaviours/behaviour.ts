@@ -24,7 +24,7 @@ export type Need =
   | 'no session'
   | 'server';
 
-/** A driver of Drizzle on a database with the library's tables, where behaviours are shown. */
+/** A driver of Drizzle on a database with all tables of the library, where behaviours are shown. */
 export interface Site {
   readonly db: Database & QueryBuilders;
   /** How many workers run on it beside the behaviour's own. */
