@@ -15,7 +15,7 @@ import { addControlTables } from '../support/control-tables.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { expectDenied } from './denied.ts';
-import { useRoles } from './use-roles.ts';
+import { pageBlocks, useRoles } from './use-roles.ts';
 
 const database = useTestDatabase();
 beforeAll(() => addControlTables(database));
@@ -23,13 +23,10 @@ const roles = useRoles(database, ['grant ', 'create policy']);
 const queue = createQueue({ schedules: schedulesIn(queueSchedules) });
 const tick = defineJob('tick');
 
-beforeAll(() =>
-  roles.run(`
-    grant select, insert, update on queue_schedules to app_web;
-    grant select, insert, update, delete on queue_schedules to app_admin, app_worker;
-    grant select on queue_schedules to app_reader;
-    grant insert on queue_jobs to app_worker`),
-);
+beforeAll(async () => {
+  for (const code of pageBlocks(['grant ', 'create policy'], 'control')) await roles.run(code);
+  await roles.run('grant select, insert, update on queue_schedules to app_web');
+});
 beforeEach(async () => {
   await database.client`truncate queue_jobs, queue_results, queue_workers, queue_schedules`;
 });

@@ -19,9 +19,23 @@ export interface Roles {
   nameOf(name: RoleName): string;
 }
 
+/** The tables of `drizzle-queue/schema/control`. */
+const CONTROL = /queue_(schedules|limits|usage|groups|holds|notes|keys)\b/;
+
+/** The blocks of SQL on docs/schema.md that hold one of these words: those about the control tables, or the others. */
+export function pageBlocks(words: readonly string[], about: 'control' | 'core'): string[] {
+  const page = readPages().find(({ path }) => path === 'docs/schema.md');
+  const blocks = (page?.blocks ?? [])
+    .filter(({ language, code }) => language === 'sql' && words.some((word) => code.includes(word)))
+    .map(({ code }) => code)
+    .filter((code) => CONTROL.test(code) === (about === 'control'));
+  if (blocks.length === 0) throw new Error('the page has no such SQL');
+  return blocks;
+}
+
 /**
- * Real roles that log in, with the rights that docs/schema.md grants them, taken from its SQL: blocks that hold one of these
- * words. Roles belong to the whole server, so each test file has its own.
+ * Real roles that log in, with the rights that docs/schema.md grants them on the tables that every queue has, taken from its
+ * SQL: blocks that hold one of these words. Roles belong to the whole server, so each test file has its own.
  */
 export function useRoles(database: UsedTestDatabase, words: readonly string[]): Roles {
   const connections = new Map<RoleName, Connection>();
@@ -42,12 +56,7 @@ export function useRoles(database: UsedTestDatabase, words: readonly string[]): 
       const client = postgres(url.href, { max: 4, onnotice: () => {} });
       connections.set(name, { client, db: drizzle({ client }) });
     }
-    const page = readPages().find(({ path }) => path === 'docs/schema.md');
-    const blocks = page?.blocks.filter(
-      ({ language, code }) => language === 'sql' && words.some((word) => code.includes(word)),
-    );
-    if (blocks === undefined || blocks.length === 0) throw new Error('the page has no such SQL');
-    for (const { code } of blocks) await run(code);
+    for (const code of pageBlocks(words, 'core')) await run(code);
   });
 
   afterAll(async () => {
