@@ -6,6 +6,8 @@ export interface Options {
   readonly quick: boolean;
   /** End with exit code 1 when a figure is missed. */
   readonly check: boolean;
+  /** Write the scenario's section and charts into `docs/benchmarks.md`. */
+  readonly write: boolean;
   /** How often everything is measured. @default the scenario's */
   readonly runs: number | undefined;
   /** How many jobs one measurement takes. @default the scenario's */
@@ -21,6 +23,7 @@ export function parseOptions(args: readonly string[]): Options {
     options: {
       quick: { type: 'boolean', default: false },
       check: { type: 'boolean', default: false },
+      write: { type: 'boolean', default: false },
       runs: { type: 'string' },
       jobs: { type: 'string' },
       only: { type: 'string' },
@@ -29,6 +32,7 @@ export function parseOptions(args: readonly string[]): Options {
   return {
     quick: values.quick,
     check: values.check && !values.quick,
+    write: values.write && !values.quick,
     runs: count('runs', values.runs),
     jobs: count('jobs', values.jobs),
     only: values.only?.split(','),

@@ -6,8 +6,8 @@ import { SERVER_TEXT } from '../../harness/server.ts';
 import type { Sites } from '../../harness/site.ts';
 import { SMALL, type System } from '../../harness/system.ts';
 import type { Scenario, ScenarioResult } from '../../scenario.ts';
-import { bullmqOnPostgres, bullmqRated } from '../../systems/bullmq/system.ts';
-import { groupedQueue, withoutResults } from '../../systems/drizzle-queue/system.ts';
+import { bullmqLimited, bullmqOnPostgres, bullmqRated } from '../../systems/bullmq/system.ts';
+import { groupedQueue, limitedQueue, withoutResults } from '../../systems/drizzle-queue/system.ts';
 import { graphileBest, graphileQueues } from '../../systems/graphile-worker/system.ts';
 import { pgBossBest, pgBossGroups, pgBossInOrder } from '../../systems/pg-boss/system.ts';
 import { drainOthers } from './beside-hot.ts';
@@ -56,6 +56,10 @@ const besideHot: Variant = {
 
 const VARIANTS: readonly Variant[] = [
   plain,
+  {
+    name: '10 at once of the queue',
+    system: limitedQueue('limit of the queue', { concurrency: 10 }),
+  },
   {
     name: 'fair shares, 10 tenants',
     system: groupedQueue('10 tenants', { groups: {} }, '(i % 10)::text'),
@@ -109,6 +113,11 @@ const PEERS: readonly Variant[] = [
     over: 'pg-boss, plain',
   },
   { name: 'BullMQ on Postgres, plain', system: bullmqOnPostgres },
+  {
+    name: 'BullMQ on Postgres, 24 at once of the queue',
+    system: bullmqLimited,
+    over: 'BullMQ on Postgres, plain',
+  },
   {
     name: 'BullMQ on Postgres, a rate that is not reached',
     system: bullmqRated,
@@ -206,7 +215,7 @@ function reportOf(rows: readonly Row[], jobs: number, runs: number): Report {
       },
     ],
     remarks: [
-      'In order: serial "end". A rate that is not reached: 1,000,000 jobs a second. Of the 1,000 keys × 20 only their own jobs are counted, by the time at which they begin.',
+      'In order: serial "end". 10 at once are as many as the worker has slots. A rate that is not reached: 1,000,000 jobs a second. Of the 1,000 keys × 20 only their own jobs are counted, by the time at which they begin.',
       'Where fewer jobs stand in the table the system was given fewer, or was stopped.',
       ...PEERS.filter(({ over }) => over !== undefined).map(
         ({ name, system }) => `${name}: ${system.setup}.`,

@@ -33,6 +33,19 @@ export const bullmqOnPostgres: System = {
   },
 };
 
+/** With its limit of what runs in all processes together. */
+export const bullmqLimited: System = {
+  ...bullmqOnPostgres,
+  name: 'BullMQ on Postgres, limited',
+  setup: 'concurrency 24, setGlobalConcurrency(24)',
+  async fill(site, fill) {
+    const queue = new Queue('bench', { connection: site.url }, createPostgresBackend);
+    await queue.setGlobalConcurrency(options.concurrency);
+    await queue.close();
+    await bullmqOnPostgres.fill(site, fill);
+  },
+};
+
 /** With a rate that it does not reach. */
 export const bullmqRated: System = {
   ...bullmqOnPostgres,

@@ -54,6 +54,11 @@ async function createGroupedTables(url: string): Promise<void> {
   await sql.end();
 }
 
+/** No results, and a limit of the queue. */
+export function limitedQueue(name: string, limits: QueueLimits): System {
+  return { ...drizzleQueue(name, { keepResult: false, limits }), create: createGroupedTables };
+}
+
 /**
  * No results, and jobs in groups.
  *
