@@ -70,7 +70,7 @@ function introduction(): string {
   const [hardware, versions] = machine();
   return `# Benchmarks
 
-All figures are of one run of \`npm run bench -- all\` on ${today()}, which has written this page.
+Unless their section says otherwise, all figures are of one run of \`npm run bench -- all\` on ${today()}, which has written this page.
 
 - ${hardware}
 - ${versions}
