@@ -1,3 +1,4 @@
+import type { JobDefinition } from '../job/definition.ts';
 import { checkDurationMs, checkInteger, checkObject, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import type { Limits } from '../limits/limits.ts';
 import type { Handler } from './attempt/handler.ts';
@@ -62,20 +63,29 @@ export function servedQueues<TDb>(
     }
   }
   for (const { job, batch } of handlers) {
-    const declared = batch && limits?.declared.get(job.queue);
-    if (declared?.groups?.serial !== undefined) {
-      throw new TypeError(
-        `handleBatch('${job.kind}'): the jobs of a group run one after the other in its queue '${job.queue}'`,
-      );
-    }
-    if (declared?.concurrency !== undefined || declared?.kinds?.[job.kind]?.concurrency !== undefined) {
-      throw new TypeError(
-        `handleBatch('${job.kind}'): a limit of the concurrency is on single jobs; limit the groups of its ` +
-          `queue '${job.queue}', or give it a rate`,
-      );
-    }
+    if (batch !== undefined) for (const queue of served.keys()) checkBatches(job, queue, limits);
   }
   return served;
+}
+
+/** An enqueue may put a job into any queue, and a worker claims its kinds in all that it serves. */
+function checkBatches({ kind, queue: own }: JobDefinition, queue: string, limits: Limits | undefined): void {
+  const declared = limits?.declared.get(queue);
+  const apart = queue === own ? '' : `, which this worker serves: serve it by another, without this handler`;
+  if (declared?.groups?.serial !== undefined) {
+    throw new TypeError(
+      `handleBatch('${kind}'): the jobs of a group run one after the other in ` +
+        (apart === '' ? `its queue '${queue}'` : `the queue '${queue}'${apart}`),
+    );
+  }
+  if (declared?.concurrency !== undefined || declared?.kinds?.[kind]?.concurrency !== undefined) {
+    throw new TypeError(
+      `handleBatch('${kind}'): a limit of the concurrency is on single jobs; ` +
+        (apart === ''
+          ? `limit the groups of its queue '${queue}', or give it a rate`
+          : `the queue '${queue}' has one${apart}`),
+    );
+  }
 }
 
 function settingsByQueue<TDb>(

@@ -26,6 +26,17 @@ test.each([
 });
 
 test.each([
+  [
+    'ordered',
+    "run one after the other in the queue 'ordered', which this worker serves: serve it by another",
+  ],
+  ['few', "the queue 'few' has one, which this worker serves: serve it by another, without this handler"],
+])('so is one of another queue beside the queue %s, into which its jobs may be put', (name, message) => {
+  const handlers = [single('a', name), batch('b', 'default')];
+  expect(() => createWorker(db as never, { queue, handlers })).toThrow(message);
+});
+
+test.each([
   ['free', 'kinds'],
   ['a', 'shared'],
   ['a', 'default'],
