@@ -97,7 +97,7 @@ function writes(
   return sql`,
     turned as (
       update ${queueGroups} as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used
-      from turning as t where g.queue = ${queue} and g.group_key = t.group_key
+      from turning as t where g.ctid = t.at and g.queue = ${queue} and g.group_key = t.group_key
     ),
     held as (
       insert into ${queueHolds} as h (queue, group_key, job_id)

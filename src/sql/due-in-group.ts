@@ -17,9 +17,10 @@ export interface DueInGroup {
 }
 
 /**
- * A select of the ids of the next due jobs of a group, in their order. They are at the head of the index of
- * groups, unless many jobs are held or scheduled: then each priority is asked by itself. It may bring fewer
- * than there are, but none only when there are none.
+ * A select of the `id` of the next due jobs of a group, in their order, and where each row stands (`at`).
+ * They are at the head of the index of groups, unless many jobs are held or scheduled: then each priority is
+ * asked by itself. It may bring fewer than there are, but none only when there are none. The head is read
+ * once, and no further than it is asked for.
  */
 export function dueInGroup(
   tables: QueueTables,
@@ -31,25 +32,18 @@ export function dueInGroup(
   const order = sql`order by j.priority, j.run_at, j.id`;
   const passed = sql.raw(String(PASSED));
   return sql`
-            select head.id from (
-              select j.id, ${due} as due from ${queueJobs} as j
+            with head as materialized (
+              select j.id, j.ctid as at, ${due} as due from ${queueJobs} as j
               where ${inGroup} ${order} limit ${most} + ${passed}
-            ) as head
-            where head.due
+            )
+            select h.id, h.at from head as h where h.due
             union all
-            select j.id from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
+            select j.id, j.at from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
             cross join lateral (
-              select j.id from ${queueJobs} as j
+              select j.id, j.ctid as at from ${queueJobs} as j
               where ${inGroup} and j.priority = band.priority::int2 and ${due}
               order by j.run_at, j.id limit ${most}
             ) as j
-            where exists (
-              select from ${queueJobs} as j where ${inGroup} ${order} limit 1 offset ${most} + ${passed} - 1
-            ) and not exists (
-              select from (
-                select ${due} as due from ${queueJobs} as j
-                where ${inGroup} ${order} limit ${most} + ${passed}
-              ) as head where head.due
-            )
+            where (select count(*) >= ${most} + ${passed} and not bool_or(h.due) from head as h)
             limit ${most}`;
 }

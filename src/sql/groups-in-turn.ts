@@ -7,19 +7,21 @@ import { rateWindow } from './rate-used.ts';
 /**
  * Locks the groups whose turn it is, in two lanes that take turns: the ring, by turn, and groups that were
  * idle, by how long they have been ready. `open`: their shares of this claim, and the room that their limits
- * leave, in jobs and in weights.
+ * leave, in jobs and in weights. A row is locked where the look has found it (`at`): its `turn` says whether
+ * it is still as it was.
  */
 export function groupsInTurn(tables: GroupTables, { queue, limit, limits }: GroupClaim): SQL {
   const { queueJobs, queueGroups, queueHolds, queueLimits, queueWorkers } = tables;
   const { concurrency = null, rate, run } = limits;
   const inRing = sql`g.queue = ${queue} and g.turn >= 0`;
   return sql`seen as materialized (
-      (select g.group_key, g.turn, g.ready_at, row_number() over (order by g.turn) * 2 + 1 as place
+      (select g.ctid as at, g.group_key, g.turn, g.ready_at,
+          row_number() over (order by g.turn) * 2 + 1 as place
         from ${planAnew()} cross join ${queueGroups} as g
         where ${inRing} and g.ready_at = '-infinity'
         order by g.turn limit (select ${limit}::int8 * 2 + 32))
       union all
-      (select g.group_key, g.turn, g.ready_at, row_number() over (order by g.ready_at) * 2 as place
+      (select g.ctid, g.group_key, g.turn, g.ready_at, row_number() over (order by g.ready_at) * 2 as place
         from ${queueGroups} as g
         where ${inRing} and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
         order by g.ready_at limit (select ${limit}::int8 + 8))
@@ -36,10 +38,10 @@ export function groupsInTurn(tables: GroupTables, { queue, limit, limits }: Grou
       from ${queueLimits} as l where l.queue = ${queue} and l.kind = '' and l.group_key = '*'
     ),
     locked as materialized (
-      select s.place, s.group_key, g.turn, g.rate_used
+      select s.place, s.at, s.group_key, g.turn, g.rate_used
       from (select * from seen order by place) as s cross join lateral (
         select g.turn, g.rate_used from ${queueGroups} as g
-        where g.queue = ${queue} and g.group_key = s.group_key and g.turn = s.turn
+        where g.ctid = s.at and g.queue = ${queue} and g.group_key = s.group_key and g.turn = s.turn
         for no key update skip locked
       ) as g
       limit (select ${limit}::int8)
@@ -60,7 +62,7 @@ export function groupsInTurn(tables: GroupTables, { queue, limit, limits }: Grou
           - round(${limit}::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
           as share
       from ruled as l
-      cross join lateral ${rateWindow(sql`l.rate_used`, sql`l.rate_per_ms`)} as u
+      left join lateral ${rateWindow(sql`l.rate_used`, sql`l.rate_per_ms`)} as u on l.rate_per_ms is not null
       cross join lateral (
         select count(*) filter (where x.counts) as held,
           array_agg(x.job_id) filter (where not x.counts) as over

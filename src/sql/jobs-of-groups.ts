@@ -25,13 +25,14 @@ export function jobsOfGroups(tables: GroupTables, { queue, kinds, limits }: Grou
   const lock = sql`
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(j.payload) as bytes
           from ${queueJobs} as j
-          where j.id = k.id and ${inGroup} and ${due} and ${servedKind(kinds)}
+          where j.ctid = k.at and j.id = k.id and ${inGroup} and ${due} and ${servedKind(kinds)}
           for no key update skip locked`;
-  const most = sql`least(c.room, c.budget)`;
+  // What a lower limit was set for may have been used up before.
+  const most = sql`greatest(least(c.room, c.budget), 0)`;
   // One after the other: none before the one that another transaction has locked, or that others serve.
   const takeInOrder = sql`
         select f.*, k.n from (
-          select k.id, row_number() over () as n from (${next(most)}) as k
+          select k.id, k.at, row_number() over () as n from (${next(most)}) as k
         ) as k
         left join lateral (${lock}) as f on true`;
   const take = sql`
@@ -95,7 +96,7 @@ export function jobsOfGroups(tables: GroupTables, { queue, kinds, limits }: Grou
       order by rank
     ),
     turning as materialized (
-      select c.group_key, c.over, 1 + greatest(c.turn, r.turn)
+      select c.at, c.group_key, c.over, 1 + greatest(c.turn, r.turn)
           + greatest(coalesce(c.taken_weight, 0), 1) * 1000 / c.share_of as turn,
         case when c.rate_limit is null then '{}'
           else ${rateWith(sql`c.kept`, sql`c.slot`, sql`coalesce(c.taken_cost, 0)`)} end as rate_used,
@@ -117,16 +118,16 @@ export function jobsOfGroups(tables: GroupTables, { queue, kinds, limits }: Grou
         select o.*, count(o.job_id) over jobs as taken, sum(o.weight) over jobs as taken_weight,
           sum(o.cost) over jobs as taken_cost, bool_or(o.cut) over jobs as cut_by_group
         from (
-          select place, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest, kept,
-            held, over, room, budget, null as job_id, null as weight, null as cost, false as cut
+          select place, at, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest,
+            kept, held, over, room, budget, null as job_id, null as weight, null as cost, false as cut
           from open
           union all
           select place, null, null, null, null, null, null, null, null, null, null,
-            null, null, null, id, weight, cost, false
+            null, null, null, null, id, weight, cost, false
           from within
           union all
           select place, null, null, null, null, null, null, null, null, null, null,
-            null, null, null, null, null, null, true
+            null, null, null, null, null, null, null, true
           from found where cut
         ) as o
         window jobs as (partition by o.place)

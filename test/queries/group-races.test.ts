@@ -29,8 +29,15 @@ const dialect = new PgDialect();
 beforeAll(() => addControlTables(database));
 beforeEach(() => clearGroups(database.client));
 
+/** What keeps a claim from a group that has changed: its turn, and that its row stands elsewhere since. */
+const GUARDS = { turn: / and g\.turn = s\.turn/, place: /g\.ctid = \w\.at and /g } as const;
+
 /** A claim that waits, after it has seen the groups and before it locks them, for the lock 4711. */
-async function claimInBetween({ client }: Connection, workerId: number, guard: boolean): Promise<number[]> {
+async function claimInBetween(
+  { client }: Connection,
+  workerId: number,
+  without: readonly (keyof typeof GUARDS)[],
+): Promise<number[]> {
   const { sql, params } = dialect.sqlToQuery(claimGroupedJobsQuery(groupedTables(), groupClaimOf(workerId)));
   const waiting = sql.replace(
     'from (select * from seen order by place) as s cross join lateral',
@@ -39,8 +46,9 @@ async function claimInBetween({ client }: Connection, workerId: number, guard: b
       ) as s cross join lateral`,
   );
   expect(waiting).not.toBe(sql);
-  const text = guard ? waiting : waiting.replace('and g.turn = s.turn', '');
-  expect(text.includes('g.turn = s.turn')).toBe(guard);
+  const text = without.reduce((text, guard) => text.replace(GUARDS[guard], ''), waiting);
+  for (const guard of ['turn', 'place'] as const)
+    expect(text.search(GUARDS[guard]) !== -1).toBe(!without.includes(guard));
   // The driver's own types for what Drizzle has prepared as texts and numbers.
   const rows = await client.unsafe<{ id: string | null }[]>(text, params as never[]);
   return rows.flatMap(({ id }) => (id === null ? [] : [Number(id)]));
@@ -48,16 +56,18 @@ async function claimInBetween({ client }: Connection, workerId: number, guard: b
 
 describe('a job that comes between the look of a claim and its lock', () => {
   test.each([
-    ['is left to the next claim', true],
-    ['would be forgotten without the guard', false],
-  ])('%s', async (_, guard) => {
+    ['is left to the next claim', []],
+    // Not every version of Postgres looks again at where a row stands once it was locked.
+    ['is left to the next claim, by the turn alone', ['place']],
+    ['would be forgotten without the guards', ['turn', 'place']],
+  ] as const)('%s', async (_, without) => {
     const [worker = 0] = await addWorkers(database.client);
     const [one, other] = await database.connect(2);
     if (one === undefined || other === undefined) throw new Error('no connection');
     const [first] = await addGrouped(database.client, [{ group: 'a' }]);
     await admitGroups(database.db, groupedTables(), 'q');
     await other.client`select pg_advisory_lock(4711)`;
-    const claim = claimInBetween(one, worker, guard);
+    const claim = claimInBetween(one, worker, without);
     for (let waits = false; !waits; ) {
       const [row] = await database.client<{ n: number }[]>`
         select count(*)::int as n from pg_locks where locktype = 'advisory' and not granted`;
@@ -68,7 +78,7 @@ describe('a job that comes between the look of a claim and its lock', () => {
     await other.client`select pg_advisory_unlock(4711)`;
     const claimed = await claim;
     const { jobs } = await claimGroups(database.db, worker);
-    if (guard) {
+    if (without.length < 2) {
       expect([claimed, idsOf(jobs)]).toEqual([[], [first, second]]);
     } else {
       // The naive form takes the first, and parks the group over the second for ever.

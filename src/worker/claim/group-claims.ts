@@ -19,11 +19,20 @@ export interface GroupClaimsOptions {
   readonly attempts: () => Attempts;
 }
 
-/** The claims of a queue whose jobs are in groups: each after folding in what was noted for them. */
+/** From so many jobs on, a claim says something about how many groups there are. */
+const MANY = 100;
+
+/**
+ * The claims of a queue whose jobs are in groups: each after folding in what was noted for them. Where there
+ * are many groups, it is folded in beside the claim: it seldom is about the groups whose turn it is now. Both
+ * skip what the other has locked, and the claim also what the other has changed.
+ */
 export class GroupClaims implements QueueClaims {
   readonly #options: GroupClaimsOptions;
   #seekFreed = true;
   #leftOut: readonly string[] = [];
+  /** The last claim brought jobs of so many groups that those of the next one are probably others. */
+  #amongMany = false;
 
   constructor(options: GroupClaimsOptions) {
     this.#options = options;
@@ -51,7 +60,11 @@ export class GroupClaims implements QueueClaims {
     this.#leftOut = this.#options.kinds.filter((kind) => !kinds.includes(kind));
     const limit = Math.min(demand, ...kinds.map((kind) => this.#roomOf(kind)));
     const leftOut = this.#leftOut.length > 0;
-    const noted = await admitGroups(runner, tables, queue);
+    const beside = this.#amongMany && kinds.length > 0;
+    this.#amongMany = false;
+    const admission = admitGroups(runner, tables, queue);
+    // Its failure must not hide what the claim brings; the next one, before a claim, will tell.
+    const noting = beside ? admission.catch(() => 0) : Promise.resolve(await admission);
     if (kinds.length === 0) {
       return {
         jobs: [],
@@ -70,9 +83,11 @@ export class GroupClaims implements QueueClaims {
       limit,
       limits: { ...limits, run: attempts().run },
       beginning: beginning === 1 ? 1 : 0,
-    });
+    }).finally(() => noting);
+    const noted = await noting;
+    this.#amongMany = jobs.length >= MANY && new Set(jobs.map(({ group }) => group)).size > jobs.length / 2;
     // What is noted later is told of, or found by the watch.
-    const goesOn = (more && jobs.length > 0) || noted >= MAX_NOTES;
+    const goesOn = (more && jobs.length > 0) || noted >= (beside ? 1 : MAX_NOTES);
     const sawEnd = jobs.length < limit && !more;
     return { jobs, limit, kinds, among: false, sawEnd, leftOut, endMs: performance.now(), goesOn, waitMs };
   }

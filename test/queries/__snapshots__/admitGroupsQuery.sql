@@ -14,44 +14,37 @@
     waiting as materialized (
       select a.group_key, a.due_at from asked as a
       where (a.group_key in (select group_key from known)) is true and exists (
-            select head.id from (
-              select j.id, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true as due from "queue_jobs" as j
+            with head as materialized (
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true as due from "queue_jobs" as j
               where j.queue = $7 and j.group_key = a.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
-            ) as head
-            where head.due
+            )
+            select h.id, h.at from head as h where h.due
             union all
-            select j.id from generate_series(0, 9) as band(priority)
+            select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
-              select j.id from "queue_jobs" as j
+              select j.id, j.ctid as at from "queue_jobs" as j
               where j.queue = $8 and j.group_key = a.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true
               order by j.run_at, j.id limit 1
             ) as j
-            where exists (
-              select from "queue_jobs" as j where j.queue = $9 and j.group_key = a.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 offset 1 + 100 - 1
-            ) and not exists (
-              select from (
-                select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true as due from "queue_jobs" as j
-                where j.queue = $10 and j.group_key = a.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
-              ) as head where head.due
-            )
+            where (select count(*) >= 1 + 100 and not bool_or(h.due) from head as h)
             limit 1
       )
     ),
     ring as materialized (
       select coalesce((
         select g.turn from "queue_groups" as g
-        where g.queue = $11 and g.turn >= 0 and g.ready_at = '-infinity' order by g.turn limit 1
+        where g.queue = $9 and g.turn >= 0 and g.ready_at = '-infinity' order by g.turn limit 1
       ), 0) as turn
     ),
     locked as materialized (
       select w.group_key, w.due_at from waiting as w cross join lateral (
-        select from "queue_groups" as g where g.queue = $12 and g.group_key = w.group_key
+        select from "queue_groups" as g where g.queue = $10 and g.group_key = w.group_key
         for no key update skip locked
       ) as g
     ),
     made as (
       insert into "queue_groups" (queue, group_key, ready_at)
-      select $13::text, a.group_key, a.due_at from asked as a
+      select $11::text, a.group_key, a.due_at from asked as a
       where a.group_key not in (select group_key from known)
       order by a.group_key
       on conflict (queue, group_key) do nothing
@@ -64,7 +57,7 @@
           when g.ready_at = '-infinity' or g.turn > r.turn then '-infinity'
           else least(g.ready_at, l.due_at)
         end
-      from locked as l cross join ring as r where g.queue = $14 and g.group_key = l.group_key
+      from locked as l cross join ring as r where g.queue = $12 and g.group_key = l.group_key
     ),
     first as materialized (
       select due_at, id from note order by due_at, id limit 1
@@ -74,7 +67,7 @@
     ),
     used as (
       delete from "queue_notes" as n
-      where n.queue = $15
+      where n.queue = $13
         and (n.due_at, n.id) >= ((select due_at from first), (select id from first))
         and (n.due_at, n.id) <= ((select due_at from last), (select id from last))
         and (n.id in (
@@ -99,5 +92,3 @@
 -- $11 = "mail"
 -- $12 = "mail"
 -- $13 = "mail"
--- $14 = "mail"
--- $15 = "mail"

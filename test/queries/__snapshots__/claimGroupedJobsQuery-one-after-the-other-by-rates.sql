@@ -1,10 +1,11 @@
     with seen as materialized (
-      (select g.group_key, g.turn, g.ready_at, row_number() over (order by g.turn) * 2 + 1 as place
+      (select g.ctid as at, g.group_key, g.turn, g.ready_at,
+          row_number() over (order by g.turn) * 2 + 1 as place
         from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c cross join "queue_groups" as g
         where g.queue = $4 and g.turn >= 0 and g.ready_at = '-infinity'
         order by g.turn limit (select $5::int8 * 2 + 32))
       union all
-      (select g.group_key, g.turn, g.ready_at, row_number() over (order by g.ready_at) * 2 as place
+      (select g.ctid, g.group_key, g.turn, g.ready_at, row_number() over (order by g.ready_at) * 2 as place
         from "queue_groups" as g
         where g.queue = $6 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
         order by g.ready_at limit (select $7::int8 + 8))
@@ -21,10 +22,10 @@
       from "queue_limits" as l where l.queue = $9 and l.kind = '' and l.group_key = '*'
     ),
     locked as materialized (
-      select s.place, s.group_key, g.turn, g.rate_used
+      select s.place, s.at, s.group_key, g.turn, g.rate_used
       from (select * from seen order by place) as s cross join lateral (
         select g.turn, g.rate_used from "queue_groups" as g
-        where g.queue = $10 and g.group_key = s.group_key and g.turn = s.turn
+        where g.ctid = s.at and g.queue = $10 and g.group_key = s.group_key and g.turn = s.turn
         for no key update skip locked
       ) as g
       limit (select $11::int8)
@@ -43,7 +44,7 @@
           - round($16::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
           as share
       from ruled as l
-      cross join lateral (
+      left join lateral (
       select x.slot, e.used, e.oldest, e.kept
       from (
         select floor(date_part('epoch', statement_timestamp()) * 1000 * 20 / l.rate_per_ms)::int8 as slot
@@ -53,7 +54,7 @@
           coalesce(jsonb_object_agg(e.key, e.value::int8), '{}') as kept
         from jsonb_each_text(l.rate_used) as e where e.key::int8 >= x.slot - 20
       ) as e
-    ) as u
+    ) as u on l.rate_per_ms is not null
       cross join lateral (
         select count(*) filter (where x.counts) as held,
           array_agg(x.job_id) filter (where not x.counts) as over
@@ -105,33 +106,26 @@
       select c.place, c.group_key, j.*, least(j.weight, c.rate_limit) as cost, coalesce(sum(least(j.weight, c.rate_limit)) over (partition by c.group_key order by j.n) > c.budget, false) as cut
       from open as c cross join lateral (
         select f.*, k.n from (
-          select k.id, row_number() over () as n from (
-            select head.id from (
-              select j.id, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true as due from "queue_jobs" as j
-              where j.queue = $24 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit least(c.room, c.budget) + 100
-            ) as head
-            where head.due
-            union all
-            select j.id from generate_series(0, 9) as band(priority)
-            cross join lateral (
-              select j.id from "queue_jobs" as j
-              where j.queue = $25 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true
-              order by j.run_at, j.id limit least(c.room, c.budget)
-            ) as j
-            where exists (
-              select from "queue_jobs" as j where j.queue = $26 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 offset least(c.room, c.budget) + 100 - 1
-            ) and not exists (
-              select from (
-                select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true as due from "queue_jobs" as j
-                where j.queue = $27 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit least(c.room, c.budget) + 100
-              ) as head where head.due
+          select k.id, k.at, row_number() over () as n from (
+            with head as materialized (
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true as due from "queue_jobs" as j
+              where j.queue = $24 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100
             )
-            limit least(c.room, c.budget)) as k
+            select h.id, h.at from head as h where h.due
+            union all
+            select j.id, j.at from generate_series(0, 9) as band(priority)
+            cross join lateral (
+              select j.id, j.ctid as at from "queue_jobs" as j
+              where j.queue = $25 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true
+              order by j.run_at, j.id limit greatest(least(c.room, c.budget), 0)
+            ) as j
+            where (select count(*) >= greatest(least(c.room, c.budget), 0) + 100 and not bool_or(h.due) from head as h)
+            limit greatest(least(c.room, c.budget), 0)) as k
         ) as k
         left join lateral (
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(j.payload) as bytes
           from "queue_jobs" as j
-          where j.id = k.id and j.queue = $28 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($29::text::jsonb))) is true
+          where j.ctid = k.at and j.id = k.id and j.queue = $26 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($27::text::jsonb))) is true
           for no key update skip locked) as f on true
       ) as j
       where c.room > 0
@@ -160,11 +154,11 @@
         from priced as w
         
       ) as w
-      where (before is null or before < $30::int8) and affordable
+      where (before is null or before < $28::int8) and affordable
       order by rank
     ),
     turning as materialized (
-      select c.group_key, c.over, 1 + greatest(c.turn, r.turn)
+      select c.at, c.group_key, c.over, 1 + greatest(c.turn, r.turn)
           + greatest(coalesce(c.taken_weight, 0), 1) * 1000 / c.share_of as turn,
         case when c.rate_limit is null then '{}'
           else case when coalesce(c.taken_cost, 0) = 0 then c.kept else c.kept || jsonb_build_object(
@@ -175,26 +169,19 @@
           when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
             then to_timestamp((coalesce(c.oldest, c.slot) + 20 + 1) * (c.rate_per_ms::float8 / 20) / 1000)
           when c.taken < c.room and not exists (
-            select head.id from (
-              select j.id, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
-              where j.queue = $31 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
-            ) as head
-            where head.due
+            with head as materialized (
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
+              where j.queue = $29 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+            )
+            select h.id, h.at from head as h where h.due
             union all
-            select j.id from generate_series(0, 9) as band(priority)
+            select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
-              select j.id from "queue_jobs" as j
-              where j.queue = $32 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
+              select j.id, j.ctid as at from "queue_jobs" as j
+              where j.queue = $30 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
               order by j.run_at, j.id limit 1
             ) as j
-            where exists (
-              select from "queue_jobs" as j where j.queue = $33 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 offset 1 + 100 - 1
-            ) and not exists (
-              select from (
-                select j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
-                where j.queue = $34 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
-              ) as head where head.due
-            )
+            where (select count(*) >= 1 + 100 and not bool_or(h.due) from head as h)
             limit 1
           ) then 'infinity'
           else '-infinity'
@@ -203,16 +190,16 @@
         select o.*, count(o.job_id) over jobs as taken, sum(o.weight) over jobs as taken_weight,
           sum(o.cost) over jobs as taken_cost, bool_or(o.cut) over jobs as cut_by_group
         from (
-          select place, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest, kept,
-            held, over, room, budget, null as job_id, null as weight, null as cost, false as cut
+          select place, at, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest,
+            kept, held, over, room, budget, null as job_id, null as weight, null as cost, false as cut
           from open
           union all
           select place, null, null, null, null, null, null, null, null, null, null,
-            null, null, null, id, weight, cost, false
+            null, null, null, null, id, weight, cost, false
           from within
           union all
           select place, null, null, null, null, null, null, null, null, null, null,
-            null, null, null, null, null, null, true
+            null, null, null, null, null, null, null, true
           from found where cut
         ) as o
         window jobs as (partition by o.place)
@@ -235,23 +222,23 @@
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $35::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
-    where j.queue = $36 and j.id = any(array(select id from within))
+    set worker_id = $31::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
+    where j.queue = $32 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used
-      from turning as t where g.queue = $37 and g.group_key = t.group_key
+      from turning as t where g.ctid = t.at and g.queue = $33 and g.group_key = t.group_key
     ),
     held as (
       insert into "queue_holds" as h (queue, group_key, job_id)
-      select $38::text, w.group_key, w.id from within as w order by w.group_key, w.id
+      select $34::text, w.group_key, w.id from within as w order by w.group_key, w.id
       on conflict (queue, group_key, job_id) do update set until = null
     ),
     sweepable as materialized (
       select h.group_key, h.job_id from "queue_holds" as h
-      where h.queue = $39
+      where h.queue = $35
         and h.group_key = any(array(select group_key from turning where over is not null))
         and ((h.group_key, h.job_id) in (select group_key, unnest(over) from turning)) is true
         and h.job_id not in (select id from within)
@@ -259,12 +246,12 @@
     ),
     swept as (
       delete from "queue_holds" as h
-      where h.queue = $40 and h.group_key = any(array(select group_key from sweepable))
+      where h.queue = $36 and h.group_key = any(array(select group_key from sweepable))
         and ((h.group_key, h.job_id) in (select group_key, job_id from sweepable)) is true
     ),
     used as (
       update "queue_usage" as u set rate_used = s.rate_used
-      from spent as s where u.queue = $41 and u.kind = s.kind and s.used > 0
+      from spent as s where u.queue = $37 and u.kind = s.kind and s.used > 0
     )
     select exists (select from turning as t where t.ready_at = '-infinity') or
         (select count(*) from seen) > (select count(*) from turning) as more,
@@ -305,18 +292,14 @@
 -- $24 = "mail"
 -- $25 = "mail"
 -- $26 = "mail"
--- $27 = "mail"
--- $28 = "mail"
--- $29 = "[\"mail\"]"
--- $30 = 8388608
--- $31 = "mail"
+-- $27 = "[\"mail\"]"
+-- $28 = 8388608
+-- $29 = "mail"
+-- $30 = "mail"
+-- $31 = 42
 -- $32 = "mail"
 -- $33 = "mail"
 -- $34 = "mail"
--- $35 = 42
+-- $35 = "mail"
 -- $36 = "mail"
 -- $37 = "mail"
--- $38 = "mail"
--- $39 = "mail"
--- $40 = "mail"
--- $41 = "mail"
