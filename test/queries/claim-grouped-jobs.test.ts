@@ -270,6 +270,21 @@ describe('rates', () => {
     expect((await claim({ limits: { rate } })).jobs).toHaveLength(3);
   });
 
+  test.each([undefined, 5])(
+    'of which more is used up than there is any more starts nothing, run %s',
+    async (run) => {
+      const limits = { rate: { limit: 5, perMs: 60_000 }, run };
+      await addGrouped(database.client, of('a', 10));
+      const { jobs } = await claim({ limits });
+      expect(jobs).toHaveLength(5);
+      await finish(jobs);
+      await database.client`
+      insert into queue_limits (queue, group_key, rate_limit, rate_per_ms) values ('q', 'a', 2, 60000)`;
+      await addGrouped(database.client, of('a', 1));
+      expect((await claim({ limits })).jobs).toEqual([]);
+    },
+  );
+
   test('by weights; one that is heavier than the rate takes it all', async () => {
     await addGrouped(database.client, [
       { group: 'a', weight: 2 },
