@@ -1,6 +1,6 @@
 import { admitGroups, MAX_NOTES } from '../../queries/admit-groups.ts';
 import { claimGroupedJobs } from '../../queries/claim-grouped-jobs.ts';
-import type { Claim } from '../../queries/claim-jobs.ts';
+import type { Claim, ClaimedJob } from '../../queries/claim-jobs.ts';
 import { noteFreedGroups } from '../../queries/note-groups.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { Attempts } from '../attempt/attempts.ts';
@@ -64,7 +64,7 @@ export class GroupClaims implements QueueClaims {
     this.#amongMany = false;
     const admission = admitGroups(runner, tables, queue);
     // Its failure must not hide what the claim brings; the next one, before a claim, will tell.
-    const noting = beside ? admission.catch(() => 0) : Promise.resolve(await admission);
+    const noting = beside ? admission.catch(() => undefined) : Promise.resolve(await admission);
     if (kinds.length === 0) {
       return {
         jobs: [],
@@ -85,10 +85,12 @@ export class GroupClaims implements QueueClaims {
       beginning: beginning === 1 ? 1 : 0,
     }).finally(() => noting);
     const noted = await noting;
-    this.#amongMany = jobs.length >= MANY && new Set(jobs.map(({ group }) => group)).size > jobs.length / 2;
+    this.#amongMany = noted !== undefined && areOfMany(jobs);
+    // What was folded in beside it, no claim has seen yet.
+    const isBehind = beside && noted !== 0;
     // What is noted later is told of, or found by the watch.
-    const goesOn = (more && jobs.length > 0) || noted >= (beside ? 1 : MAX_NOTES);
-    const sawEnd = jobs.length < limit && !more;
+    const goesOn = (more && jobs.length > 0) || isBehind || noted === MAX_NOTES;
+    const sawEnd = jobs.length < limit && !more && !isBehind;
     return { jobs, limit, kinds, among: false, sawEnd, leftOut, endMs: performance.now(), goesOn, waitMs };
   }
 
@@ -107,4 +109,9 @@ export class GroupClaims implements QueueClaims {
       throw error;
     });
   }
+}
+
+/** Whether most of them are of a group each, so that the next ones are probably of others. */
+function areOfMany(jobs: readonly ClaimedJob[]): boolean {
+  return jobs.length >= MANY && new Set(jobs.map(({ group }) => group)).size > jobs.length / 2;
 }

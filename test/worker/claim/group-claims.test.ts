@@ -1,0 +1,100 @@
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { Runner } from '../../../src/sql/executor.ts';
+import type { Attempts } from '../../../src/worker/attempt/attempts.ts';
+import { GroupClaims } from '../../../src/worker/claim/group-claims.ts';
+import { addGrouped, addWorkers, clearGroups, groupedTables } from '../../queries/support/groups.ts';
+import { addControlTables } from '../../support/control-tables.ts';
+import { useTestDatabase } from '../../support/test-database.ts';
+
+const database = useTestDatabase({ max: 4 });
+beforeAll(() => addControlTables(database));
+let workerId = 0;
+beforeEach(async () => {
+  await clearGroups(database.client);
+  [workerId = 0] = await addWorkers(database.client);
+});
+
+/** The statements that run, by their first CTE, and whether another ran at the same time. */
+function watched(failing: () => boolean) {
+  const seen: { name: string; beside: boolean }[] = [];
+  let running = 0;
+  const runner: Runner = {
+    async execute(query) {
+      const text = JSON.stringify(query, (key, value) => (key === 'table' ? undefined : value));
+      const name = text.includes('with note as') ? 'admission' : text.includes('seen as') ? 'claim' : 'other';
+      const one = { name, beside: running > 0 };
+      seen.push(one);
+      running++;
+      try {
+        if (name === 'admission' && failing()) throw new Error('The admission failed');
+        return await database.db.execute(query);
+      } finally {
+        running--;
+      }
+    },
+  };
+  return { runner, seen };
+}
+
+function claimsOn(runner: Runner): GroupClaims {
+  return new GroupClaims({
+    runner,
+    queue: 'q',
+    workerId,
+    kinds: ['k'],
+    groups: { tables: groupedTables(), limits: { concurrency: 1, kindRates: new Map() }, serial: undefined },
+    limiter: undefined,
+    // All that claims ask of it.
+    attempts: () => ({ demand: 200, run: undefined }) as Attempts,
+  });
+}
+
+const keys = (from: number, count: number) =>
+  Array.from({ length: count }, (_, n) => ({ group: `key-${from + n}` }));
+
+describe('admission', () => {
+  test('runs before a claim, and beside those that follow one of many groups', async () => {
+    await addGrouped(database.client, keys(0, 500));
+    const { runner, seen } = watched(() => false);
+    const claims = claimsOn(runner);
+    const ids = new Set<number>();
+    const counts: number[] = [];
+    for (let goesOn = true; goesOn; ) {
+      const answer = await claims.next(200, 0);
+      for (const { id } of answer.jobs) ids.add(id);
+      counts.push(answer.jobs.length);
+      goesOn = answer.goesOn === true;
+    }
+    expect([counts, ids.size]).toEqual([[200, 200, 100], 500]);
+    const statements = seen.filter(({ name }) => name !== 'other');
+    expect(statements.map(({ name, beside }) => `${name}${beside ? ' beside' : ''}`)).toEqual([
+      'admission',
+      'claim',
+      ...['admission', 'claim beside', 'admission', 'claim beside'],
+    ]);
+  });
+
+  test('what was folded in beside a claim that it has not seen is claimed by the next', async () => {
+    await addGrouped(database.client, keys(0, 200));
+    const claims = claimsOn(database.db);
+    expect((await claims.next(200, 0)).jobs).toHaveLength(200);
+    await addGrouped(database.client, keys(200, 50));
+    const beside = await claims.next(200, 0);
+    expect([beside.goesOn, beside.sawEnd]).toEqual([true, false]);
+    const after = beside.jobs.length === 50 ? [] : (await claims.next(200, 0)).jobs;
+    expect(beside.jobs.length + after.length).toBe(50);
+  });
+
+  test('one that fails beside a claim hides nothing of it; the next one tells', async () => {
+    await addGrouped(database.client, keys(0, 600));
+    let fails = false;
+    const claims = claimsOn(watched(() => fails).runner);
+    expect((await claims.next(200, 0)).jobs).toHaveLength(200);
+    fails = true;
+    const beside = await claims.next(200, 0);
+    expect([beside.jobs.length, beside.goesOn]).toEqual([200, true]);
+    await expect(claims.next(200, 0)).rejects.toThrow('The admission failed');
+    fails = false;
+    expect((await claims.next(200, 0)).jobs).toHaveLength(200);
+  });
+});
