@@ -10,20 +10,31 @@ export interface FleetOptions {
   readonly jobs: readonly { readonly kind: string; readonly queue: string }[];
   /** Slots of each process for each queue. */
   readonly concurrency: number;
+  /** The program in `test/` that they run. @default 'limits/fixtures/limited-worker.ts' */
+  readonly program?: string;
 }
 
 /** Worker processes that die at random and are replaced. Their handlers keep a table `ledger` of what runs. */
 export class Fleet {
   readonly #database: UsedTestDatabase;
+  readonly #program: string;
   readonly #env: Record<string, string>;
   readonly #processes: WorkerProcess[] = [];
   readonly #starting = new Set<WorkerProcess>();
   /** What processes have printed that are no more. */
   #printed = '';
   deaths = 0;
+  /** How often one was stopped gracefully, and replaced. */
+  leaves = 0;
+  /** How often one was frozen for a while. */
+  naps = 0;
 
-  constructor(database: UsedTestDatabase, { limits, jobs, concurrency }: FleetOptions) {
+  constructor(
+    database: UsedTestDatabase,
+    { limits, jobs, concurrency, program = 'limits/fixtures/limited-worker.ts' }: FleetOptions,
+  ) {
     this.#database = database;
+    this.#program = program;
     this.#env = {
       DATABASE_URL: database.url,
       LIMITS: JSON.stringify(limits),
@@ -36,7 +47,7 @@ export class Fleet {
   static async createLedger({ client }: UsedTestDatabase): Promise<void> {
     await client`
       create table ledger (id bigint generated always as identity primary key, worker_id bigint not null, queue text not null,
-        kind text not null, job_id bigint not null, attempt int not null, began_at timestamptz not null default clock_timestamp(),
+        kind text not null, job_id bigint not null, attempt int not null, fence int, group_key text, outcome text, began_at timestamptz not null default clock_timestamp(),
         ended_at timestamptz)`;
     await client`create index on ledger (worker_id) where ended_at is null`;
   }
@@ -52,7 +63,7 @@ export class Fleet {
 
   /** Starts processes, and waits until they claim. */
   async start(count: number): Promise<void> {
-    const program = await bundleWorker('limits/fixtures/limited-worker.ts');
+    const program = await bundleWorker(this.#program);
     const started = Array.from({ length: count }, () => startProcess([], program, this.#env));
     await Promise.all(
       started.map(async (process) => {
@@ -66,11 +77,43 @@ export class Fleet {
 
   /** Kills one at random, of those that claim. */
   async kill(): Promise<void> {
-    const [killed] = this.#processes.splice(Math.floor(Math.random() * this.#processes.length), 1);
-    if (killed === undefined) return;
-    await killed.end('SIGKILL');
-    this.#printed += killed.output();
+    await this.#end('SIGKILL');
     this.deaths++;
+  }
+
+  /** Stops one at random gracefully. */
+  async leave(): Promise<void> {
+    const code = await this.#end('SIGTERM');
+    if (code !== 0) throw new Error(`a worker process has ended with ${code}`);
+    this.leaves++;
+  }
+
+  /** Freezes one at random for a while, which its connections outlive. */
+  async nap(ms: number): Promise<void> {
+    const napping = this.#takeOne();
+    napping.child.kill('SIGSTOP');
+    this.#starting.add(napping);
+    await delay(ms);
+    napping.child.kill('SIGCONT');
+    this.#starting.delete(napping);
+    this.#processes.push(napping);
+    this.naps++;
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<number | string> {
+    const ended = this.#takeOne();
+    // Until it has ended it may be left over.
+    this.#starting.add(ended);
+    const code = await ended.end(signal);
+    this.#starting.delete(ended);
+    this.#printed += ended.output();
+    return code;
+  }
+
+  #takeOne(): WorkerProcess {
+    const [one] = this.#processes.splice(Math.floor(Math.random() * this.#processes.length), 1);
+    if (one === undefined) throw new Error('no worker process claims');
+    return one;
   }
 
   /** Kills and replaces one after the other until `over` says so. */
@@ -83,6 +126,22 @@ export class Fleet {
       starting.add(this.start(1));
     }
     await Promise.all(starting);
+  }
+
+  /**
+   * Kills and replaces one after the other until `over` says so, and stops or freezes some beside: of five, three die, one leaves, and one
+   * sleeps for up to `napMs`.
+   */
+  async disturb(over: () => boolean, everyMs: number, napMs: number): Promise<void> {
+    const underWay = new Set<Promise<void>>();
+    for (let turn = 0; !over(); turn++) {
+      await delay(everyMs * (0.5 + Math.random()));
+      if (over()) break;
+      if (turn % 5 === 1) underWay.add(this.leave().then(() => this.start(1)));
+      else if (turn % 5 === 3) underWay.add(this.nap(napMs * (0.2 + 0.8 * Math.random())));
+      else underWay.add(this.kill().then(() => this.start(1)));
+    }
+    await Promise.all(underWay);
   }
 
   /** Stops all gracefully; answers their exit codes. */
