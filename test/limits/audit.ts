@@ -1,4 +1,4 @@
-import type { UsedTestDatabase } from '../support/test-database.ts';
+import type { LedgerDatabase } from './fleet.ts';
 
 /** One run of a handler, with what the tables have seen of it; all times are the database's, in microseconds. */
 export interface Run {
@@ -34,9 +34,9 @@ const us = (time: string) => `(extract(epoch from ${time}) * 1000000)::int8::tex
  * rate counts, and what excuses a job that begins again.
  */
 export class Audit {
-  readonly #database: UsedTestDatabase;
+  readonly #database: LedgerDatabase;
 
-  constructor(database: UsedTestDatabase) {
+  constructor(database: LedgerDatabase) {
     this.#database = database;
   }
 

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { QueueLimits } from 'drizzle-queue';
+import type { QueueLimits, WorkerOptions } from 'drizzle-queue';
 import { bundleWorker } from '../faults/bundle-worker.ts';
 import type { UsedTestDatabase } from '../support/test-database.ts';
 import { startProcess, type WorkerProcess } from '../worker/worker-process.ts';
@@ -12,11 +12,24 @@ export interface FleetOptions {
   readonly concurrency: number;
   /** The program in `test/` that they run. @default 'limits/fixtures/limited-worker.ts' */
   readonly program?: string;
+  /** Further settings of the workers, where the program takes some. */
+  readonly worker?: GroupedWorkerSettings;
+  /** What they connect to. @default the database itself */
+  readonly url?: string;
 }
+
+/** What `fixtures/grouped-worker.ts` is told of its worker. */
+export type GroupedWorkerSettings = Pick<
+  WorkerOptions<never>,
+  'frozenMs' | 'silentMs' | 'reconnectMs' | 'listen'
+>;
+
+/** Where the ledger is. */
+export type LedgerDatabase = Pick<UsedTestDatabase, 'url' | 'client'>;
 
 /** Worker processes that die at random and are replaced. Their handlers keep a table `ledger` of what runs. */
 export class Fleet {
-  readonly #database: UsedTestDatabase;
+  readonly #database: LedgerDatabase;
   readonly #program: string;
   readonly #env: Record<string, string>;
   readonly #processes: WorkerProcess[] = [];
@@ -30,13 +43,21 @@ export class Fleet {
   naps = 0;
 
   constructor(
-    database: UsedTestDatabase,
-    { limits, jobs, concurrency, program = 'limits/fixtures/limited-worker.ts' }: FleetOptions,
+    database: LedgerDatabase,
+    {
+      limits,
+      jobs,
+      concurrency,
+      program = 'limits/fixtures/limited-worker.ts',
+      worker = {},
+      url = database.url,
+    }: FleetOptions,
   ) {
     this.#database = database;
     this.#program = program;
     this.#env = {
-      DATABASE_URL: database.url,
+      DATABASE_URL: url,
+      WORKER: JSON.stringify(worker),
       LIMITS: JSON.stringify(limits),
       JOBS: JSON.stringify(jobs),
       CONCURRENCY: String(concurrency),
@@ -44,16 +65,21 @@ export class Fleet {
   }
 
   /** Creates the ledger, once in a database. */
-  static async createLedger({ client }: UsedTestDatabase): Promise<void> {
+  static async createLedger({ client }: LedgerDatabase): Promise<void> {
     await client`
       create table ledger (id bigint generated always as identity primary key, worker_id bigint not null, queue text not null,
-        kind text not null, job_id bigint not null, attempt int not null, fence int, group_key text, outcome text, began_at timestamptz not null default clock_timestamp(),
+        kind text not null, job_id bigint not null, attempt int not null, fence int, group_key text, outcome text, run text unique, began_at timestamptz not null default clock_timestamp(),
         ended_at timestamptz)`;
     await client`create index on ledger (worker_id) where ended_at is null`;
   }
 
   get size(): number {
     return this.#processes.length;
+  }
+
+  /** Those that claim. */
+  get processes(): readonly WorkerProcess[] {
+    return this.#processes;
   }
 
   /** All that the processes have printed. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { defineJob, type Queue, unvalidated } from 'drizzle-queue';
-import type { UsedTestDatabase } from '../support/test-database.ts';
+import type { Connection } from '../support/test-database.ts';
 import type { GroupWork } from './group-work.ts';
 
 /** What is enqueued for the groups of one queue. */
@@ -23,7 +23,7 @@ export function groupJob(queue: string) {
  * order of the commits.
  */
 export class Producer {
-  readonly #database: UsedTestDatabase;
+  readonly #database: Connection;
   readonly #queue: Queue;
   readonly #loads: readonly GroupLoad[];
   #ending = false;
@@ -31,7 +31,7 @@ export class Producer {
   /** The ids of all jobs. */
   readonly enqueued: number[] = [];
 
-  constructor(database: UsedTestDatabase, queue: Queue, loads: readonly GroupLoad[]) {
+  constructor(database: Connection, queue: Queue, loads: readonly GroupLoad[]) {
     this.#database = database;
     this.#queue = queue;
     this.#loads = loads;
