@@ -61,7 +61,7 @@ export class Producer {
       const entries = groups.flatMap((group) => {
         const missing = wanted - (waiting.get(`${queue}/${group}`) ?? 0);
         return Array.from({ length: Math.max(missing, 0) }, () => ({
-          payload: { group, ...work() },
+          payload: { ...work(), group },
           group,
           weight: weight?.(),
         }));

@@ -350,3 +350,54 @@ describe('rates', () => {
     expect((starts.at(-1) ?? 0) - (starts[0] ?? 0)).toBeLessThan(4_000);
   });
 });
+
+describe('what stands behind a job that its worker has lost', () => {
+  test.each([
+    ['end', 'completes'],
+    ['attempt', 'completes'],
+    ['attempt', 'fails'],
+  ] as const)("waits for the new holder ('%s', and the lost attempt %s)", async (serial, end) => {
+    const { queue, step } = setUp({ groups: { serial } });
+    const begun: string[] = [];
+    let open = () => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const handler = handle(step, async ({ payload: { group, n }, job }) => {
+      begun.push(`${group}${n}`);
+      if (group === 'lost' && n === 0 && job.attempt === 1) {
+        await gate;
+        if (end === 'fails') throw new Error('on purpose');
+      } else if (group === 'lost') await later(50);
+    });
+    await start(createWorker(database.db, { queue, handlers: [handler] }));
+    // Once it knows that they are short, it claims several of a group at once.
+    await queue.enqueueMany(database.db, step, jobs('warm', 20));
+    await until(() => begun.length === 20);
+    await queue.enqueueMany(database.db, step, jobs('lost', 6));
+    await until(() => begun.length === 21);
+    const held = async () =>
+      (await database.client`select id from queue_jobs where worker_id is not null order by id`).map(
+        ({ id }) => id,
+      );
+    const run = await held();
+    expect(run.length).toBeGreaterThan(2);
+    // What a peer does that has taken the worker for gone: it claims the first, and lives.
+    const [peer] = await database.client`
+      insert into queue_workers (name, queues) values ('peer', '[]') returning id`;
+    await database.client`update queue_jobs set worker_id = ${peer?.id}, fence = fence + 1 where id = ${run[0]}`;
+    open();
+    await until(async () => (await held()).length === 1);
+    await later(200);
+    // The next one begins before the end of the first is written, if that was no failure.
+    expect(begun.length - 21).toBeLessThanOrEqual(end === 'completes' ? 1 : 0);
+    expect((await held()).length).toBe(1);
+    const before = begun.length;
+    // It dies, and who declares it gone tells claims of its groups.
+    await database.client`delete from queue_workers where id = ${peer?.id}`;
+    await database.client`insert into queue_notes (queue, due_at, group_key) values ('work', now(), 'lost')`;
+    await until(async () => (await database.client`select from queue_jobs`).length === 0);
+    expect(begun.slice(before)[0]).toBe('lost0');
+    expect(begun.slice(before)).toEqual(begun.slice(before).toSorted());
+  });
+});

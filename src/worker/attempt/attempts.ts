@@ -159,7 +159,7 @@ export class Attempts {
   /** Ends those of `asked` whose job and fence are not in `held`, which says nothing of later claims. */
   endLost(asked: readonly Attempt[], held: ReadonlyMap<number, number>): void {
     const lost = asked.filter(({ job }) => held.get(job.id) !== job.fence);
-    this.#waiting.dropLost(lost);
+    this.#giveBack(this.#waiting.dropLost(lost));
     for (const attempt of lost) if (this.#running.has(attempt)) attempt.lose();
     this.#announceChange();
   }
@@ -193,7 +193,7 @@ export class Attempts {
     const result = await this.#beginnings.record(this.waiting, this.#demand.soon);
     if (result === undefined) return;
     const { lost, locked, refused } = result;
-    this.#waiting.dropLost(lost);
+    this.#giveBack(this.#waiting.dropLost(lost));
     for (const { job } of lost) this.#options.events.emit('lost', { job });
     if (this.#mayBegin) {
       this.#giveBack(this.#waiting.take(locked));
@@ -226,11 +226,11 @@ export class Attempts {
     const goesOn = areServed && this.#runs.goesOn(outcome);
     if (goesOn) this.#goOn(attempt);
     this.#proceed();
-    const isOver = await this.#endings.conclude(attempt, outcome, durationMs);
-    if (!areServed || goesOn) return;
-    if (this.#runs.goesOnAfter(isOver)) this.#goOn(attempt);
-    else this.#giveBack(this.#runs.end(attempt));
-    this.#proceed();
+    const conclusion = await this.#endings.conclude(attempt, outcome, durationMs);
+    if (!areServed) return;
+    if (!this.#runs.goesOnAfter(conclusion)) this.#giveBack(this.#waiting.takeBehind(attempt, goesOn));
+    else if (!goesOn) this.#goOn(attempt);
+    if (!goesOn) this.#proceed();
   }
 
   #goOn(attempt: Attempt): void {

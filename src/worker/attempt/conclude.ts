@@ -24,6 +24,12 @@ export interface ConcludeOptions {
   readonly leave: AbortSignal;
 }
 
+/**
+ * What is known of the job of an attempt that was concluded: it was completed or cancelled; it was put back or
+ * discarded; or it was lost, or nothing is known.
+ */
+export type Conclusion = 'over' | 'not over' | 'unknown';
+
 interface AttemptEnd {
   readonly verdict: Verdict;
   readonly transition: Transition;
@@ -38,15 +44,13 @@ const MAX_AGAIN_MS = 60_000;
  * Writes how an attempt has ended, then announces it; never rejects. Thousands of these wait for their batch
  * at once, and each async function around them would be garbage that outlives its generation: it cost a fifth
  * of a short job. So all that is rare stands behind the `catch`.
- *
- * @returns whether the job is known to be over, completed or cancelled
  */
 export async function conclude(
   options: ConcludeOptions,
   attempt: Attempt,
   outcome: Outcome,
   durationMs: number,
-): Promise<boolean> {
+): Promise<Conclusion> {
   const { facts } = attempt;
   const verdict = verdictOn(outcome, facts);
   const transition = transitionFor(verdict, facts);
@@ -59,8 +63,14 @@ export async function conclude(
     await concludeAgain(options, attempt, outcome, durationMs, refusal);
   }
   options.onConcluded(attempt);
-  if (settled === 'completed by handler') return true;
-  return settled === 'written' && transition.type === 'finish' && transition.state !== 'discarded';
+  return conclusionOf(settled, transition);
+}
+
+/** What was settled only after a refusal is not known here. */
+function conclusionOf(settled: EndResult | undefined, transition: Transition): Conclusion {
+  if (settled === 'completed by handler') return 'over';
+  if (settled !== 'written') return 'unknown';
+  return transition.type === 'finish' && transition.state !== 'discarded' ? 'over' : 'not over';
 }
 
 /** The database has refused the outcome, so the attempt fails; if that is refused, both are tried again. */

@@ -1,7 +1,7 @@
 import type { Outcome } from '../../job/outcome.ts';
 import type { Holder } from '../../sql/fence.ts';
 import type { Attempt, AttemptEnvironment } from './attempt.ts';
-import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
+import { type ConcludeOptions, type Conclusion, conclude, giveBack } from './conclude.ts';
 import { Fates } from './fates.ts';
 import { Leftovers } from './leftovers.ts';
 
@@ -48,8 +48,8 @@ export class Endings {
     this.#unsettled.add(attempt);
   }
 
-  /** Writes how an attempt has ended, and announces it; never rejects. Returns whether the job is over. */
-  conclude(attempt: Attempt, outcome: Outcome, durationMs: number): Promise<boolean> {
+  /** Writes how an attempt has ended, and announces it; never rejects. */
+  conclude(attempt: Attempt, outcome: Outcome, durationMs: number): Promise<Conclusion> {
     this.#unsettled.add(attempt);
     return conclude(this.#conclude, attempt, outcome, durationMs);
   }

@@ -1,6 +1,7 @@
 import type { Outcome } from '../../job/outcome.ts';
 import type { Serial } from '../../sql/grouping.ts';
 import type { Attempt } from './attempt.ts';
+import type { Conclusion } from './conclude.ts';
 
 /**
  * The jobs of groups that run one after the other: of each group one waits for a slot or runs, and the others
@@ -50,12 +51,9 @@ export class Runs {
     return type === 'completed';
   }
 
-  /**
-   * Whether the next one may begin when the end is written.
-   * @param isOver whether the job has left the queue
-   */
-  goesOnAfter(isOver: boolean): boolean {
-    return isOver || this.#serial === 'attempt';
+  /** Whether the next one may begin, or go on, when the end is written. */
+  goesOnAfter(conclusion: Conclusion): boolean {
+    return conclusion === 'over' || (conclusion === 'not over' && this.#serial === 'attempt');
   }
 
   /** The one behind this first one, which is the first of its group from now on. */
@@ -68,9 +66,15 @@ export class Runs {
 
   /** Ends the run of this first one; returns those that stood behind it. */
   end(attempt: Attempt): readonly Attempt[] {
-    if (this.#serial === undefined) return [];
-    const behind = this.#behind.get(groupOf(attempt)) ?? [];
+    const behind = this.cut(attempt);
     this.#behind.delete(groupOf(attempt));
+    return behind;
+  }
+
+  /** Takes out what stands behind the first one of this one's group, which may be another by now. */
+  cut(attempt: Attempt): readonly Attempt[] {
+    const behind = this.#behind.get(groupOf(attempt)) ?? [];
+    if (behind.length > 0) this.#behind.set(groupOf(attempt), []);
     return behind;
   }
 

@@ -85,12 +85,13 @@ export class Waiting {
     batches.drop(dropped);
   }
 
-  /** Forgets attempts whose jobs are lost. Those behind them go on, unless they are lost, too. */
-  dropLost(lost: readonly Attempt[]): void {
-    this.#options.runs.drop(new Set(lost));
+  /** Forgets attempts whose jobs are lost. Takes out those behind them, which must not begin before them. */
+  dropLost(lost: readonly Attempt[]): readonly Attempt[] {
+    const { runs } = this.#options;
+    runs.drop(new Set(lost));
     const waited = new Set(this.#ahead);
     this.drop(lost);
-    for (const attempt of lost) if (waited.has(attempt)) this.goOn(attempt);
+    return lost.flatMap((attempt) => (waited.has(attempt) ? runs.end(attempt) : runs.cut(attempt)));
   }
 
   /**
@@ -101,6 +102,17 @@ export class Waiting {
     const taken = attempts.filter(({ recording }) => recording !== 'recording');
     this.drop(taken);
     return [...taken, ...taken.flatMap((attempt) => this.#options.runs.end(attempt))];
+  }
+
+  /**
+   * Takes out those behind this one that have not begun: its job may run elsewhere, or again, and before them.
+   * @param wentOn whether the next one was let go on when this one's handler ended: it may wait for a slot
+   */
+  takeBehind(attempt: Attempt, wentOn: boolean): readonly Attempt[] {
+    if (!wentOn) return this.#options.runs.end(attempt);
+    const first = this.#ahead.find(({ job }) => job.group === attempt.job.group);
+    const taken = first === undefined ? [] : this.take([first]);
+    return [...taken, ...this.#options.runs.cut(attempt)];
   }
 
   /** Also those that stand behind one that runs. */
