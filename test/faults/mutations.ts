@@ -24,6 +24,7 @@ interface Mutation {
 
 const HELD = 'src/sql/fence.ts';
 const CLAIM = 'src/queries/claim-jobs.ts';
+const GROUPS = 'src/sql/groups-in-turn.ts';
 const OVERLOOKED = 'src/queries/find-overlooked.ts';
 
 const mutations: readonly Mutation[] = [
@@ -123,6 +124,65 @@ const mutations: readonly Mutation[] = [
     name: 'a tick that another worker has fired is fired again',
     edits: [{ file: 'src/queries/fire-schedules.ts', text: 'and s.revision = i.revision', by: '' }],
     test: ['faults/schedules', 'each tick fires once'],
+  },
+  {
+    name: 'a claim takes a group although another statement has changed it since it looked',
+    edits: [{ file: GROUPS, text: 'and g.turn = s.turn', by: '' }],
+    test: ['queries/group-races', 'is left to the next claim'],
+  },
+  {
+    name: 'a claim of groups does not count what others hold',
+    edits: [{ file: GROUPS, text: 'count(*) filter (where x.counts) as held', by: 'count(*) * 0 as held' }],
+    test: ['queries/group-races', 'never hold more of a group than its limit'],
+  },
+  {
+    name: 'a claim of groups leaves no holds',
+    edits: [
+      {
+        file: 'src/queries/claim-grouped-jobs.ts',
+        text: 'from within as w order by w.group_key, w.id',
+        by: 'from within as w where false',
+      },
+    ],
+    test: ['queries/group-races', 'never hold more of a group than its limit'],
+  },
+  {
+    name: 'a start uses up nothing of the rate of its group',
+    edits: [
+      {
+        file: 'src/sql/jobs-of-groups.ts',
+        text: 'sql`coalesce(c.taken_cost, 0)`)} end as rate_used',
+        by: 'sql`0`)} end as rate_used',
+      },
+    ],
+    test: ['limits/group-processes', 'never start more of a group in any window'],
+  },
+  {
+    name: 'claims of groups do not look at those of the dead',
+    edits: [
+      {
+        file: 'src/queries/note-groups.ts',
+        text: 'and j.worker_id is not null and',
+        by: 'and j.worker_id is null and',
+      },
+    ],
+    test: ['faults/groups', 'SIGKILL of one of four workers'],
+  },
+  {
+    name: 'a worker goes on behind a job of a group that it has lost',
+    edits: [
+      {
+        file: 'src/worker/attempt/attempts.ts',
+        text: 'if (!this.#runs.goesOnAfter(conclusion)) this.#giveBack(this.#waiting.takeBehind(attempt, goesOn));',
+        by: 'if (!goesOn && !this.#runs.goesOnAfter(conclusion)) this.#giveBack(this.#waiting.takeBehind(attempt, goesOn));',
+      },
+      {
+        file: 'src/worker/attempt/waiting.ts',
+        text: 'return lost.flatMap((attempt) => (waited.has(attempt) ? runs.end(attempt) : runs.cut(attempt)));',
+        by: 'return lost.flatMap((attempt) => (waited.has(attempt) ? runs.end(attempt) : []));',
+      },
+    ],
+    test: ['faults/groups', 'begins nothing behind a job that it has lost'],
   },
   {
     name: 'what has been due for longest is not claimed first',

@@ -25,7 +25,7 @@ export interface ConcludeOptions {
 }
 
 /**
- * What is known of the job of an attempt that was concluded: it was completed or cancelled; it was put back or
+ * What became of the job of an attempt that was concluded: it was completed or cancelled; it was put back or
  * discarded; or it was lost, or nothing is known.
  */
 export type Conclusion = 'over' | 'not over' | 'unknown';

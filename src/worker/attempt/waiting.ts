@@ -106,7 +106,7 @@ export class Waiting {
 
   /**
    * Takes out those behind this one that have not begun: its job may run elsewhere, or again, and before them.
-   * @param wentOn whether the next one was let go on when this one's handler ended: it may wait for a slot
+   * @param wentOn whether the next one was let go on at the end of this one's handler: it may wait for a slot
    */
   takeBehind(attempt: Attempt, wentOn: boolean): readonly Attempt[] {
     if (!wentOn) return this.#options.runs.end(attempt);
