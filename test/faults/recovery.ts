@@ -1,3 +1,4 @@
+import type { Connection } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import type { Fleet, FleetWorker } from './fleet.ts';
 import type { Ledger } from './ledger.ts';
@@ -6,9 +7,12 @@ import type { Ledger } from './ledger.ts';
  * Waits until the server has been up for so long that workers believe in the end of a session again. Before that everybody is forgiven, and
  * a test that nobody is declared gone says nothing.
  */
-export async function startRespiteIsOver(ledger: Ledger): Promise<void> {
+export async function startRespiteIsOver(
+  database: Pick<Ledger, 'rows'> | Pick<Connection, 'client'>,
+): Promise<void> {
   const isOver = `select 1 from (select pg_postmaster_start_time() as at) as start where start.at < now() - interval '10 seconds'`;
-  await until(async () => (await ledger.rows(isOver, [])).length === 1);
+  const rows = 'rows' in database ? () => database.rows(isOver) : () => database.client.unsafe(isOver);
+  await until(async () => (await rows()).length === 1);
 }
 
 /** After how many milliseconds each of the jobs began elsewhere; see {@link recoveries}. */

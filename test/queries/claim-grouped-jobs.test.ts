@@ -285,6 +285,14 @@ describe('rates', () => {
     },
   );
 
+  test('what claims before have started counts, a job at a time', async () => {
+    await addGrouped(database.client, of('a', 10));
+    const limits = { rate: { limit: 3, perMs: 10_000 } };
+    const counts: number[] = [];
+    for (let claims = 0; claims < 4; claims++) counts.push((await claim({ limits, limit: 1 })).jobs.length);
+    expect(counts).toEqual([1, 1, 1, 0]);
+  });
+
   test('by weights; one that is heavier than the rate takes it all', async () => {
     await addGrouped(database.client, [
       { group: 'a', weight: 2 },

@@ -68,7 +68,8 @@ export async function conclude(
 
 /** What was settled only after a refusal is not known here. */
 function conclusionOf(settled: EndResult | undefined, transition: Transition): Conclusion {
-  if (settled === 'completed by handler') return 'over';
+  // Cancelled, although it was to be put back.
+  if (settled === 'completed by handler' || typeof settled === 'object') return 'over';
   if (settled !== 'written') return 'unknown';
   return transition.type === 'finish' && transition.state !== 'discarded' ? 'over' : 'not over';
 }
