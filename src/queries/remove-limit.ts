@@ -1,6 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Executor } from '../sql/executor.ts';
-import { type LeaseTables, type LimitName, queryLimitRows } from '../sql/limit-tables.ts';
+import type { GroupTables } from '../sql/grouping.ts';
+import { type LimitName, queryLimitRows } from '../sql/limit-tables.ts';
+import { notedForLimit } from '../sql/limited-groups.ts';
 import { REQUESTED } from '../sql/wake-channel.ts';
 import { notifyWorkers } from './notify-workers.ts';
 
@@ -17,7 +19,7 @@ export interface SetLimitName extends LimitName {
  */
 export async function removeLimit(
   db: Executor,
-  tables: LeaseTables,
+  tables: GroupTables,
   limit: SetLimitName,
   channel: string | undefined,
 ): Promise<boolean> {
@@ -27,8 +29,15 @@ export async function removeLimit(
   return true;
 }
 
-export function removeLimitQuery({ queueLimits }: LeaseTables, { queue, kind, group }: SetLimitName): SQL {
-  return sql`
-    delete from ${queueLimits} as s where s.queue = ${queue} and s.kind = ${kind} and s.group_key = ${group}
+export function removeLimitQuery(tables: GroupTables, limit: SetLimitName): SQL {
+  const { queue, kind, group } = limit;
+  const remove = sql`
+    delete from ${tables.queueLimits} as s
+    where s.queue = ${queue} and s.kind = ${kind} and s.group_key = ${group}
     returning s.queue`;
+  if (group === '') return remove;
+  return sql`
+    with s as (${remove}
+    )${notedForLimit(tables, limit)}
+    select queue from s`;
 }

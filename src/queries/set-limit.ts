@@ -1,7 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Executor } from '../sql/executor.ts';
+import type { GroupTables } from '../sql/grouping.ts';
 import { type LimitRow, limitColumns, toLimitRow } from '../sql/limit-row.ts';
-import { type LeaseTables, queryLimitRows } from '../sql/limit-tables.ts';
+import { queryLimitRows } from '../sql/limit-tables.ts';
+import { notedForLimit } from '../sql/limited-groups.ts';
 import { REQUESTED } from '../sql/wake-channel.ts';
 import { notifyWorkers } from './notify-workers.ts';
 
@@ -15,15 +17,17 @@ export interface LimitToSet {
  * Sets a limit in the place of what was set before. Returns it as it is stored.
  *
  * **Under concurrency.** Waits for another open transaction that has just set the same limit, and then
- * replaces what that has set. It holds up no worker: they keep to the old limit until the transaction ends.
+ * replaces what that has set. It holds up no worker: they keep to the old limit until the transaction ends,
+ * and then look at the groups that it is of.
  */
-export async function setLimit(db: Executor, tables: LeaseTables, set: LimitToSet): Promise<LimitRow> {
+export async function setLimit(db: Executor, tables: GroupTables, set: LimitToSet): Promise<LimitRow> {
   const [row] = await queryLimitRows(db, tables, setLimitQuery(tables, set.limit));
   if (set.channel !== undefined) await notifyWorkers(db, tables, REQUESTED, set.channel);
   return toLimitRow(row ?? {});
 }
 
-export function setLimitQuery({ queueLimits }: LeaseTables, limit: LimitToSet['limit']): SQL {
+export function setLimitQuery(tables: GroupTables, limit: LimitToSet['limit']): SQL {
+  const { queueLimits } = tables;
   const { queue, kind, group, concurrency, rateLimit, ratePerMs, weight } = limit;
   return sql`
     with s as (
@@ -36,6 +40,6 @@ export function setLimitQuery({ queueLimits }: LeaseTables, limit: LimitToSet['l
         rate_limit = excluded.rate_limit, rate_per_ms = excluded.rate_per_ms, weight = excluded.weight,
         updated_at = excluded.updated_at
       returning s.*
-    )
+    )${notedForLimit(tables, limit)}
     select ${limitColumns} from s`;
 }

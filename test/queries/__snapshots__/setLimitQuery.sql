@@ -13,8 +13,8 @@
       s.rate_limit::float8 as rate_limit, s.rate_per_ms::float8 as rate_per_ms, s.weight::float8 as weight,
       date_part('epoch', s.updated_at) * 1000 as updated_at from s
 -- $1 = "mail"
--- $2 = ""
--- $3 = "mail"
+-- $2 = "mail"
+-- $3 = ""
 -- $4 = 2
 -- $5 = 100
 -- $6 = 60000

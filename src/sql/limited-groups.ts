@@ -1,0 +1,25 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { LimitTables } from './grouping.ts';
+
+/** The `group_key` of a limit of every group. */
+const EVERY_GROUP = '*';
+
+/**
+ * One more CTE, which notes for the claims to look at a group whose limit has changed, or at all of a queue:
+ * with another limit what waits may start. Nothing for the limit of a queue or a kind.
+ *
+ * It notes groups wherever they stand: a claim that still goes by the old limit may be about to park one.
+ */
+export function notedForLimit(
+  { queueGroups, queueNotes }: Pick<LimitTables, 'queueGroups' | 'queueNotes'>,
+  { queue, group }: { readonly queue: string; readonly group: string },
+): SQL {
+  if (group === '') return sql``;
+  const which = group === EVERY_GROUP ? sql`` : sql` and g.group_key = ${group}`;
+  return sql`,
+    noted as (
+      insert into ${queueNotes} (queue, due_at, group_key)
+      select ${queue}::text, statement_timestamp(), g.group_key from ${queueGroups} as g
+      where g.queue = ${queue}${which}
+    )`;
+}

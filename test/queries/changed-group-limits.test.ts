@@ -1,0 +1,68 @@
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { removeLimit } from '../../src/queries/remove-limit.ts';
+import { setLimit } from '../../src/queries/set-limit.ts';
+import { addControlTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { addGrouped, addWorkers, claimGroups, clearGroups, groupedTables } from './support/groups.ts';
+import { idsOf } from './support/jobs.ts';
+
+const database = useTestDatabase();
+let worker = 0;
+beforeAll(() => addControlTables(database));
+beforeEach(async () => {
+  await clearGroups(database.client);
+  [worker = 0] = await addWorkers(database.client);
+});
+
+const claim = (options?: Parameters<typeof claimGroups>[2]) => claimGroups(database.db, worker, options);
+const none = { concurrency: null, rateLimit: null, ratePerMs: null, weight: null };
+
+async function set(group: string, limit: Partial<typeof none | Record<keyof typeof none, number>>) {
+  await setLimit(database.db, groupedTables(), {
+    limit: { queue: 'q', kind: '', group, ...none, ...limit },
+    channel: undefined,
+  });
+}
+
+describe('a limit that was changed is heeded by the next claim', () => {
+  const one = { limits: { concurrency: 1 } };
+  const hourly = { limits: { rate: { limit: 1, perMs: 3_600_000 } } };
+
+  test.each(['a', '*'])('a higher concurrency of %s', async (group) => {
+    const [first, second] = await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }]);
+    expect(idsOf((await claim(one)).jobs)).toEqual([first]);
+    expect((await claim(one)).jobs).toEqual([]);
+    await set(group, { concurrency: 2 });
+    expect(idsOf((await claim(one)).jobs)).toEqual([second]);
+  });
+
+  test.each(['a', '*'])('a higher rate of %s', async (group) => {
+    const [first, second] = await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }]);
+    expect(idsOf((await claim(hourly)).jobs)).toEqual([first]);
+    expect((await claim(hourly)).jobs).toEqual([]);
+    await set(group, { rateLimit: 2, ratePerMs: 3_600_000 });
+    expect(idsOf((await claim(hourly)).jobs)).toEqual([second]);
+  });
+
+  test('a lower one that is removed', async () => {
+    await set('a', { concurrency: 1 });
+    const [first, second] = await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }]);
+    expect(idsOf((await claim()).jobs)).toEqual([first]);
+    await removeLimit(database.db, groupedTables(), { queue: 'q', kind: '', group: 'a' }, undefined);
+    expect(idsOf((await claim()).jobs)).toEqual([second]);
+  });
+
+  test('one in a transaction that rolls back is not', async () => {
+    const [first] = await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }]);
+    expect(idsOf((await claim(one)).jobs)).toEqual([first]);
+    const undone = database.db.transaction(async (tx) => {
+      await setLimit(tx, groupedTables(), {
+        limit: { queue: 'q', kind: '', group: 'a', ...none, concurrency: 2 },
+        channel: undefined,
+      });
+      throw new Error('undo');
+    });
+    await expect(undone).rejects.toThrow('undo');
+    expect((await claim(one)).jobs).toEqual([]);
+  });
+});
