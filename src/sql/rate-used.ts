@@ -6,18 +6,20 @@ const PARTS = sql.raw('20');
 /**
  * What of a rate is used up: a lateral row `slot`, `used`, `oldest` and `kept`, from counts by parts of the
  * window and its length in milliseconds. Counting the last 21 twentieths, no window of that length ever sees
- * more than the limit, and at least 95 % of it can be used.
+ * more than the limit, and at least 95 % of it can be used. A part goes by the millisecond in which it ends,
+ * so its count holds also when the length is changed.
  */
 export function rateWindow(used: SQL, perMs: SQL): SQL {
   return sql`(
       select x.slot, e.used, e.oldest, e.kept
       from (
-        select floor(date_part('epoch', statement_timestamp()) * 1000 * ${PARTS} / ${perMs})::int8 as slot
+        select n.now, ceil((floor(n.now * ${PARTS} / ${perMs}) + 1) * ${perMs} / ${PARTS})::int8 as slot
+        from (select date_part('epoch', statement_timestamp()) * 1000 as now) as n
       ) as x
       cross join lateral (
         select coalesce(sum(e.value::int8), 0)::int8 as used, min(e.key::int8) as oldest,
           coalesce(jsonb_object_agg(e.key, e.value::int8), '{}') as kept
-        from jsonb_each_text(${used}) as e where e.key::int8 >= x.slot - ${PARTS}
+        from jsonb_each_text(${used}) as e where e.key::int8 > x.now - ${perMs}
       ) as e
     )`;
 }
@@ -30,5 +32,5 @@ export function rateWith(kept: SQL, slot: SQL, more: SQL): SQL {
 
 /** When the oldest counted part leaves the window, and some of the rate is free again. */
 export function rateFreeAt(oldest: SQL, perMs: SQL): SQL {
-  return sql`to_timestamp((${oldest} + ${PARTS} + 1) * (${perMs}::float8 / ${PARTS}) / 1000)`;
+  return sql`to_timestamp((${oldest} + ${perMs}) / 1000.0)`;
 }

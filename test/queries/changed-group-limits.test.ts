@@ -66,3 +66,22 @@ describe('a limit that was changed is heeded by the next claim', () => {
     expect((await claim(one)).jobs).toEqual([]);
   });
 });
+
+test.each([
+  ['a longer', 3_600_000, 7_200_000],
+  ['a shorter', 7_200_000, 3_600_000],
+])('%s window counts what has started in the one before', async (_, before, after) => {
+  const rate = (perMs: number) => ({ limits: { rate: { limit: 2, perMs } } });
+  await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }, { group: 'a' }, { group: 'a' }]);
+  expect((await claim({ ...rate(before), limit: 1 })).jobs).toHaveLength(1);
+  expect((await claim(rate(after))).jobs).toHaveLength(1);
+  expect((await claim(rate(after))).jobs).toEqual([]);
+});
+
+test('a window that was much shorter ends as well', async () => {
+  const rate = (perMs: number) => ({ limits: { rate: { limit: 1, perMs } } });
+  const [first, second] = await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }]);
+  expect(idsOf((await claim(rate(100))).jobs)).toEqual([first]);
+  await new Promise((resolve) => setTimeout(resolve, 450));
+  expect(idsOf((await claim(rate(400))).jobs)).toEqual([second]);
+});

@@ -47,12 +47,13 @@
       left join lateral (
       select x.slot, e.used, e.oldest, e.kept
       from (
-        select floor(date_part('epoch', statement_timestamp()) * 1000 * 20 / l.rate_per_ms)::int8 as slot
+        select n.now, ceil((floor(n.now * 20 / l.rate_per_ms) + 1) * l.rate_per_ms / 20)::int8 as slot
+        from (select date_part('epoch', statement_timestamp()) * 1000 as now) as n
       ) as x
       cross join lateral (
         select coalesce(sum(e.value::int8), 0)::int8 as used, min(e.key::int8) as oldest,
           coalesce(jsonb_object_agg(e.key, e.value::int8), '{}') as kept
-        from jsonb_each_text(l.rate_used) as e where e.key::int8 >= x.slot - 20
+        from jsonb_each_text(l.rate_used) as e where e.key::int8 > x.now - l.rate_per_ms
       ) as e
     ) as u on l.rate_per_ms is not null
       cross join lateral (
@@ -126,7 +127,7 @@
           when c.held + c.taken >= c.concurrency
             then 'infinity'::timestamptz
           when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
-            then to_timestamp((coalesce(c.oldest, c.slot) + 20 + 1) * (c.rate_per_ms::float8 / 20) / 1000)
+            then to_timestamp((coalesce(c.oldest, c.slot) + c.rate_per_ms) / 1000.0)
           when c.taken < c.room and not exists (
             with head as materialized (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j

@@ -19,12 +19,13 @@
       cross join lateral (
       select x.slot, e.used, e.oldest, e.kept
       from (
-        select floor(date_part('epoch', statement_timestamp()) * 1000 * 20 / l.rate_per_ms)::int8 as slot
+        select n.now, ceil((floor(n.now * 20 / l.rate_per_ms) + 1) * l.rate_per_ms / 20)::int8 as slot
+        from (select date_part('epoch', statement_timestamp()) * 1000 as now) as n
       ) as x
       cross join lateral (
         select coalesce(sum(e.value::int8), 0)::int8 as used, min(e.key::int8) as oldest,
           coalesce(jsonb_object_agg(e.key, e.value::int8), '{}') as kept
-        from jsonb_each_text(l.rate_used) as e where e.key::int8 >= x.slot - 20
+        from jsonb_each_text(l.rate_used) as e where e.key::int8 > x.now - l.rate_per_ms
       ) as e
     ) as u
       where u.used = 0 and not exists (
