@@ -85,3 +85,25 @@ test('a window that was much shorter ends as well', async () => {
   await new Promise((resolve) => setTimeout(resolve, 450));
   expect(idsOf((await claim(rate(400))).jobs)).toEqual([second]);
 });
+
+test('jobs of a kind that others serve do not use up the rate of their group', async () => {
+  const rated = { limits: { rate: { limit: 2, perMs: 3_600_000 }, run: 3 } };
+  const other = { group: 'a', kind: 'other' };
+  const [first, second] = await addGrouped(database.client, [other, other]);
+  expect((await claim(rated)).jobs).toEqual([]);
+  expect(idsOf((await claim({ ...rated, kinds: ['other'] })).jobs)).toEqual([first, second]);
+});
+
+test('what the rate of the queue leaves out does not use up that of its group', async () => {
+  const limits = {
+    rate: { limit: 2, perMs: 3_600_000 },
+    queueRate: { limit: 1, perMs: 400 },
+  };
+  await database.client`insert into queue_usage (queue, kind) values ('q', '')`;
+  await addGrouped(database.client, [{ group: 'b' }]);
+  expect((await claim({ limits })).jobs).toHaveLength(1);
+  const [first] = await addGrouped(database.client, [{ group: 'a' }, { group: 'a', weight: 2 }]);
+  expect((await claim({ limits })).jobs).toEqual([]);
+  await new Promise((resolve) => setTimeout(resolve, 450));
+  expect(idsOf((await claim({ limits })).jobs)).toEqual([first]);
+});

@@ -75,7 +75,8 @@
       from counted as c where c.share > 0
     ),
     found as materialized (
-      select c.place, c.group_key, j.*, least(j.weight, c.rate_limit) as cost, coalesce(sum(least(j.weight, c.rate_limit)) over (partition by c.group_key order by j.n) > c.budget, false) as cut
+      select c.place, c.group_key, j.*, least(j.weight, c.rate_limit) as cost, coalesce(sum(case when j.id is not null then least(j.weight, c.rate_limit) end)
+          over (partition by c.group_key order by j.n) > c.budget, false) as cut
       from open as c cross join lateral (
         select f.*, row_number() over () as n from (
           select f.* from (
@@ -148,19 +149,21 @@
         end as ready_at
       from (
         select o.*, count(o.job_id) over jobs as taken, sum(o.weight) over jobs as taken_weight,
-          sum(o.cost) over jobs as taken_cost, bool_or(o.cut) over jobs as cut_by_group
+          sum(o.cost) over jobs as taken_cost,
+          bool_or(o.cut) over jobs and not bool_or(o.spared) over jobs as cut_by_group
         from (
           select place, at, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest,
-            kept, held, over, room, budget, null as job_id, null as weight, null as cost, false as cut
+            kept, held, over, room, budget, null as job_id, null as weight, null as cost, false as cut,
+            false as spared
           from open
           union all
           select place, null, null, null, null, null, null, null, null, null, null,
-            null, null, null, null, id, weight, cost, false
+            null, null, null, null, id, weight, cost, false, false
           from within
           union all
           select place, null, null, null, null, null, null, null, null, null, null,
-            null, null, null, null, null, null, null, true
-          from found where cut
+            null, null, null, null, null, null, null, cut, not cut
+          from found where cut or id is null or id not in (select id from within)
         ) as o
         window jobs as (partition by o.place)
       ) as c cross join ring as r
