@@ -16,16 +16,22 @@ const LOOK_PAST = 100;
  * with each other. Postgres expects as few groups as there were at the last ANALYZE, so it would compare all
  * with all.
  */
-export function jobsOfGroups(tables: GroupTables, { queue, kinds, limits }: GroupClaim, rated: boolean): SQL {
+export function jobsOfGroups(
+  tables: GroupTables,
+  { queue, kinds, limits, workerId }: GroupClaim,
+  rated: boolean,
+): SQL {
   const serial = limits.run !== undefined;
   const { queueJobs } = tables;
   const inGroup = sql`j.queue = ${queue} and j.group_key = c.group_key and j.group_key is not null`;
   const due = sql`j.run_at <= statement_timestamp() and ${isFree(tables)}`;
   const next = (most: SQL) => dueInGroup(tables, { queue, group: sql`c.group_key`, most });
+  // A worker that is taken for gone by mistake still runs what it holds: that is for others.
   const lock = sql`
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(j.payload) as bytes
           from ${queueJobs} as j
           where j.ctid = k.at and j.id = k.id and ${inGroup} and ${due} and ${servedKind(kinds)}
+            and j.worker_id is distinct from ${workerId}::int8
           for no key update skip locked`;
   // What a lower limit was set for may have been used up before.
   const most = sql`greatest(least(c.room, c.budget), 0)`;

@@ -107,3 +107,13 @@ test('what the rate of the queue leaves out does not use up that of its group', 
   await new Promise((resolve) => setTimeout(resolve, 450));
   expect(idsOf((await claim({ limits })).jobs)).toEqual([first]);
 });
+
+test('a worker that was declared gone leaves alone what it still runs; others take it', async () => {
+  const [job] = await addGrouped(database.client, [{ group: 'a' }]);
+  expect(idsOf((await claim()).jobs)).toEqual([job]);
+  await database.client`delete from queue_workers where id = ${worker}`;
+  await database.client`insert into queue_notes (queue, due_at, group_key) values ('q', now(), 'a')`;
+  expect((await claim()).jobs).toEqual([]);
+  const [other = 0] = await addWorkers(database.client);
+  expect(idsOf((await claimGroups(database.db, other)).jobs)).toEqual([job]);
+});

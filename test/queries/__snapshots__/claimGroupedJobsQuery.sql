@@ -98,6 +98,7 @@
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(j.payload) as bytes
           from "queue_jobs" as j
           where j.ctid = k.at and j.id = k.id and j.queue = $22 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($23::text::jsonb))) is true
+            and j.worker_id is distinct from $24::int8
           for no key update skip locked) as f
           limit greatest(least(c.room, c.budget), 0)
         ) as f
@@ -115,7 +116,7 @@
         from wanted as w
         
       ) as w
-      where (before is null or before < $24::int8)
+      where (before is null or before < $25::int8)
       order by rank
     ),
     turning as materialized (
@@ -132,14 +133,14 @@
           when c.taken < c.room and not exists (
             with head as materialized (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
-              where j.queue = $25 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $26 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
             )
             select h.id, h.at from head as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $26 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
+              where j.queue = $27 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
               order by j.run_at, j.id limit 1
             ) as j
             where (select count(*) >= 1 + 100 and not bool_or(h.due) from head as h)
@@ -171,23 +172,23 @@
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $27::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
-    where j.queue = $28 and j.id = any(array(select id from within))
+    set worker_id = $28::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
+    where j.queue = $29 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used
-      from turning as t where g.ctid = t.at and g.queue = $29 and g.group_key = t.group_key
+      from turning as t where g.ctid = t.at and g.queue = $30 and g.group_key = t.group_key
     ),
     held as (
       insert into "queue_holds" as h (queue, group_key, job_id)
-      select $30::text, w.group_key, w.id from within as w order by w.group_key, w.id
+      select $31::text, w.group_key, w.id from within as w order by w.group_key, w.id
       on conflict (queue, group_key, job_id) do update set until = null
     ),
     sweepable as materialized (
       select h.group_key, h.job_id from "queue_holds" as h
-      where h.queue = $31
+      where h.queue = $32
         and h.group_key = any(array(select group_key from turning where over is not null))
         and ((h.group_key, h.job_id) in (select group_key, unnest(over) from turning)) is true
         and h.job_id not in (select id from within)
@@ -195,7 +196,7 @@
     ),
     swept as (
       delete from "queue_holds" as h
-      where h.queue = $32 and h.group_key = any(array(select group_key from sweepable))
+      where h.queue = $33 and h.group_key = any(array(select group_key from sweepable))
         and ((h.group_key, h.job_id) in (select group_key, job_id from sweepable)) is true
     )
     select exists (select from turning as t where t.ready_at = '-infinity') or
@@ -234,12 +235,13 @@
 -- $21 = "mail"
 -- $22 = "mail"
 -- $23 = "[\"mail\"]"
--- $24 = 8388608
--- $25 = "mail"
+-- $24 = 42
+-- $25 = 8388608
 -- $26 = "mail"
--- $27 = 42
--- $28 = "mail"
+-- $27 = "mail"
+-- $28 = 42
 -- $29 = "mail"
 -- $30 = "mail"
 -- $31 = "mail"
 -- $32 = "mail"
+-- $33 = "mail"
