@@ -7,7 +7,8 @@ import { rateWindow } from './rate-used.ts';
 /**
  * Locks the groups whose turn it is, in two lanes that take turns: the ring, by turn, and groups that were
  * idle, by how long they have been ready. `open`: their shares of this claim, and the room that their limits
- * leave, in jobs and in weights. A row is locked where the look has found it (`at`): its `turn` says whether
+ * leave, in jobs and in weights. `over`: holds that are over. Those of a worker that is gone are not: they
+ * count again if it comes back. A row is locked where the look has found it (`at`): its `turn` says whether
  * it is still as it was.
  */
 export function groupsInTurn(tables: GroupTables, { queue, limit, limits }: GroupClaim): SQL {
@@ -65,13 +66,18 @@ export function groupsInTurn(tables: GroupTables, { queue, limit, limits }: Grou
       left join lateral ${rateWindow(sql`l.rate_used`, sql`l.rate_per_ms`)} as u on l.rate_per_ms is not null
       cross join lateral (
         select count(*) filter (where x.counts) as held,
-          array_agg(x.job_id) filter (where not x.counts) as over
+          array_agg(x.job_id) filter (where not x.counts and x.holder is null) as over
         from (
-          select h.job_id, coalesce(h.until > statement_timestamp(), false) or coalesce((
+          select y.job_id, y.holder, coalesce(y.until > statement_timestamp(), false)
+              or coalesce(y.holder in (select w.id from ${queueWorkers} as w), false) as counts
+          from (
+            select h.job_id, h.until, (
               select j.worker_id from ${queueJobs} as j where j.queue = ${queue} and j.id = h.job_id
-            ) in (select w.id from ${queueWorkers} as w), false) as counts
-          from ${queueHolds} as h
-          where h.queue = ${queue} and h.group_key = l.group_key
+            ) as holder
+            from ${queueHolds} as h
+            where h.queue = ${queue} and h.group_key = l.group_key
+            offset 0
+          ) as y
           offset 0
         ) as x
       ) as h

@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beatWorker } from '../../src/queries/beat-worker.ts';
 import type { ClaimedJob } from '../../src/queries/claim-jobs.ts';
 import { finishJobs } from '../../src/queries/finish-jobs.ts';
 import { rescheduleJobs } from '../../src/queries/reschedule-jobs.ts';
@@ -186,6 +187,22 @@ describe('concurrency of a group', () => {
     await database.client`insert into queue_notes (queue, due_at, group_key) values ('q', now(), 'a')`;
     const { jobs } = await claimGroups(database.db, other, { limits });
     expect(idsOf(jobs)).toEqual(idsOf(first.jobs));
+  });
+
+  test('what a worker still holds that was declared gone counts again when it comes back', async () => {
+    const { client } = database;
+    const [job] = await addGrouped(client, [{ group: 'a', kind: 'other' }]);
+    const one = { limits: { concurrency: 1 } };
+    expect(idsOf((await claim({ ...one, kinds: ['other'] })).jobs)).toEqual([job]);
+    const [other = 0] = await addWorkers(client);
+    await client`delete from queue_workers where id = ${worker}`;
+    const [next] = await addGrouped(client, [{ group: 'a' }, { group: 'a' }]);
+    // It does not serve the kind of the job that is free, and may take one of its own.
+    expect(idsOf((await claimGroups(database.db, other, one)).jobs)).toEqual([next]);
+    await beatWorker(database.db, groupedTables(), { id: worker, name: 'w', queues: [] });
+    await client`delete from queue_jobs where id = ${next ?? 0}`;
+    await client`insert into queue_notes (queue, due_at, group_key) values ('q', now(), 'a')`;
+    expect((await claimGroups(database.db, other, one)).jobs).toEqual([]);
   });
 
   test('holds that count no more are removed', async () => {

@@ -58,13 +58,18 @@
     ) as u on l.rate_per_ms is not null
       cross join lateral (
         select count(*) filter (where x.counts) as held,
-          array_agg(x.job_id) filter (where not x.counts) as over
+          array_agg(x.job_id) filter (where not x.counts and x.holder is null) as over
         from (
-          select h.job_id, coalesce(h.until > statement_timestamp(), false) or coalesce((
+          select y.job_id, y.holder, coalesce(y.until > statement_timestamp(), false)
+              or coalesce(y.holder in (select w.id from "queue_workers" as w), false) as counts
+          from (
+            select h.job_id, h.until, (
               select j.worker_id from "queue_jobs" as j where j.queue = $18 and j.id = h.job_id
-            ) in (select w.id from "queue_workers" as w), false) as counts
-          from "queue_holds" as h
-          where h.queue = $19 and h.group_key = l.group_key
+            ) as holder
+            from "queue_holds" as h
+            where h.queue = $19 and h.group_key = l.group_key
+            offset 0
+          ) as y
           offset 0
         ) as x
       ) as h
