@@ -3,11 +3,18 @@ import { beginFreeJobs, beginJobs } from '../../src/queries/begin-jobs.ts';
 import { type Claim, type ClaimedJob, claimJobs } from '../../src/queries/claim-jobs.ts';
 import { findOverlooked, type JobPlace, type Reach } from '../../src/queries/find-overlooked.ts';
 import { releaseJobs } from '../../src/queries/release-jobs.ts';
+import {
+  admit,
+  claimGroups,
+  claimGroupsWhile,
+  learnClaim,
+  send as sendGroupClaim,
+} from './group-claiming.ts';
 import type { Doings, Happenings } from './happenings.ts';
 import { LostAnswer } from './interrupted.ts';
-import type { ModelClaim } from './job-model.ts';
+import type { ModelClaim } from './model-job.ts';
 import { oneOf } from './one-of.ts';
-import { tables, type World } from './world.ts';
+import type { World } from './world.ts';
 
 /** As if claims had passed all that is due. */
 const EVERYTHING = new Array<Reach>(10).fill({
@@ -29,7 +36,7 @@ function claimant(
 /** Claims from the start, or what a sweep finds, slice by slice, by its ids. */
 async function claimJobsAs(
   workerId: number,
-  { workers }: World,
+  { workers, tables }: World,
   { worker, sweep, queue, kinds, limit, beginning }: Happenings['claim'],
 ): Promise<ClaimedJob[]> {
   const { db } = oneOf(workers, worker);
@@ -61,6 +68,11 @@ export function firstOnly(beginning: Claim['beginning']): 0 | 1 | undefined {
 /** Claims as a worker does, and as the model says: by its own id, or by another. */
 export async function claim(world: World, claim: Happenings['claim'], as?: number): Promise<void> {
   const { model, claims, saw } = world;
+  if (model.groups.isGrouped(claim.queue)) {
+    const { db } = oneOf(world.workers, claim.worker);
+    await claimGroups(world, db, claim, as ?? claimant(world, claim));
+    return;
+  }
   // A claim goes by times that the model may not know yet.
   await world.compare();
   const workerId = as ?? claimant(world, claim);
@@ -68,7 +80,7 @@ export async function claim(world: World, claim: Happenings['claim'], as?: numbe
   const takenOver = new Set(held.map(({ id }) => id));
   const takenOverUnbegun = new Set(held.filter(({ begun }) => !begun).map(({ id }) => id));
   const modelled: ModelClaim = { ...claim, workerId, nowUs: world.nowUs };
-  if (model.claimable(modelled).some(({ id }) => id === model.lockedId))
+  if (model.claimable(modelled).some(({ id }) => model.locked.has(id)))
     saw('a job left alone that a transaction has locked');
   const jobs = await claimJobsAs(workerId, world, claim);
   const expected = model.claim(modelled);
@@ -104,14 +116,19 @@ export async function claim(world: World, claim: Happenings['claim'], as?: numbe
 /** How workers come to have jobs, and give back what they do not know to have. */
 export function claiming(
   world: World,
-): Pick<Doings, 'claim' | 'claimTwice' | 'begin' | 'beginFree' | 'claimLost' | 'release'> {
-  const { workers, model, claims, saw } = world;
+): Pick<Doings, 'claim' | 'claimTwice' | 'claimWhile' | 'begin' | 'beginFree' | 'claimLost' | 'release'> {
+  const { workers, tables, model, claims, saw } = world;
   return {
     claim: (to) => claim(world, to),
 
     claimTwice: async (to) => {
       await claim(world, to);
       await claim(world, { ...to, worker: to.worker + 1, sweep: true });
+    },
+
+    claimWhile: async (to) => {
+      const { claim } = to;
+      if (model.groups.isGrouped(claim.queue)) await claimGroupsWhile(world, to, claimant(world, claim));
     },
 
     begin: async ({ attempt, late, twice }) => {
@@ -131,7 +148,7 @@ export function claiming(
       const [first] = together;
       if (first === undefined) return;
       const isLocked = (claimed: (typeof together)[number]) =>
-        claimed.id === model.lockedId && model.holds(claimed);
+        model.locked.has(claimed.id) && model.holds(claimed);
       const locked = new Set(together.filter(isLocked).map(({ id }) => id));
       const begun = new Set(
         together.filter((claimed) => !isLocked(claimed) && model.begin(claimed)).map(({ id }) => id),
@@ -148,9 +165,18 @@ export function claiming(
       const beginning = sweep ? firstOnly(claim.beginning) : claim.beginning;
       const where = { queue, kinds, bands: BANDS, fromGoneWorkers: sweep };
       const inOne = { ...where, workerId, limit, beginning };
-      const claiming = world.interrupted(() => claimJobs(oneOf(workers, worker).db, tables, inOne), {
+      const isGrouped = model.groups.isGrouped(queue);
+      // Who begins with its claim is known by the order that it says.
+      const inGroups = { ...claim, beginning: beginning === undefined ? undefined : (0 as const) };
+      const { db: claimer } = oneOf(workers, worker);
+      if (isGrouped) await admit(world, claimer, queue, sweep);
+      const send = isGrouped
+        ? () => sendGroupClaim(world, claimer, inGroups, workerId)
+        : () => claimJobs(claimer, tables, inOne);
+      const claiming = world.interrupted(send, {
         'claim: answered': async () => {
-          model.claim({ ...claim, workerId, nowUs: world.nowUs });
+          if (isGrouped) await learnClaim(world, inGroups, workerId);
+          else model.claim({ ...claim, workerId, nowUs: world.nowUs });
           await world.takeAll(answered);
           throw lost;
         },

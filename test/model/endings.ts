@@ -24,7 +24,7 @@ import {
   type ModelAttempt,
   SNOOZE_MS,
   WAIT_MS,
-} from './job-model.ts';
+} from './model-job.ts';
 import { oneOf } from './one-of.ts';
 import type { PastClaims } from './past-claims.ts';
 

@@ -2,10 +2,11 @@ import type { EnqueueResult } from 'drizzle-queue';
 import { expect } from 'vitest';
 import { unparkJobs } from '../../src/queries/unpark-jobs.ts';
 import { definitionOf } from './endings.ts';
+import { NO_GROUP } from './group-model.ts';
 import type { Doings, Happenings } from './happenings.ts';
-import type { ModelJob } from './job-model.ts';
+import type { ModelJob } from './model-job.ts';
 import { oneOf } from './one-of.ts';
-import { queue, tables, type World } from './world.ts';
+import type { World } from './world.ts';
 
 const LONG_AGO = Date.UTC(1990, 0, 1);
 const FAR_AHEAD = Date.UTC(2090, 0, 1);
@@ -14,43 +15,29 @@ const FAR_AHEAD = Date.UTC(2090, 0, 1);
 export function enqueueing(
   world: World,
 ): Pick<Doings, 'enqueue' | 'enqueueMany' | 'enqueueWhile' | 'unpark' | 'makeDue'> {
-  const { app, model, saw } = world;
+  const { app, queue, tables, model, saw } = world;
 
   function enqueue(job: Happenings['enqueue']): Promise<EnqueueResult> {
     return queue.enqueue(app.db, definitionOf(job.kind), undefined, {
       queue: job.queue,
-      ...optionsOf(job),
-    });
-  }
-
-  function expectEnqueued({ id, duplicate }: EnqueueResult, job: Happenings['enqueue']): void {
-    const { queue, kind, priority, maxAttempts, uniqueKey = null, due } = job;
-    const standing = model.standing(queue, kind, uniqueKey);
-    expect(duplicate).toBe(standing !== undefined);
-    if (standing !== undefined) {
-      expect(id).toBe(standing.id);
-      saw('a duplicate refused');
-      return;
-    }
-    for (const known of model.jobs.keys()) expect(id, 'ids grow').toBeGreaterThan(known);
-    const runAt = dateOf(due);
-    model.enqueue({
-      ...{ id, queue, kind, priority, maxAttempts, uniqueKey },
-      runAt: runAt === undefined ? { delayMs: 0 } : runAt.getTime() * 1_000,
+      ...optionsOf(world, job),
     });
   }
 
   return {
     enqueue: async (job) => {
-      expectEnqueued(await enqueue(job), job);
+      expectEnqueued(world, await enqueue(job), job);
     },
 
     enqueueMany: async ({ queue: name, kind, entries }) => {
-      const options = entries.map((entry) => ({ queue: name, ...optionsOf(entry) }));
+      const options = entries.map((entry) => ({
+        queue: name,
+        ...optionsOf(world, { ...entry, queue: name }),
+      }));
       const enqueued = await queue.enqueueMany(app.db, definitionOf(kind), options);
       expect(enqueued).toHaveLength(entries.length);
       for (const [index, entry] of entries.entries())
-        expectEnqueued(oneOf(enqueued, index), { ...entry, queue: name, kind });
+        expectEnqueued(world, oneOf(enqueued, index), { ...entry, queue: name, kind });
     },
 
     enqueueWhile: async ({ job, refused, nobodyStands }) => {
@@ -60,7 +47,7 @@ export function enqueueing(
         'enqueue: refused': () => world.takeAll(steps.refused.splice(0)),
         'enqueue: nobody stands': () => world.takeAll(steps.nobodyStands.splice(0)),
       });
-      expectEnqueued(enqueued, job);
+      expectEnqueued(world, enqueued, job);
     },
 
     unpark: async ({ jobs, parked }) => {
@@ -81,7 +68,10 @@ export function enqueueing(
     },
 
     makeDue: async ({ job: index, longAgo }) => {
-      const waiting = model.live.filter(({ workerId }) => workerId === null);
+      // By hand it would leave no note: in queues with groups time passes instead.
+      const waiting = model.live.filter(
+        ({ workerId, queue }) => workerId === null && !model.groups.isGrouped(queue),
+      );
       if (waiting.length === 0) return;
       const job = oneOf(waiting, index);
       const runAt = new Date(LONG_AGO + longAgo * 1_000);
@@ -91,11 +81,40 @@ export function enqueueing(
   };
 }
 
-function optionsOf({ uniqueKey, priority, maxAttempts, due }: Omit<Happenings['enqueue'], 'queue' | 'kind'>) {
-  return { uniqueKey, priority, maxAttempts, runAt: dateOf(due) };
+/** What an enqueue without a rule has done. */
+export function expectEnqueued(
+  { model, saw }: World,
+  { id, duplicate }: EnqueueResult,
+  job: Happenings['enqueue'],
+  grouping: Partial<Pick<ModelJob, 'group' | 'weight'>> = {},
+): void {
+  const { queue, kind, priority, maxAttempts, uniqueKey = null, due, weight } = job;
+  const standing = model.standing(queue, kind, uniqueKey);
+  expect(duplicate).toBe(standing !== undefined);
+  if (standing !== undefined) {
+    expect(id).toBe(standing.id);
+    saw('a duplicate refused');
+    return;
+  }
+  for (const known of model.jobs.keys()) expect(id, 'ids grow').toBeGreaterThan(known);
+  const runAt = dateOf(due);
+  model.enqueue({
+    ...{ id, queue, kind, priority, maxAttempts, uniqueKey },
+    ...(model.groups.isGrouped(queue) && { group: job.group ?? NO_GROUP, weight: weight ?? 1 }),
+    ...grouping,
+    runAt: runAt === undefined ? { delayMs: 0 } : runAt.getTime() * 1_000,
+  });
 }
 
-function dateOf(due: Happenings['enqueue']['due']): Date | undefined {
+export function optionsOf(
+  { model }: World,
+  { queue, uniqueKey, priority, maxAttempts, due, group, weight }: Omit<Happenings['enqueue'], 'kind'>,
+) {
+  const grouping = model.groups.isGrouped(queue) ? { group, weight } : {};
+  return { uniqueKey, priority, maxAttempts, runAt: dateOf(due), ...grouping };
+}
+
+export function dateOf(due: Happenings['enqueue']['due']): Date | undefined {
   if (due === 'now') return undefined;
   return new Date('longAgo' in due ? LONG_AGO + due.longAgo * 1_000 : FAR_AHEAD + due.farAhead * 1_000);
 }

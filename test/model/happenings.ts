@@ -1,80 +1,18 @@
 import fc from 'fast-check';
-import { type Ending, KIND_WITHOUT_RESULT } from './job-model.ts';
-import { DAY_MS } from './schedule-model.ts';
-
-/** Which of the things that there are: taken modulo their number, so that every number is one of them. */
-const which = fc.nat(1_000);
-
-const queue = fc.constantFrom('mail', 'mail', 'mail', 'slow');
-const kind = fc.constantFrom('kept', 'kept', KIND_WITHOUT_RESULT);
-const bothKinds = ['kept', KIND_WITHOUT_RESULT];
-
-const newJob = fc.record({
-  queue,
+import {
+  bothKinds,
+  claim,
+  ending,
+  endings,
+  fire,
   kind,
-  uniqueKey: fc.constantFrom(undefined, undefined, 'k1', 'k1', 'k2'),
-  priority: fc.constantFrom(0, 5, 9),
-  maxAttempts: fc.constantFrom(1, 1, 2, 3),
-  /** Now, or so many seconds after a time long ago or far ahead. */
-  due: fc.oneof(
-    { weight: 3, arbitrary: fc.constant('now' as const) },
-    { weight: 3, arbitrary: fc.record({ longAgo: fc.nat(5) }) },
-    { weight: 1, arbitrary: fc.record({ farAhead: fc.nat(5) }) },
-  ),
-});
-
-const ending = fc.constantFrom<Ending>(
-  'complete',
-  'fail',
-  'fail',
-  'fail for good',
-  'fail for good',
-  'snooze',
-  'cancel',
-  'interrupt',
-  'interrupt',
-  'wait',
-  'wait',
-  'wait for a time',
-);
-const endings = fc.array(ending, { minLength: 2, maxLength: 5 });
-
-const claim = fc.record({
-  worker: which,
-  /** By a worker of the past, which was declared gone and does not know it yet. */
-  byOneOfThePast: fc.constantFrom(false, false, false, true),
+  limit,
+  newJob,
   queue,
-  kinds: fc.constantFrom(bothKinds, bothKinds, ['kept']),
-  limit: fc.integer({ min: 1, max: 5 }),
-  sweep: fc.boolean(),
-  /** Which begin at once: so many of the first; `undefined`: all. */
-  beginning: fc.constantFrom(
-    undefined,
-    0 as const,
-    0 as const,
-    1 as const,
-    { atMost: 3, provenKinds: bothKinds },
-    { atMost: 3, provenKinds: ['kept'] },
-  ),
-});
-
-const schedule = fc.record({
-  name: fc.constantFrom('s1', 's2'),
-  queue,
-  kind,
-  priority: fc.constantFrom(0, 5, 9),
-  maxAttempts: fc.constantFrom(1, 2, 3),
-  everyMs: fc.constantFrom(DAY_MS, DAY_MS, 2 * DAY_MS),
-  catchUp: fc.constantFrom('latest', 'all', 'all', 'none'),
-  overlap: fc.boolean(),
-});
-
-/** A worker looks, which may declare some itself. */
-const fire = fc.record({
-  worker: which,
-  kinds: fc.constantFrom(bothKinds, bothKinds, ['kept']),
-  declares: fc.uniqueArray(schedule, { maxLength: 2, selector: ({ name }) => name }),
-});
+  rule,
+  schedule,
+  which,
+} from './choices.ts';
 
 /** What can happen to jobs in one go, each with what it happens to. */
 const atOnce = {
@@ -121,6 +59,19 @@ const atOnce = {
   /** As if no worker had looked for so many days. */
   missTicks: fc.record({ schedule: which, days: fc.integer({ min: 1, max: 4 }) }),
   fire,
+  /** By a rule for its key. */
+  enqueueByRule: fc.record({ job: newJob, rule, key: fc.constantFrom('k1', 'k1', 'k1', 'k2') }),
+  /** By a process that declares no limits. */
+  enqueueUnaware: newJob,
+  timePasses: fc.record({ minutes: fc.constantFrom(4, 25, 61, 121, 200) }),
+  setLimit: fc.record({ limit, commit: fc.constantFrom(true, true, false) }),
+  unblock: fc.record({
+    group: fc.constantFrom('a', 'a', 'b', 'c', '-'),
+    commit: fc.constantFrom(true, true, false),
+  }),
+  /** As workers do now and then. */
+  lookAfterGroups: fc.record({ forgotten: fc.constantFrom(false, false, true) }),
+  lookAtLimits: fc.record({ page: fc.integer({ min: 1, max: 3 }) }),
 };
 
 type ValuesOf<T> = { [K in keyof T]: T[K] extends fc.Arbitrary<infer TValue> ? TValue : never };
@@ -132,8 +83,10 @@ type AtOnce = ValuesOf<typeof atOnce>;
 /** One thing that happens in one go. */
 export type SingleStep = StepOf<AtOnce>;
 
+type Weights = Readonly<Record<keyof AtOnce, number>>;
+
 /** How often each of them happens beside the others. */
-const weights: Readonly<Record<keyof AtOnce, number>> = {
+const weights: Weights = {
   enqueue: 20,
   enqueueMany: 3,
   claim: 20,
@@ -159,9 +112,35 @@ const weights: Readonly<Record<keyof AtOnce, number>> = {
   runSchedule: 2,
   missTicks: 4,
   fire: 6,
+  enqueueByRule: 8,
+  enqueueUnaware: 0,
+  timePasses: 0,
+  setLimit: 0,
+  unblock: 0,
+  lookAfterGroups: 0,
+  lookAtLimits: 0,
 };
 
-const single = stepsOf(atOnce, weights) as fc.Arbitrary<SingleStep>;
+/** The same where queues have groups. */
+const groupWeights: Weights = {
+  ...weights,
+  claim: 40,
+  claimTwice: 12,
+  enqueue: 24,
+  redriveMany: 4,
+  beat: 6,
+  setSchedule: 1,
+  changeSchedule: 1,
+  runSchedule: 1,
+  missTicks: 1,
+  fire: 2,
+  enqueueUnaware: 3,
+  timePasses: 14,
+  setLimit: 9,
+  unblock: 5,
+  lookAfterGroups: 4,
+  lookAtLimits: 5,
+};
 
 /** Those that wait for nobody's lock, so that they can happen while a transaction is open. */
 const { claimTwice, settleFree, beginFree, cancel, look, prune, die, beat } = atOnce;
@@ -171,90 +150,98 @@ const patient = stepsOf(
   { claim: 8, claimTwice: 2, settleFree: 3, beginFree: 2, cancel: 1, look: 2, prune: 1, die: 2, beat: 2 },
 ) as fc.Arbitrary<SingleStep>;
 
-/** What comes in between two statements of one operation. */
-const between = fc.array(single, { maxLength: 3 });
-const betweenPatient = fc.array(patient, { maxLength: 3 });
-/** When jobs were put back: often somebody claims them. */
-const betweenClaims = fc.array(
-  fc.oneof(
-    { weight: 1, arbitrary: single },
-    { weight: 1, arbitrary: claim.map((to): SingleStep => ({ happens: 'claim', to: { ...to, limit: 5 } })) },
-  ),
-  { maxLength: 3 },
-);
-/** While a key stands in the way: often somebody ends the job that has it. */
-const betweenKeyed = fc.array(
-  fc.oneof(
-    { weight: 2, arbitrary: single },
-    {
-      weight: 1,
-      arbitrary: which.map((job): SingleStep => ({ happens: 'cancel', to: { job, keyed: true } })),
-    },
-  ),
-  { maxLength: 3 },
-);
-
-/** While a schedule is due: often somebody changes it, or another worker fires it. */
-const betweenSchedules = fc.array(
-  fc.oneof(
-    { weight: 1, arbitrary: single },
-    {
-      weight: 1,
-      arbitrary: stepsOf(
-        {
-          setSchedule: atOnce.setSchedule,
-          changeSchedule: atOnce.changeSchedule,
-          missTicks: atOnce.missTicks,
-          fire,
-        },
-        { setSchedule: 2, changeSchedule: 2, missTicks: 1, fire: 2 },
-      ) as fc.Arbitrary<SingleStep>,
-    },
-  ),
-  { maxLength: 3 },
-);
-
 /** What takes several statements, with what happens in between, by the fault point. */
-const interrupted = {
-  enqueueWhile: fc.record({ job: newJob, refused: betweenKeyed, nobodyStands: between }),
-  cancelWhile: fc.record({ job: which, found: between, notWaiting: between }),
-  /** The answer to one of the statements may be lost; then what it was about is written again. */
-  settleWhile: fc.record({
-    attempt: which,
-    endings,
-    finished: between,
-    written: betweenClaims,
-    parked: betweenClaims,
-    answerLost: fc.constantFrom(
-      'finished' as const,
-      'written' as const,
-      'written' as const,
-      'parked' as const,
-      ...new Array<undefined>(12).fill(undefined),
+function interruptedBy(single: fc.Arbitrary<SingleStep>) {
+  /** What comes in between two statements of one operation. */
+  const between = fc.array(single, { maxLength: 3 });
+  const betweenPatient = fc.array(patient, { maxLength: 3 });
+  /** When jobs were put back: often somebody claims them. */
+  const betweenClaims = fc.array(
+    fc.oneof(
+      { weight: 1, arbitrary: single },
+      {
+        weight: 1,
+        arbitrary: claim.map((to): SingleStep => ({ happens: 'claim', to: { ...to, limit: 5 } })),
+      },
     ),
-  }),
-  /** The jobs are claimed, and the answer is lost. */
-  claimLost: fc.record({ claim, answered: between }),
-  /** A transaction of the app locks a job's row for other work: often of one that is held. */
-  lockRow: fc.record({ job: which, held: fc.boolean(), commit: fc.boolean(), locked: betweenPatient }),
-  /**
-   * A worker looks whether it is still registered, and when it is not, what it has lost. In between, others may claim that, and
-   * before it hears the answer, it may claim more.
-   */
-  comeBack: fc.record({ worker: which, returned: betweenClaims, asked: between }),
-  /** While what a worker has found due is not fired yet. */
-  fireWhile: fc.record({ by: fire, found: betweenSchedules }),
-  completeInTransaction: fc.record({ attempt: which, commit: fc.boolean(), finished: betweenPatient }),
-  runNextWhile: fc.record({
-    queue,
-    kinds: fc.constantFrom(bothKinds, ['kept']),
-    ending,
-    ran: betweenPatient,
-  }),
-};
+    { maxLength: 3 },
+  );
+  /** While a key stands in the way: often somebody ends the job that has it. */
+  const betweenKeyed = fc.array(
+    fc.oneof(
+      { weight: 2, arbitrary: single },
+      {
+        weight: 1,
+        arbitrary: which.map((job): SingleStep => ({ happens: 'cancel', to: { job, keyed: true } })),
+      },
+    ),
+    { maxLength: 3 },
+  );
+
+  /** While a schedule is due: often somebody changes it, or another worker fires it. */
+  const betweenSchedules = fc.array(
+    fc.oneof(
+      { weight: 1, arbitrary: single },
+      {
+        weight: 1,
+        arbitrary: stepsOf(
+          {
+            setSchedule: atOnce.setSchedule,
+            changeSchedule: atOnce.changeSchedule,
+            missTicks: atOnce.missTicks,
+            fire,
+          },
+          { setSchedule: 2, changeSchedule: 2, missTicks: 1, fire: 2 },
+        ) as fc.Arbitrary<SingleStep>,
+      },
+    ),
+    { maxLength: 3 },
+  );
+
+  return {
+    enqueueWhile: fc.record({ job: newJob, refused: betweenKeyed, nobodyStands: between }),
+    cancelWhile: fc.record({ job: which, found: between, notWaiting: between }),
+    /** The answer to one of the statements may be lost; then what it was about is written again. */
+    settleWhile: fc.record({
+      attempt: which,
+      endings,
+      finished: between,
+      written: betweenClaims,
+      parked: betweenClaims,
+      answerLost: fc.constantFrom(
+        'finished' as const,
+        'written' as const,
+        'written' as const,
+        'parked' as const,
+        ...new Array<undefined>(12).fill(undefined),
+      ),
+    }),
+    /** The jobs are claimed, and the answer is lost. */
+    claimLost: fc.record({ claim, answered: between }),
+    /** A transaction of the app locks a job's row for other work: often of one that is held. */
+    lockRow: fc.record({ job: which, held: fc.boolean(), commit: fc.boolean(), locked: betweenPatient }),
+    /**
+     * A worker looks whether it is still registered, and when it is not, what it has lost. In between, others may claim that, and
+     * before it hears the answer, it may claim more.
+     */
+    comeBack: fc.record({ worker: which, returned: betweenClaims, asked: between }),
+    /** While what a worker has found due is not fired yet. */
+    fireWhile: fc.record({ by: fire, found: betweenSchedules }),
+    completeInTransaction: fc.record({ attempt: which, commit: fc.boolean(), finished: betweenPatient }),
+    /** A worker's claim, while others claim as well; its connection may break before it commits. */
+    claimWhile: fc.record({ claim, commit: fc.boolean(), claimed: betweenPatient }),
+    setLimitWhile: fc.record({ limit, commit: fc.boolean(), set: betweenPatient }),
+    runNextWhile: fc.record({
+      queue,
+      kinds: fc.constantFrom(bothKinds, ['kept']),
+      ending,
+      ran: betweenPatient,
+    }),
+  };
+}
 
 /** What each thing happens to. */
-export type Happenings = AtOnce & ValuesOf<typeof interrupted>;
+export type Happenings = AtOnce & ValuesOf<ReturnType<typeof interruptedBy>>;
 
 /** How each thing is done, to the database and to the model. */
 export type Doings = { readonly [K in keyof Happenings]: (to: Happenings[K]) => Promise<void> };
@@ -262,21 +249,33 @@ export type Doings = { readonly [K in keyof Happenings]: (to: Happenings[K]) => 
 /** One thing that happens. */
 export type Step = StepOf<Happenings>;
 
-export const step: fc.Arbitrary<Step> = stepsOf(
-  { ...atOnce, ...interrupted },
-  {
-    ...weights,
-    enqueueWhile: 10,
-    cancelWhile: 7,
-    settleWhile: 10,
-    claimLost: 5,
-    lockRow: 6,
-    comeBack: 4,
-    fireWhile: 6,
-    completeInTransaction: 7,
-    runNextWhile: 7,
-  },
-) as fc.Arbitrary<Step>;
+/** What walks are made of, where these happen so often. */
+function stepsBy(weights: Weights, inGroups: number): fc.Arbitrary<Step> {
+  const single = stepsOf(atOnce, weights) as fc.Arbitrary<SingleStep>;
+  return stepsOf(
+    { ...atOnce, ...interruptedBy(single) },
+    {
+      ...weights,
+      enqueueWhile: 10,
+      cancelWhile: 7,
+      settleWhile: 10,
+      claimLost: 5,
+      lockRow: 6,
+      comeBack: 4,
+      fireWhile: 6,
+      completeInTransaction: 7,
+      runNextWhile: 7,
+      claimWhile: inGroups,
+      setLimitWhile: inGroups,
+    },
+  ) as fc.Arbitrary<Step>;
+}
+
+/** In queues without groups. */
+export const step = stepsBy(weights, 0);
+
+/** In queues with groups. */
+export const groupStep = stepsBy(groupWeights, 8);
 
 /** The key and its value belong together, which the entries of an object do not say; so callers say of what they are. */
 function stepsOf<T extends Readonly<Record<string, fc.Arbitrary<unknown>>>>(

@@ -1,14 +1,14 @@
 import { expect } from 'vitest';
 import { pruneResults } from '../../src/queries/prune-results.ts';
 import type { Doings } from './happenings.ts';
-import type { ModelJob } from './job-model.ts';
-import { queue, tables, type World } from './world.ts';
+import type { ModelJob } from './model-job.ts';
+import type { World } from './world.ts';
 
 /** What is done to jobs from outside: cancelling, redriving, looking, pruning. */
 export function inspecting(
   world: World,
 ): Pick<Doings, 'cancel' | 'cancelWhile' | 'redriveOne' | 'redriveMany' | 'look' | 'prune'> {
-  const { app, model, saw } = world;
+  const { app, queue, tables, model, saw } = world;
   return {
     cancel: async ({ job, keyed }) => {
       const waits = ({ state, uniqueKey, workerId }: ModelJob) =>

@@ -3,90 +3,39 @@
  * the library's: written from its documentation, so that the two can disagree.
  */
 
+import { GroupModel, NO_GROUP } from './group-model.ts';
+import {
+  BACKOFF_MS,
+  type Ending,
+  endingOfRunNext,
+  type FinalState,
+  inOrder,
+  isPrecious,
+  KIND_WITHOUT_RESULT,
+  known,
+  type ModelAttempt,
+  type ModelClaim,
+  type ModelJob,
+  mayBeginWithOthers,
+  SNOOZE_MS,
+  WAIT_MS,
+} from './model-job.ts';
+
 /** How many errors a job keeps. */
 const KEPT_ERRORS = 10;
-
-export type FinalState = 'completed' | 'discarded' | 'cancelled';
-
-export interface ModelJob {
-  readonly id: number;
-  readonly queue: string;
-  readonly kind: string;
-  readonly priority: number;
-  readonly maxAttempts: number;
-  readonly uniqueKey: string | null;
-  /** `live`: in `queue_jobs`. `gone`: completed without a kept result, or its result was pruned. */
-  state: 'live' | FinalState | 'gone';
-  /** Microseconds since 1970, or a delay from the time of the statement that has just been run. */
-  runAt: number | { readonly delayMs: number };
-  attempt: number;
-  fence: number;
-  workerId: number | null;
-  /** Whether the attempt for which it was last claimed has begun. */
-  begun: boolean;
-  /** The attempt of the last kept error, 0 without one. */
-  lastRecorded: number;
-  /** The names of the kept errors. */
-  errors: string[];
-  /** Whether somebody has asked for its end while it ran. */
-  cancelRequested: boolean;
-  /** Whether what it may be about to wait for has ended since its attempt began. */
-  unparked: boolean;
-  /** Whether it was discarded once, and put back with its history. */
-  redriven: boolean;
-}
-
-/** A claim of one job, kept by whoever made it, even when it has long lost the job. */
-export interface ModelAttempt {
-  readonly id: number;
-  readonly queue: string;
-  /** `null` in `runNext`, where a row lock is the hold. */
-  readonly workerId: number | null;
-  readonly fence: number;
-  readonly attempt: number;
-}
-
-/** Who claims what, at which moment. */
-export interface ModelClaim {
-  readonly workerId: number | null;
-  readonly queue: string;
-  readonly kinds: readonly string[];
-  readonly limit: number;
-  readonly sweep: boolean;
-  /** How many of the first begin at once, or those before the first that may kill its worker; `undefined`: all. */
-  readonly beginning?:
-    | number
-    | { readonly atMost: number; readonly provenKinds: readonly string[] }
-    | undefined;
-  readonly nowUs: number;
-}
-
-export type Ending =
-  | 'complete'
-  | 'fail'
-  | 'fail for good'
-  | 'snooze'
-  | 'cancel'
-  | 'interrupt'
-  /** Parked: for something else, without a limit or for a time. */
-  | 'wait'
-  | 'wait for a time';
-
-/** How long a failed job waits, a snoozed one, and one that is parked for a time. */
-export const BACKOFF_MS = 3_600_000;
-export const SNOOZE_MS = 7_200_000;
-export const WAIT_MS = 10_800_000;
-
-/** The kind whose completed jobs leave no result. */
-export const KIND_WITHOUT_RESULT = 'forgotten';
 
 export class JobModel {
   readonly jobs = new Map<number, ModelJob>();
   readonly livingWorkers = new Set<number>();
-  /** The job whose row an open transaction has locked: to all others it is as it was before that transaction. */
-  lockedId: number | undefined;
+  /** The jobs whose rows an open transaction has locked: to all others they are as they were before that transaction. */
+  locked: ReadonlySet<number> = new Set();
   /** The attempts that had begun, and whose jobs others have taken over: `id/fence`. */
   readonly takenOver = new Set<string>();
+  readonly groups: GroupModel;
+
+  constructor(groups = new GroupModel({})) {
+    this.groups = groups;
+  }
 
   get live(): ModelJob[] {
     return [...this.jobs.values()].filter((job) => job.state === 'live');
@@ -99,9 +48,13 @@ export class JobModel {
   }
 
   enqueue(
-    job: Pick<ModelJob, 'id' | 'queue' | 'kind' | 'priority' | 'maxAttempts' | 'uniqueKey' | 'runAt'>,
+    job: Pick<ModelJob, 'id' | 'queue' | 'kind' | 'priority' | 'maxAttempts' | 'uniqueKey' | 'runAt'> &
+      Partial<Pick<ModelJob, 'waitingKey' | 'group' | 'weight'>>,
   ): void {
     this.jobs.set(job.id, {
+      waitingKey: null,
+      group: this.groups.isGrouped(job.queue) ? NO_GROUP : null,
+      weight: 1,
       ...job,
       state: 'live',
       attempt: 0,
@@ -124,15 +77,21 @@ export class JobModel {
       (claim.sweep && job.workerId !== claim.workerId && !this.livingWorkers.has(job.workerId));
     return this.live
       .filter((job) => job.queue === claim.queue && claim.kinds.includes(job.kind) && free(job))
-      .filter((job) => known(job.runAt) <= claim.nowUs)
-      .sort((a, b) => a.priority - b.priority || known(a.runAt) - known(b.runAt) || a.id - b.id);
+      .filter((job) => job.group === null && known(job.runAt) <= claim.nowUs)
+      .sort(inOrder);
   }
 
   /** Answers the claimed jobs in claim order. */
   claim(claim: ModelClaim): ModelJob[] {
     const claimed = this.claimable(claim)
-      .filter(({ id }) => id !== this.lockedId)
+      .filter(({ id }) => !this.locked.has(id))
       .slice(0, claim.limit);
+    this.take(claimed, claim);
+    return claimed;
+  }
+
+  /** The claim takes these jobs, in this order. */
+  take(claimed: readonly ModelJob[], claim: ModelClaim): void {
     // A sweep claims in no order.
     const together = !claim.sweep && typeof claim.beginning === 'object' ? claim.beginning : undefined;
     const first = typeof claim.beginning === 'object' ? 0 : (claim.beginning ?? claim.limit);
@@ -148,8 +107,9 @@ export class JobModel {
         together === undefined || (together.provenKinds.includes(job.kind) && mayBeginWithOthers(job));
       const begins = place < (together?.atMost ?? first) && isCalm;
       job.begun = begins || !isPrecious(job);
+      job.waitingKey = null;
+      this.groups.goOn(job);
     }
-    return claimed;
   }
 
   /** An attempt begins, if its worker still holds the job; answers whether. */
@@ -181,14 +141,14 @@ export class JobModel {
         this.#finish(job, 'cancelled', 'Cancelled');
         break;
       case 'fail':
-        if (attempt < job.maxAttempts) this.#putBack(job, { delayMs: BACKOFF_MS }, attempt, 'Error');
+        if (attempt < job.maxAttempts) this.#again(job, BACKOFF_MS, attempt, 'Error');
         else this.#finish(job, 'discarded', 'Error');
         break;
       case 'fail for good':
         this.#finish(job, 'discarded', 'NonRetryableError');
         break;
       case 'snooze':
-        this.#putBack(job, { delayMs: SNOOZE_MS }, attempt - 1);
+        this.#again(job, SNOOZE_MS, attempt - 1);
         break;
       case 'interrupt':
         this.#putBack(job, job.runAt, attempt - 1);
@@ -208,6 +168,7 @@ export class JobModel {
     if (job.workerId === null || job.begun) job.attempt++;
     job.fence++;
     job.workerId = null;
+    job.waitingKey = null;
     job.begun = true;
     // Nobody wants it any more; or all its attempts were claimed before and none was settled. Either way no handler runs.
     if (job.cancelRequested) this.#finish(job, 'cancelled', 'Cancelled');
@@ -234,7 +195,7 @@ export class JobModel {
     const job = this.#get(id);
     if (job.state === 'gone') return 'not-found';
     if (job.state !== 'live') return 'finished';
-    if (id === this.lockedId) return 'locked';
+    if (this.locked.has(id)) return 'locked';
     if (job.workerId !== null) {
       job.cancelRequested = true;
       return 'requested';
@@ -254,7 +215,8 @@ export class JobModel {
       if (this.standing(job.queue, job.kind, job.uniqueKey) !== undefined) continue;
       job.state = 'live';
       job.redriven = true;
-      this.#putBack(job, { delayMs: 0 }, 0);
+      // One that has stopped its group takes its place again.
+      this.#putBack(job, this.groups.goOn(job) ? job.runAt : { delayMs: 0 }, 0);
       redriven++;
     }
     return { redriven, duplicates: discarded.length - redriven };
@@ -295,10 +257,19 @@ export class JobModel {
   #finish(job: ModelJob, state: FinalState, error: string): void {
     job.state = state;
     job.cancelRequested = false;
+    job.waitingKey = null;
     // A result has a time, also of one that waited without a limit.
     if (job.runAt === Number.POSITIVE_INFINITY) job.runAt = { delayMs: 0 };
     job.errors = [...job.errors, error].slice(-KEPT_ERRORS);
     job.lastRecorded = job.attempt;
+    if (state === 'discarded') this.groups.stop(job);
+    else this.groups.goOn(job);
+  }
+
+  /** It keeps its place in its group where that waits for it. */
+  #again(job: ModelJob, delayMs: number, attempt: number, error?: string): void {
+    const keepsPlace = this.groups.waitFor(job, delayMs);
+    this.#putBack(job, keepsPlace ? job.runAt : { delayMs }, attempt, error);
   }
 
   /** What was woken in the meantime, or is to be cancelled, does not wait. */
@@ -316,25 +287,4 @@ export class JobModel {
     job.errors = [...job.errors, error].slice(-KEPT_ERRORS);
     job.lastRecorded = attempt;
   }
-}
-
-/** Nothing interrupts `runNext`, and its handlers do not wait. */
-export function endingOfRunNext(ending: Ending): Ending {
-  return ending === 'interrupt' || ending === 'wait' || ending === 'wait for a time' ? 'complete' : ending;
-}
-
-/** Whether a crash must not spend the attempt before it begins: the last, or one after an attempt that left no word. */
-function isPrecious({ attempt, maxAttempts, lastRecorded }: ModelJob): boolean {
-  return attempt === maxAttempts || (attempt < maxAttempts && attempt - 1 > lastRecorded);
-}
-
-/** Whether others may begin with it: at most one attempt before it has left no word, and this is not the last then. */
-function mayBeginWithOthers({ attempt, maxAttempts, lastRecorded }: ModelJob): boolean {
-  const withoutWord = attempt > maxAttempts ? 0 : attempt - 1 - lastRecorded;
-  return withoutWord <= (attempt < maxAttempts ? 1 : 0);
-}
-
-function known(runAt: ModelJob['runAt']): number {
-  if (typeof runAt === 'number') return runAt;
-  throw new Error('the time was not read back from the database');
 }

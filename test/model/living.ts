@@ -8,13 +8,13 @@ import { WorkerEmitter } from '../../src/worker/attempt/events.ts';
 import { Liveness } from '../../src/worker/presence/liveness.ts';
 import { claim } from './claiming.ts';
 import type { Doings } from './happenings.ts';
-import type { ModelJob } from './job-model.ts';
+import type { ModelJob } from './model-job.ts';
 import { oneOf } from './one-of.ts';
-import { tables, type World } from './world.ts';
+import type { World } from './world.ts';
 
 /** A worker begins to live. */
 export async function register(
-  { workers, workerIds, everyWorkerId, model }: World,
+  { tables, workers, workerIds, everyWorkerId, model }: World,
   index: number,
 ): Promise<void> {
   const id = await registerWorker(oneOf(workers, index).db, tables, { name: `w${index}`, queues: [] });
@@ -25,7 +25,7 @@ export async function register(
 
 /** How workers die and come back. */
 export function living(world: World): Pick<Doings, 'die' | 'beat' | 'comeBack' | 'lockRow'> {
-  const { app, transaction, workers, workerIds, everyWorkerId, model, claims, saw } = world;
+  const { app, tables, transaction, workers, workerIds, everyWorkerId, model, claims, saw } = world;
   return {
     die: async ({ worker, sweep, byItself }) => {
       const id = oneOf(workerIds, worker);
@@ -108,7 +108,7 @@ export function living(world: World): Pick<Doings, 'die' | 'beat' | 'comeBack' |
       const undo = new Error('undo');
       const working = transaction.db.transaction(async (tx) => {
         await tx.execute(sql`select id from queue_jobs where id = ${id} for update`);
-        await world.whileLocked(id, locked);
+        await world.whileLocked([id], locked);
         if (!commit) throw undo;
       });
       if (commit) await working;

@@ -1,6 +1,7 @@
 import type postgres from 'postgres';
 import { expect } from 'vitest';
-import type { JobModel, ModelJob } from './job-model.ts';
+import type { JobModel } from './job-model.ts';
+import type { ModelJob } from './model-job.ts';
 import { type ModelSchedule, nextTickMs, type ScheduleModel } from './schedule-model.ts';
 
 /** What no row says by itself. */
@@ -34,11 +35,11 @@ export async function readState(client: postgres.Sql): Promise<QueueState> {
   const [row] = await client<[{ state: QueueState }]>`
     with jobs as (
       select id, queue, kind, priority, max_attempts, unique_key, 'live' as state, attempt, fence, worker_id, errors, run_at,
-        claimed_at, null::jsonb as output, cancel_reason
+        claimed_at, null::jsonb as output, cancel_reason, group_key, weight, waiting_key
       from queue_jobs
     ), results as (
       select job_id, queue, kind, priority, max_attempts, unique_key, state, attempt, fence, worker_id, errors, run_at,
-        claimed_at, output, null as cancel_reason
+        claimed_at, output, null as cancel_reason, group_key, weight, null as waiting_key
       from queue_results
     )
     select json_build_object(
@@ -62,7 +63,8 @@ function rowAsJson(id: string): string {
   return `json_build_object('id', ${id}, 'queue', queue, 'kind', kind, 'priority', priority, 'maxAttempts', max_attempts,
     'uniqueKey', unique_key, 'state', state, 'attempt', attempt, 'fence', fence, 'workerId', worker_id,
     'errors', jsonb_path_query_array(errors, '$[*].name'), 'runAt', ${micros('run_at')},
-    'begun', claimed_at is not null, 'cancelRequested', cancel_reason is not null, 'output', output)`;
+    'begun', claimed_at is not null, 'cancelRequested', cancel_reason is not null, 'output', output,
+    'group', group_key, 'weight', coalesce(weight, 1), 'waitingKey', waiting_key)`;
 }
 
 /** A time as a whole number of microseconds, which a double holds exactly. */
@@ -97,6 +99,7 @@ export function expectAsModelled(state: QueueState, model: JobModel, earlierUs: 
     expect(runAt, 'a delay counts from its statement').toBeLessThanOrEqual(state.nowUs + delayUs);
     job.runAt = runAt;
   }
+  model.groups.learn(earlierUs, state.nowUs);
   const expected = [...model.jobs.values()]
     .filter(({ state }) => state !== 'gone')
     .map(({ lastRecorded: _, unparked: __, redriven: ___, ...job }) => job);

@@ -7,7 +7,7 @@ import { definitionOf } from './endings.ts';
 import type { Doings, Happenings, SingleStep } from './happenings.ts';
 import { oneOf } from './one-of.ts';
 import { FIRST_TICK_MS, type ModelSchedule, type NewModelSchedule } from './schedule-model.ts';
-import { queue, scheduleTables, type World } from './world.ts';
+import type { World } from './world.ts';
 
 const definitionOfSchedule = ({ name, kind, everyMs, catchUp, overlap, ...options }: NewModelSchedule) =>
   defineSchedule(name, {
@@ -23,7 +23,7 @@ const definitionOfSchedule = ({ name, kind, everyMs, catchUp, overlap, ...option
 export function scheduling(
   world: World,
 ): Pick<Doings, 'setSchedule' | 'changeSchedule' | 'runSchedule' | 'missTicks' | 'fire' | 'fireWhile'> {
-  const { app, model, schedules, workerIds, workers, saw } = world;
+  const { app, queue, model, schedules, workerIds, workers, saw } = world;
 
   /** Enqueues what a schedule enqueues, unless that must not overlap with what is live; answers whether. */
   function enqueue(
@@ -109,7 +109,7 @@ export function scheduling(
     );
     const firing = new Firing({
       db: oneOf(workers, worker).db,
-      tables: scheduleTables,
+      tables: world.scheduleTables,
       channel: undefined,
       workerId,
       declared: stored as NewSchedule[],

@@ -6,13 +6,13 @@ import { Retries } from '../../src/worker/time/retries.ts';
 import { type Ended, endedTogether, isFinish, isPark, isReschedule, settlementOf } from './endings.ts';
 import type { Doings, SingleStep } from './happenings.ts';
 import { LostAnswer } from './interrupted.ts';
-import { tables, type World } from './world.ts';
+import type { World } from './world.ts';
 
 type Row = Ended & { readonly settlement: ReturnType<typeof settlementOf> };
 
 /** How attempts end together by the code of a worker, which sends one statement for each sort of transition. */
 export function settlingBatch(world: World): Pick<Doings, 'settleWhile'> {
-  const { app, model, claims, saw } = world;
+  const { app, tables, model, claims, saw } = world;
 
   /** What a worker is told when its answer is there: the truth. */
   function expectTruth(answer: SettleResult | undefined, isEffective: boolean, isCancelled: boolean): void {

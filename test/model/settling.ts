@@ -15,7 +15,7 @@ import {
   settlementOf,
 } from './endings.ts';
 import type { Doings } from './happenings.ts';
-import { queue, tables, type World } from './world.ts';
+import type { World } from './world.ts';
 
 /** How attempts end. */
 export function settling(
@@ -24,7 +24,7 @@ export function settling(
   Doings,
   'settle' | 'settleTogether' | 'settleLate' | 'settleFree' | 'completeInTransaction' | 'runNextWhile'
 > {
-  const { app, transaction, model, claims, saw } = world;
+  const { app, queue, tables, transaction, model, claims, saw } = world;
 
   /** Settles attempts of one worker and queue, as a worker does: finishes in one statement, reschedules in another. */
   async function settle(settlements: readonly Ended[]): Promise<void> {
@@ -75,7 +75,7 @@ export function settling(
     const effective = new Set<number>();
     const locked = new Set<number>();
     for (const { claimed, ending } of settlements) {
-      if (claimed.id === model.lockedId && model.holds(claimed)) {
+      if (model.locked.has(claimed.id) && model.holds(claimed)) {
         locked.add(claimed.id);
         continue;
       }
@@ -115,7 +115,7 @@ export function settling(
       let ended = new Set<number>();
       const committing = transaction.db.transaction(async (tx) => {
         ended = await finishJobs(tx, tables, claimed, [finishOf(claimed, 'complete')]);
-        await world.whileLocked(holds ? claimed.id : undefined, finished);
+        await world.whileLocked(holds ? [claimed.id] : [], finished);
         if (!commit) throw undo;
       });
       if (commit) claims.settle(claimed);
@@ -127,6 +127,12 @@ export function settling(
     },
 
     runNextWhile: async ({ queue: name, kinds, ending, ran }) => {
+      if (model.groups.isGrouped(name)) {
+        const handlers = handlersThat(ending, kinds);
+        const answer = runNext(transaction.db, { queue, handlers, queues: [name] });
+        await expect(answer).rejects.toThrow('which runNext cannot keep');
+        return;
+      }
       // A claim goes by times that the model may not know yet.
       await world.compare();
       const claim = { workerId: null, queue: name, kinds, limit: 1, sweep: true, nowUs: world.nowUs };
@@ -135,7 +141,7 @@ export function settling(
       // It remembers, for each database object, where it was; what is made due behind that it would find later.
       const anew: typeof transaction.db = Object.create(transaction.db);
       const answer = await world.interrupted(() => runNext(anew, { queue, handlers, queues: [name] }), {
-        'runNext: ran': () => world.whileLocked(next?.id, ran),
+        'runNext: ran': () => world.whileLocked(next ? [next.id] : [], ran),
       });
       expect(answer?.job.id).toBe(next?.id);
       if (next === undefined) return;

@@ -1,11 +1,14 @@
-import { createQueue, schedulesIn } from 'drizzle-queue';
+import { createQueue, limitsIn, type QueueLimits, schedulesIn } from 'drizzle-queue';
 import { queueJobs, queuePauses, queueResults, queueWorkers } from 'drizzle-queue/schema';
-import { queueSchedules } from 'drizzle-queue/schema/control';
+import * as control from 'drizzle-queue/schema/control';
 import type { FaultPoint } from '../../src/sql/fault-point.ts';
 import type { Connection } from '../support/test-database.ts';
+import { GroupModel } from './group-model.ts';
 import type { SingleStep } from './happenings.ts';
 import { interrupted } from './interrupted.ts';
-import { JobModel, type ModelJob } from './job-model.ts';
+import { JobModel } from './job-model.ts';
+import { KeyModel } from './key-model.ts';
+import type { ModelJob } from './model-job.ts';
 import { oneOf } from './one-of.ts';
 import { PastClaims } from './past-claims.ts';
 import {
@@ -17,9 +20,21 @@ import {
 } from './queue-state.ts';
 import { ScheduleModel } from './schedule-model.ts';
 
-export const tables = { queueJobs, queueResults, queueWorkers, queuePauses };
-export const scheduleTables = { ...tables, queueSchedules };
-export const queue = createQueue({ tables, schedules: schedulesIn(queueSchedules) });
+const { queueSchedules, queueKeys: keys } = control;
+const tables = { queueJobs, queueResults, queueWorkers, queuePauses };
+
+/** The queues of a process that knows these limits. */
+function queueWith(limits: Readonly<Record<string, QueueLimits>>) {
+  return createQueue({
+    tables,
+    keys,
+    schedules: schedulesIn(queueSchedules),
+    limits: limitsIn(control, limits),
+  });
+}
+
+/** The queues of a process that declares no limits. */
+export const unaware = queueWith({});
 
 /** By whom and how a {@link World} is changed. */
 export interface WorldOptions {
@@ -33,6 +48,8 @@ export interface WorldOptions {
   readonly saw: (event: string) => void;
   /** Makes things happen, one after the other. */
   readonly takeAll: (steps: readonly SingleStep[]) => Promise<void>;
+  /** Of the queues that have groups. @default none */
+  readonly limits?: Readonly<Record<string, QueueLimits>>;
 }
 
 /** The database as several connections see it, and beside it the model of what it must hold. */
@@ -42,22 +59,32 @@ export class World {
   readonly workers: readonly Connection[];
   readonly saw: (event: string) => void;
   readonly takeAll: (steps: readonly SingleStep[]) => Promise<void>;
-  readonly model = new JobModel();
+  readonly queue: ReturnType<typeof queueWith>;
+  readonly tables: typeof this.queue.tables;
+  readonly scheduleTables: typeof this.queue.schedules.tables;
+  readonly model: JobModel;
   readonly schedules = new ScheduleModel();
+  readonly keys = new KeyModel();
   readonly claims = new PastClaims();
   /** The id that each worker goes by now, and every id that one ever had. */
   readonly workerIds: number[] = [];
   readonly everyWorkerId: number[] = [];
   /** The database's clock at the last comparison. */
   nowUs = 0;
+  /** What a claim of groups has taken whose transaction is open, if there is one: it may have locked any group. */
+  pending: readonly ModelJob[] | undefined;
   readonly #highestFences = new Map<number, number>();
 
-  constructor({ app, transaction, workers, saw, takeAll }: WorldOptions) {
+  constructor({ app, transaction, workers, saw, takeAll, limits = {} }: WorldOptions) {
     this.app = app;
     this.transaction = transaction;
     this.workers = workers;
     this.saw = saw;
     this.takeAll = takeAll;
+    this.queue = queueWith(limits);
+    this.tables = this.queue.tables;
+    this.scheduleTables = this.queue.schedules.tables;
+    this.model = new JobModel(new GroupModel(limits));
   }
 
   /** Both hold the same; times that the model could not know it has learnt. */
@@ -75,17 +102,31 @@ export class World {
     learnSchedules(state, this.schedules, this.nowUs);
   }
 
+  /** The database's clock. */
+  async now(): Promise<number> {
+    const [row] = await this.app.client<[{ us: string }]>`
+      select (extract(epoch from statement_timestamp()) * 1000000)::int8 as us`;
+    return Number(row.us);
+  }
+
+  /** How the jobs of a queue with groups are claimed. */
+  groupsOf(queue: string) {
+    const groups = this.queue.limits.groupsOf(queue, this.tables);
+    if (groups === undefined) throw new Error(`'${queue}' has no groups`);
+    return groups;
+  }
+
   anyJob(index: number, matches: (job: ModelJob) => boolean = () => true): ModelJob | undefined {
     const jobs = [...this.model.jobs.values()].filter(matches);
     return jobs.length === 0 ? undefined : oneOf(jobs, index);
   }
 
-  /** Takes steps while an open transaction has a job's row locked. */
-  async whileLocked(id: number | undefined, steps: readonly SingleStep[]): Promise<void> {
-    this.model.lockedId = id;
+  /** Takes steps while an open transaction has the rows of these jobs locked. */
+  async whileLocked(ids: readonly number[], steps: readonly SingleStep[]): Promise<void> {
+    this.model.locked = new Set(ids);
     if (steps.length > 0) this.saw('while a transaction is open');
     await this.takeAll(steps);
-    this.model.lockedId = undefined;
+    this.model.locked = new Set();
   }
 
   /** See {@link interrupted}. */
