@@ -14,8 +14,11 @@ export type GroupClaimStep = Pick<Happenings['claim'], 'kinds' | 'limit' | 'swee
   readonly queue: string;
 };
 
-/** Tries in which a claim must take something of what may start. */
-const TRIES = 8;
+/**
+ * Tries in which a claim must take something of what may start. A group that has taken a job of weight 7 waits for as many turns
+ * of each other one, of one with a share of 3 for three times as many; and a claim of one job looks at one group.
+ */
+const TRIES = 80;
 
 /** A start that counts against rates, to be undone if its claim is. */
 export interface Undoing {
