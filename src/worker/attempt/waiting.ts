@@ -105,7 +105,7 @@ export class Waiting {
   }
 
   /**
-   * Takes out those behind this one that have not begun: its job may run elsewhere, or again, and before them.
+   * Takes out those behind this one that have not begun: its job may run elsewhere, or again, before them.
    * @param wentOn whether the next one was let go on at the end of this one's handler: it may wait for a slot
    */
   takeBehind(attempt: Attempt, wentOn: boolean): readonly Attempt[] {
