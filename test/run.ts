@@ -65,8 +65,6 @@ const rest: readonly (readonly Run[])[] = [
         'test/model/',
         'test/fuzz/',
         'test/schedules/timing.test.ts',
-        'test/limits/group-processes.test.ts',
-        'test/limits/processes.test.ts',
       ],
       env: FULL,
     },

@@ -20,7 +20,7 @@ const rare = job('rare', 'kinds');
 const common = job('common', 'kinds');
 
 const PROCESSES = 12;
-const MS = depth(12_000, 60_000);
+const MS = depth(12_000, 30_000);
 
 beforeAll(async () => {
   await addControlTables(database);

@@ -20,12 +20,12 @@ const audit = new Audit(database);
 
 const PROCESSES = 12;
 const SLOTS = 3;
-const MS = depth(8_000, 120_000);
+const MS = depth(8_000, 60_000);
 /** A machine that is busy with other things takes longer to show it all. */
 const MAX_MS = 4 * MS;
 const EVERY_MS = 1_000;
-const DEATHS = depth(4, 40);
-const CHANGES = depth(3, 12);
+const DEATHS = depth(4, 20);
+const CHANGES = depth(3, 6);
 
 const TENANTS = ['t0', 't1', 't2', 't3', 't4'];
 const CHANGED = 'tenants/t4';
