@@ -35,12 +35,13 @@ export async function drain(
         model.groups.set(name, of, null, world.nowUs);
       }
     }
+    // First, since it takes jobs into a group that may be stopped.
+    await lookAfterGroups({ forgotten: false });
     for (const group of new Set(here().map(({ group }) => group))) {
       if (group === null || model.groups.declaredOf(name).groups === undefined) continue;
       await queue.limits.unblock(app.db, { queue: name, group });
       model.groups.unblock(name, group);
     }
-    await lookAfterGroups({ forgotten: false });
     await world.compare();
     const isFar = ({ runAt }: { runAt: unknown }) => typeof runAt === 'number' && runAt > world.nowUs + 1e12;
     for (const { id, runAt } of here().sort(inOrder)) {
