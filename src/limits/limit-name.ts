@@ -2,7 +2,7 @@ import { checkInteger, checkObject, checkText, MAX_NAME_BYTES } from '../job/lim
 import { shown } from '../job/shown.ts';
 import type { LimitRow } from '../sql/limit-row.ts';
 import type { LimitOverride, LimitPlace } from './limit-record.ts';
-import { checkKeys, checkLimitSettings, isGrouped, type QueueLimits } from './limit-settings.ts';
+import { checkKeys, checkLimitSettings, heedsConcurrency, type QueueLimits } from './limit-settings.ts';
 
 /** A queue by its name. */
 export interface QueueName {
@@ -64,7 +64,7 @@ export function limitNameOf(
 /** @throws RangeError | TypeError for a setting that is wrong, or that has no effect there */
 export function overrideToSet(
   caller: string,
-  { queue, group, limits }: KnownPlace,
+  { queue, kind, group, limits }: KnownPlace,
   override: LimitOverride,
 ): Pick<LimitRow, 'concurrency' | 'rateLimit' | 'ratePerMs' | 'weight'> {
   const what = `${caller}: the limit`;
@@ -86,11 +86,17 @@ export function overrideToSet(
         `its groups are serial ('${limits.groups.serial}'), one at a time`,
     );
   }
-  if (rate !== undefined && !isGrouped(limits)) {
-    throw new TypeError(
-      `${what}: rate has no effect in the queue '${queue}', whose jobs are claimed without counting: ` +
-        `declare a rate or groups, limitsIn(…, { ${keyOf(queue)}: { groups: {} } })`,
-    );
+  if (group === undefined) {
+    const unheeded = (setting: string) => {
+      const ofKind = kind === undefined ? `${setting}: …` : `kinds: { ${keyOf(kind)}: { ${setting}: … } }`;
+      return new TypeError(
+        `${what}: ${setting} has no effect where the code declares others and no ${setting}: declare one, ` +
+          `limitsIn(…, { ${keyOf(queue)}: { ${ofKind} } })`,
+      );
+    };
+    const declared = kind === undefined ? limits : limits.kinds?.[kind];
+    if (concurrency !== null && !heedsConcurrency(limits, kind)) throw unheeded('concurrency');
+    if (rate !== undefined && declared?.rate === undefined) throw unheeded('rate');
   }
   return { concurrency, rateLimit: rate?.limit ?? null, ratePerMs: rate?.perMs ?? null, weight };
 }

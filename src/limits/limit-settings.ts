@@ -46,6 +46,15 @@ export function isGrouped({ groups, rate, kinds = {} }: QueueLimits): boolean {
   );
 }
 
+/**
+ * Whether workers ask for a concurrency of the queue, or of a kind in it: where the code declares one, or
+ * nothing else, so that one may be set at run time.
+ */
+export function heedsConcurrency(limits: QueueLimits, kind?: string): boolean {
+  const { concurrency, ...others } = kind === undefined ? limits : (limits.kinds?.[kind] ?? { rate: null });
+  return concurrency !== undefined || Object.values(others).every((other) => other === undefined);
+}
+
 /** @throws RangeError | TypeError naming the setting that is wrong */
 export function checkQueueLimits(queue: string, limits: QueueLimits): QueueLimits {
   checkText('limitsIn: the name of a queue', queue, MAX_NAME_BYTES);

@@ -1,5 +1,6 @@
 import type { JobDefinition } from '../job/definition.ts';
 import { checkDurationMs, checkInteger, checkObject, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
+import { heedsConcurrency } from '../limits/limit-settings.ts';
 import type { Limits } from '../limits/limits.ts';
 import type { Handler } from './attempt/handler.ts';
 
@@ -78,12 +79,12 @@ function checkBatches({ kind, queue: own }: JobDefinition, queue: string, limits
         (apart === '' ? `its queue '${queue}'` : `the queue '${queue}'${apart}`),
     );
   }
-  if (declared?.concurrency !== undefined || declared?.kinds?.[kind]?.concurrency !== undefined) {
+  if (declared !== undefined && (heedsConcurrency(declared) || heedsConcurrency(declared, kind))) {
     throw new TypeError(
       `handleBatch('${kind}'): a limit of the concurrency is on single jobs; ` +
         (apart === ''
           ? `limit the groups of its queue '${queue}', or give it a rate`
-          : `the queue '${queue}' has one${apart}`),
+          : `the queue '${queue}' has one, or may get one at run time${apart}`),
     );
   }
 }

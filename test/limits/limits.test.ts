@@ -26,6 +26,7 @@ const queue = createQueue({
       groups: { concurrency: 2, rate: { limit: 10, perMs: 1_000 } },
     },
     ledger: { groups: { serial: 'end' } },
+    rated: { kinds: { k: { rate: { limit: 2, perMs: 500 } } } },
     plain: { kinds: { k: {} } },
   }),
 });
@@ -48,9 +49,11 @@ describe('set', () => {
       setAt: expect.any(Date),
       slots: 0,
     });
-    expect(await limits.set(database.db, name, { rate: { limit: 3, perMs: 500 } })).toMatchObject({
+    const rated = { queue: 'rated', kind: 'k' } as const;
+    expect(await limits.set(database.db, rated, { rate: { limit: 3, perMs: 500 } })).toMatchObject({
       override: { rate: { limit: 3, perMs: 500 } },
     });
+    expect(await limits.set(database.db, rated, null)).toMatchObject({ override: undefined });
     expect(await limits.set(database.db, name, null)).toMatchObject({
       override: undefined,
       setAt: undefined,
@@ -139,7 +142,22 @@ describe('set', () => {
     [{ queue: 'exports' }, { weight: 2 }, 'weight is of groups'],
     [{ queue: 'exports', group: 'a' }, { weight: 0 }, 'weight must be a whole number from 1 to 1000'],
     [{ queue: 'ledger', group: 'a' }, { concurrency: 2 }, "its groups are serial ('end'), one at a time"],
-    [{ queue: 'plain' }, { rate: { limit: 1, perMs: 1_000 } }, "rate has no effect in the queue 'plain'"],
+    [
+      { queue: 'plain' },
+      { rate: { limit: 1, perMs: 1_000 } },
+      'rate has no effect where the code declares others and no rate: declare one, limitsIn(…, { plain: { rate: … } })',
+    ],
+    [
+      { queue: 'plain' },
+      { concurrency: 3 },
+      'concurrency has no effect where the code declares others and no concurrency: declare one, limitsIn(…, { plain: { concurrency: … } })',
+    ],
+    [
+      { queue: 'exports', kind: 'big' },
+      { rate: { limit: 1, perMs: 1_000 } },
+      'declare one, limitsIn(…, { exports: { kinds: { big: { rate: … } } } })',
+    ],
+    [{ queue: 'ledger' }, { concurrency: 3 }, 'declare one, limitsIn(…, { ledger: { concurrency: … } })'],
   ];
   test.each(wrong)('refuses %j as %j', async (name, override, message) => {
     await expect(limits.set(database.db, name as never, override as never)).rejects.toThrow(message);

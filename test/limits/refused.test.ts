@@ -7,7 +7,8 @@ const queue = createQueue({
   limits: limitsIn(control, {
     ordered: { groups: { serial: 'end' } },
     few: { concurrency: 3 },
-    kinds: { kinds: { slow: { concurrency: 1 }, free: {} } },
+    kinds: { kinds: { slow: { concurrency: 1 }, free: {}, rated: { rate: { limit: 10, perMs: 1_000 } } } },
+    open: {},
     shared: { groups: { concurrency: 2 }, rate: { limit: 10, perMs: 1_000 } },
   }),
 });
@@ -21,6 +22,9 @@ test.each([
   ['a', 'ordered', "handleBatch('a'): the jobs of a group run one after the other in its queue 'ordered'"],
   ['a', 'few', "handleBatch('a'): a limit of the concurrency is on single jobs"],
   ['slow', 'kinds', "handleBatch('slow'): a limit of the concurrency is on single jobs"],
+  // They may get one at run time.
+  ['free', 'kinds', "handleBatch('free'): a limit of the concurrency is on single jobs"],
+  ['a', 'open', "handleBatch('a'): a limit of the concurrency is on single jobs"],
 ])('a batch handler of %s in the queue %s is refused', (kind, name, message) => {
   expect(() => createWorker(db as never, { queue, handlers: [batch(kind, name)] })).toThrow(message);
 });
@@ -30,14 +34,17 @@ test.each([
     'ordered',
     "run one after the other in the queue 'ordered', which this worker serves: serve it by another",
   ],
-  ['few', "the queue 'few' has one, which this worker serves: serve it by another, without this handler"],
+  [
+    'few',
+    "the queue 'few' has one, or may get one at run time, which this worker serves: serve it by another, without this handler",
+  ],
 ])('so is one of another queue beside the queue %s, into which its jobs may be put', (name, message) => {
   const handlers = [single('a', name), batch('b', 'default')];
   expect(() => createWorker(db as never, { queue, handlers })).toThrow(message);
 });
 
 test.each([
-  ['free', 'kinds'],
+  ['rated', 'kinds'],
   ['a', 'shared'],
   ['a', 'default'],
 ])('one of %s in the queue %s is not', (kind, name) => {
