@@ -118,7 +118,7 @@ describe('the lives of jobs in groups', () => {
           for (const step of steps) await walk.take(step);
           await walk.end({ limitsRemoved });
         }),
-        { numRuns: depth(8, 150), endOnFailure: true },
+        { numRuns: depth(8, 75), endOnFailure: true },
       );
     }
     // A few walks cannot meet everything.

@@ -121,8 +121,9 @@ describe('jobs gather', () => {
       ],
     });
     await worker.start();
+    const claimed = nextEvent(worker, 'claimed');
     await enqueue(index, 3);
-    await nextEvent(worker, 'claimed');
+    await claimed;
     await enqueue(index, 2);
     await until(() => sizes.length > 0, { intervalMs: 1 });
     expect(sizes).toEqual([5]);
@@ -179,8 +180,9 @@ describe('jobs gather', () => {
       ],
     });
     await worker.start();
+    const claimed = nextEvent(worker, 'claimed');
     await enqueue(index, 20);
-    await nextEvent(worker, 'claimed');
+    await claimed;
     await queue.enqueueMany(
       database.db,
       plain,
@@ -498,8 +500,9 @@ describe('a job is told by its own signal', () => {
         }),
       ],
     });
+    const began = nextEvent(worker, 'began');
     await worker.start();
-    await nextEvent(worker, 'began');
+    await began;
     await queue.cancel(database.db, ids[0] ?? 0, { reason: 'stop it' });
     await until(async () => !(await statesOf(ids)).includes('running'));
     expect(await statesOf(ids)).toEqual(['cancelled', 'completed']);
@@ -578,8 +581,9 @@ describe('a job is told by its own signal', () => {
     });
     const given: boolean[] = [];
     worker.on('interrupted', ({ began }) => given.push(began));
+    const began = nextEvent(worker, 'began');
     await worker.start();
-    await nextEvent(worker, 'began');
+    await began;
     await worker.stop();
     expect(given).toEqual([true, true, true]);
     expect(await statesOf(ids)).toEqual(['due', 'due', 'due']);

@@ -232,8 +232,9 @@ describe('complete(tx)', () => {
     await worker.start();
     // After its timeout the slow job's settling finds the row locked that the open transaction has deleted.
     await until(() => tries >= 2);
+    const completed = nextEvent(worker, 'completed');
     await queue.enqueue(database.db, quick);
-    const [{ job }] = await nextEvent(worker, 'completed');
+    const [{ job }] = await completed;
     expect(job.kind).toBe('quick');
     const slowDone = nextEvent(worker, 'completed');
     release();
