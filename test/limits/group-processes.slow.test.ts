@@ -144,11 +144,13 @@ async function change(watcher: GroupWatcher, isOver: () => boolean): Promise<voi
   await reached(2);
   for (let turn = 0; !isOver(); turn++) {
     const concurrency = [5, 1, 3][turn % 3] ?? 2;
+    watcher.ignore(CHANGED);
     await queue.limits.set(database.db, name, { concurrency });
     watcher.limit(CHANGED, concurrency);
     await reached(concurrency);
     if (!isOver()) changes++;
   }
+  watcher.ignore(CHANGED);
   await queue.limits.set(database.db, name, null);
 }
 let changes = 0;

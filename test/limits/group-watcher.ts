@@ -50,6 +50,11 @@ export class GroupWatcher {
     await this.#watching;
   }
 
+  /** Judges a group no more, until its next limit is told: before a change, which others may see first. */
+  ignore(group: string): void {
+    this.#limits.delete(group);
+  }
+
   /** From now on a group has this limit, and the most that was seen of it is forgotten; call it after the commit. */
   limit(group: string, limit: number): void {
     this.#limits.set(group, { limit, fromMs: performance.now() + GRACE_MS });
