@@ -43,7 +43,6 @@ const events = [
   'a completion rolled back',
   'a group listed that is stopped',
   'a group listed that runs',
-  'a group not unblocked',
   'a group unblocked',
   'a job of a group taken over',
   'a job unparked while it is held',
