@@ -39,7 +39,8 @@ export default defineConfig({
     // One more than the two cores of a small machine: many files wait more than they work. Not one for each core:
     // all share one server, and tests of concurrency need some of the machine's power for themselves.
     maxWorkers: 3,
-    testTimeout: 30_000,
+    // Far more than a test takes: a busy machine is no failure.
+    testTimeout: 60_000,
     hookTimeout: 60_000,
     // Part of a run with --typecheck only.
     typecheck: {

@@ -31,6 +31,8 @@ const DIFFERS = [
   'test/integration/relational',
   'test/support/drizzle-version.test.ts',
 ];
+/** Races of many processes take the machine from the tests beside them, and their SQL is the same on both majors. */
+const NO_CROWDS = ['--exclude', 'test/limits/*processes.slow.test.ts'];
 const NOT_SLOW = ['--exclude', '**/*.slow.test.ts'];
 const FULL = { DEPTH: 'full' };
 const V1 = { DRIZZLE: 'v1' };
@@ -72,8 +74,9 @@ const rest: readonly (readonly Run[])[] = [
   [
     {
       title: 'drizzle-orm 1.0: the others',
-      command: ['vitest', 'run', ...DIFFERS.flatMap((path) => ['--exclude', excluded(path)])],
-      env: { ...FULL, ...V1 },
+      command: ['vitest', 'run', ...NO_CROWDS, ...DIFFERS.flatMap((path) => ['--exclude', excluded(path)])],
+      // How deep the models and races go does not depend on the major.
+      env: V1,
     },
   ],
 ];
