@@ -10,6 +10,8 @@ import { Condition } from '../time/condition.ts';
 import { jitter } from '../time/jitter.ts';
 import { settlesWithin } from '../time/resolves-within.ts';
 import type { Retries } from '../time/retries.ts';
+import { sleep } from '../time/sleep.ts';
+import { isLoss } from './is-loss.ts';
 
 /** A connection on which notifications have come back, so it is this worker's own for as long as it lasts. */
 export interface ProvenConnection {
@@ -147,7 +149,7 @@ export class Listener implements BackgroundPart {
     heard: Condition,
     listening: ListeningConnection | undefined,
   ): Promise<void> {
-    const { db, tables, events, onProven, onUnproven } = this.#options;
+    const { events, onProven, onUnproven } = this.#options;
     const { signal } = connection;
     const abandon = (reason: unknown) => {
       listening?.destroy(reason);
@@ -163,8 +165,8 @@ export class Listener implements BackgroundPart {
     try {
       while (!signal.aborted) {
         heard.clear();
-        // It names no queue. Other workers on the channel hear it too, so it tests their connections as well.
-        await notifyWorkers(db, tables, `test of ${crypto.randomUUID()}`);
+        await this.#notifyItself(signal);
+        if (signal.aborted) return;
         if (!(await settlesWithin(heard.wait(Number.POSITIVE_INFINITY), ECHO_MS))) throw notHeard();
         if (signal.aborted) return;
         this.#failures = 0;
@@ -179,6 +181,25 @@ export class Listener implements BackgroundPart {
     } catch (error) {
       onUnproven?.();
       abandon(error);
+    }
+  }
+
+  /**
+   * It names no queue. Other workers on the channel hear it too, so it tests their connections as well. The
+   * pool may hand out a connection that was lost together with the one before this: that is no reason to give
+   * this one up, for all who share it.
+   */
+  async #notifyItself(signal: AbortSignal): Promise<void> {
+    const { db, tables } = this.#options;
+    const untilMs = performance.now() + ECHO_MS;
+    while (!signal.aborted) {
+      try {
+        await notifyWorkers(db, tables, `test of ${crypto.randomUUID()}`);
+        return;
+      } catch (error) {
+        if (!isLoss(error) || performance.now() > untilMs) throw error;
+        await sleep(jitter(FIRST_RETRY_MS), signal);
+      }
     }
   }
 }

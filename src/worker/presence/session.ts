@@ -3,11 +3,12 @@ import { QueueError } from '../../errors.ts';
 import { type HeldSession, lockSession } from '../../queries/lock-session.ts';
 import { unlockSession } from '../../queries/unlock-session.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import { type Database, type Runner, sqlStateOf } from '../../sql/executor.ts';
+import type { Database, Runner } from '../../sql/executor.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import { jitter } from '../time/jitter.ts';
 import { settlesWithin } from '../time/resolves-within.ts';
 import { sleep } from '../time/sleep.ts';
+import { isLoss } from './is-loss.ts';
 import type { ProvenConnection } from './listener.ts';
 
 export interface SessionOptions {
@@ -145,11 +146,4 @@ export class Session {
     if (await settlesWithin(answer, PATIENCE_MS)) return;
     connection.abandon(new QueueError(`The connection that listens has not answered for ${PATIENCE_MS} ms`));
   }
-}
-
-/** Whether an error says that the connection is gone, rather than that a statement was refused. */
-function isLoss(error: unknown): boolean {
-  const sqlState = sqlStateOf(error);
-  // Socket errors have codes such as EPIPE, which look like a SQLSTATE; the others are Postgres's classes.
-  return sqlState === undefined || /^(08|57P|25P03|E)/.test(sqlState);
 }

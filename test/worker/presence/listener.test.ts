@@ -253,6 +253,39 @@ describe('a worker that does not listen', () => {
   });
 });
 
+test('a pool whose connections were lost is no reason to give up the one that listens', async () => {
+  const [{ db } = database] = await database.connect();
+  const execute = db.execute.bind(db);
+  let refused = 0;
+  const broken = Object.assign(db, {
+    execute: (...query: Parameters<typeof execute>) => {
+      if (++refused > 3) return execute(...query);
+      throw Object.assign(new Error('write CONNECTION_CLOSED'), { code: 'CONNECTION_CLOSED' });
+    },
+  });
+  const listenAgain = listenOf(broken);
+  let calls = 0;
+  const listen: Listen = async (...args) => {
+    calls++;
+    await listenAgain?.(...args);
+  };
+  const stopping = new AbortController();
+  const listener = new Listener({
+    db: broken,
+    tables,
+    listen,
+    events: new WorkerEmitter(),
+    retries: new Retries(),
+    onWake: () => {},
+  });
+  const running = listener.run(stopping.signal);
+  await until(() => listener.listening);
+  expect(refused).toBeGreaterThan(3);
+  expect(calls).toBe(1);
+  stopping.abort();
+  await running;
+});
+
 test.each(['postgres.js', 'node-postgres'])(
   '%s: a worker whose server has gone can be stopped',
   async (driver) => {
