@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import { controlStatements } from '../support/control-tables.ts';
+import { until } from '../support/until.ts';
 import { ticking } from './fixtures/ledger-jobs.ts';
 import type { LedgerSchedule } from './fleet.ts';
 import { violations } from './invariants.ts';
@@ -78,8 +79,11 @@ test(`SIGKILL of one of three workers that fire schedules, ${KILLS} times under 
     });
   }
   await load.end();
-  // All are fired by those that live now, too.
+  // All are fired by those that live now, too. Those that fire less, as their last job has to end first, go on.
   await delay(2_100);
+  for (const { name } of schedules) {
+    await until(async () => (await ticksOf(name)).length > KILLS / 2, { timeoutMs: 30_000 });
+  }
   expect(await fleet.stop()).toEqual([0, 0, 0]);
   // Whoever worked on the last ones has gone, or stopped.
   const last = await fleet.start();
@@ -96,8 +100,6 @@ test(`SIGKILL of one of three workers that fire schedules, ${KILLS} times under 
       schedule.name,
     ).toEqual([]);
     if (schedule.catchUp === 'all' && schedule.overlap) expect(fired, schedule.name).toEqual(due);
-    // The others fire less, but have not stopped.
-    expect(fired.length).toBeGreaterThan(KILLS / 2);
   }
   expect(await violations(ledger, fleet)).toEqual([]);
   expect(
