@@ -80,12 +80,14 @@ const opened: Readonly<Record<string, () => Promise<OpenDriver>>> = {
   },
   'node-postgres, a pool': async () => {
     const pool = new pg.Pool({ connectionString: database.url, max: 1 });
+    pool.on('error', () => {});
     return { db: drizzleNodePostgres({ client: pool }), close: () => pool.end() };
   },
   'node-postgres, a pool with a password': async () => {
     const { hostname, port, pathname } = new URL(database.url);
     const settings = { host: hostname, port: Number(port), database: pathname.slice(1), user: 'postgres' };
     const pool = new pg.Pool({ ...settings, password: 'none is needed', max: 1 });
+    pool.on('error', () => {});
     return { db: drizzleNodePostgres({ client: pool }), close: () => pool.end() };
   },
   'node-postgres, a client': async () => {

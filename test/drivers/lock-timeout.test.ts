@@ -21,6 +21,7 @@ const drivers = {
   },
   'node-postgres': () => {
     const client = new pg.Pool({ connectionString: database.url, max: 1 });
+    client.on('error', () => {});
     onTestFinished(() => client.end());
     return drizzlePg({ client });
   },

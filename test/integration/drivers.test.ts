@@ -40,6 +40,7 @@ describe('pg-proxy, which has neither transactions nor notifications', () => {
   let pool: pg.Pool;
   beforeAll(() => {
     pool = new pg.Pool({ connectionString: database.url, max: 5 });
+    pool.on('error', () => undefined);
   });
   afterAll(() => pool.end());
   // What an app's own endpoint would do, on the other side of HTTP.

@@ -161,6 +161,7 @@ describe('a handler that runNext left behind', () => {
     let pool: pg.Pool;
     beforeAll(() => {
       pool = new pg.Pool({ connectionString: database.url, max: 1 });
+      pool.on('error', () => {});
     });
     afterAll(() => pool.end());
     leftBehind(() => drizzlePg({ client: pool }));

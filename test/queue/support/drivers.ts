@@ -15,6 +15,8 @@ export const drivers = {
   'postgres.js': async ({ db }: UsedTestDatabase): Promise<OpenDriver> => ({ db, close: async () => {} }),
   'node-postgres': async ({ url }: UsedTestDatabase): Promise<OpenDriver> => {
     const pool = new pg.Pool({ connectionString: url, max: 3 });
+    // The database may be dropped before the server has ended the last connection, which is reported here.
+    pool.on('error', () => {});
     return { db: drizzleNodePostgres({ client: pool }), close: () => pool.end() };
   },
   PGlite: async (): Promise<OpenDriver> => {

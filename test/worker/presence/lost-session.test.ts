@@ -45,6 +45,7 @@ describe('a worker whose connection is lost', () => {
 
   test('says so as soon as it is back, also when its pool could not say meanwhile that it lives', async () => {
     const pool = new pg.Pool({ connectionString: database.url, max: 4 });
+    pool.on('error', () => {});
     onTestFinished(() => pool.end());
     const one = await startWorker(undefined, { db: drizzle({ client: pool }) as unknown as Database });
     // From here on no heartbeat is due for four seconds.
