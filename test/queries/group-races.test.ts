@@ -8,7 +8,7 @@ import {
 } from '../../src/queries/claim-grouped-jobs.ts';
 import type { ClaimedJob } from '../../src/queries/claim-jobs.ts';
 import { finishJobs } from '../../src/queries/finish-jobs.ts';
-import { noteFreedGroups } from '../../src/queries/note-groups.ts';
+import { noteForgottenGroups, noteFreedGroups } from '../../src/queries/note-groups.ts';
 import { rescheduleJobs } from '../../src/queries/reschedule-jobs.ts';
 import type { Serial } from '../../src/sql/grouping.ts';
 import { addControlTables } from '../support/control-tables.ts';
@@ -187,7 +187,14 @@ async function race({ limits, serial, groups, jobsEach }: RaceOptions) {
     }
   };
   const running = [watch(), ...connections.map(work)];
+  // Workers look for forgotten groups every half minute; here nobody else does.
+  const upkeep = setInterval(() => {
+    void noteFreedGroups(watcher.db, tables, 'q').then(() =>
+      noteForgottenGroups(watcher.db, tables, 'q', ''),
+    );
+  }, 30_000);
   while ((await left()) > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  clearInterval(upkeep);
   over = true;
   await Promise.all(running);
   return { most, deaths, ended };
