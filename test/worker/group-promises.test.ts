@@ -11,7 +11,7 @@ import {
 } from 'drizzle-queue';
 import { queueJobs, queueResults } from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
-import { afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { readPages } from '../docs/pages.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -19,7 +19,8 @@ import { until } from '../support/until.ts';
 
 const database = useTestDatabase({ max: 10 });
 beforeAll(() => addControlTables(database));
-afterEach(async () => {
+// Not after each: the workers of a test stop later, and one that claims would wait for a TRUNCATE, and it for them.
+beforeEach(async () => {
   await database.client`
     truncate queue_jobs, queue_results, queue_workers, queue_groups, queue_notes, queue_holds, queue_limits, queue_usage`;
 });
