@@ -17,8 +17,9 @@ export interface GroupRecord {
   /** How many of its jobs living workers hold. */
   readonly running: number;
   /**
-   * Where it stands. `ready`: its jobs are claimed as its turn comes. `waiting`: until `readyAt`, since its
-   * rate is used up. `idle`: nothing is due, or it is at its limit. `blocked`: by `blockedBy`.
+   * Where it stands. `ready`: its jobs are claimed as its turn comes. `waiting`: until `readyAt`, when
+   * some of its rate is free again, or its next job is due. `idle`: nothing is due, or it is at its limit.
+   * `blocked`: by `blockedBy`.
    */
   readonly state: 'ready' | 'waiting' | 'idle' | 'blocked';
   /** When claims look at it again; `null` unless it waits. */

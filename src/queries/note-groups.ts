@@ -73,7 +73,7 @@ export function noteForgottenGroupsQuery(tables: GroupTables, queue: string, aft
       select ${queue}::text, statement_timestamp(), l.group_key from looked as l
       where not exists (
         select from ${queueGroups} as g
-        where g.queue = ${queue} and g.group_key = l.group_key and g.ready_at < 'infinity'
+        where g.queue = ${queue} and g.group_key = l.group_key and g.ready_at <= statement_timestamp()
       ) and exists (
         select from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
         cross join lateral (

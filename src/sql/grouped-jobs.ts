@@ -48,14 +48,14 @@ export function isGroupedQueue(tables: QueueTables, queue: SQL): SQL {
 
 /**
  * An insert that notes for the claims, of each group among the rows of a CTE (with their `queue`, `group_key`
- * and `run_at`), when to look at it. It waits for nobody, and nobody for it.
+ * and `run_at`), at which times to look at it. It waits for nobody, and nobody for it.
  */
 export function groupNotes(tables: QueueTables, rows: string): SQL {
   const { queueNotes } = known(groupTables(tables));
   return sql`
       insert into ${queueNotes} (queue, due_at, group_key)
-      select g.queue, min(g.run_at), g.group_key from ${sql.raw(rows)} as g
-      where g.group_key is not null group by g.queue, g.group_key`;
+      select distinct g.queue, g.run_at, g.group_key from ${sql.raw(rows)} as g
+      where g.group_key is not null`;
 }
 
 /** {@link groupNotes} as one more CTE. */

@@ -7,9 +7,9 @@ import { rateWindow } from './rate-used.ts';
 /**
  * Locks the groups whose turn it is, in two lanes that take turns: the ring, by turn, and groups that were
  * idle, by how long they have been ready. `open`: their shares of this claim, and the room that their limits
- * leave, in jobs and in weights. `over`: holds that are over. Those of a worker that is gone are not: they
- * count again if it comes back. A row is locked where the look has found it (`at`): its `turn` says whether
- * it is still as it was.
+ * leave, in jobs and in weights. `held_until`: when the first of the holds that end by themselves does.
+ * `over`: holds that are over. Those of a worker that is gone are not: they count again if it comes back. A
+ * row is locked where the look has found it (`at`): its `turn` says whether it is still as it was.
  */
 export function groupsInTurn(tables: GroupTables, { queue, limit, limits }: GroupClaim): SQL {
   const { queueJobs, queueGroups, queueHolds, queueLimits, queueWorkers } = tables;
@@ -58,7 +58,7 @@ export function groupsInTurn(tables: GroupTables, { queue, limit, limits }: Grou
         on o.queue = ${queue} and o.kind = '' and o.group_key = l.group_key
     ),
     counted as materialized (
-      select l.*, u.slot, u.used, u.oldest, u.kept, h.held, h.over,
+      select l.*, u.slot, u.used, u.oldest, u.kept, h.held, h.held_until, h.over,
         (round(${limit}::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
           - round(${limit}::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
           as share
@@ -66,9 +66,10 @@ export function groupsInTurn(tables: GroupTables, { queue, limit, limits }: Grou
       left join lateral ${rateWindow(sql`l.rate_used`, sql`l.rate_per_ms`)} as u on l.rate_per_ms is not null
       cross join lateral (
         select count(*) filter (where x.counts) as held,
+          min(x.until) filter (where x.until > statement_timestamp()) as held_until,
           array_agg(x.job_id) filter (where not x.counts and x.holder is null) as over
         from (
-          select y.job_id, y.holder, coalesce(y.until > statement_timestamp(), false)
+          select y.job_id, y.holder, y.until, coalesce(y.until > statement_timestamp(), false)
               or coalesce(y.holder in (select w.id from ${queueWorkers} as w), false) as counts
           from (
             select h.job_id, h.until, (

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { dueInGroup } from './due-in-group.ts';
+import { dueInGroup, nextInGroup } from './due-in-group.ts';
 import type { GroupClaim } from './group-claim.ts';
 import { isFree } from './group-hold.ts';
 import type { GroupTables } from './grouping.ts';
@@ -12,9 +12,10 @@ const MAX_CLAIM_BYTES = 8 * 1024 * 1024;
 const LOOK_PAST = 100;
 
 /**
- * `within`: the jobs to claim, in their order, and `turning`: what becomes of the groups. Neither joins CTEs
- * with each other. Postgres expects as few groups as there were at the last ANALYZE, so it would compare all
- * with all.
+ * `within`: the jobs to claim, in their order, and `turning`: what becomes of the groups. One that only time
+ * can open (its next job is scheduled, a hold ends then) is looked at again at that time: this statement may
+ * be older than what it sees, and the note for that time used up already. Neither joins CTEs with each other.
+ * Postgres expects as few groups as there were at the last ANALYZE, so it would compare all with all.
  */
 export function jobsOfGroups(
   tables: GroupTables,
@@ -110,16 +111,14 @@ export function jobsOfGroups(
           else ${rateWith(sql`c.kept`, sql`c.slot`, sql`coalesce(c.taken_cost, 0)`)} end as rate_used,
         case
           when c.held + c.taken >= c.concurrency${serial ? sql` or c.held > 0` : sql``}
-            then 'infinity'::timestamptz
+            then coalesce(c.held_until, 'infinity')
           when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
             then ${rateFreeAt(sql`coalesce(c.oldest, c.slot)`, sql`c.rate_per_ms`)}
-          when c.taken < c.room and not exists (${dueInGroup(tables, {
+          when c.taken < c.room then ${nextInGroup(tables, {
             queue,
             group: sql`c.group_key`,
-            most: sql`1`,
             and: sql`j.id not in (select id from within)`,
           })}
-          ) then 'infinity'
           else '-infinity'
         end as ready_at
       from (
@@ -128,16 +127,16 @@ export function jobsOfGroups(
           bool_or(o.cut) over jobs and not bool_or(o.spared) over jobs as cut_by_group
         from (
           select place, at, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest,
-            kept, held, over, room, budget, null as job_id, null as weight, null as cost, false as cut,
-            false as spared
+            kept, held, held_until, over, room, budget, null as job_id, null as weight, null as cost,
+            false as cut, false as spared
           from open
           union all
           select place, null, null, null, null, null, null, null, null, null, null,
-            null, null, null, null, id, weight, cost, false, false
+            null, null, null, null, null, id, weight, cost, false, false
           from within
           union all
           select place, null, null, null, null, null, null, null, null, null, null,
-            null, null, null, null, null, null, null, cut, not cut
+            null, null, null, null, null, null, null, null, cut, not cut
           from found where cut or id is null or id not in (select id from within)
         ) as o
         window jobs as (partition by o.place)

@@ -1,6 +1,6 @@
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { admitGroups } from '../../src/queries/admit-groups.ts';
+import { admitGroups, MAX_NOTES } from '../../src/queries/admit-groups.ts';
 import {
   type ClaimLimits,
   claimGroupedJobs,
@@ -8,7 +8,7 @@ import {
 } from '../../src/queries/claim-grouped-jobs.ts';
 import type { ClaimedJob } from '../../src/queries/claim-jobs.ts';
 import { finishJobs } from '../../src/queries/finish-jobs.ts';
-import { noteForgottenGroups, noteFreedGroups } from '../../src/queries/note-groups.ts';
+import { noteFreedGroups } from '../../src/queries/note-groups.ts';
 import { rescheduleJobs } from '../../src/queries/reschedule-jobs.ts';
 import type { Serial } from '../../src/sql/grouping.ts';
 import { addControlTables } from '../support/control-tables.ts';
@@ -123,7 +123,7 @@ async function race({ limits, serial, groups, jobsEach }: RaceOptions) {
     let [workerId = 0] = await addWorkers(client);
     const holder = () => ({ queue: 'q', workerId });
     for (let failures = 0; !over; ) {
-      while ((await admitGroups(db, tables, 'q')) === 1_000);
+      while ((await admitGroups(db, tables, 'q')) === MAX_NOTES);
       const claim = groupClaimOf(workerId, { limits, limit: 1 + Math.floor(Math.random() * 6) });
       const { jobs } = await claimGroupedJobs(db, tables, claim);
       failures = jobs.length === 0 ? failures + 1 : 0;
@@ -187,14 +187,8 @@ async function race({ limits, serial, groups, jobsEach }: RaceOptions) {
     }
   };
   const running = [watch(), ...connections.map(work)];
-  // Workers look for forgotten groups every half minute; here nobody else does.
-  const upkeep = setInterval(() => {
-    void noteFreedGroups(watcher.db, tables, 'q').then(() =>
-      noteForgottenGroups(watcher.db, tables, 'q', ''),
-    );
-  }, 30_000);
+  // Nobody looks for forgotten groups here, as workers do every half minute.
   while ((await left()) > 0) await new Promise((resolve) => setTimeout(resolve, 20));
-  clearInterval(upkeep);
   over = true;
   await Promise.all(running);
   return { most, deaths, ended };

@@ -53,7 +53,7 @@ async function noted(): Promise<{ queue: string; group: string; late: number }[]
     select n.queue, n.group_key as group,
       (extract(epoch from n.due_at - min(j.run_at)) * 1000)::float8 as late
     from queue_notes as n left join queue_jobs as j on j.queue = n.queue and j.group_key = n.group_key
-    group by n.id, n.queue, n.group_key, n.due_at order by n.queue, n.group_key, n.id`;
+    group by n.id, n.queue, n.group_key, n.due_at order by n.queue, n.group_key, late desc, n.id`;
 }
 
 describe('a job of a queue with groups', () => {
@@ -118,12 +118,13 @@ describe('many at once', () => {
   test.each([
     ['without keys', entries],
     ['with keys', entries.map((entry) => ({ ...entry, uniqueKey: `key ${entry.payload}` }))],
-  ])('%s, of queues with groups and without: one note for each group', async (_, jobs) => {
+  ])('%s, of queues with groups and without: one note for each group and time', async (_, jobs) => {
     const answers = await grouped.enqueueMany(database.db, note, jobs);
     expect(answers.map(({ duplicate }) => duplicate)).toEqual(jobs.map(() => false));
     expect(await placed()).toMatchObject(expected);
     expect(await noted()).toEqual([
       { queue: 'exports', group: 'a', late: 0 },
+      { queue: 'exports', group: 'b', late: 30_000 },
       { queue: 'exports', group: 'b', late: 0 },
       { queue: 'mail', group: '-', late: 0 },
     ]);

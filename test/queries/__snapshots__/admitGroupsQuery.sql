@@ -15,7 +15,7 @@
       select a.group_key, a.due_at from asked as a
       where (a.group_key in (select group_key from known)) is true and exists (
             with head as materialized (
-              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true as due from "queue_jobs" as j
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
               where j.queue = $7 and j.group_key = a.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
             )
             select h.id, h.at from head as h where h.due
@@ -23,7 +23,7 @@
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $8 and j.group_key = a.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true
+              where j.queue = $8 and j.group_key = a.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
               order by j.run_at, j.id limit 1
             ) as j
             where (select count(*) >= 1 + 100 and not bool_or(h.due) from head as h)

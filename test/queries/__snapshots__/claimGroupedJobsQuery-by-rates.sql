@@ -39,7 +39,7 @@
         on o.queue = $15 and o.kind = '' and o.group_key = l.group_key
     ),
     counted as materialized (
-      select l.*, u.slot, u.used, u.oldest, u.kept, h.held, h.over,
+      select l.*, u.slot, u.used, u.oldest, u.kept, h.held, h.held_until, h.over,
         (round($16::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
           - round($17::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
           as share
@@ -58,9 +58,10 @@
     ) as u on l.rate_per_ms is not null
       cross join lateral (
         select count(*) filter (where x.counts) as held,
+          min(x.until) filter (where x.until > statement_timestamp()) as held_until,
           array_agg(x.job_id) filter (where not x.counts and x.holder is null) as over
         from (
-          select y.job_id, y.holder, coalesce(y.until > statement_timestamp(), false)
+          select y.job_id, y.holder, y.until, coalesce(y.until > statement_timestamp(), false)
               or coalesce(y.holder in (select w.id from "queue_workers" as w), false) as counts
           from (
             select h.job_id, h.until, (
@@ -116,7 +117,7 @@
         select f.*, row_number() over () as n from (
           select f.* from (
             with head as materialized (
-              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true as due from "queue_jobs" as j
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
               where j.queue = $24 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100 + 100
             )
             select h.id, h.at from head as h where h.due
@@ -124,7 +125,7 @@
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $25 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and true
+              where j.queue = $25 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
               order by j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100
             ) as j
             where (select count(*) >= greatest(least(c.room, c.budget), 0) + 100 + 100 and not bool_or(h.due) from head as h)
@@ -172,25 +173,32 @@
         c.slot::text, coalesce((c.kept ->> c.slot::text)::int8, 0) + coalesce(c.taken_cost, 0)) end end as rate_used,
         case
           when c.held + c.taken >= c.concurrency
-            then 'infinity'::timestamptz
+            then coalesce(c.held_until, 'infinity')
           when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
             then to_timestamp((coalesce(c.oldest, c.slot) + c.rate_per_ms) / 1000.0)
-          when c.taken < c.room and not exists (
+          when c.taken < c.room then coalesce((
             with head as materialized (
-              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
-              where j.queue = $30 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              select j.run_at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
+              where j.queue = $30 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
             )
-            select h.id, h.at from head as h where h.due
-            union all
-            select j.id, j.at from generate_series(0, 9) as band(priority)
-            cross join lateral (
-              select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $31 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
-              order by j.run_at, j.id limit 1
-            ) as j
-            where (select count(*) >= 1 + 100 and not bool_or(h.due) from head as h)
-            limit 1
-          ) then 'infinity'
+            select case
+              when bool_or(h.due) then '-infinity'
+              when count(*) < 100 then min(h.run_at) filter (where h.run_at > statement_timestamp())
+              else (
+                select min(j.run_at) from generate_series(0, 9) as band(priority)
+                cross join lateral (
+                  (select '-infinity'::timestamptz as run_at from "queue_jobs" as j
+                    where j.queue = $31 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
+                    order by j.run_at, j.id limit 1)
+                  union all
+                  (select j.run_at from "queue_jobs" as j
+                    where j.queue = $32 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
+                      and j.run_at > statement_timestamp()
+                    order by j.run_at, j.id limit 1)
+                ) as j
+              )
+            end from head as h
+          ), 'infinity')
           else '-infinity'
         end as ready_at
       from (
@@ -199,16 +207,16 @@
           bool_or(o.cut) over jobs and not bool_or(o.spared) over jobs as cut_by_group
         from (
           select place, at, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest,
-            kept, held, over, room, budget, null as job_id, null as weight, null as cost, false as cut,
-            false as spared
+            kept, held, held_until, over, room, budget, null as job_id, null as weight, null as cost,
+            false as cut, false as spared
           from open
           union all
           select place, null, null, null, null, null, null, null, null, null, null,
-            null, null, null, null, id, weight, cost, false, false
+            null, null, null, null, null, id, weight, cost, false, false
           from within
           union all
           select place, null, null, null, null, null, null, null, null, null, null,
-            null, null, null, null, null, null, null, cut, not cut
+            null, null, null, null, null, null, null, null, cut, not cut
           from found where cut or id is null or id not in (select id from within)
         ) as o
         window jobs as (partition by o.place)
@@ -231,23 +239,23 @@
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $32::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
-    where j.queue = $33 and j.id = any(array(select id from within))
+    set worker_id = $33::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
+    where j.queue = $34 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used
-      from turning as t where g.ctid = t.at and g.queue = $34 and g.group_key = t.group_key
+      from turning as t where g.ctid = t.at and g.queue = $35 and g.group_key = t.group_key
     ),
     held as (
       insert into "queue_holds" as h (queue, group_key, job_id)
-      select $35::text, w.group_key, w.id from within as w order by w.group_key, w.id
+      select $36::text, w.group_key, w.id from within as w order by w.group_key, w.id
       on conflict (queue, group_key, job_id) do update set until = null
     ),
     sweepable as materialized (
       select h.group_key, h.job_id from "queue_holds" as h
-      where h.queue = $36
+      where h.queue = $37
         and h.group_key = any(array(select group_key from turning where over is not null))
         and ((h.group_key, h.job_id) in (select group_key, unnest(over) from turning)) is true
         and h.job_id not in (select id from within)
@@ -255,12 +263,12 @@
     ),
     swept as (
       delete from "queue_holds" as h
-      where h.queue = $37 and h.group_key = any(array(select group_key from sweepable))
+      where h.queue = $38 and h.group_key = any(array(select group_key from sweepable))
         and ((h.group_key, h.job_id) in (select group_key, job_id from sweepable)) is true
     ),
     used as (
       update "queue_usage" as u set rate_used = s.rate_used
-      from spent as s where u.queue = $38 and u.kind = s.kind and s.used > 0
+      from spent as s where u.queue = $39 and u.kind = s.kind and s.used > 0
     )
     select exists (select from turning as t where t.ready_at = '-infinity') or
         (select count(*) from seen) > (select count(*) from turning) as more,
@@ -306,10 +314,11 @@
 -- $29 = 8388608
 -- $30 = "mail"
 -- $31 = "mail"
--- $32 = 42
--- $33 = "mail"
+-- $32 = "mail"
+-- $33 = 42
 -- $34 = "mail"
 -- $35 = "mail"
 -- $36 = "mail"
 -- $37 = "mail"
 -- $38 = "mail"
+-- $39 = "mail"

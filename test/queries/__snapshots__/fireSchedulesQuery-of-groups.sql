@@ -35,8 +35,8 @@
     ),
     noted as (
       insert into "queue_notes" (queue, due_at, group_key)
-      select g.queue, min(g.run_at), g.group_key from inserted as g
-      where g.group_key is not null group by g.queue, g.group_key
+      select distinct g.queue, g.run_at, g.group_key from inserted as g
+      where g.group_key is not null
     )
     select m.name, j.id, case when j.id is not null then pg_notify($6::text, j.queue) is not null end as woke
     from moved as m left join inserted as j on j.metadata ->> 'schedule' = m.name

@@ -14,8 +14,8 @@
     returning id, queue, run_at, group_key),
     noted as (
       insert into "queue_notes" (queue, due_at, group_key)
-      select g.queue, min(g.run_at), g.group_key from inserted as g
-      where g.group_key is not null group by g.queue, g.group_key
+      select distinct g.queue, g.run_at, g.group_key from inserted as g
+      where g.group_key is not null
     )
     select i.id, case when i.run_at <= statement_timestamp() and $3::text::jsonb @> to_jsonb(i.queue) then pg_notify($4::text, i.queue) is not null end as woke from inserted as i
 -- $1 = null

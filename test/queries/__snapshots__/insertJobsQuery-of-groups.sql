@@ -10,8 +10,8 @@
     returning id, queue, run_at, group_key),
     noted as (
       insert into "queue_notes" (queue, due_at, group_key)
-      select g.queue, min(g.run_at), g.group_key from inserted as g
-      where g.group_key is not null group by g.queue, g.group_key
+      select distinct g.queue, g.run_at, g.group_key from inserted as g
+      where g.group_key is not null
     )
     select i.id from inserted as i
 -- $1 = "mail"

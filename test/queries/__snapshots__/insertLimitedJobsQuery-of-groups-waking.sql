@@ -38,8 +38,8 @@
     ),
     noted as (
       insert into "queue_notes" (queue, due_at, group_key)
-      select g.queue, min(g.run_at), g.group_key from inserted as g
-      where g.group_key is not null group by g.queue, g.group_key
+      select distinct g.queue, g.run_at, g.group_key from inserted as g
+      where g.group_key is not null
     )
     select a.place, i.id, true as is_new, case when i.run_at <= statement_timestamp() and $6::text::jsonb @> to_jsonb(i.queue) then pg_notify($7::text, i.queue) is not null end as woke
     from inserted as i join accepted as a on a.id = i.id

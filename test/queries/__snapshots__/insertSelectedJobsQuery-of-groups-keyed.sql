@@ -14,8 +14,8 @@
     ),
     noted as (
       insert into "queue_notes" (queue, due_at, group_key)
-      select g.queue, min(g.run_at), g.group_key from inserted as g
-      where g.group_key is not null group by g.queue, g.group_key
+      select distinct g.queue, g.run_at, g.group_key from inserted as g
+      where g.group_key is not null
     )
     select (select count(*) from i)::float8 as selected, e.* from (select count(*)::float8 as enqueued, null as woke from inserted) as e
 -- $1 = "mail"

@@ -51,8 +51,8 @@
     ),
     noted as (
       insert into "queue_notes" (queue, due_at, group_key)
-      select g.queue, min(g.run_at), g.group_key from changed as g
-      where g.group_key is not null group by g.queue, g.group_key
+      select distinct g.queue, g.run_at, g.group_key from changed as g
+      where g.group_key is not null
     )
     select n.place, i.id, i.id = n.id as is_new, case when i.run_at <= statement_timestamp() then pg_notify($20::text, i.queue) is not null end as woke
     from put as i

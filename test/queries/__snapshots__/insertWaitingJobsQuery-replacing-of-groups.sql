@@ -20,8 +20,8 @@
     ),
     noted as (
       insert into "queue_notes" (queue, due_at, group_key)
-      select g.queue, min(g.run_at), g.group_key from put as g
-      where g.group_key is not null group by g.queue, g.group_key
+      select distinct g.queue, g.run_at, g.group_key from put as g
+      where g.group_key is not null
     )
     select n.place, i.id, i.id = n.id as is_new, null as woke
     from put as i

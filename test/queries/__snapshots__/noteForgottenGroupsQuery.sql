@@ -17,7 +17,7 @@
       select $5::text, statement_timestamp(), l.group_key from looked as l
       where not exists (
         select from "queue_groups" as g
-        where g.queue = $6 and g.group_key = l.group_key and g.ready_at < 'infinity'
+        where g.queue = $6 and g.group_key = l.group_key and g.ready_at <= statement_timestamp()
       ) and exists (
         select from generate_series(0, 9) as band(priority)
         cross join lateral (

@@ -22,8 +22,8 @@
     ),
     noted as (
       insert into "queue_notes" (queue, due_at, group_key)
-      select g.queue, min(g.run_at), g.group_key from redriven as g
-      where g.group_key is not null group by g.queue, g.group_key
+      select distinct g.queue, g.run_at, g.group_key from redriven as g
+      where g.group_key is not null
     ),
     unblocked as (
       delete from "queue_holds" as h using redriven as r

@@ -14,8 +14,8 @@
     ),
     noted as (
       insert into "queue_notes" (queue, due_at, group_key)
-      select g.queue, min(g.run_at), g.group_key from unparked as g
-      where g.group_key is not null group by g.queue, g.group_key
+      select distinct g.queue, g.run_at, g.group_key from unparked as g
+      where g.group_key is not null
     )
     select id from unparked
 -- $1 = "mail"

@@ -48,7 +48,7 @@ export async function addGrouped(client: Client, jobs: readonly GivenGroupedJob[
       returning j.queue, j.group_key, j.run_at
     )
     insert into queue_notes (queue, due_at, group_key)
-    select queue, min(run_at), group_key from grouped group by queue, group_key`;
+    select distinct queue, run_at, group_key from grouped`;
   return ids;
 }
 
