@@ -74,8 +74,9 @@ export {
   type ScheduleTiming,
   type TickOptions,
 } from './schedules/define-schedule.ts';
+export type { ScheduleFilter, ScheduleList } from './schedules/schedule-list.ts';
 export type { ScheduleRecord } from './schedules/schedule-record.ts';
-export type { ScheduleFilter, ScheduleList, ScheduleRun, Schedules } from './schedules/schedules.ts';
+export type { ScheduleRun, Schedules } from './schedules/schedules.ts';
 export { type MakeSchedules, schedulesIn } from './schedules/schedules-in.ts';
 export type { Database, Executor, Transaction } from './sql/executor.ts';
 export type { LimitTables, Serial } from './sql/grouping.ts';

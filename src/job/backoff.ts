@@ -1,4 +1,4 @@
-import { checkObject } from './limits.ts';
+import { checkOptions, namesOf } from './known-options.ts';
 import { shown } from './shown.ts';
 
 /**
@@ -20,6 +20,13 @@ export interface ExponentialBackoffOptions {
   random?: (() => number) | undefined;
 }
 
+const OPTIONS = namesOf<ExponentialBackoffOptions>({
+  initialMs: true,
+  maxMs: true,
+  factor: true,
+  random: true,
+});
+
 /**
  * Waits that grow with each attempt, with full jitter: each is drawn evenly from 0 to `initialMs ·
  * factor^(attempt - 1)`, capped at `maxMs`. So jobs that failed together do not come back together. After
@@ -28,7 +35,7 @@ export interface ExponentialBackoffOptions {
  * @throws RangeError | TypeError when a setting is outside its range
  */
 export function exponentialBackoff(options: ExponentialBackoffOptions = {}): Backoff {
-  checkObject('exponentialBackoff: its options', options);
+  checkOptions('exponentialBackoff: its options', options, OPTIONS);
   const { initialMs = 1_000, maxMs = 3_600_000, factor = 2, random = Math.random } = options;
   // `Number.isFinite` first: comparing a value that is not a number might throw.
   if (!(Number.isFinite(initialMs) && initialMs > 0)) {

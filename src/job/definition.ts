@@ -1,10 +1,10 @@
 import { UnknownKindError } from '../errors.ts';
 import { type Backoff, exponentialBackoff } from './backoff.ts';
+import { checkOptions, namesOf } from './known-options.ts';
 import {
   checkBoolean,
   checkDurationMs,
   checkInteger,
-  checkObject,
   checkText,
   MAX_ATTEMPTS,
   MAX_NAME_BYTES,
@@ -65,6 +65,19 @@ export interface JobOptions<
    */
   weight?: ((payload: InputOf<TPayload>) => number) | undefined;
 }
+
+const OPTIONS = namesOf<JobOptions>({
+  payload: true,
+  output: true,
+  queue: true,
+  priority: true,
+  maxAttempts: true,
+  timeoutMs: true,
+  backoff: true,
+  keepResult: true,
+  group: true,
+  weight: true,
+});
 
 /** What an enqueue takes for a schema. */
 type InputOf<TPayload extends StandardSchema | undefined> = TPayload extends StandardSchema
@@ -134,7 +147,7 @@ export function defineJob<
 >(kind: TKind, options: JobOptions<TPayload, TOutput> = {}): JobDefinition<TKind, TPayload, TOutput> {
   checkText('defineJob: kind', kind, MAX_NAME_BYTES);
   const what = (option: string) => `defineJob('${kind}'): ${option}`;
-  checkObject(what('its options'), options);
+  checkOptions(what('its options'), options, OPTIONS);
   for (const name of ['payload', 'output'] as const) {
     if (options[name] !== undefined && !isStandardSchema(options[name])) {
       throw new TypeError(

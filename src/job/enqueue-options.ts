@@ -1,3 +1,5 @@
+import { namesOf } from './known-options.ts';
+
 /** What one enqueue may override of the job's definition, or add to it, whatever its key. */
 export interface JobSettings {
   /** 0–9, smaller first. @default the definition's */
@@ -124,3 +126,19 @@ export interface GivenOptions extends JobSettings, DueTime {
   throttle?: Throttle | undefined;
   replace?: Replace | undefined;
 }
+
+export const ENQUEUE_OPTIONS = namesOf<GivenOptions>({
+  priority: true,
+  maxAttempts: true,
+  queue: true,
+  metadata: true,
+  group: true,
+  weight: true,
+  delayMs: true,
+  runAt: true,
+  uniqueKey: true,
+  unique: true,
+  debounce: true,
+  throttle: true,
+  replace: true,
+});

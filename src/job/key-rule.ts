@@ -1,5 +1,6 @@
-import type { GivenOptions } from './enqueue-options.ts';
-import { checkBoolean, checkDurationMs, checkObject, checkText, MAX_UNIQUE_KEY_BYTES } from './limits.ts';
+import type { Debounce, GivenOptions, Replace, Throttle } from './enqueue-options.ts';
+import { checkOptions, namesOf } from './known-options.ts';
+import { checkBoolean, checkDurationMs, checkText, MAX_UNIQUE_KEY_BYTES } from './limits.ts';
 import { shown } from './shown.ts';
 
 /** What an enqueue does where its key is taken, other than to leave the job with its unique key alone. */
@@ -13,6 +14,10 @@ export type KeyRule = { readonly key: string } & (
   | { readonly type: 'throttle'; readonly perMs: number; readonly trailing: boolean }
 );
 
+const DEBOUNCE = namesOf<Debounce>({ key: true, delayMs: true, maxWaitMs: true });
+const THROTTLE = namesOf<Throttle>({ key: true, perMs: true, trailing: true });
+const REPLACE = namesOf<Replace>({ key: true, runAt: true });
+const UNIQUE = namesOf<{ forMs: number }>({ forMs: true });
 const RULES = ['debounce', 'throttle', 'replace', 'uniqueKey'] as const;
 
 /**
@@ -32,7 +37,7 @@ export function keyRuleOf(kind: string, options: GivenOptions): KeyRule | undefi
     if (options.delayMs !== undefined || options.runAt !== undefined) {
       throw new TypeError(`${what('debounce')} says when the job is due: leave out delayMs and runAt`);
     }
-    checkKeys(what('debounce'), debounce, ['key', 'delayMs', 'maxWaitMs']);
+    checkOptions(what('debounce'), debounce, DEBOUNCE);
     const delayMs = debounceMs(kind, debounce);
     const { maxWaitMs } = debounce;
     return {
@@ -43,7 +48,7 @@ export function keyRuleOf(kind: string, options: GivenOptions): KeyRule | undefi
     };
   }
   if (throttle !== undefined) {
-    checkKeys(what('throttle'), throttle, ['key', 'perMs', 'trailing']);
+    checkOptions(what('throttle'), throttle, THROTTLE);
     return {
       type: 'throttle',
       key: checkKey(what('throttle.key'), throttle.key),
@@ -52,7 +57,7 @@ export function keyRuleOf(kind: string, options: GivenOptions): KeyRule | undefi
     };
   }
   if (replace !== undefined) {
-    checkKeys(what('replace'), replace, ['key', 'runAt']);
+    checkOptions(what('replace'), replace, REPLACE);
     if (replace.runAt !== undefined && replace.runAt !== 'keep') {
       throw new TypeError(
         `${what('replace.runAt')} can only be 'keep', got ${shown(replace.runAt)}; ` +
@@ -71,7 +76,7 @@ export function keyRuleOf(kind: string, options: GivenOptions): KeyRule | undefi
   if (typeof unique !== 'object' || unique === null) {
     throw new TypeError(`${what('unique')} must be 'live', 'waiting' or { forMs }, got ${shown(unique)}`);
   }
-  checkKeys(what('unique'), unique, ['forMs']);
+  checkOptions(what('unique'), unique, UNIQUE);
   return { type: 'period', key, forMs: checkDurationMs(what('unique.forMs'), unique.forMs, 1) };
 }
 
@@ -82,13 +87,4 @@ export function debounceMs(kind: string, debounce: NonNullable<GivenOptions['deb
 
 function checkKey(what: string, key: string): string {
   return checkText(what, key, MAX_UNIQUE_KEY_BYTES);
-}
-
-/** A misspelt setting would be none. @throws TypeError */
-function checkKeys(what: string, value: object, known: readonly string[]): void {
-  for (const key of Object.keys(checkObject(what, value))) {
-    if (!known.includes(key)) {
-      throw new TypeError(`${what} has no setting '${key}'; there are ${known.join(', ')}`);
-    }
-  }
 }

@@ -1,13 +1,13 @@
 import { InvalidPayloadError } from '../errors.ts';
 import type { JobDefinition, PayloadInput } from './definition.ts';
-import type { GivenOptions } from './enqueue-options.ts';
+import { ENQUEUE_OPTIONS, type GivenOptions } from './enqueue-options.ts';
 import { groupOf, weightOf } from './group.ts';
 import { debounceMs, type KeyRule, keyRuleOf } from './key-rule.ts';
+import { checkOptions, type Key, unknownIn } from './known-options.ts';
 import {
   checkDate,
   checkDurationMs,
   checkInteger,
-  checkObject,
   checkText,
   DEFAULT_MAX_PAYLOAD_BYTES,
   MAX_ATTEMPTS,
@@ -50,6 +50,7 @@ export interface NewJob {
  * turn of the event loop per job.
  *
  * @param maxPayloadBytes the largest payload as JSON text; also the limit of the metadata
+ * @param also what the options may have besides
  * @throws InvalidPayloadError | RangeError | TypeError synchronously, or through the promise; a TypeError
  * also for a payload where the definition has none
  */
@@ -58,9 +59,16 @@ export function newJob<TJob extends JobDefinition>(
   payload: PayloadInput<TJob>,
   options: GivenOptions = NO_OPTIONS,
   maxPayloadBytes: number = DEFAULT_MAX_PAYLOAD_BYTES,
+  also: readonly Key[] = NO_KEYS,
 ): NewJob | Promise<NewJob> {
   // The condition first: in a bulk enqueue even building the message takes time.
-  if (typeof options !== 'object' || options === null) checkObject(optionOf(job, 'its options'), options);
+  if (
+    typeof options !== 'object' ||
+    options === null ||
+    unknownIn(options, ENQUEUE_OPTIONS, also) !== undefined
+  ) {
+    checkOptions(optionOf(job, 'its options'), options, ENQUEUE_OPTIONS, also);
+  }
   // Otherwise it would be stored, and the handler would get `undefined`. An absent payload is stored as null.
   if (job.payload === undefined && payload !== undefined && payload !== null) refusePayload(job);
   const { delayMs, runAt, uniqueKey, metadata } = options;
@@ -100,6 +108,8 @@ export function newJob<TJob extends JobDefinition>(
 }
 
 const NO_OPTIONS: GivenOptions = {};
+const NO_KEYS: readonly Key[] = [];
+
 function mayHaveRule({ unique, debounce, throttle, replace }: GivenOptions): boolean {
   return unique !== undefined || debounce !== undefined || throttle !== undefined || replace !== undefined;
 }

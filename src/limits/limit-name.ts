@@ -1,8 +1,9 @@
-import { checkInteger, checkObject, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
+import { checkOptions, namesOf } from '../job/known-options.ts';
+import { checkInteger, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import { shown } from '../job/shown.ts';
 import type { LimitRow } from '../sql/limit-row.ts';
 import type { LimitOverride, LimitPlace } from './limit-record.ts';
-import { checkKeys, checkLimitSettings, heedsConcurrency, type QueueLimits } from './limit-settings.ts';
+import { checkLimitSettings, heedsConcurrency, type QueueLimits } from './limit-settings.ts';
 
 /** A queue by its name. */
 export interface QueueName {
@@ -22,6 +23,15 @@ export interface KnownPlace extends LimitPlace {
   readonly limits: QueueLimits;
 }
 
+const NAME = { queue: true, kind: true, group: true } as const;
+const NAMES = namesOf<typeof NAME>(NAME);
+const OVERRIDE = namesOf<LimitOverride>({ concurrency: true, rate: true, weight: true });
+
+/** Refuses what names no limit. @throws TypeError */
+export function checkLimitName(caller: string, name: LimitName): LimitName {
+  return checkOptions(`${caller}: which limit`, name, NAMES);
+}
+
 /**
  * @throws TypeError for a limit that no worker would heed, since the code does not declare its queue, its
  * kind or any groups: what a worker does not know of it does not ask for
@@ -31,7 +41,7 @@ export function limitNameOf(
   name: QueueName & { readonly kind?: unknown; readonly group?: unknown },
   declared: ReadonlyMap<string, QueueLimits>,
 ): KnownPlace {
-  const { queue, kind, group } = checkObject(`${caller}: which limit`, name);
+  const { queue, kind, group } = name;
   checkText(`${caller}: queue`, queue, MAX_NAME_BYTES);
   const limits = declared.get(queue);
   if (limits === undefined) {
@@ -68,7 +78,7 @@ export function overrideToSet(
   override: LimitOverride,
 ): Pick<LimitRow, 'concurrency' | 'rateLimit' | 'ratePerMs' | 'weight'> {
   const what = `${caller}: the limit`;
-  checkKeys(what, override, ['concurrency', 'rate', 'weight']);
+  checkOptions(what, override, OVERRIDE);
   checkLimitSettings(what, override);
   const { concurrency = null, rate, weight = null } = override;
   if (concurrency === null && rate === undefined && weight === null) {

@@ -1,4 +1,5 @@
-import { checkDurationMs, checkInteger, checkObject, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
+import { checkOptions, namesOf } from '../job/known-options.ts';
+import { checkDurationMs, checkInteger, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import { shown } from '../job/shown.ts';
 import type { Serial } from '../sql/grouping.ts';
 
@@ -37,6 +38,11 @@ export interface QueueLimits extends LimitSettings {
   groups?: GroupSettings | undefined;
 }
 
+const OF_QUEUE = namesOf<QueueLimits>({ concurrency: true, rate: true, kinds: true, groups: true });
+const OF_KIND = namesOf<LimitSettings>({ concurrency: true, rate: true });
+const OF_GROUPS = namesOf<GroupSettings>({ concurrency: true, rate: true, serial: true });
+const OF_RATE = namesOf<Rate>({ limit: true, perMs: true });
+
 /** Whether the jobs of a queue are claimed by groups: one without a group of its own is in the group `-`. */
 export function isGrouped({ groups, rate, kinds = {} }: QueueLimits): boolean {
   return (
@@ -59,11 +65,11 @@ export function heedsConcurrency(limits: QueueLimits, kind?: string): boolean {
 export function checkQueueLimits(queue: string, limits: QueueLimits): QueueLimits {
   checkText('limitsIn: the name of a queue', queue, MAX_NAME_BYTES);
   const what = `limitsIn: '${queue}'`;
-  checkKeys(what, limits, ['concurrency', 'rate', 'kinds', 'groups']);
+  checkOptions(what, limits, OF_QUEUE);
   checkLimitSettings(what, limits);
   for (const [kind, settings] of Object.entries(limits.kinds ?? {})) {
     checkText(`${what}: the name of a kind`, kind, MAX_NAME_BYTES);
-    checkKeys(`${what}: kinds['${kind}']`, settings, ['concurrency', 'rate']);
+    checkOptions(`${what}: kinds['${kind}']`, settings, OF_KIND);
     checkLimitSettings(`${what}: kinds['${kind}']`, settings);
   }
   if (limits.groups !== undefined) checkGroups(`${what}: groups`, limits.groups);
@@ -74,13 +80,13 @@ export function checkQueueLimits(queue: string, limits: QueueLimits): QueueLimit
 export function checkLimitSettings(what: string, { concurrency, rate }: LimitSettings): void {
   if (concurrency !== undefined) checkInteger(`${what}: concurrency`, concurrency, 1, 1_000_000);
   if (rate === undefined) return;
-  checkKeys(`${what}: rate`, rate, ['limit', 'perMs']);
+  checkOptions(`${what}: rate`, rate, OF_RATE);
   checkInteger(`${what}: rate.limit`, rate.limit, 1, 1_000_000);
   checkDurationMs(`${what}: rate.perMs`, rate.perMs, 100, 86_400_000);
 }
 
 function checkGroups(what: string, groups: GroupSettings): void {
-  checkKeys(what, groups, ['concurrency', 'rate', 'serial']);
+  checkOptions(what, groups, OF_GROUPS);
   checkLimitSettings(what, groups);
   if (groups.serial === undefined) return;
   if (!SERIALS.has(groups.serial)) {
@@ -88,14 +94,5 @@ function checkGroups(what: string, groups: GroupSettings): void {
   }
   if (groups.concurrency !== undefined) {
     throw new TypeError(`${what}: serial and concurrency exclude each other: serial is one at a time`);
-  }
-}
-
-/** A misspelt limit would be none. @throws TypeError */
-export function checkKeys(what: string, value: object, known: readonly string[]): void {
-  for (const key of Object.keys(checkObject(what, value))) {
-    if (!known.includes(key)) {
-      throw new TypeError(`${what} has no setting '${key}'; there are ${known.join(', ')}`);
-    }
   }
 }

@@ -1,5 +1,6 @@
 import { QueueError } from '../errors.ts';
-import { checkInteger, checkObject, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
+import { checkOptions, namesOf } from '../job/known-options.ts';
+import { checkInteger, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import type { ClaimLimits } from '../queries/claim-grouped-jobs.ts';
 import { findGroups, type GroupRecord } from '../queries/find-groups.ts';
 import { findGroupLimits, findLimits } from '../queries/find-limits.ts';
@@ -14,7 +15,7 @@ import { type GroupTables, type LimitTables, type Serial, withGrouping } from '.
 import type { LimitRow } from '../sql/limit-row.ts';
 import { quotedName } from '../sql/quoted-name.ts';
 import { withFactsOf } from '../sql/server-facts.ts';
-import { type LimitName, limitNameOf, overrideToSet, type QueueName } from './limit-name.ts';
+import { checkLimitName, type LimitName, limitNameOf, overrideToSet, type QueueName } from './limit-name.ts';
 import { type LimitOverride, type LimitRecord, toLimitRecord } from './limit-record.ts';
 import { isGrouped, type QueueLimits } from './limit-settings.ts';
 
@@ -39,6 +40,8 @@ export interface LimitFilter extends QueueName {
   /** 1–1,000 limits that were set, a page. @default 100 */
   limit?: number | undefined;
 }
+
+const FILTER = namesOf<LimitFilter>({ queue: true, cursor: true, limit: true });
 
 /** One page of limits. */
 export interface LimitList {
@@ -90,7 +93,7 @@ export class Limits {
    * @throws MissingMigrationError when the table is missing
    */
   async set(db: Executor, name: LimitName, override: LimitOverride | null): Promise<LimitRecord> {
-    const place = limitNameOf('limits.set', name, this.declared);
+    const place = limitNameOf('limits.set', checkLimitName('limits.set', name), this.declared);
     const { queue, kind = '', group = '' } = place;
     const { channel } = this.#queue;
     let row: LimitRow | undefined;
@@ -111,7 +114,7 @@ export class Limits {
   async list(db: Executor, filter: LimitFilter): Promise<LimitList> {
     const { queue, limits } = limitNameOf(
       'limits.list',
-      checkObject('limits.list: its filter', filter),
+      checkOptions('limits.list: its filter', filter, FILTER),
       this.declared,
     );
     const limit = checkInteger('limits.list: limit', filter.limit ?? 100, 1, 1_000);
@@ -135,7 +138,7 @@ export class Limits {
   async groups(db: Executor, filter: LimitFilter): Promise<GroupList> {
     const { queue, limits } = limitNameOf(
       'limits.groups',
-      checkObject('limits.groups: its filter', filter),
+      checkOptions('limits.groups: its filter', filter, FILTER),
       this.declared,
     );
     if (!isGrouped(limits)) throw new TypeError(`limits.groups: the jobs of '${queue}' are in no groups`);
@@ -153,8 +156,9 @@ export class Limits {
    *
    * Under concurrency: of two calls for one group the second waits for the first, and returns `false`.
    */
-  async unblock(db: Executor, { queue, group }: { queue: string; group: string }): Promise<boolean> {
-    limitNameOf('limits.unblock', { queue, group }, this.declared);
+  async unblock(db: Executor, name: { queue: string; group: string }): Promise<boolean> {
+    limitNameOf('limits.unblock', checkLimitName('limits.unblock', name), this.declared);
+    const { queue, group } = name;
     return await unblockGroup(db, this.tables, queue, group);
   }
 

@@ -1,5 +1,6 @@
 import { describeError } from '../job/describe-error.ts';
-import { checkBoolean, checkId, checkObject } from '../job/limits.ts';
+import { checkOptions, namesOf } from '../job/known-options.ts';
+import { checkBoolean, checkId } from '../job/limits.ts';
 import { shown } from '../job/shown.ts';
 import { cancelJob } from '../queries/cancel-job.ts';
 import { findJob } from '../queries/find-job.ts';
@@ -15,6 +16,8 @@ export interface CancelOptions {
   /** Ends a running job at once, as cancelled, whatever its handler does. @default false */
   force?: boolean | undefined;
 }
+
+const OPTIONS = namesOf<CancelOptions>({ reason: true, force: true });
 
 /**
  * What a cancel did. `requested`: a worker holds the job; its handler is told, and the job will not run
@@ -43,7 +46,7 @@ export async function cancel(
   channel: string | undefined,
 ): Promise<CancelResult> {
   checkId('cancel', id);
-  const { reason = 'cancelled', force = false } = checkObject('cancel: its options', options);
+  const { reason = 'cancelled', force = false } = checkOptions('cancel: its options', options, OPTIONS);
   checkBoolean('cancel: force', force);
   let wasThere = false;
   for (let tries = 1, waitMs = FIRST_WAIT_MS; ; tries++, waitMs *= 2) {

@@ -1,5 +1,7 @@
 import { Column, is, SQL, type SQLWrapper, sql } from 'drizzle-orm';
 import type { JobDefinition, PayloadInput } from '../job/definition.ts';
+import { ENQUEUE_OPTIONS } from '../job/enqueue-options.ts';
+import { checkOptions } from '../job/known-options.ts';
 import {
   checkDate,
   checkDurationMs,
@@ -62,6 +64,9 @@ export interface EnqueueFromOptions<TFields> {
   weight?: PerRow<TFields, number> | undefined;
 }
 
+const RULES = ['debounce', 'throttle', 'replace', 'unique'];
+const OPTIONS = new Set([...ENQUEUE_OPTIONS].filter((name) => !RULES.includes(name)));
+
 /** The options of {@link Queue.enqueueFrom}, with values or expressions for the app's own columns. */
 export type EnqueueFromArguments<TFields, TOwn = unknown> =
   Record<never, never> extends TOwn
@@ -102,20 +107,20 @@ export function selectedJobs<TSelect extends SelectOf<unknown>>(
   maxMetadataBytes: number = DEFAULT_MAX_PAYLOAD_BYTES,
 ): SelectedJobs {
   const what = (option: string) => `enqueueFrom('${job.kind}'): ${option}`;
-  checkObject(what('its options'), options);
   if (typeof select?.as !== 'function') throw new TypeError(`${what('the select')} ${NO_SELECT}`);
   if (options.uniqueKey !== undefined && typeof options.uniqueKey !== 'function') {
     throw new TypeError(
       `${what('uniqueKey')} must be a function of the row, which returns an SQL expression`,
     );
   }
-  for (const option of ['debounce', 'throttle', 'replace', 'unique']) {
-    if (Reflect.get(options, option) !== undefined) {
+  for (const option of RULES) {
+    if (Reflect.get(checkObject(what('its options'), options), option) !== undefined) {
       throw new TypeError(
         `${what(option)} is no option of enqueueFrom, which takes a uniqueKey alone: use enqueueMany`,
       );
     }
   }
+  checkOptions(what('its options'), options, OPTIONS, own);
   if (options.delayMs !== undefined && options.runAt !== undefined) {
     throw new TypeError(`${what('delayMs and runAt')} exclude each other`);
   }

@@ -18,12 +18,13 @@ export async function enqueueMany<TJob extends JobDefinition>(
 ): Promise<LimitedEnqueueResult[]> {
   if (!Array.isArray(entries)) throw new TypeError(`enqueueMany takes an array; got ${shown(entries)}`);
   const { own, maxPayloadBytes } = settings;
+  const keys = [...own, { key: 'payload' }];
   const jobs: NewJob[] = [];
   for (const entry of entries as readonly EnqueueEntry<TJob, unknown, GivenOptions>[]) {
     if (typeof entry !== 'object' || entry === null)
       checkObject(`enqueueMany('${job.kind}'): an entry`, entry);
     // The definition types an omitted payload as `undefined`.
-    const made = newJob(job, entry.payload as PayloadInput<TJob>, entry, maxPayloadBytes);
+    const made = newJob(job, entry.payload as PayloadInput<TJob>, entry, maxPayloadBytes, keys);
     jobs.push(withOwn(own, 'then' in made ? await made : made, entry));
   }
   return await insertAround(db, settings, jobs, entries);

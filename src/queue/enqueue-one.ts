@@ -14,6 +14,6 @@ export async function enqueueOne<TJob extends JobDefinition>(
   payload: PayloadInput<TJob>,
   options: GivenOptions | undefined,
 ): Promise<LimitedEnqueueResult> {
-  const made = await newJob(job, payload, options, settings.maxPayloadBytes);
+  const made = await newJob(job, payload, options, settings.maxPayloadBytes, settings.own);
   return await insertOneAround(db, settings, withOwn(settings.own, made, options), payload);
 }

@@ -34,7 +34,7 @@ export function enqueueQuery<TJob extends JobDefinition>(
   options: PlainEnqueueOptions | undefined,
 ): EnqueueQuery {
   const { tables, own, wakeUps, maxPayloadBytes } = settings;
-  const made = newJob(job, payload, options, maxPayloadBytes);
+  const made = newJob(job, payload, options, maxPayloadBytes, own);
   if ('then' in made) {
     // Nobody awaits it, and an unhandled rejection would end the process.
     made.then(undefined, () => undefined);

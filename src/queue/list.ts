@@ -1,5 +1,6 @@
 import { checkDefinition, type JobDefinition } from '../job/definition.ts';
-import { checkInteger, checkObject, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
+import { checkOptions, namesOf } from '../job/known-options.ts';
+import { checkInteger, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import { shown } from '../job/shown.ts';
 import { listJobs } from '../queries/list-jobs.ts';
 import type { QueueTables } from '../schema/index.ts';
@@ -24,6 +25,16 @@ export interface ListFilter<TJob extends JobDefinition = JobDefinition> {
   limit?: number | undefined;
 }
 
+const FILTER = namesOf<ListFilter>({
+  job: true,
+  kind: true,
+  queue: true,
+  group: true,
+  state: true,
+  cursor: true,
+  limit: true,
+});
+
 /** The values that the app's own columns must have; `null` matches null. */
 export type OwnFilter<TOwn> = { readonly [K in keyof TOwn]?: TOwn[K] | undefined };
 
@@ -40,7 +51,8 @@ export async function list(
   tables: QueueTables,
   filter: ListFilter,
 ): Promise<JobList<JobRecord>> {
-  checkObject('list: its filter', filter);
+  const own = ownColumnsOf(tables.queueJobs);
+  checkOptions('list: its filter', filter, FILTER, own);
   const limit = checkInteger('list: limit', filter.limit ?? 50, 1, 1_000);
   if (filter.job !== undefined) checkDefinition('list', filter.job);
   if (filter.job !== undefined && filter.kind !== undefined) {
@@ -60,7 +72,7 @@ export async function list(
     state: filter.state === undefined ? undefined : checkState(filter.state),
     before: filter.cursor,
     limit: limit + 1,
-    own: ownWanted(ownColumnsOf(tables.queueJobs), filter),
+    own: ownWanted(own, filter),
   });
   const jobs = records.slice(0, limit);
   return { jobs, nextCursor: records.length > limit ? jobs.at(-1)?.id : undefined };

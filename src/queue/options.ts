@@ -1,5 +1,6 @@
 import { is } from 'drizzle-orm';
 import { PgTable } from 'drizzle-orm/pg-core';
+import { checkOptions, namesOf } from '../job/known-options.ts';
 import { checkBoolean, checkInteger, checkObject, LARGEST_MAX_PAYLOAD_BYTES } from '../job/limits.ts';
 import { shown } from '../job/shown.ts';
 import type { MakeLimits } from '../limits/limits-in.ts';
@@ -45,9 +46,20 @@ export interface CreateQueueOptions<
   keys?: ControlTables['queueKeys'] | undefined;
 }
 
+const OPTIONS = namesOf<CreateQueueOptions>({
+  tables: true,
+  wakeUps: true,
+  maxPayloadBytes: true,
+  around: true,
+  schedules: true,
+  limits: true,
+  keys: true,
+});
+const AROUND = namesOf<Around>({ enqueue: true, run: true, runBatch: true });
+
 /** For callers without TypeScript. @throws RangeError | TypeError naming the option or table that is wrong */
 export function checkQueueOptions(options: CreateQueueOptions): void {
-  checkObject('createQueue: its options', options);
+  checkOptions('createQueue: its options', options, OPTIONS);
   const { tables, wakeUps, maxPayloadBytes, around, schedules, limits, keys } = options;
   if (wakeUps !== undefined) checkBoolean('createQueue: wakeUps', wakeUps);
   if (maxPayloadBytes !== undefined) {
@@ -84,7 +96,7 @@ export function checkQueueOptions(options: CreateQueueOptions): void {
 }
 
 function checkAround(around: Around): void {
-  const { enqueue, run, runBatch } = checkObject('createQueue: around', around);
+  const { enqueue, run, runBatch } = checkOptions('createQueue: around', around, AROUND);
   for (const [name, given] of Object.entries({ enqueue, run, runBatch })) {
     if (given !== undefined && typeof given !== 'function') {
       throw new TypeError(`createQueue: around.${name} must be a function, got ${shown(given)}`);

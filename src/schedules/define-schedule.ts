@@ -1,10 +1,10 @@
 import { checkDefinition, type JobDefinition, type PayloadInput } from '../job/definition.ts';
 import type { JobSettings } from '../job/enqueue-options.ts';
+import { checkOptions, namesOf } from '../job/known-options.ts';
 import {
   checkBoolean,
   checkDate,
   checkDurationMs,
-  checkObject,
   checkText,
   LARGEST_MAX_PAYLOAD_BYTES,
   MAX_NAME_BYTES,
@@ -68,6 +68,19 @@ export type ScheduleOptions<TJob extends JobDefinition, TOptions extends AnyTick
     options?: TOptions | undefined;
   };
 
+const OPTIONS = namesOf<ScheduleOptions<JobDefinition, AnyTickOptions>>({
+  job: true,
+  payload: true,
+  cron: true,
+  every: true,
+  timeZone: true,
+  catchUp: true,
+  overlap: true,
+  startsAt: true,
+  endsAt: true,
+  options: true,
+});
+
 /** A schedule: made by {@link defineSchedule}, and given to a worker or to `queue.schedules.set`. */
 export interface ScheduleDefinition<TOptions = TickOptions> {
   readonly name: string;
@@ -112,7 +125,7 @@ export function defineSchedule<
     timeZone = 'UTC',
     startsAt,
     endsAt,
-  } = checkObject(what('its options'), schedule);
+  } = checkOptions(what('its options'), schedule, OPTIONS);
   const { catchUp = 'latest', overlap = true } = schedule;
   checkDefinition(`defineSchedule('${name}')`, job);
   if ((cron === undefined) === (every === undefined)) {
@@ -145,8 +158,9 @@ export function defineSchedule<
       );
     }
   }
-  // Checked again, with the limit of its queue, when it is stored.
-  const made = newJob(job, payload as PayloadInput<TJob>, defined.options, LARGEST_MAX_PAYLOAD_BYTES);
+  // Checked again, with the limit and the columns of its queue, when it is stored.
+  const given = Object.keys(defined.options).map((key) => ({ key }));
+  const made = newJob(job, payload as PayloadInput<TJob>, defined.options, LARGEST_MAX_PAYLOAD_BYTES, given);
   if ('then' in made) made.then(undefined, () => undefined);
   return defined;
 }

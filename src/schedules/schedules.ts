@@ -1,9 +1,8 @@
 import { QueueError } from '../errors.ts';
-import { checkDefinition, type JobDefinition } from '../job/definition.ts';
-import { checkDate, checkInteger, checkObject, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
+import { checkDate, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import { type NewJob, newJob } from '../job/new-job.ts';
 import { shown } from '../job/shown.ts';
-import { findSchedule, findSchedules } from '../queries/find-schedules.ts';
+import { findSchedule } from '../queries/find-schedules.ts';
 import { OVERLAP_KEY, tickMetadata } from '../queries/fire-schedules.ts';
 import { pauseSchedule, resumeSchedule, type ScheduleChange } from '../queries/pause-schedule.ts';
 import { removeSchedule } from '../queries/remove-schedule.ts';
@@ -20,6 +19,7 @@ import type { ScheduleTables } from '../sql/schedule-tables.ts';
 import { withFactsOf } from '../sql/server-facts.ts';
 import type { NewSchedule } from '../sql/stored-schedule.ts';
 import { type ScheduleDefinition, type TickOptions, timingOf } from './define-schedule.ts';
+import { listSchedules, type ScheduleFilter, type ScheduleList } from './schedule-list.ts';
 import { type ScheduleRecord, toScheduleRecord } from './schedule-record.ts';
 
 /** What schedules use of their queue. */
@@ -43,23 +43,6 @@ export interface ScheduleRun {
   /** Whether nothing was enqueued: the schedule has `overlap: false`, and a job of it is live. */
   readonly duplicate: boolean;
   readonly outcome: 'enqueued' | 'duplicate';
-}
-
-/** The filter of {@link Schedules.list}. */
-export interface ScheduleFilter {
-  /** Only schedules of this definition's kind. */
-  job?: JobDefinition | undefined;
-  /** The `nextCursor` of the previous page. @default the first page */
-  cursor?: string | undefined;
-  /** 1–1,000 schedules a page. @default 50 */
-  limit?: number | undefined;
-}
-
-/** One page of schedules, by name. */
-export interface ScheduleList {
-  readonly schedules: ScheduleRecord[];
-  /** For the next page; `undefined` on the last one. */
-  readonly nextCursor: string | undefined;
 }
 
 /**
@@ -176,17 +159,7 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
 
   /** The schedules by name, with their next ticks, a page at a time. */
   async list(db: Executor, filter: ScheduleFilter = {}): Promise<ScheduleList> {
-    checkObject('schedules.list: its filter', filter);
-    const limit = checkInteger('schedules.list: limit', filter.limit ?? 50, 1, 1_000);
-    if (filter.job !== undefined) checkDefinition('schedules.list', filter.job);
-    if (filter.cursor !== undefined) checkText('schedules.list: cursor', filter.cursor, MAX_NAME_BYTES);
-    const found = await findSchedules(db, this.tables, {
-      kind: filter.job?.kind,
-      after: filter.cursor,
-      limit: limit + 1,
-    });
-    const schedules = found.slice(0, limit).map(toScheduleRecord);
-    return { schedules, nextCursor: found.length > limit ? schedules.at(-1)?.name : undefined };
+    return await listSchedules(db, this.tables, filter);
   }
 
   /** What a definition is in the table. @throws as `enqueue` for a payload or an option @internal */
@@ -196,7 +169,7 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
     }
     const { name, job, payload, catchUp, overlap, options } = schedule;
     // The definition was checked against its job; here the type of that job is lost.
-    const made = await newJob(job, payload as never, options, this.#queue.maxPayloadBytes);
+    const made = await newJob(job, payload as never, options, this.#queue.maxPayloadBytes, this.#own);
     const values = withOwn(this.#own, made, options).own ?? [];
     const own = Object.fromEntries(
       this.#own.flatMap(({ key }, index) => (values[index] === undefined ? [] : [[key, values[index]]])),

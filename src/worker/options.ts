@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { checkOptions, namesOf } from '../job/known-options.ts';
 import {
   checkBoolean,
   checkDurationMs,
@@ -30,6 +31,8 @@ export interface RunOptions<TDb, TOwn extends OwnColumns = OwnColumns> {
 export interface WorkerOptions<TDb, TOwn extends OwnColumns = OwnColumns> extends RunOptions<TDb, TOwn> {
   /** The queues to serve, by name; at most 10,000. @default every queue that a handler's job names */
   queues?: Readonly<Record<string, QueueSettings>> | undefined;
+  /** How many jobs of a queue run at once in this process, unless `queues` says, 1–10,000. @default 10 */
+  concurrency?: number | undefined;
   /**
    * Whether to listen for notifications of jobs on one connection beside the app's pool, where the driver
    * can. Jobs then start within milliseconds; without notifications the worker polls. The connection also
@@ -103,6 +106,22 @@ export interface WorkerSettings {
   readonly limits: Limits | undefined;
 }
 
+const OPTIONS = namesOf<WorkerOptions<unknown>>({
+  queue: true,
+  handlers: true,
+  queues: true,
+  concurrency: true,
+  listen: true,
+  pollIntervalMs: true,
+  shutdownTimeoutMs: true,
+  retentionMs: true,
+  reconnectMs: true,
+  silentMs: true,
+  frozenMs: true,
+  name: true,
+  schedules: true,
+});
+
 const WEEK_MS = 7 * 24 * 3_600_000;
 
 /**
@@ -112,8 +131,9 @@ const WEEK_MS = 7 * 24 * 3_600_000;
 export function checkRunOptions<TDb>(
   caller: string,
   options: RunOptions<TDb>,
+  known: ReadonlySet<string>,
 ): ReadonlyMap<string, Handler<TDb>> {
-  checkObject(`${caller}: its options`, options);
+  checkOptions(`${caller}: its options`, options, known);
   if (typeof options.queue?.tables !== 'object') {
     throw new TypeError(`${caller}: queue must be what createQueue() returns; got ${shown(options.queue)}`);
   }
@@ -132,10 +152,10 @@ export function checkRunOptions<TDb>(
 /** @throws RangeError | TypeError | UnknownKindError naming the option that is wrong */
 export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings {
   const what = (setting: string) => `createWorker: ${setting}`;
-  checkRunOptions('createWorker', options);
+  checkRunOptions('createWorker', options, OPTIONS);
   const { retentionMs = WEEK_MS } = options;
   return {
-    servedQueues: servedQueues(options.handlers, options.queues, options.queue.limits as Limits | undefined),
+    servedQueues: servedQueues(options, options.queue.limits as Limits | undefined),
     listen: checkBoolean(what('listen'), options.listen ?? true),
     pollIntervalMs: checkDurationMs(what('pollIntervalMs'), options.pollIntervalMs ?? 75, 5, 60_000),
     shutdownTimeoutMs: checkDurationMs(

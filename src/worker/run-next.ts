@@ -1,5 +1,6 @@
 import { transactionUntil } from '../drivers/transaction-until.ts';
 import { LeaseLostError, QueueError } from '../errors.ts';
+import { namesOf } from '../job/known-options.ts';
 import { checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import type { Outcome } from '../job/outcome.ts';
 import { shown } from '../job/shown.ts';
@@ -27,6 +28,8 @@ export interface RunNextOptions<TDb, TOwn extends OwnColumns = OwnColumns> exten
   /** The queues to look in, in this order. @default every queue that a handler's definition names */
   queues?: readonly string[] | undefined;
 }
+
+const OPTIONS = namesOf<RunNextOptions<unknown>>({ queue: true, handlers: true, queues: true });
 
 /** The job that {@link runNext} has run, and how its attempt ended. */
 export interface RanJob {
@@ -58,7 +61,7 @@ export async function runNext<TDb extends Database, TOwn extends OwnColumns>(
   db: TDb,
   options: RunNextOptions<TransactionOf<NoInfer<TDb>>, TOwn>,
 ): Promise<RanJob | undefined> {
-  const handlers = checkRunOptions('runNext', options);
+  const handlers = checkRunOptions('runNext', options, OPTIONS);
   if (typeof db?.transaction !== 'function') throw new TypeError(`runNext: ${NO_DATABASE}`);
   const queues = options.queues ?? [...new Set(options.handlers.map(({ job }) => job.queue))];
   if (!Array.isArray(queues)) throw new TypeError(`runNext: queues must be an array, got ${shown(queues)}`);

@@ -1,4 +1,5 @@
 import type { JobDefinition } from '../job/definition.ts';
+import { checkOptions, namesOf } from '../job/known-options.ts';
 import { checkDurationMs, checkInteger, checkObject, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import { heedsConcurrency } from '../limits/limit-settings.ts';
 import type { Limits } from '../limits/limits.ts';
@@ -6,7 +7,7 @@ import type { Handler } from './attempt/handler.ts';
 
 /** How one queue is served. */
 export interface QueueSettings {
-  /** How many of its jobs run at once in this process, 1–10,000. @default 10 */
+  /** How many of its jobs run at once in this process, 1–10,000. @default the worker's */
   concurrency?: number | undefined;
   /**
    * Lets jobs of low priority begin in the end, however many of a better one come. Give all workers of the
@@ -28,7 +29,15 @@ export interface Aging {
   afterMs: number;
 }
 
-type GivenQueues = Readonly<Record<string, QueueSettings>> | undefined;
+const SETTINGS = namesOf<QueueSettings>({ concurrency: true, aging: true });
+const AGING = namesOf<Aging>({ afterMs: true });
+
+/** What the options of a worker say of its queues. */
+interface GivenQueues<TDb> {
+  readonly handlers: readonly Handler<TDb>[];
+  readonly queues?: Readonly<Record<string, QueueSettings>> | undefined;
+  readonly concurrency?: number | undefined;
+}
 
 export interface ServedQueue {
   readonly concurrency: number;
@@ -45,11 +54,11 @@ const MIN_AGING_MS = 100;
 
 /** @throws RangeError | TypeError naming the setting that is wrong */
 export function servedQueues<TDb>(
-  handlers: readonly Handler<TDb>[],
-  queues: GivenQueues,
+  given: GivenQueues<TDb>,
   limits: Limits | undefined,
 ): ReadonlyMap<string, ServedQueue> {
-  const served = settingsByQueue(handlers, queues);
+  const { handlers } = given;
+  const served = settingsByQueue(given);
   for (const [queue, { agingMs }] of served) {
     if (agingMs === undefined) continue;
     if (Object.keys(limits?.declared.get(queue)?.kinds ?? {}).length > 0) {
@@ -89,23 +98,25 @@ function checkBatches({ kind, queue: own }: JobDefinition, queue: string, limits
   }
 }
 
-function settingsByQueue<TDb>(
-  handlers: readonly Handler<TDb>[],
-  queues: GivenQueues,
-): ReadonlyMap<string, ServedQueue> {
+function settingsByQueue<TDb>({
+  handlers,
+  queues,
+  concurrency: usual = DEFAULT_CONCURRENCY,
+}: GivenQueues<TDb>): ReadonlyMap<string, ServedQueue> {
+  checkConcurrency('createWorker: concurrency', usual);
   const named = new Set(handlers.map(({ job }) => job.queue));
   if (queues === undefined) {
-    const usual = { concurrency: DEFAULT_CONCURRENCY, agingMs: undefined };
-    return new Map([...named].map((queue) => [queue, usual]));
+    const settings = { concurrency: usual, agingMs: undefined };
+    return new Map([...named].map((queue) => [queue, settings]));
   }
   checkObject('createWorker: queues', queues);
   const served = Object.entries(queues).map(([queue, settings]): [string, ServedQueue] => {
     const what = `createWorker: queues['${queue}']`;
-    const { concurrency = DEFAULT_CONCURRENCY, aging } = checkObject(what, settings);
+    const { concurrency = usual, aging } = checkOptions(what, settings, SETTINGS);
     return [
       checkText('createWorker: the name of a queue', queue, MAX_NAME_BYTES),
       {
-        concurrency: checkInteger(`${what}.concurrency`, concurrency, 1, 10_000),
+        concurrency: checkConcurrency(`${what}.concurrency`, concurrency),
         agingMs: aging === undefined ? undefined : checkAging(`${what}.aging`, aging),
       },
     ];
@@ -131,7 +142,11 @@ function settingsByQueue<TDb>(
   return new Map(served);
 }
 
+function checkConcurrency(what: string, concurrency: number): number {
+  return checkInteger(what, concurrency, 1, 10_000);
+}
+
 function checkAging(what: string, aging: Aging): number {
-  const { afterMs } = checkObject(what, aging);
+  const { afterMs } = checkOptions(what, aging, AGING);
   return checkDurationMs(`${what}.afterMs`, afterMs, MIN_AGING_MS);
 }

@@ -122,7 +122,7 @@ const intervening: readonly Part[] = [
   (db) => queue.limits.list(db, { queue: 'few' }),
   (db) => queue.limits.unblock(db, { queue: 'few', group: 'g1' }),
   (db) => queue.redrive(db, { queue: 'few' }),
-  (db) => queue.redrive(db, {}),
+  (db) => queue.redrive(db, { all: true }),
   async (db) => {
     const { jobs } = await queue.list(database.db, { queue: 'few' });
     for (const { id } of jobs) await queue.cancel(db, id);

@@ -72,7 +72,7 @@ describe('a role that enqueues only', () => {
     await expectDenied(queue.find(web, id));
     await expectDenied(queue.list(web));
     await expectDenied(queue.cancel(web, id));
-    await expectDenied(queue.redrive(web, {}));
+    await expectDenied(queue.redrive(web, { all: true }));
     await expectDenied(queue.pause(web, 'default'));
     await expectDenied(queue.resume(web, 'default'));
     const { client } = roles.as('app_web');
@@ -141,7 +141,7 @@ describe('a role that works', () => {
 
   test('does not enqueue', async () => {
     await expectDenied(queue.enqueue(db('app_worker'), work, 'a'));
-    await expectDenied(queue.redrive(db('app_worker'), {}));
+    await expectDenied(queue.redrive(db('app_worker'), { all: true }));
     await expectDenied(queue.pause(db('app_worker'), 'default'));
   });
 
@@ -201,7 +201,7 @@ test('a role that looks finds and lists, and changes nothing', async () => {
   expect((await queue.list(reader)).jobs).toHaveLength(1);
   await expectDenied(queue.enqueue(reader, work, 'b'));
   await expectDenied(queue.cancel(reader, id));
-  await expectDenied(queue.redrive(reader, {}));
+  await expectDenied(queue.redrive(reader, { all: true }));
   expect(await queue.paused(reader)).toEqual([]);
   await expectDenied(queue.pause(reader, 'default'));
   await expectDenied(roles.as('app_reader').client`delete from queue_workers`);

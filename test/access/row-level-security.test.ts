@@ -68,9 +68,15 @@ describe('each tenant', () => {
       reason: 'not-found',
     });
     await runAll();
-    expect(await forTenant('a', (tx) => queue.redrive(tx, {}))).toEqual({ redriven: 0, duplicates: 0 });
+    expect(await forTenant('a', (tx) => queue.redrive(tx, { all: true }))).toEqual({
+      redriven: 0,
+      duplicates: 0,
+    });
     expect(await forTenant('a', (tx) => queue.redrive(tx, id))).toEqual({ redriven: 0, duplicates: 0 });
-    expect(await forTenant('b', (tx) => queue.redrive(tx, {}))).toEqual({ redriven: 1, duplicates: 0 });
+    expect(await forTenant('b', (tx) => queue.redrive(tx, { all: true }))).toEqual({
+      redriven: 1,
+      duplicates: 0,
+    });
   });
 
   test.each<RoleName>(['app_web', 'app_admin'])(

@@ -62,7 +62,9 @@ export function inspecting(
     redriveMany: async ({ queue: name, limit }) => {
       const inQueue = (job: ModelJob) => name === undefined || job.queue === name;
       const expected = model.redrive(inQueue, limit ?? Number.POSITIVE_INFINITY);
-      expect(await queue.redrive(app.db, { queue: name, limit })).toEqual(expected);
+      const which = name === undefined ? ({ all: true } as const) : { queue: name };
+      const filter = limit === undefined ? which : { ...which, limit };
+      expect(await queue.redrive(app.db, filter)).toEqual(expected);
       if (expected.redriven > 1) saw('several redriven');
       if (expected.duplicates > 0) saw('a redrive refused for its key');
     },

@@ -131,9 +131,10 @@ describe('many at once', () => {
   });
 
   test('a duplicate notes nothing', async () => {
-    const entry = { payload: 1, queue: 'exports', group: 'a', uniqueKey: 'k' };
+    const options = { queue: 'exports', group: 'a', uniqueKey: 'k' };
+    const entry = { ...options, payload: 1 };
     await grouped.enqueueMany(database.db, note, [entry, entry]);
-    await grouped.enqueue(database.db, note, 1, entry);
+    await grouped.enqueue(database.db, note, 1, options);
     expect(await noted()).toHaveLength(1);
   });
 
@@ -276,7 +277,7 @@ describe('a job that comes back', () => {
   test.each([
     ['by its id', (id: number) => id],
     ['by its queue', () => ({ queue: 'exports' })],
-    ['with all', () => ({})],
+    ['with all', () => ({ all: true }) as const],
   ])('%s is noted, and its group goes on', async (_, which) => {
     const { id } = await grouped.enqueue(database.db, exported, { tenant: 'acme', rows: 3 });
     await discard(id);
@@ -293,7 +294,7 @@ describe('a job that comes back', () => {
     const other = await plain.enqueue(database.db, note, 1, { queue: 'other' });
     await discard(id);
     await discard(other.id);
-    expect(await grouped.redrive(database.db, {})).toMatchObject({ redriven: 2 });
+    expect(await grouped.redrive(database.db, { all: true })).toMatchObject({ redriven: 2 });
     expect(await placed()).toMatchObject([{ group: '-' }, { queue: 'other', group: null }]);
     expect(await noted()).toMatchObject([{ queue: 'exports', group: '-' }]);
   });

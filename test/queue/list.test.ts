@@ -125,7 +125,7 @@ describe('pages', () => {
     const listed = await allPages(10, async (page) => {
       pages = page;
       await endJob(database.db, { limit: 7, state: page % 2 === 0 ? 'completed' : 'discarded' });
-      if (page === 3) await queue.redrive(database.db, {});
+      if (page === 3) await queue.redrive(database.db, { all: true });
       await queue.enqueue(database.db, sendReceipt, { orderId: 1_000 + page });
     });
     expect(pages).toBeGreaterThan(3);

@@ -32,7 +32,7 @@ describe('without the tables', () => {
     ['pause', () => queue.pause(database.db, 'q')],
     ['resume', () => queue.resume(database.db, 'q')],
     ['paused', () => queue.paused(database.db)],
-    ['redrive', () => queue.redrive(database.db, {})],
+    ['redrive', () => queue.redrive(database.db, { all: true })],
     ['checkDatabase', () => checkDatabase(database.db, tables)],
   ])('%s names the command to run', async (_, call) => {
     await expect(call()).rejects.toBeInstanceOf(MissingMigrationError);

@@ -42,6 +42,13 @@ const refused: Refused[] = [
   ['metadata that is an array', { metadata: [1] }, TypeError, /metadata must be an object/],
   ['metadata that is null', { metadata: null }, TypeError, /metadata must be an object/],
   ['metadata that is a text', { metadata: '{}' }, TypeError, /metadata must be an object/],
+  ['a misspelt option', { delay: 1_000 }, TypeError, /cannot have 'delay': did you mean delayMs\?/],
+  [
+    'an option of something else',
+    { cron: '* * * * *' },
+    TypeError,
+    /cannot have 'cron'; there are .*priority/,
+  ],
 ];
 
 /** Which enqueueFrom takes as an expression only. */
@@ -176,12 +183,32 @@ describe('ids and filters', () => {
     ['an array as queue', { queue: ['q'] as unknown as string }, /list: queue must be a text/],
     ['NUL in the queue', { queue: 'a\0' }, /list: queue must not contain a NUL/],
     ['null', null as unknown as object, /list: its filter must be an object, got null/],
+    [
+      'a misspelt state',
+      { stat: 'due' } as object,
+      /list: its filter cannot have 'stat': did you mean state\?/,
+    ],
   ])('list: %s', async (_, filter, message) => {
     await expect(queue.list(untouched(), filter)).rejects.toThrow(message);
   });
 
   test.each([
-    ['limit 0', { limit: 0 }, /limit/],
+    ['nothing', {}, /one of kind, queue, finishedAfter, finishedBefore; every job is { all: true }/],
+    ['a limit alone', { limit: 5 }, /every job is { all: true }/],
+    ['a misspelt kind', { knd: 'x' } as object, /redrive: its filter cannot have 'knd': did you mean kind\?/],
+    ['an undefined kind', { kind: undefined } as object, /redrive: kind is undefined: leave it out/],
+    [
+      'an undefined kind beside a queue',
+      { queue: 'q', kind: undefined } as object,
+      /redrive: kind is undefined/,
+    ],
+    [
+      'all together with a kind',
+      { all: true as const, kind: 'x' },
+      /redrive: all and kind exclude each other/,
+    ],
+    ['all that is false', { all: false as unknown as true }, /redrive: all must be true, got false/],
+    ['limit 0', { all: true as const, limit: 0 }, /limit/],
     ['a number as kind', { kind: 5 as unknown as string }, /redrive: kind must be a text/],
     ['an empty queue', { queue: '' }, /redrive: queue must be a text/],
     ['null', null as unknown as object, /redrive: its filter must be an object, got null/],

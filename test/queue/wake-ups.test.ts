@@ -125,7 +125,7 @@ describe('nobody is notified', () => {
       (db) => queue.enqueueFrom(db, job, numbers(2), { runAt: tomorrow() }),
     ],
     ['of no selected jobs', (db) => queue.enqueueFrom(db, job, numbers(0))],
-    ['of no redriven jobs', (db) => queue.redrive(db, {})],
+    ['of no redriven jobs', (db) => queue.redrive(db, { all: true })],
   ])('%s', async (_, enqueue) => {
     await enqueue(database.db);
     expect(await notified()).toEqual([]);
@@ -163,7 +163,7 @@ test('redrive notifies each queue to which a job comes back, once', async () => 
   ]);
   const [first, second] = await endJob(database.db, { state: 'discarded', limit: 2 });
   await database.client`update queue_results set queue = 'other' where job_id = ${Number(second)}`;
-  expect(await queue.redrive(database.db, {})).toEqual({ redriven: 2, duplicates: 0 });
+  expect(await queue.redrive(database.db, { all: true })).toEqual({ redriven: 2, duplicates: 0 });
   expect((await notified()).sort()).toEqual(['other', 'q']);
   await endJob(database.db, { state: 'discarded' });
   expect(await queue.redrive(database.db, Number(first))).toEqual({ redriven: 1, duplicates: 0 });

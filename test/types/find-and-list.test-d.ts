@@ -185,7 +185,7 @@ describe('cancel and redrive', () => {
 
   test('redrive takes an id or a filter', () => {
     expectTypeOf(queue.redrive(db, 1)).resolves.toEqualTypeOf<RedriveResult>();
-    queue.redrive(db, {});
+    queue.redrive(db, { all: true });
     queue.redrive(db, { kind: 'send', queue: 'mail', finishedAfter: new Date(), limit: 5 });
     // @ts-expect-error which ones?
     queue.redrive(db);

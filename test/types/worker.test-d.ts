@@ -88,7 +88,7 @@ describe('createWorker', () => {
     // @ts-expect-error no options
     createWorker(postgresJs);
     // @ts-expect-error unknown option
-    createWorker(postgresJs, { queue, handlers, concurrency: 5 });
+    createWorker(postgresJs, { queue, handlers, concurency: 5 });
     // @ts-expect-error how long, by name
     createWorker(postgresJs, { queue, handlers, queues: { mail: { aging: 60_000 } } });
     // @ts-expect-error unknown option of a queue

@@ -1,5 +1,6 @@
 import { checkDefinition, type JobDefinition, type OutputInput, type Payload } from '../../job/definition.ts';
-import { checkDurationMs, checkInteger, checkObject } from '../../job/limits.ts';
+import { checkOptions, namesOf } from '../../job/known-options.ts';
+import { checkDurationMs, checkInteger } from '../../job/limits.ts';
 import type { Cancel, Fail, Snooze } from '../../job/outcome.ts';
 import type { Queue } from '../../queue/queue.ts';
 import type { Database, Transaction } from '../../sql/executor.ts';
@@ -15,6 +16,8 @@ export interface BatchOptions {
    */
   maxWaitMs?: number | undefined;
 }
+
+const OPTIONS = namesOf<BatchOptions>({ maxSize: true, maxWaitMs: true });
 
 /** One job of a batch: what a handler of a single job gets of it. */
 export interface BatchJob<TJob extends JobDefinition = JobDefinition, TQueue extends Queue = Queue> {
@@ -103,7 +106,7 @@ export function handleBatch<TJob extends JobDefinition, TDb = Database, TQueue e
 ): Handler<TDb, OwnValuesOf<TQueue>> {
   checkDefinition('handleBatch', job);
   const what = (option: string) => `handleBatch('${job.kind}'): ${option}`;
-  const { maxSize = 100, maxWaitMs = 100 } = checkObject(what('its options'), options);
+  const { maxSize = 100, maxWaitMs = 100 } = checkOptions(what('its options'), options, OPTIONS);
   const batch = {
     maxSize: checkInteger(what('maxSize'), maxSize, 1, 1_000),
     maxWaitMs: checkDurationMs(what('maxWaitMs'), maxWaitMs, 0, 60_000),

@@ -1,0 +1,51 @@
+import { checkObject } from './limits.ts';
+
+/** A further name that an object may have, such as that of one of the app's own columns. */
+export interface Key {
+  readonly key: string;
+}
+
+/** The names of an interface's options; TypeScript asks for every one. */
+export function namesOf<TOptions>(names: Readonly<Record<keyof TOptions, true>>): ReadonlySet<string> {
+  return new Set(Object.keys(names));
+}
+
+/**
+ * Refuses what is no object, and an option that nobody reads: misspelt, it would be ignored in silence.
+ *
+ * @throws TypeError naming the option, and the one that was probably meant
+ */
+export function checkOptions<T extends object>(
+  what: string,
+  options: T,
+  known: ReadonlySet<string>,
+  also: readonly Key[] = [],
+): T {
+  const name = unknownIn(checkObject(what, options), known, also);
+  if (name === undefined) return options;
+  const names = [...known, ...also.map(({ key }) => key)];
+  const meant = names.filter((other) => isWithin(name, other) || isWithin(other, name));
+  throw new TypeError(
+    `${what} cannot have '${name}'` +
+      (meant.length > 0 ? `: did you mean ${meant.join(' or ')}?` : `; there are ${names.join(', ')}`),
+  );
+}
+
+/** The first of an object's names that is none of those. */
+export function unknownIn(
+  options: object,
+  known: ReadonlySet<string>,
+  also: readonly Key[],
+): string | undefined {
+  for (const name of Object.keys(options)) {
+    if (!known.has(name) && !also.some(({ key }) => key === name)) return name;
+  }
+  return undefined;
+}
+
+/** Whether the letters of one name stand in another in their order: `delay` in `delayMs`, `knd` in `kind`. */
+function isWithin(name: string, other: string): boolean {
+  const letters = [...name.toLowerCase()];
+  for (const letter of other.toLowerCase()) if (letter === letters[0]) letters.shift();
+  return letters.length === 0 && name.length * 2 > other.length;
+}
