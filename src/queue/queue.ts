@@ -28,7 +28,7 @@ import { type EnqueueQuery, enqueueQuery } from './enqueue-query.ts';
 import type { JobRecordOf } from './job-record-of.ts';
 import { type JobList, type ListFilter, list, type OwnFilter } from './list.ts';
 import type { CreateQueueOptions } from './options.ts';
-import { type RedriveFilter, redrive } from './redrive.ts';
+import type { RedriveFilter } from './redrive.ts';
 import { WakeUps } from './wake-ups.ts';
 
 /**
@@ -237,13 +237,13 @@ export class Queue<TOwn extends OwnColumns = OwnColumns, TSchedules = unknown, T
    * Under concurrency: two redrives of the same jobs put each back once.
    */
   async redrive(db: Executor, which: number | RedriveFilter): Promise<RedriveResult> {
+    const { redrive } = await import('./redrive.ts'); // An app that only enqueues does not load it.
     return await redrive(db, this.tables, which, this.#wakeUps);
   }
 
   /** What is wrong with the database's set-up and what to do about it, errors first; empty if nothing is. */
   async check(db: Executor): Promise<Finding[]> {
-    // A fifth of the code of the producing side, which an app that enqueues need not load.
-    const { checkQueue } = await import('./check/check-queue.ts');
+    const { checkQueue } = await import('./check/check-queue.ts'); // Nor this: a fifth of the producing side.
     const { tables, keys } = this;
     return await checkQueue(db, tables, { schedules: this.#schedules, limits: this.#limits, keys });
   }
