@@ -114,7 +114,7 @@ describe('concurrency of a group', () => {
   });
 
   test('a drain takes in all that is in no group, and those that nobody has noted', async () => {
-    const { queue, step } = setUp({ groups: { concurrency: 2 } });
+    const { queue, step } = setUp({ groups: { concurrency: 100 } });
     await createQueue().enqueueMany(
       database.db,
       defineJob('step', { payload: unvalidated<Given>(), queue: 'work' }),
@@ -123,7 +123,8 @@ describe('concurrency of a group', () => {
     await queue.enqueueMany(database.db, step, jobs('b', 10));
     await database.client`delete from queue_notes where group_key = 'b'`;
     const handlers = [handle(step, () => {})];
-    expect(await drain(database.db, { queue, handlers, deadlineMs: 60_000 })).toMatchObject({
+    const options = { queue, handlers, concurrency: 100, deadlineMs: 60_000 };
+    expect(await drain(database.db, options)).toMatchObject({
       completed: 2_510,
       empty: true,
     });
