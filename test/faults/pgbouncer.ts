@@ -11,7 +11,14 @@ export function hasPgBouncer(): boolean {
   return spawnSync('pgbouncer', ['--version']).status === 0;
 }
 
-/** A PgBouncer in transaction mode. */
+export interface PgBouncerOptions {
+  /** What gives a connection to the server another client: the end of a transaction, unless given. */
+  readonly mode?: 'transaction' | 'session';
+  /** How many clients it takes; 200 unless given. */
+  readonly maxClients?: number;
+}
+
+/** A PgBouncer before a server. */
 export interface PgBouncer {
   readonly port: number;
   /** The URL of a database through it. */
@@ -19,8 +26,12 @@ export interface PgBouncer {
   stop(): Promise<void>;
 }
 
-/** Starts a PgBouncer in transaction mode before a server, with at most `poolSize` connections to it. */
-export async function startPgBouncer(serverUrl: string, poolSize: number): Promise<PgBouncer> {
+/** Starts a PgBouncer before a server, with at most `poolSize` connections to it for each database. */
+export async function startPgBouncer(
+  serverUrl: string,
+  poolSize: number,
+  { mode = 'transaction', maxClients = 200 }: PgBouncerOptions = {},
+): Promise<PgBouncer> {
   const user = serverUser();
   const directory = mkdtempSync(join(tmpdir(), 'drizzle-queue-pgbouncer-'));
   const port = await freePort();
@@ -36,9 +47,9 @@ listen_addr = 127.0.0.1
 listen_port = ${port}
 unix_socket_dir =
 auth_type = any
-pool_mode = transaction
+pool_mode = ${mode}
 default_pool_size = ${poolSize}
-max_client_conn = 200
+max_client_conn = ${maxClients}
 `,
   );
   if (user) chownSync(directory, user.uid, user.gid);

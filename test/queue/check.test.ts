@@ -449,6 +449,7 @@ test('every finding has an entry in the guide', async () => {
     'not-postgres': true,
     'not-tuned': true,
     'permission-denied': true,
+    'pooled-by-transaction': true,
     'postgres-too-old': true,
     'read-only': true,
     'tables-elsewhere': true,

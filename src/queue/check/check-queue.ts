@@ -11,6 +11,7 @@ import { type Executor, sqlStateOf } from '../../sql/executor.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
 import { checkColumns } from './check-columns.ts';
 import { checkIndexes } from './check-indexes.ts';
+import { checkPooler } from './check-pooler.ts';
 import { missingKeys, missingTables } from './check-presence.ts';
 import { checkServer } from './check-server.ts';
 import { checkUpkeep } from './check-upkeep.ts';
@@ -30,7 +31,8 @@ export interface CapabilitiesToCheck {
 
 /**
  * What is wrong with the set-up of a queue's database, errors first. Reads the catalog and the workers' rows,
- * writes nothing, and takes no lock that anything waits for.
+ * writes nothing, and takes no lock that anything waits for. Behind a pooler it takes two connections at once
+ * of the app's pool, where they can be had.
  *
  * @throws only the driver's errors, when the database cannot be asked
  */
@@ -40,7 +42,7 @@ export async function checkQueue(
   { schedules, limits, keys }: CapabilitiesToCheck = {},
 ): Promise<Finding[]> {
   const server = await inspectServer(db, tables);
-  const findings = checkServer(server);
+  const findings = [...checkServer(server), ...(await checkPooler(db))];
   const states = new Map<PgTable, TableState>();
   const all: PgTable[] = Object.values({ ...tables, ...schedules?.tables, ...limits?.tables });
   if (keys !== undefined) all.push(keys);

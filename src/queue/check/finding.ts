@@ -13,6 +13,7 @@ export type FindingCode =
   | 'not-postgres'
   | 'not-tuned'
   | 'permission-denied'
+  | 'pooled-by-transaction'
   | 'postgres-too-old'
   | 'read-only'
   | 'tables-elsewhere'

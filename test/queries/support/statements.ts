@@ -7,6 +7,7 @@ import type { Finish, Reschedule } from '../../../src/job/transition.ts';
 import { addUsageQuery } from '../../../src/queries/add-usage.ts';
 import { admitGroupsQuery } from '../../../src/queries/admit-groups.ts';
 import { adoptJobsQuery } from '../../../src/queries/adopt-jobs.ts';
+import { backendPidQuery } from '../../../src/queries/backend-pid.ts';
 import { beatWorkerQuery } from '../../../src/queries/beat-worker.ts';
 import { beginJobsQuery } from '../../../src/queries/begin-jobs.ts';
 import { cancelJobQuery } from '../../../src/queries/cancel-job.ts';
@@ -222,6 +223,7 @@ export function allStatements(
   const wholePage = { kind: undefined, queue: undefined, state: undefined, before: undefined, limit: 51 };
   const page = { kind: text, queue: text, before: id, limit: 51 };
   return {
+    backendPidQuery,
     beatWorkerQuery: beatWorkerQuery(tables, worker),
     beginJobsQuery: beginJobsQuery(tables, held, [{ id, fence: 1 }]),
     cancelJobQuery: cancelJobQuery(tables, { id, queue: text, reason: error }),
