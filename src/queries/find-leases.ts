@@ -1,7 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Runner } from '../sql/executor.ts';
+import type { RawRow, Runner } from '../sql/executor.ts';
 import { jsonRows } from '../sql/json-rows.ts';
 import { type LeaseTables, type LimitName, queryLimitRows } from '../sql/limit-tables.ts';
+import { perStatement, queueOf } from '../sql/one-queue.ts';
 import type { LeaseShare } from './take-lease.ts';
 
 /** A limit that a worker keeps to, and what the code declares of it. */
@@ -11,7 +12,8 @@ export interface LimitQuestion extends LimitName {
 }
 
 /**
- * Looks how the limits of a worker are shared out; answers in the order of the questions.
+ * Looks how the limits of a worker are shared out; answers in the order of the questions. On Citus it asks
+ * about each queue by a statement of its own.
  *
  * **Under concurrency.** A plain read, which locks nothing: only `takeLease` takes slots. Nobody but the
  * worker itself changes its own leases, so unless a statement of it is under way, `has` is right.
@@ -22,10 +24,15 @@ export async function findLeases(
   workerId: number,
   questions: readonly LimitQuestion[],
 ): Promise<LeaseShare[]> {
-  const rows = await queryLimitRows(db, tables, findLeasesQuery(tables, workerId, questions));
-  const byPlace = new Map(rows.map((row) => [Number(row.place), row]));
-  return questions.map((_, index) => {
-    const row = byPlace.get(index + 1);
+  const answers = new Map<LimitQuestion, RawRow>();
+  for (const asked of perStatement(tables, questions)) {
+    for (const row of await queryLimitRows(db, tables, findLeasesQuery(tables, workerId, asked))) {
+      const question = asked[Number(row.place) - 1];
+      if (question !== undefined) answers.set(question, row);
+    }
+  }
+  return questions.map((question) => {
+    const row = answers.get(question);
     return {
       limit: row === undefined || row.max === null ? undefined : Number(row.max),
       has: Number(row?.has ?? 0),
@@ -42,6 +49,7 @@ export function findLeasesQuery(
   questions: readonly LimitQuestion[],
 ): SQL {
   const worker = sql`${String(workerId)}::text`;
+  const queue = queueOf(questions, 'i.queue');
   const asked = jsonRows(
     questions.map(({ queue, kind, declared }) => JSON.stringify({ queue, kind, declared })),
     'queue text, kind text, declared int4',
@@ -63,7 +71,7 @@ export function findLeasesQuery(
       from (
         select e.worker, (e.lease ->> 0)::int8 as has, (e.lease ->> 1)::int8 as wants
         from ${queueUsage} as u cross join jsonb_each(u.leases) as e(worker, lease)
-        where u.queue = i.queue and u.kind = i.kind
+        where u.queue = ${queue} and u.kind = i.kind
           and e.worker in (select w.id::text from ${queueWorkers} as w)
         offset 0
       ) as v

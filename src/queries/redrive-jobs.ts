@@ -72,7 +72,7 @@ export function redriveJobsQuery(tables: QueueTables, redrive: Redrive, wakeUp?:
       from discarded as d order by d.queue, d.kind, d.unique_key, d.job_id
       on conflict do nothing
       returning id, queue${groups === undefined ? sql`` : sql`, group_key, run_at`}
-    )${groups === undefined ? sql`` : goingOn(tables, groups)},
+    )${groups === undefined ? sql`` : goingOn(tables, groups, queue)},
     removed as (
       delete from ${queueResults} as r
       where ${queue === undefined ? sql`` : sql`r.queue = ${queue} and `}(r.job_id, r.queue) in (
@@ -109,11 +109,12 @@ function groupNow(tables: QueueTables, queue: string | undefined): SQL {
 }
 
 /** Claims look at the groups of the jobs, also at those that a discarded job had stopped. */
-function goingOn(tables: QueueTables, { queueHolds }: LimitTables): SQL {
+function goingOn(tables: QueueTables, { queueHolds }: LimitTables, queue: string | undefined): SQL {
   return sql`${notedGroups(tables, 'redriven')},
     unblocked as (
       delete from ${queueHolds} as h using redriven as r
-      where h.queue = r.queue and h.group_key = r.group_key and h.job_id = r.id and h.until = 'infinity'
+      where h.queue = ${queue === undefined ? sql`r.queue` : sql`${queue}::text`}
+        and h.group_key = r.group_key and h.job_id = r.id and h.until = 'infinity'
     )`;
 }
 

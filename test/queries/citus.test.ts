@@ -1,6 +1,10 @@
-import { PgDialect } from 'drizzle-orm/pg-core';
+import { getTableName, is } from 'drizzle-orm';
+import { PgDialect, PgTable } from 'drizzle-orm/pg-core';
+import * as queueSchema from 'drizzle-queue/schema';
+import * as control from 'drizzle-queue/schema/control';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { withServerFacts } from '../../src/sql/server-facts.ts';
+import { citusLayout } from '../support/citus.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { type Catalog, REFUSALS, type Refusal, readCatalog, refusalsOf } from './support/citus-rules.ts';
@@ -25,6 +29,8 @@ async function refused(text: string): Promise<Refusal[]> {
 const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; instead: string }>> = {
   findDueQuery: { refused: ['lateral'], instead: 'findDueQuery, of one queue' },
   'findDueQuery, of many queues': { refused: ['lateral'], instead: 'findDueQuery, of one queue' },
+  findDueGroupsQuery: { refused: ['join', 'lateral'], instead: 'findDueGroupsQuery, of one queue' },
+  pruneKeysQuery: { refused: ['lock', 'target'], instead: 'pruneKeysOfQuery' },
   findOverlookedQuery: { refused: ['lateral'], instead: 'findOverlookedQuery, of one queue' },
   pruneResultsQuery: { refused: ['lock', 'target'], instead: 'pruneQueueQuery' },
   redriveJobsQuery: { refused: ['lock', 'target'], instead: 'redriveJobsQuery, filtered' },
@@ -37,6 +43,16 @@ const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; instead
   'checkWorkersQuery, beat': { refused: ['session'], instead: 'checkWorkersQuery, of known workers' },
   removeGoneWorkersQuery: { refused: ['beside', 'session'], instead: 'removeUnseenWorkerQuery' },
 };
+
+test('the migrations of docs/scaling.md put each table somewhere, once', () => {
+  const { distributed, reference } = citusLayout();
+  const all = Object.values({ ...queueSchema, ...control })
+    .filter((value) => is(value, PgTable))
+    .map((table) => getTableName(table));
+  expect([...distributed, ...reference].sort()).toEqual(all.sort());
+  // A key that lacks the queue could not be unique across shards.
+  expect([...reference].sort()).toEqual(['queue_limits', 'queue_pauses', 'queue_schedules', 'queue_workers']);
+});
 
 describe('Citus', () => {
   const statements = Object.entries(

@@ -1,11 +1,15 @@
-import { beforeEach, describe, expect, test } from 'vitest';
+import * as control from 'drizzle-queue/schema/control';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { findDue } from '../../src/queries/find-due.ts';
+import { findLeases } from '../../src/queries/find-leases.ts';
 import { findOverlooked } from '../../src/queries/find-overlooked.ts';
 import { findRequests } from '../../src/queries/find-requests.ts';
+import { pruneKeys } from '../../src/queries/prune-keys.ts';
 import { pruneResults } from '../../src/queries/prune-results.ts';
 import { redriveJobs, redriveQueueByQueue } from '../../src/queries/redrive-jobs.ts';
 import type { Runner } from '../../src/sql/executor.ts';
-import { withServerFacts } from '../../src/sql/server-facts.ts';
+import { withFactsOf, withServerFacts } from '../../src/sql/server-facts.ts';
+import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJobs, tables as plain } from './support/jobs.ts';
 
@@ -13,8 +17,10 @@ const database = useTestDatabase();
 const distributed = withServerFacts(plain, { distributed: true, identified: true });
 const queues = ['a', 'b', 'c'] as const;
 
+beforeAll(() => addControlTables(database));
 beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers, queue_pauses`;
+  await database.client`
+    truncate queue_jobs, queue_results, queue_workers, queue_pauses, queue_keys, queue_limits, queue_usage`;
 });
 
 /** Results of jobs 1 to 6, two in each queue, all long finished. */
@@ -114,6 +120,69 @@ describe('on Citus, one statement per queue finds what one for all finds elsewhe
       pruned: 3,
       workers: 1,
     });
+  });
+
+  test('pruneKeys', async () => {
+    await database.client`
+      insert into queue_keys (queue, kind, key, until)
+      select (array['a', 'b', 'c'])[1 + n % 3], 'k', n, now() + (n - 6.5) * interval '1 hour'
+      from generate_series(1, 12) as n`;
+    const keys = control.queueKeys;
+    // The oldest of each queue; then those that are left, but none whose time is not over.
+    expect(await pruneKeys(database.db, { tables: distributed, keys }, 1)).toEqual({ pruned: 3, workers: 0 });
+    const left = async () =>
+      (await database.client`select key::int4 as key from queue_keys order by 1`).map(({ key }) => key);
+    expect(await left()).toEqual([4, 5, 6, 7, 8, 9, 10, 11, 12]);
+    expect(await pruneKeys(database.db, { tables: distributed, keys }, 10)).toEqual({
+      pruned: 3,
+      workers: 0,
+    });
+    expect(await left()).toEqual([7, 8, 9, 10, 11, 12]);
+    expect(await pruneKeys(database.db, { tables: distributed, keys }, 10)).toEqual({
+      pruned: 0,
+      workers: 0,
+    });
+  });
+
+  test('pruneKeys passes over a key that another transaction has locked', async () => {
+    await database.client`
+      insert into queue_keys (queue, kind, key, until)
+      select 'a', 'k', n, now() - interval '1 hour' from generate_series(1, 3) as n`;
+    const [other] = await database.connect();
+    await other?.client.begin(async (sql) => {
+      await sql`select from queue_keys where key = '2' for update`;
+      const known = { tables: distributed, keys: control.queueKeys };
+      expect(await pruneKeys(database.db, known, 10)).toEqual({ pruned: 2, workers: 0 });
+    });
+    expect(await database.client`select key from queue_keys`).toEqual([{ key: '2' }]);
+  });
+
+  test('findLeases, in the order of the questions', async () => {
+    await database.client`
+      insert into queue_workers (id, name, queues) overriding system value values (1, 'w', '[]'), (2, 'w', '[]')`;
+    await database.client`
+      insert into queue_usage (queue, kind, leases) values
+        ('a', '', '{"1": [2, 3, 0], "2": [4, 4, 0]}'), ('b', '', '{"1": [1, 1, 0], "3": [9, 9, 0]}')`;
+    await database.client`insert into queue_limits (queue, concurrency) values ('b', 5)`;
+    const { queueLimits, queueUsage } = control;
+    const of = (tables: typeof plain) => withFactsOf(tables, { ...tables, queueLimits, queueUsage });
+    const questions = [
+      { queue: 'b', kind: '', declared: 7 },
+      { queue: 'a', kind: '', declared: 10 },
+      { queue: 'c', kind: 'k', declared: null },
+      { queue: 'b', kind: 'k', declared: 3 },
+    ];
+    const { runner, sent } = counting();
+    const found = await findLeases(runner, of(distributed), 1, questions);
+    expect(sent()).toBe(3);
+    expect(found.map(({ limit, has, total }) => [limit, has, total])).toEqual([
+      // Worker 3 is gone.
+      [5, 1, 1],
+      [10, 2, 6],
+      [undefined, 0, 0],
+      [3, 0, 0],
+    ]);
+    expect(found).toEqual(await findLeases(database.db, of(plain), 1, questions));
   });
 
   test('redrive, the oldest ids first whatever their queue', async () => {

@@ -16,15 +16,30 @@ export function citusCluster(env: NodeJS.ProcessEnv = process.env): CitusCluster
   return { url, nodes: nodes.split(',').filter((node) => node !== '') };
 }
 
+/** Which tables a custom migration distributes: those of the queue, or those of `schema/control`. */
+export type CitusTables = 'on Citus' | 'of control tables on Citus';
+
 /** The custom migration that docs/scaling.md gives, as its reader would copy it. */
-export function citusMigration(): string {
+export function citusMigration(of: CitusTables): string {
   const page = readPages().find(({ path }) => path === 'docs/scaling.md');
-  const blocks = page?.blocks.filter(({ language, info }) => language === 'sql' && info === 'on Citus') ?? [];
+  const blocks = page?.blocks.filter(({ language, info }) => language === 'sql' && info === of) ?? [];
   const [block] = blocks;
-  if (block === undefined || blocks.length > 1) {
-    throw new Error('docs/scaling.md must have one block of SQL on Citus');
-  }
+  if (block === undefined || blocks.length > 1)
+    throw new Error(`docs/scaling.md must have one block of SQL ${of}`);
   return block.code;
+}
+
+/** Where the migrations put each table. */
+export function citusLayout(): {
+  readonly distributed: readonly string[];
+  readonly reference: readonly string[];
+} {
+  const code = [citusMigration('on Citus'), citusMigration('of control tables on Citus')].join('\n');
+  const named = (pattern: RegExp) => [...code.matchAll(pattern)].map(([, name = '']) => name);
+  return {
+    distributed: named(/create_distributed_table\('(\w+)', 'queue'/g),
+    reference: named(/create_reference_table\('(\w+)'\)/g),
+  };
 }
 
 /**
@@ -52,7 +67,7 @@ export async function distributeDatabase(
     }
   });
   await migrate(databaseOn(url, name));
-  await using(databaseOn(url, name), (sql) => sql.begin((tx) => tx.unsafe(citusMigration())));
+  await using(databaseOn(url, name), (sql) => sql.begin((tx) => tx.unsafe(citusMigration('on Citus'))));
 }
 
 /** Drops the databases on the nodes. The test run drops the coordinator's. */

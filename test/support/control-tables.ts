@@ -1,5 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { citusCluster, citusMigration } from './citus.ts';
 import type { Connection } from './test-database.ts';
 
 const migrations = fileURLToPath(new URL('../../drizzle-control', import.meta.url));
@@ -11,7 +12,8 @@ export async function controlStatements(): Promise<string[]> {
   return texts.flatMap((text) => text.split('--> statement-breakpoint'));
 }
 
-/** Creates them. */
+/** Creates them, on a Citus cluster as docs/scaling.md distributes them. */
 export async function addControlTables({ client }: Pick<Connection, 'client'>): Promise<void> {
-  for (const statement of await controlStatements()) await client.unsafe(statement);
+  const distribute = citusCluster() === undefined ? [] : [citusMigration('of control tables on Citus')];
+  for (const statement of [...(await controlStatements()), ...distribute]) await client.unsafe(statement);
 }

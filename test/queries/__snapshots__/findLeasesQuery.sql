@@ -17,7 +17,7 @@
       from (
         select e.worker, (e.lease ->> 0)::int8 as has, (e.lease ->> 1)::int8 as wants
         from "queue_usage" as u cross join jsonb_each(u.leases) as e(worker, lease)
-        where u.queue = i.queue and u.kind = i.kind
+        where u.queue = $4::text and u.kind = i.kind
           and e.worker in (select w.id::text from "queue_workers" as w)
         offset 0
       ) as v
@@ -25,3 +25,4 @@
 -- $1 = "[{\"queue\":\"mail\",\"kind\":\"\",\"declared\":10},{\"queue\":\"mail\",\"kind\":\"mail\",\"declared\":null}]"
 -- $2 = "42"
 -- $3 = "42"
+-- $4 = "mail"

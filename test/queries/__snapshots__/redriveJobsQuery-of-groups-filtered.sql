@@ -26,11 +26,12 @@
     ),
     unblocked as (
       delete from "queue_holds" as h using redriven as r
-      where h.queue = r.queue and h.group_key = r.group_key and h.job_id = r.id and h.until = 'infinity'
+      where h.queue = $5::text
+        and h.group_key = r.group_key and h.job_id = r.id and h.until = 'infinity'
     ),
     removed as (
       delete from "queue_results" as r
-      where r.queue = $5 and (r.job_id, r.queue) in (
+      where r.queue = $6 and (r.job_id, r.queue) in (
         select id, queue from redriven)
     )
     select (select count(*) from redriven)::float8 as redriven,
@@ -40,3 +41,4 @@
 -- $3 = "mail"
 -- $4 = "-"
 -- $5 = "mail"
+-- $6 = "mail"

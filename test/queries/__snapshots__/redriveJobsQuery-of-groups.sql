@@ -27,7 +27,8 @@
     ),
     unblocked as (
       delete from "queue_holds" as h using redriven as r
-      where h.queue = r.queue and h.group_key = r.group_key and h.job_id = r.id and h.until = 'infinity'
+      where h.queue = r.queue
+        and h.group_key = r.group_key and h.job_id = r.id and h.until = 'infinity'
     ),
     removed as (
       delete from "queue_results" as r

@@ -1,9 +1,10 @@
 import type postgres from 'postgres';
+import { citusLayout } from '../../support/citus.ts';
 import { isNode, nodeIn, nodesIn, type TreeNode, type TreeValue, walk } from './query-tree.ts';
 
 /*
  * What Citus refuses, as its planner tests it (seen on 13.2), over the tree that PostgreSQL makes of a
- * statement. Two tables are distributed by `queue`; the others are reference tables.
+ * statement. The tables lie where the migrations of docs/scaling.md put them.
  */
 
 export type Refusal = keyof typeof REFUSALS;
@@ -44,12 +45,12 @@ export async function readCatalog(client: postgres.Sql): Promise<Catalog> {
     select oid::text, proname::text as name, provolatile::text as volatility from pg_proc`;
   const types = await client<{ oid: string; input: string; output: string }[]>`
     select oid::text, typinput::oid::text as input, typoutput::oid::text as output from pg_type`;
+  const { distributed, reference } = citusLayout();
   const tables = await client<{ oid: string; name: string; queue: string | null }[]>`
     select c.oid::text, c.relname::text as name, a.attnum::text as queue from pg_class as c
     left join pg_attribute as a on a.attrelid = c.oid and a.attname = 'queue'
-      and c.relname in ('queue_jobs', 'queue_results')
-    where c.relname in ('queue_jobs', 'queue_results', 'queue_workers', 'queue_pauses', 'queue_schedules',
-      'queue_limits', 'queue_usage')`;
+      and c.relname = any(${distributed})
+    where c.relname = any(${[...distributed, ...reference]})`;
   return {
     volatility: new Map(functions.map(({ oid, volatility }) => [oid, volatility])),
     textFunctions: new Map(types.map(({ oid, input, output }) => [oid, { input, output }])),

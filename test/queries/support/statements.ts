@@ -57,7 +57,7 @@ import { parkJobsQuery } from '../../../src/queries/park-jobs.ts';
 import { pauseQueueQuery } from '../../../src/queries/pause-queue.ts';
 import { pauseScheduleQuery, resumeScheduleQuery } from '../../../src/queries/pause-schedule.ts';
 import { pruneGroupsQuery } from '../../../src/queries/prune-groups.ts';
-import { pruneKeysQuery } from '../../../src/queries/prune-keys.ts';
+import { findOverKeysQuery, pruneKeysOfQuery, pruneKeysQuery } from '../../../src/queries/prune-keys.ts';
 import { countWorkersQuery, findExpiredQuery, pruneQueueQuery } from '../../../src/queries/prune-queue.ts';
 import { pruneResultsQuery } from '../../../src/queries/prune-results.ts';
 import { reclaimJobQuery } from '../../../src/queries/reclaim-job.ts';
@@ -522,6 +522,8 @@ export function allStatements(
     findExpiredQuery: findExpiredQuery(tables, 86_400_000),
     isCitusQuery,
     pruneKeysQuery: pruneKeysQuery(keys, 1_000),
+    findOverKeysQuery: findOverKeysQuery(keys),
+    pruneKeysOfQuery: pruneKeysOfQuery(keys, text, 1_000),
     pruneQueueQuery: pruneQueueQuery(tables, text, { retentionMs: 86_400_000, limit: 1_000 }),
     pruneResultsQuery: pruneResultsQuery(tables, { retentionMs: 86_400_000, limit: 1_000 }),
     lockHeldJobQuery: lockHeldJobQuery(tables, { queue: text, workerId: id }, { id, fence: 3 }),
