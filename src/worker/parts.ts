@@ -144,11 +144,13 @@ export function buildParts(options: PartsOptions): WorkerParts {
     intervalMs: () => (listener.listening ? Math.max(WATCH_MS, pollIntervalMs) : pollIntervalMs),
     events,
   });
+  // Who looks for new jobs seldom needs old ones no sooner.
+  const pollingSweepMs = Math.min(Math.max(POLLING_SWEEP_MS, pollIntervalMs), LISTENING_SWEEP_MS);
   const sweeper = new Sweeper({
     runner,
     tables,
     workerId,
-    idleMs: () => (listener.listening ? LISTENING_SWEEP_MS : POLLING_SWEEP_MS),
+    idleMs: () => (listener.listening ? LISTENING_SWEEP_MS : pollingSweepMs),
     events,
     retries,
   });
