@@ -9,6 +9,8 @@ const known: Readonly<Record<string, () => Promise<Scenario>>> = {
   all: async () => (await import('./all.ts')).all,
   ...scenarios,
   designs: async () => (await import('./designs/scenario.ts')).designs,
+  workers: async () => (await import('./scenarios/workers/scenario.ts')).workers,
+  recovery: async () => (await import('./scenarios/workers/recovery.ts')).recovery,
 };
 
 const [name = '', ...rest] = process.argv.slice(2);

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { createQueue, defineJob, unvalidated } from 'drizzle-queue';
+import { createQueue, defineJob, limitsIn, type QueueLimits, unvalidated } from 'drizzle-queue';
+import * as control from 'drizzle-queue/schema/control';
 import type { OpenEnqueuer } from '../../child/enqueuer.ts';
 import { connectApp, newOrder, orders } from '../../child/orders.ts';
 
@@ -10,19 +11,25 @@ export interface EnqueueMode {
   readonly notifyEach?: boolean;
   /** No job at all: what the order alone costs. @default false */
   readonly orderAlone?: boolean;
+  /** The limits of the queue; where they declare groups, {@link GROUPS} of them get a job each in turn. @default none */
+  readonly limits?: QueueLimits | undefined;
 }
+
+const GROUPS = 10;
 
 const job = defineJob('bench', { payload: unvalidated<{ n: number }>(), queue: 'bench' });
 
 /** `queue.enqueue` with the app's own transaction. */
 export const openEnqueuer: OpenEnqueuer = async ({ url, connections, options = {} }) => {
-  const { wakeUps = true, notifyEach = false, orderAlone = false } = options as EnqueueMode;
-  const settings: Readonly<Record<string, unknown>> = { wakeUps };
+  const { wakeUps = true, notifyEach = false, orderAlone = false, limits } = options as EnqueueMode;
+  const declared = limits?.groups && { limits: limitsIn(control, { bench: limits }) };
+  const settings: Readonly<Record<string, unknown>> = { wakeUps, ...declared };
   const queue = createQueue(settings);
+  const grouped = (n: number) => (declared === undefined ? undefined : { group: String(n % GROUPS) });
   const { db, close } = connectApp(url, connections);
   return {
     async enqueue(n) {
-      await queue.enqueue(db, job, { n });
+      await queue.enqueue(db, job, { n }, grouped(n));
     },
     async order(n) {
       await db.transaction(async (tx) => {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { drizzle as drizzleNodePostgres } from 'drizzle-orm/node-postgres';
 import { drizzle as drizzlePostgresJs } from 'drizzle-orm/postgres-js';
 import {
@@ -27,8 +28,14 @@ export interface DrizzleQueueOptions {
   readonly limits?: QueueLimits;
   /** How many workers in the process. */
   readonly workers?: number;
+  /** Whether each of them has a pool of its own. @default false: all share one */
+  readonly poolEach?: boolean;
+  /** How long a job runs, unless its worker stops before. @default 0 */
+  readonly holdMs?: number;
   /** How many connections the app's pool has at most. @default the driver's */
   readonly poolSize?: number;
+  /** Whether postgres.js may prepare; not behind a pooler in transaction mode. @default true */
+  readonly prepare?: boolean;
   /** Further options of `createWorker`. */
   readonly worker?: Readonly<Record<string, unknown>>;
 }
@@ -42,10 +49,13 @@ export const work: Program = async ({ url, onJob }, options) => {
     servesOther = false,
     limits,
     workers = 1,
+    poolEach = false,
+    holdMs = 0,
     poolSize,
+    prepare = true,
     worker,
   } = options as DrizzleQueueOptions;
-  const { db, close } = connect(driver, url, poolSize);
+  const pools = Array.from({ length: poolEach ? workers : 1 }, () => connect(driver, url, poolSize, prepare));
   const jobs = Array.from({ length: queues }, (_, index) => {
     const name = index === 0 && !servesOther ? 'bench' : `bench-${index}`;
     return defineJob(name, { payload: unvalidated<{ n: number }>(), queue: name, keepResult });
@@ -54,9 +64,17 @@ export const work: Program = async ({ url, onJob }, options) => {
     limits === undefined ? createQueue() : createQueue({ limits: limitsIn(control, { bench: limits }) });
   const started: Worker[] = [];
   for (let index = 0; index < workers; index++) {
-    const one = createWorker(db, {
+    const pool = pools[index % pools.length];
+    if (pool === undefined) throw new TypeError('There is a pool for each worker, or one for all');
+    const one = createWorker(pool.db, {
       queue,
-      handlers: jobs.map((job) => handle(job, ({ payload }) => onJob(payload.n))),
+      handlers: jobs.map((job) =>
+        handle(job, ({ payload, signal }) => {
+          onJob(payload.n);
+          // A stop ends it, and gives the job back.
+          return holdMs > 0 ? sleep(holdMs, undefined, { signal }) : undefined;
+        }),
+      ),
       ...worker,
     });
     await one.start();
@@ -64,7 +82,7 @@ export const work: Program = async ({ url, onJob }, options) => {
   }
   return async () => {
     await Promise.all(started.map((one) => one.stop()));
-    await close();
+    await Promise.all(pools.map(({ close }) => close()));
   };
 };
 
@@ -72,10 +90,11 @@ function connect(
   driver: DrizzleQueueOptions['driver'],
   url: string,
   max: number | undefined,
+  prepare: boolean,
 ): { db: Database; close(): Promise<void> } {
   const pool = max === undefined ? {} : { max };
   if (driver === 'postgres.js') {
-    const client = postgres(url, { onnotice: () => {}, ...pool });
+    const client = postgres(url, { onnotice: () => {}, prepare, ...pool });
     return { db: drizzlePostgresJs({ client }), close: () => client.end() };
   }
   const client = new pg.Pool({ connectionString: url, ...pool });
