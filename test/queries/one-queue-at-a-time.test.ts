@@ -7,6 +7,7 @@ import { findRequests } from '../../src/queries/find-requests.ts';
 import { pruneKeys } from '../../src/queries/prune-keys.ts';
 import { pruneResults } from '../../src/queries/prune-results.ts';
 import { redriveJobs, redriveQueueByQueue } from '../../src/queries/redrive-jobs.ts';
+import type { QueueTables } from '../../src/schema/create-queue-tables.ts';
 import type { Runner } from '../../src/sql/executor.ts';
 import { withFactsOf, withServerFacts } from '../../src/sql/server-facts.ts';
 import { addControlTables } from '../support/control-tables.ts';
@@ -165,7 +166,8 @@ describe('on Citus, one statement per queue finds what one for all finds elsewhe
         ('a', '', '{"1": [2, 3, 0], "2": [4, 4, 0]}'), ('b', '', '{"1": [1, 1, 0], "3": [9, 9, 0]}')`;
     await database.client`insert into queue_limits (queue, concurrency) values ('b', 5)`;
     const { queueLimits, queueUsage } = control;
-    const of = (tables: typeof plain) => withFactsOf(tables, { ...tables, queueLimits, queueUsage });
+    const of = <T extends QueueTables>(tables: T) =>
+      withFactsOf(tables, { ...tables, queueLimits, queueUsage });
     const questions = [
       { queue: 'b', kind: '', declared: 7 },
       { queue: 'a', kind: '', declared: 10 },
