@@ -130,7 +130,7 @@ describe('set', () => {
     [
       { queue: 'exports' },
       { concurency: 1 },
-      "limits.set: the limit has no setting 'concurency'; there are concurrency, rate, weight",
+      "limits.set: the limit cannot have 'concurency': did you mean concurrency?",
     ],
     [
       { queue: 'exports' },
