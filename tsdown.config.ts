@@ -46,6 +46,8 @@ export default defineConfig({
         { name: 'limits', test: sources(/\/src\/limits\//), priority: 1.4 },
         // Loaded by the first enqueue that debounces, and the like.
         { name: 'key-rules', test: sources(/\/src\/queue\/enqueue-by-rule\.ts$/), priority: 1.2 },
+        // Loaded by the first redrive. Before the workers, which share a statement with it.
+        { name: 'redrive', test: sources(/\/src\/queue\/redrive\.ts$/), priority: 1.1 },
         { name: 'worker', test: sources(/\/src\/worker\//), priority: 1 },
         { name: 'check', test: sources(/\/src\/queue\/check\//), priority: 0 },
       ],
