@@ -4,6 +4,7 @@ CREATE TABLE "queue_groups" (
 	"ready_at" timestamp with time zone NOT NULL,
 	"turn" bigint DEFAULT 0 NOT NULL,
 	"rate_used" jsonb DEFAULT '{}'::jsonb NOT NULL,
+	"held" bigint[] DEFAULT '{}' NOT NULL,
 	CONSTRAINT "queue_groups_pkey" PRIMARY KEY("queue","group_key")
 );
 --> statement-breakpoint
@@ -11,7 +12,7 @@ CREATE TABLE "queue_holds" (
 	"queue" text NOT NULL,
 	"group_key" text NOT NULL,
 	"job_id" bigint NOT NULL,
-	"until" timestamp with time zone,
+	"until" timestamp with time zone NOT NULL,
 	CONSTRAINT "queue_holds_pkey" PRIMARY KEY("queue","group_key","job_id")
 );
 --> statement-breakpoint
@@ -38,10 +39,11 @@ CREATE TABLE "queue_limits" (
 --> statement-breakpoint
 CREATE TABLE "queue_notes" (
 	"id" bigint GENERATED ALWAYS AS IDENTITY (sequence name "queue_notes_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"admitted" boolean DEFAULT false NOT NULL,
 	"due_at" timestamp with time zone NOT NULL,
 	"queue" text NOT NULL,
-	"group_key" text NOT NULL,
-	CONSTRAINT "queue_notes_pkey" PRIMARY KEY("queue","due_at","id")
+	"group_keys" text[] NOT NULL,
+	CONSTRAINT "queue_notes_pkey" PRIMARY KEY("queue","admitted","due_at","id")
 );
 --> statement-breakpoint
 CREATE TABLE "queue_schedules" (

@@ -132,7 +132,7 @@ export class Limits {
   }
 
   /**
-   * The groups of one queue that have had jobs lately, by name, a page at a time: how many of each run, when
+   * The groups of one queue whose jobs were claimed lately, by name, a page at a time: how many run, when
    * a rate is free again, and which discarded job stops one.
    */
   async groups(db: Executor, filter: LimitFilter): Promise<GroupList> {

@@ -39,8 +39,8 @@ export function adoptJobsQuery({ queueJobs, queueNotes }: GroupTables, queue: st
       returning j.run_at
     ),
     noted as (
-      insert into ${queueNotes} (queue, due_at, group_key)
-      select distinct ${queue}::text, a.run_at, ${NO_GROUP}::text from adopted as a
+      insert into ${queueNotes} (queue, due_at, group_keys)
+      select distinct ${queue}::text, a.run_at, array[${NO_GROUP}::text] from adopted as a
       where a.run_at < 'infinity'
     )
     select count(*)::float8 as adopted from adopted`;

@@ -32,6 +32,10 @@ export interface GroupClaimResult {
  * changed since. An attempt that ends meanwhile still counts. Jobs whose worker is gone do not count, and are
  * due. What is used of a rate is read from a locked row. As in `claimJobs`, no job is given to two claims.
  *
+ * A group that is new is inserted, and its jobs are taken only if that succeeds: a claim that makes the same
+ * group at the same time is waited for, and leaves nothing to take unless it is rolled back. Such a group is
+ * noted again.
+ *
  * A group in which nothing more is due leaves the ring until a note says so. One with a due job that this
  * claim could not take stays there.
  */
@@ -57,8 +61,9 @@ function toGroupedJob({ queueJobs }: GroupTables, row: RawRow, queue: string): C
 
 export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): SQL {
   const { queueJobs } = tables;
-  const { queue, limits, workerId } = claim;
+  const { queue, limits, workerId, newGroups } = claim;
   const rated = limits.queueRate !== undefined || limits.kindRates.size > 0;
+  const taken = newGroups ? sql`taken` : sql`within`;
   const attempt = sql`j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4`;
   return endHolds(tables, {
     queue,
@@ -70,24 +75,26 @@ export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): S
       claimedAt: claimedAt(attempt, claim.beginning),
       set: sql`attempt = ${attempt}, fence = j.fence + 1, waiting_key = null`,
     },
-    where: sql`j.queue = ${queue} and j.id = any(array(select id from within))`,
+    where: sql`j.queue = ${queue} and j.id = any(array(select id from ${taken}))`,
     returning: claimedColumns(queueJobs),
     answer: {
       name: 'claimed',
-      select: sql`${writes(tables, claim, rated)}
+      select: sql`${newGroups ? notesOfNewGroups(tables, queue) : sql``}${writes(tables, claim, rated)}
     select exists (select from turning as t where t.ready_at = '-infinity') or
-        (select count(*) from seen) > (select count(*) from turning) as more,
+        (select count(*) from seen) > (select count(*) from turning)${
+          newGroups ? sql` or exists (select from beaten)` : sql``
+        } as more,
       ${rated ? sql`(select max(s.wait_ms) from spent as s where s.cut)` : sql`null`} as wait_ms,
       w.rank, w.group_key, a.*
     from (select 1) as one
-    left join (within as w join (${claimedRows(queueJobs)}) as a on a.id = w.id) on true`,
+    left join (${taken} as w join (${claimedRows(queueJobs)}) as a on a.id = w.id) on true`,
     },
   });
 }
 
 /**
- * Groups go on, holds are written and those that no longer count removed, rates are used up. `IS TRUE` keeps
- * the pairs from being joined: they are hashed. A hold that an open transaction removes is left to it.
+ * Groups go on, holds whose time has passed are removed, rates are used up. `IS TRUE` keeps the pairs from
+ * being joined: they are hashed. A hold that an open transaction removes is left to it.
  */
 function writes(
   { queueGroups, queueHolds, queueUsage }: GroupTables,
@@ -96,26 +103,20 @@ function writes(
 ): SQL {
   return sql`,
     turned as (
-      update ${queueGroups} as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used
+      update ${queueGroups} as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
+        held = t.held
       from turning as t where g.ctid = t.at and g.queue = ${queue} and g.group_key = t.group_key
     ),
-    held as (
-      insert into ${queueHolds} as h (queue, group_key, job_id)
-      select ${queue}::text, w.group_key, w.id from within as w order by w.group_key, w.id
-      on conflict (queue, group_key, job_id) do update set until = null
-    ),
-    sweepable as materialized (
+    over as materialized (
       select h.group_key, h.job_id from ${queueHolds} as h
-      where h.queue = ${queue}
-        and h.group_key = any(array(select group_key from turning where over is not null))
-        and ((h.group_key, h.job_id) in (select group_key, unnest(over) from turning)) is true
-        and h.job_id not in (select id from within)
+      where h.queue = ${queue} and h.until <= statement_timestamp()
+        and h.group_key = any(array(select group_key from blocking where until <= statement_timestamp()))
       for update skip locked
     ),
     swept as (
       delete from ${queueHolds} as h
-      where h.queue = ${queue} and h.group_key = any(array(select group_key from sweepable))
-        and ((h.group_key, h.job_id) in (select group_key, job_id from sweepable)) is true
+      where h.queue = ${queue} and h.group_key = any(array(select group_key from over))
+        and ((h.group_key, h.job_id) in (select group_key, job_id from over)) is true
     )${
       rated
         ? sql`,
@@ -125,4 +126,31 @@ function writes(
     )`
         : sql``
     }`;
+}
+
+/** Of the new groups on offer, those stay noted that it had no room for, or that another has made. */
+function notesOfNewGroups({ queueNotes }: GroupTables, queue: string): SQL {
+  return sql`,
+    heeded as materialized (
+      select o.at, o.id, o.due_at, cardinality(o.group_keys) as offered,
+        array(
+          select k from unnest(o.group_keys) as k
+          where k not in (select t.group_key from turning as t where t.at is null)
+        ) as later,
+        array(
+          select k from unnest(o.group_keys) as k where k in (select group_key from beaten)
+        ) as again
+      from offered as o
+    ),
+    removed as (
+      delete from ${queueNotes} as n using heeded as h
+      where n.ctid = h.at and n.queue = ${queue} and n.id = h.id and cardinality(h.later) < h.offered
+    ),
+    kept as (
+      insert into ${queueNotes} (queue, admitted, due_at, group_keys)
+      select ${queue}::text, true, h.due_at, h.later from heeded as h
+      where cardinality(h.later) between 1 and h.offered - 1
+      union all
+      select ${queue}::text, false, h.due_at, h.again from heeded as h where h.again <> '{}'
+    )`;
 }

@@ -29,7 +29,7 @@ export interface GroupRecord {
 }
 
 /**
- * One page of a queue's groups, by name.
+ * One page of a queue's groups, by name. A group is among them from its first claim on.
  *
  * **Under concurrency.** A plain read: claims change the groups all the time.
  */
@@ -53,7 +53,7 @@ export function findGroupsQuery(
   { queue, after, limit }: GroupPage,
 ): SQL {
   return sql`
-    select g.group_key, h.running, h.blocked_by,
+    select g.group_key, r.running, h.blocked_by,
       ${epochMs("nullif(nullif(g.ready_at, 'infinity'), '-infinity')")} as ready_at,
       case
         when g.ready_at = 'infinity' then 'idle'
@@ -61,7 +61,7 @@ export function findGroupsQuery(
         else 'waiting'
       end as ready
     from (
-      select g.group_key, g.ready_at from ${queueGroups} as g
+      select g.group_key, g.ready_at, g.held from ${queueGroups} as g
       where g.queue = ${queue} and g.group_key > ${after} order by g.group_key limit ${limit}
     ) as g
     cross join lateral (
@@ -69,9 +69,12 @@ export function findGroupsQuery(
           select from ${queueJobs} as j
           where j.queue = ${queue} and j.id = h.job_id
             and j.worker_id in (select w.id from ${queueWorkers} as w)
-        ))::float8 as running,
-        min(h.job_id) filter (where h.until = 'infinity') as blocked_by
-      from ${queueHolds} as h where h.queue = ${queue} and h.group_key = g.group_key
+        ))::float8 as running
+      from unnest(g.held) as h(job_id)
+    ) as r
+    cross join lateral (
+      select min(h.job_id) as blocked_by from ${queueHolds} as h
+      where h.queue = ${queue} and h.group_key = g.group_key and h.until = 'infinity'
     ) as h
     order by g.group_key`;
 }

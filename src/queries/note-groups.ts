@@ -4,31 +4,39 @@ import { CONTROL_ENTRY } from '../sql/control-entry.ts';
 import { queryRows, type Runner } from '../sql/executor.ts';
 import { isFree } from '../sql/group-hold.ts';
 import type { GroupTables } from '../sql/grouping.ts';
+import { insertNotes } from '../sql/note-groups.ts';
 
 /**
  * Notes the groups of one queue whose jobs were held by workers that are gone: nobody else tells claims of
- * them. Returns how many.
+ * them. Returns how many. It reads the rows of all groups.
  *
  * **Under concurrency.** It only inserts notes, so any number of workers may do it for the same groups.
  */
 export async function noteFreedGroups(db: Runner, tables: GroupTables, queue: string): Promise<number> {
   const query = noteFreedGroupsQuery(tables, queue);
-  return (await queryRows(db, tables, query, { entry: CONTROL_ENTRY })).length;
+  const [row] = await queryRows(db, tables, query, { entry: CONTROL_ENTRY });
+  return Number(row?.noted);
 }
 
 /** `OFFSET 0` keeps the jobs from being joined: the job of each hold is looked up, however many there are. */
 export function noteFreedGroupsQuery(tables: GroupTables, queue: string): SQL {
-  const { queueJobs, queueHolds, queueNotes } = tables;
+  const { queueJobs, queueGroups } = tables;
   return sql`
-    insert into ${queueNotes} (queue, due_at, group_key)
-    select distinct ${queue}::text, statement_timestamp(), h.group_key from ${queueHolds} as h
-    cross join lateral (
-      select from ${queueJobs} as j
-      where j.queue = ${queue} and j.id = h.job_id and j.worker_id is not null and ${isFree(tables)}
-      offset 0
-    ) as j
-    where h.queue = ${queue}
-    returning id`;
+    with noted as (${insertNotes(
+      tables,
+      sql`
+        select distinct ${queue}::text as queue, statement_timestamp() as due_at, g.group_key
+        from ${queueGroups} as g cross join unnest(g.held) as h(job_id)
+        cross join lateral (
+          select from ${queueJobs} as j
+          where j.queue = ${queue} and j.id = h.job_id and j.worker_id is not null and ${isFree(tables)}
+          offset 0
+        ) as j
+        where g.queue = ${queue}`,
+    )}
+      returning cardinality(group_keys) as groups
+    )
+    select coalesce(sum(groups), 0)::float8 as noted from noted`;
 }
 
 /** How many groups one statement looks at. */
@@ -54,7 +62,7 @@ export async function noteForgottenGroups(
 
 /** It goes from group to group in the index of the jobs: one that was never noted is in no other table. */
 export function noteForgottenGroupsQuery(tables: GroupTables, queue: string, after: string): SQL {
-  const { queueJobs, queueGroups, queueNotes } = tables;
+  const { queueJobs, queueGroups } = tables;
   const next = (group: SQL) => sql`
         select j.group_key from ${queueJobs} as j
         where j.queue = ${queue} and j.group_key > ${group} and j.group_key is not null
@@ -68,21 +76,23 @@ export function noteForgottenGroupsQuery(tables: GroupTables, queue: string, aft
       ) as f
       where l.n < ${SLICE}::int4
     ),
-    noted as (
-      insert into ${queueNotes} (queue, due_at, group_key)
-      select ${queue}::text, statement_timestamp(), l.group_key from looked as l
-      where not exists (
-        select from ${queueGroups} as g
-        where g.queue = ${queue} and g.group_key = l.group_key and g.ready_at <= statement_timestamp()
-      ) and exists (
-        select from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
-        cross join lateral (
-          select from ${queueJobs} as j
-          where j.queue = ${queue} and j.group_key = l.group_key and j.group_key is not null
-            and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and ${isFree(tables)}
-          order by j.run_at, j.id limit 1
-        ) as j
-      )
+    noted as (${insertNotes(
+      tables,
+      sql`
+        select ${queue}::text as queue, statement_timestamp() as due_at, l.group_key from looked as l
+        where not exists (
+          select from ${queueGroups} as g
+          where g.queue = ${queue} and g.group_key = l.group_key and g.ready_at <= statement_timestamp()
+        ) and exists (
+          select from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
+          cross join lateral (
+            select from ${queueJobs} as j
+            where j.queue = ${queue} and j.group_key = l.group_key and j.group_key is not null
+              and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and ${isFree(tables)}
+            order by j.run_at, j.id limit 1
+          ) as j
+        )`,
+    )}
     )
     select count(*)::float8 as looked, max(l.group_key) as last from looked as l`;
 }

@@ -65,7 +65,7 @@ export function pruneGroupsQuery(tables: GroupTables, { queue, after, ratePerMs 
     swept as (
       delete from ${queueHolds} as h
       where h.queue = ${queue} and h.group_key = any(array(select group_key from unused))
-        and (h.until is null or h.until <= statement_timestamp())
+        and h.until <= statement_timestamp()
     )
     select count(*)::float8 as looked, max(l.group_key) as last from looked as l`;
 }

@@ -31,7 +31,7 @@ export function unblockGroupQuery(
       where h.queue = ${queue} and h.group_key = ${group} and h.until = 'infinity'
       returning h.job_id
     )
-    insert into ${queueNotes} (queue, due_at, group_key)
-    select ${queue}::text, statement_timestamp(), ${group}::text where exists (select from unblocked)
+    insert into ${queueNotes} (queue, due_at, group_keys)
+    select ${queue}::text, statement_timestamp(), array[${group}::text] where exists (select from unblocked)
     returning id`;
 }

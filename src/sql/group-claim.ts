@@ -25,4 +25,6 @@ export interface GroupClaim {
   /** How many of the first begin with the claim: see `claimJobs`. @default undefined all of them */
   readonly beginning?: 0 | 1 | undefined;
   readonly workerId: number;
+  /** Whether it also looks at groups that no claim has met: see `queue_notes`. */
+  readonly newGroups: boolean;
 }

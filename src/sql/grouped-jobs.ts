@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { NewJob } from '../job/new-job.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { groupedQueues, groupingOf, groupTables, hasGroups, type LimitTables, NO_GROUP } from './grouping.ts';
+import { insertNotes } from './note-groups.ts';
 
 /**
  * The job with the group in which its queue has it, if that queue has groups.
@@ -51,11 +52,12 @@ export function isGroupedQueue(tables: QueueTables, queue: SQL): SQL {
  * and `run_at`), at which times to look at it. It waits for nobody, and nobody for it.
  */
 export function groupNotes(tables: QueueTables, rows: string): SQL {
-  const { queueNotes } = known(groupTables(tables));
-  return sql`
-      insert into ${queueNotes} (queue, due_at, group_key)
-      select distinct g.queue, g.run_at, g.group_key from ${sql.raw(rows)} as g
-      where g.group_key is not null`;
+  return insertNotes(
+    known(groupTables(tables)),
+    sql`
+        select distinct g.queue, g.run_at as due_at, g.group_key from ${sql.raw(rows)} as g
+        where g.group_key is not null`,
+  );
 }
 
 /** {@link groupNotes} as one more CTE. */

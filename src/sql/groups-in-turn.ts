@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { GroupClaim } from './group-claim.ts';
 import type { GroupTables } from './grouping.ts';
+import { nextNotes } from './note-groups.ts';
 import { planAnew } from './plan-anew.ts';
 import { rateWindow } from './rate-used.ts';
 
@@ -8,24 +9,50 @@ import { rateWindow } from './rate-used.ts';
  * Locks the groups whose turn it is, in two lanes that take turns: the ring, by turn, and groups that were
  * idle, by how long they have been ready. `open`: their shares of this claim, and the room that their limits
  * leave, in jobs and in weights. `held_until`: when the first of the holds that end by themselves does.
- * `over`: holds that are over. Those of a worker that is gone are not: they count again if it comes back. A
- * row is locked where the look has found it (`at`): its `turn` says whether it is still as it was.
+ * `standing`: which jobs are still held. Those of a worker that is gone are among them: they count again if
+ * it comes back. A row is locked where the look has found it (`at`): its `turn` says whether it is still as
+ * it was. A group that is new has no row: a note offers it, and it stands among those that were idle.
  */
-export function groupsInTurn(tables: GroupTables, { queue, limit, limits }: GroupClaim): SQL {
+export function groupsInTurn(tables: GroupTables, { queue, limit, limits, newGroups }: GroupClaim): SQL {
   const { queueJobs, queueGroups, queueHolds, queueLimits, queueWorkers } = tables;
   const { concurrency = null, rate, run } = limits;
   const inRing = sql`g.queue = ${queue} and g.turn >= 0`;
-  return sql`seen as materialized (
+  const most = sql`${limit}::int8 + 8`;
+  const place = sql`row_number() over (order by g.ready_at) * 2 as place`;
+  const idle = (columns: SQL) => sql`select g.ctid as at, g.group_key, g.turn, g.ready_at${columns}
+        from ${queueGroups} as g
+        where ${inRing} and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
+        order by g.ready_at limit (select ${most})`;
+  const lock = sql`
+        select g.turn, g.rate_used, g.held from ${queueGroups} as g
+        where g.ctid = s.at and g.queue = ${queue} and g.group_key = s.group_key and g.turn = s.turn
+        for no key update skip locked`;
+  return sql`${
+    newGroups
+      ? sql`offered as materialized (${nextNotes(tables, { queue, admitted: true, most })}
+    ),
+    `
+      : sql``
+  }seen as materialized (
       (select g.ctid as at, g.group_key, g.turn, g.ready_at,
           row_number() over (order by g.turn) * 2 + 1 as place
         from ${planAnew()} cross join ${queueGroups} as g
         where ${inRing} and g.ready_at = '-infinity'
         order by g.turn limit (select ${limit}::int8 * 2 + 32))
-      union all
-      (select g.ctid, g.group_key, g.turn, g.ready_at, row_number() over (order by g.ready_at) * 2 as place
-        from ${queueGroups} as g
-        where ${inRing} and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
-        order by g.ready_at limit (select ${limit}::int8 + 8))
+      union all${
+        newGroups
+          ? sql`
+      (select g.at, g.group_key, g.turn, g.ready_at, ${place} from (
+          (${idle(sql``)})
+          union all
+          select null, o.group_key, 0, min(o.due_at)
+          from (select n.due_at, unnest(n.group_keys) as group_key from offered as n) as o
+          group by o.group_key
+        ) as g
+        order by g.ready_at limit (select ${most}))`
+          : sql`
+      (${idle(sql`, ${place}`)})`
+      }
     ),
     ring as materialized (
       select coalesce(min(s.turn) filter (where s.ready_at = '-infinity'), (
@@ -39,15 +66,20 @@ export function groupsInTurn(tables: GroupTables, { queue, limit, limits }: Grou
       from ${queueLimits} as l where l.queue = ${queue} and l.kind = '' and l.group_key = '*'
     ),
     locked as materialized (
-      select s.place, s.at, s.group_key, g.turn, g.rate_used
-      from (select * from seen order by place) as s cross join lateral (
-        select g.turn, g.rate_used from ${queueGroups} as g
-        where g.ctid = s.at and g.queue = ${queue} and g.group_key = s.group_key and g.turn = s.turn
-        for no key update skip locked
-      ) as g
+      ${
+        newGroups
+          ? sql`select s.place, s.at, s.group_key, coalesce(g.turn, 0) as turn,
+        coalesce(g.rate_used, '{}') as rate_used, coalesce(g.held, '{}') as held
+      from (select * from seen order by place) as s left join lateral (${lock}
+      ) as g on true
+      where s.at is null or g.turn is not null`
+          : sql`select s.place, s.at, s.group_key, g.turn, g.rate_used, g.held
+      from (select * from seen order by place) as s cross join lateral (${lock}
+      ) as g`
+      }
       limit (select ${limit}::int8)
     ),
-    ruled as materialized (
+    ruled as not materialized (
       select l.*, coalesce(o.weight, e.weight, 1) as share_of,
         ${
           run === undefined ? sql`coalesce(o.concurrency, e.concurrency, ${concurrency}::int4)` : sql`1`
@@ -57,31 +89,38 @@ export function groupsInTurn(tables: GroupTables, { queue, limit, limits }: Grou
       from locked as l cross join every as e left join ${queueLimits} as o
         on o.queue = ${queue} and o.kind = '' and o.group_key = l.group_key
     ),
-    counted as materialized (
-      select l.*, u.slot, u.used, u.oldest, u.kept, h.held, h.held_until, h.over,
+    blocking as materialized (
+      select h.group_key, h.until from ${queueHolds} as h
+      where h.queue = ${queue} and h.group_key = any(array(select group_key from locked))
+    ),
+    counted as not materialized (
+      select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
+        u.slot, u.used, u.oldest, u.kept, h.standing,
+        h.held + (b.until is not null)::int4 as held, b.until as held_until,
         (round(${limit}::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
           - round(${limit}::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
           as share
       from ruled as l
-      left join lateral ${rateWindow(sql`l.rate_used`, sql`l.rate_per_ms`)} as u on l.rate_per_ms is not null
+      left join lateral (
+        select u.* from ${rateWindow(sql`l.rate_used`, sql`l.rate_per_ms`)} as u
+        where l.rate_per_ms is not null offset 0
+      ) as u on true
       cross join lateral (
-        select count(*) filter (where x.counts) as held,
-          min(x.until) filter (where x.until > statement_timestamp()) as held_until,
-          array_agg(x.job_id) filter (where not x.counts and x.holder is null) as over
+        select count(*) filter (where x.holder in (select w.id from ${queueWorkers} as w)) as held,
+          array_agg(x.job_id) filter (where x.holder is not null) as standing
         from (
-          select y.job_id, y.holder, y.until, coalesce(y.until > statement_timestamp(), false)
-              or coalesce(y.holder in (select w.id from ${queueWorkers} as w), false) as counts
-          from (
-            select h.job_id, h.until, (
-              select j.worker_id from ${queueJobs} as j where j.queue = ${queue} and j.id = h.job_id
-            ) as holder
-            from ${queueHolds} as h
-            where h.queue = ${queue} and h.group_key = l.group_key
-            offset 0
-          ) as y
+          select h.job_id, (
+            select j.worker_id from ${queueJobs} as j where j.queue = ${queue} and j.id = h.job_id
+          ) as holder
+          from unnest(l.held) as h(job_id)
           offset 0
         ) as x
       ) as h
+      cross join lateral (
+        select min(h.until) as until from ${queueHolds} as h
+        where h.queue = ${queue} and h.group_key = l.group_key and h.until > statement_timestamp()
+          and l.group_key in (select b.group_key from blocking as b)
+      ) as b
       window w as (order by l.place rows unbounded preceding)
     ),
     open as materialized (

@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { groupingOf, type LimitTables } from './grouping.ts';
+import { insertNotes } from './note-groups.ts';
 
 /** What becomes of jobs whose hold ends. */
 export type HoldEndChange =
@@ -73,25 +74,28 @@ export function endHolds(tables: QueueTables, statement: HoldEndStatement): SQL 
 
 /** Tells claims that a slot of these groups is free, and when jobs that were put back are due again. */
 function notes(
-  { queueNotes, queueHolds }: LimitTables,
+  tables: LimitTables,
   { queue, name, change, blocks }: Pick<HoldEndStatement, 'queue' | 'change' | 'blocks'> & { name: string },
 ): SQL {
+  const { queueHolds } = tables;
   const ended = sql.raw(name);
   const dueLater =
     change === 'delete'
       ? sql``
       : sql`
-      union
-      select ${queue}, e.ended_run_at, e.ended_group from ${ended} as e
-      where e.ended_group is not null and e.ended_run_at > statement_timestamp()
-        and e.ended_run_at < 'infinity'`;
-  const insert = sql`
-      insert into ${queueNotes} (queue, due_at, group_key)`;
+        union
+        select ${queue}::text, e.ended_run_at, e.ended_group from ${ended} as e
+        where e.ended_group is not null and e.ended_run_at > statement_timestamp()
+          and e.ended_run_at < 'infinity'`;
   if (blocks === undefined) {
     return sql`,
-    noted as (${insert}
-      select distinct ${queue}, statement_timestamp(), e.ended_group from ${ended} as e
-      where e.ended_group is not null${dueLater}
+    noted as (${insertNotes(
+      tables,
+      sql`
+        select distinct ${queue}::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
+        from ${ended} as e
+        where e.ended_group is not null${dueLater}`,
+    )}
     )`;
   }
   return sql`,
@@ -104,11 +108,16 @@ function notes(
       select ${queue}::text, b.ended_group, b.id, b.until from blocking as b order by b.ended_group, b.id
       on conflict (queue, group_key, job_id) do update set until = excluded.until
     ),
-    noted as (${insert}
-      select ${queue}, statement_timestamp(), e.ended_group from ${ended} as e
-      where e.ended_group is not null and e.id not in (select id from blocking)
-      union
-      select ${queue}, b.until, b.ended_group from blocking as b where b.until < 'infinity'${dueLater}
+    noted as (${insertNotes(
+      tables,
+      sql`
+        select ${queue}::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
+        from ${ended} as e
+        where e.ended_group is not null and e.id not in (select id from blocking)
+        union
+        select ${queue}::text, b.until, b.ended_group from blocking as b
+        where b.until < 'infinity'${dueLater}`,
+    )}
     )`;
 }
 

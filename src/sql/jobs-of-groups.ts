@@ -14,16 +14,17 @@ const LOOK_PAST = 100;
 /**
  * `within`: the jobs to claim, in their order, and `turning`: what becomes of the groups. One that only time
  * can open (its next job is scheduled, a hold ends then) is looked at again at that time: this statement may
- * be older than what it sees, and the note for that time used up already. Neither joins CTEs with each other.
+ * be older than what it sees, and the note for that time used up already. With new groups, `taken` are those
+ * of the jobs whose group no other claim has made before (`beaten`). None joins CTEs with each other:
  * Postgres expects as few groups as there were at the last ANALYZE, so it would compare all with all.
  */
 export function jobsOfGroups(
   tables: GroupTables,
-  { queue, kinds, limits, workerId }: GroupClaim,
+  { queue, kinds, limits, workerId, newGroups }: GroupClaim,
   rated: boolean,
 ): SQL {
   const serial = limits.run !== undefined;
-  const { queueJobs } = tables;
+  const { queueJobs, queueGroups } = tables;
   const inGroup = sql`j.queue = ${queue} and j.group_key = c.group_key and j.group_key is not null`;
   const due = sql`j.run_at <= statement_timestamp() and ${isFree(tables)}`;
   const next = (most: SQL) => dueInGroup(tables, { queue, group: sql`c.group_key`, most });
@@ -57,7 +58,7 @@ export function jobsOfGroups(
       ) as j
       where c.room > 0
     ),
-    wanted as materialized (
+    wanted as not materialized (
       select f.*, row_number() over (order by f.place, f.n) as rank${
         serial
           ? sql`,
@@ -105,7 +106,10 @@ export function jobsOfGroups(
       order by rank
     ),
     turning as materialized (
-      select c.at, c.group_key, c.over, 1 + greatest(c.turn, r.turn)
+      select c.at, c.group_key, case
+          when c.standing is null then coalesce(c.taken_ids, '{}')
+          else array(select distinct unnest(c.standing || c.taken_ids))
+        end as held, 1 + greatest(c.turn, r.turn)
           + greatest(coalesce(c.taken_weight, 0), 1) * 1000 / c.share_of as turn,
         case when c.rate_limit is null then '{}'
           else ${rateWith(sql`c.kept`, sql`c.slot`, sql`coalesce(c.taken_cost, 0)`)} end as rate_used,
@@ -122,12 +126,14 @@ export function jobsOfGroups(
           else '-infinity'
         end as ready_at
       from (
-        select o.*, count(o.job_id) over jobs as taken, sum(o.weight) over jobs as taken_weight,
+        select o.*, count(o.job_id) over jobs as taken,
+          array_agg(o.job_id) filter (where o.job_id is not null) over jobs as taken_ids,
+          sum(o.weight) over jobs as taken_weight,
           sum(o.cost) over jobs as taken_cost,
           bool_or(o.cut) over jobs and not bool_or(o.spared) over jobs as cut_by_group
         from (
           select place, at, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest,
-            kept, held, held_until, over, room, budget, null as job_id, null as weight, null as cost,
+            kept, held, held_until, standing, room, budget, null as job_id, null as weight, null as cost,
             false as cut, false as spared
           from open
           union all
@@ -143,6 +149,25 @@ export function jobsOfGroups(
       ) as c cross join ring as r
       where c.group_key is not null
     )${
+      newGroups
+        ? sql`,
+    made as (
+      insert into ${queueGroups} (queue, group_key, ready_at, turn, rate_used, held)
+      select ${queue}::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held from turning as t
+      where t.at is null order by t.group_key
+      on conflict (queue, group_key) do nothing
+      returning group_key
+    ),
+    beaten as materialized (
+      select t.group_key from turning as t
+      where t.at is null and t.group_key not in (select group_key from made)
+    ),
+    taken as materialized (
+      select w.id, w.group_key, w.rank${rated ? sql`, w.kind, w.weight` : sql``} from within as w
+      where w.group_key not in (select group_key from beaten)
+    )`
+        : sql``
+    }${
       rated
         ? sql`,
     spent as materialized (
@@ -155,7 +180,8 @@ export function jobsOfGroups(
         date_part('epoch', ${rateFreeAt(sql`coalesce(b.oldest, b.slot)`, sql`b.rate_per_ms`)}
           - statement_timestamp()) * 1000 as wait_ms
       from budgets as b left join lateral (
-        select sum(least(w.weight, b.rate_limit)) as used from within as w where b.kind in ('', w.kind)
+        select sum(least(w.weight, b.rate_limit)) as used from ${newGroups ? sql`taken` : sql`within`} as w
+        where b.kind in ('', w.kind)
       ) as x on true
     )`
         : sql``

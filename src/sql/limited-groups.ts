@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { LimitTables } from './grouping.ts';
+import { insertNotes } from './note-groups.ts';
 
 /** The `group_key` of a limit of every group. */
 const EVERY_GROUP = '*';
@@ -11,15 +12,18 @@ const EVERY_GROUP = '*';
  * It notes groups wherever they stand: a claim that still goes by the old limit may be about to park one.
  */
 export function notedForLimit(
-  { queueGroups, queueNotes }: Pick<LimitTables, 'queueGroups' | 'queueNotes'>,
+  tables: Pick<LimitTables, 'queueGroups' | 'queueNotes'>,
   { queue, group }: { readonly queue: string; readonly group: string },
 ): SQL {
   if (group === '') return sql``;
+  const { queueGroups } = tables;
   const which = group === EVERY_GROUP ? sql`` : sql` and g.group_key = ${group}`;
   return sql`,
-    noted as (
-      insert into ${queueNotes} (queue, due_at, group_key)
-      select ${queue}::text, statement_timestamp(), g.group_key from ${queueGroups} as g
-      where g.queue = ${queue}${which}
+    noted as (${insertNotes(
+      tables,
+      sql`
+        select ${queue}::text as queue, statement_timestamp() as due_at, g.group_key from ${queueGroups} as g
+        where g.queue = ${queue}${which}`,
+    )}
     )`;
 }

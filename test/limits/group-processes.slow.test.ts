@@ -244,7 +244,7 @@ describe(`${PROCESSES} processes that die, leave and sleep at random`, () => {
         await pruneGroups(database.db, queue.limits.tables, { queue: name, after: '', ratePerMs });
       }
       return await database.client`
-        select 'note' as what, queue, group_key::text from queue_notes
+        select 'note' as what, queue, group_keys::text as group_key from queue_notes
         union all select 'hold', queue, group_key from queue_holds
         union all select 'group', queue, group_key from queue_groups
         union all select 'lease', queue, kind from queue_usage where leases <> '{}'

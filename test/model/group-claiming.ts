@@ -107,7 +107,7 @@ export async function learnClaim(world: World, claim: GroupClaimStep, workerId: 
 export async function admit(world: World, db: Runner, queue: string, freed: boolean): Promise<void> {
   const { tables } = world.groupsOf(queue);
   if (freed) await noteFreedGroups(db, tables, queue);
-  while ((await admitGroups(db, tables, queue)) === MAX_NOTES);
+  while ((await admitGroups(db, tables, queue)).used === MAX_NOTES);
 }
 
 export async function send(
@@ -122,6 +122,7 @@ export async function send(
     kinds,
     limit,
     workerId,
+    newGroups: true,
     beginning: beginningOf(beginning),
     limits: { ...limits, run: serial === undefined ? undefined : RUN },
   });

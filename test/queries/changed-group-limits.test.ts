@@ -112,7 +112,7 @@ test('a worker that was declared gone leaves alone what it still runs; others ta
   const [job] = await addGrouped(database.client, [{ group: 'a' }]);
   expect(idsOf((await claim()).jobs)).toEqual([job]);
   await database.client`delete from queue_workers where id = ${worker}`;
-  await database.client`insert into queue_notes (queue, due_at, group_key) values ('q', now(), 'a')`;
+  await database.client`insert into queue_notes (queue, due_at, group_keys) values ('q', now(), '{a}')`;
   expect((await claim()).jobs).toEqual([]);
   const [other = 0] = await addWorkers(database.client);
   expect(idsOf((await claimGroups(database.db, other)).jobs)).toEqual([job]);

@@ -22,7 +22,7 @@ async function fill(jobsOf: readonly number[]): Promise<void> {
       select 'q', 'k', 'null', 20, g.tenant from given as g cross join generate_series(1, g.jobs)
       returning group_key
     )
-    insert into queue_notes (queue, due_at, group_key) select distinct 'q', now(), group_key from inserted`;
+    insert into queue_notes (queue, due_at, group_keys) select 'q', now(), array_agg(distinct group_key) from inserted`;
 }
 
 /** Claims, and ends what was claimed at once; answers the groups in the order of the claims. */
@@ -84,7 +84,7 @@ test('who comes back often gains nothing', async () => {
       with inserted as (
         insert into queue_jobs (queue, kind, payload, max_attempts, group_key) values ('q', 'k', 'null', 20, 'often')
       )
-      insert into queue_notes (queue, due_at, group_key) values ('q', now(), 'often')`;
+      insert into queue_notes (queue, due_at, group_keys) values ('q', now(), '{often}')`;
     const order = await work(1, 1);
     ofOften += order.filter((tenant) => tenant === 'often').length;
     ofLarge += order.filter((tenant) => tenant === 't1').length;

@@ -42,8 +42,12 @@ async function fill(count: number, group: string, runAt = 'now()', priority = '5
       select 'q', 'k', '{"orderId": 1}', 20, ${group}, ${runAt}, ${priority} from generate_series(1, ${count}) as n
       returning group_key, run_at
     )
-    insert into queue_notes (queue, due_at, group_key)
-    select 'q', min(run_at), group_key from inserted group by group_key`);
+    insert into queue_notes (queue, due_at, group_keys)
+    select 'q', due_at, array_agg(group_key) from (
+      select g.*, row_number() over () / 20 as part
+      from (select min(run_at) as due_at, group_key from inserted group by group_key) as g
+    ) as g
+    group by due_at, part`);
 }
 
 async function empty(): Promise<void> {
@@ -99,7 +103,9 @@ function testStatements(): void {
   });
 
   test('notes of groups whose worker is gone', async () => {
-    await expectBuffers(noteFreedGroupsQuery(tables, 'q'), 1_000);
+    // It reads all groups, once when a worker dies. Measured: 1,900 pages of 100,000 groups.
+    const plan = await explain(backend, noteFreedGroupsQuery(tables, 'q'), 'force_custom_plan');
+    expect(buffersOf(plan)).toBeLessThanOrEqual(5_000);
   });
 
   test('notes of forgotten groups, in slices', async () => {
@@ -135,7 +141,18 @@ function testSettling(): void {
 
 /** Folds in all that was noted, and lets the vacuum follow. */
 async function admitAll(): Promise<void> {
-  while ((await admitGroups(database.db, tables, 'q')) > 0);
+  while ((await admitGroups(database.db, tables, 'q')).used > 0);
+  await database.client`vacuum queue_notes`;
+}
+
+/** Makes the rows of the groups that were admitted, as their first claims do. */
+async function meetAll(): Promise<void> {
+  await admitAll();
+  await database.client`
+    insert into queue_groups (queue, group_key, ready_at)
+    select n.queue, k.group_key, n.due_at from queue_notes as n cross join unnest(n.group_keys) as k(group_key)
+    where n.admitted order by k.group_key`;
+  await database.client`delete from queue_notes where admitted`;
   await database.client`vacuum queue_notes`;
 }
 
@@ -155,7 +172,17 @@ describe.sequential('1,000,000 jobs of 100,000 keys', () => {
     testSettling();
   });
 
-  describe('analysed', () => {
+  describe('admitted and analysed', () => {
+    beforeAll(() => database.client`analyze`, 300_000);
+    testStatements();
+  });
+
+  describe('met by claims', () => {
+    beforeAll(meetAll, 300_000);
+    testStatements();
+  });
+
+  describe('met and analysed', () => {
     beforeAll(() => database.client`analyze`, 300_000);
     testStatements();
     testSettling();
@@ -202,7 +229,7 @@ describe.sequential('1,000,000 jobs of 100,000 keys, under an old snapshot', () 
   beforeAll(async () => {
     await empty();
     await fill(MILLION, `'key-' || n % 100000`);
-    await admitAll();
+    await meetAll();
     await database.client`analyze`;
   }, 300_000);
   underOldSnapshot();
@@ -232,7 +259,7 @@ describe.sequential('one key with 100,000 jobs, under an old snapshot', () => {
   beforeAll(async () => {
     await empty();
     await fill(100_000, `'hot'`);
-    await admitAll();
+    await meetAll();
     await database.client`analyze`;
   }, 300_000);
   underOldSnapshot();
@@ -255,7 +282,7 @@ describe.sequential('10,000 tenants beside one with 1,000,000 jobs', () => {
   }, 300_000);
 
   describe('before any ANALYZE', () => {
-    beforeAll(admitAll, 300_000);
+    beforeAll(meetAll, 300_000);
     testStatements();
     testSettling();
   });
@@ -272,7 +299,7 @@ describe.sequential('one tenant with 1,000,000 scheduled jobs before its due one
     await empty();
     await fill(MILLION, `'later'`, `now() + interval '1 day' + random() * interval '1 day'`, 'n % 5');
     await fill(1_000, `'later'`);
-    await admitAll();
+    await meetAll();
   }, 300_000);
 
   testStatements();

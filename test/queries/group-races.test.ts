@@ -23,6 +23,7 @@ import {
   groupRows,
 } from './support/groups.ts';
 import { idsOf } from './support/jobs.ts';
+import { begin, twoBackends, untilBlocked } from './support/locks.ts';
 
 const database = useTestDatabase({ max: 4 });
 const dialect = new PgDialect();
@@ -40,10 +41,10 @@ async function claimInBetween(
 ): Promise<number[]> {
   const { sql, params } = dialect.sqlToQuery(claimGroupedJobsQuery(groupedTables(), groupClaimOf(workerId)));
   const waiting = sql.replace(
-    'from (select * from seen order by place) as s cross join lateral',
+    'from (select * from seen order by place) as s left join lateral',
     `from (select s.* from seen as s cross join (
         select pg_advisory_xact_lock(4711) from (select count(*) from seen) as c) as l order by place
-      ) as s cross join lateral`,
+      ) as s left join lateral`,
   );
   expect(waiting).not.toBe(sql);
   const text = without.reduce((text, guard) => text.replace(GUARDS[guard], ''), waiting);
@@ -64,6 +65,7 @@ describe('a job that comes between the look of a claim and its lock', () => {
     const [worker = 0] = await addWorkers(database.client);
     const [one, other] = await database.connect(2);
     if (one === undefined || other === undefined) throw new Error('no connection');
+    await database.client`insert into queue_groups (queue, group_key, ready_at) values ('q', 'a', 'infinity')`;
     const [first] = await addGrouped(database.client, [{ group: 'a' }]);
     await admitGroups(database.db, groupedTables(), 'q');
     await other.client`select pg_advisory_lock(4711)`;
@@ -85,6 +87,44 @@ describe('a job that comes between the look of a claim and its lock', () => {
       expect([claimed, idsOf(jobs)]).toEqual([[first], []]);
       expect((await groupRows(database.client)).a?.ready).toBe('infinity');
     }
+  });
+});
+
+describe('a new group that two claims find', () => {
+  test.each(['commit', 'rollback'] as const)('is made by one of them: after its %s', async (end) => {
+    const tables = groupedTables();
+    const [worker = 0] = await addWorkers(database.client);
+    const [one, other] = await twoBackends(database);
+    const given = { limits: { concurrency: 1 } };
+    const claim = ({ db }: Connection) => claimGroupedJobs(db, tables, groupClaimOf(worker, given));
+    const [first] = await addGrouped(database.client, [{ group: 'a' }]);
+    await admitGroups(database.db, tables, 'q');
+    await begin(one);
+    const its = await claim(one);
+    expect(idsOf(its.jobs)).toEqual([first]);
+    const [second] = await addGrouped(database.client, [{ group: 'a' }]);
+    await admitGroups(database.db, tables, 'q');
+    const waiting = claim(other);
+    await untilBlocked(database, other);
+    await one.client.unsafe(end);
+    const { jobs, more } = await waiting;
+    expect([idsOf(jobs), more]).toEqual(end === 'commit' ? [[], true] : [[second], false]);
+    // The limit of one holds, and neither job is forgotten.
+    expect((await claimGroups(database.db, worker, given)).jobs).toEqual([]);
+    const held = end === 'commit' ? its.jobs : jobs;
+    const finish = {
+      type: 'finish',
+      state: 'completed',
+      output: null,
+      error: null,
+      keepResult: false,
+    } as const;
+    const finishes = held.map(({ id, fence }) => ({ id, fence, transition: finish }));
+    expect(await finishJobs(database.db, tables, { queue: 'q', workerId: worker }, finishes)).toEqual(
+      new Set(idsOf(held)),
+    );
+    const next = await claimGroups(database.db, worker, given);
+    expect(idsOf(next.jobs)).toEqual(end === 'commit' ? [second] : [first]);
   });
 });
 
@@ -123,7 +163,7 @@ async function race({ limits, serial, groups, jobsEach }: RaceOptions) {
     let [workerId = 0] = await addWorkers(client);
     const holder = () => ({ queue: 'q', workerId });
     for (let failures = 0; !over; ) {
-      while ((await admitGroups(db, tables, 'q')) === MAX_NOTES);
+      while ((await admitGroups(db, tables, 'q')).used === MAX_NOTES);
       const claim = groupClaimOf(workerId, { limits, limit: 1 + Math.floor(Math.random() * 6) });
       const { jobs } = await claimGroupedJobs(db, tables, claim);
       failures = jobs.length === 0 ? failures + 1 : 0;

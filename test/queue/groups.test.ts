@@ -50,10 +50,11 @@ async function placed(): Promise<unknown[]> {
 /** How long after its first job each group is noted, in milliseconds. */
 async function noted(): Promise<{ queue: string; group: string; late: number }[]> {
   return await database.client<{ queue: string; group: string; late: number }[]>`
-    select n.queue, n.group_key as group,
+    select n.queue, k.group_key as group,
       (extract(epoch from n.due_at - min(j.run_at)) * 1000)::float8 as late
-    from queue_notes as n left join queue_jobs as j on j.queue = n.queue and j.group_key = n.group_key
-    group by n.id, n.queue, n.group_key, n.due_at order by n.queue, n.group_key, late desc, n.id`;
+    from queue_notes as n cross join unnest(n.group_keys) as k(group_key)
+    left join queue_jobs as j on j.queue = n.queue and j.group_key = k.group_key
+    group by n.id, n.queue, k.group_key, n.due_at order by n.queue, k.group_key, late desc, n.id`;
 }
 
 describe('a job of a queue with groups', () => {
@@ -100,6 +101,21 @@ describe('a job of a queue with groups', () => {
 });
 
 describe('many at once', () => {
+  test('groups that are due at the same time share notes', async () => {
+    const of = (n: number, delayMs: number) => ({ payload: n, queue: 'exports', group: `g${n}`, delayMs });
+    await grouped.enqueueMany(database.db, note, [
+      ...Array.from({ length: 45 }, (_, n) => of(n, 0)),
+      ...Array.from({ length: 3 }, (_, n) => of(n + 45, 60_000)),
+    ]);
+    const notes = await database.client<{ soon: boolean; groups: number }[]>`
+      select due_at < now() + interval '30 s' as soon, cardinality(group_keys) as groups from queue_notes`;
+    const groupsOf = (soon: boolean) => notes.filter((one) => one.soon === soon).map(({ groups }) => groups);
+    expect(groupsOf(true).reduce((a, b) => a + b)).toBe(45);
+    expect(groupsOf(false).reduce((a, b) => a + b)).toBe(3);
+    expect(notes.length).toBeLessThanOrEqual(5);
+    expect(new Set((await noted()).map(({ group }) => group)).size).toBe(48);
+  });
+
   const entries = [
     { payload: 1, queue: 'exports', group: 'b', delayMs: 60_000 },
     { payload: 2, queue: 'plain' },

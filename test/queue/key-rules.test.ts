@@ -194,7 +194,8 @@ describe('replace', () => {
       { group_key: 'b', weight: 7 },
     ]);
     const notes = await database.client`
-      select n.group_key, n.due_at = j.run_at as exact from queue_notes as n, queue_jobs as j order by n.id`;
+      select n.group_keys[1] as group_key, n.due_at = j.run_at as exact from queue_notes as n, queue_jobs as j
+      order by n.id`;
     expect([...notes]).toEqual([
       { group_key: 'a', exact: false },
       { group_key: 'b', exact: true },

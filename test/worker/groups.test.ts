@@ -121,7 +121,7 @@ describe('concurrency of a group', () => {
       jobs('a', 2_500),
     );
     await queue.enqueueMany(database.db, step, jobs('b', 10));
-    await database.client`delete from queue_notes where group_key = 'b'`;
+    await database.client`delete from queue_notes where 'b' = any(group_keys)`;
     const handlers = [handle(step, () => {})];
     const options = { queue, handlers, concurrency: 100, deadlineMs: 60_000 };
     expect(await drain(database.db, options)).toMatchObject({
@@ -396,7 +396,7 @@ describe('what stands behind a job that its worker has lost', () => {
     const before = begun.length;
     // It dies, and who declares it gone tells claims of its groups.
     await database.client`delete from queue_workers where id = ${peer?.id}`;
-    await database.client`insert into queue_notes (queue, due_at, group_key) values ('work', now(), 'lost')`;
+    await database.client`insert into queue_notes (queue, due_at, group_keys) values ('work', now(), '{lost}')`;
     await until(async () => (await database.client`select from queue_jobs`).length === 0);
     expect(begun.slice(before)[0]).toBe('lost0');
     expect(begun.slice(before)).toEqual(begun.slice(before).toSorted());

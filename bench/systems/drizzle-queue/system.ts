@@ -78,8 +78,12 @@ export function groupedQueue(name: string, limits: QueueLimits, group: string): 
           from generate_series(${from}::int4, ${from + count - 1}::int4) as i
           returning group_key, run_at
         )
-        insert into queue_notes (queue, due_at, group_key)
-        select 'bench', min(run_at), group_key from inserted group by group_key`;
+        insert into queue_notes (queue, due_at, group_keys)
+        select 'bench', n.due_at, array_agg(n.group_key) from (
+          select g.*, (row_number() over () - 1) / 20 as part
+          from (select min(run_at) as due_at, group_key from inserted group by group_key) as g
+        ) as n
+        group by n.due_at, n.part`;
     },
   };
 }

@@ -14,7 +14,7 @@ export const queueLimits: ControlTables<'queue_', undefined>['queueLimits'] = ta
 export const queueUsage: ControlTables<'queue_', undefined>['queueUsage'] = tables.queueUsage;
 /** `queue_groups`: when claims look at a group next. */
 export const queueGroups: ControlTables<'queue_', undefined>['queueGroups'] = tables.queueGroups;
-/** `queue_holds`: which jobs of a group may be held. */
+/** `queue_holds`: which jobs hold up those behind them. */
 export const queueHolds: ControlTables<'queue_', undefined>['queueHolds'] = tables.queueHolds;
 /** `queue_notes`: which groups claims should look at. */
 export const queueNotes: ControlTables<'queue_', undefined>['queueNotes'] = tables.queueNotes;

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { bigint, index, jsonb, type pgTable, primaryKey, text, timestamp } from 'drizzle-orm/pg-core';
 import type {
   BigintColumn,
+  BigintsColumn,
   InSchema,
   JsonColumn,
   NotNull,
@@ -19,6 +20,7 @@ export type GroupColumns = {
   readyAt: NotNull<TimestampColumn>;
   turn: WithDefault<NotNull<BigintColumn>>;
   rateUsed: WithDefault<NotNull<JsonColumn<RateUsed>>>;
+  held: WithDefault<NotNull<BigintsColumn>>;
 };
 
 /** `queue_groups` under any name. */
@@ -34,6 +36,9 @@ export type GroupsTable<
  * - `ready_at`: `-infinity` while the group is in the ring of those with due jobs; a time for one that was
  *   idle, from that time on, or whose rate is used up until then; `infinity` for one that nobody looks at
  *   until a note comes, because nothing is due or it is at its limit.
+ * - `held`: which of its jobs may be held. It only tells where to look: a job counts while its own row says
+ *   that a living worker holds it. So a worker that dies frees its slots by dying, and an id that is left
+ *   over counts for nothing.
  * - `turn`: its place in the ring. Whatever changes the row raises it, so a claim can tell that the row is as
  *   its snapshot shows it.
  */
@@ -49,6 +54,7 @@ export function defineGroupsTable<TName extends string, TSchema extends string |
       readyAt: timestamp('ready_at', { withTimezone: true }).notNull(),
       turn: bigint('turn', { mode: 'number' }).notNull().default(0),
       rateUsed: jsonb('rate_used').$type<RateUsed>().notNull().default({}),
+      held: bigint('held', { mode: 'number' }).array().notNull().default([]),
     },
     (t) => [
       primaryKey({ name: `${name}_pkey`, columns: [t.queue, t.groupKey] }),

@@ -7,7 +7,7 @@ export type HoldColumns = {
   queue: NotNull<TextColumn>;
   groupKey: NotNull<TextColumn>;
   jobId: NotNull<BigintColumn>;
-  until: TimestampColumn;
+  until: NotNull<TimestampColumn>;
 };
 
 /** `queue_holds` under any name. */
@@ -17,13 +17,11 @@ export type HoldsTable<
 > = InSchema<ReturnType<typeof pgTable<TName, HoldColumns>>, TSchema>;
 
 /**
- * `queue_holds`: which jobs of a group may be held. It only tells where to look: a row counts while a living
- * worker holds the job, by the row of the job itself, or until `until`. So a worker that dies frees its slots
- * by dying, and a row that is left over counts for nothing. Claims write the rows, and remove those that no
- * longer count.
+ * `queue_holds`: which jobs that nobody runs hold up those behind them, where a group's jobs run one after
+ * the other. Whatever ends the attempt inserts the row, so it changes none that others want. Claims remove
+ * those whose time has passed.
  *
- * `until`: where a group's jobs run one after the other, a job that waits for its next attempt keeps those
- * behind it waiting; `infinity` for one that was discarded and stops its group.
+ * `until`: the next attempt of the job; `infinity` for one that was discarded and stops its group.
  */
 export function defineHoldsTable<TName extends string, TSchema extends string | undefined>(
   table: DeclareTable,
@@ -35,7 +33,7 @@ export function defineHoldsTable<TName extends string, TSchema extends string | 
       queue: text('queue').notNull(),
       groupKey: text('group_key').notNull(),
       jobId: bigint('job_id', { mode: 'number' }).notNull(),
-      until: timestamp('until', { withTimezone: true }),
+      until: timestamp('until', { withTimezone: true }).notNull(),
     },
     (t) => [primaryKey({ name: `${name}_pkey`, columns: [t.queue, t.groupKey, t.jobId] })],
   );

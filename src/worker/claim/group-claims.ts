@@ -33,6 +33,8 @@ export class GroupClaims implements QueueClaims {
   #leftOut: readonly string[] = [];
   /** The last claim brought jobs of so many groups that those of the next one are probably others. */
   #amongMany = false;
+  /** Groups may wait that no claim has met: only then are they looked for. */
+  #newGroups = true;
 
   constructor(options: GroupClaimsOptions) {
     this.#options = options;
@@ -65,6 +67,7 @@ export class GroupClaims implements QueueClaims {
     const admission = admitGroups(runner, tables, queue);
     // Its failure must not hide what the claim brings; the next one, before a claim, will tell.
     const noting = beside ? admission.catch(() => undefined) : Promise.resolve(await admission);
+    if (!beside) this.#newGroups = (await noting)?.newGroups ?? true;
     if (kinds.length === 0) {
       return {
         jobs: [],
@@ -82,14 +85,16 @@ export class GroupClaims implements QueueClaims {
       workerId,
       limit,
       limits: { ...limits, run: attempts().run },
+      newGroups: this.#newGroups,
       beginning: beginning === 1 ? 1 : 0,
     }).finally(() => noting);
     const noted = await noting;
+    this.#newGroups = noted?.newGroups ?? true;
     this.#amongMany = noted !== undefined && areOfMany(jobs);
     // What was folded in beside it, no claim has seen yet.
-    const isBehind = beside && noted !== 0;
+    const isBehind = beside && noted?.used !== 0;
     // What is noted later is told of, or found by the watch.
-    const goesOn = (more && jobs.length > 0) || isBehind || noted === MAX_NOTES;
+    const goesOn = (more && jobs.length > 0) || isBehind || noted?.used === MAX_NOTES;
     const sawEnd = jobs.length < limit && !more && !isBehind;
     return { jobs, limit, kinds, among: false, sawEnd, leftOut, endMs: performance.now(), goesOn, waitMs };
   }

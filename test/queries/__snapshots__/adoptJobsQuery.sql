@@ -15,8 +15,8 @@
       returning j.run_at
     ),
     noted as (
-      insert into "queue_notes" (queue, due_at, group_key)
-      select distinct $6::text, a.run_at, $7::text from adopted as a
+      insert into "queue_notes" (queue, due_at, group_keys)
+      select distinct $6::text, a.run_at, array[$7::text] from adopted as a
       where a.run_at < 'infinity'
     )
     select count(*)::float8 as adopted from adopted

@@ -1,50 +1,83 @@
-    with seen as materialized (
+    with offered as materialized (
+        select n.ctid as at, n.id, n.due_at, n.group_keys from "queue_notes" as n
+        where n.queue = $1 and n.admitted
+          and n.due_at <= statement_timestamp()
+        order by n.due_at, n.id limit (
+          select count(*) from (
+            select sum(n.keys) over (order by n.due_at, n.id) - n.keys as before from (
+              select n.due_at, n.id, cardinality(n.group_keys) as keys from "queue_notes" as n
+              where n.queue = $2 and n.admitted
+          and n.due_at <= statement_timestamp()
+              order by n.due_at, n.id limit (select $3::int8 + 8)
+            ) as n
+          ) as n
+          where n.before < $4::int8 + 8
+        )
+        for update of n skip locked
+    ),
+    seen as materialized (
       (select g.ctid as at, g.group_key, g.turn, g.ready_at,
           row_number() over (order by g.turn) * 2 + 1 as place
-        from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c cross join "queue_groups" as g
-        where g.queue = $4 and g.turn >= 0 and g.ready_at = '-infinity'
-        order by g.turn limit (select $5::int8 * 2 + 32))
+        from generate_series(1, $5::int4) as a cross join generate_series(1, $6::int4) as b cross join generate_series(1, $7::int4) as c cross join "queue_groups" as g
+        where g.queue = $8 and g.turn >= 0 and g.ready_at = '-infinity'
+        order by g.turn limit (select $9::int8 * 2 + 32))
       union all
-      (select g.ctid, g.group_key, g.turn, g.ready_at, row_number() over (order by g.ready_at) * 2 as place
+      (select g.at, g.group_key, g.turn, g.ready_at, row_number() over (order by g.ready_at) * 2 as place from (
+          (select g.ctid as at, g.group_key, g.turn, g.ready_at
         from "queue_groups" as g
-        where g.queue = $6 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
-        order by g.ready_at limit (select $7::int8 + 8))
+        where g.queue = $10 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
+        order by g.ready_at limit (select $11::int8 + 8))
+          union all
+          select null, o.group_key, 0, min(o.due_at)
+          from (select n.due_at, unnest(n.group_keys) as group_key from offered as n) as o
+          group by o.group_key
+        ) as g
+        order by g.ready_at limit (select $12::int8 + 8))
     ),
     ring as materialized (
       select coalesce(min(s.turn) filter (where s.ready_at = '-infinity'), (
         select g.turn from "queue_groups" as g
-        where g.queue = $8 and g.turn >= 0 and g.ready_at = 'infinity' order by g.turn desc limit 1
+        where g.queue = $13 and g.turn >= 0 and g.ready_at = 'infinity' order by g.turn desc limit 1
       ), 0) as turn from seen as s
     ),
     every as materialized (
       select max(l.concurrency) as concurrency, max(l.rate_limit) as rate_limit,
         max(l.rate_per_ms) as rate_per_ms, max(l.weight) as weight
-      from "queue_limits" as l where l.queue = $9 and l.kind = '' and l.group_key = '*'
+      from "queue_limits" as l where l.queue = $14 and l.kind = '' and l.group_key = '*'
     ),
     locked as materialized (
-      select s.place, s.at, s.group_key, g.turn, g.rate_used
-      from (select * from seen order by place) as s cross join lateral (
-        select g.turn, g.rate_used from "queue_groups" as g
-        where g.ctid = s.at and g.queue = $10 and g.group_key = s.group_key and g.turn = s.turn
+      select s.place, s.at, s.group_key, coalesce(g.turn, 0) as turn,
+        coalesce(g.rate_used, '{}') as rate_used, coalesce(g.held, '{}') as held
+      from (select * from seen order by place) as s left join lateral (
+        select g.turn, g.rate_used, g.held from "queue_groups" as g
+        where g.ctid = s.at and g.queue = $15 and g.group_key = s.group_key and g.turn = s.turn
         for no key update skip locked
-      ) as g
-      limit (select $11::int8)
+      ) as g on true
+      where s.at is null or g.turn is not null
+      limit (select $16::int8)
     ),
-    ruled as materialized (
+    ruled as not materialized (
       select l.*, coalesce(o.weight, e.weight, 1) as share_of,
         1 as concurrency,
-        coalesce(o.rate_limit, e.rate_limit, $12::int4) as rate_limit,
-        coalesce(o.rate_per_ms, e.rate_per_ms, $13::int8) as rate_per_ms
+        coalesce(o.rate_limit, e.rate_limit, $17::int4) as rate_limit,
+        coalesce(o.rate_per_ms, e.rate_per_ms, $18::int8) as rate_per_ms
       from locked as l cross join every as e left join "queue_limits" as o
-        on o.queue = $14 and o.kind = '' and o.group_key = l.group_key
+        on o.queue = $19 and o.kind = '' and o.group_key = l.group_key
     ),
-    counted as materialized (
-      select l.*, u.slot, u.used, u.oldest, u.kept, h.held, h.held_until, h.over,
-        (round($15::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
-          - round($16::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
+    blocking as materialized (
+      select h.group_key, h.until from "queue_holds" as h
+      where h.queue = $20 and h.group_key = any(array(select group_key from locked))
+    ),
+    counted as not materialized (
+      select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
+        u.slot, u.used, u.oldest, u.kept, h.standing,
+        h.held + (b.until is not null)::int4 as held, b.until as held_until,
+        (round($21::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
+          - round($22::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
           as share
       from ruled as l
       left join lateral (
+        select u.* from (
       select x.slot, e.used, e.oldest, e.kept
       from (
         select n.now, ceil((floor(n.now * 20 / l.rate_per_ms) + 1) * l.rate_per_ms / 20)::int8 as slot
@@ -55,29 +88,29 @@
           coalesce(jsonb_object_agg(e.key, e.value::int8), '{}') as kept
         from jsonb_each_text(l.rate_used) as e where e.key::int8 > x.now - l.rate_per_ms
       ) as e
-    ) as u on l.rate_per_ms is not null
+    ) as u
+        where l.rate_per_ms is not null offset 0
+      ) as u on true
       cross join lateral (
-        select count(*) filter (where x.counts) as held,
-          min(x.until) filter (where x.until > statement_timestamp()) as held_until,
-          array_agg(x.job_id) filter (where not x.counts and x.holder is null) as over
+        select count(*) filter (where x.holder in (select w.id from "queue_workers" as w)) as held,
+          array_agg(x.job_id) filter (where x.holder is not null) as standing
         from (
-          select y.job_id, y.holder, y.until, coalesce(y.until > statement_timestamp(), false)
-              or coalesce(y.holder in (select w.id from "queue_workers" as w), false) as counts
-          from (
-            select h.job_id, h.until, (
-              select j.worker_id from "queue_jobs" as j where j.queue = $17 and j.id = h.job_id
-            ) as holder
-            from "queue_holds" as h
-            where h.queue = $18 and h.group_key = l.group_key
-            offset 0
-          ) as y
+          select h.job_id, (
+            select j.worker_id from "queue_jobs" as j where j.queue = $23 and j.id = h.job_id
+          ) as holder
+          from unnest(l.held) as h(job_id)
           offset 0
         ) as x
       ) as h
+      cross join lateral (
+        select min(h.until) as until from "queue_holds" as h
+        where h.queue = $24 and h.group_key = l.group_key and h.until > statement_timestamp()
+          and l.group_key in (select b.group_key from blocking as b)
+      ) as b
       window w as (order by l.place rows unbounded preceding)
     ),
     open as materialized (
-      select c.*, case when c.held > 0 then 0 else least(c.share, $19::int8) end as room, c.rate_limit - c.used as budget
+      select c.*, case when c.held > 0 then 0 else least(c.share, $25::int8) end as room, c.rate_limit - c.used as budget
       from counted as c where c.share > 0
     ),
     found as materialized (
@@ -88,14 +121,14 @@
           select k.id, k.at, row_number() over () as n from (
             with head as materialized (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $20 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100
+              where j.queue = $26 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100
             )
             select h.id, h.at from head as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $21 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+              where j.queue = $27 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
               order by j.run_at, j.id limit greatest(least(c.room, c.budget), 0)
             ) as j
             where (select count(*) >= greatest(least(c.room, c.budget), 0) + 100 and not bool_or(h.due) from head as h)
@@ -104,13 +137,13 @@
         left join lateral (
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(j.payload) as bytes
           from "queue_jobs" as j
-          where j.ctid = k.at and j.id = k.id and j.queue = $22 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($23::text::jsonb))) is true
-            and j.worker_id is distinct from $24::int8
+          where j.ctid = k.at and j.id = k.id and j.queue = $28 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($29::text::jsonb))) is true
+            and j.worker_id is distinct from $30::int8
           for no key update skip locked) as f on true
       ) as j
       where c.room > 0
     ),
-    wanted as materialized (
+    wanted as not materialized (
       select f.*, row_number() over (order by f.place, f.n) as rank,
         bool_and(f.id is not null) over (partition by f.group_key order by f.n) as unbroken
       from found as f where not f.cut
@@ -122,11 +155,14 @@
         from wanted as w
         where w.unbroken
       ) as w
-      where (before is null or before < $25::int8)
+      where (before is null or before < $31::int8)
       order by rank
     ),
     turning as materialized (
-      select c.at, c.group_key, c.over, 1 + greatest(c.turn, r.turn)
+      select c.at, c.group_key, case
+          when c.standing is null then coalesce(c.taken_ids, '{}')
+          else array(select distinct unnest(c.standing || c.taken_ids))
+        end as held, 1 + greatest(c.turn, r.turn)
           + greatest(coalesce(c.taken_weight, 0), 1) * 1000 / c.share_of as turn,
         case when c.rate_limit is null then '{}'
           else case when coalesce(c.taken_cost, 0) = 0 then c.kept else c.kept || jsonb_build_object(
@@ -139,7 +175,7 @@
           when c.taken < c.room then coalesce((
             with head as materialized (
               select j.run_at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
-              where j.queue = $26 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              where j.queue = $32 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
             )
             select case
               when bool_or(h.due) then '-infinity'
@@ -148,11 +184,11 @@
                 select min(j.run_at) from generate_series(0, 9) as band(priority)
                 cross join lateral (
                   (select '-infinity'::timestamptz as run_at from "queue_jobs" as j
-                    where j.queue = $27 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
+                    where j.queue = $33 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
                     order by j.run_at, j.id limit 1)
                   union all
                   (select j.run_at from "queue_jobs" as j
-                    where j.queue = $28 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
+                    where j.queue = $34 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
                       and j.run_at > statement_timestamp()
                     order by j.run_at, j.id limit 1)
                 ) as j
@@ -162,12 +198,14 @@
           else '-infinity'
         end as ready_at
       from (
-        select o.*, count(o.job_id) over jobs as taken, sum(o.weight) over jobs as taken_weight,
+        select o.*, count(o.job_id) over jobs as taken,
+          array_agg(o.job_id) filter (where o.job_id is not null) over jobs as taken_ids,
+          sum(o.weight) over jobs as taken_weight,
           sum(o.cost) over jobs as taken_cost,
           bool_or(o.cut) over jobs and not bool_or(o.spared) over jobs as cut_by_group
         from (
           select place, at, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest,
-            kept, held, held_until, over, room, budget, null as job_id, null as weight, null as cost,
+            kept, held, held_until, standing, room, budget, null as job_id, null as weight, null as cost,
             false as cut, false as spared
           from open
           union all
@@ -183,46 +221,77 @@
       ) as c cross join ring as r
       where c.group_key is not null
     ),
+    made as (
+      insert into "queue_groups" (queue, group_key, ready_at, turn, rate_used, held)
+      select $35::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held from turning as t
+      where t.at is null order by t.group_key
+      on conflict (queue, group_key) do nothing
+      returning group_key
+    ),
+    beaten as materialized (
+      select t.group_key from turning as t
+      where t.at is null and t.group_key not in (select group_key from made)
+    ),
+    taken as materialized (
+      select w.id, w.group_key, w.rank from within as w
+      where w.group_key not in (select group_key from beaten)
+    ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $29::int8, claimed_at = (array[statement_timestamp()])[case
+    set worker_id = $36::int8, claimed_at = (array[statement_timestamp()])[case
         when (j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 = j.max_attempts or case when j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 between 2 and j.max_attempts
             then j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4 - 1 - coalesce((j.errors -> -1 -> 'attempt')::int4, 0) else 0 end > 0)
-          and (j.id = (select id from within limit $30::int8)) is not true then 2
+          and (j.id = (select id from within limit $37::int8)) is not true then 2
         else 1
       end], attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
-    where j.queue = $31 and j.id = any(array(select id from within))
+    where j.queue = $38 and j.id = any(array(select id from taken))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
     ),
+    heeded as materialized (
+      select o.at, o.id, o.due_at, cardinality(o.group_keys) as offered,
+        array(
+          select k from unnest(o.group_keys) as k
+          where k not in (select t.group_key from turning as t where t.at is null)
+        ) as later,
+        array(
+          select k from unnest(o.group_keys) as k where k in (select group_key from beaten)
+        ) as again
+      from offered as o
+    ),
+    removed as (
+      delete from "queue_notes" as n using heeded as h
+      where n.ctid = h.at and n.queue = $39 and n.id = h.id and cardinality(h.later) < h.offered
+    ),
+    kept as (
+      insert into "queue_notes" (queue, admitted, due_at, group_keys)
+      select $40::text, true, h.due_at, h.later from heeded as h
+      where cardinality(h.later) between 1 and h.offered - 1
+      union all
+      select $41::text, false, h.due_at, h.again from heeded as h where h.again <> '{}'
+    ),
     turned as (
-      update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used
-      from turning as t where g.ctid = t.at and g.queue = $32 and g.group_key = t.group_key
+      update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
+        held = t.held
+      from turning as t where g.ctid = t.at and g.queue = $42 and g.group_key = t.group_key
     ),
-    held as (
-      insert into "queue_holds" as h (queue, group_key, job_id)
-      select $33::text, w.group_key, w.id from within as w order by w.group_key, w.id
-      on conflict (queue, group_key, job_id) do update set until = null
-    ),
-    sweepable as materialized (
+    over as materialized (
       select h.group_key, h.job_id from "queue_holds" as h
-      where h.queue = $34
-        and h.group_key = any(array(select group_key from turning where over is not null))
-        and ((h.group_key, h.job_id) in (select group_key, unnest(over) from turning)) is true
-        and h.job_id not in (select id from within)
+      where h.queue = $43 and h.until <= statement_timestamp()
+        and h.group_key = any(array(select group_key from blocking where until <= statement_timestamp()))
       for update skip locked
     ),
     swept as (
       delete from "queue_holds" as h
-      where h.queue = $35 and h.group_key = any(array(select group_key from sweepable))
-        and ((h.group_key, h.job_id) in (select group_key, job_id from sweepable)) is true
+      where h.queue = $44 and h.group_key = any(array(select group_key from over))
+        and ((h.group_key, h.job_id) in (select group_key, job_id from over)) is true
     )
     select exists (select from turning as t where t.ready_at = '-infinity') or
-        (select count(*) from seen) > (select count(*) from turning) as more,
+        (select count(*) from seen) > (select count(*) from turning) or exists (select from beaten) as more,
       null as wait_ms,
       w.rank, w.group_key, a.*
     from (select 1) as one
-    left join (within as w join (
+    left join (taken as w join (
     select j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
       j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,
       nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata,
@@ -230,38 +299,47 @@
       date_part('epoch', statement_timestamp()) * 1000 as claimed_at,
       j.cancel_reason
     from claimed as j) as a on a.id = w.id) on true
--- $1 = 1
--- $2 = 1
--- $3 = 1
--- $4 = "mail"
--- $5 = 10
--- $6 = "mail"
--- $7 = 10
+-- $1 = "mail"
+-- $2 = "mail"
+-- $3 = 10
+-- $4 = 10
+-- $5 = 1
+-- $6 = 1
+-- $7 = 1
 -- $8 = "mail"
--- $9 = "mail"
+-- $9 = 10
 -- $10 = "mail"
 -- $11 = 10
--- $12 = null
--- $13 = null
+-- $12 = 10
+-- $13 = "mail"
 -- $14 = "mail"
--- $15 = 10
+-- $15 = "mail"
 -- $16 = 10
--- $17 = "mail"
--- $18 = "mail"
--- $19 = 100
+-- $17 = null
+-- $18 = null
+-- $19 = "mail"
 -- $20 = "mail"
--- $21 = "mail"
--- $22 = "mail"
--- $23 = "[\"mail\"]"
--- $24 = 42
--- $25 = 8388608
+-- $21 = 10
+-- $22 = 10
+-- $23 = "mail"
+-- $24 = "mail"
+-- $25 = 100
 -- $26 = "mail"
 -- $27 = "mail"
 -- $28 = "mail"
--- $29 = 42
--- $30 = 1
--- $31 = "mail"
+-- $29 = "[\"mail\"]"
+-- $30 = 42
+-- $31 = 8388608
 -- $32 = "mail"
 -- $33 = "mail"
 -- $34 = "mail"
 -- $35 = "mail"
+-- $36 = 42
+-- $37 = 1
+-- $38 = "mail"
+-- $39 = "mail"
+-- $40 = "mail"
+-- $41 = "mail"
+-- $42 = "mail"
+-- $43 = "mail"
+-- $44 = "mail"

@@ -25,11 +25,17 @@
       on conflict (queue, group_key, job_id) do update set until = excluded.until
     ),
     noted as (
-      insert into "queue_notes" (queue, due_at, group_key)
-      select $13, statement_timestamp(), e.ended_group from finished as e
-      where e.ended_group is not null and e.id not in (select id from blocking)
-      union
-      select $14, b.until, b.ended_group from blocking as b where b.until < 'infinity'
+      insert into "queue_notes" (queue, due_at, group_keys)
+      select n.queue, n.due_at, array_agg(n.group_key)
+      from (select g.*, (row_number() over () - 1) / 20 as part from (
+        select $13::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
+        from finished as e
+        where e.ended_group is not null and e.id not in (select id from blocking)
+        union
+        select $14::text, b.until, b.ended_group from blocking as b
+        where b.until < 'infinity'
+      ) as g) as n
+      group by n.queue, n.due_at, n.part
     ),
     recorded as (
       insert into "queue_results" (job_id, queue, kind, payload, state, output, errors, attempt, max_attempts,

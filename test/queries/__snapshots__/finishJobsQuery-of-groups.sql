@@ -16,9 +16,14 @@
     returning j.*, j.group_key as ended_group, j.run_at as ended_run_at
     ),
     noted as (
-      insert into "queue_notes" (queue, due_at, group_key)
-      select distinct $12, statement_timestamp(), e.ended_group from finished as e
-      where e.ended_group is not null
+      insert into "queue_notes" (queue, due_at, group_keys)
+      select n.queue, n.due_at, array_agg(n.group_key)
+      from (select g.*, (row_number() over () - 1) / 20 as part from (
+        select distinct $12::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
+        from finished as e
+        where e.ended_group is not null
+      ) as g) as n
+      group by n.queue, n.due_at, n.part
     ),
     recorded as (
       insert into "queue_results" (job_id, queue, kind, payload, state, output, errors, attempt, max_attempts,

@@ -34,9 +34,13 @@
       returning id, queue, metadata, group_key, run_at
     ),
     noted as (
-      insert into "queue_notes" (queue, due_at, group_key)
-      select distinct g.queue, g.run_at, g.group_key from inserted as g
-      where g.group_key is not null
+      insert into "queue_notes" (queue, due_at, group_keys)
+      select n.queue, n.due_at, array_agg(n.group_key)
+      from (select g.*, (row_number() over () - 1) / 20 as part from (
+        select distinct g.queue, g.run_at as due_at, g.group_key from inserted as g
+        where g.group_key is not null
+      ) as g) as n
+      group by n.queue, n.due_at, n.part
     )
     select m.name, j.id, case when j.id is not null then pg_notify($6::text, j.queue) is not null end as woke
     from moved as m left join inserted as j on j.metadata ->> 'schedule' = m.name

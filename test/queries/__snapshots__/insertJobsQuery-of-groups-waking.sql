@@ -13,9 +13,13 @@
           with ordinality as r(payload, queue, kind, priority, delay_ms, run_at_ms, max_attempts, metadata, group_key, weight, place)) as r) as i order by place
     returning id, queue, run_at, group_key),
     noted as (
-      insert into "queue_notes" (queue, due_at, group_key)
-      select distinct g.queue, g.run_at, g.group_key from inserted as g
-      where g.group_key is not null
+      insert into "queue_notes" (queue, due_at, group_keys)
+      select n.queue, n.due_at, array_agg(n.group_key)
+      from (select g.*, (row_number() over () - 1) / 20 as part from (
+        select distinct g.queue, g.run_at as due_at, g.group_key from inserted as g
+        where g.group_key is not null
+      ) as g) as n
+      group by n.queue, n.due_at, n.part
     )
     select i.id, case when i.run_at <= statement_timestamp() and $3::text::jsonb @> to_jsonb(i.queue) then pg_notify($4::text, i.queue) is not null end as woke from inserted as i
 -- $1 = null

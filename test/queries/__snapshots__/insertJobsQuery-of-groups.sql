@@ -9,9 +9,13 @@
         $8::text as unique_key, $9::text::jsonb as metadata, $10::text as group_key, $11::int2 as weight, 1 as place) as i order by place
     returning id, queue, run_at, group_key),
     noted as (
-      insert into "queue_notes" (queue, due_at, group_key)
-      select distinct g.queue, g.run_at, g.group_key from inserted as g
-      where g.group_key is not null
+      insert into "queue_notes" (queue, due_at, group_keys)
+      select n.queue, n.due_at, array_agg(n.group_key)
+      from (select g.*, (row_number() over () - 1) / 20 as part from (
+        select distinct g.queue, g.run_at as due_at, g.group_key from inserted as g
+        where g.group_key is not null
+      ) as g) as n
+      group by n.queue, n.due_at, n.part
     )
     select i.id from inserted as i
 -- $1 = "mail"

@@ -8,9 +8,13 @@ with "inserted" as (
         statement_timestamp() as created_at, $7::int2 as max_attempts,
         $8::text as unique_key, $9::text::jsonb as metadata, $10::text as group_key, $11::int2 as weight, 1 as place) as i order by place
     returning id, run_at, queue, group_key), "noted" as (
-      insert into "queue_notes" (queue, due_at, group_key)
-      select distinct g.queue, g.run_at, g.group_key from inserted as g
-      where g.group_key is not null), "woke" as (
+      insert into "queue_notes" (queue, due_at, group_keys)
+      select n.queue, n.due_at, array_agg(n.group_key)
+      from (select g.*, (row_number() over () - 1) / 20 as part from (
+        select distinct g.queue, g.run_at as due_at, g.group_key from inserted as g
+        where g.group_key is not null
+      ) as g) as n
+      group by n.queue, n.due_at, n.part), "woke" as (
     select pg_notify($12::text, $13::text) is not null as woke from inserted as i
     where i.run_at <= statement_timestamp()), "enqueued" as (
     select coalesce(i.id, null) as id, coalesce((select not w.woke from woke as w), i.id is null) as duplicate

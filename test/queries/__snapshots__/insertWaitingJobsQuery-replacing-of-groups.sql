@@ -19,9 +19,13 @@
       returning id, queue, kind, waiting_key, run_at, group_key
     ),
     noted as (
-      insert into "queue_notes" (queue, due_at, group_key)
-      select distinct g.queue, g.run_at, g.group_key from put as g
-      where g.group_key is not null
+      insert into "queue_notes" (queue, due_at, group_keys)
+      select n.queue, n.due_at, array_agg(n.group_key)
+      from (select g.*, (row_number() over () - 1) / 20 as part from (
+        select distinct g.queue, g.run_at as due_at, g.group_key from put as g
+        where g.group_key is not null
+      ) as g) as n
+      group by n.queue, n.due_at, n.part
     )
     select n.place, i.id, i.id = n.id as is_new, null as woke
     from put as i

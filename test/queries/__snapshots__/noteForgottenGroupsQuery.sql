@@ -13,20 +13,24 @@
       where l.n < $4::int4
     ),
     noted as (
-      insert into "queue_notes" (queue, due_at, group_key)
-      select $5::text, statement_timestamp(), l.group_key from looked as l
-      where not exists (
-        select from "queue_groups" as g
-        where g.queue = $6 and g.group_key = l.group_key and g.ready_at <= statement_timestamp()
-      ) and exists (
-        select from generate_series(0, 9) as band(priority)
-        cross join lateral (
-          select from "queue_jobs" as j
-          where j.queue = $7 and j.group_key = l.group_key and j.group_key is not null
-            and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
-          order by j.run_at, j.id limit 1
-        ) as j
-      )
+      insert into "queue_notes" (queue, due_at, group_keys)
+      select n.queue, n.due_at, array_agg(n.group_key)
+      from (select g.*, (row_number() over () - 1) / 20 as part from (
+        select $5::text as queue, statement_timestamp() as due_at, l.group_key from looked as l
+        where not exists (
+          select from "queue_groups" as g
+          where g.queue = $6 and g.group_key = l.group_key and g.ready_at <= statement_timestamp()
+        ) and exists (
+          select from generate_series(0, 9) as band(priority)
+          cross join lateral (
+            select from "queue_jobs" as j
+            where j.queue = $7 and j.group_key = l.group_key and j.group_key is not null
+              and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+            order by j.run_at, j.id limit 1
+          ) as j
+        )
+      ) as g) as n
+      group by n.queue, n.due_at, n.part
     )
     select count(*)::float8 as looked, max(l.group_key) as last from looked as l
 -- $1 = "mail"

@@ -1,12 +1,20 @@
-    insert into "queue_notes" (queue, due_at, group_key)
-    select distinct $1::text, statement_timestamp(), h.group_key from "queue_holds" as h
-    cross join lateral (
-      select from "queue_jobs" as j
-      where j.queue = $2 and j.id = h.job_id and j.worker_id is not null and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
-      offset 0
-    ) as j
-    where h.queue = $3
-    returning id
+    with noted as (
+      insert into "queue_notes" (queue, due_at, group_keys)
+      select n.queue, n.due_at, array_agg(n.group_key)
+      from (select g.*, (row_number() over () - 1) / 20 as part from (
+        select distinct $1::text as queue, statement_timestamp() as due_at, g.group_key
+        from "queue_groups" as g cross join unnest(g.held) as h(job_id)
+        cross join lateral (
+          select from "queue_jobs" as j
+          where j.queue = $2 and j.id = h.job_id and j.worker_id is not null and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+          offset 0
+        ) as j
+        where g.queue = $3
+      ) as g) as n
+      group by n.queue, n.due_at, n.part
+      returning cardinality(group_keys) as groups
+    )
+    select coalesce(sum(groups), 0)::float8 as noted from noted
 -- $1 = "mail"
 -- $2 = "mail"
 -- $3 = "mail"

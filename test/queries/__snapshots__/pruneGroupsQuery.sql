@@ -39,7 +39,7 @@
     swept as (
       delete from "queue_holds" as h
       where h.queue = $9 and h.group_key = any(array(select group_key from unused))
-        and (h.until is null or h.until <= statement_timestamp())
+        and h.until <= statement_timestamp()
     )
     select count(*)::float8 as looked, max(l.group_key) as last from looked as l
 -- $1 = "mail"

@@ -20,9 +20,13 @@
       returning id, queue, group_key, run_at
     ),
     noted as (
-      insert into "queue_notes" (queue, due_at, group_key)
-      select distinct g.queue, g.run_at, g.group_key from redriven as g
-      where g.group_key is not null
+      insert into "queue_notes" (queue, due_at, group_keys)
+      select n.queue, n.due_at, array_agg(n.group_key)
+      from (select g.*, (row_number() over () - 1) / 20 as part from (
+        select distinct g.queue, g.run_at as due_at, g.group_key from redriven as g
+        where g.group_key is not null
+      ) as g) as n
+      group by n.queue, n.due_at, n.part
     ),
     unblocked as (
       delete from "queue_holds" as h using redriven as r

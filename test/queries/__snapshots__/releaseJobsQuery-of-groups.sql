@@ -8,13 +8,18 @@
     returning j.id, j.group_key as ended_group, j.run_at as ended_run_at
     ),
     noted as (
-      insert into "queue_notes" (queue, due_at, group_key)
-      select distinct $5, statement_timestamp(), e.ended_group from ended as e
-      where e.ended_group is not null
-      union
-      select $6, e.ended_run_at, e.ended_group from ended as e
-      where e.ended_group is not null and e.ended_run_at > statement_timestamp()
-        and e.ended_run_at < 'infinity'
+      insert into "queue_notes" (queue, due_at, group_keys)
+      select n.queue, n.due_at, array_agg(n.group_key)
+      from (select g.*, (row_number() over () - 1) / 20 as part from (
+        select distinct $5::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
+        from ended as e
+        where e.ended_group is not null
+        union
+        select $6::text, e.ended_run_at, e.ended_group from ended as e
+        where e.ended_group is not null and e.ended_run_at > statement_timestamp()
+          and e.ended_run_at < 'infinity'
+      ) as g) as n
+      group by n.queue, n.due_at, n.part
     )
     select * from ended
 -- $1 = "mail"

@@ -4,9 +4,13 @@
     returning s.queue
     ),
     noted as (
-      insert into "queue_notes" (queue, due_at, group_key)
-      select $4::text, statement_timestamp(), g.group_key from "queue_groups" as g
-      where g.queue = $5 and g.group_key = $6
+      insert into "queue_notes" (queue, due_at, group_keys)
+      select n.queue, n.due_at, array_agg(n.group_key)
+      from (select g.*, (row_number() over () - 1) / 20 as part from (
+        select $4::text as queue, statement_timestamp() as due_at, g.group_key from "queue_groups" as g
+        where g.queue = $5 and g.group_key = $6
+      ) as g) as n
+      group by n.queue, n.due_at, n.part
     )
     select queue from s
 -- $1 = "mail"

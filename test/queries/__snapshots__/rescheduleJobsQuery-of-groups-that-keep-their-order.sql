@@ -29,15 +29,21 @@
       on conflict (queue, group_key, job_id) do update set until = excluded.until
     ),
     noted as (
-      insert into "queue_notes" (queue, due_at, group_key)
-      select $12, statement_timestamp(), e.ended_group from ended as e
-      where e.ended_group is not null and e.id not in (select id from blocking)
-      union
-      select $13, b.until, b.ended_group from blocking as b where b.until < 'infinity'
-      union
-      select $14, e.ended_run_at, e.ended_group from ended as e
-      where e.ended_group is not null and e.ended_run_at > statement_timestamp()
-        and e.ended_run_at < 'infinity'
+      insert into "queue_notes" (queue, due_at, group_keys)
+      select n.queue, n.due_at, array_agg(n.group_key)
+      from (select g.*, (row_number() over () - 1) / 20 as part from (
+        select $12::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
+        from ended as e
+        where e.ended_group is not null and e.id not in (select id from blocking)
+        union
+        select $13::text, b.until, b.ended_group from blocking as b
+        where b.until < 'infinity'
+        union
+        select $14::text, e.ended_run_at, e.ended_group from ended as e
+        where e.ended_group is not null and e.ended_run_at > statement_timestamp()
+          and e.ended_run_at < 'infinity'
+      ) as g) as n
+      group by n.queue, n.due_at, n.part
     )
     select * from ended
 -- $1 = 1

@@ -10,9 +10,13 @@
       returning s.*
     ),
     noted as (
-      insert into "queue_notes" (queue, due_at, group_key)
-      select $8::text, statement_timestamp(), g.group_key from "queue_groups" as g
-      where g.queue = $9 and g.group_key = $10
+      insert into "queue_notes" (queue, due_at, group_keys)
+      select n.queue, n.due_at, array_agg(n.group_key)
+      from (select g.*, (row_number() over () - 1) / 20 as part from (
+        select $8::text as queue, statement_timestamp() as due_at, g.group_key from "queue_groups" as g
+        where g.queue = $9 and g.group_key = $10
+      ) as g) as n
+      group by n.queue, n.due_at, n.part
     )
     select s.queue, s.kind, s.group_key, s.concurrency::float8 as concurrency,
       s.rate_limit::float8 as rate_limit, s.rate_per_ms::float8 as rate_per_ms, s.weight::float8 as weight,

@@ -3,8 +3,8 @@
       where h.queue = $1 and h.group_key = $2 and h.until = 'infinity'
       returning h.job_id
     )
-    insert into "queue_notes" (queue, due_at, group_key)
-    select $3::text, statement_timestamp(), $4::text where exists (select from unblocked)
+    insert into "queue_notes" (queue, due_at, group_keys)
+    select $3::text, statement_timestamp(), array[$4::text] where exists (select from unblocked)
     returning id
 -- $1 = "mail"
 -- $2 = "mail"

@@ -47,8 +47,8 @@ export async function addGrouped(client: Client, jobs: readonly GivenGroupedJob[
       update queue_jobs as j set group_key = g."group", weight = g.weight from given as g where j.id = g.id
       returning j.queue, j.group_key, j.run_at
     )
-    insert into queue_notes (queue, due_at, group_key)
-    select distinct queue, run_at, group_key from grouped`;
+    insert into queue_notes (queue, due_at, group_keys)
+    select distinct queue, run_at, array[group_key] from grouped`;
   return ids;
 }
 
@@ -69,6 +69,7 @@ export function groupClaimOf(
     queue: 'q',
     kinds: ['k'],
     limit: 10,
+    newGroups: true,
     workerId,
     ...claim,
     limits: { ...NO_LIMITS, ...limits },
@@ -83,7 +84,7 @@ export async function claimGroups(
   serial?: Serial,
 ): Promise<GroupClaimResult> {
   const grouped = groupedTables(serial);
-  while ((await admitGroups(db, grouped, 'q')) === MAX_NOTES);
+  while ((await admitGroups(db, grouped, 'q')).used === MAX_NOTES);
   return await claimGroupedJobs(db, grouped, groupClaimOf(workerId, claim));
 }
 

@@ -186,6 +186,7 @@ export function allStatements(
     kinds: [text],
     limit: 10,
     workerId: id,
+    newGroups: true,
     limits: { run: undefined, concurrency: 2, rate: { limit: 10, perMs: 1_000 }, kindRates: new Map() },
   };
   const control = withFactsOf(tables, { ...tables, queueSchedules });
@@ -232,6 +233,10 @@ export function allStatements(
     'checkWorkersQuery, beat': checkWorkersQuery(tables, { worker, beat: true, limits }),
     admitGroupsQuery: admitGroupsQuery(grouped(), text),
     claimGroupedJobsQuery: claimGroupedJobsQuery(grouped(), groupClaim),
+    'claimGroupedJobsQuery, of known groups': claimGroupedJobsQuery(grouped(), {
+      ...groupClaim,
+      newGroups: false,
+    }),
     'claimGroupedJobsQuery, one after the other': claimGroupedJobsQuery(grouped('end'), {
       ...groupClaim,
       beginning: 1,

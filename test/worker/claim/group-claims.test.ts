@@ -21,7 +21,7 @@ function watched(failing: () => boolean) {
   const runner: Runner = {
     async execute(query) {
       const text = JSON.stringify(query, (key, value) => (key === 'table' ? undefined : value));
-      const name = text.includes('with note as') ? 'admission' : text.includes('seen as') ? 'claim' : 'other';
+      const name = text.includes('with free as') ? 'admission' : text.includes('seen as') ? 'claim' : 'other';
       const one = { name, beside: running > 0 };
       seen.push(one);
       running++;

@@ -1,0 +1,49 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { LimitTables } from './grouping.ts';
+
+/** The most groups of one note. With more, rows outgrow their page, and more have to be noted anew. */
+export const MAX_KEYS = 20;
+
+/**
+ * An insert of notes: when claims should look at which groups. Groups with the same time share rows.
+ *
+ * **Under concurrency.** It only inserts: it waits for nobody, and nobody for it.
+ *
+ * @param groups a select of `queue`, `due_at` and `group_key`
+ */
+export function insertNotes({ queueNotes }: Pick<LimitTables, 'queueNotes'>, groups: SQL): SQL {
+  return sql`
+      insert into ${queueNotes} (queue, due_at, group_keys)
+      select n.queue, n.due_at, array_agg(n.group_key)
+      from (select g.*, (row_number() over () - 1) / ${sql.raw(String(MAX_KEYS))} as part from (${groups}
+      ) as g) as n
+      group by n.queue, n.due_at, n.part`;
+}
+
+/**
+ * Locks the next notes of a queue that are due, with about as many groups as `most`: a select of `at`, where
+ * the row stands, `id`, `due_at` and `group_keys`. Notes that another statement has locked are passed over,
+ * so statements beside each other take different ones; then they may bring more groups than `most`, or fewer.
+ */
+export function nextNotes(
+  { queueNotes }: Pick<LimitTables, 'queueNotes'>,
+  { queue, admitted, most }: { readonly queue: string; readonly admitted: boolean; readonly most: SQL },
+): SQL {
+  const due = sql`n.queue = ${queue} and ${admitted ? sql`n.admitted` : sql`not n.admitted`}
+          and n.due_at <= statement_timestamp()`;
+  const order = sql`order by n.due_at, n.id`;
+  return sql`
+        select n.ctid as at, n.id, n.due_at, n.group_keys from ${queueNotes} as n
+        where ${due}
+        ${order} limit (
+          select count(*) from (
+            select sum(n.keys) over (${order}) - n.keys as before from (
+              select n.due_at, n.id, cardinality(n.group_keys) as keys from ${queueNotes} as n
+              where ${due}
+              ${order} limit (select ${most})
+            ) as n
+          ) as n
+          where n.before < ${most}
+        )
+        for update of n skip locked`;
+}

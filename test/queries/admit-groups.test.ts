@@ -1,0 +1,147 @@
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { admitGroups } from '../../src/queries/admit-groups.ts';
+import { claimGroupedJobs } from '../../src/queries/claim-grouped-jobs.ts';
+import { addControlTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import {
+  addGrouped,
+  addWorkers,
+  clearGroups,
+  groupClaimOf,
+  groupedTables,
+  groupRows,
+} from './support/groups.ts';
+import { begin, twoBackends } from './support/locks.ts';
+
+const database = useTestDatabase({ max: 4 });
+const tables = groupedTables();
+let worker = 0;
+beforeAll(() => addControlTables(database));
+beforeEach(async () => {
+  await clearGroups(database.client);
+  [worker = 0] = await addWorkers(database.client);
+});
+
+const admit = () => admitGroups(database.db, tables, 'q');
+const keys = (count: number) => Array.from({ length: count }, (_, n) => `key-${n}`);
+
+/** The groups of each note, in order, by whether it was admitted. */
+async function notes(admitted: boolean): Promise<string[][]> {
+  const rows = await database.client<{ group_keys: string[] }[]>`
+    select group_keys from queue_notes where admitted = ${admitted} order by due_at, id`;
+  return rows.map(({ group_keys }) => group_keys.toSorted());
+}
+
+async function note(...groups: string[]): Promise<void> {
+  await database.client`insert into queue_notes (queue, due_at, group_keys) values ('q', now(), ${groups})`;
+}
+
+/** Groups that claims have met, each with a due job. */
+async function addKnown(...groups: string[]): Promise<void> {
+  await addGrouped(
+    database.client,
+    groups.map((group) => ({ group })),
+  );
+  await database.client`delete from queue_notes`;
+  await database.client`
+    insert into queue_groups (queue, group_key, ready_at) select 'q', unnest(${groups}::text[]), 'infinity'`;
+}
+
+describe('groups that are new', () => {
+  test('stay noted, several in a row, until claims have taken of each', async () => {
+    await addGrouped(
+      database.client,
+      keys(45).map((group) => ({ group })),
+    );
+    expect(await admit()).toEqual({ used: 45, newGroups: true });
+    expect((await notes(true)).map((groups) => groups.length)).toEqual([20, 20, 5]);
+    expect([await groupRows(database.client), await notes(false)]).toEqual([{}, []]);
+    const taken: (string | undefined)[] = [];
+    for (const limit of [10, 15, 20, 20]) {
+      const claim = groupClaimOf(worker, { limit, limits: { concurrency: 1 } });
+      const { jobs, more } = await claimGroupedJobs(database.db, tables, claim);
+      taken.push(...jobs.map(({ group }) => group));
+      expect([jobs.length, more]).toEqual(taken.length < 45 ? [limit, true] : [jobs.length, false]);
+      const left = (await notes(true)).flat();
+      expect([...taken, ...left].toSorted()).toEqual(keys(45).toSorted());
+    }
+    expect(taken).toHaveLength(45);
+    expect(Object.values(await groupRows(database.client)).map(({ ready }) => ready)).toEqual(
+      keys(45).map(() => 'infinity'),
+    );
+    expect(await admit()).toEqual({ used: 0, newGroups: false });
+  });
+
+  test('are left alone by a claim that does not look for them', async () => {
+    await addGrouped(database.client, [{ group: 'a' }]);
+    await admit();
+    const known = groupClaimOf(worker, { newGroups: false });
+    expect((await claimGroupedJobs(database.db, tables, known)).jobs).toEqual([]);
+    expect(await admit()).toEqual({ used: 0, newGroups: true });
+    expect((await claimGroupedJobs(database.db, tables, groupClaimOf(worker))).jobs).toHaveLength(1);
+  });
+
+  test('that are noted twice are claimed once', async () => {
+    await addGrouped(database.client, [{ group: 'a' }, { group: 'a' }]);
+    await note('a', 'a');
+    await admit();
+    await note('a');
+    await admit();
+    const { jobs } = await claimGroupedJobs(
+      database.db,
+      tables,
+      groupClaimOf(worker, { limits: { run: 1 } }),
+    );
+    expect(jobs).toHaveLength(1);
+    expect([await notes(true), await notes(false)]).toEqual([[], []]);
+  });
+
+  test('whose claim is rolled back stay noted', async () => {
+    await addGrouped(database.client, [{ group: 'a' }]);
+    await admit();
+    const [one] = await twoBackends(database);
+    await begin(one);
+    expect((await claimGroupedJobs(one.db, tables, groupClaimOf(worker))).jobs).toHaveLength(1);
+    await one.client`rollback`;
+    expect([await groupRows(database.client), await notes(true)]).toEqual([{}, [['a']]]);
+    expect((await claimGroupedJobs(database.db, tables, groupClaimOf(worker))).jobs).toHaveLength(1);
+  });
+});
+
+describe('a note of several groups', () => {
+  test('is used up but for those that another transaction has locked', async () => {
+    await addKnown('a', 'b', 'c');
+    await note('a', 'b', 'new', 'c');
+    const [one] = await twoBackends(database);
+    await begin(one);
+    await one.client`select from queue_groups where group_key in ('a', 'c') for update`;
+    expect(await admit()).toEqual({ used: 2, newGroups: true });
+    expect([await notes(false), await notes(true)]).toEqual([[['a', 'c']], [['new']]]);
+    // Nothing is written for a note that nobody can heed.
+    const row = async () => (await database.client`select ctid from queue_notes where not admitted`)[0];
+    const before = await row();
+    expect(await admit()).toEqual({ used: 0, newGroups: true });
+    expect(await row()).toEqual(before);
+    await one.client`rollback`;
+    expect(await admit()).toEqual({ used: 2, newGroups: true });
+    expect(await notes(false)).toEqual([]);
+    expect(Object.values(await groupRows(database.client)).map(({ ready }) => ready)).toEqual([
+      'now',
+      'now',
+      'now',
+    ]);
+  });
+
+  test('that another admission has locked is passed over for the next', async () => {
+    await addKnown('a', 'b');
+    await note('a');
+    await note('b');
+    const [one] = await twoBackends(database);
+    await begin(one);
+    await one.client`select from queue_notes where 'a' = any(group_keys) for update`;
+    expect(await admit()).toEqual({ used: 1, newGroups: false });
+    expect(await notes(false)).toEqual([['a']]);
+    await one.client`rollback`;
+    expect(await admit()).toEqual({ used: 1, newGroups: false });
+  });
+});
