@@ -87,8 +87,8 @@ const mutations: readonly Mutation[] = [
     edits: [
       {
         file: 'src/worker/claim/holdings.ts',
-        text: 'attempts.endLost(unfinished, await findHeldJobs(db, tables, held, jobs));',
-        by: 'const found = await findHeldJobs(db, tables, held, jobs);\nattempts.endLost(attempts.unfinished, found);',
+        text: 'attempts.endLost(unfinished, await findHeldJobs(db, tables, holder, jobs));',
+        by: 'const found = await findHeldJobs(db, tables, holder, jobs);\nattempts.endLost(attempts.unfinished, found);',
       },
     ],
     test: ['faults/returns', 'until declared gone'],
@@ -132,16 +132,22 @@ const mutations: readonly Mutation[] = [
   },
   {
     name: 'a claim of groups does not count what others hold',
-    edits: [{ file: GROUPS, text: 'count(*) filter (where x.counts) as held', by: 'count(*) * 0 as held' }],
+    edits: [
+      {
+        file: GROUPS,
+        text: `count(*) filter (where x.holder in (select w.id from \${queueWorkers} as w)) as held`,
+        by: 'count(*) * 0 as held',
+      },
+    ],
     test: ['queries/group-races', 'never hold more of a group than its limit'],
   },
   {
     name: 'a claim of groups leaves no holds',
     edits: [
       {
-        file: 'src/queries/claim-grouped-jobs.ts',
-        text: 'from within as w order by w.group_key, w.id',
-        by: 'from within as w where false',
+        file: 'src/sql/jobs-of-groups.ts',
+        text: 'when c.standing is null then',
+        by: "when true then '{}' when c.standing is null then",
       },
     ],
     test: ['queries/group-races', 'never hold more of a group than its limit'],
