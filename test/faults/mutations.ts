@@ -114,8 +114,8 @@ const mutations: readonly Mutation[] = [
     edits: [
       {
         file: 'src/worker/claim/claims.ts',
-        text: 'bands, limit, beginning, fromGoneWorkers',
-        by: 'bands, limit, beginning: undefined, fromGoneWorkers',
+        text: 'bands: sent, limit, beginning }',
+        by: 'bands: sent, limit, beginning: undefined }',
       },
     ],
     test: ['faults/last-attempts', 'while all jobs have one attempt'],
