@@ -107,6 +107,7 @@ export function selectedJobs<TSelect extends SelectOf<unknown>>(
   maxMetadataBytes: number = DEFAULT_MAX_PAYLOAD_BYTES,
 ): SelectedJobs {
   const what = (option: string) => `enqueueFrom('${job.kind}'): ${option}`;
+  checkObject(what('its options'), options);
   if (typeof select?.as !== 'function') throw new TypeError(`${what('the select')} ${NO_SELECT}`);
   if (options.uniqueKey !== undefined && typeof options.uniqueKey !== 'function') {
     throw new TypeError(
@@ -114,7 +115,7 @@ export function selectedJobs<TSelect extends SelectOf<unknown>>(
     );
   }
   for (const option of RULES) {
-    if (Reflect.get(checkObject(what('its options'), options), option) !== undefined) {
+    if (Reflect.get(options, option) !== undefined) {
       throw new TypeError(
         `${what(option)} is no option of enqueueFrom, which takes a uniqueKey alone: use enqueueMany`,
       );

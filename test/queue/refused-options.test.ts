@@ -133,6 +133,11 @@ describe('what is not there at all', () => {
       "enqueueFrom('index'): the select must be a Drizzle select",
     ],
     [
+      'options of enqueueFrom',
+      () => enqueueFrom(untouched(), index, select(), null),
+      "enqueueFrom('index'): its options must be an object, got null",
+    ],
+    [
       'a key’s expression',
       () => enqueueFrom(untouched(), index, select(), { uniqueKey: 'key' }),
       "enqueueFrom('index'): uniqueKey must be a function",

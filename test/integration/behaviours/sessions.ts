@@ -71,6 +71,9 @@ export const sessions: readonly Behaviour[] = [
       // The pool may hand out a connection that has just been ended.
       const again = await until(() => shown(first?.seen).catch(() => undefined), patience);
       assert.equal(again?.id, first?.id, 'declared gone, although it came back');
+      // Nor may it hand one to whoever comes next.
+      const asked = () => Promise.all(Array.from({ length: 10 }, () => locks(db)));
+      await until(() => asked().catch(() => undefined), patience);
       await worker.stop();
       await until(async () => (await locks(db)) === companions, patience);
       assert.deepEqual(await rows(db), []);
