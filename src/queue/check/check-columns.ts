@@ -5,7 +5,7 @@ import { type Finding, MIGRATE } from './finding.ts';
 
 /** Types that Drizzle and the catalog write alike. Only own columns have others, which are not compared. */
 const COMPARABLE =
-  /^(bigint|boolean|date|double precision|integer|jsonb?|real|smallint|text|timestamp with time zone|uuid)$/;
+  /^(bigint|boolean|date|double precision|integer|jsonb?|real|smallint|text|timestamp with time zone|uuid)(\[\])*$/;
 
 /** Columns that differ from what the Drizzle table declares. */
 export function checkColumns(table: PgTable, { columns }: TableState): Finding[] {
@@ -42,9 +42,16 @@ export function checkColumns(table: PgTable, { columns }: TableState): Finding[]
   ];
 }
 
+/** drizzle-orm 1.0 says the type of an array's elements, and beside it how many dimensions it has. */
+function typeOf(column: PgColumn): string {
+  const type = column.getSQLType();
+  const dimensions = 'dimensions' in column ? Number(column.dimensions) : 0;
+  return type.endsWith('[]') ? type : `${type}${'[]'.repeat(dimensions)}`;
+}
+
 function differences(table: string, column: PgColumn, found: ColumnState | undefined): Finding[] {
   if (found === undefined) return [];
-  const type = column.getSQLType();
+  const type = typeOf(column);
   const filled = column.default !== undefined || column.generatedIdentity !== undefined;
   const wrong = [
     ...(COMPARABLE.test(type) && type !== found.type ? [`is ${found.type}, not ${type}`] : []),
