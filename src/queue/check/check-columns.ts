@@ -4,8 +4,10 @@ import { quotedName } from '../../sql/quoted-name.ts';
 import { type Finding, MIGRATE } from './finding.ts';
 
 /** Types that Drizzle and the catalog write alike. Only own columns have others, which are not compared. */
-const COMPARABLE =
-  /^(bigint|boolean|date|double precision|integer|jsonb?|real|smallint|text|timestamp with time zone|uuid)(\[\])*$/;
+const COMPARABLE = new RegExp(
+  '^(bigint|boolean|date|double precision|integer|jsonb?|real|smallint|text|timestamp with time zone|uuid)' +
+    '(\\[\\])*$',
+);
 
 /** Columns that differ from what the Drizzle table declares. */
 export function checkColumns(table: PgTable, { columns }: TableState): Finding[] {
