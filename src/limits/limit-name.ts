@@ -23,8 +23,7 @@ export interface KnownPlace extends LimitPlace {
   readonly limits: QueueLimits;
 }
 
-const NAME = { queue: true, kind: true, group: true } as const;
-const NAMES = namesOf<typeof NAME>(NAME);
+const NAMES = namesOf<Record<'queue' | 'kind' | 'group', unknown>>({ queue: true, kind: true, group: true });
 const OVERRIDE = namesOf<LimitOverride>({ concurrency: true, rate: true, weight: true });
 
 /** Refuses what names no limit. @throws TypeError */

@@ -189,6 +189,8 @@ describe('cancel and redrive', () => {
     queue.redrive(db, { kind: 'send', queue: 'mail', finishedAfter: new Date(), limit: 5 });
     // @ts-expect-error which ones?
     queue.redrive(db);
+    // @ts-expect-error a variable that was never set
+    queue.redrive(db, { kind: undefined });
     // @ts-expect-error unknown filter
     queue.redrive(db, { state: 'cancelled' });
     // @ts-expect-error a Date
