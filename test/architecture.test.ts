@@ -19,7 +19,7 @@ interface Part {
 
 const NOTHING = /^$/;
 /** Never a driver's subpath: it would load that driver. */
-const DRIZZLE = /^drizzle-orm(\/(pg-core|query-builders)(\/.+)?)?$/;
+const DRIZZLE = /^drizzle-orm(\/(version|(pg-core|query-builders)(\/.+)?))?$/;
 
 /** From the ground up: a part imports what stands above it in this list, and only what it names. */
 const parts: Readonly<Record<string, Part>> = {

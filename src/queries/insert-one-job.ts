@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
-import { QueryBuilder } from 'drizzle-orm/pg-core';
 import type { NewJob } from '../job/new-job.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import type { QueryBuilders } from '../skip-locked/query-builders.ts';
+import { cte } from '../skip-locked/cte.ts';
+import { type QueryBuilders, uncached } from '../skip-locked/query-builders.ts';
 import type { RowsQuery } from '../skip-locked/rows-query.ts';
 import { NO_DATABASE } from '../sql/executor.ts';
 import { anyInGroup, groupNotes } from '../sql/grouped-jobs.ts';
@@ -28,13 +28,14 @@ export function insertOneJobQuery(
   job: NewJob,
   wakeUp?: WakeUp,
 ): RowsQuery<InsertedFields> {
-  const builder = new QueryBuilder();
   const { queueJobs } = tables;
   const grouped = anyInGroup([job]);
-  const inserted = builder
-    .$with('inserted', {})
-    .as(sql`${plainInsert(tables, [job])}, run_at${grouped ? sql`, queue, group_key` : sql``}`);
-  const noted = grouped ? builder.$with('noted', {}).as(groupNotes(tables, 'inserted')) : undefined;
+  const inserted = cte(
+    'inserted',
+    {},
+    sql`${plainInsert(tables, [job])}, run_at${grouped ? sql`, queue, group_key` : sql``}`,
+  );
+  const noted = grouped ? cte('noted', {}, groupNotes(tables, 'inserted')) : undefined;
   const standing =
     job.uniqueKey === null
       ? sql`null`
@@ -52,18 +53,27 @@ export function insertOneJobQuery(
   // By itself: beside a read of the jobs Citus would notify on the node of the shard.
   const woke =
     wakeUp &&
-    builder.$with('woke', {}).as(sql`
+    cte(
+      'woke',
+      {},
+      sql`
     select ${notified(wakeUp.channel, sql`${job.queue}::text`)} as woke from inserted as i
-    where i.run_at <= statement_timestamp()`);
-  const enqueued = builder.$with('enqueued', fields).as(sql`
+    where i.run_at <= statement_timestamp()`,
+    );
+  const enqueued = cte(
+    'enqueued',
+    fields,
+    sql`
     select ${fields.id.sql} as id, ${fields.duplicate.sql} as duplicate
-    from (select 1) as one left join inserted as i on true`);
+    from (select 1) as one left join inserted as i on true`,
+  );
   // The CTE has the given fields under its own name; Drizzle's types express them differently.
-  return primaryOf(db)
-    .with(...[inserted, noted, woke, enqueued].filter((cte) => cte !== undefined))
-    .select()
-    .from(enqueued)
-    .$withCache(false) as unknown as RowsQuery<InsertedFields>;
+  return uncached(
+    primaryOf(db)
+      .with(...[inserted, noted, woke, enqueued].filter((part) => part !== undefined))
+      .select()
+      .from(enqueued),
+  ) as unknown as RowsQuery<InsertedFields>;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { ColumnBuilders, NoColumns } from './column-types.ts';
+import { checkDrizzleVersion } from './drizzle-version.ts';
 import { checkOwnColumns, checkOwnKeys, type TakenKey } from './own-columns.ts';
 import { defineJobsTable, type JobsTable } from './queue-jobs.ts';
 import { definePausesTable, type PausesTable } from './queue-pauses.ts';
@@ -45,12 +46,14 @@ export interface QueueTablesOptions<
  * ```
  *
  * @throws TypeError when the prefix is not a plain lower-case name, or a column cannot be used
+ * @throws Error when drizzle-orm is older than 0.34
  */
 export function createQueueTables<
   const TPrefix extends string = 'queue_',
   const TSchema extends string | undefined = undefined,
   TColumns extends ColumnBuilders = NoColumns,
 >(options: QueueTablesOptions<TPrefix, TSchema, TColumns> = {}): QueueTables<TPrefix, TSchema, TColumns> {
+  checkDrizzleVersion();
   const { prefix, table } = placeOf('createQueueTables', options);
   const columns: NoColumns = options?.columns ?? {};
   checkOwnKeys(columns);

@@ -54,12 +54,11 @@ export function holdRows<TTable extends PgTable, TFields extends RowFields = TTa
   if (typeof set !== 'object' || set === null) {
     throw new TypeError(`holdRows: set must be an object, as in update(table).set(…); got ${shown(set)}`);
   }
-  return (
-    db
-      .update(table)
-      .set(set)
-      .where(isTaken('holdRows', table, which, strength))
-      // TypeScript cannot connect this value with the type parameter's default.
-      .returning(namedFields(returning ?? (getTableColumns(table) as TFields)))
-  );
+  const query = db
+    .update(table)
+    .set(set)
+    .where(isTaken('holdRows', table, which, strength))
+    .returning(namedFields(returning ?? getTableColumns(table)));
+  // TypeScript cannot connect these fields with the type parameter's default.
+  return query as unknown as RowsQuery<TFields>;
 }

@@ -1,8 +1,9 @@
 import { getTableColumns, is, SQL, sql } from 'drizzle-orm';
-import { type PgTable, QueryBuilder } from 'drizzle-orm/pg-core';
+import type { PgTable } from 'drizzle-orm/pg-core';
 import { checkCall } from './check-call.ts';
+import { cte } from './cte.ts';
 import { type LockStrength, lockingClauses, lockOf, type WhichRows } from './lock-options.ts';
-import type { QueryBuilders } from './query-builders.ts';
+import { type QueryBuilders, uncached } from './query-builders.ts';
 import { namedFields, type RowFields } from './row-fields.ts';
 import type { RowsQuery } from './rows-query.ts';
 
@@ -64,9 +65,11 @@ export function lockRows<TTable extends PgTable, TFields extends RowFields = TTa
     is(field, SQL.Aliased) ? sql`${field.sql} as ${sql.identifier(field.fieldAlias)}` : sql`${field}`,
   );
   // Not `db.$with`: in `withReplicas` of drizzle-orm 0.45 it loses the fields.
-  const locked = new QueryBuilder()
-    .$with('locked', fields)
-    .as(sql`select ${sql.join(list, sql`, `)} from ${table}${lockingClauses('lockRows', which, lock)}`);
+  const locked = cte(
+    'locked',
+    fields,
+    sql`select ${sql.join(list, sql`, `)} from ${table}${lockingClauses('lockRows', which, lock)}`,
+  );
   // The CTE has the given fields under its own name; Drizzle's types express them differently.
-  return db.with(locked).select().from(locked).$withCache(false) as unknown as RowsQuery<TFields>;
+  return uncached(db.with(locked).select().from(locked)) as unknown as RowsQuery<TFields>;
 }

@@ -47,11 +47,10 @@ export function popRows<TTable extends PgTable, TFields extends RowFields = TTab
 ): RowsQuery<NoInfer<TFields>> {
   checkCall('popRows', db, table, options);
   const { returning, strength = 'update', ...which } = options;
-  return (
-    db
-      .delete(table)
-      .where(isTaken('popRows', table, which, strength))
-      // TypeScript cannot connect this value with the type parameter's default.
-      .returning(namedFields(returning ?? (getTableColumns(table) as TFields)))
-  );
+  const query = db
+    .delete(table)
+    .where(isTaken('popRows', table, which, strength))
+    .returning(namedFields(returning ?? getTableColumns(table)));
+  // TypeScript cannot connect these fields with the type parameter's default.
+  return query as unknown as RowsQuery<TFields>;
 }

@@ -4,7 +4,7 @@ import type { RowFields } from './row-fields.ts';
 import type { RowsQuery } from './rows-query.ts';
 
 /**
- * A Drizzle database *or* transaction on Postgres, of any driver, on drizzle-orm 0.45 and 1.0. Structural,
+ * A Drizzle database *or* transaction on Postgres, of any driver, on drizzle-orm 0.x and 1.0. Structural,
  * because the two majors name their classes differently.
  */
 export interface QueryBuilders {
@@ -13,10 +13,21 @@ export interface QueryBuilders {
     set(values: PgUpdateSetSource<PgTable>): { where(condition: SQL): ReturningRows };
   };
   with(...queries: WithSubquery[]): {
-    select(): { from(source: WithSubquery): { $withCache(config: false): RowsQuery<RowFields> } };
+    select(): { from(source: WithSubquery): SelectQuery };
   };
 }
 
+interface SelectQuery extends RowsQuery<RowFields> {
+  /** Not before drizzle-orm 0.44, which has no cache. */
+  $withCache?(config: false): RowsQuery<RowFields>;
+}
+
+/** A select that drizzle-orm's query cache never answers: a cached row is not locked, nor an insert sent. */
+export function uncached(query: SelectQuery): RowsQuery<RowFields> {
+  return query.$withCache?.(false) ?? query;
+}
+
+/** Before drizzle-orm 0.35 the type of a write's rows does not say what was selected. */
 interface ReturningRows {
-  returning<TFields extends RowFields>(fields: TFields): RowsQuery<TFields>;
+  returning(fields: RowFields): PromiseLike<unknown>;
 }

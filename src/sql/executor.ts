@@ -9,7 +9,7 @@ export interface Runner {
 }
 
 /**
- * A Drizzle database *or* transaction on Postgres, of any driver, on drizzle-orm 0.45 and 1.0. Structural,
+ * A Drizzle database *or* transaction on Postgres, of any driver, on drizzle-orm 0.x and 1.0. Structural,
  * because the two majors name their classes differently; only Postgres databases have `selectDistinctOn`.
  */
 export interface Executor extends Runner {

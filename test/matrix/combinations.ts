@@ -1,6 +1,6 @@
 /** What the matrix is made of: each axis with its values. */
 export const axes = {
-  drizzle: ['0.45', '1.0'],
+  drizzle: ['0.34', '0.45', '1.0'],
   driver: ['postgres.js', 'node-postgres', 'neon-serverless', 'neon-http', 'PGlite', 'Bun SQL'],
   runtime: ['Node 20', 'Node 22', 'Node 24', 'Bun'],
   postgres: ['14', '15', '16', '17', '18', 'PGlite'],
@@ -11,12 +11,17 @@ type Axis = keyof typeof axes;
 /** One value of each axis. */
 export type Combination = { readonly [A in Axis]: (typeof axes)[A][number] };
 
+export type Drizzle = Combination['drizzle'];
 export type Driver = Combination['driver'];
 export type Runtime = Combination['runtime'];
 export type Postgres = Combination['postgres'];
 
-/** Whether the combination exists: Bun's SQL needs Bun, and PGlite brings its own server. */
-export function exists({ driver, runtime, postgres }: Combination): boolean {
+/**
+ * Whether the combination exists: Bun's SQL needs Bun and a newer drizzle-orm than the oldest, which for neon-http wants a package of
+ * Neon's from before 1.0; PGlite brings its own server.
+ */
+export function exists({ drizzle, driver, runtime, postgres }: Combination): boolean {
+  if (drizzle === '0.34' && (driver === 'Bun SQL' || driver === 'neon-http')) return false;
   if ((driver === 'PGlite') !== (postgres === 'PGlite')) return false;
   // On Bun the drivers for Node.js that people use there.
   return runtime === 'Bun' ? driver !== 'neon-serverless' && driver !== 'neon-http' : driver !== 'Bun SQL';

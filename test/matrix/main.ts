@@ -57,7 +57,7 @@ export async function main(args: readonly string[]): Promise<number> {
 }
 
 async function showAll(chosen: readonly Combination[], workers: number): Promise<Shown[]> {
-  const bundles = { '0.45': await bundle('0.45'), '1.0': await bundle('1.0') };
+  const bundles = { '0.34': await bundle('0.34'), '0.45': await bundle('0.45'), '1.0': await bundle('1.0') };
   const endpoint = await startNeonEndpoint();
   const servers = new Map<Postgres, Promise<MigratedServer>>();
   const newDatabase = async (version: Exclude<Postgres, 'PGlite'>): Promise<Database> => {
@@ -75,7 +75,7 @@ async function showAll(chosen: readonly Combination[], workers: number): Promise
       const database = postgres === 'PGlite' ? undefined : await newDatabase(postgres);
       const result = await show(combination, {
         command: [programOf(runtime) ?? '', bundles[drizzle]],
-        request: { driver, workers, url: database?.url ?? '', neon: endpoint.address, migrations },
+        request: { drizzle, driver, workers, url: database?.url ?? '', neon: endpoint.address, migrations },
       });
       await database?.drop();
       shown.push(result);

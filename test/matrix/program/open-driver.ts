@@ -1,7 +1,7 @@
 import type { Database } from 'drizzle-queue';
 import type { QueryBuilders } from 'drizzle-queue/skip-locked';
 import type { Need } from '../../integration/behaviours/behaviour.ts';
-import type { Driver } from '../combinations.ts';
+import type { Driver, Drizzle } from '../combinations.ts';
 
 /** A database of one driver, with the library's tables. */
 export interface OpenDriver {
@@ -12,6 +12,8 @@ export interface OpenDriver {
 
 /** Where to connect to. */
 export interface Place {
+  /** The oldest takes its client by itself, and not as an option. */
+  readonly drizzle: Drizzle;
   /** The URL of the database. */
   readonly url: string;
   /** `host:port` of what stands for Neon's side of its drivers. */
@@ -25,21 +27,29 @@ const FULL = ['transactions', 'connections', 'listening', 'session', 'server'] a
 
 /** Opens a driver as an app would; loads no other. */
 export const openDriver: Readonly<Record<Driver, (place: Place) => Promise<OpenDriver>>> = {
-  'postgres.js': async ({ url }) => {
+  'postgres.js': async ({ url, drizzle: version }) => {
     const { default: postgres } = await import('postgres');
     const { drizzle } = await import('drizzle-orm/postgres-js');
     const client = postgres(url, { max: CONNECTIONS, onnotice: () => undefined });
     // Without the timeout it waits for ever for a connection that was lost in the middle of a statement.
-    return { db: drizzle({ client }), offers: FULL, close: () => client.end({ timeout: 5 }) };
+    return {
+      db: version === '0.34' ? drizzle(client) : drizzle({ client }),
+      offers: FULL,
+      close: () => client.end({ timeout: 5 }),
+    };
   },
-  'node-postgres': async ({ url }) => {
+  'node-postgres': async ({ url, drizzle: version }) => {
     const { default: pg } = await import('pg');
     const { drizzle } = await import('drizzle-orm/node-postgres');
     const client = new pg.Pool({ connectionString: url, max: CONNECTIONS });
     client.on('error', () => undefined);
-    return { db: drizzle({ client }), offers: FULL, close: () => client.end() };
+    return {
+      db: version === '0.34' ? drizzle(client) : drizzle({ client }),
+      offers: FULL,
+      close: () => client.end(),
+    };
   },
-  'neon-serverless': async ({ url, neon }) => {
+  'neon-serverless': async ({ url, neon, drizzle: version }) => {
     const { neonConfig, Pool } = await import('@neondatabase/serverless');
     const { drizzle } = await import('drizzle-orm/neon-serverless');
     // From Node.js 22 on there is one without a package.
@@ -49,7 +59,11 @@ export const openDriver: Readonly<Record<Driver, (place: Place) => Promise<OpenD
     neonConfig.pipelineConnect = false;
     const client = new Pool({ connectionString: withPassword(url), max: CONNECTIONS });
     client.on('error', () => undefined);
-    return { db: drizzle({ client }), offers: FULL, close: () => client.end() };
+    return {
+      db: version === '0.34' ? drizzle(client) : drizzle({ client }),
+      offers: FULL,
+      close: () => client.end(),
+    };
   },
   'neon-http': async ({ url, neon: endpoint }) => {
     const { neon, neonConfig } = await import('@neondatabase/serverless');
@@ -62,12 +76,16 @@ export const openDriver: Readonly<Record<Driver, (place: Place) => Promise<OpenD
       close: async () => undefined,
     };
   },
-  PGlite: async ({ migrations }) => {
+  PGlite: async ({ migrations, drizzle: version }) => {
     const { PGlite } = await import('@electric-sql/pglite');
     const { drizzle } = await import('drizzle-orm/pglite');
     const client = new PGlite();
     for (const statements of migrations) await client.exec(statements);
-    return { db: drizzle({ client }), offers: ['transactions', 'listening'], close: () => client.close() };
+    return {
+      db: version === '0.34' ? drizzle(client) : drizzle({ client }),
+      offers: ['transactions', 'listening'],
+      close: () => client.close(),
+    };
   },
   'Bun SQL': async ({ url }) => {
     const { drizzle } = await import('drizzle-orm/bun-sql');
