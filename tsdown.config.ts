@@ -19,6 +19,7 @@ export default defineConfig({
     index: 'src/index.ts',
     schema: 'src/schema/index.ts',
     'schema-control': 'src/schema/control/index.ts',
+    'schema-metrics': 'src/schema/metrics/index.ts',
     'skip-locked': 'src/skip-locked/index.ts',
   },
   format: ['esm', 'cjs'],
@@ -35,6 +36,7 @@ export default defineConfig({
         { name: 'errors', test: sources(/\/src\/errors\.ts$/), priority: 6 },
         { name: 'tables', test: sources(/\/src\/schema\/[^/]+$/), priority: 5 },
         { name: 'control-tables', test: sources(/\/src\/schema\/control\//), priority: 4 },
+        { name: 'metrics-tables', test: sources(/\/src\/schema\/metrics\//), priority: 3.5 },
         { name: 'rows', test: sources(/\/src\/skip-locked\//), priority: 3 },
         {
           name: 'queue',
