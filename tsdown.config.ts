@@ -50,6 +50,13 @@ export default defineConfig({
         { name: 'key-rules', test: sources(/\/src\/queue\/enqueue-by-rule\.ts$/), priority: 1.2 },
         // Loaded by the first list or redrive. Before the workers, which share a statement with it.
         { name: 'operate', test: sources(/\/src\/queue\/(list|redrive)\.ts$/), priority: 1.1 },
+        // What workers share with the figures that a web app asks for.
+        {
+          name: 'metrics',
+          test: sources(/\/src\/(queries\/\w+-metrics|sql\/(metrics-tables|summed-metrics))\.ts$/),
+          priority: 1.06,
+        },
+        { name: 'stats', test: sources(/\/src\/queue\/stats\//), priority: 1.05 },
         { name: 'worker', test: sources(/\/src\/worker\//), priority: 1 },
         { name: 'check', test: sources(/\/src\/queue\/check\//), priority: 0 },
       ],

@@ -10,9 +10,10 @@ export interface StatsOptions {
 
 /**
  * How good a count is. `exact`: counted. `at-least`: counting stopped at a bound; there are as many or more.
- * `estimated`: from the planner's statistics, which may be off by any factor.
+ * `estimated`: from the planner's statistics, which may be off by any factor. `unknown`: not even these could
+ * be asked in time, since the table is locked; the counts are 0.
  */
-export type Precision = 'exact' | 'at-least' | 'estimated';
+export type Precision = 'exact' | 'at-least' | 'estimated' | 'unknown';
 
 /** How many live jobs there are, by state. */
 export interface LiveCounts {
@@ -109,7 +110,7 @@ export interface QueueRates {
 
 /** What {@link Queue.stats} returns: figures for dashboards and alerts. */
 export interface QueueStats {
-  /** When it was counted, by the database's clock: up to 100 times {@link tookMs} ago. */
+  /** When it was counted, by the database's clock: up to 200 times {@link tookMs} ago. */
   readonly countedAt: Date;
   /** How long the database took to count. */
   readonly tookMs: number;
@@ -117,7 +118,7 @@ export interface QueueStats {
   readonly estimated: boolean;
   /** By name: queues with live jobs, with a worker, or paused. */
   readonly queues: readonly QueueCounts[];
-  /** By queue and name: kinds with live or discarded jobs, or with a worker. */
+  /** By queue and name: kinds with live jobs, as far as they could be counted, or discarded ones. */
   readonly kinds: readonly KindCounts[];
   /** The results among which {@link KindCounts.discarded} counts: the newest. */
   readonly results: {
@@ -127,6 +128,6 @@ export interface QueueStats {
     /** When the oldest of them finished; `undefined` when there is none. */
     readonly since: Date | undefined;
   };
-  /** `undefined` unless the queue has `metrics`. */
+  /** `undefined` unless the queue has `metrics`, and if these could not be read in time. */
   readonly rates: QueueRates | undefined;
 }

@@ -12,8 +12,10 @@ export type VitalCode =
   | 'workers-silent'
   /** Jobs whose workers died at them, twice or more. A count. */
   | 'workers-killed'
-  /** Something keeps the server from removing dead rows. In milliseconds. */
+  /** A transaction keeps the server from removing dead rows. In milliseconds. */
   | 'oldest-snapshot'
+  /** A replication slot does. The transactions that it is behind. */
+  | 'slot-behind'
   /** Dead rows of `queue_jobs` that autovacuum has not removed. A count. */
   | 'dead-rows'
   /** How many transactions old the oldest row of the queue's tables may be. A count. */

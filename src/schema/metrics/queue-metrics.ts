@@ -59,8 +59,8 @@ export type MetricsTable<
  * - `worker_id` and `report` name a report; one that is sent twice, because an answer was lost, counts once.
  * - `at`: when it was written, with `minutes` 1: a worker reports about once a minute what ended since. Rows
  *   of the worker 0 are of a whole hour, which begins `at`, with `minutes` 60: the sum of the others.
- * - `wait` and `run`: {@link Histogram}s of the time from due to begun, and from begun to ended; `wait_ms` and
- *   `run_ms` are their sums.
+ * - `wait` and `run`: {@link Histogram}s of the time from due to begun, and from begun to ended; `wait_ms`
+ *   and `run_ms` are their sums.
  */
 export function defineMetricsTable<TName extends string, TSchema extends string | undefined>(
   table: DeclareTable,

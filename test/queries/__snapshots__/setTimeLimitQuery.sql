@@ -1,0 +1,2 @@
+select set_config('statement_timeout', $1, true) as now
+-- $1 = "0"
