@@ -41,6 +41,8 @@ const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; instead
     instead: 'redriveJobsQuery, of groups, filtered',
   },
   'redriveJobsQuery, waking': { refused: ['lock', 'target'], instead: 'redriveJobsQuery, filtered' },
+  countSomeJobsQuery: { refused: ['lateral'], instead: 'countJobsQuery' },
+  findHeadsQuery: { refused: ['lateral'], instead: 'countJobsQuery' },
   checkWorkersQuery: { refused: ['session'], instead: 'checkWorkersQuery, of known workers' },
   'checkWorkersQuery, beat': { refused: ['session'], instead: 'checkWorkersQuery, of known workers' },
   removeGoneWorkersQuery: { refused: ['beside', 'session'], instead: 'removeUnseenWorkerQuery' },

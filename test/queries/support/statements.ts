@@ -101,7 +101,6 @@ import { queueMetrics } from '../../../src/schema/metrics/index.ts';
 import { type GroupTables, type Serial, withGrouping } from '../../../src/sql/grouping.ts';
 import { withFactsOf } from '../../../src/sql/server-facts.ts';
 import type { NewSchedule } from '../../../src/sql/stored-schedule.ts';
-import { limitTimeQuery, setTimeLimitQuery } from '../../../src/sql/within-time.ts';
 
 /** What builds a statement that is one of Drizzle's own; it is never sent. */
 const builders = drizzle.mock();
@@ -256,8 +255,6 @@ export function allStatements(
     reportMetricsQuery: reportMetricsQuery(known, id, [metricsRow]),
     sumMetricsQuery: sumMetricsQuery(known, 15, false),
     'sumMetricsQuery, by hour': sumMetricsQuery(known, 1_440, true),
-    limitTimeQuery: limitTimeQuery(2_000),
-    setTimeLimitQuery: setTimeLimitQuery('0'),
     backendPidQuery,
     beatWorkerQuery: beatWorkerQuery(tables, worker),
     beginJobsQuery: beginJobsQuery(tables, held, [{ id, fence: 1 }]),

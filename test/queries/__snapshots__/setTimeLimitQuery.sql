@@ -1,2 +1,0 @@
-select set_config('statement_timeout', $1, true) as now
--- $1 = "0"
