@@ -19,6 +19,7 @@ export default defineConfig({
     index: 'src/index.ts',
     schema: 'src/schema/index.ts',
     'schema-control': 'src/schema/control/index.ts',
+    'schema-metrics': 'src/schema/metrics/index.ts',
     'skip-locked': 'src/skip-locked/index.ts',
   },
   format: ['esm', 'cjs'],
@@ -35,10 +36,11 @@ export default defineConfig({
         { name: 'errors', test: sources(/\/src\/errors\.ts$/), priority: 6 },
         { name: 'tables', test: sources(/\/src\/schema\/[^/]+$/), priority: 5 },
         { name: 'control-tables', test: sources(/\/src\/schema\/control\//), priority: 4 },
+        { name: 'metrics-tables', test: sources(/\/src\/schema\/metrics\//), priority: 3.5 },
         { name: 'rows', test: sources(/\/src\/skip-locked\//), priority: 3 },
         {
           name: 'queue',
-          test: sources(/\/src\/(queue\/(create-)?queue|sql\/server-facts)\.ts$/),
+          test: sources(/\/src\/(queue\/((create-)?queue|enqueuer)|sql\/server-facts)\.ts$/),
           priority: 2,
         },
         // Not among the workers: a web app sets schedules, too.
@@ -46,8 +48,15 @@ export default defineConfig({
         { name: 'limits', test: sources(/\/src\/limits\//), priority: 1.4 },
         // Loaded by the first enqueue that debounces, and the like.
         { name: 'key-rules', test: sources(/\/src\/queue\/enqueue-by-rule\.ts$/), priority: 1.2 },
-        // Loaded by the first redrive. Before the workers, which share a statement with it.
-        { name: 'redrive', test: sources(/\/src\/queue\/redrive\.ts$/), priority: 1.1 },
+        // Loaded by the first list or redrive. Before the workers, which share a statement with it.
+        { name: 'operate', test: sources(/\/src\/queue\/(list|redrive)\.ts$/), priority: 1.1 },
+        // What workers share with the figures that a web app asks for.
+        {
+          name: 'metrics',
+          test: sources(/\/src\/(queries\/\w+-metrics|sql\/(metrics-tables|summed-metrics))\.ts$/),
+          priority: 1.06,
+        },
+        { name: 'stats', test: sources(/\/src\/queue\/stats\//), priority: 1.05 },
         { name: 'worker', test: sources(/\/src\/worker\//), priority: 1 },
         { name: 'check', test: sources(/\/src\/queue\/check\//), priority: 0 },
       ],

@@ -66,6 +66,20 @@ export type { JobList, ListFilter, OwnFilter } from './queue/list.ts';
 export type { CreateQueueOptions } from './queue/options.ts';
 export type { Queue } from './queue/queue.ts';
 export type { RedriveFilter } from './queue/redrive.ts';
+export type {
+  KindCounts,
+  KindRates,
+  LiveCounts,
+  OutcomeCounts,
+  Percentiles,
+  Precision,
+  QueueCounts,
+  QueueRates,
+  QueueStats,
+  StatsOptions,
+  TimelinePoint,
+} from './queue/stats/queue-stats.ts';
+export type { QueueVitals, Vital, VitalCode } from './queue/stats/queue-vitals.ts';
 // Schedule
 export {
   defineSchedule,

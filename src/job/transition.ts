@@ -45,6 +45,8 @@ export interface AttemptFacts {
   readonly maxAttempts: number;
   readonly backoff: Backoff;
   readonly keepResult: boolean;
+  /** When it began, by the database's clock; `undefined` when it did not, or that is not known. */
+  readonly beganAt?: Date | undefined;
   /** Why somebody has asked for the job's end (`queue.cancel`); `undefined` when nobody has. */
   readonly cancelReason?: string | undefined;
 }
@@ -102,7 +104,7 @@ export function transitionFor(outcome: Outcome, facts: AttemptFacts): Finish | R
         keepResult,
       };
     case 'failed': {
-      const error = describeError(verdict.error, attempt);
+      const error = { ...describeError(verdict.error, attempt), ...begun(facts) };
       if (isNonRetryable(verdict.error) || attempt >= facts.maxAttempts) {
         return { type: 'finish', state: 'discarded', output: null, error, keepResult: true };
       }
@@ -125,12 +127,17 @@ export function transitionFor(outcome: Outcome, facts: AttemptFacts): Finish | R
         type: 'finish',
         state: 'cancelled',
         output: null,
-        error: cancellation(attempt, verdict.reason),
+        error: { ...cancellation(attempt, verdict.reason), ...begun(facts) },
         keepResult: true,
       };
     case 'interrupted':
       return { type: 'reschedule', delayMs: null, attempt: attempt - 1, error: null };
   }
+}
+
+/** In an error as it is stored. */
+function begun({ beganAt }: AttemptFacts): Pick<ErrorRecord, 'startedAt'> {
+  return beganAt === undefined ? {} : { startedAt: beganAt.toISOString() };
 }
 
 /** Anything can be thrown, even a proxy that throws when it is asked what it is. */

@@ -1,12 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { queryRows, type Runner } from '../sql/executor.ts';
+import { kindsText, type NewWorker } from './register-worker.ts';
 
 /** A worker as the living know it. */
-export interface LivingWorker {
+export interface LivingWorker extends NewWorker {
   readonly id: number;
-  readonly name: string;
-  readonly queues: readonly string[];
   /** The backend process id of the connection with its session lock. @default undefined it holds none */
   readonly session?: number | undefined;
   /** Which server that is: see `thisNode`. */
@@ -31,12 +30,12 @@ export async function beatWorker(
 
 export function beatWorkerQuery(
   { queueWorkers }: QueueTables,
-  { id, name, queues, session = undefined, node = undefined }: LivingWorker,
+  { id, name, queues, kinds, session = undefined, node = undefined }: LivingWorker,
 ): SQL {
   return sql`
-    insert into ${queueWorkers} as w (id, name, queues, session, node, seen_at) overriding system value
-    values (${id}, ${name}, ${JSON.stringify(queues)}::text::jsonb, ${session ?? null}::int4,
-      ${node ?? null}::text, statement_timestamp())
+    insert into ${queueWorkers} as w (id, name, queues, kinds, session, node, seen_at) overriding system value
+    values (${id}, ${name}, ${JSON.stringify(queues)}::text::jsonb, ${kindsText(kinds)}::text::jsonb,
+      ${session ?? null}::int4, ${node ?? null}::text, statement_timestamp())
     on conflict (id) do update set seen_at = excluded.seen_at, session = excluded.session,
       node = excluded.node
     returning (w.xmax = 0) as anew`;

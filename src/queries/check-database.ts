@@ -4,6 +4,7 @@ import { MissingMigrationError, UnsupportedPostgresError } from '../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { CONTROL_ENTRY } from '../sql/control-entry.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
+import { METRICS_ENTRY } from '../sql/metrics-entry.ts';
 import { quotedName } from '../sql/quoted-name.ts';
 import { withServerFacts } from '../sql/server-facts.ts';
 import { checkGrants, type TablesInUse } from './check-grants.ts';
@@ -16,21 +17,21 @@ export const OLDEST_SUPPORTED = 140_000;
  * Checks that the server is new enough, the tables have this version's columns and the role has a worker's
  * rights. Returns the tables with what it has found out about the server.
  *
- * @param control those of schedules and of limits, where the worker uses them
+ * @param more those of schedules, limits, keys and metrics, where the worker uses them
  * @throws UnsupportedPostgresError | MissingMigrationError | QueueError saying what to do
  */
 export async function checkDatabase(
   db: Executor,
   tables: QueueTables,
-  control: Partial<TablesInUse> = {},
+  more: Partial<TablesInUse> = {},
 ): Promise<QueueTables> {
-  const all = { ...tables, ...control };
+  const all = { ...tables, ...more };
   const rows = await queryRows(db, tables, databaseStateQuery(all));
   const [server] = rows;
   if (Number(server?.number) < OLDEST_SUPPORTED) throw new UnsupportedPostgresError(String(server?.version));
   for (const [key, table] of Object.entries(all)) {
     const name = quotedName(table);
-    const entry = key in tables ? undefined : CONTROL_ENTRY;
+    const entry = key in tables ? undefined : key === 'queueMetrics' ? METRICS_ENTRY : CONTROL_ENTRY;
     const missed = (what: string) => new MissingMigrationError(what, undefined, entry);
     const present = new Set(
       rows.filter((row) => row.key === key && row.name !== null).map((row) => row.name),

@@ -3,15 +3,16 @@ import type { PgTable } from 'drizzle-orm/pg-core';
 import { QueueError } from '../errors.ts';
 import type { ControlTables } from '../schema/control/index.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { MetricsTables } from '../schema/metrics/index.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 import type { LimitTables } from '../sql/grouping.ts';
 import { quotedName } from '../sql/quoted-name.ts';
 
 type Privilege = 'select' | 'insert' | 'update' | 'delete';
 
-/** The tables that a worker uses: those of schedules, limits and keys only where it has some. */
+/** The tables that a worker uses: those of schedules, limits, keys and metrics only where it has some. */
 export type TablesInUse = QueueTables &
-  Partial<Pick<ControlTables, 'queueSchedules' | 'queueKeys'> & LimitTables>;
+  Partial<Pick<ControlTables, 'queueSchedules' | 'queueKeys'> & LimitTables & MetricsTables>;
 
 /** What a worker itself does with each table, without its handlers. */
 const WORKER: Readonly<Record<keyof TablesInUse, readonly Privilege[]>> = {
@@ -27,6 +28,7 @@ const WORKER: Readonly<Record<keyof TablesInUse, readonly Privilege[]>> = {
   queueNotes: ['select', 'insert', 'update', 'delete'],
   // To lock a row takes the right to update it.
   queueKeys: ['select', 'update', 'delete'],
+  queueMetrics: ['select', 'insert', 'update', 'delete'],
 };
 
 /** Only who fires schedules enqueues. */

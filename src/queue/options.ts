@@ -7,6 +7,9 @@ import type { MakeLimits } from '../limits/limits-in.ts';
 import type { MakeSchedules } from '../schedules/schedules-in.ts';
 import type { ControlTables } from '../schema/control/index.ts';
 import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from '../schema/index.ts';
+import type { MetricsTables } from '../schema/metrics/index.ts';
+import { CONTROL_ENTRY } from '../sql/control-entry.ts';
+import { METRICS_ENTRY } from '../sql/metrics-entry.ts';
 import type { Around } from './around.ts';
 
 /** The options of {@link createQueue}. */
@@ -44,6 +47,11 @@ export interface CreateQueueOptions<
    * workers prune it. @default none
    */
   keys?: ControlTables['queueKeys'] | undefined;
+  /**
+   * `queueMetrics` of 'drizzle-queue/schema/metrics': workers write what they do once a minute, for the rates
+   * and percentiles of `queue.stats` and `queue.vitals`. @default none, at no cost
+   */
+  metrics?: MetricsTables['queueMetrics'] | undefined;
 }
 
 const OPTIONS = namesOf<CreateQueueOptions>({
@@ -54,13 +62,14 @@ const OPTIONS = namesOf<CreateQueueOptions>({
   schedules: true,
   limits: true,
   keys: true,
+  metrics: true,
 });
 const AROUND = namesOf<Around>({ enqueue: true, run: true, runBatch: true });
 
 /** For callers without TypeScript. @throws RangeError | TypeError naming the option or table that is wrong */
 export function checkQueueOptions(options: CreateQueueOptions): void {
   checkOptions('createQueue: its options', options, OPTIONS);
-  const { tables, wakeUps, maxPayloadBytes, around, schedules, limits, keys } = options;
+  const { tables, wakeUps, maxPayloadBytes, around, schedules, limits, keys, metrics } = options;
   if (wakeUps !== undefined) checkBoolean('createQueue: wakeUps', wakeUps);
   if (maxPayloadBytes !== undefined) {
     checkInteger('createQueue: maxPayloadBytes', maxPayloadBytes, 1, LARGEST_MAX_PAYLOAD_BYTES);
@@ -72,12 +81,8 @@ export function checkQueueOptions(options: CreateQueueOptions): void {
   if (limits !== undefined && typeof limits !== 'function') {
     throw new TypeError(`createQueue: limits must be limitsIn(…), got ${shown(limits)}`);
   }
-  if (keys !== undefined && !is(keys, PgTable)) {
-    throw new TypeError(
-      "createQueue: keys must be the table queueKeys of 'drizzle-queue/schema/control', " +
-        `got ${shown(keys)}`,
-    );
-  }
+  if (keys !== undefined) checkTable('keys', 'queueKeys', CONTROL_ENTRY, keys);
+  if (metrics !== undefined) checkTable('metrics', 'queueMetrics', METRICS_ENTRY, metrics);
   if (tables === undefined) return;
   checkObject('createQueue: tables', tables);
   for (const name of Object.keys({
@@ -93,6 +98,11 @@ export function checkQueueOptions(options: CreateQueueOptions): void {
       );
     }
   }
+}
+
+function checkTable(option: string, name: string, entry: string, given: unknown): void {
+  if (is(given, PgTable)) return;
+  throw new TypeError(`createQueue: ${option} must be the table ${name} of '${entry}', got ${shown(given)}`);
 }
 
 function checkAround(around: Around): void {

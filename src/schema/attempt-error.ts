@@ -9,6 +9,11 @@ export interface AttemptError {
   name: string;
   message: string;
   stack?: string;
+  /**
+   * When the attempt began, by the database's clock (ISO 8601). Not there when it did not begin: its job was
+   * cancelled before, or its worker died.
+   */
+  startedAt?: string;
   /** When it was recorded, by the database's clock (ISO 8601). */
   at: string;
 }

@@ -18,6 +18,7 @@ export type WorkerColumns = {
   id: Identity<Primary<BigintColumn>>;
   name: NotNull<TextColumn>;
   queues: NotNull<JsonColumn<string[]>>;
+  kinds: JsonColumn<string[]>;
   startedAt: WithDefault<NotNull<TimestampColumn>>;
   seenAt: WithDefault<NotNull<TimestampColumn>>;
   session: IntegerColumn;
@@ -43,6 +44,8 @@ export function defineWorkersTable<TName extends string, TSchema extends string 
     id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
     name: text('name').notNull(),
     queues: jsonb('queues').$type<string[]>().notNull(),
+    // Those that it has handlers for; null for a worker of an older version, which does not say.
+    kinds: jsonb('kinds').$type<string[]>(),
     startedAt: timestamp('started_at', { withTimezone: true }).notNull().defaultNow(),
     seenAt: timestamp('seen_at', { withTimezone: true }).notNull().defaultNow(),
     session: integer('session'),

@@ -15,6 +15,7 @@ import type { Queue } from '../queue/queue.ts';
 import type { ScheduleDefinition, TickOptions } from '../schedules/define-schedule.ts';
 import type { Schedules } from '../schedules/schedules.ts';
 import type { ControlTables } from '../schema/control/index.ts';
+import type { MetricsTables } from '../schema/metrics/index.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import { type Handler, handlersByKind } from './attempt/handler.ts';
 import { type QueueSettings, type ServedQueue, servedQueues } from './served-queues.ts';
@@ -80,6 +81,11 @@ export interface WorkerOptions<TDb, TOwn extends OwnColumns = OwnColumns> extend
   /** The worker's name in `queue_workers`. @default 'host:pid' */
   name?: string | undefined;
   /**
+   * Whether it writes what it does into the table that its queue has for metrics, by one statement a minute.
+   * @default true where `createQueue` was given `metrics`
+   */
+  metrics?: boolean | undefined;
+  /**
    * The schedules that this worker declares, each once; its queue must have schedules. It writes them into
    * the table and fires them, beside those of its kinds that `queue.schedules.set` has set. A schedule that
    * no worker declares any more does not fire, and is removed after 7 days.
@@ -102,6 +108,8 @@ export interface WorkerSettings {
   readonly schedules: Schedules | undefined;
   /** The table of keys that outlive a job, if the queue has it. */
   readonly keys: ControlTables['queueKeys'] | undefined;
+  /** The table of metrics, if the queue has it and the worker writes them. */
+  readonly metrics: MetricsTables['queueMetrics'] | undefined;
   readonly declared: readonly ScheduleDefinition[];
   readonly limits: Limits | undefined;
 }
@@ -119,6 +127,7 @@ const OPTIONS = namesOf<WorkerOptions<unknown>>({
   silentMs: true,
   frozenMs: true,
   name: true,
+  metrics: true,
   schedules: true,
 });
 
@@ -176,6 +185,7 @@ export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings
     // `createQueue` has put it there, or nothing.
     limits: options.queue.limits as Limits | undefined,
     keys: options.queue.keys,
+    metrics: checkBoolean(what('metrics'), options.metrics ?? true) ? options.queue.metrics : undefined,
     ...schedulesOf(options),
   };
 }

@@ -22,7 +22,9 @@ import { Liveness } from './presence/liveness.ts';
 import { Retries } from './time/retries.ts';
 import { Firing } from './upkeep/firing.ts';
 import { GroupUpkeep } from './upkeep/group-upkeep.ts';
+import { metricsPartsOf } from './upkeep/metrics-parts.ts';
 import { Pruning } from './upkeep/prune.ts';
+import type { Reporting } from './upkeep/reporting.ts';
 import { Requests } from './upkeep/requests.ts';
 
 /** How often a worker that listens still asks for due jobs: some become due without a notification. */
@@ -57,14 +59,17 @@ export interface WorkerParts {
   readonly firing: Firing | undefined;
   /** `undefined` where no queue of the worker has its jobs in groups. */
   readonly groupUpkeep: GroupUpkeep | undefined;
+  /** `undefined` where there are no metrics. */
+  readonly reporting: Reporting | undefined;
   readonly background: readonly BackgroundPart[];
 }
 
 /** Builds the parts of a worker and connects them; the only place that knows all of them. */
 export function buildParts(options: PartsOptions): WorkerParts {
   const { db, tables, handlers, settings, untilEmpty, workerId, declared, events, giveUp } = options;
-  const { servedQueues, pollIntervalMs, retentionMs, listen, schedules, limits, keys } = settings;
+  const { servedQueues, pollIntervalMs, retentionMs, listen, schedules, limits, keys, metrics } = settings;
   const environment = { db, tables, workerId };
+  const kinds = [...handlers.keys()];
   const retries = new Retries();
   const runner = preparing(db, (error) =>
     events.emit('error', { error, during: 'preparing a statement; from now on none is prepared' }),
@@ -99,6 +104,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
     tables,
     workerId,
     queues: [...servedQueues.keys()],
+    kinds,
     events,
     onDeclaredGone: async () => {
       leases?.noteGone();
@@ -113,7 +119,6 @@ export function buildParts(options: PartsOptions): WorkerParts {
       leases?.askSoon();
     },
   });
-  const kinds = [...handlers.keys()];
   const leases = leasesOf({
     db,
     tables,
@@ -155,6 +160,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
     retries,
   });
   const progress = new Progress(environment, events);
+  const metricsParts = metrics && metricsPartsOf({ db, workerId, events, known: { tables, metrics } });
   const loops = [...servedQueues].map(
     ([queue, { concurrency, agingMs }]) =>
       new ClaimLoop({
@@ -163,6 +169,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
           around: settings.around,
           onBegin: ({ job }) => events.emit('began', { job }),
           onProgress: (attempt, value) => progress.report(attempt, value),
+          onEnd: metricsParts && ((ended) => metricsParts.reporting.note(ended)),
         },
         runner,
         queue,
@@ -204,12 +211,14 @@ export function buildParts(options: PartsOptions): WorkerParts {
     leases,
     firing,
     groupUpkeep,
+    reporting: metricsParts?.reporting,
     background: [
       liveness,
       requests,
       progress,
       ...(retentionMs === Number.POSITIVE_INFINITY ? [] : [ofResults]),
       ...(ofKeys === undefined ? [] : [ofKeys]),
+      ...(metricsParts?.background ?? []),
       ...(groupUpkeep === undefined ? [] : [groupUpkeep]),
       ...(leases === undefined ? [] : [leases]),
       // A worker that ends when its queues are empty waits for nothing.

@@ -6,7 +6,7 @@ import { resolvesWithin } from './time/resolves-within.ts';
 import { sleep } from './time/sleep.ts';
 
 export interface StopOptions {
-  readonly parts: Pick<WorkerParts, 'loops' | 'liveness' | 'requests'>;
+  readonly parts: Pick<WorkerParts, 'loops' | 'liveness' | 'requests' | 'reporting'>;
   readonly background: Background;
   /** Resolves when no loop claims any more. */
   readonly work: Promise<void>;
@@ -48,7 +48,9 @@ export async function stopGracefully(options: StopOptions): Promise<void> {
       loops.map((loop) => twice(() => loop.holdings.giveBack(tooLate.signal), tooLate.signal, options)),
     );
   const leave = () => twice(() => liveness.leave(), tooLate.signal, options);
-  await resolvesWithin(giveBack().then(leave), left(LEFT_MS));
+  // Beside them: metrics are worth no job.
+  const report = parts.reporting?.write();
+  await resolvesWithin(Promise.all([giveBack().then(leave), report]), left(LEFT_MS));
   tooLate.abort();
   // The session ends last: without it peers would take over what handlers are still at.
   await background.end(left(ENDED_MS));

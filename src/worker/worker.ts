@@ -115,17 +115,22 @@ export class Worker {
   }
 
   async #start(): Promise<WorkerParts> {
-    const { servedQueues, name, schedules, limits, declared, keys } = this.#settings;
+    const { servedQueues, name, schedules, limits, declared, keys, metrics } = this.#settings;
     const queues = [...servedQueues.keys()];
     const { signal } = this.#stopping;
     const stored = await Promise.all(
       declared.map(async (schedule) => await schedules?.toStore('createWorker', schedule)),
     );
     const limited = queues.some((queue) => limits?.has(queue)) ? limits?.tables : undefined;
-    const control = { ...schedules?.tables, ...limited, ...(keys && { queueKeys: keys }) };
-    const tables = await checkDatabase(this.#db, this.#tables, control);
+    const own = { ...(keys && { queueKeys: keys }), ...(metrics && { queueMetrics: metrics }) };
+    const more = { ...schedules?.tables, ...limited, ...own };
+    const tables = await checkDatabase(this.#db, this.#tables, more);
     signal.throwIfAborted();
-    const workerId = await registerWorker(this.#db, tables, { name, queues });
+    const workerId = await registerWorker(this.#db, tables, {
+      name,
+      queues,
+      kinds: [...this.#handlers.keys()],
+    });
     const parts = buildParts({
       db: this.#db,
       tables,

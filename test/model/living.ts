@@ -82,6 +82,7 @@ export function living(world: World): Pick<Doings, 'die' | 'beat' | 'comeBack' |
         workerId: id,
         name: 'w',
         queues: [],
+        kinds: [],
         // Nobody dies of silence in a walk.
         silentMs: 1e9,
         frozenMs: 1e9,

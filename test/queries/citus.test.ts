@@ -2,10 +2,11 @@ import { getTableName, is } from 'drizzle-orm';
 import { PgDialect, PgTable } from 'drizzle-orm/pg-core';
 import * as queueSchema from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
+import { queueMetrics } from 'drizzle-queue/schema/metrics';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { withServerFacts } from '../../src/sql/server-facts.ts';
 import { citusLayout } from '../support/citus.ts';
-import { addControlTables } from '../support/control-tables.ts';
+import { addControlTables, addMetricsTable } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { type Catalog, REFUSALS, type Refusal, readCatalog, refusalsOf } from './support/citus-rules.ts';
 import { tables } from './support/jobs.ts';
@@ -18,6 +19,7 @@ let catalog: Catalog;
 
 beforeAll(async () => {
   await addControlTables(database);
+  await addMetricsTable(database);
   catalog = await readCatalog(database.client);
 });
 
@@ -39,6 +41,8 @@ const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; instead
     instead: 'redriveJobsQuery, of groups, filtered',
   },
   'redriveJobsQuery, waking': { refused: ['lock', 'target'], instead: 'redriveJobsQuery, filtered' },
+  countSomeJobsQuery: { refused: ['lateral'], instead: 'countJobsQuery' },
+  findHeadsQuery: { refused: ['lateral'], instead: 'countJobsQuery' },
   checkWorkersQuery: { refused: ['session'], instead: 'checkWorkersQuery, of known workers' },
   'checkWorkersQuery, beat': { refused: ['session'], instead: 'checkWorkersQuery, of known workers' },
   removeGoneWorkersQuery: { refused: ['beside', 'session'], instead: 'removeUnseenWorkerQuery' },
@@ -46,12 +50,18 @@ const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; instead
 
 test('the migrations of docs/scaling.md put each table somewhere, once', () => {
   const { distributed, reference } = citusLayout();
-  const all = Object.values({ ...queueSchema, ...control })
+  const all = Object.values({ ...queueSchema, ...control, queueMetrics })
     .filter((value) => is(value, PgTable))
     .map((table) => getTableName(table));
   expect([...distributed, ...reference].sort()).toEqual(all.sort());
   // A key that lacks the queue could not be unique across shards.
-  expect([...reference].sort()).toEqual(['queue_limits', 'queue_pauses', 'queue_schedules', 'queue_workers']);
+  expect([...reference].sort()).toEqual([
+    'queue_limits',
+    'queue_metrics',
+    'queue_pauses',
+    'queue_schedules',
+    'queue_workers',
+  ]);
 });
 
 describe('Citus', () => {

@@ -44,6 +44,22 @@ test('the texts hold no literals but their own', () => {
   expect([...literals].sort()).toEqual(
     [
       `''`,
+      `' ('`,
+      `')'`,
+      `', '`,
+      `'1 hour'`,
+      `'1 minute'`,
+      `'48 hours'`,
+      `'720 hours'`,
+      `'WorkerLostError'`,
+      `'client backend'`,
+      `'jobs'`,
+      `'name'`,
+      `'results'`,
+      `'rollback prepared '`,
+      `'select pg_terminate_backend('`,
+      `'the prepared transaction '`,
+      `'the process '`,
       `'*'`,
       `'-infinity'`,
       `'1 microsecond'`,
@@ -99,6 +115,8 @@ test('the texts hold no literals but their own', () => {
 
 /** Statements that may look at jobs of every queue, and why. */
 const acrossQueues: Readonly<Record<string, string>> = {
+  countJobsQuery: 'counts those of all queues; a plain read',
+  findHeadsQuery: 'goes from queue to queue; a plain read',
   'findDueQuery, of many queues': 'first asks which priorities there are in any queue; a plain read',
   findJobQuery: 'by id alone: whoever asks does not know the queue; a plain read',
   listJobsQuery: 'a page over all queues unless a filter names one; a plain read',
@@ -139,6 +157,10 @@ describe('statements about held and waiting jobs', () => {
 
   test('are these', () => {
     expect(aboutJobs.map(([name]) => name)).toEqual([
+      'countSomeJobsQuery',
+      'estimatedJobsQuery',
+      'estimatedJobsQuery, live',
+      'estimatedJobsQuery, running',
       'beginJobsQuery',
       'cancelJobQuery',
       'cancelJobQuery, forced',

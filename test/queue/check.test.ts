@@ -446,6 +446,7 @@ test('every finding has an entry in the guide', async () => {
     'index-invalid': true,
     'index-missing': true,
     'index-on-claim-column': true,
+    'kind-unserved': true,
     'not-postgres': true,
     'not-tuned': true,
     'permission-denied': true,

@@ -16,8 +16,8 @@ export function citusCluster(env: NodeJS.ProcessEnv = process.env): CitusCluster
   return { url, nodes: nodes.split(',').filter((node) => node !== '') };
 }
 
-/** Which tables a custom migration distributes: those of the queue, or those of `schema/control`. */
-export type CitusTables = 'on Citus' | 'of control tables on Citus';
+/** Which tables a custom migration distributes: those of the queue, of `schema/control`, or of `schema/metrics`. */
+export type CitusTables = 'on Citus' | 'of control tables on Citus' | 'of the table of metrics on Citus';
 
 /** The custom migration that docs/scaling.md gives, as its reader would copy it. */
 export function citusMigration(of: CitusTables): string {
@@ -34,7 +34,8 @@ export function citusLayout(): {
   readonly distributed: readonly string[];
   readonly reference: readonly string[];
 } {
-  const code = [citusMigration('on Citus'), citusMigration('of control tables on Citus')].join('\n');
+  const all = ['on Citus', 'of control tables on Citus', 'of the table of metrics on Citus'] as const;
+  const code = all.map(citusMigration).join('\n');
   const named = (pattern: RegExp) => [...code.matchAll(pattern)].map(([, name = '']) => name);
   return {
     distributed: named(/create_distributed_table\('(\w+)', 'queue'/g),

@@ -3,10 +3,13 @@ import { fileURLToPath } from 'node:url';
 import { citusCluster, citusMigration } from './citus.ts';
 import type { Connection } from './test-database.ts';
 
-const migrations = fileURLToPath(new URL('../../drizzle-control', import.meta.url));
-
 /** The statements that create the tables of `drizzle-queue/schema/control`, as an app's own migration does. */
 export async function controlStatements(): Promise<string[]> {
+  return await statementsOf('drizzle-control');
+}
+
+async function statementsOf(folder: 'drizzle-control' | 'drizzle-metrics'): Promise<string[]> {
+  const migrations = fileURLToPath(new URL(`../../${folder}`, import.meta.url));
   const files = (await readdir(migrations)).filter((name) => name.endsWith('.sql')).sort();
   const texts = await Promise.all(files.map((file) => readFile(`${migrations}/${file}`, 'utf8')));
   return texts.flatMap((text) => text.split('--> statement-breakpoint'));
@@ -16,4 +19,10 @@ export async function controlStatements(): Promise<string[]> {
 export async function addControlTables({ client }: Pick<Connection, 'client'>): Promise<void> {
   const distribute = citusCluster() === undefined ? [] : [citusMigration('of control tables on Citus')];
   for (const statement of [...(await controlStatements()), ...distribute]) await client.unsafe(statement);
+}
+
+/** Creates the table of `drizzle-queue/schema/metrics`, on Citus as docs/scaling.md does. */
+export async function addMetricsTable({ client }: Pick<Connection, 'client'>): Promise<void> {
+  for (const statement of await statementsOf('drizzle-metrics')) await client.unsafe(statement);
+  if (citusCluster() !== undefined) await client.unsafe(citusMigration('of the table of metrics on Citus'));
 }

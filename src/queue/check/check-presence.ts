@@ -3,6 +3,7 @@ import type { ServerState } from '../../queries/inspect-server.ts';
 import type { TableState } from '../../queries/inspect-table.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { CONTROL_ENTRY } from '../../sql/control-entry.ts';
+import { METRICS_ENTRY } from '../../sql/metrics-entry.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
 import { type Finding, MIGRATE } from './finding.ts';
 
@@ -75,5 +76,17 @@ export function missingKeys(keys: PgTable): Finding {
     fix:
       `${MIGRATE}. If there is nothing to generate, the schema file that drizzle-kit reads must have ` +
       `\`export * from '${CONTROL_ENTRY}'\` at its top level, or what createControlTables() returns`,
+  };
+}
+
+/** That the table of `createQueue({ metrics })` is not there. */
+export function missingMetrics(metrics: PgTable): Finding {
+  return {
+    code: 'tables-missing',
+    severity: 'error',
+    message: `${quotedName(metrics)} does not exist, so workers of this queue do not start`,
+    fix:
+      `${MIGRATE}. If there is nothing to generate, the schema file that drizzle-kit reads must have ` +
+      `\`export * from '${METRICS_ENTRY}'\` at its top level, or what createMetricsTables() returns`,
   };
 }

@@ -7,15 +7,17 @@ import { inspectTable, type TableState } from '../../queries/inspect-table.ts';
 import type { Schedules } from '../../schedules/schedules.ts';
 import type { ControlTables } from '../../schema/control/index.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import type { MetricsTables } from '../../schema/metrics/index.ts';
 import { type Executor, sqlStateOf } from '../../sql/executor.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
 import { checkColumns } from './check-columns.ts';
 import { checkIndexes } from './check-indexes.ts';
 import { checkPooler } from './check-pooler.ts';
-import { missingKeys, missingTables } from './check-presence.ts';
+import { missingKeys, missingMetrics, missingTables } from './check-presence.ts';
 import { checkServer } from './check-server.ts';
 import { checkUpkeep } from './check-upkeep.ts';
 import type { Finding } from './finding.ts';
+import { unservedKinds } from './unserved-kinds.ts';
 
 /** Five times the default `frozenMs`: any living worker would have declared such a worker gone. */
 const SILENT_MS = 300_000;
@@ -27,6 +29,7 @@ export interface CapabilitiesToCheck {
   readonly schedules?: Pick<Schedules, 'tables' | 'missing'> | undefined;
   readonly limits?: Pick<Limits, 'tables' | 'missing' | 'isGrouped'> | undefined;
   readonly keys?: ControlTables['queueKeys'] | undefined;
+  readonly metrics?: MetricsTables['queueMetrics'] | undefined;
 }
 
 /**
@@ -39,13 +42,14 @@ export interface CapabilitiesToCheck {
 export async function checkQueue(
   db: Executor,
   tables: QueueTables,
-  { schedules, limits, keys }: CapabilitiesToCheck = {},
+  { schedules, limits, keys, metrics }: CapabilitiesToCheck = {},
 ): Promise<Finding[]> {
   const server = await inspectServer(db, tables);
   const findings = [...checkServer(server), ...(await checkPooler(db))];
   const states = new Map<PgTable, TableState>();
   const all: PgTable[] = Object.values({ ...tables, ...schedules?.tables, ...limits?.tables });
   if (keys !== undefined) all.push(keys);
+  if (metrics !== undefined) all.push(metrics);
   try {
     for (const table of all) states.set(table, await inspectTable(db, tables, table));
   } catch (error) {
@@ -67,6 +71,7 @@ export async function checkQueue(
     if (absent.length > 0) findings.push(limits.missing(absent));
   }
   if (keys !== undefined && !stateOf(keys).present) findings.push(missingKeys(keys));
+  if (metrics !== undefined && !stateOf(metrics).present) findings.push(missingMetrics(metrics));
   for (const table of all.filter((table) => stateOf(table).present)) {
     findings.push(...checkColumns(table, stateOf(table)), ...checkIndexes(table, stateOf(table)));
   }
@@ -79,6 +84,11 @@ export async function checkQueue(
   };
   if (mayAsk(queueWorkers, [queueWorkers.name, queueWorkers.seenAt, queueWorkers.queues])) {
     findings.push(...(await silentWorkers(db, tables)));
+    const { queue, kind, groupKey, priority, runAt, workerId } = queueJobs;
+    const mayAskKinds = mayAsk(queueWorkers, [queueWorkers.kinds]);
+    if (mayAskKinds && mayAsk(queueJobs, [queue, kind, groupKey, priority, runAt, workerId])) {
+      findings.push(...(await unservedKinds(db, tables)));
+    }
     if (mayAsk(queueJobs, [queueJobs.queue, queueJobs.groupKey])) {
       findings.push(...(await undeclaredGroups(db, tables, (queue) => limits?.isGrouped(queue) ?? false)));
     }

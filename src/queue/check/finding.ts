@@ -10,6 +10,7 @@ export type FindingCode =
   | 'index-invalid'
   | 'index-missing'
   | 'index-on-claim-column'
+  | 'kind-unserved'
   | 'not-postgres'
   | 'not-tuned'
   | 'permission-denied'

@@ -5,6 +5,7 @@ import { type Around, goAround } from '../../queue/around.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database, Executor, Transaction } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
+import type { Ended } from '../upkeep/tally.ts';
 import { Batch } from './batch.ts';
 import { Completion } from './completion.ts';
 import { Context } from './context.ts';
@@ -23,6 +24,8 @@ export interface AttemptEnvironment {
   readonly checkTransaction?: (tx: Executor) => Promise<void>;
   /** Called when an attempt begins; absent in `runNext`. */
   readonly onBegin?: (attempt: Attempt) => void;
+  /** Called with what became of an attempt that was concluded; only where there are metrics. */
+  readonly onEnd?: ((ended: Ended) => void) | undefined;
   /** Called with what a handler gives to `job.progress`; absent in `runNext`. */
   readonly onProgress?: (attempt: Attempt, value: unknown) => void;
 }
@@ -35,11 +38,13 @@ const INTERRUPT_GRACE_MS = 1_000;
  * by themselves, so what only the others need is made on demand: an AbortController costs more than the rest.
  */
 export class Attempt {
+  readonly #arrivedMs = performance.now();
   #controller: AbortController | undefined;
   #reason: Error | undefined;
   /** Rejects the promise that `until` has returned. */
   #reject: ((reason: Error) => void) | undefined;
-  #began = false;
+  /** By the process's clock, as `#arrivedMs`. */
+  #beganMs: number | undefined;
   #ended = false;
   #interrupted = false;
   #cancelReason: string | undefined;
@@ -84,11 +89,17 @@ export class Attempt {
   }
 
   get began(): boolean {
-    return this.#began;
+    return this.#beganMs !== undefined;
+  }
+
+  /** When it began, by the database's clock; `undefined` when it did not. */
+  get beganAt(): Date | undefined {
+    if (this.#beganMs === undefined) return undefined;
+    return new Date(this.job.claimedAt.getTime() + this.#beganMs - this.#arrivedMs);
   }
 
   begin(): void {
-    this.#began = true;
+    this.#beganMs = performance.now();
     this.environment.onBegin?.(this);
   }
 
@@ -114,7 +125,8 @@ export class Attempt {
   get facts(): AttemptFacts {
     const { attempt, maxAttempts } = this.job;
     const { backoff, keepResult } = this.handler.job;
-    return { attempt, maxAttempts, backoff, keepResult, cancelReason: this.#cancelReason };
+    const { beganAt } = this;
+    return { attempt, maxAttempts, backoff, keepResult, beganAt, cancelReason: this.#cancelReason };
   }
 
   /**

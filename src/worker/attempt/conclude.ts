@@ -5,6 +5,7 @@ import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import { sleep } from '../time/sleep.ts';
 import { announce, type EndResult } from './announce.ts';
 import type { Attempt } from './attempt.ts';
+import { endedOf } from './ended-of.ts';
 import type { WorkerEmitter } from './events.ts';
 import type { Fates } from './fates.ts';
 import { isAboutAccess, isCancelled } from './refusal.ts';
@@ -163,6 +164,11 @@ function noteSettled(
     onPutBack(attempt.job, transition.delayMs ?? undefined);
   }
   announce(events, attempt, ended.verdict, { ...ended, settled });
+  const { onEnd } = attempt.environment;
+  // What never began and was put back was no attempt.
+  if (onEnd && (attempt.began || ended.verdict.type !== 'interrupted')) {
+    onEnd(endedOf(attempt, { ...ended, settled }));
+  }
 }
 
 function write(

@@ -40,6 +40,7 @@ export interface LivenessOptions {
   readonly workerId: number;
   readonly name: string;
   readonly queues: readonly string[];
+  readonly kinds: readonly string[];
   /** See `WorkerOptions` for these three. */
   readonly silentMs: number;
   readonly frozenMs: number;
@@ -184,9 +185,9 @@ export class Liveness implements BackgroundPart {
   }
 
   async #check(): Promise<void> {
-    const { tables, workerId: id, name, queues, onDeclaredGone } = this.#options;
+    const { tables, workerId: id, name, queues, kinds, onDeclaredGone } = this.#options;
     const { runner, pid: session, node } = this.#session;
-    const worker = { id, name, queues, session, node };
+    const worker = { id, name, queues, kinds, session, node };
     const atMs = performance.now();
     const changes = this.#changes;
     const lone = atMs < this.#nextCheckMs;

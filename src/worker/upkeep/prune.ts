@@ -8,7 +8,7 @@ export interface PruneOptions {
   /** Deletes so many rows at most. */
   readonly prune: (limit: number) => Promise<PruneResult>;
   /** What it deletes, for errors. */
-  readonly what: 'results' | 'keys';
+  readonly what: 'results' | 'keys' | 'metrics';
   /** The first batch comes at random within this time: workers that start together do not delete together. */
   readonly firstWithinMs: number;
   readonly events: WorkerEmitter;

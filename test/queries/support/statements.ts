@@ -16,14 +16,20 @@ import { missingGrantsQuery } from '../../../src/queries/check-grants.ts';
 import { checkWorkersQuery } from '../../../src/queries/check-workers.ts';
 import { claimGroupedJobsQuery } from '../../../src/queries/claim-grouped-jobs.ts';
 import { claimJobsQuery } from '../../../src/queries/claim-jobs.ts';
+import { countJobsQuery } from '../../../src/queries/count-jobs.ts';
+import { countResultsQuery } from '../../../src/queries/count-results.ts';
+import { countSomeJobsQuery } from '../../../src/queries/count-some-jobs.ts';
 import { declareSchedulesQuery } from '../../../src/queries/declare-schedules.ts';
 import { ensureUsageQuery } from '../../../src/queries/ensure-usage.ts';
+import { estimatedJobsQuery } from '../../../src/queries/estimate-jobs.ts';
+import { findCrewsQuery } from '../../../src/queries/find-crews.ts';
 import { findDueQuery } from '../../../src/queries/find-due.ts';
 import { findDueGroupsQuery } from '../../../src/queries/find-due-groups.ts';
 import { findDueSchedulesQuery } from '../../../src/queries/find-due-schedules.ts';
 import { findFatesQuery } from '../../../src/queries/find-fates.ts';
 import { findServedQueuesQuery, hasGroupsQuery } from '../../../src/queries/find-grouped-queues.ts';
 import { findGroupsQuery } from '../../../src/queries/find-groups.ts';
+import { findHeadsQuery } from '../../../src/queries/find-heads.ts';
 import { findHeldJobsQuery } from '../../../src/queries/find-held-jobs.ts';
 import { findJobQuery } from '../../../src/queries/find-job.ts';
 import { findLeasesQuery } from '../../../src/queries/find-leases.ts';
@@ -38,6 +44,7 @@ import { findUsageQuery } from '../../../src/queries/find-usage.ts';
 import { findWorkersQuery, knownWorkers } from '../../../src/queries/find-workers.ts';
 import { finishJobsQuery } from '../../../src/queries/finish-jobs.ts';
 import { fireSchedulesQuery } from '../../../src/queries/fire-schedules.ts';
+import { foldMetricsQuery } from '../../../src/queries/fold-metrics.ts';
 import { insertJobsQuery, insertKeyedJobsQuery } from '../../../src/queries/insert-jobs.ts';
 import { insertLimitedJobsQuery } from '../../../src/queries/insert-limited-jobs.ts';
 import { insertOneJobQuery } from '../../../src/queries/insert-one-job.ts';
@@ -46,6 +53,7 @@ import { insertTrailingJobsQuery } from '../../../src/queries/insert-trailing-jo
 import { insertWaitingJobsQuery } from '../../../src/queries/insert-waiting-jobs.ts';
 import { inspectServerQuery } from '../../../src/queries/inspect-server.ts';
 import { inspectTableQuery } from '../../../src/queries/inspect-table.ts';
+import { inspectVitalsQuery } from '../../../src/queries/inspect-vitals.ts';
 import { isCitusQuery } from '../../../src/queries/is-citus.ts';
 import { listJobsQuery } from '../../../src/queries/list-jobs.ts';
 import { lockHeldJobQuery } from '../../../src/queries/lock-held-job.ts';
@@ -58,6 +66,7 @@ import { pauseQueueQuery } from '../../../src/queries/pause-queue.ts';
 import { pauseScheduleQuery, resumeScheduleQuery } from '../../../src/queries/pause-schedule.ts';
 import { pruneGroupsQuery } from '../../../src/queries/prune-groups.ts';
 import { findOverKeysQuery, pruneKeysOfQuery, pruneKeysQuery } from '../../../src/queries/prune-keys.ts';
+import { pruneMetricsQuery } from '../../../src/queries/prune-metrics.ts';
 import { countWorkersQuery, findExpiredQuery, pruneQueueQuery } from '../../../src/queries/prune-queue.ts';
 import { pruneResultsQuery } from '../../../src/queries/prune-results.ts';
 import { reclaimJobQuery } from '../../../src/queries/reclaim-job.ts';
@@ -72,11 +81,13 @@ import {
 import { removeLimitQuery } from '../../../src/queries/remove-limit.ts';
 import { removeScheduleQuery } from '../../../src/queries/remove-schedule.ts';
 import { removeWorkerQuery } from '../../../src/queries/remove-worker.ts';
+import { reportMetricsQuery } from '../../../src/queries/report-metrics.ts';
 import { requestCancelQuery } from '../../../src/queries/request-cancel.ts';
 import { rescheduleJobsQuery } from '../../../src/queries/reschedule-jobs.ts';
 import { resumeQueueQuery } from '../../../src/queries/resume-queue.ts';
 import { setLimitQuery } from '../../../src/queries/set-limit.ts';
 import { setScheduleQuery } from '../../../src/queries/set-schedule.ts';
+import { sumMetricsQuery } from '../../../src/queries/sum-metrics.ts';
 import { takeLeaseQuery } from '../../../src/queries/take-lease.ts';
 import { tidySchedulesQuery } from '../../../src/queries/tidy-schedules.ts';
 import { transactionIdQuery } from '../../../src/queries/transaction-id.ts';
@@ -86,6 +97,7 @@ import { unparkJobsQuery } from '../../../src/queries/unpark-jobs.ts';
 import { writeProgressQuery } from '../../../src/queries/write-progress.ts';
 import * as controlTables from '../../../src/schema/control/index.ts';
 import type { QueueTables } from '../../../src/schema/index.ts';
+import { queueMetrics } from '../../../src/schema/metrics/index.ts';
 import { type GroupTables, type Serial, withGrouping } from '../../../src/sql/grouping.ts';
 import { withFactsOf } from '../../../src/sql/server-facts.ts';
 import type { NewSchedule } from '../../../src/sql/stored-schedule.ts';
@@ -169,9 +181,9 @@ export function allStatements(
     uniqueKey: undefined,
     metadata: sql`${JSON.stringify({ text })}::text::jsonb`,
   };
-  const worker = { id, name: text, queues: [text], session: 4_711, node: text };
+  const worker = { id, name: text, queues: [text], kinds: [text], session: 4_711, node: text };
   const seconds = String(time.getTime() / 1_000);
-  const known = { id, session: 4_711, node: text, started: seconds, seen: seconds };
+  const knownWorker = { id, session: 4_711, node: text, started: seconds, seen: seconds };
   const limits = { silentMs: 30_000, frozenMs: 60_000, startRespiteMs: 10_000 };
   const passed = { floorMs: time.getTime(), endMs: time.getTime() + 1_000 };
   const channel = 'queue_wake_queue_jobs';
@@ -223,7 +235,26 @@ export function allStatements(
   const wakeUp = { channel, queues: [text] };
   const wholePage = { kind: undefined, queue: undefined, state: undefined, before: undefined, limit: 51 };
   const page = { kind: text, queue: text, before: id, limit: 51 };
+  const known = { tables, metrics: queueMetrics };
+  const metricsRow = {
+    ...{ report: id, queue: text, kind: text, completed: 3, retried: 1, discarded: 1, cancelled: 0 },
+    ...{ snoozed: 0, interrupted: 0, lost: 0, waitMs: 12.5, runMs: 40, wait: { 3: 5 }, run: { 6: 5 } },
+  };
   return {
+    countJobsQuery: countJobsQuery(tables),
+    countResultsQuery: countResultsQuery(tables),
+    countSomeJobsQuery: countSomeJobsQuery(tables, [text]),
+    estimatedJobsQuery: estimatedJobsQuery(tables, text, 'due'),
+    'estimatedJobsQuery, live': estimatedJobsQuery(tables, text, 'live'),
+    'estimatedJobsQuery, running': estimatedJobsQuery(tables, text, 'running'),
+    findCrewsQuery: findCrewsQuery(tables),
+    findHeadsQuery: findHeadsQuery(tables, 1_000),
+    foldMetricsQuery: foldMetricsQuery(known),
+    inspectVitalsQuery: inspectVitalsQuery(tables),
+    pruneMetricsQuery: pruneMetricsQuery(known, 1_000),
+    reportMetricsQuery: reportMetricsQuery(known, id, [metricsRow]),
+    sumMetricsQuery: sumMetricsQuery(known, 15, false),
+    'sumMetricsQuery, by hour': sumMetricsQuery(known, 1_440, true),
     backendPidQuery,
     beatWorkerQuery: beatWorkerQuery(tables, worker),
     beginJobsQuery: beginJobsQuery(tables, held, [{ id, fence: 1 }]),
@@ -292,11 +323,11 @@ export function allStatements(
     'checkWorkersQuery, of known workers': checkWorkersQuery(
       tables,
       { worker, beat: false, limits },
-      knownWorkers([known]),
+      knownWorkers([knownWorker]),
     ),
     findWorkersQuery: findWorkersQuery(tables),
-    removeUnseenWorkerQuery: removeUnseenWorkerQuery(tables, id, known.seen),
-    testWorkersQuery: testWorkersQuery(tables, [known], limits),
+    removeUnseenWorkerQuery: removeUnseenWorkerQuery(tables, id, knownWorker.seen),
+    testWorkersQuery: testWorkersQuery(tables, [knownWorker], limits),
     databaseStateQuery: databaseStateQuery(tables),
     declareSchedulesQuery: declareSchedulesQuery(control, { workerId: id, schedules: [schedule] }),
     findDueSchedulesQuery: findDueSchedulesQuery(control, {

@@ -1,0 +1,51 @@
+import type { LiveFigures } from './count-live.ts';
+import { inWords, judge, unknown } from './make-vital.ts';
+import type { Vital } from './queue-vitals.ts';
+import { workersOf } from './workers-of.ts';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+/** How late queues are, and whether a pause was forgotten. Those that are paused are late on purpose. */
+export function judgeQueues({ queues, crews, pauses, countedAt }: LiveFigures): Vital[] {
+  const paused = new Set(pauses.map(({ queue }) => queue));
+  const late = [...queues].filter(([queue]) => !paused.has(queue));
+  const unseen = late.filter(([, { precision }]) => precision === 'unknown' || precision === 'estimated');
+  return [
+    ...(unseen.length > 0
+      ? [
+          unknown(
+            'oldest-due',
+            'ms',
+            `Nobody could look in time for how long jobs of ${unseen.length} queues have been due`,
+            'Look at oldest-snapshot and dead-rows, and at who holds a lock on queue_jobs in pg_locks.',
+          ),
+        ]
+      : judge(
+          { code: 'oldest-due', unit: 'ms', warningFrom: MINUTE_MS, errorFrom: 10 * MINUTE_MS },
+          late.map(([queue, { oldestDueMs = 0, due, running }]) => ({
+            queue,
+            value: oldestDueMs,
+            message: `The oldest of ${due} due jobs in '${queue}' has waited ${inWords(oldestDueMs)}`,
+            fix:
+              workersOf(crews, queue) === 0
+                ? `No worker serves '${queue}': start one.`
+                : `${running} jobs run: give '${queue}' more concurrency or workers, or shorter jobs.`,
+          })),
+          'No due job has waited for a minute',
+        )),
+    ...judge(
+      { code: 'pause-forgotten', unit: 'ms', warningFrom: DAY_MS, errorFrom: Number.POSITIVE_INFINITY },
+      pauses.map(({ queue, pausedAt }) => {
+        const value = Math.max(0, countedAt.getTime() - pausedAt.getTime());
+        return {
+          queue,
+          value,
+          message: `'${queue}' has been paused for ${inWords(value)}`,
+          fix: `queue.resume(db, '${queue}'), unless it is paused on purpose.`,
+        };
+      }),
+      'No queue has been paused for a day',
+    ),
+  ];
+}

@@ -1,0 +1,35 @@
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import type { Database } from '../../sql/executor.ts';
+import type { ExactCounting, LiveFigures } from './count-live.ts';
+import type { QueueRates } from './queue-stats.ts';
+import type { ServerFigures } from './server-figures.ts';
+import { SharedAnswer } from './shared-answer.ts';
+
+/** What a process knows of the figures of one queue in one database. */
+export class KnownFigures implements ExactCounting {
+  readonly live = new SharedAnswer<LiveFigures>();
+  readonly server = new SharedAnswer<ServerFigures | undefined>();
+  /** By minutes. */
+  readonly #rates = new Map<number, SharedAnswer<QueueRates | undefined>>();
+  /** See `ExactCounting`. */
+  exactAgainAt = 0;
+
+  ratesOf(minutes: number): SharedAnswer<QueueRates | undefined> {
+    const known = this.#rates.get(minutes) ?? new SharedAnswer<QueueRates | undefined>();
+    // Few are asked for; whoever asks for each number of minutes must not fill the memory.
+    if (this.#rates.size >= 100) this.#rates.clear();
+    this.#rates.set(minutes, known);
+    return known;
+  }
+}
+
+const known = new WeakMap<QueueTables, WeakMap<Database, KnownFigures>>();
+
+/** The same for every caller with this queue's tables and this `db`. */
+export function figuresOf(tables: QueueTables, db: Database): KnownFigures {
+  const ofTables = known.get(tables) ?? new WeakMap<Database, KnownFigures>();
+  known.set(tables, ofTables);
+  const figures = ofTables.get(db) ?? new KnownFigures();
+  ofTables.set(db, figures);
+  return figures;
+}

@@ -1,0 +1,48 @@
+import type { Vital, VitalCode } from './queue-vitals.ts';
+
+/** What a value is judged by. */
+export interface Judgement {
+  readonly code: VitalCode;
+  readonly unit: Vital['unit'];
+  /** From this value on it is worth a warning; `Infinity` for never. */
+  readonly warningFrom: number;
+  readonly errorFrom: number;
+}
+
+/** One of the values that are judged alike. */
+export interface JudgedValue {
+  readonly queue?: string;
+  readonly kind?: string;
+  readonly value: number;
+  readonly message: string;
+  readonly fix: string;
+}
+
+/** A vital for each value that is not ok; if all are, one for all of them with the largest. */
+export function judge(by: Judgement, values: readonly JudgedValue[], okMessage: string): Vital[] {
+  const { code, unit, warningFrom, errorFrom } = by;
+  const bad = values.filter(({ value }) => value >= Math.min(warningFrom, errorFrom));
+  if (bad.length === 0) {
+    const value = values.reduce((largest, one) => Math.max(largest, one.value), 0);
+    const about = { queue: undefined, kind: undefined };
+    return [{ code, severity: 'ok', ...about, value, unit, message: okMessage, fix: '' }];
+  }
+  return bad.map(({ queue, kind, value, message, fix }) => ({
+    code,
+    severity: value >= errorFrom ? 'error' : 'warning',
+    ...{ queue, kind, value, unit, message, fix },
+  }));
+}
+
+/** A vital that could not be read. */
+export function unknown(code: VitalCode, unit: Vital['unit'], message: string, fix: string): Vital {
+  const about = { queue: undefined, kind: undefined, value: undefined };
+  return { code, severity: 'unknown', ...about, unit, message, fix };
+}
+
+/** A duration for people. */
+export function inWords(ms: number): string {
+  if (ms < 120_000) return `${Math.round(ms / 1_000)} s`;
+  if (ms < 7_200_000) return `${Math.round(ms / 60_000)} minutes`;
+  return ms < 172_800_000 ? `${Math.round(ms / 3_600_000)} hours` : `${Math.round(ms / 86_400_000)} days`;
+}

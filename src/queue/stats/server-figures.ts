@@ -1,0 +1,8 @@
+import type { SilentWorker } from '../../queries/find-silent-workers.ts';
+import type { ServerVitals } from '../../queries/inspect-vitals.ts';
+
+/** What vitals read, beside what there is to do. */
+export interface ServerFigures {
+  readonly server: ServerVitals;
+  readonly silent: readonly SilentWorker[];
+}

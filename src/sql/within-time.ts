@@ -1,0 +1,60 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { dateOf, epochMs } from './epoch-ms.ts';
+import { type Database, type Executor, queryRows, sqlStateOf } from './executor.ts';
+
+/** What `withinTime` runs its statements in. */
+export interface TimedRunner {
+  readonly runner: Executor;
+  /** When it began, by the database's clock. */
+  readonly startedAt: Date;
+}
+
+const QUERY_CANCELED = '57014';
+const LOCK_NOT_AVAILABLE = '55P03';
+
+export function limitTimeQuery(ms: number): SQL {
+  return sql`
+    select current_setting('statement_timeout') as before, ${epochMs('statement_timestamp()')} as started,
+      set_config('statement_timeout', ${String(ms)}, true) as now`;
+}
+
+export function setTimeLimitQuery(before: string): SQL {
+  return sql`select set_config('statement_timeout', ${before}, true) as now`;
+}
+
+/**
+ * Runs statements in a transaction of their own, each for `ms` milliseconds at most. Returns `undefined` when
+ * one took longer, waiting for locks included.
+ *
+ * **Under concurrency.** The limit is local to the transaction, so nobody else gets it with the connection.
+ *
+ * @param db a transaction runs them in a savepoint, and gets its own limit back
+ * @param withoutLimit whether to run them on a driver that has no transactions, such as Neon's over HTTP
+ */
+export async function withinTime<T>(
+  db: Database,
+  tables: QueueTables,
+  ms: number,
+  run: (timed: TimedRunner) => Promise<T>,
+  withoutLimit = true,
+): Promise<T | undefined> {
+  try {
+    return await db.transaction(async (tx) => {
+      const [row] = await queryRows(tx, tables, limitTimeQuery(ms));
+      const answer = await run({ runner: tx, startedAt: dateOf(row?.started) });
+      if ('rollback' in db) await queryRows(tx, tables, setTimeLimitQuery(String(row?.before)));
+      return answer;
+    });
+  } catch (error) {
+    const state = sqlStateOf(error);
+    if (state === QUERY_CANCELED || state === LOCK_NOT_AVAILABLE) return undefined;
+    if (!hasNoTransactions(error)) throw error;
+    return withoutLimit ? await run({ runner: db, startedAt: new Date() }) : undefined;
+  }
+}
+
+/** What Drizzle says for drivers that send one statement at a time. */
+function hasNoTransactions(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('No transactions support');
+}

@@ -1,0 +1,2 @@
+select from "queue_jobs" as j where j.queue = $1
+-- $1 = "mail"

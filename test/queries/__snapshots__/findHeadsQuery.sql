@@ -1,0 +1,40 @@
+    with recursive band as (
+      (
+        select j.priority, j.queue from "queue_jobs" as j
+        where j.priority >= 0 and j.group_key is null
+        order by j.priority, j.queue limit 1
+      )
+      union all
+      select n.priority, n.queue from band as b cross join lateral (
+        select j.priority, j.queue from "queue_jobs" as j
+        where j.priority >= 0 and j.group_key is null and (j.priority, j.queue) > (b.priority, b.queue)
+        order by j.priority, j.queue limit 1
+      ) as n
+    ),
+    grouped as (
+      (
+        select j.queue from "queue_jobs" as j where j.group_key is not null order by j.queue limit 1
+      )
+      union all
+      select n.queue from grouped as g cross join lateral (
+        select j.queue from "queue_jobs" as j
+        where j.group_key is not null and j.queue > g.queue order by j.queue limit 1
+      ) as n
+    )
+    (
+      select b.queue, h.kind,
+        date_part('epoch', statement_timestamp() - h.run_at) * 1000 as due_ms
+      from (select * from band limit $1) as b
+      left join lateral (
+        select j.kind, j.run_at from "queue_jobs" as j
+        where j.priority = b.priority and j.queue = b.queue and j.group_key is null
+          and j.run_at <= statement_timestamp() and j.worker_id is null
+        order by j.run_at, j.id limit 1
+      ) as h on true
+    )
+    union all
+    (
+      select g.queue, null, null from grouped as g limit $2
+    )
+-- $1 = 1000
+-- $2 = 1000
