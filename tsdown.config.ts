@@ -38,7 +38,7 @@ export default defineConfig({
         { name: 'rows', test: sources(/\/src\/skip-locked\//), priority: 3 },
         {
           name: 'queue',
-          test: sources(/\/src\/(queue\/(create-)?queue|sql\/server-facts)\.ts$/),
+          test: sources(/\/src\/(queue\/((create-)?queue|enqueuer)|sql\/server-facts)\.ts$/),
           priority: 2,
         },
         // Not among the workers: a web app sets schedules, too.
@@ -46,8 +46,8 @@ export default defineConfig({
         { name: 'limits', test: sources(/\/src\/limits\//), priority: 1.4 },
         // Loaded by the first enqueue that debounces, and the like.
         { name: 'key-rules', test: sources(/\/src\/queue\/enqueue-by-rule\.ts$/), priority: 1.2 },
-        // Loaded by the first redrive. Before the workers, which share a statement with it.
-        { name: 'redrive', test: sources(/\/src\/queue\/redrive\.ts$/), priority: 1.1 },
+        // Loaded by the first list or redrive. Before the workers, which share a statement with it.
+        { name: 'operate', test: sources(/\/src\/queue\/(list|redrive)\.ts$/), priority: 1.1 },
         { name: 'worker', test: sources(/\/src\/worker\//), priority: 1 },
         { name: 'check', test: sources(/\/src\/queue\/check\//), priority: 0 },
       ],
