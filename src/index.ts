@@ -66,6 +66,10 @@ export type { JobList, ListFilter, OwnFilter } from './queue/list.ts';
 export type { CreateQueueOptions } from './queue/options.ts';
 export type { Queue } from './queue/queue.ts';
 export type { RedriveFilter } from './queue/redrive.ts';
+// Wait for results
+export type { FinalRecord, FinalRecordOf } from './queue/waiting/final-record.ts';
+export { JobFailedError, JobGoneError, WaitTimeoutError } from './queue/waiting/wait-errors.ts';
+export type { WaitOptions } from './queue/waiting/wait-options.ts';
 // Schedule
 export {
   defineSchedule,
