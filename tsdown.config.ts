@@ -49,8 +49,12 @@ export default defineConfig({
         { name: 'key-rules', test: sources(/\/src\/queue\/enqueue-by-rule\.ts$/), priority: 1.2 },
         // Loaded by the first wait.
         { name: 'waiting', test: sources(/\/src\/queue\/waiting\//), priority: 1.15 },
-        // Loaded by the first list or redrive. Before the workers, which share a statement with it.
-        { name: 'operate', test: sources(/\/src\/queue\/(list|redrive)\.ts$/), priority: 1.1 },
+        // Loaded by the first list, redrive and the like. Before the workers, which share statements with it.
+        {
+          name: 'operate',
+          test: sources(/\/src\/queue\/(list|redrive|run-now|cancel-many)\.ts$/),
+          priority: 1.1,
+        },
         { name: 'worker', test: sources(/\/src\/worker\//), priority: 1 },
         { name: 'check', test: sources(/\/src\/queue\/check\//), priority: 0 },
       ],

@@ -15,13 +15,15 @@ import type { JobRecord } from '../sql/job-record.ts';
 import { wakeChannel } from '../sql/wake-channel.ts';
 import type { Around } from './around.ts';
 import { type CancelOptions, type CancelResult, cancel } from './cancel.ts';
+import type { CancelFilter, CancelManyOptions, CancelManyResult } from './cancel-many.ts';
 import type { Finding } from './check/finding.ts';
 import { insertOneAround } from './enqueue-around.ts';
 import { Enqueuer } from './enqueuer.ts';
 import type { JobRecordOf } from './job-record-of.ts';
 import type { JobList, ListFilter, OwnFilter } from './list.ts';
 import type { CreateQueueOptions } from './options.ts';
-import type { RedriveFilter } from './redrive.ts';
+import type { RedriveFilter, RedriveOptions } from './redrive.ts';
+import type { RunNowResult } from './run-now.ts';
 import type { FinalRecordOf } from './waiting/final-record.ts';
 import type { WaitOptions } from './waiting/wait-options.ts';
 import { WakeUps } from './wake-ups.ts';
@@ -159,14 +161,48 @@ export class Queue<
   }
 
   /**
-   * Puts discarded jobs back, one by id or many by filter: due now, with all their attempts again, under
-   * their old ids. A job whose unique key a live job has stays discarded and is counted in `duplicates`.
+   * Puts discarded jobs back, one by id or many by filter (cancelled ones too, with `state`): due now, with
+   * all their attempts again, under their old ids. A job whose unique key a live job has stays as it is and
+   * is counted in `duplicates`.
    *
-   * Under concurrency: two redrives of the same jobs put each back once.
+   * Under concurrency: two redrives of the same jobs put each back once. By batches, each is there as soon as
+   * it is written, unless `db` is a transaction.
    */
-  async redrive(db: Executor, which: number | RedriveFilter): Promise<RedriveResult> {
+  async redrive(
+    db: Executor,
+    which: number | RedriveFilter,
+    options?: RedriveOptions,
+  ): Promise<RedriveResult> {
     const { redrive } = await import('./redrive.ts');
-    return await redrive(db, this.tables, which, this.#wakeUps);
+    return await redrive(db, this.tables, which, this.#wakeUps, options);
+  }
+
+  /**
+   * Makes a scheduled job, or one that waits for its next attempt, due now. Nothing else of it changes, and
+   * limits, pauses and the order of its group hold on. The result says what stood in the way.
+   *
+   * Under concurrency: against a claim, exactly one of the two wins, and the job runs once.
+   */
+  async runNow(db: Executor, id: number): Promise<RunNowResult> {
+    const { runNow } = await import('./run-now.ts');
+    return await runNow(db, this.tables, id, this.#wakeUps);
+  }
+
+  /**
+   * Does what {@link cancel} does, with all live jobs that fit the filter and were enqueued before the call.
+   * It goes by batches, each of which takes effect at once, unless `db` is a transaction.
+   *
+   * Under concurrency: as {@link cancel}, for each job. It waits for no lock; it tries again for 0.6 seconds.
+   *
+   * @throws RangeError | TypeError before anything is sent; the reason of an aborted signal
+   */
+  async cancelMany(
+    db: Executor,
+    filter: CancelFilter,
+    options: CancelManyOptions = {},
+  ): Promise<CancelManyResult> {
+    const { cancelMany } = await import('./cancel-many.ts');
+    return await cancelMany(db, this.tables, filter, options, this.#wakeUps?.channel);
   }
 
   /** What is wrong with the database's set-up and what to do about it, errors first; empty if nothing is. */
