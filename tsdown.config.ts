@@ -52,7 +52,7 @@ export default defineConfig({
         // Loaded by the first list, redrive and the like. Before the workers, which share statements with it.
         {
           name: 'operate',
-          test: sources(/\/src\/queue\/(list|redrive|run-now|cancel-many)\.ts$/),
+          test: sources(/\/src\/queue\/(list|redrive|run-now|cancel(-many)?)\.ts$/),
           priority: 1.1,
         },
         { name: 'worker', test: sources(/\/src\/worker\//), priority: 1 },

@@ -14,7 +14,7 @@ import type { Executor } from '../sql/executor.ts';
 import type { JobRecord } from '../sql/job-record.ts';
 import { wakeChannel } from '../sql/wake-channel.ts';
 import type { Around } from './around.ts';
-import { type CancelOptions, type CancelResult, cancel } from './cancel.ts';
+import type { CancelOptions, CancelResult } from './cancel.ts';
 import type { CancelFilter, CancelManyOptions, CancelManyResult } from './cancel-many.ts';
 import type { Finding } from './check/finding.ts';
 import { insertOneAround } from './enqueue-around.ts';
@@ -136,6 +136,7 @@ export class Queue<
    */
   async cancel(db: Executor, id: number, given: string | CancelOptions = {}): Promise<CancelResult> {
     const options = typeof given === 'string' ? { reason: given } : given;
+    const { cancel } = await import('./cancel.ts');
     return await cancel(db, this.tables, id, options, this.#wakeUps?.channel);
   }
 

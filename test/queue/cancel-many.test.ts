@@ -5,11 +5,22 @@ import {
   defineJob,
   handle,
   JobCancelledError,
+  limitsIn,
   unvalidated,
 } from 'drizzle-queue';
+import * as control from 'drizzle-queue/schema/control';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { rescheduleJobs } from '../../src/queries/reschedule-jobs.ts';
+import {
+  addGrouped,
+  addWorkers,
+  claimGroups,
+  clearGroups,
+  groupedTables,
+} from '../queries/support/groups.ts';
 import { addJob, addJobs, claim, clearTables, fillJobs, jobRow, resultRow } from '../queries/support/jobs.ts';
 import { begin, commit, twoBackends } from '../queries/support/locks.ts';
+import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { intercepted, untouched } from './support/executors.ts';
@@ -224,6 +235,38 @@ describe('beside others', () => {
     expect(answer.cancelled + answer.requested).toBeGreaterThanOrEqual(cancelledUnrun.length);
     for (const id of aborted) expect(rows.find((row) => Number(row.id) === id)?.state).toBe('cancelled');
   });
+});
+
+test('of a group: one that held up those behind it lets them go on', async () => {
+  await addControlTables(database);
+  await clearGroups(database.client);
+  const grouped = createQueue({ limits: limitsIn(control, { q: { groups: { serial: 'end' } } }) });
+  const [worker = 0] = await addWorkers(database.client);
+  const take = async () =>
+    (await claimGroups(database.db, worker, { limits: { run: 1 } }, 'end')).jobs.map(({ id }) => id);
+  const [first = 0, second, elsewhere] = await addGrouped(database.client, [
+    { group: 'a' },
+    { group: 'a' },
+    { group: 'b', dueInMs: 60_000 },
+  ]);
+  const taken = await claimGroups(database.db, worker, { limits: { run: 1 } }, 'end');
+  const error = { attempt: 1, name: 'Error', message: 'no' };
+  await rescheduleJobs(
+    database.db,
+    groupedTables('end'),
+    { queue: 'q', workerId: worker },
+    taken.jobs.map(({ id, fence }) => ({
+      id,
+      fence,
+      transition: { type: 'reschedule', delayMs: 3_600_000, attempt: 1, error },
+    })),
+  );
+  expect(await take()).toEqual([]);
+  const filter = { queue: 'q', group: 'a', limit: 1 };
+  expect(await grouped.cancelMany(database.db, filter)).toEqual({ ...nothing, cancelled: 1 });
+  expect(await resultRow(database.client, first)).toMatchObject({ state: 'cancelled', group_key: 'a' });
+  expect(await take()).toEqual([second]);
+  expect(await idsLeft()).toEqual([second, elsewhere]);
 });
 
 describe('bad input is refused before anything is sent', () => {
