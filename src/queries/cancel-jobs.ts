@@ -72,7 +72,8 @@ function lockedSlice({ queueJobs }: QueueTables, slice: JobsSlice, and: SQL): SQ
   const { queue, filter, after, until, limit } = slice;
   return sql`
       select j.id from ${queueJobs} as j
-      where j.queue = ${queue} and j.id > ${after}::int8 and j.id <= ${until}::int8${liveAndFits(filter)}${and}
+      where j.queue = ${queue} and j.id > ${after}::int8
+        and j.id <= ${until}::int8${liveAndFits(filter)}${and}
       order by j.id limit ${limit}::int8
       for no key update skip locked`;
 }

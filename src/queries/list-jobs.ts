@@ -108,22 +108,24 @@ function searched(
   { live, ended }: { readonly live: boolean; readonly ended: boolean },
 ): { readonly jobs?: SQL; readonly results?: SQL; readonly unsearched?: SQL } {
   if (searchLimit === undefined) return {};
-  const newest = (columns: string, table: SQL, id: string, most: number) => sql`(
-        select ${sql.raw(columns)} from ${table}
-        where ${before === undefined ? sql`true` : sql`${sql.raw(id)} < ${before}`}
-        order by ${sql.raw(id)} desc limit ${most}::int8
+  const below = (id: SQL) => (before === undefined ? sql`true` : sql`${id} < ${before}`);
+  const newest = (rows: SQL, id: SQL, above: SQL, most: number) => sql`(
+        select ${rows} where ${below(id)}${above}
+        order by ${id} desc limit ${most}::int8
       )`;
-  const jobs = sql`${queueJobs} as j`;
-  const results = sql`${queueResults} as r`;
-  const ids = [
-    live ? newest('j.id', jobs, 'j.id', searchLimit + 1) : undefined,
-    ended ? newest('r.job_id as id', results, 'r.job_id', searchLimit + 1) : undefined,
+  const ids = (rows: SQL, id: SQL) => newest(sql`${id} as id from ${rows}`, id, sql``, searchLimit + 1);
+  // Together no more rows of both than are looked through.
+  const all = (rows: SQL, id: SQL) =>
+    newest(rows, id, sql` and ${id} > coalesce((select id from unsearched), 0)`, searchLimit);
+  const halves = [
+    live ? ids(sql`${queueJobs} as j`, sql`j.id`) : undefined,
+    ended ? ids(sql`${queueResults} as r`, sql`r.job_id`) : undefined,
   ].filter((half) => half !== undefined);
   return {
-    jobs: newest('j.*', jobs, 'j.id', searchLimit),
-    results: newest('r.*', results, 'r.job_id', searchLimit),
+    jobs: all(sql`j.* from ${queueJobs} as j`, sql`j.id`),
+    results: all(sql`r.* from ${queueResults} as r`, sql`r.job_id`),
     unsearched: sql`
-      select i.id from (${sql.join(ids, sql` union all `)}) as i
+      select i.id from (${sql.join(halves, sql` union all `)}) as i
       order by i.id desc offset ${searchLimit}::int8 limit 1`,
   };
 }

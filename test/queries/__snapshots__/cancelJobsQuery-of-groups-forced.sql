@@ -1,6 +1,7 @@
     with free as materialized (
       select j.id from "queue_jobs" as j
-      where j.queue = $1 and j.id > $2::int8 and j.id <= $3::int8
+      where j.queue = $1 and j.id > $2::int8
+        and j.id <= $3::int8
       order by j.id limit $4::int8
       for no key update skip locked
     ),

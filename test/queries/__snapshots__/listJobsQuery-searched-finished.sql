@@ -1,7 +1,6 @@
     with unsearched as materialized (
       select i.id from ((
-        select r.job_id as id from "queue_results" as r
-        where r.job_id < $1
+        select r.job_id as id from "queue_results" as r where r.job_id < $1
         order by r.job_id desc limit $2::int8
       )) as i
       order by i.id desc offset $3::int8 limit 1
@@ -16,8 +15,7 @@
         date_part('epoch', r.claimed_at) * 1000 as claimed_at, date_part('epoch', r.finished_at) * 1000 as finished_at,
         null::jsonb as progress, null::text as cancel_reason
       from (
-        select r.* from "queue_results" as r
-        where r.job_id < $4
+        select r.* from "queue_results" as r where r.job_id < $4 and r.job_id > coalesce((select id from unsearched), 0)
         order by r.job_id desc limit $5::int8
       ) as r where r.job_id < $6 and r.job_id > coalesce((select id from unsearched), 0) and r.queue = $7 and r.kind = $8 and r.finished_at >= $9::timestamptz and r.finished_at < $10::timestamptz order by r.job_id desc limit $11)
     ) as record

@@ -1,11 +1,9 @@
     with unsearched as materialized (
       select i.id from ((
-        select j.id from "queue_jobs" as j
-        where true
+        select j.id as id from "queue_jobs" as j where true
         order by j.id desc limit $1::int8
       ) union all (
-        select r.job_id as id from "queue_results" as r
-        where true
+        select r.job_id as id from "queue_results" as r where true
         order by r.job_id desc limit $2::int8
       )) as i
       order by i.id desc offset $3::int8 limit 1
@@ -21,8 +19,7 @@
         date_part('epoch', j.claimed_at) * 1000 as claimed_at, null::float8 as finished_at,
         j.progress, j.cancel_reason
       from (
-        select j.* from "queue_jobs" as j
-        where true
+        select j.* from "queue_jobs" as j where true and j.id > coalesce((select id from unsearched), 0)
         order by j.id desc limit $4::int8
       ) as j where j.id > coalesce((select id from unsearched), 0) and j.payload @> $5::text::jsonb and j.created_at >= $6::timestamptz and j.created_at < $7::timestamptz order by j.id desc limit $8) union all (
       select r.job_id as id, r.queue, r.kind, r.state, r.payload, r.output, r.errors,
@@ -31,8 +28,7 @@
         date_part('epoch', r.claimed_at) * 1000 as claimed_at, date_part('epoch', r.finished_at) * 1000 as finished_at,
         null::jsonb as progress, null::text as cancel_reason
       from (
-        select r.* from "queue_results" as r
-        where true
+        select r.* from "queue_results" as r where true and r.job_id > coalesce((select id from unsearched), 0)
         order by r.job_id desc limit $9::int8
       ) as r where r.job_id > coalesce((select id from unsearched), 0) and r.payload @> $10::text::jsonb and r.created_at >= $11::timestamptz and r.created_at < $12::timestamptz order by r.job_id desc limit $13)
     ) as record
