@@ -34,6 +34,7 @@ export default defineConfig({
       groups: [
         // By themselves: a bundler splits what is loaded later from the rest by files.
         { name: 'errors', test: sources(/\/src\/errors\.ts$/), priority: 6 },
+        { name: 'wait-errors', test: sources(/\/src\/queue\/waiting\/wait-errors\.ts$/), priority: 5.5 },
         { name: 'tables', test: sources(/\/src\/schema\/[^/]+$/), priority: 5 },
         { name: 'control-tables', test: sources(/\/src\/schema\/control\//), priority: 4 },
         { name: 'metrics-tables', test: sources(/\/src\/schema\/metrics\//), priority: 3.5 },
@@ -48,8 +49,6 @@ export default defineConfig({
         { name: 'limits', test: sources(/\/src\/limits\//), priority: 1.4 },
         // Loaded by the first enqueue that debounces, and the like.
         { name: 'key-rules', test: sources(/\/src\/queue\/enqueue-by-rule\.ts$/), priority: 1.2 },
-        // Loaded by the first list or redrive. Before the workers, which share a statement with it.
-        { name: 'operate', test: sources(/\/src\/queue\/(list|redrive)\.ts$/), priority: 1.1 },
         // What workers share with the figures that a web app asks for.
         {
           name: 'metrics',
@@ -57,6 +56,14 @@ export default defineConfig({
           priority: 1.06,
         },
         { name: 'stats', test: sources(/\/src\/queue\/stats\//), priority: 1.05 },
+        // Loaded by the first wait.
+        { name: 'waiting', test: sources(/\/src\/queue\/waiting\//), priority: 1.15 },
+        // Loaded by the first list, redrive and the like. Before the workers, which share statements with it.
+        {
+          name: 'operate',
+          test: sources(/\/src\/queue\/(list|redrive|run-now|cancel(-many)?)\.ts$/),
+          priority: 1.1,
+        },
         { name: 'worker', test: sources(/\/src\/worker\//), priority: 1 },
         { name: 'check', test: sources(/\/src\/queue\/check\//), priority: 0 },
       ],

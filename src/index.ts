@@ -54,6 +54,7 @@ export type { PausedQueue } from './queries/find-pauses.ts';
 export type { RedriveResult } from './queries/redrive-jobs.ts';
 export type { Around, AttemptContext, BatchAttemptContext, JobToEnqueue } from './queue/around.ts';
 export type { CancelOptions, CancelResult } from './queue/cancel.ts';
+export type { CancelFilter, CancelManyOptions, CancelManyResult } from './queue/cancel-many.ts';
 export type { Finding, FindingCode } from './queue/check/finding.ts';
 // Define and enqueue
 export { createQueue } from './queue/create-queue.ts';
@@ -65,7 +66,8 @@ export type { JobRecordOf } from './queue/job-record-of.ts';
 export type { JobList, ListFilter, OwnFilter } from './queue/list.ts';
 export type { CreateQueueOptions } from './queue/options.ts';
 export type { Queue } from './queue/queue.ts';
-export type { RedriveFilter } from './queue/redrive.ts';
+export type { RedriveFilter, RedriveOptions } from './queue/redrive.ts';
+export type { RunNowResult } from './queue/run-now.ts';
 export type {
   KindCounts,
   KindRates,
@@ -80,6 +82,10 @@ export type {
   TimelinePoint,
 } from './queue/stats/queue-stats.ts';
 export type { QueueVitals, Vital, VitalCode } from './queue/stats/queue-vitals.ts';
+// Wait for results
+export type { FinalRecord, FinalRecordOf } from './queue/waiting/final-record.ts';
+export { JobFailedError, JobGoneError, WaitTimeoutError } from './queue/waiting/wait-errors.ts';
+export type { WaitOptions } from './queue/waiting/wait-options.ts';
 // Schedule
 export {
   defineSchedule,

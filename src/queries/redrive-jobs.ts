@@ -9,6 +9,10 @@ import { notified, type WakeUp } from '../sql/wake-up.ts';
 
 /** Which discarded jobs to put back. */
 export interface Redrive {
+  /** @default 'discarded' */
+  readonly state?: 'discarded' | 'cancelled' | undefined;
+  /** Only ids above this, of a redrive in batches: the answer then has the last id that it has looked at. */
+  readonly after?: number | undefined;
   readonly id?: number | undefined;
   readonly kind?: string | undefined;
   readonly queue?: string | undefined;
@@ -42,10 +46,11 @@ export async function redriveJobs(
   tables: QueueTables,
   redrive: Redrive,
   wakeUp?: WakeUp,
-): Promise<RedriveResult> {
+): Promise<RedriveResult & { readonly last?: number }> {
   const [row] = await queryRows(db, tables, redriveJobsQuery(tables, redrive, wakeUp));
   const redriven = Number(row?.redriven);
-  return { redriven, duplicates: Number(row?.discarded) - redriven };
+  const result = { redriven, duplicates: Number(row?.discarded) - redriven };
+  return redrive.after === undefined ? result : { ...result, last: Number(row?.last) };
 }
 
 export function redriveJobsQuery(tables: QueueTables, redrive: Redrive, wakeUp?: WakeUp): SQL {
@@ -80,6 +85,11 @@ export function redriveJobsQuery(tables: QueueTables, redrive: Redrive, wakeUp?:
     )
     select (select count(*) from redriven)::float8 as redriven,
       (select count(*) from discarded)::float8 as discarded${
+        redrive.after === undefined
+          ? sql``
+          : sql`,
+      (select max(job_id) from discarded)::float8 as last`
+      }${
         wakeUp === undefined
           ? sql``
           : sql`,
@@ -119,9 +129,10 @@ function goingOn(tables: QueueTables, { queueHolds }: LimitTables, queue: string
 }
 
 /** For a `where` over the results as `r`. */
-function isDiscarded({ id, kind, queue, finishedAfter, finishedBefore }: Redrive): SQL {
+function isDiscarded({ state, id, after, kind, queue, finishedAfter, finishedBefore }: Redrive): SQL {
   const conditions = [
-    sql`r.state = 'discarded'`,
+    state === 'cancelled' ? sql`r.state = 'cancelled'` : sql`r.state = 'discarded'`,
+    after === undefined ? undefined : sql`r.job_id > ${after}::int8`,
     id === undefined ? undefined : sql`r.job_id = ${id}`,
     kind === undefined ? undefined : sql`r.kind = ${kind}`,
     queue === undefined ? undefined : sql`r.queue = ${queue}`,
@@ -148,13 +159,22 @@ export async function redriveQueueByQueue(
   wakeUp?: WakeUp,
 ): Promise<RedriveResult> {
   const result = { redriven: 0, duplicates: 0 };
-  for (const { queue, jobs } of await queryRows(db, tables, findDiscardedQuery(tables, redrive))) {
-    const ofQueue = { ...redrive, queue: String(queue), limit: Number(jobs) };
+  for (const ofQueue of await redrivesByQueue(db, tables, redrive)) {
     const { redriven, duplicates } = await redriveJobs(db, tables, ofQueue, wakeUp);
     result.redriven += redriven;
     result.duplicates += duplicates;
   }
   return result;
+}
+
+/** One redrive for each queue that has such jobs. */
+export async function redrivesByQueue(
+  db: Executor,
+  tables: QueueTables,
+  redrive: Redrive,
+): Promise<(Redrive & { readonly queue: string })[]> {
+  const rows = await queryRows(db, tables, findDiscardedQuery(tables, redrive));
+  return rows.map(({ queue, jobs }) => ({ ...redrive, queue: String(queue), limit: Number(jobs) }));
 }
 
 /** Counts them by queue. */

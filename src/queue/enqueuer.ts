@@ -1,5 +1,16 @@
-import { checkDefinition, type JobDefinition, type PayloadInput } from '../job/definition.ts';
-import type { GivenOptions, LimitedEnqueueOptions, PlainEnqueueOptions } from '../job/enqueue-options.ts';
+import {
+  checkDefinition,
+  type JobDefinition,
+  type OutputInput,
+  type PayloadInput,
+} from '../job/definition.ts';
+import type {
+  EnqueueOptions,
+  GivenOptions,
+  LimitedEnqueueOptions,
+  PlainEnqueueOptions,
+} from '../job/enqueue-options.ts';
+import type { StoredValue } from '../job/stored.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import type { QueryBuilders } from '../skip-locked/query-builders.ts';
 import type { Executor } from '../sql/executor.ts';
@@ -10,6 +21,7 @@ import type { EnqueueResult, LimitedEnqueueResult } from './enqueue-jobs.ts';
 import { enqueueMany } from './enqueue-many.ts';
 import { enqueueOne } from './enqueue-one.ts';
 import { type EnqueueQuery, enqueueQuery } from './enqueue-query.ts';
+import type { WaitOptions } from './waiting/wait-options.ts';
 
 /** The part of a {@link Queue} by which jobs are put in. */
 export class Enqueuer<TOwn extends OwnColumns = OwnColumns> {
@@ -48,6 +60,28 @@ export class Enqueuer<TOwn extends OwnColumns = OwnColumns> {
     checkDefinition('enqueue', job);
     // The definition types an argument that may be omitted as `undefined`.
     return await enqueueOne(db, this.#settings, job, payload as PayloadInput<TJob>, options);
+  }
+
+  /**
+   * Enqueues one job, waits until it has ended, and returns its output as it is stored. A worker elsewhere
+   * runs it. For a `duplicate` it waits for the job that has the key. When the wait is over first, the job
+   * goes on: {@link Queue.waitFor} waits again, by the error's `jobId`.
+   *
+   * @throws what {@link enqueue} throws; a TypeError for a transaction, since the job would begin at its
+   * commit, and where no output or no job would come of it (`keepResult: false`, `throttle`)
+   * @throws JobFailedError when the job was discarded or cancelled
+   * @throws WaitTimeoutError | JobGoneError as {@link Queue.waitFor}, and the reason of an aborted signal
+   */
+  async run<TJob extends JobDefinition>(
+    db: Executor,
+    job: TJob,
+    ...[payload, options]: EnqueueArguments<TJob, TOwn['insert'], EnqueueOptions & WaitOptions>
+  ): Promise<StoredValue<OutputInput<TJob>>> {
+    checkDefinition('run', job);
+    const { run } = await import('./waiting/run.ts');
+    // As in enqueue. The output is stored as the input of the definition's schema.
+    const output = await run(db, this.#settings, job, payload as PayloadInput<TJob>, options);
+    return output as StoredValue<OutputInput<TJob>>;
   }
 
   /**

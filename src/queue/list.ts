@@ -1,13 +1,13 @@
 import { checkDefinition, type JobDefinition } from '../job/definition.ts';
 import { checkOptions, namesOf } from '../job/known-options.ts';
 import { checkInteger, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
-import { shown } from '../job/shown.ts';
 import { listJobs } from '../queries/list-jobs.ts';
 import type { QueueTables } from '../schema/index.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
 import type { Executor } from '../sql/executor.ts';
 import type { JobRecord, JobState } from '../sql/job-record.ts';
 import { ownWanted } from '../sql/own-values.ts';
+import { checkCreated, checkFinished, checkState, isLiveState, payloadText } from './filter-values.ts';
 
 /** The filter of {@link Queue.list}. */
 export interface ListFilter<TJob extends JobDefinition = JobDefinition> {
@@ -19,6 +19,25 @@ export interface ListFilter<TJob extends JobDefinition = JobDefinition> {
   /** Only jobs of this group; together with `queue`. */
   group?: string | undefined;
   state?: JobState | undefined;
+  /**
+   * Only jobs whose stored payload contains this, as `@>` of Postgres's jsonb: `{ user: { id: 7 } }` for
+   * those with at least that. No index serves it.
+   */
+  payload?: unknown;
+  /** Only jobs that were enqueued at this time or later. */
+  createdAfter?: Date | undefined;
+  /** Only jobs that were enqueued before this time. */
+  createdBefore?: Date | undefined;
+  /** Only jobs that have ended, at this time or later. */
+  finishedAfter?: Date | undefined;
+  /** Only jobs that have ended, before this time. */
+  finishedBefore?: Date | undefined;
+  /**
+   * Look through so many of the newest ids at most, 1 to 10,000,000, beginning at the `cursor`. Where more
+   * are left and the page is not full, it is `truncated`.
+   * @default 100_000 with `payload` or a time, otherwise no limit
+   */
+  searchLimit?: number | undefined;
   /** The `nextCursor` of the previous page. @default the first page */
   cursor?: number | undefined;
   /** 1–1,000 jobs a page. @default 50 */
@@ -31,6 +50,12 @@ const FILTER = namesOf<ListFilter>({
   queue: true,
   group: true,
   state: true,
+  payload: true,
+  createdAfter: true,
+  createdBefore: true,
+  finishedAfter: true,
+  finishedBefore: true,
+  searchLimit: true,
   cursor: true,
   limit: true,
 });
@@ -43,7 +68,16 @@ export interface JobList<TRecord> {
   readonly jobs: TRecord[];
   /** For the next page; `undefined` on the last one. */
   readonly nextCursor: number | undefined;
+  /**
+   * Whether the search has stopped at `searchLimit` before the page was full. Then `nextCursor` goes on with
+   * the ids that were not looked at, which may hold further jobs, or none.
+   */
+  readonly truncated: boolean;
 }
+
+/** How far a search goes that no index serves. */
+const SEARCH_LIMIT = 100_000;
+const MAX_SEARCH_LIMIT = 10_000_000;
 
 /** One page of live jobs and results. @throws RangeError | TypeError before anything is sent */
 export async function list(
@@ -65,31 +99,32 @@ export async function list(
   if (filter.group !== undefined && filter.queue === undefined) {
     throw new TypeError('list: group is that of a queue: give queue as well');
   }
-  const records = await listJobs(db, tables, {
+  const state = filter.state === undefined ? undefined : checkState('list', filter.state);
+  const created = checkCreated('list', filter);
+  const finished = checkFinished('list', filter);
+  if (finished !== undefined && isLiveState(state)) {
+    throw new TypeError(`list: finishedAfter and finishedBefore are of ended jobs, and none is '${state}'`);
+  }
+  const payload = filter.payload === undefined ? undefined : payloadText('list', filter.payload);
+  const searches = payload !== undefined || created !== undefined || finished !== undefined;
+  const { searchLimit = searches ? SEARCH_LIMIT : undefined } = filter;
+  if (searchLimit !== undefined) checkInteger('list: searchLimit', searchLimit, 1, MAX_SEARCH_LIMIT);
+  const { records, unsearched } = await listJobs(db, tables, {
     kind: filter.job?.kind ?? filter.kind,
     queue: filter.queue,
     group: filter.group,
-    state: filter.state === undefined ? undefined : checkState(filter.state),
+    state,
     before: filter.cursor,
     limit: limit + 1,
+    payload,
+    created,
+    finished,
+    searchLimit,
     own: ownWanted(own, filter),
   });
   const jobs = records.slice(0, limit);
-  return { jobs, nextCursor: records.length > limit ? jobs.at(-1)?.id : undefined };
-}
-
-const STATES: Readonly<Record<JobState, true>> = {
-  scheduled: true,
-  due: true,
-  running: true,
-  waiting: true,
-  completed: true,
-  discarded: true,
-  cancelled: true,
-};
-
-/** A misspelt state would give an empty list, which looks like good news. */
-function checkState(state: JobState): JobState {
-  if (typeof state === 'string' && Object.hasOwn(STATES, state)) return state;
-  throw new TypeError(`list: state must be one of ${Object.keys(STATES).join(', ')}; got ${shown(state)}`);
+  if (records.length > limit) return { jobs, nextCursor: jobs.at(-1)?.id, truncated: false };
+  // The next page's ids are below its cursor.
+  const nextCursor = unsearched === undefined ? undefined : unsearched + 1;
+  return { jobs, nextCursor, truncated: unsearched !== undefined };
 }

@@ -14,16 +14,20 @@ import type { Database, Executor } from '../sql/executor.ts';
 import type { JobRecord } from '../sql/job-record.ts';
 import { wakeChannel } from '../sql/wake-channel.ts';
 import type { Around } from './around.ts';
-import { type CancelOptions, type CancelResult, cancel } from './cancel.ts';
+import type { CancelOptions, CancelResult } from './cancel.ts';
+import type { CancelFilter, CancelManyOptions, CancelManyResult } from './cancel-many.ts';
 import type { Finding } from './check/finding.ts';
 import { insertOneAround } from './enqueue-around.ts';
 import { Enqueuer } from './enqueuer.ts';
 import type { JobRecordOf } from './job-record-of.ts';
 import type { JobList, ListFilter, OwnFilter } from './list.ts';
 import type { CreateQueueOptions } from './options.ts';
-import type { RedriveFilter } from './redrive.ts';
+import type { RedriveFilter, RedriveOptions } from './redrive.ts';
+import type { RunNowResult } from './run-now.ts';
 import type { QueueStats, StatsOptions } from './stats/queue-stats.ts';
 import type { QueueVitals } from './stats/queue-vitals.ts';
+import type { FinalRecordOf } from './waiting/final-record.ts';
+import type { WaitOptions } from './waiting/wait-options.ts';
 import { WakeUps } from './wake-ups.ts';
 
 /**
@@ -91,6 +95,29 @@ export class Queue<
   }
 
   /**
+   * Waits until a job has ended, and returns its final record. All who wait in this process through one
+   * database share their statements: about 25 ms apart at first, later half a second.
+   *
+   * Under concurrency: a job that ended before the call is found at once. One that is redriven meanwhile is
+   * waited for again. A lost connection only delays the answer.
+   *
+   * @throws WaitTimeoutError when the time is over; the job goes on, and one can wait again
+   * @throws JobGoneError when there is no such job, or it has ended without a kept result
+   * @throws RangeError | TypeError before anything is sent, also for a transaction; a TypeError when the job
+   * that has ended is of another kind
+   */
+  async waitFor<TJob extends JobDefinition>(
+    db: Executor,
+    job: TJob,
+    id: number,
+    options?: WaitOptions,
+  ): Promise<FinalRecordOf<TJob, TOwn['select']>> {
+    const { waitFor } = await import('./waiting/wait-for.ts');
+    // As for list: the kind was compared.
+    return (await waitFor(db, this.tables, job, id, options)) as FinalRecordOf<TJob, TOwn['select']>;
+  }
+
+  /**
    * Live jobs and results in one list, newest id first, a page at a time. A job keeps its id for life, so one
    * that finishes between two pages is neither missed nor listed twice.
    */
@@ -114,6 +141,7 @@ export class Queue<
    */
   async cancel(db: Executor, id: number, given: string | CancelOptions = {}): Promise<CancelResult> {
     const options = typeof given === 'string' ? { reason: given } : given;
+    const { cancel } = await import('./cancel.ts');
     return await cancel(db, this.tables, id, options, this.#wakeUps?.channel);
   }
 
@@ -139,14 +167,48 @@ export class Queue<
   }
 
   /**
-   * Puts discarded jobs back, one by id or many by filter: due now, with all their attempts again, under
-   * their old ids. A job whose unique key a live job has stays discarded and is counted in `duplicates`.
+   * Puts discarded jobs back, one by id or many by filter (cancelled ones too, with `state`): due now, with
+   * all their attempts again, under their old ids. A job whose unique key a live job has stays as it is and
+   * is counted in `duplicates`.
    *
-   * Under concurrency: two redrives of the same jobs put each back once.
+   * Under concurrency: two redrives of the same jobs put each back once. By batches, each is there as soon as
+   * it is written, unless `db` is a transaction.
    */
-  async redrive(db: Executor, which: number | RedriveFilter): Promise<RedriveResult> {
+  async redrive(
+    db: Executor,
+    which: number | RedriveFilter,
+    options?: RedriveOptions,
+  ): Promise<RedriveResult> {
     const { redrive } = await import('./redrive.ts');
-    return await redrive(db, this.tables, which, this.#wakeUps);
+    return await redrive(db, this.tables, which, this.#wakeUps, options);
+  }
+
+  /**
+   * Makes a scheduled job, or one that waits for its next attempt, due now. Nothing else of it changes, and
+   * limits, pauses and the order of its group hold on. The result says what stood in the way.
+   *
+   * Under concurrency: against a claim, exactly one of the two wins, and the job runs once.
+   */
+  async runNow(db: Executor, id: number): Promise<RunNowResult> {
+    const { runNow } = await import('./run-now.ts');
+    return await runNow(db, this.tables, id, this.#wakeUps);
+  }
+
+  /**
+   * Does what {@link cancel} does, with all live jobs that fit the filter and were enqueued before the call.
+   * It goes by batches, each of which takes effect at once, unless `db` is a transaction.
+   *
+   * Under concurrency: as {@link cancel}, for each job. It waits for no lock; it tries again for 0.6 seconds.
+   *
+   * @throws RangeError | TypeError before anything is sent; the reason of an aborted signal
+   */
+  async cancelMany(
+    db: Executor,
+    filter: CancelFilter,
+    options: CancelManyOptions = {},
+  ): Promise<CancelManyResult> {
+    const { cancelMany } = await import('./cancel-many.ts');
+    return await cancelMany(db, this.tables, filter, options, this.#wakeUps?.channel);
   }
 
   /**

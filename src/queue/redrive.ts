@@ -7,9 +7,13 @@ import {
   type RedriveResult,
   redriveJobs as redriveInOne,
   redriveQueueByQueue,
+  redrivesByQueue,
 } from '../queries/redrive-jobs.ts';
 import type { QueueTables } from '../schema/index.ts';
 import type { Executor } from '../sql/executor.ts';
+import type { WakeUp } from '../sql/wake-up.ts';
+import { type Batching, checkBatching, DEFAULT_BATCH_SIZE } from './batching.ts';
+import { checkManyFilter } from './many-filter.ts';
 import { ANY_QUEUE, type WakeUps } from './wake-ups.ts';
 
 /**
@@ -17,10 +21,13 @@ import { ANY_QUEUE, type WakeUps } from './wake-ups.ts';
  * may be `undefined`: a variable that was never set must not mean every job.
  */
 export interface RedriveFilter {
-  /** Every discarded job, without `kind`, `queue` and times. */
+  /** Every discarded job, without `id`, `kind`, `queue` and times. */
   all?: true;
+  id?: number;
   kind?: string;
   queue?: string;
+  /** `cancelled`: cancelled jobs instead of discarded ones. @default 'discarded' */
+  state?: 'discarded' | 'cancelled';
   /** Only jobs that were discarded at this time or later. */
   finishedAfter?: Date;
   /** Only jobs that were discarded before this time. */
@@ -29,18 +36,27 @@ export interface RedriveFilter {
   limit?: number;
 }
 
+/** The options of {@link Queue.redrive}. With any of them it goes by batches. */
+export interface RedriveOptions extends Batching<RedriveResult> {
+  /** @default 1,000 with `onProgress` or `signal`; otherwise all in one statement */
+  batchSize?: number | undefined;
+}
+
 const FILTER = namesOf<RedriveFilter>({
   all: true,
+  id: true,
   kind: true,
   queue: true,
+  state: true,
   finishedAfter: true,
   finishedBefore: true,
   limit: true,
 });
-const WHICH = ['kind', 'queue', 'finishedAfter', 'finishedBefore'] as const;
+const WHICH = ['id', 'kind', 'queue', 'finishedAfter', 'finishedBefore'] as const;
+const OPTIONS = namesOf<RedriveOptions>({ batchSize: true, onProgress: true, signal: true });
 
 /**
- * Puts discarded jobs back, and notifies their workers as `wakeUps` allows.
+ * Puts discarded or cancelled jobs back, and notifies their workers as `wakeUps` allows.
  *
  * @throws RangeError | TypeError before anything is sent
  */
@@ -49,35 +65,72 @@ export async function redrive(
   tables: QueueTables,
   which: number | RedriveFilter,
   wakeUps: WakeUps | undefined,
+  options: RedriveOptions = {},
 ): Promise<RedriveResult> {
   const filter: Redrive = typeof which === 'number' ? { id: checkId('redrive', which) } : checkFilter(which);
+  checkBatching('redrive', checkOptions('redrive: its options', options, OPTIONS));
+  const { batchSize, onProgress, signal } = options;
   const everywhere = filter.queue === undefined && (await isCitus(db, tables));
+  if (batchSize !== undefined || onProgress !== undefined || signal !== undefined) {
+    const parts = everywhere ? await redrivesByQueue(db, tables, filter) : [filter];
+    return await redriveInBatches(db, tables, parts, wakeUps, options);
+  }
   const redriveJobs = everywhere ? redriveQueueByQueue : redriveInOne;
-  if (wakeUps === undefined) return await redriveJobs(db, tables, filter);
-  const key = typeof which === 'number' ? ANY_QUEUE : (which.queue ?? ANY_QUEUE);
-  const { redriven, duplicates } = await wakeUps.allow(db, [key], async (wakeUp) => {
-    const answer = await redriveJobs(db, tables, filter, wakeUp);
-    return { ...answer, woken: answer.redriven > 0 && wakeUp !== undefined ? [key] : [] };
-  });
+  const { redriven, duplicates } = await waking(db, filter, wakeUps, (wakeUp) =>
+    redriveJobs(db, tables, filter, wakeUp),
+  );
   return { redriven, duplicates };
 }
 
-function checkFilter(filter: RedriveFilter): Redrive {
-  checkOptions('redrive: its filter', filter, FILTER);
-  for (const [name, value] of Object.entries(filter)) {
-    if (value === undefined)
-      throw new TypeError(`redrive: ${name} is undefined: leave it out, or give a value`);
+async function redriveInBatches(
+  db: Executor,
+  tables: QueueTables,
+  parts: readonly Redrive[],
+  wakeUps: WakeUps | undefined,
+  { batchSize = DEFAULT_BATCH_SIZE, onProgress, signal }: RedriveOptions,
+): Promise<RedriveResult> {
+  const sums = { redriven: 0, duplicates: 0 };
+  for (const part of parts) {
+    let left = part.limit ?? Number.POSITIVE_INFINITY;
+    for (let after = 0; left > 0; ) {
+      signal?.throwIfAborted();
+      const batch = { ...part, after, limit: Math.min(batchSize, left) };
+      const { redriven, duplicates, last } = await waking(db, batch, wakeUps, (wakeUp) =>
+        redriveInOne(db, tables, batch, wakeUp),
+      );
+      const looked = redriven + duplicates;
+      sums.redriven += redriven;
+      sums.duplicates += duplicates;
+      if (looked > 0) onProgress?.({ ...sums });
+      // Fewer than it may take: there are no more.
+      if (looked < batch.limit || last === undefined) break;
+      left -= looked;
+      after = last;
+    }
   }
-  const { all, ...which } = filter;
-  const given = WHICH.filter((name) => which[name] !== undefined);
-  if (all !== undefined && all !== true) throw new TypeError(`redrive: all must be true, got ${shown(all)}`);
-  if (all && given.length > 0) throw new TypeError(`redrive: all and ${given.join(', ')} exclude each other`);
-  if (!all && given.length === 0) {
-    throw new TypeError(
-      `redrive: its filter must have one of ${WHICH.join(', ')}; every job is { all: true }`,
-    );
+  return sums;
+}
+
+async function waking<T extends RedriveResult>(
+  db: Executor,
+  { queue = ANY_QUEUE }: Redrive,
+  wakeUps: WakeUps | undefined,
+  redrive: (wakeUp: WakeUp | undefined) => Promise<T>,
+): Promise<T> {
+  if (wakeUps === undefined) return await redrive(undefined);
+  return await wakeUps.allow(db, [queue], async (wakeUp) => {
+    const answer = await redrive(wakeUp);
+    return { ...answer, woken: answer.redriven > 0 && wakeUp !== undefined ? [queue] : [] };
+  });
+}
+
+function checkFilter(given: RedriveFilter): Redrive {
+  const { all, ...which } = checkManyFilter('redrive', given, FILTER, WHICH);
+  const { id, kind, queue, state, limit, finishedAfter, finishedBefore } = which;
+  if (id !== undefined) checkId('redrive', id);
+  if (state !== undefined && state !== 'discarded' && state !== 'cancelled') {
+    throw new TypeError(`redrive: state must be discarded or cancelled, got ${shown(state)}`);
   }
-  const { kind, queue, limit, finishedAfter, finishedBefore } = which;
   if (kind !== undefined) checkText('redrive: kind', kind, MAX_NAME_BYTES);
   if (queue !== undefined) checkText('redrive: queue', queue, MAX_NAME_BYTES);
   if (finishedAfter !== undefined) checkDate('redrive: finishedAfter', finishedAfter);

@@ -11,6 +11,8 @@ export type FaultPoint =
   | 'cancel: found'
   /** It no longer waits, and its holder has not been asked to end it. */
   | 'cancel: not waiting'
+  /** The job that is to run now was read. */
+  | 'runNow: found'
   /** Jobs are claimed, but their worker does not know it yet. */
   | 'claim: answered'
   /** Jobs are recorded as begun, but their worker does not know it yet. */

@@ -65,26 +65,30 @@ interface FinishedFields {
   readonly finishedAt: Date;
 }
 
-/** The live jobs `j` that satisfy `where`, as records. */
-export function liveRecords({ queueJobs }: QueueTables, where: SQL): SQL {
+/** The live jobs `j` that satisfy `where`, as records. @param from the rows among which it looks */
+export function liveRecords({ queueJobs }: QueueTables, where: SQL, from = sql`${queueJobs}`): SQL {
   return sql`
       select j.id, j.queue, j.kind, ${liveState} as state, j.payload, null::jsonb as output, j.errors,
         j.attempt, j.max_attempts, j.priority, j.unique_key, j.group_key, j.metadata, j.worker_id,
         ${epochMs('j.created_at')} as created_at, ${epochMs('j.run_at')} as run_at,
         ${epochMs('j.claimed_at')} as claimed_at, null::float8 as finished_at,
         j.progress, j.cancel_reason${selectOwn(ownColumnsOf(queueJobs), 'j')}
-      from ${queueJobs} as j where ${where}`;
+      from ${from} as j where ${where}`;
 }
 
-/** The results `r` that satisfy `where`, as records. */
-export function resultRecords({ queueJobs, queueResults }: QueueTables, where: SQL): SQL {
+/** The results `r` that satisfy `where`, as records. @param from the rows among which it looks */
+export function resultRecords(
+  { queueJobs, queueResults }: QueueTables,
+  where: SQL,
+  from = sql`${queueResults}`,
+): SQL {
   return sql`
       select r.job_id as id, r.queue, r.kind, r.state, r.payload, r.output, r.errors,
         r.attempt, r.max_attempts, r.priority, r.unique_key, r.group_key, r.metadata, r.worker_id,
         ${epochMs('r.created_at')} as created_at, ${epochMs('r.run_at')} as run_at,
         ${epochMs('r.claimed_at')} as claimed_at, ${epochMs('r.finished_at')} as finished_at,
         null::jsonb as progress, null::text as cancel_reason${selectOwn(ownColumnsOf(queueJobs), 'r')}
-      from ${queueResults} as r where ${where}`;
+      from ${from} as r where ${where}`;
 }
 
 /** The state of a live job `j`, as text. */

@@ -48,7 +48,7 @@ test('a job that moves between the tables all the time is always found, and alwa
     const states = new Set<unknown>();
     try {
       for (let round = 0; round < 150; round++) {
-        const listed = await listJobs(reader, tables, firstPage);
+        const { records: listed } = await listJobs(reader, tables, firstPage);
         expect(idsOf(listed)).toEqual(newestFirst);
         for (const { state } of listed) states.add(state);
         const found = await findJob(reader, tables, ids[round % 20] ?? 0);
@@ -74,7 +74,7 @@ test('a move that is not committed is not seen', async () => {
   await finishJobs(one.db, tables, held, [{ id, fence: 0, transition: discarded }]);
   expect(await findJob(database.db, tables, id)).toMatchObject({ state: 'running' });
   expect(await findJob(one.db, tables, id)).toMatchObject({ state: 'discarded' });
-  expect(await listJobs(one.db, tables, firstPage)).toMatchObject([{ id, state: 'discarded' }]);
+  expect((await listJobs(one.db, tables, firstPage)).records).toMatchObject([{ id, state: 'discarded' }]);
   await commit(one);
   expect(await findJob(database.db, tables, id)).toMatchObject({ state: 'discarded' });
 });

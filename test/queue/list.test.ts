@@ -43,7 +43,7 @@ describe('filters', () => {
   });
 
   test('nothing there: an empty page, and no next one', async () => {
-    expect(await queue.list(database.db)).toEqual({ jobs: [], nextCursor: undefined });
+    expect(await queue.list(database.db)).toEqual({ jobs: [], nextCursor: undefined, truncated: false });
   });
 
   test('by state', async () => {
@@ -141,5 +141,100 @@ describe('pages', () => {
     const third = await queue.list(database.db, { ...filter, cursor: second.nextCursor });
     expect([first, second, third].flatMap(({ jobs }) => idsOf(jobs))).toEqual(newestFirst.slice(-25));
     expect(third.nextCursor).toBeUndefined();
+  });
+});
+
+describe('searches', () => {
+  test('by what the payload contains, live or finished', async () => {
+    const ids = await addJobs(database.client, [
+      { payload: { tenant: 7, lines: [{ sku: 'a' }, { sku: 'b' }] } },
+      { payload: { tenant: 8 } },
+      { payload: 5 },
+      { payload: { tenant: 7 }, kind: 'send-receipt' },
+    ]);
+    await endJob(database.db);
+    const found = async (payload: unknown) => idsOf((await queue.list(database.db, { payload })).jobs);
+    expect(await found({ tenant: 7 })).toEqual([ids[3], ids[0]]);
+    expect(await found({ lines: [{ sku: 'b' }] })).toEqual([ids[0]]);
+    expect(await found({ lines: [{ sku: 'c' }] })).toEqual([]);
+    expect(await found(5)).toEqual([ids[2]]);
+    expect(await found({})).toEqual([ids[3], ids[1], ids[0]]);
+    const both = await queue.list(database.db, { payload: { tenant: 7 }, kind: 'send-receipt' });
+    expect(both.jobs).toMatchObject([{ id: ids[3], state: 'completed' }]);
+  });
+
+  test('by the times of the enqueue and of the end', async () => {
+    const [old, ended, live] = await addJobs(database.client, [{}, { kind: 'send-receipt' }, {}]);
+    await database.client`update queue_jobs set created_at = '2020-01-01' where id = ${old}`;
+    await endJob(database.db);
+    const at = new Date('2021-01-01');
+    const found = async (filter: object) => idsOf((await queue.list(database.db, filter)).jobs);
+    expect(await found({ createdBefore: at })).toEqual([old]);
+    expect(await found({ createdAfter: at })).toEqual([live, ended]);
+    expect(await found({ createdAfter: new Date('2020-01-01'), createdBefore: at })).toEqual([old]);
+    expect(await found({ createdBefore: new Date('2020-01-01') })).toEqual([]);
+    expect(await found({ finishedAfter: at })).toEqual([ended]);
+    expect(await found({ finishedBefore: at })).toEqual([]);
+    expect(await found({ finishedAfter: at, state: 'completed' })).toEqual([ended]);
+  });
+
+  test('stop at their limit, say so, and go on from the cursor until the end', async () => {
+    const jobs = Array.from({ length: 20 }, (_, n) => ({
+      kind: n % 3 === 0 ? 'send-receipt' : 'k',
+      payload: { rare: n < 2 },
+    }));
+    const ids: number[] = await addJobs(database.client, jobs);
+    // Results and live jobs by turns, so that the search goes through both tables.
+    await endJob(database.db, { limit: 10 });
+    const filter = { payload: { rare: true }, searchLimit: 6 };
+    const first = await queue.list(database.db, filter);
+    expect(first).toEqual({ jobs: [], nextCursor: ids[14], truncated: true });
+    const pages: (readonly number[])[] = [];
+    let cursor: number | undefined;
+    do {
+      const page = await queue.list(database.db, { ...filter, cursor });
+      pages.push(idsOf(page.jobs));
+      expect(page.truncated).toBe(page.nextCursor !== undefined);
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    expect(pages).toEqual([[], [], [], [ids[1], ids[0]]]);
+  });
+
+  test('that fill a page are not truncated; their cursor is the last job as ever', async () => {
+    const ids: number[] = await addJobs(
+      database.client,
+      Array.from({ length: 9 }, () => ({ payload: { a: 1 } })),
+    );
+    const filter = { payload: { a: 1 }, searchLimit: 6, limit: 4 };
+    const page = await queue.list(database.db, filter);
+    expect([idsOf(page.jobs), page.truncated]).toEqual([[8, 7, 6, 5].map((at) => ids[at]), false]);
+    const next = await queue.list(database.db, { ...filter, cursor: page.nextCursor });
+    expect([idsOf(next.jobs), next.truncated]).toEqual([[4, 3, 2, 1].map((at) => ids[at]), false]);
+    const last = await queue.list(database.db, { ...filter, cursor: next.nextCursor });
+    expect(last).toMatchObject({ jobs: [{ id: ids[0] }], nextCursor: undefined, truncated: false });
+  });
+
+  test('any filter may have a limit; without one the others go through all', async () => {
+    const ids: number[] = await addJobs(
+      database.client,
+      Array.from({ length: 5 }, (_, n) => ({ kind: n === 0 ? 'rare' : 'k' })),
+    );
+    expect(idsOf((await queue.list(database.db, { kind: 'rare' })).jobs)).toEqual([ids[0]]);
+    const limited = await queue.list(database.db, { kind: 'rare', searchLimit: 3 });
+    expect(limited).toEqual({ jobs: [], nextCursor: ids[2], truncated: true });
+  });
+
+  test.each<[what: string, filter: object, error: typeof Error, message: RegExp]>([
+    ['a payload that is no JSON', { payload: { n: Number.NaN } }, TypeError, /list: payload at n: NaN/],
+    ['a NUL in the payload', { payload: 'a\0' }, TypeError, /list: payload: contains a NUL/],
+    ['no date', { createdAfter: '2020-01-01' }, RangeError, /createdAfter must be a valid Date/],
+    ['an invalid date', { finishedBefore: new Date(Number.NaN) }, RangeError, /finishedBefore/],
+    ['ends of live jobs', { finishedAfter: new Date(), state: 'due' }, TypeError, /none is 'due'/],
+    ['a searchLimit of 0', { searchLimit: 0 }, RangeError, /searchLimit .* from 1 to 10000000, got 0/],
+    ['a misspelt name', { createdafter: new Date() }, TypeError, /did you mean createdAfter\?/],
+  ])('refuse %s', async (_, filter, error, message) => {
+    const refused = queue.list(database.db, filter);
+    await expect(refused).rejects.toThrow(message);
+    await expect(refused).rejects.toThrow(error);
   });
 });

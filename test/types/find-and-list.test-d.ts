@@ -191,8 +191,12 @@ describe('cancel and redrive', () => {
     queue.redrive(db);
     // @ts-expect-error a variable that was never set
     queue.redrive(db, { kind: undefined });
-    // @ts-expect-error unknown filter
-    queue.redrive(db, { state: 'cancelled' });
+    queue.redrive(db, { id: 1, state: 'cancelled' });
+    queue.redrive(db, { all: true }, { batchSize: 100, onProgress: ({ redriven }) => redriven.toFixed() });
+    // @ts-expect-error no state from which jobs come back
+    queue.redrive(db, { all: true, state: 'completed' });
+    // @ts-expect-error unknown option
+    queue.redrive(db, { all: true }, { size: 100 });
     // @ts-expect-error a Date
     queue.redrive(db, { finishedBefore: '2030-01-01' });
   });
@@ -210,5 +214,56 @@ describe('pause and resume', () => {
     queue.pause(db, send);
     // @ts-expect-error the database comes first
     queue.resume('mail');
+  });
+
+  test('cancelMany takes a filter, and says what became of the jobs', () => {
+    expectTypeOf(queue.cancelMany(db, { all: true })).resolves.toEqualTypeOf<{
+      readonly cancelled: number;
+      readonly requested: number;
+      readonly locked: number;
+    }>();
+    queue.cancelMany(db, { kind: 'send', state: 'due', payload: { to: 'a' } }, { reason: 'no', force: true });
+    // @ts-expect-error which ones?
+    queue.cancelMany(db);
+    // @ts-expect-error a variable that was never set
+    queue.cancelMany(db, { queue: undefined });
+    // @ts-expect-error not a live state
+    queue.cancelMany(db, { state: 'completed' });
+  });
+
+  test('runNow takes an id, and says what stood in the way', async () => {
+    const answer = await queue.runNow(db, 1);
+    if (!answer.due) {
+      expectTypeOf(answer.reason).toEqualTypeOf<
+        'running' | 'waiting' | 'locked' | 'finished' | 'not-found'
+      >();
+    }
+    // @ts-expect-error a filter
+    queue.runNow(db, { kind: 'send' });
+  });
+});
+
+describe('waiting for results', () => {
+  test('waitFor returns the record of an ended job, with the types of its definition', async () => {
+    const record = await queue.waitFor(db, send, 1);
+    expectTypeOf(record.state).toEqualTypeOf<'completed' | 'discarded' | 'cancelled'>();
+    expectTypeOf(record.payload).toEqualTypeOf<{ to: string; at: string }>();
+    expectTypeOf(record.finishedAt).toEqualTypeOf<Date>();
+    if (record.state === 'completed') expectTypeOf(record.output).toEqualTypeOf<{ messageId: string }>();
+    queue.waitFor(db, send, 1, { timeoutMs: 5, signal: AbortSignal.timeout(5) });
+    // @ts-expect-error no definition
+    queue.waitFor(db, 1);
+    // @ts-expect-error unknown option
+    queue.waitFor(db, send, 1, { timeout: 5 });
+  });
+
+  test('run returns the output as it is stored, and takes what enqueue takes', () => {
+    const payload = { to: 'a', at: '2030-01-01' };
+    expectTypeOf(queue.run(db, send, payload)).resolves.toEqualTypeOf<{ messageId: string }>();
+    queue.run(db, send, payload, { priority: 1, uniqueKey: 'k', timeoutMs: 5 });
+    // @ts-expect-error no payload
+    queue.run(db, send);
+    // @ts-expect-error its answer may have no id
+    queue.run(db, send, payload, { throttle: { key: 'k', perMs: 1 } });
   });
 });

@@ -11,6 +11,11 @@ import { backendPidQuery } from '../../../src/queries/backend-pid.ts';
 import { beatWorkerQuery } from '../../../src/queries/beat-worker.ts';
 import { beginJobsQuery } from '../../../src/queries/begin-jobs.ts';
 import { cancelJobQuery } from '../../../src/queries/cancel-job.ts';
+import {
+  cancelJobsQuery,
+  findCancellableQuery,
+  requestCancelsQuery,
+} from '../../../src/queries/cancel-jobs.ts';
 import { databaseStateQuery } from '../../../src/queries/check-database.ts';
 import { missingGrantsQuery } from '../../../src/queries/check-grants.ts';
 import { checkWorkersQuery } from '../../../src/queries/check-workers.ts';
@@ -32,8 +37,10 @@ import { findGroupsQuery } from '../../../src/queries/find-groups.ts';
 import { findHeadsQuery } from '../../../src/queries/find-heads.ts';
 import { findHeldJobsQuery } from '../../../src/queries/find-held-jobs.ts';
 import { findJobQuery } from '../../../src/queries/find-job.ts';
+import { findJobsQuery } from '../../../src/queries/find-jobs.ts';
 import { findLeasesQuery } from '../../../src/queries/find-leases.ts';
 import { findGroupLimitsQuery, findLimitsQuery } from '../../../src/queries/find-limits.ts';
+import { findLiveIdsQuery } from '../../../src/queries/find-live-ids.ts';
 import { findOverlookedQuery } from '../../../src/queries/find-overlooked.ts';
 import { findPausesQuery } from '../../../src/queries/find-pauses.ts';
 import { findRequestsQuery, jobRequestsQuery } from '../../../src/queries/find-requests.ts';
@@ -85,6 +92,7 @@ import { reportMetricsQuery } from '../../../src/queries/report-metrics.ts';
 import { requestCancelQuery } from '../../../src/queries/request-cancel.ts';
 import { rescheduleJobsQuery } from '../../../src/queries/reschedule-jobs.ts';
 import { resumeQueueQuery } from '../../../src/queries/resume-queue.ts';
+import { runJobNowQuery } from '../../../src/queries/run-job-now.ts';
 import { setLimitQuery } from '../../../src/queries/set-limit.ts';
 import { setScheduleQuery } from '../../../src/queries/set-schedule.ts';
 import { sumMetricsQuery } from '../../../src/queries/sum-metrics.ts';
@@ -201,6 +209,19 @@ export function allStatements(
     newGroups: true,
     limits: { run: undefined, concurrency: 2, rate: { limit: 10, perMs: 1_000 }, kindRates: new Map() },
   };
+  const slice = {
+    queue: text,
+    filter: {
+      kind: text,
+      group: text,
+      state: 'due',
+      created: { after: time, before: time },
+      payload: JSON.stringify({ text }),
+    },
+    after: id,
+    until: id + 1,
+    limit: 10,
+  } as const;
   const control = withFactsOf(tables, { ...tables, queueSchedules });
   const controlOfGroups = withFactsOf(grouped(), { ...tables, queueSchedules });
   const ofGroup: NewJob = { ...job, group: text, weight: 3 };
@@ -371,6 +392,8 @@ export function allStatements(
     findFatesQuery: findFatesQuery(tables, text, [{ id, fence: 3 }]),
     findHeldJobsQuery: findHeldJobsQuery(tables, held, [{ id, fence: 1 }]),
     findJobQuery: findJobQuery(tables, id),
+    findJobsQuery: findJobsQuery(tables, [id, id + 1]),
+    findLiveIdsQuery: findLiveIdsQuery(tables, [id, id + 1]),
     findOverlookedQuery: findOverlookedQuery(tables, {
       looks: [
         {
@@ -435,6 +458,26 @@ export function allStatements(
       { id, fence: 1, transition: retry },
     ]),
     'releaseJobsQuery, of groups': releaseJobsQuery(grouped(), { queue: text, workerId: id, except: [] }),
+    cancelJobsQuery: cancelJobsQuery(tables, { ...slice, reason: { name: text, message: text } }),
+    'cancelJobsQuery, of groups, forced': cancelJobsQuery(grouped(), {
+      ...slice,
+      filter: {},
+      reason: { name: text, message: text },
+      force: { channel },
+    }),
+    requestCancelsQuery: requestCancelsQuery(tables, { ...slice, reason: text }),
+    findCancellableQuery: findCancellableQuery(tables, {
+      filter: {},
+      force: true,
+      until: undefined,
+      limit: undefined,
+    }),
+    'findCancellableQuery, filtered': findCancellableQuery(tables, {
+      filter: { ...slice.filter, queue: text },
+      force: false,
+      until: id,
+      limit: 10,
+    }),
     'cancelJobQuery, of groups': cancelJobQuery(grouped(), { id, queue: text, reason: error }),
     insertJobsQuery: insertJobsQuery(tables, [job]),
     'insertJobsQuery, unique, waking': insertJobsQuery(tables, [keyed], wakeUp),
@@ -506,6 +549,18 @@ export function allStatements(
     listJobsQuery: listJobsQuery(tables, wholePage),
     'listJobsQuery, live': listJobsQuery(tables, { ...page, state: 'due' }),
     'listJobsQuery, finished': listJobsQuery(tables, { ...page, state: 'discarded' }),
+    'listJobsQuery, searched': listJobsQuery(tables, {
+      ...wholePage,
+      payload: JSON.stringify({ text }),
+      created: { after: time, before: time },
+      searchLimit: 100_000,
+    }),
+    'listJobsQuery, searched, finished': listJobsQuery(tables, {
+      ...page,
+      state: undefined,
+      finished: { after: time, before: time },
+      searchLimit: 100_000,
+    }),
     lockSessionQuery: lockSessionQuery(tables, id),
     missingGrantsQuery: missingGrantsQuery(tables),
     notifyWorkersQuery: notifyWorkersQuery(channel, text),
@@ -577,9 +632,17 @@ export function allStatements(
       finishedBefore: time,
       limit: 10,
     }),
+    'redriveJobsQuery, a batch of cancelled ones': redriveJobsQuery(tables, {
+      state: 'cancelled',
+      queue: text,
+      after: id,
+      limit: 10,
+    }),
     'redriveJobsQuery, of groups': redriveJobsQuery(grouped(), {}),
     'redriveJobsQuery, of groups, filtered': redriveJobsQuery(grouped(), { queue: text }),
     'redriveJobsQuery, waking': redriveJobsQuery(tables, {}, wakeUp),
+    runJobNowQuery: runJobNowQuery(tables, { id, queue: text }),
+    'runJobNowQuery, of groups': runJobNowQuery(grouped('end'), { id, queue: text }),
     registerWorkerQuery: registerWorkerQuery(tables, { name: text, queues: [text] }),
     releaseJobsQuery: releaseJobsQuery(tables, { queue: text, workerId: id, except: [{ id, fence: 7 }] }),
     removeGoneWorkersQuery: removeGoneWorkersQuery(

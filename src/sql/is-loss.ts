@@ -1,4 +1,4 @@
-import { sqlStateOf } from '../../sql/executor.ts';
+import { sqlStateOf } from './executor.ts';
 
 /** Whether an error says that the connection is gone, rather than that a statement was refused. */
 export function isLoss(error: unknown): boolean {

@@ -1,0 +1,25 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { type LiveState, liveState } from './job-record.ts';
+import { type TimeRange, timeIsWithin } from './time-range.ts';
+
+/** Which live jobs of a queue are meant: those that fit all that is given. */
+export interface LiveFilter {
+  readonly kind?: string | undefined;
+  readonly group?: string | undefined;
+  readonly state?: LiveState | undefined;
+  readonly created?: TimeRange | undefined;
+  /** What the payload must contain, as JSON text. */
+  readonly payload?: string | undefined;
+}
+
+/** The conditions on a live job `j`, each after an `and`. */
+export function liveAndFits({ kind, group, state, created, payload }: LiveFilter): SQL {
+  const conditions = [
+    ...(kind === undefined ? [] : [sql`j.kind = ${kind}`]),
+    ...(group === undefined ? [] : [sql`j.group_key = ${group}`]),
+    ...(state === undefined ? [] : [sql`${liveState} = ${state}`]),
+    ...timeIsWithin(sql`j.created_at`, created),
+    ...(payload === undefined ? [] : [sql`j.payload @> ${payload}::text::jsonb`]),
+  ];
+  return sql.join(conditions.map((condition) => sql` and ${condition}`));
+}

@@ -1,0 +1,51 @@
+    with free as materialized (
+      select j.id from "queue_jobs" as j
+      where j.queue = $1 and j.id > $2::int8
+        and j.id <= $3::int8
+      order by j.id limit $4::int8
+      for no key update skip locked
+    ),
+    cancelled as (
+    delete from "queue_jobs" as j
+    where j.queue = $5 and j.id = any(array(select id from free))
+    returning j.*, j.group_key as ended_group, j.run_at as ended_run_at
+    ),
+    noted as (
+      insert into "queue_notes" (queue, due_at, group_keys)
+      select n.queue, n.due_at, array_agg(n.group_key)
+      from (select g.*, (row_number() over () - 1) / 20 as part from (
+        select distinct $6::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
+        from cancelled as e
+        where e.ended_group is not null
+      ) as g) as n
+      group by n.queue, n.due_at, n.part
+    ),
+    unblocked as (
+      delete from "queue_holds" as h using cancelled as c
+      where h.queue = $7 and h.group_key = c.group_key and h.job_id = c.id
+    ),
+    recorded as (
+    insert into "queue_results" (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority,
+      weight, fence, batch_id, unique_key, group_key, metadata, worker_id, created_at, run_at, claimed_at,
+      finished_at)
+    select c.id, c.queue, c.kind, c.payload, 'cancelled',
+      case when ($8::text::jsonb || jsonb_build_object('attempt', c.attempt) || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) is null then c.errors
+        else (case when jsonb_array_length(c.errors) >= 10 then c.errors - 0 else c.errors end) || ($9::text::jsonb || jsonb_build_object('attempt', c.attempt) || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) end,
+      c.attempt, c.max_attempts, c.priority, c.weight, c.fence, c.batch_id, c.unique_key, c.group_key,
+      c.metadata, c.worker_id, c.created_at,
+      case when c.run_at = 'infinity' then statement_timestamp() else c.run_at end, c.claimed_at,
+      statement_timestamp()
+    from cancelled as c
+    returning job_id)
+    select r.job_id, pg_notify($10::text, $11) is not null as woke from recorded as r
+-- $1 = "mail"
+-- $2 = 42
+-- $3 = 43
+-- $4 = 10
+-- $5 = "mail"
+-- $6 = "mail"
+-- $7 = "mail"
+-- $8 = "{\"name\":\"mail\",\"message\":\"mail\"}"
+-- $9 = "{\"name\":\"mail\",\"message\":\"mail\"}"
+-- $10 = "queue_wake_queue_jobs"
+-- $11 = ""
