@@ -121,9 +121,8 @@ export async function runHandler<TJob extends JobDefinition, TDb = Database, TQu
   const stop = () => attempt.interrupt(new QueueError('The worker stops', { cause: signal?.reason }));
   signal?.addEventListener('abort', stop);
   try {
-    const running = executeJob(attempt);
     if (signal?.aborted) stop();
-    return toRun<TJob>(attempt, await running, progress);
+    return toRun<TJob>(attempt, await executeJob(attempt), progress);
   } finally {
     signal?.removeEventListener('abort', stop);
   }

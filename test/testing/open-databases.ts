@@ -8,6 +8,9 @@ import { type UsedTestDatabase, useTestDatabase } from '../support/test-database
 /** What the kit is tested on: both are typed as the first, which they behave like. */
 export const DATABASES = ['PostgreSQL', 'PGlite'] as const;
 
+/** To begin PGlite takes a busy machine long. */
+const PATIENCE_MS = 180_000;
+
 /** A database with all tables of the library. */
 export function useDatabaseOn(name: (typeof DATABASES)[number]): { readonly db: UsedTestDatabase['db'] } {
   const server = useTestDatabase();
@@ -22,7 +25,7 @@ export function useDatabaseOn(name: (typeof DATABASES)[number]): { readonly db: 
     client = await openPglite();
     for (const statement of await controlStatements()) await client.exec(statement);
     db = drizzlePglite({ client }) as unknown as UsedTestDatabase['db'];
-  });
+  }, PATIENCE_MS);
   afterAll(async () => {
     await client?.close();
   });
