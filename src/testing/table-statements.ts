@@ -61,6 +61,8 @@ function defaultOf(column: Column, value: unknown): string {
   if (is(value, SQL)) return textOf(value);
   // An empty array is all that the definitions have, and drizzle-orm 1.0 leaves it to the driver.
   if (Array.isArray(value) && value.length === 0 && typeOf(column).endsWith(']')) return "'{}'";
+  // What encodes these is the column in drizzle-orm 0.45, and the driver in 1.0.
+  if (/^jsonb?$/.test(typeOf(column))) return literal(JSON.stringify(value));
   return textOf(sql`${sql.param(value, column)}`);
 }
 
