@@ -11,7 +11,8 @@ import { writtenHere } from './written-here.ts';
 
 /**
  * The schedules of a drain in which time passes. Jobs move back while it runs, and the calendar stays: a cron
- * expression fires at its true times to come, one tick after the other. At the end it moves as far as the jobs.
+ * expression fires at its true times to come, one tick after the other. At the end it moves as far as the
+ * jobs.
  */
 export class Calendar {
   #passedMs = 0;

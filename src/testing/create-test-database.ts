@@ -16,8 +16,9 @@ export type PgliteDb = ReturnType<typeof import('drizzle-orm/pglite').drizzle>;
 /** The options of {@link createTestDatabase}. */
 export interface TestDatabaseOptions {
   /**
-   * The queue whose tables it has: those of `createQueue({ tables })`, its own columns, and the control tables
-   * that it was given. @default the tables of `drizzle-queue/schema` and `drizzle-queue/schema/control`
+   * The queue whose tables it has: those of `createQueue({ tables })`, its own columns, and the control
+   * tables that it was given. @default the tables of `drizzle-queue/schema` and
+   * `drizzle-queue/schema/control`
    */
   queue?: Queue | undefined;
   /**
@@ -26,8 +27,8 @@ export interface TestDatabaseOptions {
    */
   tables?: boolean | undefined;
   /**
-   * What else belongs into the database: the app's tables, by its migrations for example. Called once; databases
-   * that are created later with this very function are copies of what it has made.
+   * What else belongs into the database: the app's tables, by its migrations for example. Called once;
+   * databases that are created later with this very function are copies of what it has made.
    */
   setUp?: ((db: PgliteDb) => unknown) | undefined;
 }
@@ -69,8 +70,8 @@ const NONE = {};
  * await close();
  * ```
  *
- * PGlite has one connection, so nothing happens at the same time in it: it shows neither races nor crashes. Its
- * `now()` follows the `Date` of the process, fake ones too.
+ * PGlite has one connection, so nothing happens at the same time in it: it shows neither races nor crashes.
+ * Its `now()` follows the `Date` of the process, fake ones too.
  *
  * @throws Error with what to install when PGlite is missing
  * @throws TypeError when an option is wrong

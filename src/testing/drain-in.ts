@@ -27,7 +27,10 @@ export interface DrainInOptions<TDb, TOwn extends OwnColumns = OwnColumns> exten
    * @default now: only what is due
    */
   until?: Date | TimeSpan | undefined;
-  /** How many attempts it may take, 1–1,000,000. A job that enqueues itself for ever would not end. @default 1_000 */
+  /**
+   * How many attempts it may take, 1–1,000,000: a job that enqueues itself again would not end.
+   * @default 1_000
+   */
   max?: number | undefined;
   /** Whether to throw what a handler throws, instead of going on. @default false */
   failFast?: boolean | undefined;
@@ -59,21 +62,21 @@ const OPTIONS = namesOf<DrainInOptions<unknown>>({
 });
 
 /**
- * Runs what is due of the jobs that a transaction has enqueued, and what these enqueue, until nothing is left:
- * one by one, each in a savepoint, with the code of a worker. It also fires the schedules that the transaction
- * has set, of the kinds that there are handlers for. Handlers must use `ctx.db`.
+ * Runs what is due of the jobs that a transaction has enqueued, and what these enqueue, until nothing is
+ * left: one by one, each in a savepoint, with the code of a worker. It also fires the schedules that the
+ * transaction has set, of the kinds that there are handlers for. Handlers must use `ctx.db`.
  *
  * ```ts
  * await placeOrder(tx, cart);
  * const { completed, failed } = await drainIn(tx, { queue, handlers, until: { hours: 25 } });
  * ```
  *
- * Due jobs run by priority, then by time; jobs of groups that run one after the other keep their order. Limits
- * of concurrency hold, as one job runs at a time; rates are not waited for. A paused queue runs nothing, and
- * batch handlers get one job each.
+ * Due jobs run by priority, then by time; jobs of groups that run one after the other keep their order.
+ * Limits of concurrency hold, as one job runs at a time; rates are not waited for. A paused queue runs
+ * nothing, and batch handlers get one job each.
  *
- * Under concurrency: takes no job that another transaction or a worker has claimed. It tells nothing about how
- * workers would share jobs, or about a crash: those need workers, and a database of their own.
+ * Under concurrency: takes no job that another transaction or a worker has claimed. It tells nothing about
+ * how workers would share jobs, or about a crash: those need workers, and a database of their own.
  *
  * @throws QueueError when more than `max` attempts would run; with `failFast` what a handler throws
  * @throws TypeError | RangeError before anything is sent

@@ -23,7 +23,9 @@ export interface Finding {
 /** How many jobs a message shows. */
 const SHOWN = 3;
 
-/** Why a matcher failed: what came nearest, and what differs. With `pass`, what there should not have been. */
+/**
+ * Why a matcher failed: what came nearest, and what differs. With `pass`, what there should not have been.
+ */
 export function explain(matcher: string, { job, expected, compared, others, pass }: Finding): string {
   const { times, withinMs, ...values } = expected;
   const fitting = compared.filter(({ differences }) => differences.length === 0);
@@ -36,7 +38,8 @@ export function explain(matcher: string, { job, expected, compared, others, pass
     '',
   ].join('\n');
   if (pass || (times !== undefined && fitting.length > times)) {
-    return `${wanted}\n${counted(fitting.length)} of this kind ${fitting.length === 1 ? 'fits' : 'fit'}:${list(fitting)}`;
+    const fit = fitting.length === 1 ? 'fits' : 'fit';
+    return `${wanted}\n${counted(fitting.length)} of this kind ${fit}:${list(fitting)}`;
   }
   if (compared.length === 0) return `${wanted}\nThere is no job of this kind${kindsOf(others)}`;
   const count = fitting.length === 0 ? 'none' : String(fitting.length);
@@ -44,9 +47,12 @@ export function explain(matcher: string, { job, expected, compared, others, pass
     .filter(({ differences }) => differences.length > 0)
     .sort((a, b) => a.differences.length - b.differences.length || b.record.id - a.record.id);
   if (nearest.length === 0) {
-    return `${wanted}\nOnly ${counted(fitting.length)} of this kind ${fitting.length === 1 ? 'is' : 'are'} there:${list(fitting)}`;
+    const are = fitting.length === 1 ? 'is' : 'are';
+    return `${wanted}\nOnly ${counted(fitting.length)} of this kind ${are} there:${list(fitting)}`;
   }
-  return `${wanted}\nOf ${counted(compared.length)} of this kind ${count} ${count === '1' || count === 'none' ? 'fits' : 'fit'}. What came nearest:${list(nearest)}`;
+  const fit = fitting.length > 1 ? 'fit' : 'fits';
+  const few = `Of ${counted(compared.length)} of this kind ${count} ${fit}.`;
+  return `${wanted}\n${few} What came nearest:${list(nearest)}`;
 }
 
 function list(jobs: readonly ComparedJob[]): string {

@@ -28,9 +28,9 @@ export async function findWrittenJobs(
 
 export function findWrittenJobsQuery(tables: QueueTables, { kind, after, written }: WrittenJobs): SQL {
   const of = (alias: 'j' | 'r', id: SQL) =>
-    sql`${id} > ${after}::int8${kind === undefined ? sql`` : sql` and ${sql.raw(alias)}.kind = ${kind}::text`}${
-      written ? sql` and ${writtenHere(alias)}` : sql``
-    }`;
+    sql`${id} > ${after}::int8${
+      kind === undefined ? sql`` : sql` and ${sql.raw(alias)}.kind = ${kind}::text`
+    }${written ? sql` and ${writtenHere(alias)}` : sql``}`;
   return sql`
     select * from (${liveRecords(tables, of('j', sql`j.id`))}
       union all ${resultRecords(tables, of('r', sql`r.job_id`))}
@@ -43,7 +43,8 @@ export async function highestId(db: Executor, tables: QueueTables): Promise<numb
   const [row] = await queryRows(
     db,
     tables,
-    sql`select greatest((select max(id) from ${queueJobs}), (select max(job_id) from ${queueResults}), 0) as id`,
+    sql`select greatest(
+      (select max(id) from ${queueJobs}), (select max(job_id) from ${queueResults}), 0) as id`,
   );
   return Number(row?.id);
 }

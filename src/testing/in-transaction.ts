@@ -13,7 +13,8 @@ import type { TransactionOf } from '../worker/attempt/handler.ts';
  *   }));
  * ```
  *
- * Under concurrency: nobody else sees what the transaction writes, and it takes no job that another has claimed.
+ * Under concurrency: nobody else sees what the transaction writes, and it takes no job that another has
+ * claimed.
  *
  * @throws what the function throws
  */

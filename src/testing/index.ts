@@ -1,6 +1,6 @@
 /**
- * The testing kit of drizzle-queue, for any runner: `drizzle-queue/testing`. It runs the library's own code on
- * a real database, and mocks nothing. Importing it changes no state.
+ * The testing kit of drizzle-queue, for any runner: `drizzle-queue/testing`. It runs the library's own code
+ * on a real database, and mocks nothing. Importing it changes no state.
  */
 
 export type { WorkerEvents } from '../worker/attempt/events.ts';

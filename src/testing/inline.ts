@@ -32,13 +32,13 @@ export interface InlineOptions<TDb, TOwn extends OwnColumns = OwnColumns> {
 const OPTIONS = namesOf<InlineOptions<unknown>>({ handlers: true, delayed: true, failFast: true });
 
 /**
- * The same queue, but each enqueue runs the job's handler before it returns, in a savepoint of the transaction
- * it was given. `enqueueMany` and `enqueueFrom` run their jobs in order. For tests of what a request does,
- * effects of its jobs included.
+ * The same queue, but each enqueue runs the job's handler before it returns, in a savepoint of the
+ * transaction it was given. `enqueueMany` and `enqueueFrom` run their jobs in order. For tests of what a
+ * request does, effects of its jobs included.
  *
  * The handler runs once: a snooze or a retry leaves the job to wait, and an enqueue that is refused as a
- * duplicate runs nothing. What a handler enqueues by the other queue object waits, as do jobs of schedules; and
- * a paused queue's. Limits are not heeded. `enqueueQuery`, whose query is sent later, is refused.
+ * duplicate runs nothing. What a handler enqueues by the other queue object waits, as do jobs of schedules;
+ * and a paused queue's. Limits are not heeded. `enqueueQuery`, whose query is sent later, is refused.
  *
  * ```ts
  * const inlined = inline(queue, { handlers });

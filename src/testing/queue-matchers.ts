@@ -29,8 +29,8 @@ export interface MatcherResult {
   readonly message: () => string;
 }
 
-/** The matchers, as `expect.extend` takes them. */
-export interface QueueMatchers {
+/** The matchers, as `expect.extend` takes them: a type, as an interface would lack its index signature. */
+export type QueueMatchers = {
   toHaveEnqueued(
     this: MatcherContext,
     db: Executor,
@@ -49,13 +49,13 @@ export interface QueueMatchers {
     job: JobDefinition,
     expected?: GivenExpectation,
   ): Promise<MatcherResult>;
-}
+};
 
 /** The matchers, as a test calls them. */
 export interface QueueAssertions {
   /**
-   * That a job of a kind was enqueued, whatever became of it: in a transaction by that itself, in a database by
-   * anyone. A job that has completed and whose kind keeps no result is not seen.
+   * That a job of a kind was enqueued, whatever became of it: in a transaction by that itself, in a database
+   * by anyone. A job that has completed and whose kind keeps no result is not seen.
    */
   toHaveEnqueued<TJob extends JobDefinition>(job: TJob, expected?: ExpectedJob<TJob>): Promise<void>;
   /** That such a job has completed, and kept its result. */
@@ -68,7 +68,18 @@ declare global {
   // Jest and Vitest have this one interface for matchers of others, so neither need be there.
   namespace jest {
     // biome-ignore lint/complexity/noBannedTypes: as they declare it, or the declarations do not merge
-    interface Matchers<R, T = {}> extends QueueAssertions {}
+    interface Matchers<R, T = {}> {
+      // Not `extends`: a program that loads both module systems has two such types, which do not agree.
+      /** See {@link QueueAssertions}. */
+      toHaveEnqueued<TJob extends JobDefinition>(job: TJob, expected?: ExpectedJob<TJob>): Promise<void>;
+      /** See {@link QueueAssertions}. */
+      toHaveCompleted<TJob extends JobDefinition>(
+        job: TJob,
+        expected?: ExpectedCompletion<TJob>,
+      ): Promise<void>;
+      /** See {@link QueueAssertions}. */
+      toHaveDiscarded<TJob extends JobDefinition>(job: TJob, expected?: ExpectedDiscard<TJob>): Promise<void>;
+    }
   }
 }
 
@@ -86,12 +97,15 @@ export function matchersOf(queue: Pick<Queue, 'tables'>): QueueMatchers {
 
   async function match(
     matcher: Matcher,
-    { equals, isNot = false }: MatcherContext,
+    context: MatcherContext,
     db: Executor,
     job: JobDefinition,
     expected: GivenExpectation = {},
   ): Promise<MatcherResult> {
     checkDefinition(matcher, job);
+    const { isNot = false } = context;
+    // Bun asks for its own `this`.
+    const equals: Equals = (actual, wanted) => context.equals(actual, wanted);
     const { times, withinMs } = checkExpected(matcher, expected);
     const state = STATE[matcher];
     const endMs = performance.now() + withinMs;

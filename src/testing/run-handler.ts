@@ -84,9 +84,10 @@ const OPTIONS = namesOf<RunHandlerOptions<JobDefinition>>({
 });
 
 /**
- * Runs one attempt of a handler without a database, as a worker does: the payload is what becomes of it in the
- * database, payload and output are validated, the signal and `timeoutMs` are real. What the handler throws is
- * returned. `complete(tx)` validates and keeps its output; that its transaction commits is not checked.
+ * Runs one attempt of a handler without a database, as a worker does: the payload is what becomes of it in
+ * the database, payload and output are validated, the signal and `timeoutMs` are real. What the handler
+ * throws is returned. `complete(tx)` validates and keeps its output; that its transaction commits is not
+ * checked.
  *
  * ```ts
  * const run = await runHandler(sendReceipt, { payload: { orderId: 1 }, attempt: 3 }, sendReceiptHandler);

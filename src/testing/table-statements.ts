@@ -4,8 +4,8 @@ import { getTableConfig, PgDialect, type PgTable } from 'drizzle-orm/pg-core';
 const dialect = /* @__PURE__ */ new PgDialect();
 
 /**
- * The statements that create tables as their definitions say: columns, keys, checks and indexes, and the schemas
- * and enums that they need. Foreign keys are left out: the app's own tables need not be there.
+ * The statements that create tables as their definitions say: columns, keys, checks and indexes, and the
+ * schemas and enums that they need. Foreign keys are left out: the app's own tables need not be there.
  */
 export function tableStatements(tables: readonly PgTable[]): string[] {
   const configs = tables.map((table) => getTableConfig(table));
@@ -50,7 +50,7 @@ function columnText(column: Column): string {
   }${identity}${value === undefined ? '' : ` default ${defaultOf(column, value)}`}`;
 }
 
-/** The type of an array's elements says in drizzle-orm 1.0 how many dimensions it has; in 0.45 it is written out. */
+/** An array's dimensions stand beside the type of its elements in drizzle-orm 1.0, and in it in 0.45. */
 function typeOf(column: Column): string {
   const type = column.getSQLType();
   const dimensions: unknown = Reflect.get(column, 'dimensions');

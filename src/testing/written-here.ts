@@ -2,11 +2,11 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Executor } from '../sql/executor.ts';
 
 /**
- * Whether the transaction that asks has itself written the row `alias`, in one of its savepoints too: no other
- * transaction's row is visible before it has ended, so one that is still in progress is this one.
+ * Whether the transaction that asks has itself written the row `alias`, in one of its savepoints too: no
+ * other transaction's row is visible before it has ended, so one that is still in progress is this one.
  *
- * A row has only the lower half of its writer's number. Those of this transaction are at most half a turn above
- * its own, which gives the other half; what was frozen long ago (1 and 2) is nobody's.
+ * A row has only the lower half of its writer's number. Those of this transaction are at most half a turn
+ * above its own, which gives the other half; what was frozen long ago (1 and 2) is nobody's.
  */
 export function writtenHere(alias: string): SQL {
   const own = 'pg_current_xact_id()::text::int8';
@@ -24,6 +24,7 @@ export function isTransaction(db: Executor): boolean {
 export function checkTransaction(caller: string, tx: Executor, instead: string): void {
   if (isTransaction(tx)) return;
   throw new TypeError(
-    `${caller} takes a transaction, as db.transaction(async (tx) => …) or inTransaction hands it over; ${instead}`,
+    `${caller} takes a transaction, as db.transaction(async (tx) => …) or inTransaction hands it over; ` +
+      instead,
   );
 }
