@@ -21,12 +21,13 @@ export default defineConfig({
     'schema-control': 'src/schema/control/index.ts',
     'schema-metrics': 'src/schema/metrics/index.ts',
     'skip-locked': 'src/skip-locked/index.ts',
+    testing: 'src/testing/index.ts',
   },
   format: ['esm', 'cjs'],
   fixedExtension: false,
   dts: true,
   target: 'node20',
-  deps: { neverBundle: [/^drizzle-orm/] },
+  deps: { neverBundle: [/^drizzle-orm/, '@electric-sql/pglite'] },
   outputOptions: {
     banner: ({ name }) => (name === 'schedules' ? `/*! croner\n${licence.replaceAll('*/', '')}*/` : ''),
     codeSplitting: {

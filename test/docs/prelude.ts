@@ -11,6 +11,7 @@ import { z } from 'zod';
 export { and, asc, count, desc, eq, gte, inArray, isNull, lt, sql } from 'drizzle-orm';
 export * from 'drizzle-queue';
 export { queueJobs, queuePauses, queueResults, queueWorkers } from 'drizzle-queue/schema';
+export * from 'drizzle-queue/testing';
 export { expect, test } from 'vitest';
 export { z };
 
@@ -50,6 +51,9 @@ export declare const mailer: {
 };
 
 export const queue = createQueue();
+
+/** The app's own function takes the transaction as an argument. */
+export declare function placeOrder(tx: TransactionOf<typeof db>, values: typeof cart): Promise<void>;
 
 export const sendReceipt = defineJob('send-receipt', {
   payload: z.object({ orderId: z.number() }),

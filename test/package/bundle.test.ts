@@ -14,6 +14,9 @@ const enqueueOnly = `
 /** What only workers need: the claim's statement, what a worker is made of, and Node.js. */
 const WORKER_CODE = ['as band', 'worker_id not in', 'createWorker', 'pollIntervalMs', 'listen ', '"node:'];
 
+/** What only the testing kit has. */
+const KIT_CODE = ['pg_xact_status', 'runHandler', 'toHaveEnqueued', 'electric-sql'];
+
 /** What only schedules need: their table, their statements, and croner. */
 const SCHEDULE_CODE = ['passed_at', 'time_zone', 'CronPattern', 'Permission is hereby granted'];
 
@@ -26,6 +29,7 @@ describe.each([
     expect(code).toContain('insert into');
     expect(WORKER_CODE.filter((text) => code.includes(text))).toEqual([]);
     expect(SCHEDULE_CODE.filter((text) => code.includes(text))).toEqual([]);
+    expect(KIT_CODE.filter((text) => code.includes(text))).toEqual([]);
     // Every import that is left is Drizzle's. (The names of modules in our messages stand in single quotes.)
     const imports = [...code.matchAll(/\b(?:from|import|require)\s*\(?\s*"([^"]+)"/g)].map(
       ([, name]) => name,
@@ -47,6 +51,12 @@ describe.each([
   test('of a worker has it', async () => {
     const code = await bundle(projects['1.0'], `export { createWorker } from 'drizzle-queue';`);
     expect(WORKER_CODE.filter((text) => !code.includes(text))).toEqual([]);
+    expect(KIT_CODE.filter((text) => code.includes(text))).toEqual([]);
+  });
+
+  test('of the testing kit has it', async () => {
+    const code = await bundle(projects['1.0'], `export * from 'drizzle-queue/testing';`);
+    expect(KIT_CODE.filter((text) => !code.includes(text))).toEqual([]);
   });
 
   test('of the tables alone has nothing but them', async () => {

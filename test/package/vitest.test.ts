@@ -9,6 +9,6 @@ describe.each(DRIZZLE_MAJORS)('with drizzle-orm %s', (major) => {
 
   test("an app's own tests run in Vitest", async () => {
     const said = await project().run('npx', ['vitest', 'run'], { DATABASE_URL: database.url });
-    expect(said).toMatch(/Tests +3 passed \(3\)/);
+    expect(said).toMatch(/Tests +5 passed \(5\)/);
   });
 });

@@ -78,6 +78,48 @@ describe('runNext beside jobs that nobody serves', () => {
   });
 });
 
+describe('runNext of one job', () => {
+  test('runs that job and leaves the others, which stand before it', async () => {
+    await queue.enqueue(database.db, add, 1, { priority: 0 });
+    const { id } = await queue.enqueue(database.db, add, 2);
+    const options = { queue, handlers: [adding()], id };
+    expect(await runNext(database.db, options)).toMatchObject({ job: { id }, outcome: 'completed' });
+    expect(await written()).toEqual([2]);
+    expect(await runNext(database.db, options)).toBeUndefined();
+    expect(await database.db.select().from(queueJobs)).toMatchObject([{ payload: 1, attempt: 0 }]);
+  });
+
+  test('runs none that is not due, of another kind, or in a paused queue', async () => {
+    const later = await queue.enqueue(database.db, add, 1, { delayMs: 60_000 });
+    const other = await queue.enqueue(database.db, defineJob('other'));
+    const due = await queue.enqueue(database.db, add, 2);
+    await queue.pause(database.db, 'default');
+    for (const { id } of [later, other, due]) {
+      expect(await runNext(database.db, { queue, handlers: [adding()], id })).toBeUndefined();
+    }
+    await queue.resume(database.db, 'default');
+    expect(await runNext(database.db, { queue, handlers: [adding()], id: due.id })).toBeDefined();
+  });
+
+  test('two of them run it once', async () => {
+    const { id } = await queue.enqueue(database.db, add, 1);
+    const [one, other] = await database.connect(2);
+    const ran = await Promise.all(
+      [one, other].map((connection) =>
+        runNext(connection?.db ?? database.db, { queue, handlers: [adding()], id }),
+      ),
+    );
+    expect(ran.filter((job) => job !== undefined)).toMatchObject([{ job: { id, attempt: 1 } }]);
+    expect(await written()).toEqual([1]);
+  });
+
+  test('refuses what is no id', async () => {
+    // @ts-expect-error a text
+    const wrong = runNext(database.db, { queue, handlers: [adding()], id: '1' });
+    await expect(wrong).rejects.toThrow("runNext: id must be a job's id, a whole number above 0; got '1'");
+  });
+});
+
 describe('runNext', () => {
   test('answers undefined when nothing is due', async () => {
     await queue.enqueue(database.db, add, 1, { delayMs: 60_000 });

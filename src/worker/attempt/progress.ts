@@ -112,7 +112,7 @@ class QueueProgress implements BackgroundPart {
 }
 
 /** @throws TypeError | QueueError when it cannot be stored, or is too large */
-function progressToStore(value: unknown): string {
+export function progressToStore(value: unknown): string {
   const json = toStoredJson(value === undefined ? null : value);
   const bytes = new TextEncoder().encode(json).length;
   if (bytes > MAX_PROGRESS_BYTES) {

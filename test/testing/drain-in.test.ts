@@ -1,0 +1,407 @@
+import {
+  createQueue,
+  defineJob,
+  defineSchedule,
+  fixedBackoff,
+  type HandlerContext,
+  handle,
+  handleBatch,
+  limitsIn,
+  NonRetryableError,
+  schedulesIn,
+  snooze,
+  type TransactionOf,
+  unvalidated,
+} from 'drizzle-queue';
+import { queueJobs } from 'drizzle-queue/schema';
+import * as control from 'drizzle-queue/schema/control';
+import { drainIn, inTransaction, travel } from 'drizzle-queue/testing';
+import { describe, expect, test } from 'vitest';
+import { addControlTables } from '../support/control-tables.ts';
+import { type UsedTestDatabase, useTestDatabase } from '../support/test-database.ts';
+import { DATABASES, useDatabaseOn } from './open-databases.ts';
+
+type Tx = TransactionOf<UsedTestDatabase['db']>;
+
+const queue = createQueue({
+  schedules: schedulesIn(control.queueSchedules),
+  limits: limitsIn(control, {
+    slow: { concurrency: 1, rate: { limit: 1, perMs: 3_600_000 } },
+    ledger: { groups: { serial: 'end' } },
+  }),
+  keys: control.queueKeys,
+});
+const work = defineJob('work', { payload: unvalidated<string>(), backoff: fixedBackoff(3_600_000) });
+const parent = defineJob('parent', { payload: unvalidated<string>() });
+
+/** Handlers that note what they do. */
+function noting(then: (payload: string, attempt: number) => unknown = () => undefined) {
+  const done: string[] = [];
+  const handlers = [
+    handle(work, ({ payload, job }) => {
+      done.push(payload);
+      return then(payload, job.attempt);
+    }),
+    handle(parent, async ({ payload, db }: HandlerContext<typeof parent, Tx>) => {
+      done.push(payload);
+      await queue.enqueue(db, work, `${payload}, child`);
+      await queue.enqueue(db, work, `${payload}, later`, { delayMs: 3_600_000 });
+    }),
+  ];
+  return { done, handlers };
+}
+
+describe.each(DATABASES)('drainIn on %s', (name) => {
+  const database = useDatabaseOn(name);
+  const inTx = (run: (tx: Tx) => Promise<void>) => () => inTransaction(database.db, run);
+
+  test(
+    'runs due jobs by priority, and their children, and nothing that is scheduled',
+    inTx(async (tx) => {
+      const { done, handlers } = noting();
+      await queue.enqueue(tx, work, 'b');
+      await queue.enqueue(tx, parent, 'a', { priority: 0 });
+      const drained = await drainIn(tx, { queue, handlers });
+      expect(done).toEqual(['a', 'b', 'a, child']);
+      expect(drained).toMatchObject({ completed: 3, failed: 0, ran: [{ job: { payload: 'a' } }, {}, {}] });
+      expect((await queue.list(tx, { state: 'scheduled' })).jobs).toMatchObject([{ payload: 'a, later' }]);
+    }),
+  );
+
+  test(
+    'runs scheduled jobs up to a time in the order of their times, retries as well',
+    inTx(async (tx) => {
+      const { done, handlers } = noting((payload, attempt) => {
+        if (payload === 'flaky' && attempt === 1) throw new Error('once');
+      });
+      await queue.enqueue(tx, work, 'in 3 h', { delayMs: 3 * 3_600_000 });
+      // Fails in two hours, and then at three again.
+      await queue.enqueue(tx, work, 'flaky', { delayMs: 2 * 3_600_000 - 60_000 });
+      await queue.enqueue(tx, parent, 'in 1 h', { delayMs: 3_600_000 });
+      await queue.enqueue(tx, work, 'in 5 h', { delayMs: 5 * 3_600_000 });
+      const { completed, failed, discarded } = await drainIn(tx, { queue, handlers, until: { hours: 4 } });
+      expect(done).toEqual(['in 1 h', 'in 1 h, child', 'flaky', 'in 1 h, later', 'flaky', 'in 3 h']);
+      expect({ completed, failed, discarded }).toEqual({ completed: 5, failed: 1, discarded: 0 });
+      // Four hours have passed for those that are left.
+      const [left] = (await queue.list(tx, { state: 'scheduled' })).jobs;
+      expect(left?.payload).toBe('in 5 h');
+      expect((left?.runAt?.getTime() ?? 0) - Date.now()).toBeLessThan(3_600_000 + 5_000);
+    }),
+  );
+
+  test(
+    'takes a Date as well, by the clock of the database',
+    inTx(async (tx) => {
+      const { done, handlers } = noting();
+      await queue.enqueue(tx, work, 'soon', { delayMs: 60_000 });
+      await queue.enqueue(tx, work, 'late', { delayMs: 600_000 });
+      await drainIn(tx, { queue, handlers, until: new Date(Date.now() - 60_000) });
+      expect(done).toEqual([]);
+      await drainIn(tx, { queue, handlers, until: new Date(Date.now() + 300_000) });
+      expect(done).toEqual(['soon']);
+    }),
+  );
+
+  test(
+    'undoes what a failed attempt has written, and counts how attempts end',
+    inTx(async (tx) => {
+      const failing = handle(parent, async ({ payload, db }: HandlerContext<typeof parent, Tx>) => {
+        await queue.enqueue(db, work, 'undone');
+        throw payload === 'final' ? new NonRetryableError('no') : new Error('again');
+      });
+      const { done, handlers } = noting();
+      await queue.enqueue(tx, parent, 'final');
+      await queue.enqueue(tx, parent, 'retried');
+      await queue.enqueue(tx, parent, 'last', { maxAttempts: 1 });
+      const drained = await drainIn(tx, { queue, handlers: [failing, ...handlers.slice(0, 1)] });
+      expect(drained).toMatchObject({ completed: 0, failed: 3, discarded: 2 });
+      expect(done).toEqual([]);
+      expect((await queue.list(tx, { state: 'discarded' })).jobs).toHaveLength(2);
+    }),
+  );
+
+  test(
+    'throws the first failure with failFast',
+    inTx(async (tx) => {
+      await queue.enqueue(tx, work, 'a');
+      const { handlers } = noting(() => {
+        throw new Error('told');
+      });
+      await expect(drainIn(tx, { queue, handlers, failFast: true })).rejects.toThrow('told');
+      expect((await queue.list(tx)).jobs).toMatchObject([{ state: 'scheduled', attempt: 1 }]);
+    }),
+  );
+
+  test(
+    'ends when a job never does',
+    inTx(async (tx) => {
+      const { id } = await queue.enqueue(tx, work, 'again');
+      const { done, handlers } = noting(() => snooze(0));
+      await expect(drainIn(tx, { queue, handlers, max: 7 })).rejects.toThrow(
+        `drainIn has run 7 attempts, and job ${id} of 'default' is due still`,
+      );
+      expect(done).toHaveLength(7);
+    }),
+  );
+
+  test(
+    'leaves jobs of other kinds, of other queues and of paused ones',
+    inTx(async (tx) => {
+      const { done, handlers } = noting();
+      await queue.enqueue(tx, defineJob('unserved'));
+      await queue.enqueue(tx, work, 'elsewhere', { queue: 'elsewhere' });
+      await queue.enqueue(tx, work, 'paused', { queue: 'stopped' });
+      await queue.enqueue(tx, work, 'here');
+      await queue.pause(tx, 'stopped');
+      await drainIn(tx, { queue, handlers, queues: ['default', 'stopped'] });
+      expect(done).toEqual(['here']);
+      await drainIn(tx, { queue, handlers });
+      expect(done).toEqual(['here', 'elsewhere']);
+    }),
+  );
+
+  test(
+    'waits for no rate',
+    inTx(async (tx) => {
+      const { done, handlers } = noting();
+      await queue.enqueueMany(
+        tx,
+        work,
+        ['a', 'b', 'c'].map((payload) => ({ payload, queue: 'slow' })),
+      );
+      await drainIn(tx, { queue, handlers });
+      expect(done).toEqual(['a', 'b', 'c']);
+    }),
+  );
+
+  test(
+    'keeps the order of a group, whose jobs wait for the retry of the first',
+    inTx(async (tx) => {
+      const { done, handlers } = noting((payload, attempt) => {
+        if (payload === 'a1' && attempt === 1) throw new Error('once');
+      });
+      const enqueue = (payload: string, group: string) =>
+        queue.enqueue(tx, work, payload, { queue: 'ledger', group });
+      await enqueue('a1', 'a');
+      await enqueue('a2', 'a');
+      await enqueue('b1', 'b');
+      const { ran } = await drainIn(tx, { queue, handlers });
+      expect(done).toEqual(['a1', 'b1']);
+      expect(ran[0]?.job.group).toBe('a');
+      await drainIn(tx, { queue, handlers, until: { hours: 2 } });
+      expect(done).toEqual(['a1', 'b1', 'a1', 'a2']);
+    }),
+  );
+
+  test(
+    'holds a group up behind a job that nobody serves',
+    inTx(async (tx) => {
+      const { done, handlers } = noting();
+      const options = { queue: 'ledger', group: 'a' };
+      await queue.enqueue(tx, defineJob('unserved'), undefined, options);
+      await queue.enqueue(tx, work, 'behind', options);
+      await drainIn(tx, { queue, handlers });
+      expect(done).toEqual([]);
+      await drainIn(tx, { queue, handlers: [...handlers, handle(defineJob('unserved'), () => {})] });
+      expect(done).toEqual(['behind']);
+    }),
+  );
+
+  test(
+    'fires the schedules of the transaction, tick by tick',
+    inTx(async (tx) => {
+      const daily = defineSchedule('daily', { job: work, payload: 'tick', cron: '0 9 * * *' });
+      const other = defineSchedule('other', { job: defineJob('unserved'), every: 60_000 });
+      await queue.schedules.set(tx, daily);
+      await queue.schedules.set(tx, other);
+      const { done, handlers } = noting();
+      const { ran } = await drainIn(tx, { queue, handlers, until: { days: 3 } });
+      expect(done).toEqual(['tick', 'tick', 'tick']);
+      const ticks = ran.map(({ job }) => new Date(String(job.metadata.tick)));
+      expect(ticks.every((tick) => tick.getUTCHours() === 9 && tick.getTime() > Date.now() - 60_000)).toBe(
+        true,
+      );
+      // Three days have passed for it: nothing is due at once.
+      await drainIn(tx, { queue, handlers });
+      expect(done).toHaveLength(3);
+    }),
+  );
+
+  test(
+    'gives a batch handler one job at a time',
+    inTx(async (tx) => {
+      const sizes: number[] = [];
+      const handlers = [handleBatch(work, { maxSize: 10 }, (jobs) => void sizes.push(jobs.length))];
+      await queue.enqueueMany(tx, work, [{ payload: 'a' }, { payload: 'b' }]);
+      expect(await drainIn(tx, { queue, handlers })).toMatchObject({ completed: 2 });
+      expect(sizes).toEqual([1, 1]);
+    }),
+  );
+
+  test(
+    'finishes a job by complete(tx) of the handler',
+    inTx(async (tx) => {
+      const { id } = await queue.enqueue(tx, work, 'a');
+      const completing = handle(work, async ({ db, complete }) => {
+        await db.transaction((inner) => complete(inner, 'done'));
+      });
+      expect(await drainIn(tx, { queue, handlers: [completing] })).toMatchObject({ completed: 1 });
+      expect(await queue.find(tx, id)).toMatchObject({ state: 'completed', output: 'done' });
+    }),
+  );
+
+  test(
+    'goes on after a handler that was left behind',
+    inTx(async (tx) => {
+      const hanging = defineJob('hanging', { timeoutMs: 20, maxAttempts: 1 });
+      await queue.enqueue(tx, hanging);
+      await queue.enqueue(tx, work, 'after');
+      const { done, handlers } = noting();
+      const never = handle(hanging, () => new Promise<void>(() => {}));
+      const drained = await drainIn(tx, { queue, handlers: [never, ...handlers] });
+      expect(drained).toMatchObject({ completed: 1, failed: 1, discarded: 1 });
+      expect(done).toEqual(['after']);
+    }),
+  );
+});
+
+describe('drainIn beside others', () => {
+  const database = useTestDatabase();
+
+  test('leaves what they have committed, unless it is asked for all', async () => {
+    await addControlTables(database);
+    await queue.enqueue(database.db, work, 'theirs');
+    await queue.schedules.set(
+      database.db,
+      defineSchedule('theirs', { job: work, payload: 'tick', every: 1_000 }),
+    );
+    await inTransaction(database.db, async (tx) => {
+      const { done, handlers } = noting();
+      await queue.enqueue(tx, work, 'ours');
+      await drainIn(tx, { queue, handlers, until: { seconds: 2 } });
+      expect(done).toEqual(['ours']);
+      await drainIn(tx, { queue, handlers, all: true });
+      expect(done.slice(0, 2)).toEqual(['ours', 'theirs']);
+    });
+    await queue.schedules.remove(database.db, 'theirs');
+    expect((await queue.list(database.db)).jobs).toMatchObject([{ payload: 'theirs', state: 'due' }]);
+  });
+
+  test('takes none that another transaction has claimed, and waits for none', async () => {
+    const [beside] = await database.connect();
+    const { id } = await queue.enqueue(database.db, work, 'locked');
+    await beside?.db.transaction(async (other) => {
+      await other.select().from(queueJobs).for('update');
+      await inTransaction(database.db, async (tx) => {
+        const { done, handlers } = noting();
+        await queue.enqueue(tx, work, 'ours');
+        await drainIn(tx, { queue, handlers, all: true });
+        expect(done).toEqual(['ours']);
+      });
+    });
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'due', attempt: 0 });
+  });
+
+  test('two at once in one database do not meet', async () => {
+    const connections = await database.connect(2);
+    const drained = await Promise.all(
+      connections.map(({ db }, at) =>
+        inTransaction(db, async (tx) => {
+          const { done, handlers } = noting();
+          await queue.enqueueMany(
+            tx,
+            work,
+            Array.from({ length: 20 }, (_, n) => ({ payload: `${at}-${n}`, delayMs: n * 60_000 })),
+          );
+          await drainIn(tx, { queue, handlers, until: { hours: 1 } });
+          return done;
+        }),
+      ),
+    );
+    expect(drained).toEqual([0, 1].map((at) => Array.from({ length: 20 }, (_, n) => `${at}-${n}`)));
+  });
+});
+
+describe('travel', () => {
+  const database = useTestDatabase();
+
+  test('makes due in a transaction what that has enqueued, and moves nothing else', async () => {
+    await addControlTables(database);
+    const theirs = await queue.enqueue(database.db, work, 'theirs', { delayMs: 3_600_000 });
+    const before = await queue.find(database.db, theirs.id);
+    await inTransaction(database.db, async (tx) => {
+      const { id } = await queue.enqueue(tx, work, 'ours', { delayMs: 86_400_000 });
+      await travel(tx, queue, { hours: 23 });
+      expect(await queue.find(tx, id)).toMatchObject({ state: 'scheduled' });
+      await travel(tx, queue, { hours: 1, ms: 1 });
+      expect(await queue.find(tx, id)).toMatchObject({ state: 'due' });
+      expect(await queue.find(tx, theirs.id)).toEqual(before);
+      await travel(tx, queue, { hours: 2 }, { all: true });
+      expect(await queue.find(tx, theirs.id)).toMatchObject({ state: 'due' });
+    });
+    expect(await queue.find(database.db, theirs.id)).toEqual(before);
+  });
+
+  test('moves everything of a database', async () => {
+    const { id } = await queue.enqueue(database.db, work, 'a', { delayMs: 3_600_000 });
+    await travel(database.db, queue, { hours: 2 });
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'due' });
+  });
+
+  test('opens the window of a throttle', async () => {
+    await inTransaction(database.db, async (tx) => {
+      const throttle = { key: 'a', perMs: 3_600_000 };
+      const enqueue = async () => (await queue.enqueue(tx, work, 'a', { throttle })).outcome;
+      expect([await enqueue(), await enqueue()]).toEqual(['enqueued', 'throttled']);
+      await travel(tx, queue, { hours: 1 });
+      expect(await enqueue()).toBe('enqueued');
+    });
+  });
+
+  test('lets a schedule catch up as if nobody had worked', async () => {
+    await inTransaction(database.db, async (tx) => {
+      const schedule = { job: work, payload: 'tick', cron: '*/10 * * * *' } as const;
+      await queue.schedules.set(tx, defineSchedule('all', { ...schedule, catchUp: 'all' }));
+      await queue.schedules.set(tx, defineSchedule('latest', schedule));
+      await travel(tx, queue, { hours: 1 });
+      const { done, handlers } = noting();
+      await drainIn(tx, { queue, handlers });
+      // Six of one and the newest of the other.
+      expect(done).toHaveLength(7);
+    });
+  });
+
+  test('refuses what is no time to come', async () => {
+    const wrong = (by: object) => travel(database.db, queue, by);
+    await expect(wrong({ hour: 1 })).rejects.toThrow(
+      "travel: the time to pass cannot have 'hour': did you mean hours?",
+    );
+    await expect(wrong({ hours: -1 })).rejects.toThrow(RangeError);
+    await expect(wrong({})).rejects.toThrow(RangeError);
+  });
+});
+
+describe('drainIn refuses', () => {
+  const database = useTestDatabase();
+  const { handlers } = noting();
+
+  test('a database, and options that are wrong', async () => {
+    // @ts-expect-error no transaction
+    await expect(drainIn(database.db, { queue, handlers })).rejects.toThrow(
+      'drainIn takes a transaction, as db.transaction(async (tx) => …) or inTransaction hands it over; ' +
+        'on a database of its own, use drain',
+    );
+    await inTransaction(database.db, async (tx) => {
+      const wrong = (options: object) => drainIn(tx, { queue, handlers, ...options });
+      await expect(wrong({ maximum: 1 })).rejects.toThrow("drainIn: its options cannot have 'maximum'");
+      await expect(wrong({ max: 0 })).rejects.toThrow(
+        'drainIn: max must be a whole number from 1 to 1000000',
+      );
+      await expect(wrong({ until: new Date(Number.NaN) })).rejects.toThrow(
+        'drainIn: until must be a valid Date',
+      );
+      await expect(wrong({ queues: [] })).rejects.toThrow('drainIn: queues must be an array of names');
+      await expect(wrong({ failFast: 1 })).rejects.toThrow('drainIn: failFast must be true or false');
+    });
+  });
+});

@@ -1,0 +1,94 @@
+import { createQueue, defineJob, type HandlerContext, handle, type TransactionOf } from 'drizzle-queue';
+import {
+  drainIn,
+  enqueuedBy,
+  inline,
+  inTransaction,
+  queueMatchers,
+  runHandler,
+  spy,
+  travel,
+} from 'drizzle-queue/testing';
+import { describe, expect, expectTypeOf, test } from 'vitest';
+import { z } from 'zod';
+import { mysql2, nodePostgres, postgresJs } from './databases.ts';
+
+const queue = createQueue();
+const send = defineJob('send', {
+  payload: z.object({ to: z.string(), at: z.coerce.date() }),
+  output: z.object({ id: z.number() }),
+});
+const handlers = [handle(send, async () => ({ id: 1 }))];
+
+describe('the testing kit', () => {
+  test('inTransaction hands over the driver’s own transaction', async () => {
+    const count = await inTransaction(nodePostgres, async (tx) => {
+      expectTypeOf(tx).toEqualTypeOf<TransactionOf<typeof nodePostgres>>();
+      return 1;
+    });
+    expectTypeOf(count).toEqualTypeOf<number>();
+    // @ts-expect-error no Postgres
+    inTransaction(mysql2, async () => 1);
+  });
+
+  test('drainIn takes a transaction, and handlers of its driver', () => {
+    inTransaction(postgresJs, async (tx) => {
+      const own = handle(send, async (_: HandlerContext<typeof send, TransactionOf<typeof tx>>) => ({
+        id: 1,
+      }));
+      const other = handle(
+        send,
+        async ({ db }: HandlerContext<typeof send, TransactionOf<typeof nodePostgres>>) => {
+          expectTypeOf(db).toEqualTypeOf<TransactionOf<typeof nodePostgres>>();
+          return { id: 1 };
+        },
+      );
+      await drainIn(tx, { queue, handlers: [own, ...handlers], until: new Date() });
+      // @ts-expect-error another driver's transaction
+      await drainIn(tx, { queue, handlers: [other] });
+      // @ts-expect-error no such unit
+      await drainIn(tx, { queue, handlers, until: { weeks: 1 } });
+    });
+    // @ts-expect-error a database
+    drainIn(postgresJs, { queue, handlers });
+  });
+
+  test('enqueuedBy types the jobs of a definition', async () => {
+    const [job] = await enqueuedBy(postgresJs, queue, () => undefined, send);
+    expectTypeOf(job?.kind).toEqualTypeOf<'send' | undefined>();
+    const [any] = await enqueuedBy(postgresJs, queue, () => undefined);
+    expectTypeOf(any?.kind).toEqualTypeOf<string | undefined>();
+  });
+
+  test('runHandler types payload and output by the definition', async () => {
+    const run = await runHandler(send, { payload: { to: 'a', at: new Date() } }, ({ payload }) => {
+      expectTypeOf(payload.at).toEqualTypeOf<Date>();
+      return { id: 1 };
+    });
+    expectTypeOf(run.output).toEqualTypeOf<{ id: number } | undefined>();
+    // @ts-expect-error no such payload
+    runHandler(send, { payload: { to: 1 } }, () => ({ id: 1 }));
+    // @ts-expect-error no such output
+    runHandler(send, {}, () => ({ id: 'a' }));
+    runHandler(send, { db: { select: () => 1 } }, ({ db }) => ({ id: db.select() }));
+  });
+
+  test('inline is the queue', () => {
+    expectTypeOf(inline(queue, { handlers })).toEqualTypeOf<typeof queue>();
+    travel(postgresJs, queue, { hours: 1 });
+    // @ts-expect-error no worker
+    spy(queue);
+  });
+
+  test('the matchers are typed by the definition', () => {
+    expect.extend(queueMatchers);
+    const assertion = expect(postgresJs);
+    expectTypeOf(assertion.toHaveEnqueued(send)).toEqualTypeOf<Promise<void>>();
+    assertion.not.toHaveCompleted(send, { output: { id: 1 } });
+    assertion.toHaveEnqueued(send, { payload: expect.objectContaining({ to: 'a' }) });
+    // @ts-expect-error no such payload
+    assertion.toHaveEnqueued(send, { payload: { to: 1 } });
+    // @ts-expect-error of toHaveDiscarded
+    assertion.toHaveCompleted(send, { error: 'a' });
+  });
+});
