@@ -107,6 +107,12 @@ const parts: Readonly<Record<string, Part>> = {
     packages: new RegExp(`${DRIZZLE.source}|^node:\\w+$`),
     reason: 'layer 4: what a process does; the only part that needs Node.js',
   },
+  opentelemetry: {
+    files: /^opentelemetry\//,
+    parts: ['job', 'entry'],
+    packages: /^@opentelemetry\/api$/,
+    reason: 'an entry of its own over the public API: only who traces loads it, and its peer with it',
+  },
   entry: {
     files: /^index\.ts$/,
     parts: ['errors', 'job', 'sql', 'queries', 'drivers', 'schedules', 'limits', 'queue', 'worker'],
@@ -337,7 +343,9 @@ describe('the package', () => {
       'fixedBackoff',
       'handle',
       'handleBatch',
+      'healthHandler',
       'limitsIn',
+      'logWorker',
       'runNext',
       'schedulesIn',
       'snooze',

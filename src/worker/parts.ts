@@ -50,6 +50,7 @@ export interface PartsOptions {
 export interface WorkerParts {
   readonly loops: readonly ClaimLoop[];
   readonly liveness: Liveness;
+  readonly listener: Listener;
   readonly requests: Requests;
   /** `undefined` where none of its queues has limits. */
   readonly leases: Leases | undefined;
@@ -200,6 +201,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
   return {
     loops,
     liveness,
+    listener,
     requests,
     leases,
     firing,
