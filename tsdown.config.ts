@@ -20,12 +20,13 @@ export default defineConfig({
     schema: 'src/schema/index.ts',
     'schema-control': 'src/schema/control/index.ts',
     'skip-locked': 'src/skip-locked/index.ts',
+    opentelemetry: 'src/opentelemetry/index.ts',
   },
   format: ['esm', 'cjs'],
   fixedExtension: false,
   dts: true,
   target: 'node20',
-  deps: { neverBundle: [/^drizzle-orm/] },
+  deps: { neverBundle: [/^drizzle-orm/, /^@opentelemetry\//] },
   outputOptions: {
     banner: ({ name }) => (name === 'schedules' ? `/*! croner\n${licence.replaceAll('*/', '')}*/` : ''),
     codeSplitting: {

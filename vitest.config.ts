@@ -13,6 +13,7 @@ export default defineConfig({
       { find: /^drizzle-queue\/schema$/, replacement: source('schema/index.ts') },
       { find: /^drizzle-queue\/schema\/control$/, replacement: source('schema/control/index.ts') },
       { find: /^drizzle-queue\/skip-locked$/, replacement: source('skip-locked/index.ts') },
+      { find: /^drizzle-queue\/opentelemetry$/, replacement: source('opentelemetry/index.ts') },
       ...(drizzleV1 ? [{ find: /^drizzle-orm(?=\/|$)/, replacement: 'drizzle-orm-v1' }] : []),
     ],
   },
