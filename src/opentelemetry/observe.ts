@@ -19,8 +19,8 @@ export interface ObserveOptions {
   /** @default that of the global provider, which must be registered before */
   meter?: Meter | undefined;
   /**
-   * What counts the jobs of the queues: `() => queue.stats(db)`. Asked at every export. Give it in one process
-   * alone, or every replica reports the same numbers.
+   * What counts the jobs of the queues: `() => queue.stats(db)`. Asked at every export. Give it in one
+   * process alone, or every replica reports the same numbers.
    * @default no gauges of jobs
    */
   stats?: (() => PromiseLike<Figures>) | undefined;

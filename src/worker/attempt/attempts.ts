@@ -58,7 +58,6 @@ export class Attempts {
     return [...this.unfinished, ...this.#endings.attempts].map(({ job }) => job);
   }
 
-  /** How many slots are in use. */
   get busy(): number {
     return this.#options.concurrency - this.#demand.free;
   }

@@ -65,7 +65,8 @@ export const LINES: Lines = {
   error: ({ error, during }) =>
     line('error', `an error of the worker, ${during}: ${why(error)}`, { during, ...ofError(error) }),
   stopping: ({ running, timeoutMs }) => {
-    const waits = `waits up to ${ms(timeoutMs)} for ${running} ${running === 1 ? 'handler' : 'handlers'} to end`;
+    const handlers = running === 1 ? '1 handler' : `${running} handlers`;
+    const waits = `waits up to ${ms(timeoutMs)} for ${handlers} to end`;
     return line('info', running === 0 ? 'stopping' : `stopping: ${waits}`, { running, timeoutMs });
   },
   stopped: () => line('info', 'the worker has stopped', {}),
