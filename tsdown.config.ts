@@ -49,6 +49,8 @@ export default defineConfig({
         { name: 'key-rules', test: sources(/\/src\/queue\/enqueue-by-rule\.ts$/), priority: 1.2 },
         // Loaded by the first redrive. Before the workers, which share a statement with it.
         { name: 'redrive', test: sources(/\/src\/queue\/redrive\.ts$/), priority: 1.1 },
+        // Not among the workers: who traces enqueues has it, and needs none of those.
+        { name: 'outcome', test: sources(/\/src\/job\/outcome\.ts$/), priority: 1.05 },
         { name: 'worker', test: sources(/\/src\/worker\//), priority: 1 },
         { name: 'check', test: sources(/\/src\/queue\/check\//), priority: 0 },
       ],

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import type {} from './global-setup.ts';
 import { createProject, installedManifest, type Project } from './support/project.ts';
-import { run } from './support/run-program.ts';
+import { endOf, run } from './support/run-program.ts';
 import { DRIZZLE_MAJORS, DRIZZLE_VERSIONS } from './support/versions.ts';
 
 const { tarball, projects } = inject('packed');
@@ -35,6 +35,15 @@ describe('npm install of the tarball in an empty project', () => {
     await project.install();
     expect(await drizzlesIn(project.directory)).toEqual(['node_modules/drizzle-orm']);
     expect((await installedManifest(project.directory, 'drizzle-orm')).version).toMatch(/^(0\.45|1\.)/);
+    // The peer of one entry comes only where somebody asks for it, and the other entries do without.
+    const load = (entry: string) =>
+      endOf(process.execPath, ['--input-type=module', '--eval', `await import('${entry}')`], {
+        cwd: project.directory,
+      });
+    expect(await load('drizzle-queue')).toMatchObject({ code: 0 });
+    expect((await load('drizzle-queue/opentelemetry')).output).toContain(
+      "Cannot find package '@opentelemetry/api'",
+    );
   });
 
   test('beside a drizzle-orm that is too old is refused', async () => {

@@ -10,7 +10,7 @@ const cwd = projects['0.45'];
 
 describe('the tarball', () => {
   test('holds the built library, and nothing of its tests, sources and examples', () => {
-    const entries = ['index', 'schema', 'schema-control', 'skip-locked'].flatMap((entry) =>
+    const entries = ['index', 'schema', 'schema-control', 'skip-locked', 'opentelemetry'].flatMap((entry) =>
       ['js', 'cjs', 'd.ts', 'd.cts'].map((end) => `dist/${entry}.${end}`),
     );
     const named = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', ...entries];
@@ -21,7 +21,7 @@ describe('the tarball', () => {
       [],
     );
     // A file for each part that an app may leave out, in two module systems, each with its declarations.
-    expect(others.length).toBeLessThan(33);
+    expect(others.length).toBeLessThan(39);
   });
 
   test('has the same code and the same declarations for both module systems', () => {
@@ -48,6 +48,7 @@ describe('the tarball', () => {
     'drizzle-queue/schema',
     'drizzle-queue/schema/control',
     'drizzle-queue/skip-locked',
+    'drizzle-queue/opentelemetry',
   ])('exports the same names from %s to import and to require', async (entry) => {
     const names = async (source: string): Promise<string[]> =>
       JSON.parse(await run(process.execPath, ['--input-type=module', '--eval', source], { cwd }));
@@ -62,7 +63,7 @@ describe('the tarball', () => {
     expect(required.sort()).toEqual(imported.sort());
   });
 
-  test('opens its four entries, and nothing else', async () => {
+  test('opens its five entries, and nothing else', async () => {
     const { code, output } = await endOf(
       process.execPath,
       ['--input-type=module', '--eval', `await import('drizzle-queue/dist/index.js');`],
@@ -95,7 +96,7 @@ describe('the tarball', () => {
     const args = [tarball, '--profile', 'node16', '--no-emoji', '--format', 'ascii'];
     const { code, output } = await endOf(tools.attw, args, { cwd });
     expect(code, output).toBe(0);
-    expect(output.match(/from CJS\): OK \(CJS\)/g)).toHaveLength(4);
-    expect(output.match(/from ESM\): OK \(ESM\)/g)).toHaveLength(4);
+    expect(output.match(/from CJS\): OK \(CJS\)/g)).toHaveLength(5);
+    expect(output.match(/from ESM\): OK \(ESM\)/g)).toHaveLength(5);
   });
 });
