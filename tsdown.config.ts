@@ -22,12 +22,13 @@ export default defineConfig({
     'schema-metrics': 'src/schema/metrics/index.ts',
     'skip-locked': 'src/skip-locked/index.ts',
     testing: 'src/testing/index.ts',
+    opentelemetry: 'src/opentelemetry/index.ts',
   },
   format: ['esm', 'cjs'],
   fixedExtension: false,
   dts: true,
   target: 'node20',
-  deps: { neverBundle: [/^drizzle-orm/, '@electric-sql/pglite'] },
+  deps: { neverBundle: [/^drizzle-orm/, '@electric-sql/pglite', /^@opentelemetry\//] },
   outputOptions: {
     banner: ({ name }) => (name === 'schedules' ? `/*! croner\n${licence.replaceAll('*/', '')}*/` : ''),
     codeSplitting: {
@@ -65,6 +66,8 @@ export default defineConfig({
           test: sources(/\/src\/queue\/(list|redrive|run-now|cancel(-many)?)\.ts$/),
           priority: 1.1,
         },
+        // Not among the workers: who traces enqueues has it, and needs none of those.
+        { name: 'outcome', test: sources(/\/src\/job\/outcome\.ts$/), priority: 1.04 },
         { name: 'worker', test: sources(/\/src\/worker\//), priority: 1 },
         { name: 'check', test: sources(/\/src\/queue\/check\//), priority: 0 },
       ],

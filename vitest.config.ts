@@ -15,6 +15,7 @@ export default defineConfig({
       { find: /^drizzle-queue\/schema\/metrics$/, replacement: source('schema/metrics/index.ts') },
       { find: /^drizzle-queue\/skip-locked$/, replacement: source('skip-locked/index.ts') },
       { find: /^drizzle-queue\/testing$/, replacement: source('testing/index.ts') },
+      { find: /^drizzle-queue\/opentelemetry$/, replacement: source('opentelemetry/index.ts') },
       ...(drizzleV1 ? [{ find: /^drizzle-orm(?=\/|$)/, replacement: 'drizzle-orm-v1' }] : []),
     ],
   },

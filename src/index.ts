@@ -125,6 +125,11 @@ export {
   type TransactionOf,
 } from './worker/attempt/handler.ts';
 export { type DrainOptions, type DrainResult, drain } from './worker/drain.ts';
+// Observe
+export type { WorkerHealth } from './worker/health/health.ts';
+export { healthHandler } from './worker/health/health-handler.ts';
+export { type LogWorkerOptions, logWorker } from './worker/log/log-worker.ts';
+export type { Logger, LogLevel } from './worker/log/logger.ts';
 export type { RunOptions, WorkerOptions } from './worker/options.ts';
 export { type RanJob, type RunNextOptions, runNext } from './worker/run-next.ts';
 export type { Aging, QueueSettings } from './worker/served-queues.ts';

@@ -125,6 +125,12 @@ const parts: Readonly<Record<string, Part>> = {
     packages: new RegExp(`${DRIZZLE.source}|^drizzle-orm/pglite$|^@electric-sql/pglite$`),
     reason: "an entry of its own, for tests: nothing else may load it, and PGlite is the app's, if it has it",
   },
+  opentelemetry: {
+    files: /^opentelemetry\//,
+    parts: ['job', 'entry'],
+    packages: /^@opentelemetry\/api$/,
+    reason: 'an entry of its own over the public API: only who traces loads it, and its peer with it',
+  },
   entry: {
     files: /^index\.ts$/,
     parts: ['errors', 'job', 'sql', 'queries', 'drivers', 'schedules', 'limits', 'queue', 'worker'],
@@ -358,7 +364,9 @@ describe('the package', () => {
       'fixedBackoff',
       'handle',
       'handleBatch',
+      'healthHandler',
       'limitsIn',
+      'logWorker',
       'runNext',
       'schedulesIn',
       'snooze',

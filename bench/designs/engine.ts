@@ -17,6 +17,7 @@ export const engine: Design = {
   clear: (db) => db.execute(sql`truncate queue_jobs, queue_results`),
   async start({ connections, pool, work, count }) {
     const worker = createWorker(pool, {
+      log: false,
       queue,
       handlers: [handle(job, work)],
       queues: { bench: { concurrency: connections.length } },

@@ -13,11 +13,17 @@ export class Background {
   readonly #events: WorkerEmitter;
   readonly #ending = new AbortController();
   #over: Promise<unknown> = Promise.resolve();
+  #hasFailed = false;
 
   constructor(events: WorkerEmitter) {
     this.#events = events;
     // Each part listens to the one signal, and Node.js warns of more than ten listeners.
     setMaxListeners(0, this.#ending.signal);
+  }
+
+  /** Whether a part has ended before its time, so that the worker is not whole any more. */
+  get hasFailed(): boolean {
+    return this.#hasFailed;
   }
 
   /** Starts the parts. What one of them throws is an `error` event; the others go on. */
@@ -36,6 +42,7 @@ export class Background {
     try {
       await part.run(this.#ending.signal);
     } catch (error) {
+      this.#hasFailed = true;
       this.#events.emit('error', { error, during: 'running in the background' });
     }
   }

@@ -18,6 +18,7 @@ import type { ControlTables } from '../schema/control/index.ts';
 import type { MetricsTables } from '../schema/metrics/index.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import { type Handler, handlersByKind } from './attempt/handler.ts';
+import { checkLogger, type Logger } from './log/logger.ts';
 import { type QueueSettings, type ServedQueue, servedQueues } from './served-queues.ts';
 
 /** The options of every function that runs jobs. */
@@ -86,6 +87,12 @@ export interface WorkerOptions<TDb, TOwn extends OwnColumns = OwnColumns> extend
    */
   metrics?: boolean | undefined;
   /**
+   * A logger for all that the worker does (see `logWorker`), or `false` for silence; errors of the worker
+   * that nobody listens to are printed all the same.
+   * @default one line each on stderr: its start, each discarded job and why, handlers that a stop waits for
+   */
+  log?: Logger | false | undefined;
+  /**
    * The schedules that this worker declares, each once; its queue must have schedules. It writes them into
    * the table and fires them, beside those of its kinds that `queue.schedules.set` has set. A schedule that
    * no worker declares any more does not fire, and is removed after 7 days.
@@ -104,6 +111,7 @@ export interface WorkerSettings {
   readonly silentMs: number;
   readonly frozenMs: number;
   readonly name: string;
+  readonly log: Logger | false | undefined;
   readonly around: Around | undefined;
   readonly schedules: Schedules | undefined;
   /** The table of keys that outlive a job, if the queue has it. */
@@ -128,6 +136,7 @@ const OPTIONS = namesOf<WorkerOptions<unknown>>({
   frozenMs: true,
   name: true,
   metrics: true,
+  log: true,
   schedules: true,
 });
 
@@ -181,6 +190,9 @@ export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings
     silentMs: checkDurationMs(what('silentMs'), options.silentMs ?? 30_000, 15_000, 3_600_000),
     frozenMs: checkDurationMs(what('frozenMs'), options.frozenMs ?? 60_000, 15_000, 3_600_000),
     name: checkText(what('name'), options.name ?? `${hostname()}:${process.pid}`, MAX_NAME_BYTES),
+    log: isSilentOrUnset(options.log)
+      ? options.log
+      : checkLogger('createWorker: log, if not false,', options.log),
     around: options.queue.around,
     // `createQueue` has put it there, or nothing.
     limits: options.queue.limits as Limits | undefined,
@@ -188,6 +200,10 @@ export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings
     metrics: checkBoolean(what('metrics'), options.metrics ?? true) ? options.queue.metrics : undefined,
     ...schedulesOf(options),
   };
+}
+
+function isSilentOrUnset(log: unknown): log is false | undefined {
+  return log === false || log === undefined;
 }
 
 function schedulesOf<TDb>({ queue, schedules: declared = [] }: WorkerOptions<TDb>) {

@@ -52,6 +52,7 @@ export interface PartsOptions {
 export interface WorkerParts {
   readonly loops: readonly ClaimLoop[];
   readonly liveness: Liveness;
+  readonly listener: Listener;
   readonly requests: Requests;
   /** `undefined` where none of its queues has limits. */
   readonly leases: Leases | undefined;
@@ -207,6 +208,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
   return {
     loops,
     liveness,
+    listener,
     requests,
     leases,
     firing,

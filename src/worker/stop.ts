@@ -1,6 +1,7 @@
 import { QueueError } from '../errors.ts';
 import type { WorkerEmitter } from './attempt/events.ts';
 import type { Background } from './background.ts';
+import { busyOf } from './health/health.ts';
 import type { WorkerParts } from './parts.ts';
 import { resolvesWithin } from './time/resolves-within.ts';
 import { sleep } from './time/sleep.ts';
@@ -25,9 +26,10 @@ const RETRY_MS = 100;
 
 /** See `Worker.stop`, whose promises it keeps. */
 export async function stopGracefully(options: StopOptions): Promise<void> {
-  const { parts, background, work, shutdownTimeoutMs, giveUp } = options;
+  const { parts, background, work, events, shutdownTimeoutMs, giveUp } = options;
   const { loops, liveness, requests } = parts;
   for (const loop of loops) loop.stop();
+  events.emit('stopping', { running: busyOf(loops), timeoutMs: shutdownTimeoutMs });
   // Handlers may be cancelled meanwhile, and peers must see that the worker lives: the background goes on.
   requests.wake();
   const finished = work.then(() => Promise.all(loops.map((loop) => loop.finished())));

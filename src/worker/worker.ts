@@ -9,6 +9,8 @@ import type { Database } from '../sql/executor.ts';
 import { WorkerEmitter, type WorkerEvents } from './attempt/events.ts';
 import { type Handler, handlersByKind } from './attempt/handler.ts';
 import { Background } from './background.ts';
+import { healthOf, type WorkerHealth } from './health/health.ts';
+import { logWorker, printWorker } from './log/log-worker.ts';
 import { onFirstSignal } from './on-first-signal.ts';
 import { type WorkerOptions, type WorkerSettings, workerSettings } from './options.ts';
 import { buildParts, type WorkerParts } from './parts.ts';
@@ -35,6 +37,8 @@ export class Worker {
   /** Resolves when no loop claims any more. */
   #work: Promise<void> = Promise.resolve();
   #starting: Promise<WorkerParts> | undefined;
+  #parts: WorkerParts | undefined;
+  #state: 'starting' | 'started' | 'stopped' = 'starting';
   #stop: Promise<void> | undefined;
 
   /** @internal use {@link createWorker} */
@@ -49,6 +53,9 @@ export class Worker {
     this.#stopped = new Promise((resolve) => {
       this.#markStopped = resolve;
     });
+    const { log } = this.#settings;
+    if (log === undefined) printWorker(this.#events, untilEmpty);
+    else if (log !== false) logWorker(this.#events, log);
   }
 
   /** Listens to what the worker does. Listeners are called after the database knows. */
@@ -109,6 +116,17 @@ export class Worker {
     return this.#stop;
   }
 
+  /** How the worker is, for probes and gauges; asks nobody, and never throws. */
+  health(): WorkerHealth {
+    const { signal } = this.#stopping;
+    return healthOf({
+      parts: this.#parts,
+      state: signal.aborted && this.#state !== 'stopped' ? 'stopping' : this.#state,
+      hasFailed: this.#background.hasFailed,
+      slots: [...this.#settings.servedQueues.values()].reduce((slots, queue) => slots + queue.concurrency, 0),
+    });
+  }
+
   /** Resolves when the queues are empty (only for a worker that works until then). @internal */
   emptied(): Promise<void> {
     return this.#work;
@@ -142,6 +160,7 @@ export class Worker {
       events: this.#events,
       giveUp: this.#giveUp.signal,
     });
+    this.#parts = parts;
     if (signal.aborted) return parts;
     this.#background.start(parts.background);
     // They ask the database, which may take as long as the driver waits.
@@ -154,7 +173,13 @@ export class Worker {
     const mayClaim = Promise.race([parts.liveness.ready, stopped]);
     this.#work = this.#runLoops(parts.loops, mayClaim);
     await mayClaim;
-    if (!signal.aborted) this.#events.emit('started', { workerId, name, queues });
+    if (!signal.aborted) {
+      this.#state = 'started';
+      const concurrency = Object.fromEntries(
+        [...servedQueues].map(([queue, served]) => [queue, served.concurrency]),
+      );
+      this.#events.emit('started', { workerId, name, queues, concurrency });
+    }
     return parts;
   }
 
@@ -181,6 +206,7 @@ export class Worker {
         giveUp: this.#giveUp,
       });
     }
+    this.#state = 'stopped';
     this.#events.emit('stopped');
     this.#markStopped();
   }

@@ -50,7 +50,8 @@ async function packAndInstall(directory: string): Promise<Packed> {
   const { tarball, files } = await packLibrary(directory);
   const install = async (major: DrizzleMajor): Promise<string> => {
     const app = await createProject(join(directory, `with-drizzle-${major}`), tarball);
-    await app.install([`drizzle-orm@${DRIZZLE_VERSIONS[major]}`, 'postgres@3.4.9', '@types/node@20.19.43']);
+    const drizzle = `drizzle-orm@${DRIZZLE_VERSIONS[major]}`;
+    await app.install([drizzle, 'postgres@3.4.9', '@types/node@20.19.43', '@opentelemetry/api@1.9.1']);
     return app.directory;
   };
   const projects = { '0.45': await install('0.45'), '1.0': await install('1.0') };

@@ -36,6 +36,15 @@ describe('npm install of the tarball in an empty project', () => {
     await project.install();
     expect(await drizzlesIn(project.directory)).toEqual(['node_modules/drizzle-orm']);
     expect((await installedManifest(project.directory, 'drizzle-orm')).version).toMatch(/^(0\.45|1\.)/);
+    // The peer of one entry comes only where somebody asks for it, and the other entries do without.
+    const load = (entry: string) =>
+      endOf(process.execPath, ['--input-type=module', '--eval', `await import('${entry}')`], {
+        cwd: project.directory,
+      });
+    expect(await load('drizzle-queue')).toMatchObject({ code: 0 });
+    expect((await load('drizzle-queue/opentelemetry')).output).toContain(
+      "Cannot find package '@opentelemetry/api'",
+    );
   });
 
   test('beside the oldest drizzle-orm that is supported takes that one, and its types compile', async () => {

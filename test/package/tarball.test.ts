@@ -10,8 +10,8 @@ const cwd = projects['0.45'];
 
 describe('the tarball', () => {
   test('holds the built library, and nothing of its tests, sources and examples', () => {
-    const entries = ['index', 'schema', 'schema-control', 'skip-locked', 'testing'].flatMap((entry) =>
-      ['js', 'cjs', 'd.ts', 'd.cts'].map((end) => `dist/${entry}.${end}`),
+    const entries = ['index', 'schema', 'schema-control', 'skip-locked', 'testing', 'opentelemetry'].flatMap(
+      (entry) => ['js', 'cjs', 'd.ts', 'd.cts'].map((end) => `dist/${entry}.${end}`),
     );
     const named = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json', ...entries];
     expect(files).toEqual(expect.arrayContaining(named));
@@ -21,7 +21,7 @@ describe('the tarball', () => {
       [],
     );
     // A file for each part that an app may leave out, in two module systems, each with its declarations.
-    expect(others.length).toBeLessThan(35);
+    expect(others.length).toBeLessThan(44);
   });
 
   test('has the same code and the same declarations for both module systems', () => {
@@ -49,6 +49,7 @@ describe('the tarball', () => {
     'drizzle-queue/schema/control',
     'drizzle-queue/skip-locked',
     'drizzle-queue/testing',
+    'drizzle-queue/opentelemetry',
   ])('exports the same names from %s to import and to require', async (entry) => {
     const names = async (source: string): Promise<string[]> =>
       JSON.parse(await run(process.execPath, ['--input-type=module', '--eval', source], { cwd }));

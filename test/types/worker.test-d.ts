@@ -133,10 +133,14 @@ describe('a worker', () => {
       | 'resumed'
       | 'idle'
       | 'error'
+      | 'stopping'
       | 'stopped'
     >();
     worker
-      .on('started', (event) => expectTypeOf(event.workerId).toEqualTypeOf<number>())
+      .on('started', (event) => {
+        expectTypeOf(event.workerId).toEqualTypeOf<number>();
+        expectTypeOf(event.concurrency).toEqualTypeOf<Readonly<Record<string, number>>>();
+      })
       .on('claimed', (event) => {
         expectTypeOf(event.queue).toEqualTypeOf<string>();
         expectTypeOf(event.count).toEqualTypeOf<number>();
@@ -148,6 +152,7 @@ describe('a worker', () => {
       .on('failed', (event) => {
         expectTypeOf(event.error).toEqualTypeOf<unknown>();
         expectTypeOf(event.retryInMs).toEqualTypeOf<number | undefined>();
+        expectTypeOf(event.durationMs).toEqualTypeOf<number>();
       })
       .on('discarded', (event) => expectTypeOf(event.error).toEqualTypeOf<unknown>())
       .on('snoozed', (event) => expectTypeOf(event.delayMs).toEqualTypeOf<number>())
@@ -162,6 +167,7 @@ describe('a worker', () => {
       })
       .on('idle', (event) => expectTypeOf(event.queue).toEqualTypeOf<string>())
       .on('error', (event) => expectTypeOf(event.during).toEqualTypeOf<string>())
+      .on('stopping', (event) => expectTypeOf(event.running).toEqualTypeOf<number>())
       .on('stopped', (...none) => expectTypeOf(none).toEqualTypeOf<[]>());
   });
 

@@ -67,6 +67,7 @@ export const work: Program = async ({ url, onJob }, options) => {
     const pool = pools[index % pools.length];
     if (pool === undefined) throw new TypeError('There is a pool for each worker, or one for all');
     const one = createWorker(pool.db, {
+      log: false,
       queue,
       handlers: jobs.map((job) =>
         handle(job, ({ payload, signal }) => {

@@ -28,8 +28,9 @@ export function announce(
     return;
   }
   if (typeof settled === 'object') {
-    if (outcome.type === 'failed') events.emit('failed', { job, error: outcome.error, retryInMs: undefined });
-    events.emit('cancelled', { job, reason: settled.cancelled });
+    if (outcome.type === 'failed')
+      events.emit('failed', { job, error: outcome.error, retryInMs: undefined, durationMs });
+    events.emit('cancelled', { job, reason: settled.cancelled, durationMs });
     return;
   }
   switch (outcome.type) {
@@ -38,15 +39,15 @@ export function announce(
       return;
     case 'failed': {
       const retryInMs = transition.type === 'reschedule' ? (transition.delayMs ?? 0) : undefined;
-      events.emit('failed', { job, error: outcome.error, retryInMs });
+      events.emit('failed', { job, error: outcome.error, retryInMs, durationMs });
       if (retryInMs === undefined) events.emit('discarded', { job, error: outcome.error });
       return;
     }
     case 'snoozed':
-      events.emit('snoozed', { job, delayMs: outcome.delayMs });
+      events.emit('snoozed', { job, delayMs: outcome.delayMs, durationMs });
       return;
     case 'cancelled':
-      events.emit('cancelled', { job, reason: outcome.reason });
+      events.emit('cancelled', { job, reason: outcome.reason, durationMs });
       return;
     case 'interrupted':
       events.emit('interrupted', { job, began: attempt.began });

@@ -2,7 +2,7 @@ import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import type { Beginners } from '../../sql/claim-beginning.ts';
 import type { Attempt } from './attempt.ts';
 import type { AttemptsOptions } from './attempts-options.ts';
-import { Batches } from './batches.ts';
+import { Batches, REFUSED_MS } from './batches.ts';
 import { Beginnings } from './beginnings.ts';
 import { Demand } from './demand.ts';
 import { Endings } from './endings.ts';
@@ -14,9 +14,6 @@ import { Runs } from './runs.ts';
 import { toAttempts } from './to-attempts.ts';
 import { Turn } from './turn.ts';
 import { Waiting } from './waiting.ts';
-
-/** After this a job that the database did not let begin is tried again. */
-const REFUSED_MS = 10_000;
 
 /** The jobs that a worker holds of one queue: they wait for a slot, run, or are being settled. */
 export class Attempts {
@@ -41,10 +38,9 @@ export class Attempts {
     this.#endings = new Endings(options, () => this.#announceChange());
     this.#beginnings = new Beginnings({ ...options, tables });
     this.#runs = new Runs(options.serial);
-    const shared = { running: this.#running, endings: this.#endings, prefetch: this.#prefetch };
+    const shared = { tables, running: this.#running, endings: this.#endings, prefetch: this.#prefetch };
     this.#batches = new Batches({
       ...options,
-      tables,
       ...shared,
       mayBegin: () => this.#mayBegin,
       onChange: () => this.#proceed(),
@@ -60,6 +56,10 @@ export class Attempts {
 
   get jobs(): ClaimedJob[] {
     return [...this.unfinished, ...this.#endings.attempts].map(({ job }) => job);
+  }
+
+  get busy(): number {
+    return this.#options.concurrency - this.#demand.free;
   }
 
   /** How many jobs to claim now; 0 when there is enough to do. */

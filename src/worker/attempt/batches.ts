@@ -25,7 +25,7 @@ export interface BatchesOptions extends BeginningsOptions {
 }
 
 /** After this a job that the database did not let begin is tried again. */
-const REFUSED_MS = 10_000;
+export const REFUSED_MS = 10_000;
 
 /** The jobs of batch handlers that a worker holds of one queue: they gather, and then run in one slot. */
 export class Batches {

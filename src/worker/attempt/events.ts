@@ -3,8 +3,15 @@ import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 
 /** What a worker announces, always after it is written. Each `job` is plain data, its payload as stored. */
 export interface WorkerEvents {
-  /** The worker is registered and claims. */
-  started: [{ readonly workerId: number; readonly name: string; readonly queues: readonly string[] }];
+  /** The worker is registered and claims; `concurrency` is by queue. */
+  started: [
+    {
+      readonly workerId: number;
+      readonly name: string;
+      readonly queues: readonly string[];
+      readonly concurrency: Readonly<Record<string, number>>;
+    },
+  ];
   /** A claim came back with jobs. */
   claimed: [{ readonly queue: string; readonly count: number; readonly durationMs: number }];
   /**
@@ -13,16 +20,23 @@ export interface WorkerEvents {
    * before, or whose workers have all died.
    */
   began: [{ readonly job: ClaimedJob }];
-  /** A job has ended well. */
+  /** A job has ended well. `durationMs`, here and below: how long its attempt took, without the writing. */
   completed: [{ readonly job: ClaimedJob; readonly durationMs: number }];
   /** An attempt has failed. `retryInMs` is undefined when the job is discarded, or cancelled. */
-  failed: [{ readonly job: ClaimedJob; readonly error: unknown; readonly retryInMs: number | undefined }];
+  failed: [
+    {
+      readonly job: ClaimedJob;
+      readonly error: unknown;
+      readonly retryInMs: number | undefined;
+      readonly durationMs: number;
+    },
+  ];
   /** A job has ended badly: no attempt is left, or a NonRetryableError was thrown. */
   discarded: [{ readonly job: ClaimedJob; readonly error: unknown }];
   /** A handler has asked to be called later. */
-  snoozed: [{ readonly job: ClaimedJob; readonly delayMs: number }];
+  snoozed: [{ readonly job: ClaimedJob; readonly delayMs: number; readonly durationMs: number }];
   /** A job has ended because its handler asked for that, or somebody from outside (`queue.cancel`). */
-  cancelled: [{ readonly job: ClaimedJob; readonly reason: string }];
+  cancelled: [{ readonly job: ClaimedJob; readonly reason: string; readonly durationMs: number }];
   /**
    * A job was given back and is due again, its attempt not spent: the worker stopped before its handler
    * ended, or it had been claimed ahead and had not begun (`began` is false).
@@ -55,6 +69,8 @@ export interface WorkerEvents {
    * Drizzle's, which repeats the parameters. Without a listener its name, message and stack go to stderr.
    */
   error: [{ readonly error: unknown; readonly during: string }];
+  /** A stop has begun: nothing more is claimed, and so many handlers may end within `timeoutMs`. */
+  stopping: [{ readonly running: number; readonly timeoutMs: number }];
   /** The worker has stopped: nothing of it runs any more. */
   stopped: [];
 }

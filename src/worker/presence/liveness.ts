@@ -117,6 +117,11 @@ export class Liveness implements BackgroundPart {
     });
   }
 
+  /** How long ago, in milliseconds, the last beat was sent that the database has answered. */
+  get lastBeatMs(): number {
+    return performance.now() - this.#shown.atMs;
+  }
+
   /** Holds the session on this connection: notifications arrive on it, so it is this worker's own. */
   holdSession(connection: ProvenConnection): void {
     const holding = this.#session

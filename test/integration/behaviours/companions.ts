@@ -15,7 +15,12 @@ export interface Companions {
 export async function startCompanions(db: Database, count: number): Promise<Companions> {
   const gone: string[] = [];
   const workers = Array.from({ length: count }, (_, n) => {
-    const worker = createWorker(db, { queue, handlers: [handle(never, () => {})], name: `companion ${n}` });
+    const worker = createWorker(db, {
+      queue,
+      log: false,
+      handlers: [handle(never, () => {})],
+      name: `companion ${n}`,
+    });
     // Connections are lost on purpose.
     worker.on('error', () => undefined);
     worker.on('gone', ({ name }) => gone.push(name));

@@ -33,6 +33,7 @@ export const sessions: readonly Behaviour[] = [
     async run({ db }) {
       for (let round = 0; round < 2; round++) {
         const worker = createWorker(db, {
+          log: false,
           queue,
           handlers: [handle(held, () => {})],
           name: 'without a session',
@@ -54,7 +55,7 @@ export const sessions: readonly Behaviour[] = [
     needs: ['session', 'server'],
     async run({ db, endConnections, companions }) {
       const handlers = [handle(held, () => {})];
-      const worker = createWorker(db, { queue, handlers, name: 'with a session' });
+      const worker = createWorker(db, { queue, log: false, handlers, name: 'with a session' });
       worker.on('error', () => undefined);
       const listening = nextEvent(worker, 'listening');
       await worker.start();

@@ -29,7 +29,12 @@ const atOnce = { timeoutMs: 20_000 };
 
 /** A worker that listens, and whose queue is idle. */
 async function listeningWorker(db: Database, job: JobDefinition, problems: unknown[]): Promise<Worker> {
-  const worker = createWorker(db, { queue, handlers: [handle(job, () => {})], pollIntervalMs: SELDOM });
+  const worker = createWorker(db, {
+    queue,
+    log: false,
+    handlers: [handle(job, () => {})],
+    pollIntervalMs: SELDOM,
+  });
   worker.on('error', (error) => problems.push(error));
   const ready = Promise.all([nextEvent(worker, 'listening'), nextEvent(worker, 'idle')]);
   await worker.start();
@@ -76,7 +81,7 @@ export const waking: readonly Behaviour[] = [
     needs: ['no listening'],
     async run({ db }) {
       for (let round = 0; round < 2; round++) {
-        const worker = createWorker(db, { queue, handlers: [handle(polled, () => {})] });
+        const worker = createWorker(db, { queue, log: false, handlers: [handle(polled, () => {})] });
         const polling = nextEvent(worker, 'polling');
         const completed = nextEvent(worker, 'completed');
         await worker.start();

@@ -121,6 +121,7 @@ export const working: readonly Behaviour[] = [
       const done: number[] = [];
       const problems: unknown[] = [];
       const worker = createWorker(db, {
+        log: false,
         queue,
         handlers: [
           handle(worked, async ({ payload }) => {

@@ -1,0 +1,99 @@
+import type { BatchObservableResult, Meter } from '@opentelemetry/api';
+import { DESTINATION, KIND, STATE, SYSTEM, VITAL } from './attributes.ts';
+
+/** The part of what `queue.stats` returns that becomes gauges. */
+export interface Figures {
+  readonly queues: readonly {
+    readonly queue: string;
+    readonly due: number;
+    readonly running: number;
+    readonly scheduled: number;
+    readonly waiting?: number | undefined;
+    /** `undefined` when none is due, or nobody could look. */
+    readonly oldestDueMs?: number | undefined;
+    /** How many registered workers serve the queue. */
+    readonly workers?: number | undefined;
+  }[];
+}
+
+/** The part of what `queue.vitals` returns that becomes gauges. */
+export interface Vitals {
+  readonly vitals: readonly {
+    readonly code: string;
+    readonly severity: 'ok' | 'warning' | 'error' | 'unknown';
+    readonly queue?: string | undefined;
+    readonly kind?: string | undefined;
+    readonly value?: number | undefined;
+  }[];
+}
+
+const SEVERITIES = { ok: 0, warning: 1, error: 2, unknown: undefined } as const;
+
+export type FigureGauges = ReturnType<typeof figureGauges>;
+export type VitalGauges = ReturnType<typeof vitalGauges>;
+
+export function figureGauges(meter: Meter) {
+  return {
+    jobs: meter.createObservableGauge('drizzle_queue.jobs', {
+      unit: '{job}',
+      description: 'Live jobs, by state',
+    }),
+    oldestDue: meter.createObservableGauge('drizzle_queue.oldest_due', {
+      unit: 's',
+      description: 'For how long the oldest due job has been due',
+    }),
+    workers: meter.createObservableGauge('drizzle_queue.workers', {
+      unit: '{worker}',
+      description: 'Registered workers that serve the queue',
+    }),
+  };
+}
+
+export function vitalGauges(meter: Meter) {
+  return {
+    vital: meter.createObservableGauge('drizzle_queue.vital', {
+      unit: '1',
+      description: 'What queue.vitals says: 0 is ok, 1 a warning, 2 an error',
+    }),
+    deadRows: meter.createObservableGauge('drizzle_queue.dead_rows', {
+      unit: '{row}',
+      description: 'Dead rows of queue_jobs that vacuum has not removed',
+    }),
+    oldestSnapshot: meter.createObservableGauge('drizzle_queue.oldest_snapshot', {
+      unit: 's',
+      description: 'For how long something has kept the server from removing dead rows',
+    }),
+  };
+}
+
+export function observeFigures(
+  result: BatchObservableResult,
+  gauges: FigureGauges,
+  { queues }: Figures,
+): void {
+  for (const { queue, due, running, scheduled, waiting, oldestDueMs, workers } of queues) {
+    const attributes = { ...SYSTEM, [DESTINATION]: queue };
+    for (const [state, jobs] of Object.entries({ due, running, scheduled, waiting })) {
+      if (jobs !== undefined) result.observe(gauges.jobs, jobs, { ...attributes, [STATE]: state });
+    }
+    // A queue without due jobs is one where nothing is late; only where nobody could look is nothing known.
+    const oldestMs = due === 0 ? 0 : oldestDueMs;
+    if (oldestMs !== undefined) result.observe(gauges.oldestDue, oldestMs / 1_000, attributes);
+    if (workers !== undefined) result.observe(gauges.workers, workers, attributes);
+  }
+}
+
+export function observeVitals(result: BatchObservableResult, gauges: VitalGauges, { vitals }: Vitals): void {
+  for (const { code, severity, queue, kind, value } of vitals) {
+    const attributes = {
+      ...SYSTEM,
+      ...(queue !== undefined && { [DESTINATION]: queue }),
+      ...(kind !== undefined && { [KIND]: kind }),
+    };
+    const rank = SEVERITIES[severity];
+    if (rank !== undefined) result.observe(gauges.vital, rank, { ...attributes, [VITAL]: code });
+    if (value === undefined) continue;
+    if (code === 'dead-rows') result.observe(gauges.deadRows, value, attributes);
+    if (code === 'oldest-snapshot') result.observe(gauges.oldestSnapshot, value / 1_000, attributes);
+  }
+}

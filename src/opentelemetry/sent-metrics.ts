@@ -1,0 +1,63 @@
+import { type Counter, type Histogram, type Meter, metrics } from '@opentelemetry/api';
+import { OPERATION, SCOPE, SYSTEM } from './attributes.ts';
+
+/** By OpenTelemetry's conventions, in seconds. */
+export const OPERATION_BOUNDARIES = [
+  0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
+];
+
+interface Instruments {
+  readonly sent: Counter;
+  readonly duration: Histogram;
+}
+
+/** What enqueues are counted with. */
+export class SentMetrics {
+  readonly #given: Meter | undefined;
+  #provider: unknown;
+  #instruments: Instruments | undefined;
+
+  /** @param meter without it the global provider's, even if that is registered later */
+  constructor(meter: Meter | undefined) {
+    this.#given = meter;
+  }
+
+  note(attributes: Readonly<Record<string, string>>, jobs: number, durationMs: number, error?: string): void {
+    const { sent, duration } = this.#current;
+    const all = {
+      ...SYSTEM,
+      [OPERATION]: 'send',
+      ...attributes,
+      ...(error !== undefined && { 'error.type': error }),
+    };
+    duration.record(durationMs / 1_000, all);
+    if (jobs > 0) sent.add(jobs, all);
+  }
+
+  /** Unlike tracers, meters of the global API stay what they were when they were asked for. */
+  get #current(): Instruments {
+    const provider = metrics.getMeterProvider();
+    if (this.#instruments !== undefined && (this.#given !== undefined || provider === this.#provider)) {
+      return this.#instruments;
+    }
+    this.#provider = provider;
+    const meter = this.#given ?? provider.getMeter(SCOPE);
+    this.#instruments = {
+      sent: meter.createCounter('messaging.client.sent.messages', {
+        unit: '{message}',
+        description: 'Jobs that were enqueued',
+      }),
+      duration: operationDuration(meter),
+    };
+    return this.#instruments;
+  }
+}
+
+export function operationDuration(meter: Meter): Histogram {
+  return meter.createHistogram('messaging.client.operation.duration', {
+    unit: 's',
+    description:
+      'How long enqueues (send), claims that found jobs (receive) and the writing of outcomes (settle) took',
+    advice: { explicitBucketBoundaries: OPERATION_BOUNDARIES },
+  });
+}
