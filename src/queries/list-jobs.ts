@@ -55,12 +55,10 @@ export async function listJobs(db: Executor, tables: QueueTables, page: JobsPage
 
 export function listJobsQuery(tables: QueueTables, page: JobsPage): SQL {
   const { kind, queue, group, state, before, limit, payload, created, finished, own = [] } = page;
-  const { searchLimit } = page;
   const where = (table: 'j' | 'r', id: string, stateText: SQL): SQL => {
     const column = (name: string) => sql.raw(`${table}.${name}`);
     const conditions = [
       before === undefined ? undefined : sql`${column(id)} < ${before}`,
-      searchLimit === undefined ? undefined : sql`${column(id)} > coalesce((select id from unsearched), 0)`,
       queue === undefined ? undefined : sql`${column('queue')} = ${queue}`,
       group === undefined ? undefined : sql`${column('group_key')} = ${group}`,
       kind === undefined ? undefined : sql`${column('kind')} = ${kind}`,

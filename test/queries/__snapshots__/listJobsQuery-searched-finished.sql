@@ -17,7 +17,7 @@
       from (
         select r.* from "queue_results" as r where r.job_id < $4 and r.job_id > coalesce((select id from unsearched), 0)
         order by r.job_id desc limit $5::int8
-      ) as r where r.job_id < $6 and r.job_id > coalesce((select id from unsearched), 0) and r.queue = $7 and r.kind = $8 and r.finished_at >= $9::timestamptz and r.finished_at < $10::timestamptz order by r.job_id desc limit $11)
+      ) as r where r.job_id < $6 and r.queue = $7 and r.kind = $8 and r.finished_at >= $9::timestamptz and r.finished_at < $10::timestamptz order by r.job_id desc limit $11)
     ) as record
     order by id desc limit $12
     ) as f on true
