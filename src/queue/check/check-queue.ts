@@ -84,11 +84,11 @@ export async function checkQueue(
   };
   if (mayAsk(queueWorkers, [queueWorkers.name, queueWorkers.seenAt, queueWorkers.queues])) {
     findings.push(...(await silentWorkers(db, tables)));
-    const { queue, kind, groupKey, priority, runAt, workerId } = queueJobs;
+    const { id, queue, kind, groupKey, priority, runAt, workerId } = queueJobs;
     const mayAskKinds =
       mayAsk(queueWorkers, [queueWorkers.kinds]) &&
       mayAsk(queuePauses, [queuePauses.queue, queuePauses.pausedAt]);
-    if (mayAskKinds && mayAsk(queueJobs, [queue, kind, groupKey, priority, runAt, workerId])) {
+    if (mayAskKinds && mayAsk(queueJobs, [id, queue, kind, groupKey, priority, runAt, workerId])) {
       findings.push(...(await unservedKinds(db, tables)));
     }
     if (mayAsk(queueJobs, [queueJobs.queue, queueJobs.groupKey])) {
