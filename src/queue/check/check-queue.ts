@@ -77,16 +77,18 @@ export async function checkQueue(
   }
   findings.push(...checkUpkeep(tables, stateOf));
   // A web app's role may be unable to read the workers, and a missing column is already a finding.
-  const { queueJobs, queueWorkers } = tables;
+  const { queueJobs, queueWorkers, queuePauses } = tables;
   const mayAsk = (table: PgTable, asked: readonly PgColumn[]) => {
     const { readable, columns } = stateOf(table);
     return readable && asked.every(({ name }) => columns.some((column) => column.name === name));
   };
   if (mayAsk(queueWorkers, [queueWorkers.name, queueWorkers.seenAt, queueWorkers.queues])) {
     findings.push(...(await silentWorkers(db, tables)));
-    const { queue, kind, groupKey, priority, runAt, workerId } = queueJobs;
-    const mayAskKinds = mayAsk(queueWorkers, [queueWorkers.kinds]);
-    if (mayAskKinds && mayAsk(queueJobs, [queue, kind, groupKey, priority, runAt, workerId])) {
+    const { id, queue, kind, groupKey, priority, runAt, workerId } = queueJobs;
+    const mayAskKinds =
+      mayAsk(queueWorkers, [queueWorkers.kinds]) &&
+      mayAsk(queuePauses, [queuePauses.queue, queuePauses.pausedAt]);
+    if (mayAskKinds && mayAsk(queueJobs, [id, queue, kind, groupKey, priority, runAt, workerId])) {
       findings.push(...(await unservedKinds(db, tables)));
     }
     if (mayAsk(queueJobs, [queueJobs.queue, queueJobs.groupKey])) {
