@@ -12,6 +12,7 @@ export default defineConfig({
       { find: /^drizzle-queue$/, replacement: source('index.ts') },
       { find: /^drizzle-queue\/schema$/, replacement: source('schema/index.ts') },
       { find: /^drizzle-queue\/schema\/control$/, replacement: source('schema/control/index.ts') },
+      { find: /^drizzle-queue\/dashboard$/, replacement: source('dashboard/index.ts') },
       { find: /^drizzle-queue\/skip-locked$/, replacement: source('skip-locked/index.ts') },
       ...(drizzleV1 ? [{ find: /^drizzle-orm(?=\/|$)/, replacement: 'drizzle-orm-v1' }] : []),
     ],
