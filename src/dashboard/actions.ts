@@ -54,6 +54,7 @@ export async function act(visit: Visit, name: string, fields: Fields): Promise<A
   if (known === undefined) return { done: false, why: 'unknown' };
   if (!may(visit, known.action)) return { done: false, why: 'forbidden' };
   const deed = await known.act(visit, fields);
+  visit.looks.forget();
   if (deed === undefined) return { done: false, why: 'not-found' };
   const { notice, count, ids = [], target = {}, outcome } = deed;
   const { actor } = visit.granted;

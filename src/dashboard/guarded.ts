@@ -58,6 +58,11 @@ export class SharedLooks {
     return (await running) as Look<T>;
   }
 
+  /** Makes the next look a new one, for whoever has just changed what it sees. */
+  forget(): void {
+    this.#kept.clear();
+  }
+
   #look<T>(name: string, timeoutMs: number, look: (db: Executor) => Promise<T>): Promise<Look<unknown>> {
     const looking = (async () => {
       const at = Date.now();

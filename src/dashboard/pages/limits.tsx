@@ -7,7 +7,7 @@ import { ActionForm } from '../parts/action-form.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { Page } from '../parts/layout.tsx';
 import { Ago } from '../parts/moment.tsx';
-import { Foreign } from '../parts/text.tsx';
+import { Foreign, visible } from '../parts/text.tsx';
 import { word } from '../search.ts';
 import { hasQueue, type Visit } from '../visit.ts';
 
@@ -49,7 +49,7 @@ export async function limitsPage(visit: Visit, limits: Limits) {
 
 function QueueLimitsOf({ visit, of: { queue, limits, groups, more } }: { readonly visit: Visit; readonly of: OfQueue }) {
   return (
-    <section class="card" aria-label={`Limits of ${queue}`}>
+    <section class="card" aria-label={`Limits of ${visible(queue)}`}>
       <h2>
         <Foreign text={queue} mono />
       </h2>

@@ -2,6 +2,7 @@ import type { Child } from 'hono/jsx';
 import type { DashboardAction } from '../access.ts';
 import type { Visit } from '../visit.ts';
 import { may } from '../visit.ts';
+import { visible } from './text.tsx';
 
 interface ActionProps {
   readonly visit: Visit;
@@ -29,7 +30,7 @@ export function ActionForm(props: ActionProps) {
       {children}
       <button type="submit" class={`button is-${tone}`}>
         {label}
-        {of === undefined ? null : <span class="unseen"> {of}</span>}
+        {of === undefined ? null : <span class="unseen"> {visible(of)}</span>}
       </button>
     </form>
   );
@@ -47,7 +48,7 @@ export function AskingForm({ question, ...props }: AskingProps) {
     <details class="asking">
       <summary class="button">
         {props.label}
-        {props.of === undefined ? null : <span class="unseen"> {props.of}</span>}
+        {props.of === undefined ? null : <span class="unseen"> {visible(props.of)}</span>}
       </summary>
       <div class="asked">
         <p>{question}</p>

@@ -3,6 +3,7 @@ import { assetPath } from '../assets/assets.ts';
 import { limitsOf, schedulesOf, type Visit } from '../visit.ts';
 import type { Links } from '../links.ts';
 import { Notice } from './notice.tsx';
+import { Foreign } from './text.tsx';
 
 interface DocumentProps {
   readonly links: Links;
@@ -66,7 +67,7 @@ export function Page({ visit, title, charts = false, aside, children }: PageProp
             </ul>
           </nav>
           <p class="who">
-            {granted.actor === undefined ? null : <bdi>{granted.actor}</bdi>}
+            {granted.actor === undefined ? null : <Foreign text={granted.actor} />}
             <span>{granted.actions.size === 0 ? 'read only' : granted.whole ? 'all queues' : 'some jobs'}</span>
           </p>
         </header>
