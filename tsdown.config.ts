@@ -4,8 +4,15 @@ import { defineConfig } from 'tsdown';
 /** Modules of the sources, and not the declarations that are made of them. */
 const sources = (path: RegExp) => (id: string) => path.test(id) && !id.endsWith('.d.ts');
 
-/** Where the schedules are bundled, croner is: its licence goes with it, through other bundlers too. */
-const licence = readFileSync(new URL('node_modules/croner/LICENSE', import.meta.url), 'utf8');
+/** The licence of a package that is bundled, as a comment: it goes with it, through other bundlers too. */
+const licenceOf = (name: string) =>
+  `/*! ${name}\n${readFileSync(new URL(`node_modules/${name}/LICENSE`, import.meta.url), 'utf8').replaceAll('*/', '')}*/\n`;
+
+/** What is bundled, by the chunk that it is bundled into. */
+const BUNDLED: Readonly<Record<string, readonly string[]>> = {
+  schedules: ['croner'],
+  'dashboard-pages': ['hono', 'uplot', 'idiomorph'],
+};
 
 /**
  * ESM and CommonJS, each with its own declarations: a CommonJS project that reads ESM declarations meets drizzle-orm's classes
@@ -20,6 +27,7 @@ export default defineConfig({
     schema: 'src/schema/index.ts',
     'schema-control': 'src/schema/control/index.ts',
     'skip-locked': 'src/skip-locked/index.ts',
+    dashboard: 'src/dashboard/index.ts',
   },
   format: ['esm', 'cjs'],
   fixedExtension: false,
@@ -27,7 +35,7 @@ export default defineConfig({
   target: 'node20',
   deps: { neverBundle: [/^drizzle-orm/] },
   outputOptions: {
-    banner: ({ name }) => (name === 'schedules' ? `/*! croner\n${licence.replaceAll('*/', '')}*/` : ''),
+    banner: ({ name }) => (BUNDLED[name] ?? []).map(licenceOf).join(''),
     codeSplitting: {
       // From what others need to what needs others: a group takes along what its modules import, unless another has it.
       groups: [
@@ -49,6 +57,12 @@ export default defineConfig({
         // Loaded by the first redrive. Before the workers, which share a statement with it.
         { name: 'redrive', test: sources(/\/src\/queue\/redrive\.ts$/), priority: 1.1 },
         { name: 'worker', test: sources(/\/src\/worker\//), priority: 1 },
+        // With the statements that only it uses.
+        {
+          name: 'dashboard-pages',
+          test: sources(/\/src\/dashboard\/|\/node_modules\/hono\//),
+          priority: 0.5,
+        },
         { name: 'check', test: sources(/\/src\/queue\/check\//), priority: 0 },
       ],
     },

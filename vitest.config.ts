@@ -25,6 +25,8 @@ export default defineConfig({
     exclude: [
       ...configDefaults.exclude,
       'test/package/**',
+      // It needs a Chromium: `npm run test:browser`.
+      'test/browser/**',
       'test/faults/**',
       drizzleV1 ? '**/*.v0.test.ts' : '**/*.v1.test.ts',
       // It alters plain tables in ways that partitioned ones do not take; what it says of those has tests of its own in it.

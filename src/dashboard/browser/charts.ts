@@ -79,7 +79,7 @@ function optionsOf({ unit, shape, series }: ChartData, width: number): uPlot.Opt
         value: (_, sum, __, at) => (at === null ? '–' : text(shape === 'bars' ? (values[at] ?? 0) : sum)),
         ...(shape === 'bars' && {
           fill: colour(tone),
-          paths: uPlot.paths.bars?.({ size: [0.75, 24], align: 1 }) ?? null,
+          paths: uPlot.paths.bars?.({ size: [0.72, 24], align: 1, radius: 0.15 }) ?? null,
         }),
       })),
     ],

@@ -217,7 +217,7 @@ function OneError({ visit, job, error, open, id }: OneErrorProps) {
         </p>
       ))}
       {stack === null ? null : (
-        <pre class="code stack" tabindex={0} role="region" aria-label={`Stack of attempt ${error.attempt}`}>
+        <pre class="code stack" tabindex={0} role="group" aria-label={`Stack of attempt ${error.attempt}`}>
           <code>{visible(stack)}</code>
         </pre>
       )}

@@ -23,7 +23,8 @@ export async function overviewPage(visit: Visit) {
   const wholeQueues = granted.scope.own.length === 0;
   const queues = wholeQueues ? await queueLines(visit) : [];
   const workers = wholeQueues ? await workersSeen(visit) : undefined;
-  const findings = granted.whole ? ((await findingsOf(visit)) ?? []) : [];
+  const found = granted.whole ? ((await findingsOf(visit)) ?? []) : [];
+  const findings = found.filter(({ severity }) => severity !== 'hint');
   const total = counts && totalOf(counts);
   const hour = minutes && sumOf(minutes);
   const idle = total?.due === 0 && total.running === 0 && total.scheduled === 0 && hour?.ended === 0;

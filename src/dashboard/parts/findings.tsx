@@ -5,12 +5,12 @@ import { Foreign, visible } from './text.tsx';
 export function Findings({ findings }: { readonly findings: readonly Finding[] }) {
   return (
     <ul class="findings">
-      {findings.map(({ code, severity, message, fix }) => (
+      {findings.map(({ code, severity, message, fix }, index) => (
         <li class={`is-${severity}`}>
           <p>
             <span class="badge">{severity}</span> <Foreign text={message} />
           </p>
-          <details id={`fix-${code}`}>
+          <details id={`fix-${code}-${index}`}>
             <summary>What to do</summary>
             <pre class="code wrap" tabindex={0}>
               <code>{visible(fix)}</code>

@@ -80,7 +80,7 @@ export function Page({ visit, title, charts = false, aside, children }: PageProp
           {children}
         </main>
       </div>
-      <div class="live" id="live" hidden>
+      <aside class="live" id="live" aria-label="Live updates" hidden>
         <label for="every">Live</label>
         <select id="every">
           <option value="1">1 s</option>
@@ -95,7 +95,7 @@ export function Page({ visit, title, charts = false, aside, children }: PageProp
           ?<span class="unseen"> Keys</span>
         </button>
         <p class="unseen" role="status" id="said" />
-      </div>
+      </aside>
     </Document>
   );
 }

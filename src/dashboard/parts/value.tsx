@@ -30,7 +30,7 @@ export function Value({ visit, job, field, title, json }: ValueProps) {
           <Hidden />
         </p>
       ) : (
-        <pre class="code" tabindex={0} role="region" aria-label={title}>
+        <pre class="code" tabindex={0}>
           <JsonText text={text} />
         </pre>
       )}
