@@ -53,18 +53,23 @@ export interface Granted {
 export function granted(answer: Authorization, tables: QueueTables): Granted | undefined {
   // Whoever forgets to return something has authorized nothing.
   if (answer === 'none' || answer === undefined || answer === null) return undefined;
-  if (answer === 'read' || answer === 'write') return granted({ can: answer === 'write' ? answer : {} }, tables);
+  if (answer === 'read' || answer === 'write')
+    return granted({ can: answer === 'write' ? answer : {} }, tables);
   if (answer instanceof Response) throw new TypeError('a Response grants nothing');
   const access = typeof answer === 'object' ? answer : refuse(answer);
   const { actor, can = {}, queues, where } = access;
   for (const name of Object.keys(access)) {
     // A misspelt `where` must not mean every tenant.
     if (!['actor', 'can', 'queues', 'where'].includes(name))
-      throw new TypeError(`createDashboard: authorize returned an object with '${name}', which it cannot have`);
+      throw new TypeError(
+        `createDashboard: authorize returned an object with '${name}', which it cannot have`,
+      );
   }
   for (const name of ['queues', 'where'] as const) {
     if (name in access && access[name] === undefined)
-      throw new TypeError(`createDashboard: authorize returned an object whose ${name} is undefined: leave it out`);
+      throw new TypeError(
+        `createDashboard: authorize returned an object whose ${name} is undefined: leave it out`,
+      );
   }
   if (queues !== undefined) {
     if (!Array.isArray(queues)) throw new TypeError(`createDashboard: queues of authorize must be an array`);
@@ -85,7 +90,8 @@ function wanted(where: Readonly<Record<string, unknown>>, tables: QueueTables): 
   const names = Object.entries(checkObject(what, where));
   if (names.length === 0) throw new TypeError(`${what} must name a column`);
   for (const [name, value] of names) {
-    if (!own.some(({ key }) => key === name)) throw new TypeError(`${what}: there is no own column '${name}'`);
+    if (!own.some(({ key }) => key === name))
+      throw new TypeError(`${what}: there is no own column '${name}'`);
     // A user without a tenant must not see every tenant.
     if (value === undefined) throw new TypeError(`${what}: ${name} is undefined`);
   }

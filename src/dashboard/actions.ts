@@ -67,7 +67,8 @@ async function cancel(visit: Visit, { id: text = '' }: Fields, force: boolean): 
   if (id === undefined) return undefined;
   const { db, queue } = visit.settings;
   const { actor } = visit.granted;
-  const reason = actor === undefined ? 'cancelled in the dashboard' : `cancelled in the dashboard by ${actor}`;
+  const reason =
+    actor === undefined ? 'cancelled in the dashboard' : `cancelled in the dashboard by ${actor}`;
   const result = await queue.cancel(db, id, { reason, force });
   const outcome = result.cancelled ? 'cancelled' : result.reason;
   return { notice: outcome, ids: [id], outcome };
@@ -85,7 +86,8 @@ async function redrive(visit: Visit, { id: text = '' }: Fields): Promise<Deed | 
 /** One by one, by id: each is put back once, whoever else does the same. */
 async function redriveCause(visit: Visit, fields: Fields): Promise<Deed | undefined> {
   const { queue: name, kind, name: error, cause } = fields;
-  if (name === undefined || kind === undefined || error === undefined || cause === undefined) return undefined;
+  if (name === undefined || kind === undefined || error === undefined || cause === undefined)
+    return undefined;
   if (!(visit.granted.scope.queues?.includes(name) ?? true)) return undefined;
   const { settings, granted } = visit;
   const { db, queue } = settings;
@@ -111,7 +113,8 @@ async function redriveCause(visit: Visit, fields: Fields): Promise<Deed | undefi
 async function redriveKind(visit: Visit, { kind, queue: name }: Fields): Promise<Deed | undefined> {
   // It takes every job of the kind, so it is for who sees them all.
   if (kind === undefined || visit.granted.scope.own.length > 0) return undefined;
-  if (name === undefined ? visit.granted.scope.queues !== undefined : !hasQueue(visit, name)) return undefined;
+  if (name === undefined ? visit.granted.scope.queues !== undefined : !hasQueue(visit, name))
+    return undefined;
   const { db, queue } = visit.settings;
   const filter = { kind, limit: REDRIVE_KIND_LIMIT, ...(name !== undefined && { queue: name }) };
   const { redriven } = await queue.redrive(db, filter);

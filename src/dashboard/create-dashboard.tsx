@@ -1,8 +1,7 @@
-import { type Context, Hono } from 'hono';
-import { csrf } from 'hono/csrf';
+import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
-import { secureHeaders } from 'hono/secure-headers';
 import type { Child } from 'hono/jsx';
+import { Hono } from 'hono/tiny';
 import { MissingMigrationError } from '../errors.ts';
 import { HALF_SURROGATE } from '../job/stored-json.ts';
 import { showJob } from '../queries/show-job.ts';
@@ -25,6 +24,7 @@ import { AUTHORIZE, refusedPage } from './pages/refused.tsx';
 import { schedulesPage } from './pages/schedules.tsx';
 import { workersPage } from './pages/workers.tsx';
 import { CUT } from './parts/value.tsx';
+import { ownForms, protectiveHeaders } from './protection.ts';
 import { limitsOf, schedulesOf, type Visit } from './visit.ts';
 
 /** Answers the requests of a browser. */
@@ -66,24 +66,30 @@ function appOf(settings: DashboardSettings, links: Links, looks: SharedLooks): H
   const refused = async (c: Context, status: number, title: string, text: string, code?: string) =>
     await pageAnswer(
       c.req.raw,
-      await textOf(refusedPage({ links, title, text, home: status !== 403, ...(code !== undefined && { code }) })),
+      await textOf(
+        refusedPage({ links, title, text, home: status !== 403, ...(code !== undefined && { code }) }),
+      ),
       status,
     );
 
-  app.use(headers());
+  app.use(protectiveHeaders());
   app.use(async (c, next) => {
     const host = c.req.header('host') ?? new URL(c.req.url).host;
     if (settings.hosts?.includes(host) ?? true) return await next();
     return await refused(c, 403, 'Unknown host', 'The dashboard does not answer under this name.');
   });
-  app.use(csrf({ origin: (origin, c) => isOwnOrigin(origin, c, settings.trustedOrigins) }));
-  app.get('/assets/*', async (c, next) => (await assetAnswer(c.req.raw, pathOf(settings, c))) ?? (await next()));
+  app.use(ownForms(settings.trustedOrigins));
+  app.get(
+    '/assets/*',
+    async (c, next) => (await assetAnswer(c.req.raw, pathOf(settings, c))) ?? (await next()),
+  );
   app.use(async (c, next) => {
     const answer = await settings.authorize(c.req.raw);
     if (answer instanceof Response) return answer;
     const allowed = granted(answer, settings.queue.tables);
     if (allowed === undefined) {
-      const text = 'The function authorize of this dashboard has not let you in. It decides about every request:';
+      const text =
+        'The function authorize of this dashboard has not let you in. It decides about every request:';
       return await refused(c, 403, 'Not allowed', text, AUTHORIZE);
     }
     c.set('visit', visitOf(settings, links, looks, allowed, c));
@@ -104,14 +110,21 @@ function appOf(settings: DashboardSettings, links: Links, looks: SharedLooks): H
       if (acted.count !== undefined) params.set('n', String(acted.count));
       return c.redirect(`${path}?${params}`, 303);
     }
-    if (acted.why === 'forbidden') return await refused(c, 403, 'Not allowed', 'You may look, but not do this.');
-    return await refused(c, 404, 'Not there', 'There is no such action, or nothing of that name that is yours.');
+    if (acted.why === 'forbidden')
+      return await refused(c, 403, 'Not allowed', 'You may look, but not do this.');
+    return await refused(
+      c,
+      404,
+      'Not there',
+      'There is no such action, or nothing of that name that is yours.',
+    );
   });
   app.notFound(async (c) => await refused(c, 404, 'No such page', 'There is nothing at this address.'));
   app.onError(async (error, c) => {
     if (error instanceof HTTPException) return await refused(c, error.status, 'Refused', REFUSED_FORM);
     console.error('drizzle-queue dashboard:', error);
-    if (error instanceof MissingMigrationError) return await refused(c, 500, 'Tables are missing', error.message);
+    if (error instanceof MissingMigrationError)
+      return await refused(c, 500, 'Tables are missing', error.message);
     return await refused(c, 500, 'Something failed', 'The server has printed what it was.');
   });
   return app;
@@ -138,7 +151,14 @@ function pagesOf(app: Hono<Env>): void {
     if (visit.settings.show !== undefined) return await next();
     const job = await findShown(visit, c.req.param('id'), MAX_VALUE);
     const field = c.req.param('field');
-    const value = job && { payload: job.payloadText, output: job.outputText, metadata: job.metadataText, progress: job.progressText }[field];
+    const value =
+      job &&
+      {
+        payload: job.payloadText,
+        output: job.outputText,
+        metadata: job.metadataText,
+        progress: job.progressText,
+      }[field];
     if (job === undefined || value === undefined || value === null) return await next();
     return new Response(value.text, {
       headers: {
@@ -208,38 +228,4 @@ async function fieldsOf(c: Context): Promise<Fields | undefined> {
   const fields = Object.fromEntries(new URLSearchParams(body));
   const bad = Object.values(fields).some((value) => value.includes('\0') || HALF_SURROGATE.test(value));
   return bad ? undefined : fields;
-}
-
-/** Whether an origin is the one that the browser sees, which a proxy may have put into another header. */
-function isOwnOrigin(origin: string, c: Context, trusted: readonly string[] = []): boolean {
-  if (trusted.includes(origin)) return true;
-  const own = [c.req.header('host'), c.req.header('x-forwarded-host'), new URL(c.req.url).host];
-  try {
-    const { host, protocol } = new URL(origin);
-    return /^https?:$/.test(protocol) && own.includes(host);
-  } catch {
-    return false; // Such as `null`.
-  }
-}
-
-function headers() {
-  return secureHeaders({
-    contentSecurityPolicy: {
-      defaultSrc: ["'none'"],
-      scriptSrc: ["'self'"],
-      styleSrc: ["'self'"],
-      imgSrc: ["'self'", 'data:'],
-      connectSrc: ["'self'"],
-      formAction: ["'self'"],
-      frameAncestors: ["'none'"],
-      baseUri: ["'none'"],
-    },
-    xFrameOptions: 'DENY',
-    // Those that say something about the whole host are the app's to send.
-    strictTransportSecurity: false,
-    originAgentCluster: false,
-    xDnsPrefetchControl: false,
-    xDownloadOptions: false,
-    xPermittedCrossDomainPolicies: false,
-  });
 }

@@ -27,9 +27,13 @@ export async function liveCounts(visit: Visit): Promise<readonly LiveCount[] | u
 /** The workers that serve a queue which may be seen; `undefined` when counting what they hold took too long. */
 export async function workersSeen(visit: Visit): Promise<readonly WorkerLine[] | undefined> {
   const { settings, granted, looks } = visit;
-  const { value } = await looks.at('workers', LOOK_MS, (db) => lookAtWorkers(db, settings.queue.tables, MAX_WORKERS));
+  const { value } = await looks.at('workers', LOOK_MS, (db) =>
+    lookAtWorkers(db, settings.queue.tables, MAX_WORKERS),
+  );
   const { queues } = granted.scope;
-  return queues === undefined ? value : value?.filter((worker) => worker.queues.some((queue) => queues.includes(queue)));
+  return queues === undefined
+    ? value
+    : value?.filter((worker) => worker.queues.some((queue) => queues.includes(queue)));
 }
 
 /** Every queue that has a live job, a pause or a worker, by name. */

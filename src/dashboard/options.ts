@@ -132,5 +132,7 @@ function checkedBase(basePath: string): string {
 function logAction({ actor, action, target, ids, outcome }: ActionDone): void {
   const what = [...Object.values(target), ...ids.slice(0, 10).map((id) => `#${id}`)].join(' ');
   // One line, whatever a name contains.
-  console.info(`drizzle-queue dashboard: ${JSON.stringify(`${actor ?? 'somebody'}: ${action} ${what}: ${outcome}`)}`);
+  console.info(
+    `drizzle-queue dashboard: ${JSON.stringify(`${actor ?? 'somebody'}: ${action} ${what}: ${outcome}`)}`,
+  );
 }

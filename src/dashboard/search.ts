@@ -121,7 +121,8 @@ const READERS: Readonly<Record<string, readonly [keyof JobSearch, Read]>> = {
 
 /** What the payload must contain: a bare `42` is the number or the text. */
 function containing(path: readonly string[], value: string): string[] {
-  const nested = (json: string) => path.reduceRight((inner, name) => `{${JSON.stringify(name)}:${inner}}`, json);
+  const nested = (json: string) =>
+    path.reduceRight((inner, name) => `{${JSON.stringify(name)}:${inner}}`, json);
   const literal = /^(-?(0|[1-9]\d{0,300})(\.\d{1,300})?|true|false|null)$/.test(value) ? [value] : [];
   return [...literal, JSON.stringify(value)].map(nested);
 }

@@ -44,7 +44,9 @@ export function timelineOf(job: ShownJob): Moment[] {
     moments.push({ what: 'Due', tone: 'busy', at: runAt, then: 'has waited' });
   }
   if (finishedAt !== null) {
-    const what = { completed: 'Completed', discarded: 'Discarded', cancelled: 'Cancelled' }[state as 'completed'];
+    const what = { completed: 'Completed', discarded: 'Discarded', cancelled: 'Cancelled' }[
+      state as 'completed'
+    ];
     const tone = state === 'completed' ? 'good' : state === 'discarded' ? 'bad' : 'plain';
     moments.push({ what, tone, at: finishedAt, then: undefined });
   }

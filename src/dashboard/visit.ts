@@ -1,6 +1,6 @@
 import type { Limits } from '../limits/limits.ts';
-import type { JobLine } from '../sql/job-line.ts';
 import type { Schedules } from '../schedules/schedules.ts';
+import type { JobLine } from '../sql/job-line.ts';
 import type { DashboardAction, Granted } from './access.ts';
 import type { SharedLooks } from './guarded.ts';
 import type { Links } from './links.ts';

@@ -2,9 +2,9 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
+import { type JobLine, lineColumns, toJobLine } from '../sql/job-line.ts';
 import type { JobState } from '../sql/job-record.ts';
 import { liveState } from '../sql/job-record.ts';
-import { type JobLine, lineColumns, toJobLine } from '../sql/job-line.ts';
 import { hasOwn, inScope, type JobScope } from '../sql/job-scope.ts';
 import type { OwnWanted } from '../sql/own-values.ts';
 

@@ -13,7 +13,10 @@ import { chromiumPath, launch, openPage, type Screen } from './support/chromium.
 const BASE = '/admin/queue';
 const HISTORY = 100_000;
 const database = useTestDatabase();
-const axe = readFile(fileURLToPath(new URL('../../node_modules/axe-core/axe.min.js', import.meta.url)), 'utf8');
+const axe = readFile(
+  fileURLToPath(new URL('../../node_modules/axe-core/axe.min.js', import.meta.url)),
+  'utf8',
+);
 
 let server: Server;
 let browser: Browser;
@@ -82,7 +85,11 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
   });
 
   test('every page is read and used without a script', async () => {
-    const { page, context, complaints } = await openPage(browser, origin, { width: 1280, colorScheme: 'light', javaScriptEnabled: false });
+    const { page, context, complaints } = await openPage(browser, origin, {
+      width: 1280,
+      colorScheme: 'light',
+      javaScriptEnabled: false,
+    });
     for (const path of Object.values(pages())) await page.goto(`${origin}${BASE}${path}`);
     await page.goto(`${origin}${BASE}`);
     expect(await page.locator('.plot svg rect').count()).toBeGreaterThan(20);
@@ -98,7 +105,10 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
   });
 
   test('by keyboard: a group of errors is redriven, a queue paused, a job found', async () => {
-    const { page, context, complaints } = await openPage(browser, origin, { width: 1280, colorScheme: 'dark' });
+    const { page, context, complaints } = await openPage(browser, origin, {
+      width: 1280,
+      colorScheme: 'dark',
+    });
     await page.goto(`${origin}${BASE}/errors`);
     // The last group, of three jobs.
     for (let row = 0; row < 4; row++) await page.keyboard.press('j');
@@ -130,12 +140,18 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
   });
 
   test('what changes is seen without a reload, and what one has opened stays open', async () => {
-    const { page, context, complaints } = await openPage(browser, origin, { width: 1280, colorScheme: 'light' });
+    const { page, context, complaints } = await openPage(browser, origin, {
+      width: 1280,
+      colorScheme: 'light',
+    });
     await page.goto(`${origin}${BASE}/jobs/${shop.running}`);
     await page.getByLabel('Live', { exact: true }).selectOption('1');
     const running = page.locator('time[data-tick=since]').first();
     const before = await running.textContent();
-    await page.waitForFunction((text) => document.querySelector('time[data-tick=since]')?.textContent !== text, before);
+    await page.waitForFunction(
+      (text) => document.querySelector('time[data-tick=since]')?.textContent !== text,
+      before,
+    );
     await database.client`update queue_jobs set progress = '0.25' where id = ${shop.running}`;
     await page.getByText('25 %').waitFor();
     await database.client`update queue_jobs set progress = '0.75' where id = ${shop.running}`;
@@ -207,7 +223,9 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
 });
 
 async function sideways(page: Page): Promise<number> {
-  return await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  return await page.evaluate(
+    () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  );
 }
 
 /** What axe finds on a page, in one line each. */
@@ -222,6 +240,9 @@ async function violations(page: Page): Promise<string[]> {
   });
   return found.map(
     ({ id, nodes }: { id: string; nodes: { html: string; failureSummary: string }[] }) =>
-      `${id}: ${nodes.map(({ html, failureSummary }) => `${html.slice(0, 140)} ${failureSummary}`).join(' | ').slice(0, 700)}`,
+      `${id}: ${nodes
+        .map(({ html, failureSummary }) => `${html.slice(0, 140)} ${failureSummary}`)
+        .join(' | ')
+        .slice(0, 700)}`,
   );
 }

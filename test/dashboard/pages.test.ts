@@ -1,4 +1,4 @@
-import { createQueue, limitsIn, schedulesIn, defineJob, defineSchedule, unvalidated } from 'drizzle-queue';
+import { createQueue, defineJob, defineSchedule, limitsIn, schedulesIn, unvalidated } from 'drizzle-queue';
 import { type Authorization, createDashboard, type DashboardOptions } from 'drizzle-queue/dashboard';
 import * as control from 'drizzle-queue/schema/control';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -9,7 +9,10 @@ import { useTestDatabase } from '../support/test-database.ts';
 import { formsOf, get, page, post, textOf } from './support/visits.ts';
 
 const database = useTestDatabase();
-const queue = createQueue({ schedules: schedulesIn(control.queueSchedules), limits: limitsIn(control, { q: { concurrency: 4 } }) });
+const queue = createQueue({
+  schedules: schedulesIn(control.queueSchedules),
+  limits: limitsIn(control, { q: { concurrency: 4 } }),
+});
 const sendReceipt = defineJob('send-receipt', { payload: unvalidated<unknown>(), queue: 'q' });
 
 function dashboardFor(authorization: Authorization = 'write', options: Partial<DashboardOptions> = {}) {
@@ -67,7 +70,9 @@ describe('every page', () => {
     const dashboard = dashboardFor();
     const first = await get(dashboard, '/admin/queue/jobs');
     const etag = String(first.headers.get('etag'));
-    await expect.poll(async () => (await page(dashboard, '/admin/queue/jobs')) === (await first.clone().text())).toBe(false);
+    await expect
+      .poll(async () => (await page(dashboard, '/admin/queue/jobs')) === (await first.clone().text()))
+      .toBe(false);
     const again = await get(dashboard, '/admin/queue/jobs', { 'if-none-match': etag });
     expect(again.status).toBe(304);
     expect(await again.text()).toBe('');
@@ -77,11 +82,16 @@ describe('every page', () => {
   });
 
   test('the first page with all that it loads is at most 45 kB over the wire', async () => {
-    await addJobs(database.client, Array.from({ length: 30 }, (_, index) => ({ queue: `queue-${index}` })));
+    await addJobs(
+      database.client,
+      Array.from({ length: 30 }, (_, index) => ({ queue: `queue-${index}` })),
+    );
     const dashboard = dashboardFor();
     const asked = { 'accept-encoding': 'gzip, br' };
     const html = await page(dashboard, '/admin/queue');
-    const assets = [...html.matchAll(/(?:src|href)="(\/admin\/queue\/assets\/[^"]+)"/g)].map(([, path = '']) => path);
+    const assets = [...html.matchAll(/(?:src|href)="(\/admin\/queue\/assets\/[^"]+)"/g)].map(
+      ([, path = '']) => path,
+    );
     expect(assets).toHaveLength(4);
     let bytes = 0;
     for (const path of ['/admin/queue', ...assets]) {
@@ -140,7 +150,9 @@ describe('jobs', () => {
     await database.client`
       insert into queue_jobs (queue, kind, payload, max_attempts) values ('q', 'k', '{"large": 9007199254740993}', 1),
         ('q', 'k', '{"large": 9007199254740992}', 1)`;
-    const text = textOf(await page(dashboardFor(), `/admin/queue/jobs?${new URLSearchParams({ q: filter })}`));
+    const text = textOf(
+      await page(dashboardFor(), `/admin/queue/jobs?${new URLSearchParams({ q: filter })}`),
+    );
     for (const each of expected) expect(text).toContain(each);
     if (filter.includes('payload.large')) expect(text).not.toContain('9007199254740992');
     if (filter === 'kind:other') expect(text).not.toContain('"n": 4');
@@ -154,13 +166,18 @@ describe('jobs', () => {
     [`kind:${'x'.repeat(2_001)}`, 'longer than 2000 characters'],
   ])('a filter is answered with what is wrong: %#', async (filter, problem) => {
     await addJob(database.client, { kind: 'not-shown' });
-    const text = textOf(await page(dashboardFor(), `/admin/queue/jobs?${new URLSearchParams({ q: filter })}`));
+    const text = textOf(
+      await page(dashboardFor(), `/admin/queue/jobs?${new URLSearchParams({ q: filter })}`),
+    );
     expect(text).toContain(problem);
     expect(text).not.toContain('not-shown');
   });
 
   test('page by page, each once', async () => {
-    await addJobs(database.client, Array.from({ length: 120 }, () => ({ kind: 'many' })));
+    await addJobs(
+      database.client,
+      Array.from({ length: 120 }, () => ({ kind: 'many' })),
+    );
     const seen: string[] = [];
     let path: string | undefined = '/admin/queue/jobs?q=kind%3Amany';
     while (path !== undefined) {
@@ -177,12 +194,34 @@ describe('jobs', () => {
 describe('one job', () => {
   test('with its timeline, errors, causes and values, and numbers as they are stored', async () => {
     const errors = [
-      { attempt: 1, name: 'TypeError', message: 'no route [cause] Error: refused', stack: 'at send (mail.ts:3)', at: '2026-01-02T03:04:05.678Z' },
+      {
+        attempt: 1,
+        name: 'TypeError',
+        message: 'no route [cause] Error: refused',
+        stack: 'at send (mail.ts:3)',
+        at: '2026-01-02T03:04:05.678Z',
+      },
     ];
-    const id = await addJob(database.client, { kind: 'send-receipt', errors, attempt: 1, dueInMs: 60_000, metadata: { traceparent: 'x' } });
+    const id = await addJob(database.client, {
+      kind: 'send-receipt',
+      errors,
+      attempt: 1,
+      dueInMs: 60_000,
+      metadata: { traceparent: 'x' },
+    });
     await database.client`update queue_jobs set payload = '{"big": 12345678901234567890.125}', progress = '{"percent": 40}' where id = ${id}`;
     const text = textOf(await page(dashboardFor(), `/admin/queue/jobs/${id}`));
-    for (const each of ['Attempt 1 failed: TypeError', 'no route', 'caused by Error: refused', 'at send (mail.ts:3)', '12345678901234567890.125', '40 %', 'traceparent', 'Runs', 'scheduled'])
+    for (const each of [
+      'Attempt 1 failed: TypeError',
+      'no route',
+      'caused by Error: refused',
+      'at send (mail.ts:3)',
+      '12345678901234567890.125',
+      '40 %',
+      'traceparent',
+      'Runs',
+      'scheduled',
+    ])
       expect(text).toContain(each);
   });
 
@@ -224,7 +263,9 @@ describe('one job', () => {
     const [form] = formsOf(await page(dashboard, `/admin/queue/jobs/${id}`));
     expect(form?.action).toBe('/admin/queue/actions/redrive');
     const answer = await post(dashboard, String(form?.action), form?.fields ?? {});
-    expect(textOf(await page(dashboard, String(answer.headers.get('location'))))).toContain('Put back, due now: 1 job.');
+    expect(textOf(await page(dashboard, String(answer.headers.get('location'))))).toContain(
+      'Put back, due now: 1 job.',
+    );
     expect(await queue.find(database.db, id)).toMatchObject({ state: 'due', attempt: 0 });
   });
 
@@ -232,10 +273,16 @@ describe('one job', () => {
     const [asked, forced] = await addJobs(database.client, [{ workerId: 3 }, { workerId: 3 }]);
     const dashboard = dashboardFor();
     const forms = formsOf(await page(dashboard, `/admin/queue/jobs/${asked}`));
-    expect(forms.map(({ action }) => action)).toEqual(['/admin/queue/actions/cancel', '/admin/queue/actions/force']);
+    expect(forms.map(({ action }) => action)).toEqual([
+      '/admin/queue/actions/cancel',
+      '/admin/queue/actions/force',
+    ]);
     await post(dashboard, '/admin/queue/actions/cancel', { id: String(asked) });
     await post(dashboard, '/admin/queue/actions/force', { id: String(forced) });
-    expect(await queue.find(database.db, asked)).toMatchObject({ state: 'running', cancelReason: 'cancelled in the dashboard' });
+    expect(await queue.find(database.db, asked)).toMatchObject({
+      state: 'running',
+      cancelReason: 'cancelled in the dashboard',
+    });
     expect(await queue.find(database.db, forced)).toMatchObject({ state: 'cancelled' });
   });
 });
@@ -253,7 +300,12 @@ describe('errors', () => {
     expect(text).toContain('3 discarded jobs with 2 causes');
     expect(text).toContain('2 jobs');
     const [form] = formsOf(html);
-    expect(form?.fields).toMatchObject({ queue: 'q', kind: 'send-receipt', name: 'Gone', cause: 'Order # is gone' });
+    expect(form?.fields).toMatchObject({
+      queue: 'q',
+      kind: 'send-receipt',
+      name: 'Gone',
+      cause: 'Order # is gone',
+    });
     const answer = await post(dashboard, String(form?.action), form?.fields ?? {});
     expect(answer.headers.get('location')).toBe('/admin/queue/errors?done=redriven&n=2');
     const { jobs } = await queue.list(database.db, { state: 'due' });
@@ -266,8 +318,12 @@ describe('errors', () => {
     await endJob(database.db, { state: 'discarded', limit: 40 });
     const dashboard = dashboardFor();
     const [form] = formsOf(await page(dashboard, '/admin/queue/errors'));
-    const answers = await Promise.all([1, 2].map(() => post(dashboard, String(form?.action), form?.fields ?? {})));
-    const counts = answers.map((answer) => Number(new URL(String(answer.headers.get('location')), 'http://x').searchParams.get('n')));
+    const answers = await Promise.all(
+      [1, 2].map(() => post(dashboard, String(form?.action), form?.fields ?? {})),
+    );
+    const counts = answers.map((answer) =>
+      Number(new URL(String(answer.headers.get('location')), 'http://x').searchParams.get('n')),
+    );
     expect((counts[0] ?? 0) + (counts[1] ?? 0)).toBe(40);
     expect((await queue.list(database.db, { state: 'due', limit: 100 })).jobs).toHaveLength(40);
   });
@@ -275,7 +331,11 @@ describe('errors', () => {
 
 describe('queues, workers, schedules and limits', () => {
   test('a queue is paused and resumed', async () => {
-    await addJobs(database.client, [{ queue: 'a/b & c' }, { queue: 'a/b & c', dueInMs: 60_000 }, { queue: 'a/b & c', workerId: 1 }]);
+    await addJobs(database.client, [
+      { queue: 'a/b & c' },
+      { queue: 'a/b & c', dueInMs: 60_000 },
+      { queue: 'a/b & c', workerId: 1 },
+    ]);
     const dashboard = dashboardFor();
     const html = await page(dashboard, '/admin/queue/queues');
     expect(textOf(html)).toMatch(/a\/b & c .* 1 .* 1 .* 1/);
@@ -299,13 +359,20 @@ describe('queues, workers, schedules and limits', () => {
   });
 
   test('a schedule shows its next ticks, runs now, is paused and resumed', async () => {
-    await queue.schedules.set(database.db, defineSchedule('nightly', { job: sendReceipt, payload: {}, cron: '0 3 * * *' }));
+    await queue.schedules.set(
+      database.db,
+      defineSchedule('nightly', { job: sendReceipt, payload: {}, cron: '0 3 * * *' }),
+    );
     const dashboard = dashboardFor();
     const html = await page(dashboard, '/admin/queue/schedules');
-    expect(textOf(html)).toMatch(/nightly .* 0 3 \* \* \* UTC in .* \d{4}-\d\d-\d\d 03:00:00 \d{4}-\d\d-\d\d 03:00:00/);
+    expect(textOf(html)).toMatch(
+      /nightly .* 0 3 \* \* \* UTC in .* \d{4}-\d\d-\d\d 03:00:00 \d{4}-\d\d-\d\d 03:00:00/,
+    );
     const [run, pause] = formsOf(html);
     await post(dashboard, String(run?.action), run?.fields ?? {});
-    expect((await queue.list(database.db)).jobs).toMatchObject([{ kind: 'send-receipt', metadata: { schedule: 'nightly' } }]);
+    expect((await queue.list(database.db)).jobs).toMatchObject([
+      { kind: 'send-receipt', metadata: { schedule: 'nightly' } },
+    ]);
     await post(dashboard, String(pause?.action), pause?.fields ?? {});
     expect((await queue.schedules.find(database.db, 'nightly'))?.pausedAt).not.toBeNull();
     const [, resume] = formsOf(await page(dashboard, '/admin/queue/schedules'));
@@ -317,15 +384,22 @@ describe('queues, workers, schedules and limits', () => {
 
   test('limits as they are declared and set', async () => {
     await queue.limits.set(database.db, { queue: 'q' }, { concurrency: 2 });
-    expect(textOf(await page(dashboardFor(), '/admin/queue/limits'))).toMatch(/the queue 4 at once 2 at once 0/);
+    expect(textOf(await page(dashboardFor(), '/admin/queue/limits'))).toMatch(
+      /the queue 4 at once 2 at once 0/,
+    );
     await queue.limits.set(database.db, { queue: 'q' }, null);
   });
 
   test('the overview counts what is live and what ended', async () => {
-    await addJobs(database.client, [{ kind: 'send-receipt' }, { dueInMs: -7_200_000 }, { dueInMs: 60_000 }, { workerId: 1 }]);
+    await addJobs(database.client, [
+      { kind: 'send-receipt' },
+      { dueInMs: -7_200_000 },
+      { dueInMs: 60_000 },
+      { workerId: 1 },
+    ]);
     await endJob(database.db);
     const text = textOf(await page(dashboardFor(), '/admin/queue'));
-    expect(text).toMatch(/Due 1 oldest waits 2 h/);
+    expect(text).toMatch(/Due 1 oldest for 2 h/);
     expect(text).toMatch(/Running 1 .* Scheduled 1 .* Completed 1 in the last hour Discarded 0/);
     expect(text).toContain('Jobs per minute');
   });

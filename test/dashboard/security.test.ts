@@ -1,8 +1,13 @@
-import { createQueue, limitsIn, schedulesIn, defineJob, defineSchedule, unvalidated } from 'drizzle-queue';
-import { type ActionDone, type Authorization, createDashboard, type DashboardOptions } from 'drizzle-queue/dashboard';
+import { integer } from 'drizzle-orm/pg-core';
+import { createQueue, defineJob, defineSchedule, limitsIn, schedulesIn, unvalidated } from 'drizzle-queue';
+import {
+  type ActionDone,
+  type Authorization,
+  createDashboard,
+  type DashboardOptions,
+} from 'drizzle-queue/dashboard';
 import { createQueueTables } from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
-import { integer } from 'drizzle-orm/pg-core';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { addJob, addJobs, clearTables } from '../queries/support/jobs.ts';
 import { endJob } from '../queue/support/lives.ts';
@@ -37,7 +42,18 @@ beforeEach(async () => {
   done.length = 0;
 });
 
-const PAGES = ['/', '/jobs', '/jobs/1', '/jobs/1/payload', '/errors', '/queues', '/schedules', '/limits', '/workers', '/database'];
+const PAGES = [
+  '/',
+  '/jobs',
+  '/jobs/1',
+  '/jobs/1/payload',
+  '/errors',
+  '/queues',
+  '/schedules',
+  '/limits',
+  '/workers',
+  '/database',
+];
 
 describe('who may see', () => {
   test('nobody, unless authorize says so; the page says what to write', async () => {
@@ -50,7 +66,14 @@ describe('who may see', () => {
       expect(text).not.toContain('secret-kind');
     }
     // Whoever forgets to return something, in JavaScript.
-    expect((await get(dashboardFor(() => undefined as never), '/jobs')).status).toBe(403);
+    expect(
+      (
+        await get(
+          dashboardFor(() => undefined as never),
+          '/jobs',
+        )
+      ).status,
+    ).toBe(403);
   });
 
   test('a response of authorize is sent as it is', async () => {
@@ -100,7 +123,10 @@ async function everyAction(): Promise<[right: string, path: string, fields: Reco
   await endJob(database.db, { kind: 'broken', state: 'discarded' });
   const [due, running] = await addJobs(database.client, [{}, { workerId: 5 }]);
   const job = defineJob('nightly', { payload: unvalidated<unknown>(), queue: 'q' });
-  await queue.schedules.set(database.db, defineSchedule('s', { job, payload: {}, cron: '0 3 * * *', options: { group: 'g' } }));
+  await queue.schedules.set(
+    database.db,
+    defineSchedule('s', { job, payload: {}, cron: '0 3 * * *', options: { group: 'g' } }),
+  );
   return [
     ['cancel', 'cancel', { id: String(due) }],
     ['force', 'force', { id: String(running) }],
@@ -131,7 +157,15 @@ describe('who may act', () => {
     const actions = await everyAction();
     const before = await everything();
     const dashboard = dashboardFor('read');
-    for (const path of ['/', '/jobs', `/jobs/${actions[0]?.[2].id}`, '/errors', '/queues', '/schedules', '/limits'])
+    for (const path of [
+      '/',
+      '/jobs',
+      `/jobs/${actions[0]?.[2].id}`,
+      '/errors',
+      '/queues',
+      '/schedules',
+      '/limits',
+    ])
       expect(formsOf(await page(dashboard, path))).toEqual([]);
     for (const [, path, fields] of actions) {
       expect((await post(dashboard, `/actions/${path}`, fields)).status, path).toBe(403);
@@ -144,7 +178,9 @@ describe('who may act', () => {
     const actions = await everyAction();
     const before = await everything();
     for (const [right, path, fields] of actions) {
-      const others = ['cancel', 'force', 'redrive', 'pause', 'resume', 'schedule', 'unblock'].filter((other) => other !== right);
+      const others = ['cancel', 'force', 'redrive', 'pause', 'resume', 'schedule', 'unblock'].filter(
+        (other) => other !== right,
+      );
       const dashboard = dashboardFor({ can: Object.fromEntries(others.map((other) => [other, true])) });
       expect((await post(dashboard, `/actions/${path}`, fields)).status, path).toBe(403);
     }
@@ -153,7 +189,9 @@ describe('who may act', () => {
       const dashboard = dashboardFor({ actor: 'ann', can: { [right]: true } });
       expect((await post(dashboard, `/actions/${path}`, fields)).status, path).toBe(303);
     }
-    expect(done.map(({ actor, action }) => [actor, action])).toEqual(actions.map(([right]) => ['ann', right]));
+    expect(done.map(({ actor, action }) => [actor, action])).toEqual(
+      actions.map(([right]) => ['ann', right]),
+    );
     expect(done.find(({ action }) => action === 'cancel')).toMatchObject({
       ids: [Number(actions[0]?.[2].id)],
       outcome: 'cancelled',
@@ -172,7 +210,9 @@ describe('who may act', () => {
     const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
     const id = await addJob(database.client);
     const fails = () => Promise.reject(new Error('the log is full'));
-    expect((await post(dashboardFor('write', { onAction: fails }), '/actions/cancel', { id: String(id) })).status).toBe(500);
+    expect(
+      (await post(dashboardFor('write', { onAction: fails }), '/actions/cancel', { id: String(id) })).status,
+    ).toBe(500);
     expect(printed).toHaveBeenCalledOnce();
     printed.mockRestore();
     expect(await queue.find(database.db, id)).toMatchObject({ state: 'cancelled' });
@@ -204,7 +244,12 @@ describe('forged forms', () => {
     ['an unknown site', { 'sec-fetch-site': 'SAME-ORIGIN' }],
     ['text', { 'content-type': 'text/plain' }],
   ])('%s', async (_, headers) => {
-    const answer = await post(dashboardFor('write'), '/actions/pause', form, headers as Record<string, string>);
+    const answer = await post(
+      dashboardFor('write'),
+      '/actions/pause',
+      form,
+      headers as Record<string, string>,
+    );
     expect(answer.status).toBe(403);
     expect(await queue.paused(database.db)).toEqual([]);
   });
@@ -212,11 +257,16 @@ describe('forged forms', () => {
   test.each([
     ['from the page', { 'sec-fetch-site': 'same-origin' }],
     ['from the page, over HTTP without Sec-Fetch-Site', { origin: ORIGIN }],
-    ['behind a proxy that passes the host on', { origin: 'https://admin.test', 'x-forwarded-host': 'admin.test' }],
+    [
+      'behind a proxy that passes the host on',
+      { origin: 'https://admin.test', 'x-forwarded-host': 'admin.test' },
+    ],
     ['from a trusted origin', { origin: 'https://trusted.test' }],
   ])('are not those %s', async (_, headers) => {
     const dashboard = dashboardFor('write', { trustedOrigins: ['https://trusted.test'] });
-    expect((await post(dashboard, '/actions/pause', form, headers as Record<string, string>)).status).toBe(303);
+    expect((await post(dashboard, '/actions/pause', form, headers as Record<string, string>)).status).toBe(
+      303,
+    );
   });
 
   test('only a form is a form, and not one of any size', async () => {
@@ -238,7 +288,16 @@ describe('forged forms', () => {
     for (const base of ['/', '/admin']) {
       const dashboard = dashboardFor('write', { basePath: base });
       const prefix = base === '/' ? '' : base;
-      for (const back of ['//evil.test', 'https://evil.test', '/\\evil.test', '\\\\evil.test', '/../..//evil.test', 'javascript:alert(1)', '/\r\nx: y', '/jobs/..//evil.test']) {
+      for (const back of [
+        '//evil.test',
+        'https://evil.test',
+        '/\\evil.test',
+        '\\\\evil.test',
+        '/../..//evil.test',
+        'javascript:alert(1)',
+        '/\r\nx: y',
+        '/jobs/..//evil.test',
+      ]) {
         const answer = await post(dashboard, `${prefix}/actions/pause`, { ...form, back });
         expect(answer.status).toBe(303);
         const location = new URL(String(answer.headers.get('location')), ORIGIN);
@@ -260,7 +319,20 @@ describe('hosts', () => {
 });
 
 describe('paths', () => {
-  test.each(['/../jobs', '/jobs/..%2f..%2fetc', '/%00', '/jobs/%E0%A4%A', '/assets/../jobs', '/assets/%2e%2e/x', '//jobs', '/jobs//', '/JOBS', '/jobs/-1', '/jobs/1e3', '/jobs/0x1'])('%s is a page or not there, but no failure', async (path) => {
+  test.each([
+    '/../jobs',
+    '/jobs/..%2f..%2fetc',
+    '/%00',
+    '/jobs/%E0%A4%A',
+    '/assets/../jobs',
+    '/assets/%2e%2e/x',
+    '//jobs',
+    '/jobs//',
+    '/JOBS',
+    '/jobs/-1',
+    '/jobs/1e3',
+    '/jobs/0x1',
+  ])('%s is a page or not there, but no failure', async (path) => {
     const dashboard = dashboardFor('read', { basePath: '/admin' });
     const answer = await dashboard(new Request(`${ORIGIN}/admin${path}`));
     expect([200, 404]).toContain(answer.status);
@@ -279,10 +351,25 @@ describe('hostile values', () => {
   ];
 
   test('are shown as they are, everywhere', async () => {
-    const errors = hostile.map((message, index) => ({ attempt: index + 1, name: message, message: `${message} [cause] ${message}`, stack: message, at: '2026-01-01T00:00:00.000Z' }));
+    const errors = hostile.map((message, index) => ({
+      attempt: index + 1,
+      name: message,
+      message: `${message} [cause] ${message}`,
+      stack: message,
+      at: '2026-01-01T00:00:00.000Z',
+    }));
     const ids: number[] = [];
     for (const text of hostile) {
-      ids.push(await addJob(database.client, { kind: text, queue: text, payload: { [text]: text }, metadata: { [text]: text }, uniqueKey: text, errors }));
+      ids.push(
+        await addJob(database.client, {
+          kind: text,
+          queue: text,
+          payload: { [text]: text },
+          metadata: { [text]: text },
+          uniqueKey: text,
+          errors,
+        }),
+      );
       await database.client`insert into queue_pauses (queue) values (${text})`;
       await database.client`insert into queue_workers (name, queues) values (${text}, ${JSON.stringify([text])}::text::jsonb)`;
     }
@@ -293,7 +380,17 @@ describe('hostile values', () => {
     await database.client`update queue_results set errors = ${JSON.stringify(errors)}::text::jsonb`;
     const dashboard = dashboardFor({ actor: hostile[0], can: 'write' });
     const q = new URLSearchParams({ q: hostile[1] ?? '' });
-    for (const path of ['/', '/jobs', `/jobs?${q}`, ...ids.map((id) => `/jobs/${id}`), '/errors', '/queues', '/workers', '/schedules', '/?done=%3Cscript%3E&n=%3Cscript%3E']) {
+    for (const path of [
+      '/',
+      '/jobs',
+      `/jobs?${q}`,
+      ...ids.map((id) => `/jobs/${id}`),
+      '/errors',
+      '/queues',
+      '/workers',
+      '/schedules',
+      '/?done=%3Cscript%3E&n=%3Cscript%3E',
+    ]) {
       const whole = await page(dashboard, path);
       // What stands in quotes, with its quotes escaped, is a value.
       const html = whole.replace(/="[^"<>]*"/g, '=""');
@@ -313,7 +410,9 @@ describe('redaction', () => {
       kind: 'k',
       payload: { card: '4111' },
       metadata: { token: 'abc' },
-      errors: [{ attempt: 1, name: 'E', message: 'card 4111', stack: 'at 4111', at: '2026-01-01T00:00:00.000Z' }],
+      errors: [
+        { attempt: 1, name: 'E', message: 'card 4111', stack: 'at 4111', at: '2026-01-01T00:00:00.000Z' },
+      ],
     });
     const discarded = await addJob(database.client, { kind: 'k2', payload: { card: '4111' } });
     await endJob(database.db, { kind: 'k2', state: 'discarded' });
@@ -339,13 +438,25 @@ describe('redaction', () => {
 
 describe('scopes', () => {
   test('of queues: nothing of another is seen or done', async () => {
-    const [mine, others] = await addJobs(database.client, [{ kind: 'seen', payload: { n: 1 } }, { queue: 'x', kind: 'unseen-kind', payload: { n: 1 } }]);
+    const [mine, others] = await addJobs(database.client, [
+      { kind: 'seen', payload: { n: 1 } },
+      { queue: 'x', kind: 'unseen-kind', payload: { n: 1 } },
+    ]);
     await addJob(database.client, { queue: 'q', kind: 'broken' });
     await endJob(database.db, { kind: 'broken', state: 'discarded' });
     await database.client`update queue_results set queue = 'x'`;
     await database.client`insert into queue_pauses (queue) values ('x-paused')`;
     const dashboard = dashboardFor({ can: 'write', queues: ['q'] });
-    for (const path of ['/', '/jobs', '/jobs?q=payload.n%3A1', '/jobs?q=queue%3Ax', '/errors', '/queues', '/workers', '/schedules'])
+    for (const path of [
+      '/',
+      '/jobs',
+      '/jobs?q=payload.n%3A1',
+      '/jobs?q=queue%3Ax',
+      '/errors',
+      '/queues',
+      '/workers',
+      '/schedules',
+    ])
       expect(await page(dashboard, path), path).not.toMatch(/unseen-kind|broken|x-paused/);
     expect((await get(dashboard, `/jobs/${others}`)).status).toBe(404);
     expect((await get(dashboard, '/database')).status).toBe(404);
@@ -367,14 +478,18 @@ describe('scopes', () => {
 });
 
 describe('scopes of tenants', () => {
-  const tables = createQueueTables({ prefix: 'tenant_', columns: { tenantId: integer('tenant_id').notNull() } });
+  const tables = createQueueTables({
+    prefix: 'tenant_',
+    columns: { tenantId: integer('tenant_id').notNull() },
+  });
   const tenants = createQueue({ tables });
   const job = defineJob('invoice', { payload: unvalidated<unknown>(), queue: 'q' });
 
   beforeAll(async () => {
     for (const table of ['jobs', 'results', 'workers', 'pauses']) {
       await database.client.unsafe(`create table tenant_${table} (like queue_${table} including all)`);
-      if (table === 'jobs' || table === 'results') await database.client.unsafe(`alter table tenant_${table} add tenant_id integer not null`);
+      if (table === 'jobs' || table === 'results')
+        await database.client.unsafe(`alter table tenant_${table} add tenant_id integer not null`);
     }
   });
 
@@ -389,9 +504,18 @@ describe('scopes of tenants', () => {
     });
     expect(textOf(await page(dashboard, '/jobs'))).toContain('mine');
     expect(textOf(await page(dashboard, `/jobs/${mine}`))).toContain('tenantId 1');
-    for (const path of ['/jobs', '/jobs?q=tenantId%3A2', '/errors', '/']) expect(await page(dashboard, path)).not.toContain('others');
+    for (const path of ['/jobs', '/jobs?q=tenantId%3A2', '/errors', '/'])
+      expect(await page(dashboard, path)).not.toContain('others');
     expect(textOf(await page(dashboard, '/'))).toContain('Due 1');
-    for (const path of [`/jobs/${other}`, `/jobs/${other}/payload`, '/queues', '/workers', '/database', '/schedules', '/limits'])
+    for (const path of [
+      `/jobs/${other}`,
+      `/jobs/${other}/payload`,
+      '/queues',
+      '/workers',
+      '/database',
+      '/schedules',
+      '/limits',
+    ])
       expect((await get(dashboard, path)).status, path).toBe(404);
     expect((await post(dashboard, '/actions/cancel', { id: String(other) })).status).toBe(404);
     expect((await post(dashboard, '/actions/pause', { queue: 'q' })).status).toBe(404);

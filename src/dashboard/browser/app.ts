@@ -1,5 +1,6 @@
 import { Idiomorph } from 'idiomorph/dist/idiomorph.esm.js';
 import { agoText, durationText } from '../duration.ts';
+import { help, onKey } from './keys.ts';
 
 /*
  * What the pages gain where scripts run: they stay live, durations tick, and keys move through rows. All
@@ -97,13 +98,19 @@ function take(html: string): void {
     restoreFocus: true,
     callbacks: {
       beforeAttributeUpdated: (name: string, node: Element) =>
-        !(name === 'open' && node.tagName === 'DETAILS') && !(name === 'class' && node.hasAttribute('data-at')),
+        !(name === 'open' && node.tagName === 'DETAILS') &&
+        !(name === 'class' && node.hasAttribute('data-at')),
       beforeNodeMorphed: (old: Node) =>
         // A chart takes its new figures itself.
         !(old instanceof HTMLElement && old.classList.contains('uplot')),
       beforeNodeRemoved: (old: Node) => !(old instanceof HTMLElement && old.classList.contains('uplot')),
       beforeNodeAdded: (node: Node) =>
-        !(node instanceof SVGElement && document.querySelector('.uplot') !== null && node.tagName === 'svg' && node.parentElement?.matches('.plot') === true),
+        !(
+          node instanceof SVGElement &&
+          document.querySelector('.uplot') !== null &&
+          node.tagName === 'svg' &&
+          node.parentElement?.matches('.plot') === true
+        ),
     },
   });
   readClock();
@@ -117,85 +124,7 @@ function beat(): void {
   setTimeout(() => live?.classList.remove('is-beating'), 300);
 }
 
-/** Rows, and the one that keys have moved to. */
-function move(by: number): void {
-  const rows = [...document.querySelectorAll<HTMLElement>('[data-row]')];
-  const links = rows.flatMap((row) => row.querySelector<HTMLAnchorElement>('.row-link') ?? []);
-  if (links.length === 0) return;
-  const at = links.findIndex((link) => link.closest('[data-row]')?.contains(document.activeElement));
-  links[Math.max(0, Math.min(links.length - 1, at < 0 ? (by > 0 ? 0 : links.length - 1) : at + by))]?.focus();
-}
-
-/** Opens or presses the first form of an action on the focused row, or on the page. */
-function press(path: RegExp): void {
-  const within = document.activeElement?.closest('[data-row]') ?? document.querySelector('main');
-  for (const form of within?.querySelectorAll<HTMLFormElement>('form.action') ?? []) {
-    if (!path.test(form.getAttribute('action') ?? '')) continue;
-    const asking = form.closest<HTMLDetailsElement>('.asking');
-    if (asking !== null) asking.open = true;
-    form.querySelector<HTMLButtonElement>('button[type=submit]')?.focus();
-    return;
-  }
-}
-
-const KEYS: Readonly<Record<string, readonly [what: string, act: () => void]>> = {
-  '/': ['filter', () => toFilter()],
-  j: ['next row', () => move(1)],
-  k: ['previous row', () => move(-1)],
-  r: ['redrive', () => press(/\/redrive/)],
-  c: ['cancel', () => press(/\/cancel$/)],
-  p: ['pause or resume', () => press(/\/(pause|resume)/)],
-  l: ['live on or off', () => toggle()],
-  '?': ['these keys', () => help()],
-};
-
-function toFilter(): void {
-  const filter = document.querySelector<HTMLInputElement>('#filter');
-  if (filter !== null) return filter.focus();
-  const jobs = document.querySelector<HTMLAnchorElement>('nav a[href$="/jobs"]');
-  if (jobs !== null) location.assign(jobs.href);
-}
-
-function toggle(): void {
-  if (every === null) return;
-  every.value = every.value === '0' ? '2' : '0';
-  every.dispatchEvent(new Event('change'));
-}
-
-function help(): void {
-  const open = document.querySelector('dialog');
-  if (open !== null) return open.close();
-  const dialog = document.createElement('dialog');
-  dialog.setAttribute('aria-label', 'Keys');
-  const list = document.createElement('dl');
-  for (const [key, [what]] of Object.entries(KEYS)) {
-    const term = document.createElement('dt');
-    term.append(Object.assign(document.createElement('kbd'), { textContent: key }));
-    list.append(term, Object.assign(document.createElement('dd'), { textContent: what }));
-  }
-  const close = Object.assign(document.createElement('button'), { textContent: 'Close', className: 'button' });
-  close.addEventListener('click', () => dialog.close());
-  dialog.append(list, close);
-  dialog.addEventListener('close', () => dialog.remove());
-  document.body.append(dialog);
-  dialog.showModal();
-}
-
-document.addEventListener('keydown', (event) => {
-  const { target, key } = event;
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (key === 'Escape') {
-    for (const asking of document.querySelectorAll<HTMLDetailsElement>('.asking[open]')) asking.open = false;
-    if (target instanceof HTMLInputElement) target.blur();
-    return;
-  }
-  if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement)
-    return;
-  const found = Object.hasOwn(KEYS, key) ? KEYS[key] : undefined;
-  if (found === undefined) return;
-  event.preventDefault();
-  found[1]();
-});
+document.addEventListener('keydown', onKey);
 
 // One question at a time, and a click elsewhere is a no.
 document.addEventListener('click', (event) => {
@@ -207,7 +136,8 @@ document.addEventListener('click', (event) => {
 // A form goes once.
 document.addEventListener('submit', ({ target }) => {
   if (!(target instanceof HTMLFormElement) || target.method !== 'post') return;
-  for (const button of target.querySelectorAll('button')) setTimeout(() => button.toggleAttribute('disabled', true));
+  for (const button of target.querySelectorAll('button'))
+    setTimeout(() => button.toggleAttribute('disabled', true));
 });
 
 every?.addEventListener('change', () => {

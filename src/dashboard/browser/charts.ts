@@ -6,7 +6,11 @@ interface ChartData {
   readonly unit: 'jobs' | 'ms';
   readonly shape: 'bars' | 'lines';
   readonly times: readonly number[];
-  readonly series: readonly { readonly label: string; readonly tone: string; readonly values: readonly (number | null)[] }[];
+  readonly series: readonly {
+    readonly label: string;
+    readonly tone: string;
+    readonly values: readonly (number | null)[];
+  }[];
 }
 
 const charts = new Map<HTMLElement, { plot: uPlot; data: string }>();
@@ -39,7 +43,10 @@ function draw(): void {
       continue;
     }
     holder.replaceChildren();
-    charts.set(holder, { plot: new uPlot(optionsOf(chart, holder.clientWidth), valuesOf(chart), holder), data });
+    charts.set(holder, {
+      plot: new uPlot(optionsOf(chart, holder.clientWidth), valuesOf(chart), holder),
+      data,
+    });
   }
 }
 
@@ -55,7 +62,11 @@ function valuesOf({ shape, times, series }: ChartData): uPlot.AlignedData {
 function optionsOf({ unit, shape, series }: ChartData, width: number): uPlot.Options {
   const text = (value: number | null) =>
     value === null ? '–' : unit === 'ms' ? durationText(value) : String(Math.round(value));
-  const axis = { stroke: colour('muted'), grid: { stroke: colour('line'), width: 1 }, ticks: { show: false } };
+  const axis = {
+    stroke: colour('muted'),
+    grid: { stroke: colour('line'), width: 1 },
+    ticks: { show: false },
+  };
   const drawn = shape === 'bars' ? [...series].reverse() : series;
   return {
     width,
@@ -67,21 +78,26 @@ function optionsOf({ unit, shape, series }: ChartData, width: number): uPlot.Opt
       { ...axis, grid: { show: false }, size: 28, space: 70, values: (_, times) => times.map(clock) },
       { ...axis, size: 56, space: 34, values: (_, values) => values.map(text) },
     ],
-    legend: { show: true },
+    legend: {
+      show: true,
+      markers: { width: 0, fill: (_, index) => colour(drawn[index - 1]?.tone ?? 'muted') },
+    },
     series: [
       { label: 'time', value: (_, time) => (time === null ? '–' : clock(time)) },
-      ...drawn.map(({ label, tone, values }): uPlot.Series => ({
-        label,
-        stroke: colour(tone),
-        width: shape === 'bars' ? 0 : 2,
-        points: { show: false },
-        // What is told of a layer is its own value, not the sum that it is drawn to.
-        value: (_, sum, __, at) => (at === null ? '–' : text(shape === 'bars' ? (values[at] ?? 0) : sum)),
-        ...(shape === 'bars' && {
-          fill: colour(tone),
-          paths: uPlot.paths.bars?.({ size: [0.72, 24], align: 1, radius: 0.15 }) ?? null,
+      ...drawn.map(
+        ({ label, tone, values }): uPlot.Series => ({
+          label,
+          stroke: colour(tone),
+          width: shape === 'bars' ? 0 : 2,
+          points: { show: false },
+          // What is told of a layer is its own value, not the sum that it is drawn to.
+          value: (_, sum, __, at) => (at === null ? '–' : text(shape === 'bars' ? (values[at] ?? 0) : sum)),
+          ...(shape === 'bars' && {
+            fill: colour(tone),
+            paths: uPlot.paths.bars?.({ size: [0.72, 24], align: 1, radius: 0.15 }) ?? null,
+          }),
         }),
-      })),
+      ),
     ],
   };
 }

@@ -23,7 +23,8 @@ export async function databasePage(visit: Visit) {
       ) : findings.length === 0 ? (
         <section class="card all-well">
           <p>
-            <b>Everything is as it should be.</b> <span class="muted">Tables, columns, indexes, tuning and workers.</span>
+            <b>Everything is as it should be.</b>{' '}
+            <span class="muted">Tables, columns, indexes, tuning and workers.</span>
           </p>
         </section>
       ) : (

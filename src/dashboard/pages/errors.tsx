@@ -25,10 +25,15 @@ export async function errorsPage(visit: Visit) {
   return (
     <Page visit={visit} title="Errors">
       {groups === undefined ? (
-        <p class="notice is-bad">The database took more than {LOOK_MS / 1000} s to read the newest results.</p>
+        <p class="notice is-bad">
+          The database took more than {LOOK_MS / 1000} s to read the newest results.
+        </p>
       ) : groups.length === 0 ? (
         <section class="card">
-          <Empty title="Nothing was discarded" code={"return fail('the address does not exist'); // discards the job at once"}>
+          <Empty
+            title="Nothing was discarded"
+            code={"return fail('the address does not exist'); // discards the job at once"}
+          >
             A job is discarded when its last attempt has failed, or its error cannot be retried.
           </Empty>
         </section>
@@ -49,11 +54,22 @@ export async function errorsPage(visit: Visit) {
   );
 }
 
-function Group({ visit, group, most }: { readonly visit: Visit; readonly group: ErrorGroup; readonly most: number }) {
+function Group({
+  visit,
+  group,
+  most,
+}: {
+  readonly visit: Visit;
+  readonly group: ErrorGroup;
+  readonly most: number;
+}) {
   const { links, nowMs } = visit;
   const { queue, kind, name, cause, jobs, firstAt, lastAt, sampleId } = group;
   const sample = { id: sampleId, kind, queue, own: {} };
-  const message = revealed(visit, sample, 'error', { text: group.message, cut: group.message.length === 500 });
+  const message = revealed(visit, sample, 'error', {
+    text: group.message,
+    cut: group.message.length === 500,
+  });
   const [first = '', ...causes] = (message ?? '').split(' [cause] ');
   return (
     <li class="card group" id={`cause-${sampleId}`} data-row>

@@ -1,15 +1,12 @@
 import type { ShownJob } from '../../queries/show-job.ts';
-import type { AttemptError } from '../../schema/attempt-error.ts';
-import { durationText } from '../duration.ts';
 import { ActionForm, AskingForm } from '../parts/action-form.tsx';
 import { Empty } from '../parts/empty.tsx';
-import { Hidden } from '../parts/job-table.tsx';
+import { History } from '../parts/history.tsx';
 import { Page } from '../parts/layout.tsx';
-import { Ago, At, Since } from '../parts/moment.tsx';
+import { Ago, Since } from '../parts/moment.tsx';
 import { State } from '../parts/state.tsx';
 import { Foreign, visible } from '../parts/text.tsx';
 import { Value } from '../parts/value.tsx';
-import { timelineOf } from '../timeline.ts';
 import { word } from '../search.ts';
 import { revealed, type Visit } from '../visit.ts';
 
@@ -21,11 +18,7 @@ export function jobPage(visit: Visit, job: ShownJob) {
     <Page visit={visit} title={title} aside={<State state={job.state} cancelling={job.cancelling} />}>
       <Actions visit={visit} job={job} />
       <div class="columns">
-        <section class="card" aria-labelledby="timeline-title">
-          <h2 id="timeline-title">Timeline</h2>
-          <Timeline visit={visit} job={job} />
-          {job.errors.length === 0 ? null : <Errors visit={visit} job={job} />}
-        </section>
+        <History visit={visit} job={job} />
         <section class="card facts" aria-labelledby="facts-title">
           <h2 id="facts-title">Facts</h2>
           <dl>
@@ -149,88 +142,13 @@ function Actions({ visit, job }: { readonly visit: Visit; readonly job: ShownJob
   );
 }
 
-function Timeline({ visit, job }: { readonly visit: Visit; readonly job: ShownJob }) {
-  const moments = timelineOf(job);
-  return (
-    <ol class="timeline">
-      {moments.map(({ what, tone, at, then }, index) => {
-        const next = moments[index + 1];
-        return (
-          <li class={`tone-${tone}`}>
-            <span class="what">
-              <Foreign text={what} />
-            </span>
-            <span class="at">
-              <At at={at} />
-            </span>
-            {then === undefined || (next === undefined && !['has run', 'has waited'].includes(then)) ? null : (
-              <span class="span">
-                {then}{' '}
-                {next === undefined ? (
-                  <Since at={at} nowMs={visit.nowMs} />
-                ) : (
-                  <b>{durationText(next.at.getTime() - at.getTime())}</b>
-                )}
-              </span>
-            )}
-          </li>
-        );
-      })}
-    </ol>
-  );
-}
-
-function Errors({ visit, job }: { readonly visit: Visit; readonly job: ShownJob }) {
-  const newest = job.errors.length - 1;
-  return (
-    <div class="errors">
-      <h3>Errors, the newest first</h3>
-      {[...job.errors].reverse().map((error, place) => (
-        <OneError visit={visit} job={job} error={error} open={place === 0} id={`error-${newest - place}`} />
-      ))}
-    </div>
-  );
-}
-
-interface OneErrorProps {
-  readonly visit: Visit;
-  readonly job: ShownJob;
-  readonly error: AttemptError;
-  readonly open: boolean;
-  readonly id: string;
-}
-
-function OneError({ visit, job, error, open, id }: OneErrorProps) {
-  const message = revealed(visit, job, 'error', { text: String(error.message), cut: false });
-  const stack =
-    error.stack === undefined ? null : revealed(visit, job, 'error', { text: String(error.stack), cut: false });
-  const [first = '', ...causes] = (message ?? '').split(' [cause] ');
-  return (
-    <details class="error" id={id} open={open}>
-      <summary>
-        <span class="muted">Attempt {error.attempt}</span> <Foreign text={error.name} mono />
-      </summary>
-      {message === null ? <Hidden /> : <p class="message">{<Foreign text={first} />}</p>}
-      {causes.map((cause) => (
-        <p class="cause">
-          <span class="muted">caused by</span> <Foreign text={cause} />
-        </p>
-      ))}
-      {stack === null ? null : (
-        <pre class="code stack" tabindex={0} role="group" aria-label={`Stack of attempt ${error.attempt}`}>
-          <code>{visible(stack)}</code>
-        </pre>
-      )}
-    </details>
-  );
-}
-
 /** A number from 0 to 1, or to 100, is a bar; anything else is shown as it is. */
 function Progress({ visit, job }: { readonly visit: Visit; readonly job: ShownJob }) {
   const json = job.progressText ?? { text: 'null', length: 4 };
   const text = revealed(visit, job, 'progress', { text: json.text, cut: false });
   const share = text === null ? undefined : shareOf(text);
-  if (share === undefined) return <Value visit={visit} job={job} field="progress" title="Progress" json={json} />;
+  if (share === undefined)
+    return <Value visit={visit} job={job} field="progress" title="Progress" json={json} />;
   const percent = Math.round(share * 100);
   return (
     <section class="card progress" aria-labelledby="progress-title">

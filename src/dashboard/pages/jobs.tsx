@@ -39,7 +39,9 @@ export async function jobsPage(visit: Visit) {
       ))}
       {found === undefined ? (
         filter.problems.length > 0 ? null : (
-          <p class="notice is-bad">The database took more than {BROWSE_MS / 1000} s. Narrow the filter by an id or a queue.</p>
+          <p class="notice is-bad">
+            The database took more than {BROWSE_MS / 1000} s. Narrow the filter by an id or a queue.
+          </p>
         )
       ) : (
         <Jobs visit={visit} q={q} before={before} filter={filter} found={found} />
@@ -89,10 +91,19 @@ function Jobs({ visit, q, before, filter, found: { jobs, next, end } }: JobsProp
 }
 
 /** Where the filter is one that redrive itself understands. */
-function RedriveFound({ visit, filter, any }: { readonly visit: Visit; readonly filter: Filter; readonly any: boolean }) {
+function RedriveFound({
+  visit,
+  filter,
+  any,
+}: {
+  readonly visit: Visit;
+  readonly filter: Filter;
+  readonly any: boolean;
+}) {
   const { kind, queue, state } = filter.search;
   const plain = filter.words.every(({ key }) => ['state', 'kind', 'queue'].includes(key));
-  if (!any || state !== 'discarded' || kind === undefined || !plain || visit.granted.scope.own.length > 0) return null;
+  if (!any || state !== 'discarded' || kind === undefined || !plain || visit.granted.scope.own.length > 0)
+    return null;
   if (visit.granted.scope.queues !== undefined && queue === undefined) return null;
   return (
     <ActionForm
@@ -105,7 +116,15 @@ function RedriveFound({ visit, filter, any }: { readonly visit: Visit; readonly 
   );
 }
 
-function FilterBar({ visit, q, filter }: { readonly visit: Visit; readonly q: string; readonly filter: Filter }) {
+function FilterBar({
+  visit,
+  q,
+  filter,
+}: {
+  readonly visit: Visit;
+  readonly q: string;
+  readonly filter: Filter;
+}) {
   const { links } = visit;
   const chosen = filter.search.state;
   return (
@@ -126,13 +145,20 @@ function FilterBar({ visit, q, filter }: { readonly visit: Visit; readonly q: st
       </button>
       <ul class="chips" aria-label="States">
         <li>
-          <a href={links.jobs(withWord(filter.words, 'state', undefined))} aria-current={chosen === undefined ? 'true' : undefined}>
+          <a
+            href={links.jobs(withWord(filter.words, 'state', undefined))}
+            aria-current={chosen === undefined ? 'true' : undefined}
+          >
             all
           </a>
         </li>
         {STATES.map((state) => (
           <li>
-            <a href={links.jobs(withWord(filter.words, 'state', state))} class={`is-${state}`} aria-current={chosen === state ? 'true' : undefined}>
+            <a
+              href={links.jobs(withWord(filter.words, 'state', state))}
+              class={`is-${state}`}
+              aria-current={chosen === state ? 'true' : undefined}
+            >
               {state}
             </a>
           </li>

@@ -1,7 +1,7 @@
-import type { GroupRecord } from '../../queries/find-groups.ts';
 import type { LimitRecord } from '../../limits/limit-record.ts';
-import type { Limits } from '../../limits/limits.ts';
 import type { LimitSettings } from '../../limits/limit-settings.ts';
+import type { Limits } from '../../limits/limits.ts';
+import type { GroupRecord } from '../../queries/find-groups.ts';
 import { countText, durationText } from '../duration.ts';
 import { ActionForm } from '../parts/action-form.tsx';
 import { Empty } from '../parts/empty.tsx';
@@ -38,7 +38,10 @@ export async function limitsPage(visit: Visit, limits: Limits) {
     <Page visit={visit} title="Limits">
       {queues.length === 0 ? (
         <section class="card">
-          <Empty title="No limit is declared" code={"createQueue({ limits: limitsIn(tables, { mail: { concurrency: 10 } }) });"} />
+          <Empty
+            title="No limit is declared"
+            code={'createQueue({ limits: limitsIn(tables, { mail: { concurrency: 10 } }) });'}
+          />
         </section>
       ) : (
         queues.map((of) => <QueueLimitsOf visit={visit} of={of} />)
@@ -47,7 +50,13 @@ export async function limitsPage(visit: Visit, limits: Limits) {
   );
 }
 
-function QueueLimitsOf({ visit, of: { queue, limits, groups, more } }: { readonly visit: Visit; readonly of: OfQueue }) {
+function QueueLimitsOf({
+  visit,
+  of: { queue, limits, groups, more },
+}: {
+  readonly visit: Visit;
+  readonly of: OfQueue;
+}) {
   return (
     <section class="card" aria-label={`Limits of ${visible(queue)}`}>
       <h2>
@@ -74,7 +83,9 @@ function QueueLimitsOf({ visit, of: { queue, limits, groups, more } }: { readonl
                 {settingsText(limit.declared)}
                 {limit.declared.serial ? ', one after the other' : ''}
               </td>
-              <td>{limit.override === undefined ? <span class="muted">–</span> : settingsText(limit.override)}</td>
+              <td>
+                {limit.override === undefined ? <span class="muted">–</span> : settingsText(limit.override)}
+              </td>
               <td class="number">{limit.slots ?? <span class="muted">–</span>}</td>
             </tr>
           ))}
@@ -98,7 +109,10 @@ function QueueLimitsOf({ visit, of: { queue, limits, groups, more } }: { readonl
             {groups.map((group) => (
               <tr data-row>
                 <td>
-                  <a class="row-link" href={visit.links.jobs(`${word('queue', queue)} ${word('group', group.group)}`)}>
+                  <a
+                    class="row-link"
+                    href={visit.links.jobs(`${word('queue', queue)} ${word('group', group.group)}`)}
+                  >
                     <Foreign text={group.group} mono />
                   </a>
                 </td>

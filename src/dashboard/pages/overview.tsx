@@ -1,5 +1,5 @@
 import type { Child } from 'hono/jsx';
-import { type FinishedMinute, countFinished } from '../../queries/count-finished.ts';
+import { countFinished, type FinishedMinute } from '../../queries/count-finished.ts';
 import { countText } from '../duration.ts';
 import { liveCounts, queueLines, totalOf, workersSeen } from '../live-counts.ts';
 import { Chart } from '../parts/chart.tsx';
@@ -37,21 +37,32 @@ export async function overviewPage(visit: Visit) {
             'nobody waits'
           ) : (
             <>
-              oldest waits <Since at={total.oldestDueAt} nowMs={nowMs} />
+              oldest for <Since at={total.oldestDueAt} nowMs={nowMs} />
             </>
           )}
         </Tile>
         <Tile name="Running" href={links.jobs('state:running')} value={total && countText(total.running)}>
           {workers === undefined ? 'now' : `${workers.length} ${workers.length === 1 ? 'worker' : 'workers'}`}
         </Tile>
-        <Tile name="Scheduled" href={links.jobs('state:scheduled')} value={total && countText(total.scheduled)}>
+        <Tile
+          name="Scheduled"
+          href={links.jobs('state:scheduled')}
+          value={total && countText(total.scheduled)}
+        >
           for later
         </Tile>
         <Tile name="Completed" href={links.jobs('state:completed')} value={hour && countText(hour.completed)}>
           in the last hour
         </Tile>
-        <Tile name="Discarded" href={links.to('/errors')} value={hour && countText(hour.discarded)} bad={(hour?.discarded ?? 0) > 0}>
-          {hour === undefined || hour.ended === 0 ? 'in the last hour' : `${shareText(hour.discarded / hour.ended)} of the last hour`}
+        <Tile
+          name="Discarded"
+          href={links.to('/errors')}
+          value={hour && countText(hour.discarded)}
+          bad={(hour?.discarded ?? 0) > 0}
+        >
+          {hour === undefined || hour.ended === 0
+            ? 'in the last hour'
+            : `${shareText(hour.discarded / hour.ended)} of the last hour`}
         </Tile>
       </ul>
       {findings.length === 0 ? null : (

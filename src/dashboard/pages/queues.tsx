@@ -17,7 +17,10 @@ export async function queuesPage(visit: Visit) {
       {kinds === undefined ? <TooSlow /> : null}
       <section class="card" aria-label="Queues">
         {queues.length === 0 ? (
-          <Empty title="No queue is in use" code={"const worker = createWorker({ db, queue, handlers });\nawait worker.start();"}>
+          <Empty
+            title="No queue is in use"
+            code={'const worker = createWorker({ db, queue, handlers });\nawait worker.start();'}
+          >
             A queue is there from its first job, or from the first worker that serves it.
           </Empty>
         ) : (
@@ -77,7 +80,8 @@ export async function queuesPage(visit: Visit) {
 export function TooSlow() {
   return (
     <p class="notice is-bad">
-      Counting the live jobs took more than 2 s, so there is no count. An old snapshot may keep dead rows: see Database.
+      Counting the live jobs took more than 2 s, so there is no count. An old snapshot may keep dead rows: see
+      Database.
     </p>
   );
 }

@@ -24,7 +24,9 @@ export async function schedulesPage(visit: Visit, schedules: Schedules) {
         {seen.length === 0 ? (
           <Empty
             title="No schedule yet"
-            code={"await queue.schedules.set(tx, defineSchedule('nightly-report', { job: report, cron: '0 3 * * *' }));"}
+            code={
+              "await queue.schedules.set(tx, defineSchedule('nightly-report', { job: report, cron: '0 3 * * *' }));"
+            }
           >
             A schedule enqueues a job again and again, as declared by workers or set in a transaction.
           </Empty>
@@ -112,11 +114,33 @@ function Row({ visit, schedule, ticks }: RowProps) {
       </td>
       <td class="number">
         <div class="actions">
-          <ActionForm visit={visit} action="schedule" path="run-schedule" fields={fields} label="Run now" of={name} />
+          <ActionForm
+            visit={visit}
+            action="schedule"
+            path="run-schedule"
+            fields={fields}
+            label="Run now"
+            of={name}
+          />
           {pausedAt === null ? (
-            <ActionForm visit={visit} action="schedule" path="pause-schedule" fields={fields} label="Pause" of={name} />
+            <ActionForm
+              visit={visit}
+              action="schedule"
+              path="pause-schedule"
+              fields={fields}
+              label="Pause"
+              of={name}
+            />
           ) : (
-            <ActionForm visit={visit} action="schedule" path="resume-schedule" fields={fields} label="Resume" of={name} tone="main" />
+            <ActionForm
+              visit={visit}
+              action="schedule"
+              path="resume-schedule"
+              fields={fields}
+              label="Resume"
+              of={name}
+              tone="main"
+            />
           )}
         </div>
       </td>

@@ -23,7 +23,9 @@ export async function workersPage(visit: Visit) {
           {workers.length === 0 ? (
             <Empty
               title="No worker is running"
-              code={"const worker = createWorker({ db, queue, handlers: [handle(sendReceipt, async (payload) => {})] });\nawait worker.start();"}
+              code={
+                'const worker = createWorker({ db, queue, handlers: [handle(sendReceipt, async (payload) => {})] });\nawait worker.start();'
+              }
             >
               Jobs stay due until one starts.
             </Empty>

@@ -54,7 +54,9 @@ function newestOf({ values }: Series): string {
 
 function Bars({ series }: { readonly series: readonly Series[] }) {
   const count = series[0]?.values.length ?? 0;
-  const sums = Array.from({ length: count }, (_, index) => sum(series.map(({ values }) => values[index] ?? 0)));
+  const sums = Array.from({ length: count }, (_, index) =>
+    sum(series.map(({ values }) => values[index] ?? 0)),
+  );
   const top = Math.max(1, ...sums);
   const step = WIDTH / Math.max(1, count);
   return (
@@ -66,7 +68,13 @@ function Bars({ series }: { readonly series: readonly Series[] }) {
           if (height === 0) return null;
           below += height;
           return (
-            <rect class={`fill-${tone}`} x={round(index * step)} y={round(HEIGHT - below)} width={round(step * 0.75)} height={round(height)} />
+            <rect
+              class={`fill-${tone}`}
+              x={round(index * step)}
+              y={round(HEIGHT - below)}
+              width={round(step * 0.75)}
+              height={round(height)}
+            />
           );
         });
       })}

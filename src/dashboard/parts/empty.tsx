@@ -1,7 +1,15 @@
 import type { Child } from 'hono/jsx';
 
 /** What stands where nothing is: why, and the code that would change it. */
-export function Empty({ title, code, children }: { readonly title: string; readonly code?: string; readonly children?: Child }) {
+export function Empty({
+  title,
+  code,
+  children,
+}: {
+  readonly title: string;
+  readonly code?: string;
+  readonly children?: Child;
+}) {
   return (
     <div class="empty">
       <p class="empty-title">{title}</p>

@@ -77,7 +77,10 @@ function About({ visit, job }: { readonly visit: Visit; readonly job: JobLine })
   }
   if (job.payload === null) return <span class="muted">more than 256 kB</span>;
   if (job.payload === 'null') return <span class="muted">–</span>;
-  const text = revealed(visit, job, 'payload', { text: job.payload, cut: job.payload.length >= excerptOf(visit) });
+  const text = revealed(visit, job, 'payload', {
+    text: job.payload,
+    cut: job.payload.length >= excerptOf(visit),
+  });
   return text === null ? <Hidden /> : <span class="line mono">{<Foreign text={oneLine(text)} />}</span>;
 }
 

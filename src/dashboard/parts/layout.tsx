@@ -1,7 +1,7 @@
 import type { Child } from 'hono/jsx';
 import { assetPath } from '../assets/assets.ts';
-import { limitsOf, schedulesOf, type Visit } from '../visit.ts';
 import type { Links } from '../links.ts';
+import { limitsOf, schedulesOf, type Visit } from '../visit.ts';
 import { Notice } from './notice.tsx';
 import { Foreign } from './text.tsx';
 
@@ -68,7 +68,9 @@ export function Page({ visit, title, charts = false, aside, children }: PageProp
           </nav>
           <p class="who">
             {granted.actor === undefined ? null : <Foreign text={granted.actor} />}
-            <span>{granted.actions.size === 0 ? 'read only' : granted.whole ? 'all queues' : 'some jobs'}</span>
+            <span>
+              {granted.actions.size === 0 ? 'read only' : granted.whole ? 'all queues' : 'some jobs'}
+            </span>
           </p>
         </header>
         <main id="main" tabindex={-1}>

@@ -9,7 +9,13 @@ import { Foreign } from './text.tsx';
 const STATES = ['due', 'running', 'scheduled', 'waiting'] as const;
 
 /** Queues, with what stands in them and how long the oldest due job waits. */
-export function QueueTable({ visit, queues }: { readonly visit: Visit; readonly queues: readonly QueueLine[] }) {
+export function QueueTable({
+  visit,
+  queues,
+}: {
+  readonly visit: Visit;
+  readonly queues: readonly QueueLine[];
+}) {
   const { links, nowMs } = visit;
   return (
     <table class="rows">
@@ -52,7 +58,9 @@ export function QueueTable({ visit, queues }: { readonly visit: Visit; readonly 
                 ) : counts[state] === 0 ? (
                   <span class="muted">0</span>
                 ) : (
-                  <a href={links.jobs(`${word('queue', queue)} state:${state}`)}>{countText(counts[state])}</a>
+                  <a href={links.jobs(`${word('queue', queue)} state:${state}`)}>
+                    {countText(counts[state])}
+                  </a>
                 )}
               </td>
             ))}
@@ -62,9 +70,22 @@ export function QueueTable({ visit, queues }: { readonly visit: Visit; readonly 
             <td class={`number ${workers === 0 && (counts?.due ?? 0) > 0 ? 'bad' : ''}`}>{workers}</td>
             <td class="number">
               {pausedAt === undefined ? (
-                <ActionForm visit={visit} action="pause" fields={{ queue }} label="Pause" of={`queue ${queue}`} />
+                <ActionForm
+                  visit={visit}
+                  action="pause"
+                  fields={{ queue }}
+                  label="Pause"
+                  of={`queue ${queue}`}
+                />
               ) : (
-                <ActionForm visit={visit} action="resume" fields={{ queue }} label="Resume" of={`queue ${queue}`} tone="main" />
+                <ActionForm
+                  visit={visit}
+                  action="resume"
+                  fields={{ queue }}
+                  label="Resume"
+                  of={`queue ${queue}`}
+                  tone="main"
+                />
               )}
             </td>
           </tr>

@@ -1,5 +1,6 @@
 /** Characters that change the direction of text, or cannot be seen, would make it look like another. */
-const DECEIVING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g;
+const DECEIVING =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g;
 
 /** A foreign text with its deceiving characters written out. */
 export function visible(text: string): string {
@@ -23,7 +24,8 @@ export function JsonText({ text }: { readonly text: string }) {
   for (const match of clean.matchAll(TOKENS)) {
     const [whole, string, colon, number] = match;
     if (match.index > end) parts.push(clean.slice(end, match.index));
-    const name = string === undefined ? (number === undefined ? 'j-word' : 'j-number') : colon ? 'j-key' : 'j-text';
+    const name =
+      string === undefined ? (number === undefined ? 'j-word' : 'j-number') : colon ? 'j-key' : 'j-text';
     parts.push(<span class={name}>{string ?? whole}</span>, colon ?? '');
     end = match.index + whole.length;
   }

@@ -1,7 +1,7 @@
 import type { JsonText as Json, ShownJob } from '../../queries/show-job.ts';
+import { countText } from '../duration.ts';
 import type { ShownField } from '../options.ts';
 import { revealed, type Visit } from '../visit.ts';
-import { countText } from '../duration.ts';
 import { Hidden } from './job-table.tsx';
 import { JsonText } from './text.tsx';
 

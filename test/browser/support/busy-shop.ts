@@ -40,8 +40,20 @@ export async function fillShop({ client, db }: UsedTestDatabase, history: number
     cross join lateral (select (array['mail','mail','parcels','payments'])[1 + n % 4] as queue,
       (array['send-receipt','send-reminder','ship-parcel','charge-card'])[1 + n % 4] as kind) as k`;
   const causes = [
-    ['mail', 'send-receipt', 'MailboxError', 'The mailbox of customer # is full [cause] SmtpError: 452 4.2.2 over quota', 214],
-    ['payments', 'charge-card', 'CardDeclinedError', 'The card of order # was declined: insufficient funds', 57],
+    [
+      'mail',
+      'send-receipt',
+      'MailboxError',
+      'The mailbox of customer # is full [cause] SmtpError: 452 4.2.2 over quota',
+      214,
+    ],
+    [
+      'payments',
+      'charge-card',
+      'CardDeclinedError',
+      'The card of order # was declined: insufficient funds',
+      57,
+    ],
     ['parcels', 'ship-parcel', 'TypeError', "Cannot read properties of undefined (reading 'weight')", 12],
     ['parcels', 'ship-parcel', 'JobTimeoutError', 'The attempt took longer than 30000 ms', 3],
   ] as const;
@@ -56,9 +68,10 @@ export async function fillShop({ client, db }: UsedTestDatabase, history: number
           'stack', ${name}::text || E': …\n    at sendReceipt (file:///app/jobs/mail.ts:41:11)\n    at async runAttempt (file:///app/worker.ts:88:5)',
           'at', to_char((now() - n * interval '11 s' - (3 - a) * interval '5 min') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by a) from generate_series(1, 3) as a),
         3, 3, 5, 3, '{"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}', 1,
-        now() - n * interval '11 s' - interval '16 min', now() - n * interval '11 s' - interval '1 s',
-        now() - n * interval '11 s' - interval '840 ms', now() - n * interval '11 s'
-      from generate_series(1, ${count}::int) as n`;
+        now() - n * interval '11 s' - interval '16 min', now() - n * interval '11 s' - t.run - interval '3 ms',
+        now() - n * interval '11 s' - t.run, now() - n * interval '11 s'
+      from generate_series(1, ${count}::int) as n
+      cross join lateral (select make_interval(secs => 0.05 + 0.2 * random() + 0 * n) as run) as t`;
   }
   await client`select setval(pg_get_serial_sequence('queue_jobs', 'id'), ${history + 10_000}::int)`;
   await client`
@@ -70,8 +83,20 @@ export async function fillShop({ client, db }: UsedTestDatabase, history: number
       case when n > 40 and n <= 52 then 1 else 0 end, now() - interval '30 s'
     from generate_series(1, 180) as n`;
   const errors = JSON.stringify([
-    { attempt: 1, name: 'CarrierError', message: 'The carrier answered 503 [cause] FetchError: upstream connect error', stack: 'CarrierError: The carrier answered 503\n    at ship (file:///app/jobs/parcels.ts:18:9)\n    at async runAttempt (file:///app/worker.ts:88:5)' },
-    { attempt: 2, name: 'CarrierError', message: 'The carrier answered 503 [cause] FetchError: upstream connect error', stack: 'CarrierError: The carrier answered 503\n    at ship (file:///app/jobs/parcels.ts:18:9)\n    at async runAttempt (file:///app/worker.ts:88:5)' },
+    {
+      attempt: 1,
+      name: 'CarrierError',
+      message: 'The carrier answered 503 [cause] FetchError: upstream connect error',
+      stack:
+        'CarrierError: The carrier answered 503\n    at ship (file:///app/jobs/parcels.ts:18:9)\n    at async runAttempt (file:///app/worker.ts:88:5)',
+    },
+    {
+      attempt: 2,
+      name: 'CarrierError',
+      message: 'The carrier answered 503 [cause] FetchError: upstream connect error',
+      stack:
+        'CarrierError: The carrier answered 503\n    at ship (file:///app/jobs/parcels.ts:18:9)\n    at async runAttempt (file:///app/worker.ts:88:5)',
+    },
   ]);
   const [retrying] = await client<{ id: string }[]>`
     insert into queue_jobs (queue, kind, payload, run_at, max_attempts, attempt, created_at, claimed_at, errors, progress, unique_key, metadata)
@@ -80,11 +105,27 @@ export async function fillShop({ client, db }: UsedTestDatabase, history: number
       jsonb_agg(e || jsonb_build_object('at', to_char((now() - case when (e->>'attempt')::int = 1 then interval '2 min 50 s' else interval '19 s' end) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))),
       '{"done": 3, "total": 8}', 'order-91207', '{"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}'
     from jsonb_array_elements(${errors}::text::jsonb) as e returning id`;
-  const [running] = await client<{ id: string }[]>`select max(id) as id from queue_jobs where worker_id is not null`;
+  const [running] = await client<
+    { id: string }[]
+  >`select max(id) as id from queue_jobs where worker_id is not null`;
   await client`insert into queue_pauses (queue, paused_at) values ('reports', now() - interval '2 hours')`;
-  await queue.schedules.set(db, defineSchedule('nightly-report', { job: report, payload: {}, cron: '0 3 * * *', timeZone: 'Europe/Berlin' }));
-  await queue.schedules.set(db, defineSchedule('refresh-stock', { job: report, payload: {}, every: 300_000 }));
-  await queue.schedules.set(db, defineSchedule('weekly-digest', { job: report, payload: {}, cron: '30 8 * * mon' }));
+  await queue.schedules.set(
+    db,
+    defineSchedule('nightly-report', {
+      job: report,
+      payload: {},
+      cron: '0 3 * * *',
+      timeZone: 'Europe/Berlin',
+    }),
+  );
+  await queue.schedules.set(
+    db,
+    defineSchedule('refresh-stock', { job: report, payload: {}, every: 300_000 }),
+  );
+  await queue.schedules.set(
+    db,
+    defineSchedule('weekly-digest', { job: report, payload: {}, cron: '30 8 * * mon' }),
+  );
   await queue.schedules.pause(db, 'weekly-digest');
   await client`analyze`;
   return { failed: history + 1_007, retrying: Number(retrying?.id), running: Number(running?.id) };

@@ -1,7 +1,12 @@
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 
-const PLACES = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome', '/usr/bin/google-chrome-stable'];
+const PLACES = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/usr/bin/google-chrome-stable',
+];
 
 /** Where a Chromium is: `CHROMIUM_PATH`, or where Linux distributions put it. */
 export const chromiumPath = process.env.CHROMIUM_PATH ?? PLACES.find((path) => existsSync(path));
@@ -12,7 +17,10 @@ if (chromiumPath === undefined) {
 
 export async function launch(): Promise<Browser> {
   if (chromiumPath === undefined) throw new Error('there is no Chromium');
-  return await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  return await chromium.launch({
+    executablePath: chromiumPath,
+    args: ['--no-sandbox', '--disable-dev-shm-usage'],
+  });
 }
 
 export interface Screen {
@@ -36,7 +44,8 @@ export async function openPage(browser: Browser, origin: string, screen: Screen)
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(`${message.type()}: ${message.text()}`);
+    if (['error', 'warning'].includes(message.type()))
+      complaints.push(`${message.type()}: ${message.text()}`);
   });
   page.on('pageerror', (error) => complaints.push(`thrown: ${error.message}`));
   page.on('request', (request) => {

@@ -3,8 +3,14 @@ import type { Dashboard } from 'drizzle-queue/dashboard';
 export const ORIGIN = 'http://shop.test';
 
 /** Asks a dashboard for a page as a browser does. */
-export async function get(dashboard: Dashboard, path: string, headers: Record<string, string> = {}): Promise<Response> {
-  return await dashboard(new Request(`${ORIGIN}${path}`, { headers: { 'sec-fetch-site': 'same-origin', ...headers } }));
+export async function get(
+  dashboard: Dashboard,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  return await dashboard(
+    new Request(`${ORIGIN}${path}`, { headers: { 'sec-fetch-site': 'same-origin', ...headers } }),
+  );
 }
 
 /** The text of a page that is there. */
@@ -46,13 +52,22 @@ export function textOf(html: string): string {
 
 /** Every form of a page: where it goes, and what it sends. */
 export function formsOf(html: string): { action: string; fields: Record<string, string> }[] {
-  return [...html.matchAll(/<form method="post" action="([^"]+)"[^>]*>([\s\S]*?)<\/form>/g)].map(([, action = '', inner = '']) => ({
-    action,
-    fields: Object.fromEntries(
-      [...inner.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)].map(([, name = '', value = '']) => [
-        name,
-        value.replaceAll('&amp;', '&').replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&lt;', '<').replaceAll('&gt;', '>'),
-      ]),
-    ),
-  }));
+  return [...html.matchAll(/<form method="post" action="([^"]+)"[^>]*>([\s\S]*?)<\/form>/g)].map(
+    ([, action = '', inner = '']) => ({
+      action,
+      fields: Object.fromEntries(
+        [...inner.matchAll(/<input type="hidden" name="([^"]+)" value="([^"]*)"/g)].map(
+          ([, name = '', value = '']) => [
+            name,
+            value
+              .replaceAll('&amp;', '&')
+              .replaceAll('&quot;', '"')
+              .replaceAll('&#39;', "'")
+              .replaceAll('&lt;', '<')
+              .replaceAll('&gt;', '>'),
+          ],
+        ),
+      ),
+    }),
+  );
 }
