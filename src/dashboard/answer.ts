@@ -40,7 +40,7 @@ export function takesGzip(request: Request): boolean {
   return typeof CompressionStream === 'function' && /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(accepted);
 }
 
-export async function gzipped(text: string): Promise<ArrayBuffer> {
+async function gzipped(text: string): Promise<ArrayBuffer> {
   const compressed = new Blob([text]).stream().pipeThrough(new CompressionStream('gzip'));
   return await new Response(compressed).arrayBuffer();
 }

@@ -6,7 +6,7 @@ export interface Moment {
   readonly tone: 'plain' | 'good' | 'bad' | 'busy' | 'later';
   readonly at: Date;
   /** What the time up to the next moment, or until now, was spent with. */
-  readonly then: string | undefined;
+  readonly spent: string | undefined;
   /** Which of the job's errors it is. */
   readonly error?: number;
 }
@@ -19,7 +19,7 @@ export function timelineOf(job: ShownJob): Moment[] {
     return Number.isNaN(at.getTime()) ? [] : [{ error, index, at }];
   });
   const last = failures.at(-1)?.at;
-  const moments: Moment[] = [{ what: 'Enqueued', tone: 'plain', at: createdAt, then: 'waited' }];
+  const moments: Moment[] = [{ what: 'Enqueued', tone: 'plain', at: createdAt, spent: 'waited' }];
   const ended = finishedAt !== null && state !== 'completed';
   for (const [place, { error, index, at }] of failures.entries()) {
     const ends = ended && place === failures.length - 1;
@@ -28,7 +28,7 @@ export function timelineOf(job: ShownJob): Moment[] {
       what: error.name === 'Cancelled' ? 'Cancel recorded' : `Attempt ${error.attempt} failed: ${error.name}`,
       tone: 'bad',
       at,
-      then: ends ? undefined : 'waited',
+      spent: ends ? undefined : 'waited',
       error: index,
     });
   }
@@ -39,20 +39,18 @@ export function timelineOf(job: ShownJob): Moment[] {
       moments.push(begun(attempt, claimedAt, state === 'running' ? 'has run' : 'ran'));
     }
   }
-  if (later) moments.push({ what: 'Runs', tone: 'later', at: runAt, then: undefined });
+  if (later) moments.push({ what: 'Runs', tone: 'later', at: runAt, spent: undefined });
   if (state === 'due' && runAt !== null && runAt > (last ?? createdAt)) {
-    moments.push({ what: 'Due', tone: 'busy', at: runAt, then: 'has waited' });
+    moments.push({ what: 'Due', tone: 'busy', at: runAt, spent: 'has waited' });
   }
   if (finishedAt !== null) {
-    const what = { completed: 'Completed', discarded: 'Discarded', cancelled: 'Cancelled' }[
-      state as 'completed'
-    ];
+    const what = `${state.charAt(0).toUpperCase()}${state.slice(1)}`;
     const tone = state === 'completed' ? 'good' : state === 'discarded' ? 'bad' : 'plain';
-    moments.push({ what, tone, at: finishedAt, then: undefined });
+    moments.push({ what, tone, at: finishedAt, spent: undefined });
   }
   return moments.sort((a, b) => a.at.getTime() - b.at.getTime());
 }
 
-function begun(attempt: number, at: Date, then: string): Moment {
-  return { what: `Attempt ${attempt} claimed`, tone: 'busy', at, then };
+function begun(attempt: number, at: Date, spent: string): Moment {
+  return { what: `Attempt ${attempt} claimed`, tone: 'busy', at, spent };
 }

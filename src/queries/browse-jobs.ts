@@ -61,11 +61,11 @@ export function browseJobsQuery(tables: QueueTables, page: JobsToBrowse): SQL {
 
 /** The limits stand inside, so that only the rows of the page are turned into texts. */
 function liveHalf(tables: QueueTables, page: JobsToBrowse): SQL {
-  const newest = page.before === undefined ? sql`` : sql`where n.id < ${page.before}`;
+  const newest = page.before === undefined ? sql`` : sql`where j.id < ${page.before}`;
   return sql`
       (select ${lineColumns(tables, 'j', page.excerpt)} from (
         select j.* from (
-          select n.* from ${tables.queueJobs} as n ${newest} order by n.id desc limit ${page.bound}
+          select j.* from ${tables.queueJobs} as j ${newest} order by j.id desc limit ${page.bound}
         ) as j
         where ${conditions(page, 'j')}
         order by j.id desc limit ${page.limit}
@@ -73,11 +73,11 @@ function liveHalf(tables: QueueTables, page: JobsToBrowse): SQL {
 }
 
 function resultHalf(tables: QueueTables, page: JobsToBrowse): SQL {
-  const newest = page.before === undefined ? sql`` : sql`where n.job_id < ${page.before}`;
+  const newest = page.before === undefined ? sql`` : sql`where r.job_id < ${page.before}`;
   return sql`
       (select ${lineColumns(tables, 'r', page.excerpt)} from (
         select r.* from (
-          select n.* from ${tables.queueResults} as n ${newest} order by n.job_id desc limit ${page.bound}
+          select r.* from ${tables.queueResults} as r ${newest} order by r.job_id desc limit ${page.bound}
         ) as r
         where ${conditions(page, 'r')}
         order by r.job_id desc limit ${page.limit}

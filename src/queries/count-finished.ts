@@ -63,9 +63,9 @@ export function countFinishedQuery(
         greatest(date_part('epoch', r.claimed_at - r.run_at) * 1000, 0) as wait,
         date_part('epoch', r.finished_at - r.claimed_at) * 1000 as run
       from (
-        select n.* from ${queueResults} as n
-        where n.finished_at > statement_timestamp() - ${minutes} * interval '1 minute'
-        order by n.finished_at desc limit ${bound}
+        select r.* from ${queueResults} as r
+        where r.finished_at > statement_timestamp() - ${minutes} * interval '1 minute'
+        order by r.finished_at desc limit ${bound}
       ) as r
       where ${sql.join([sql`true`, ...inScope(scope, 'r')], sql` and `)}
     ) as f

@@ -82,7 +82,7 @@ export function discardedByCause(
         regexp_replace(left(coalesce(r.errors -> -1 ->> 'message', ''), 300),
           '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|0x[0-9a-f]+|[0-9]+', '#', 'gi') as cause
       from (
-        select n.* from ${queueResults} as n order by n.finished_at desc limit ${bound}
+        select r.* from ${queueResults} as r order by r.finished_at desc limit ${bound}
       ) as r
       where ${sql.join(conditions, sql` and `)}`;
 }

@@ -1,4 +1,4 @@
-import { gzipped, takesGzip } from '../answer.ts';
+import { takesGzip } from '../answer.ts';
 import { ASSETS } from './bundled.ts';
 
 export type AssetName = keyof typeof ASSETS;
@@ -8,8 +8,6 @@ const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   svg: 'image/svg+xml',
 };
-
-const compressed = new Map<string, Promise<ArrayBuffer>>();
 
 /** Where an asset is: its name has the hash of its content, so it never changes. */
 export function assetPath(name: AssetName): string {
@@ -21,15 +19,19 @@ export async function assetAnswer(request: Request, path: string): Promise<Respo
   const names = Object.keys(ASSETS) as AssetName[]; // The object has no other keys.
   const name = names.find((name) => assetPath(name) === path);
   if (name === undefined) return undefined;
-  const { text } = ASSETS[name];
   const headers = new Headers({
     'content-type': TYPES[name.split('.').at(-1) ?? ''] ?? 'text/plain',
     'cache-control': 'public, max-age=31536000, immutable',
     vary: 'accept-encoding',
   });
-  if (!takesGzip(request)) return new Response(text, { headers });
-  const body = compressed.get(name) ?? gzipped(text);
-  compressed.set(name, body);
+  const bytes = Uint8Array.from(atob(ASSETS[name].gzip), (char) => char.charCodeAt(0));
+  if (!takesGzip(request)) return new Response(await inflated(bytes), { headers });
   headers.set('content-encoding', 'gzip');
-  return new Response(await body, { headers });
+  return new Response(bytes, { headers });
+}
+
+async function inflated(bytes: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer> {
+  return await new Response(
+    new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip')),
+  ).arrayBuffer();
 }

@@ -32,7 +32,8 @@ const KEYS: Readonly<Record<string, readonly [what: string, act: () => void]>> =
 
 function toFilter(): void {
   const filter = document.querySelector<HTMLInputElement>('#filter');
-  if (filter !== null) return filter.focus();
+  filter?.focus();
+  if (filter !== null) return;
   const jobs = document.querySelector<HTMLAnchorElement>('nav a[href$="/jobs"]');
   if (jobs !== null) location.assign(jobs.href);
 }
@@ -47,7 +48,8 @@ function toggle(): void {
 /** Shows the keys. */
 export function help(): void {
   const open = document.querySelector('dialog');
-  if (open !== null) return open.close();
+  open?.close();
+  if (open !== null) return;
   const dialog = document.createElement('dialog');
   dialog.setAttribute('aria-label', 'Keys');
   const list = document.createElement('dl');

@@ -128,7 +128,7 @@ function FilterBar({
   const { links } = visit;
   const chosen = filter.search.state;
   return (
-    <form class="filter" method="get" action={links.to('/jobs')} role="search">
+    <form class="filter" method="get" action={links.to('/jobs')}>
       <input
         type="search"
         name="q"

@@ -27,7 +27,7 @@ function Timeline({ visit, job }: HistoryProps) {
   const moments = timelineOf(job);
   return (
     <ol class="timeline">
-      {moments.map(({ what, tone, at, then }, index) => {
+      {moments.map(({ what, tone, at, spent }, index) => {
         const next = moments[index + 1];
         return (
           <li class={`tone-${tone}`}>
@@ -37,10 +37,10 @@ function Timeline({ visit, job }: HistoryProps) {
             <span class="at">
               <At at={at} />
             </span>
-            {then === undefined ||
-            (next === undefined && !['has run', 'has waited'].includes(then)) ? null : (
+            {spent === undefined ||
+            (next === undefined && !['has run', 'has waited'].includes(spent)) ? null : (
               <span class="span">
-                {then}{' '}
+                {spent}{' '}
                 {next === undefined ? (
                   <Since at={at} nowMs={visit.nowMs} />
                 ) : (
@@ -94,7 +94,7 @@ function OneError({ visit, job, error, open, id }: OneErrorProps) {
         </p>
       ))}
       {stack === null ? null : (
-        <pre class="code stack" tabindex={0} role="group" aria-label={`Stack of attempt ${error.attempt}`}>
+        <pre class="code stack" tabindex={0}>
           <code>{visible(stack)}</code>
         </pre>
       )}

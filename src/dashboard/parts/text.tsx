@@ -1,10 +1,9 @@
 /** Characters that change the direction of text, or cannot be seen, would make it look like another. */
-const DECEIVING =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g;
+const DECEIVING = /[^\P{C}\t\n\r]|[\u115f\u1160\u3164\uffa0]/gu;
 
 /** A foreign text with its deceiving characters written out. */
 export function visible(text: string): string {
-  return text.replace(DECEIVING, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return text.replace(DECEIVING, (char) => `\\u${(char.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`);
 }
 
 /** A name or a message that somebody else has written, which cannot change what stands around it. */
