@@ -100,6 +100,7 @@ function wanted(where: Readonly<Record<string, unknown>>, tables: QueueTables): 
 
 function refuse(answer: unknown): never {
   throw new TypeError(
-    `createDashboard: authorize must return 'none', 'read', 'write', an access or a Response; got ${shown(answer)}`,
+    "createDashboard: authorize must return 'none', 'read', 'write', an access or a Response; " +
+      `got ${shown(answer)}`,
   );
 }

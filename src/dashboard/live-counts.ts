@@ -24,7 +24,7 @@ export async function liveCounts(visit: Visit): Promise<readonly LiveCount[] | u
   return look.value;
 }
 
-/** The workers that serve a queue which may be seen; `undefined` when counting what they hold took too long. */
+/** The workers of the queues that may be seen; `undefined` when counting what they hold took too long. */
 export async function workersSeen(visit: Visit): Promise<readonly WorkerLine[] | undefined> {
   const { settings, granted, looks } = visit;
   const { value } = await looks.at('workers', LOOK_MS, (db) =>

@@ -59,7 +59,7 @@ export interface DashboardOptions<TOwn extends OwnColumns = OwnColumns> {
    * line on the console
    */
   readonly onAction?: ((done: ActionDone) => void | Promise<void>) | undefined;
-  /** Further origins that may send forms, such as `https://admin.example.com` behind a proxy. @default none */
+  /** Further origins that may send forms, such as `https://admin.example.com`. @default none */
   readonly trustedOrigins?: readonly string[] | undefined;
   /**
    * The only hosts to answer, such as `localhost:3000`: protects a server without a login from pages whose

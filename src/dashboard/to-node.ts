@@ -7,7 +7,8 @@ export interface NodeRequest extends AsyncIterable<Uint8Array | string> {
   /** The whole path, where Express has taken off that of the mount. */
   readonly originalUrl?: string | undefined;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  readonly socket: { readonly encrypted?: boolean | undefined };
+  /** `encrypted` where it speaks TLS. */
+  readonly socket: object;
   /** What a parser of bodies has left. */
   readonly body?: unknown;
   readonly readableEnded?: boolean;
@@ -72,7 +73,7 @@ async function toRequest(request: NodeRequest, signal: AbortSignal): Promise<Req
     for (const each of typeof value === 'string' ? [value] : value) headers.append(name, each);
   }
   const path = request.originalUrl ?? request.url ?? '/';
-  const protocol = socket.encrypted ? 'https' : 'http';
+  const protocol = Reflect.get(socket, 'encrypted') === true ? 'https' : 'http';
   let url: URL;
   try {
     // A path such as `//other` is one, not a host.

@@ -54,6 +54,10 @@ export async function groupErrors(
   }));
 }
 
+/** What differs between two errors of one cause: UUIDs, hexadecimal numbers, and numbers. */
+const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
+const DIFFERING = sql.raw(`'${UUID}|0x[0-9a-f]+|[0-9]+'`);
+
 export function groupErrorsQuery(tables: QueueTables, errors: ErrorsToGroup): SQL {
   return sql`
     select d.queue, d.kind, d.name, d.cause, count(*)::float8 as jobs,
@@ -80,7 +84,7 @@ export function discardedByCause(
         coalesce(r.errors -> -1 ->> 'name', '') as name,
         left(coalesce(r.errors -> -1 ->> 'message', ''), 500) as message,
         regexp_replace(left(coalesce(r.errors -> -1 ->> 'message', ''), 300),
-          '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|0x[0-9a-f]+|[0-9]+', '#', 'gi') as cause
+          ${DIFFERING}, '#', 'gi') as cause
       from (
         select r.* from ${queueResults} as r order by r.finished_at desc limit ${bound}
       ) as r

@@ -68,17 +68,18 @@ export function showJobQuery(tables: QueueTables, { id, scope, cut }: JobToShow)
         length(${sql.raw(column)})::float8 as ${sql.raw(`${name}_length`)}`;
   const where = (alias: 'j' | 'r', column: string) =>
     sql.join([sql`${sql.raw(column)} = ${id}::int8`, ...inScope(scope, alias)], sql` and `);
-  return sql`
-    select ${lineColumns(tables, 'j', 0)}, j.errors, j.cancel_reason,${text('jsonb_pretty(j.payload)', 'payload')},${text(
-      'jsonb_pretty(j.metadata)',
+  const pretty = (alias: 'j' | 'r') =>
+    sql`${text(`jsonb_pretty(${alias}.payload)`, 'payload')},${text(
+      `jsonb_pretty(${alias}.metadata)`,
       'metadata',
-    )},${text('null::text', 'output')},${text('jsonb_pretty(j.progress)', 'progress')}
+    )}`;
+  return sql`
+    select ${lineColumns(tables, 'j', 0)}, j.errors, j.cancel_reason,${pretty('j')},
+      ${text('null::text', 'output')},${text('jsonb_pretty(j.progress)', 'progress')}
     from ${queueJobs} as j where ${where('j', 'j.id')}
     union all
-    select ${lineColumns(tables, 'r', 0)}, r.errors, null::text,${text('jsonb_pretty(r.payload)', 'payload')},${text(
-      'jsonb_pretty(r.metadata)',
-      'metadata',
-    )},${text('jsonb_pretty(r.output)', 'output')},${text('null::text', 'progress')}
+    select ${lineColumns(tables, 'r', 0)}, r.errors, null::text,${pretty('r')},
+      ${text('jsonb_pretty(r.output)', 'output')},${text('null::text', 'progress')}
     from ${queueResults} as r where ${where('r', 'r.job_id')}
     limit 1`;
 }

@@ -52,7 +52,8 @@ export function lineColumns({ queueJobs }: QueueTables, alias: 'j' | 'r', excerp
         ${live ? sql.raw('null::float8') : epochMs('r.finished_at')} as finished_at,
         case when pg_column_size(${raw('@.payload')}) <= ${sql.raw(String(MAX_READ))}
           then left(${raw('@.payload')}::text, ${excerpt}) end as payload,
-        left(${raw(`(@.errors -> -1 ->> 'name') || ': ' || (@.errors -> -1 ->> 'message')`)}, 300) as error${own}`;
+        left(${raw(`(@.errors -> -1 ->> 'name') || ': ' || (@.errors -> -1 ->> 'message')`)}, 300)
+          as error${own}`;
 }
 
 export function toJobLine(row: RawRow, own: readonly OwnColumn[]): JobLine {

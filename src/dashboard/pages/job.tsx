@@ -135,7 +135,7 @@ function Actions({ visit, job }: { readonly visit: Visit; readonly job: ShownJob
           fields={fields}
           label="End at once"
           of={of}
-          question="The job ends as cancelled now, whatever its handler does; what that has done so far stays done."
+          question="The job ends as cancelled now, whatever its handler does; what it has done stays done."
         />
       ) : null}
     </div>

@@ -19,7 +19,7 @@ export async function queuesPage(visit: Visit) {
         {queues.length === 0 ? (
           <Empty
             title="No queue is in use"
-            code={'const worker = createWorker({ db, queue, handlers });\nawait worker.start();'}
+            code={'const worker = createWorker(db, { queue, handlers });\nawait worker.run();'}
           >
             A queue is there from its first job, or from the first worker that serves it.
           </Empty>

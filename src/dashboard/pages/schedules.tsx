@@ -25,7 +25,7 @@ export async function schedulesPage(visit: Visit, schedules: Schedules) {
           <Empty
             title="No schedule yet"
             code={
-              "await queue.schedules.set(tx, defineSchedule('nightly-report', { job: report, cron: '0 3 * * *' }));"
+              "await queue.schedules.set(tx, defineSchedule('nightly', { job: report, cron: '0 3 * * *' }));"
             }
           >
             A schedule enqueues a job again and again, as declared by workers or set in a transaction.

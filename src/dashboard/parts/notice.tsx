@@ -1,6 +1,6 @@
 import type { Visit } from '../visit.ts';
 
-/** What actions say after they were done, by a code in the URL: nobody can make the page say anything else. */
+/** What actions say after they were done, by a code in the URL: no link can make a page say anything else. */
 export const NOTICES = {
   cancelled: 'The job is cancelled.',
   requested: 'The worker that runs the job is told to stop.',
