@@ -1,11 +1,40 @@
 import { readFileSync } from 'node:fs';
-import { defineConfig } from 'tsdown';
+import { transform } from 'esbuild';
+import { defineConfig, type Rolldown } from 'tsdown';
+
+type Plugin = Rolldown.Plugin;
+
+/** Only the dashboard's chunk is minified: nobody debugs it in their app, and everybody downloads it. */
+const minifyPages: Plugin = {
+  name: 'minify-pages',
+  // After the last change of the bundler, which prints what it gets from a plugin anew.
+  async generateBundle({ format }, chunks) {
+    for (const chunk of Object.values(chunks)) {
+      if (chunk.type !== 'chunk' || chunk.name !== 'dashboard-pages' || !/\.c?js$/.test(chunk.fileName))
+        continue;
+      const { code } = await transform(chunk.code, {
+        minify: true,
+        legalComments: 'inline',
+        format: format === 'cjs' ? 'cjs' : 'esm',
+        target: 'node20',
+      });
+      chunk.code = code;
+    }
+  },
+};
 
 /** Modules of the sources, and not the declarations that are made of them. */
 const sources = (path: RegExp) => (id: string) => path.test(id) && !id.endsWith('.d.ts');
 
-/** Where the schedules are bundled, croner is: its licence goes with it, through other bundlers too. */
-const licence = readFileSync(new URL('node_modules/croner/LICENSE', import.meta.url), 'utf8');
+/** The licence of a package that is bundled, as a comment: it goes with it, through other bundlers too. */
+const licenceOf = (name: string) =>
+  `/*! ${name}\n${readFileSync(new URL(`node_modules/${name}/LICENSE`, import.meta.url), 'utf8').replaceAll('*/', '')}*/\n`;
+
+/** What is bundled, by the chunk that it is bundled into. */
+const BUNDLED: Readonly<Record<string, readonly string[]>> = {
+  schedules: ['croner'],
+  'dashboard-pages': ['hono', 'uplot', 'idiomorph'],
+};
 
 /**
  * ESM and CommonJS, each with its own declarations: a CommonJS project that reads ESM declarations meets drizzle-orm's classes
@@ -23,14 +52,16 @@ export default defineConfig({
     'skip-locked': 'src/skip-locked/index.ts',
     testing: 'src/testing/index.ts',
     opentelemetry: 'src/opentelemetry/index.ts',
+    dashboard: 'src/dashboard/index.ts',
   },
   format: ['esm', 'cjs'],
   fixedExtension: false,
   dts: true,
   target: 'node20',
   deps: { neverBundle: [/^drizzle-orm/, '@electric-sql/pglite', /^@opentelemetry\//] },
+  plugins: [minifyPages],
   outputOptions: {
-    banner: ({ name }) => (name === 'schedules' ? `/*! croner\n${licence.replaceAll('*/', '')}*/` : ''),
+    banner: ({ name }) => (BUNDLED[name] ?? []).map(licenceOf).join(''),
     codeSplitting: {
       // From what others need to what needs others: a group takes along what its modules import, unless another has it.
       groups: [
@@ -54,7 +85,9 @@ export default defineConfig({
         // What workers share with the figures that a web app asks for.
         {
           name: 'metrics',
-          test: sources(/\/src\/(queries\/\w+-metrics|sql\/(metrics-tables|summed-metrics)|job\/histogram)\.ts$/),
+          test: sources(
+            /\/src\/(queries\/\w+-metrics|sql\/(metrics-tables|summed-metrics)|job\/histogram)\.ts$/,
+          ),
           priority: 1.06,
         },
         { name: 'stats', test: sources(/\/src\/queue\/stats\//), priority: 1.05 },
@@ -69,6 +102,12 @@ export default defineConfig({
         // Not among the workers: who traces enqueues has it, and needs none of those.
         { name: 'outcome', test: sources(/\/src\/job\/outcome\.ts$/), priority: 1.04 },
         { name: 'worker', test: sources(/\/src\/worker\//), priority: 1 },
+        // With the statements that only it uses.
+        {
+          name: 'dashboard-pages',
+          test: sources(/\/src\/dashboard\/|\/node_modules\/hono\//),
+          priority: 0.5,
+        },
         { name: 'check', test: sources(/\/src\/queue\/check\//), priority: 0 },
       ],
     },

@@ -13,6 +13,7 @@ export default defineConfig({
       { find: /^drizzle-queue\/schema$/, replacement: source('schema/index.ts') },
       { find: /^drizzle-queue\/schema\/control$/, replacement: source('schema/control/index.ts') },
       { find: /^drizzle-queue\/schema\/metrics$/, replacement: source('schema/metrics/index.ts') },
+      { find: /^drizzle-queue\/dashboard$/, replacement: source('dashboard/index.ts') },
       { find: /^drizzle-queue\/skip-locked$/, replacement: source('skip-locked/index.ts') },
       { find: /^drizzle-queue\/testing$/, replacement: source('testing/index.ts') },
       { find: /^drizzle-queue\/opentelemetry$/, replacement: source('opentelemetry/index.ts') },
@@ -27,6 +28,8 @@ export default defineConfig({
     exclude: [
       ...configDefaults.exclude,
       'test/package/**',
+      // It needs a Chromium: `npm run test:browser`.
+      'test/browser/**',
       'test/faults/**',
       drizzleV1 ? '**/*.v0.test.ts' : '**/*.v1.test.ts',
       // It alters plain tables in ways that partitioned ones do not take; what it says of those has tests of its own in it.

@@ -45,6 +45,7 @@ const fast: readonly (readonly Run[])[] = [
   [
     { title: 'types with drizzle-orm 0.45', command: TYPES },
     { title: 'types with drizzle-orm 1.0', command: TYPES, env: V1 },
+    { title: 'types of what runs in browsers', command: ['tsc', '-p', 'tsconfig.browser.json'] },
   ],
   [{ title: 'drizzle-orm 0.45', command: ['vitest', 'run', ...NOT_SLOW] }],
   [

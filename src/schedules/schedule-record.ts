@@ -50,6 +50,25 @@ export function toScheduleRecord(schedule: StoredSchedule): ScheduleRecord {
   };
 }
 
+/** The next ticks of a schedule, the first of which is known. */
+export function ticksFrom(schedule: ScheduleRecord, count: number): Date[] {
+  const { cron, every, timeZone, startsAt, endsAt, nextAt, createdAt } = schedule;
+  if (nextAt === null) return [];
+  const timing = { cron, everyMs: every, timeZone, startsAtMs: msOf(startsAt), endsAtMs: msOf(endsAt) };
+  const { after } = ticksOf(timing, createdAt.getTime());
+  const ticks = [nextAt];
+  let tick = after(nextAt.getTime());
+  while (tick !== undefined && ticks.length < count) {
+    ticks.push(new Date(tick));
+    tick = after(tick);
+  }
+  return ticks;
+}
+
+function msOf(date: Date | null): number | null {
+  return date?.getTime() ?? null;
+}
+
 function nextAtMs(schedule: StoredSchedule): number | null {
   const { nextAtMs, passedAtMs, pausedAtMs, createdAtMs } = schedule;
   if (pausedAtMs !== null || nextAtMs === null) return null;

@@ -1,5 +1,5 @@
 import { QueueError } from '../errors.ts';
-import { checkDate, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
+import { checkDate, checkInteger, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import { type NewJob, newJob } from '../job/new-job.ts';
 import { shown } from '../job/shown.ts';
 import { findSchedule } from '../queries/find-schedules.ts';
@@ -20,7 +20,7 @@ import { withFactsOf } from '../sql/server-facts.ts';
 import type { NewSchedule } from '../sql/stored-schedule.ts';
 import { type ScheduleDefinition, type TickOptions, timingOf } from './define-schedule.ts';
 import { listSchedules, type ScheduleFilter, type ScheduleList } from './schedule-list.ts';
-import { type ScheduleRecord, toScheduleRecord } from './schedule-record.ts';
+import { type ScheduleRecord, ticksFrom, toScheduleRecord } from './schedule-record.ts';
 
 /** What schedules use of their queue. */
 export interface QueueOfSchedules {
@@ -160,6 +160,17 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
   /** The schedules by name, with their next ticks, a page at a time. */
   async list(db: Executor, filter: ScheduleFilter = {}): Promise<ScheduleList> {
     return await listSchedules(db, this.tables, filter);
+  }
+
+  /**
+   * The next ticks of a schedule as it was read: up to `count` of them, fewer where it ends, none while it is
+   * paused. The first may lie in the past, until a worker fires it.
+   *
+   * @throws RangeError unless `count` is from 1 to 1,000
+   */
+  nextTicks(schedule: ScheduleRecord, count: number): Date[] {
+    checkInteger('schedules.nextTicks: count', count, 1, 1_000);
+    return ticksFrom(schedule, count);
   }
 
   /** What a definition is in the table. @throws as `enqueue` for a payload or an option @internal */

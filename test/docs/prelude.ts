@@ -10,6 +10,7 @@ import { z } from 'zod';
 
 export { and, asc, count, desc, eq, gte, inArray, isNull, lt, sql } from 'drizzle-orm';
 export * from 'drizzle-queue';
+export { createDashboard } from 'drizzle-queue/dashboard';
 export { queueJobs, queuePauses, queueResults, queueWorkers } from 'drizzle-queue/schema';
 export * from 'drizzle-queue/testing';
 export { expect, test } from 'vitest';
@@ -44,6 +45,10 @@ export declare const order: typeof orders.$inferSelect;
 
 /** Who the request is for. */
 export declare const tenant: string;
+
+/** The app's own session of a request. */
+export declare function userOf(request: Request): Promise<{ name: string; isAdmin: boolean } | undefined>;
+export declare const dashboard: import('drizzle-queue/dashboard').Dashboard;
 
 /** A mail provider. */
 export declare const mailer: {

@@ -60,10 +60,16 @@ test('the texts hold no literals but their own', () => {
       `'select pg_terminate_backend('`,
       `'the prepared transaction '`,
       `'the process '`,
+      `'#'`,
       `'*'`,
       `'-infinity'`,
       `'1 microsecond'`,
       `'1 millisecond'`,
+      `'1 minute'`,
+      `': '`,
+      `'[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|0x[0-9a-f]+|[0-9]+'`,
+      `'gi'`,
+      `'name'`,
       `'ExclusiveLock'`,
       `'UTC'`,
       `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`,
@@ -124,6 +130,14 @@ const acrossQueues: Readonly<Record<string, string>> = {
   findLiveIdsQuery: 'as findJobQuery',
   'listJobsQuery, searched': 'goes through the newest ids, whatever their queue; a plain read',
   listJobsQuery: 'a page over all queues unless a filter names one; a plain read',
+  browseJobsQuery: 'as listJobsQuery, of the newest rows; a plain read',
+  'browseJobsQuery, live, by everything': 'the same',
+  findSearchEndQuery: 'how far a page over all queues was read; a plain read',
+  showJobQuery: 'by id alone, as findJobQuery; a plain read',
+  'showJobQuery, of queues': 'the same',
+  countLiveQuery: 'counts every queue; a plain read, whose time its caller bounds',
+  'countLiveQuery, of queues': 'the same, of some queues',
+  lookAtWorkersQuery: 'what workers hold in every queue; a plain read, whose time its caller bounds',
 };
 
 test('a hold ends through one door', async () => {
@@ -335,6 +349,10 @@ describe("an app's own columns", () => {
       'redriveJobsQuery, of groups',
       'redriveJobsQuery, of groups, filtered',
       'redriveJobsQuery, waking',
+      'browseJobsQuery',
+      'browseJobsQuery, live, by everything',
+      'showJobQuery',
+      'showJobQuery, of queues',
     ]);
   });
 

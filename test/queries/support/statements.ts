@@ -10,6 +10,7 @@ import { adoptJobsQuery } from '../../../src/queries/adopt-jobs.ts';
 import { backendPidQuery } from '../../../src/queries/backend-pid.ts';
 import { beatWorkerQuery } from '../../../src/queries/beat-worker.ts';
 import { beginJobsQuery } from '../../../src/queries/begin-jobs.ts';
+import { browseJobsQuery } from '../../../src/queries/browse-jobs.ts';
 import { cancelJobQuery } from '../../../src/queries/cancel-job.ts';
 import {
   cancelJobsQuery,
@@ -21,7 +22,9 @@ import { missingGrantsQuery } from '../../../src/queries/check-grants.ts';
 import { checkWorkersQuery } from '../../../src/queries/check-workers.ts';
 import { claimGroupedJobsQuery } from '../../../src/queries/claim-grouped-jobs.ts';
 import { claimJobsQuery } from '../../../src/queries/claim-jobs.ts';
+import { countFinishedQuery } from '../../../src/queries/count-finished.ts';
 import { countJobsQuery } from '../../../src/queries/count-jobs.ts';
+import { countLiveQuery } from '../../../src/queries/count-live.ts';
 import { countResultsQuery } from '../../../src/queries/count-results.ts';
 import { countSomeJobsQuery } from '../../../src/queries/count-some-jobs.ts';
 import { declareSchedulesQuery } from '../../../src/queries/declare-schedules.ts';
@@ -41,10 +44,12 @@ import { findJobsQuery } from '../../../src/queries/find-jobs.ts';
 import { findLeasesQuery } from '../../../src/queries/find-leases.ts';
 import { findGroupLimitsQuery, findLimitsQuery } from '../../../src/queries/find-limits.ts';
 import { findLiveIdsQuery } from '../../../src/queries/find-live-ids.ts';
+import { findOfCauseQuery } from '../../../src/queries/find-of-cause.ts';
 import { findOverlookedQuery } from '../../../src/queries/find-overlooked.ts';
 import { findPausesQuery } from '../../../src/queries/find-pauses.ts';
 import { findRequestsQuery, jobRequestsQuery } from '../../../src/queries/find-requests.ts';
 import { findScheduleQuery, findSchedulesQuery } from '../../../src/queries/find-schedules.ts';
+import { findSearchEndQuery } from '../../../src/queries/find-search-end.ts';
 import { findSilentWorkersQuery } from '../../../src/queries/find-silent-workers.ts';
 import { findStandingJobsQuery } from '../../../src/queries/find-standing-jobs.ts';
 import { findUsageQuery } from '../../../src/queries/find-usage.ts';
@@ -52,6 +57,7 @@ import { findWorkersQuery, knownWorkers } from '../../../src/queries/find-worker
 import { finishJobsQuery } from '../../../src/queries/finish-jobs.ts';
 import { fireSchedulesQuery } from '../../../src/queries/fire-schedules.ts';
 import { foldMetricsQuery } from '../../../src/queries/fold-metrics.ts';
+import { groupErrorsQuery } from '../../../src/queries/group-errors.ts';
 import { insertJobsQuery, insertKeyedJobsQuery } from '../../../src/queries/insert-jobs.ts';
 import { insertLimitedJobsQuery } from '../../../src/queries/insert-limited-jobs.ts';
 import { insertOneJobQuery } from '../../../src/queries/insert-one-job.ts';
@@ -66,6 +72,7 @@ import { listJobsQuery } from '../../../src/queries/list-jobs.ts';
 import { lockHeldJobQuery } from '../../../src/queries/lock-held-job.ts';
 import { lockHeldJobsQuery } from '../../../src/queries/lock-held-jobs.ts';
 import { lockSessionQuery } from '../../../src/queries/lock-session.ts';
+import { lookAtWorkersQuery } from '../../../src/queries/look-at-workers.ts';
 import { noteForgottenGroupsQuery, noteFreedGroupsQuery } from '../../../src/queries/note-groups.ts';
 import { notifyWorkersQuery } from '../../../src/queries/notify-workers.ts';
 import { parkJobsQuery } from '../../../src/queries/park-jobs.ts';
@@ -95,6 +102,7 @@ import { resumeQueueQuery } from '../../../src/queries/resume-queue.ts';
 import { runJobNowQuery } from '../../../src/queries/run-job-now.ts';
 import { setLimitQuery } from '../../../src/queries/set-limit.ts';
 import { setScheduleQuery } from '../../../src/queries/set-schedule.ts';
+import { showJobQuery } from '../../../src/queries/show-job.ts';
 import { sumMetricsQuery } from '../../../src/queries/sum-metrics.ts';
 import { takeLeaseQuery } from '../../../src/queries/take-lease.ts';
 import { tidySchedulesQuery } from '../../../src/queries/tidy-schedules.ts';
@@ -132,6 +140,7 @@ export function allStatements(
   { text, id, time }: StatementValues = ordinaryValues,
 ): Readonly<Record<string, SQL>> {
   const held = { queue: text, workerId: id };
+  const everything = { queues: undefined, own: [] };
   const job: NewJob = {
     queue: text,
     kind: text,
@@ -668,6 +677,58 @@ export function allStatements(
       [{ id, fence: 1, transition: retry }],
       { locks: 'skip' },
     ),
+    browseJobsQuery: browseJobsQuery(tables, {
+      search: { payload: [], own: [] },
+      scope: everything,
+      before: undefined,
+      limit: 50,
+      bound: 100,
+      excerpt: 240,
+    }),
+    'browseJobsQuery, live, by everything': browseJobsQuery(tables, {
+      search: {
+        state: 'due',
+        kind: text,
+        queue: text,
+        group: text,
+        uniqueKey: text,
+        workerId: id,
+        id,
+        createdAfter: time,
+        createdBefore: time,
+        payload: [[JSON.stringify({ text }), '{}']],
+        own: [],
+      },
+      scope: { queues: [text, `${text}, too`], own: [] },
+      before: id,
+      limit: 50,
+      bound: 100,
+      excerpt: 240,
+    }),
+    findSearchEndQuery: findSearchEndQuery(tables, { before: id, bound: 100 }),
+    showJobQuery: showJobQuery(tables, { id, scope: everything, cut: 100 }),
+    'showJobQuery, of queues': showJobQuery(tables, { id, scope: { queues: [text], own: [] }, cut: 100 }),
+    groupErrorsQuery: groupErrorsQuery(tables, { scope: everything, bound: 100, limit: 10 }),
+    'groupErrorsQuery, of queues': groupErrorsQuery(tables, {
+      scope: { queues: [text], own: [] },
+      kind: text,
+      queue: text,
+      bound: 100,
+      limit: 10,
+    }),
+    findOfCauseQuery: findOfCauseQuery(tables, {
+      scope: everything,
+      queue: text,
+      kind: text,
+      name: text,
+      cause: text,
+      bound: 100,
+      limit: 10,
+    }),
+    countLiveQuery: countLiveQuery(tables, everything),
+    'countLiveQuery, of queues': countLiveQuery(tables, { queues: [text], own: [] }),
+    countFinishedQuery: countFinishedQuery(tables, { scope: everything, minutes: 60, bound: 100 }),
+    lookAtWorkersQuery: lookAtWorkersQuery(tables, 10),
     resumeQueueQuery: resumeQueueQuery(tables, text),
     transactionIdQuery,
     unlockSessionQuery: unlockSessionQuery(tables, id),

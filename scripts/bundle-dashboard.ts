@@ -1,0 +1,61 @@
+/**
+ * Bundles what the dashboard sends to browsers into one module of texts: `npm run assets`. The module is
+ * committed, so that the sources run as they are; a test says when it is old.
+ */
+import { createHash } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { build } from 'esbuild';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const browser = `${root}src/dashboard/browser`;
+
+/** What browsers get, by name. */
+export async function assetTexts(): Promise<Readonly<Record<string, string>>> {
+  return {
+    'app.js': await bundled(`${browser}/app.ts`, 'js'),
+    'charts.js': await bundled(`${browser}/charts.ts`, 'js'),
+    'style.css': await bundled(`${browser}/style.css`, 'css'),
+    'icon.svg': readFileSync(`${browser}/icon.svg`, 'utf8').trim(),
+  };
+}
+
+/** The text of the module: compressed texts are half as large, and most browsers take them as they are. */
+async function bundledAssets(): Promise<string> {
+  const texts = await assetTexts();
+  const lines = Object.entries(texts).map(([name, text]) => {
+    const hash = createHash('sha256').update(text).digest('hex').slice(0, 10);
+    const gzip = gzipSync(text, { level: 9 }).toString('base64');
+    return `  ${JSON.stringify(name)}: { hash: '${hash}', gzip: '${gzip}' },`;
+  });
+  return [
+    '// Made by `npm run assets` from src/dashboard/browser, uPlot and idiomorph: see NOTICES.md.',
+    'export const ASSETS = {',
+    ...lines,
+    '} as const;',
+    '',
+  ].join('\n');
+}
+
+async function bundled(entry: string, kind: 'js' | 'css'): Promise<string> {
+  const plot = readFileSync(`${root}node_modules/uplot/dist/uPlot.min.css`, 'utf8');
+  const { outputFiles } = await build({
+    ...(kind === 'js'
+      ? { entryPoints: [entry] }
+      : { stdin: { contents: plot + readFileSync(entry, 'utf8'), loader: 'css' as const } }),
+    bundle: true,
+    minify: true,
+    write: false,
+    charset: 'utf8',
+    legalComments: 'none',
+    format: 'iife',
+    target: ['chrome123', 'firefox120', 'safari17.5'],
+    tsconfig: `${root}tsconfig.browser.json`,
+  });
+  return (outputFiles[0]?.text ?? '').trim();
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  writeFileSync(`${root}src/dashboard/assets/bundled.ts`, await bundledAssets());
+}

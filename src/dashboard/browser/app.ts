@@ -1,0 +1,192 @@
+import { Idiomorph } from 'idiomorph/dist/idiomorph.esm.js';
+import { agoText, durationText } from '../duration.ts';
+import { help, onKey } from './keys.ts';
+
+/*
+ * What the pages gain where scripts run: they stay live, durations tick, and keys move through rows. All
+ * else works without it.
+ */
+
+const KEY = 'drizzle-queue-every';
+const every = document.querySelector<HTMLSelectElement>('#every');
+const live = document.querySelector<HTMLElement>('#live');
+const said = document.querySelector<HTMLElement>('#said');
+
+/** The server's time minus this browser's. */
+let skewMs = 0;
+let etag: string | undefined;
+let timer: ReturnType<typeof setTimeout> | undefined;
+let asking: AbortController | undefined;
+/** Grows while the server does not answer. */
+let failures = 0;
+
+function page(): HTMLElement | null {
+  return document.querySelector('#page');
+}
+
+function readClock(): void {
+  const now = Number(page()?.dataset.now);
+  if (Number.isFinite(now)) skewMs = now - Date.now();
+}
+
+function tick(): void {
+  const nowMs = Date.now() + skewMs;
+  for (const time of document.querySelectorAll<HTMLTimeElement>('time[data-tick]')) {
+    const at = new Date(time.dateTime);
+    const text = time.dataset.tick === 'ago' ? agoText(at, nowMs) : durationText(nowMs - at.getTime());
+    if (time.textContent !== text) time.textContent = text;
+  }
+}
+
+function everyMs(): number {
+  return Number(every?.value ?? 0) * 1_000;
+}
+
+function plan(): void {
+  clearTimeout(timer);
+  if (everyMs() === 0 || document.hidden) return;
+  timer = setTimeout(refresh, Math.min(everyMs() * 2 ** failures, 60_000));
+}
+
+/** Whether a change of the page would take something out of somebody's hands. */
+function isBusy(): boolean {
+  const selection = document.getSelection();
+  const selecting = selection !== null && !selection.isCollapsed && page()?.contains(selection.anchorNode);
+  return selecting === true || document.querySelector('.asking[open]') !== null;
+}
+
+async function refresh(): Promise<void> {
+  if (document.hidden) return;
+  if (isBusy()) return plan();
+  asking?.abort();
+  const mine = new AbortController();
+  asking = mine;
+  const from = location.href;
+  try {
+    const answer = await fetch(from, {
+      headers: { accept: 'text/html', ...(etag !== undefined && { 'if-none-match': etag }) },
+      credentials: 'same-origin',
+      cache: 'no-store',
+      redirect: 'error',
+      signal: mine.signal,
+    });
+    if (answer.status === 200) {
+      const html = await answer.text();
+      if (location.href === from && !mine.signal.aborted) {
+        etag = answer.headers.get('etag') ?? undefined;
+        take(html);
+      }
+    } else if (answer.status !== 304) throw new Error(String(answer.status));
+    failures = 0;
+    beat();
+  } catch {
+    if (mine.signal.aborted) return;
+    failures = Math.min(failures + 1, 5);
+    live?.classList.add('is-lost');
+  }
+  plan();
+}
+
+/** Changes the page into a newer one of its own, but for what somebody has opened, chosen or written. */
+function take(html: string): void {
+  const next = new DOMParser().parseFromString(html, 'text/html').querySelector('#page');
+  const now = page();
+  if (next === null || now === null) return;
+  Idiomorph.morph(now, next, {
+    morphStyle: 'outerHTML',
+    ignoreActiveValue: true,
+    restoreFocus: true,
+    callbacks: {
+      beforeAttributeUpdated: (name: string, node: Element) =>
+        !(name === 'open' && node.tagName === 'DETAILS') &&
+        !(name === 'class' && node.hasAttribute('data-at')),
+      beforeNodeMorphed: (old: Node) =>
+        // A chart takes its new figures itself.
+        !(old instanceof HTMLElement && old.classList.contains('uplot')),
+      beforeNodeRemoved: (old: Node) => !(old instanceof HTMLElement && old.classList.contains('uplot')),
+      beforeNodeAdded: (node: Node) =>
+        !(
+          node instanceof SVGElement &&
+          document.querySelector('.uplot') !== null &&
+          node.tagName === 'svg' &&
+          node.parentElement?.matches('.plot') === true
+        ),
+    },
+  });
+  readClock();
+  tick();
+  document.dispatchEvent(new CustomEvent('morphed'));
+}
+
+function beat(): void {
+  live?.classList.remove('is-lost');
+  live?.classList.add('is-beating');
+  setTimeout(() => live?.classList.remove('is-beating'), 300);
+}
+
+document.addEventListener('keydown', onKey);
+
+// One question at a time, and a click elsewhere is a no.
+document.addEventListener('click', (event) => {
+  for (const asking of document.querySelectorAll<HTMLDetailsElement>('.asking[open]')) {
+    if (event.target instanceof Node && !asking.contains(event.target)) asking.open = false;
+  }
+});
+
+// A form goes once.
+document.addEventListener('submit', ({ target }) => {
+  if (!(target instanceof HTMLFormElement) || target.method !== 'post') return;
+  for (const button of target.querySelectorAll('button'))
+    setTimeout(() => button.toggleAttribute('disabled', true));
+});
+
+every?.addEventListener('change', () => {
+  remember(every.value);
+  if (said !== null) said.textContent = every.value === '0' ? 'Live updates off' : 'Live updates on';
+  failures = 0;
+  clearTimeout(timer);
+  if (everyMs() > 0) void refresh();
+});
+
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden) {
+    clearTimeout(timer);
+    asking?.abort();
+  } else if (everyMs() > 0) void refresh();
+});
+document.querySelector('#keys')?.addEventListener('click', help);
+
+function remember(value: string): void {
+  try {
+    localStorage.setItem(KEY, value);
+  } catch {
+    // Storage is off; then it is asked for again on the next page.
+  }
+}
+
+function remembered(): string {
+  try {
+    return localStorage.getItem(KEY) ?? '2';
+  } catch {
+    return '2';
+  }
+}
+
+if (page() !== null && live !== null && every !== null) {
+  live.hidden = false;
+  every.value = remembered();
+  if (every.value === '') every.value = '2';
+  // What was said is said once: a reload does not say it again.
+  const url = new URL(location.href);
+  if (url.searchParams.has('done')) {
+    url.searchParams.delete('done');
+    url.searchParams.delete('n');
+    history.replaceState(null, '', url);
+    const notice = document.querySelector('#notice')?.textContent;
+    if (said !== null && notice) said.textContent = notice;
+    // And it stays to be read for a while.
+    setTimeout(plan, 6_000);
+  } else plan();
+  readClock();
+  setInterval(tick, 1_000);
+}

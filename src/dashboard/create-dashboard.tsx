@@ -1,0 +1,231 @@
+import type { Context } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import type { Child } from 'hono/jsx';
+import { Hono } from 'hono/tiny';
+import { MissingMigrationError } from '../errors.ts';
+import { HALF_SURROGATE } from '../job/stored-json.ts';
+import { showJob } from '../queries/show-job.ts';
+import type { OwnColumns } from '../schema/own-columns.ts';
+import { type Granted, granted } from './access.ts';
+import { act, type Fields, jobId } from './actions.ts';
+import { pageAnswer, textOf } from './answer.ts';
+import { assetAnswer } from './assets/assets.ts';
+import { SharedLooks } from './guarded.ts';
+import { Links, pathIn } from './links.ts';
+import { checkedOptions, type DashboardOptions, type DashboardSettings } from './options.ts';
+import { databasePage } from './pages/database.tsx';
+import { errorsPage } from './pages/errors.tsx';
+import { jobPage, noJobPage } from './pages/job.tsx';
+import { jobsPage } from './pages/jobs.tsx';
+import { limitsPage } from './pages/limits.tsx';
+import { overviewPage } from './pages/overview.tsx';
+import { queuesPage } from './pages/queues.tsx';
+import { AUTHORIZE, refusedPage } from './pages/refused.tsx';
+import { schedulesPage } from './pages/schedules.tsx';
+import { workersPage } from './pages/workers.tsx';
+import { CUT } from './parts/value.tsx';
+import { ownForms, protectiveHeaders } from './protection.ts';
+import { limitsOf, schedulesOf, type Visit } from './visit.ts';
+
+/** Answers the requests of a browser. */
+export type Dashboard = (request: Request) => Promise<Response>;
+
+/** What a form may send: more than any name, and far less than would hurt. */
+const MAX_FORM = 16_384;
+/** The largest value to download. */
+const MAX_VALUE = 100_000_000;
+
+interface Env {
+  readonly Variables: { visit: Visit };
+}
+
+/**
+ * The dashboard of a queue, as a function from a request to a response, for any server that speaks Fetch:
+ * pages of HTML that need no script. It uses the app's own database, and nothing while nobody looks.
+ *
+ * Under concurrency: all viewers share what is counted, one statement at a time, each bounded by two seconds
+ * and a hundredth of the time.
+ *
+ * ```ts
+ * const dashboard = createDashboard({ db, queue, basePath: '/admin/queue', authorize });
+ * app.all('/admin/queue/*', (c) => dashboard(c.req.raw));
+ * ```
+ *
+ * @throws TypeError for an option that is wrong
+ */
+export function createDashboard<TOwn extends OwnColumns>(options: DashboardOptions<TOwn>): Dashboard {
+  // What it does with a queue does not depend on the own columns' types.
+  const settings = checkedOptions(options as unknown as DashboardOptions);
+  const links = new Links(settings.base);
+  const app = appOf(settings, links, new SharedLooks(settings.db));
+  return async (request) => await app.fetch(request);
+}
+
+function appOf(settings: DashboardSettings, links: Links, looks: SharedLooks): Hono<Env> {
+  const app = new Hono<Env>({ getPath: (request) => pathIn(settings.base, new URL(request.url).pathname) });
+  const refused = async (c: Context, status: number, title: string, text: string, code?: string) =>
+    await pageAnswer(
+      c.req.raw,
+      await textOf(
+        refusedPage({ links, title, text, home: status !== 403, ...(code !== undefined && { code }) }),
+      ),
+      status,
+    );
+
+  app.use(protectiveHeaders());
+  app.use(async (c, next) => {
+    const host = c.req.header('host') ?? new URL(c.req.url).host;
+    if (settings.hosts?.includes(host) ?? true) return await next();
+    return await refused(c, 403, 'Unknown host', 'The dashboard does not answer under this name.');
+  });
+  app.use(ownForms(settings.trustedOrigins));
+  app.get(
+    '/assets/*',
+    async (c, next) => (await assetAnswer(c.req.raw, pathOf(settings, c))) ?? (await next()),
+  );
+  app.use(async (c, next) => {
+    const answer = await settings.authorize(c.req.raw);
+    if (answer instanceof Response) return answer;
+    const allowed = granted(answer, settings.queue.tables);
+    if (allowed === undefined) {
+      const text =
+        'The function authorize of this dashboard has not let you in. It decides about every request:';
+      return await refused(c, 403, 'Not allowed', text, AUTHORIZE);
+    }
+    c.set('visit', visitOf(settings, links, looks, allowed, c));
+    return await next();
+  });
+  pagesOf(app);
+  app.post('/actions/:name', async (c) => {
+    const fields = await fieldsOf(c);
+    if (fields === undefined) return await refused(c, 415, 'Not a form', 'An action must be sent as a form.');
+    const visit = c.get('visit');
+    const acted = await act(visit, c.req.param('name'), fields);
+    if (acted.done) {
+      const back = links.back(fields.back);
+      const [path = '/', query = ''] = back.split('?');
+      const params = new URLSearchParams(query);
+      params.set('done', acted.notice);
+      params.delete('n');
+      if (acted.count !== undefined) params.set('n', String(acted.count));
+      return c.redirect(`${path}?${params}`, 303);
+    }
+    if (acted.why === 'forbidden')
+      return await refused(c, 403, 'Not allowed', 'You may look, but not do this.');
+    return await refused(
+      c,
+      404,
+      'Not there',
+      'There is no such action, or nothing of that name that is yours.',
+    );
+  });
+  app.notFound(async (c) => await refused(c, 404, 'No such page', 'There is nothing at this address.'));
+  app.onError(async (error, c) => {
+    if (error instanceof HTTPException) return await refused(c, error.status, 'Refused', REFUSED_FORM);
+    console.error('drizzle-queue dashboard:', error);
+    if (error instanceof MissingMigrationError)
+      return await refused(c, 500, 'Tables are missing', error.message);
+    return await refused(c, 500, 'Something failed', 'The server has printed what it was.');
+  });
+  return app;
+}
+
+const REFUSED_FORM =
+  'A form must come from a page of this dashboard. Behind a proxy that changes the host, name the address ' +
+  'that browsers see in the option trustedOrigins.';
+
+function pagesOf(app: Hono<Env>): void {
+  const show = async (c: Context<Env>, page: Child | Promise<Child>, status = 200) =>
+    await pageAnswer(c.req.raw, await textOf(page), status);
+  app.get('/', (c) => show(c, overviewPage(c.get('visit'))));
+  app.get('/jobs', (c) => show(c, jobsPage(c.get('visit'))));
+  app.get('/jobs/:id{\\d+}', async (c) => {
+    const visit = c.get('visit');
+    const job = await findShown(visit, c.req.param('id'), CUT);
+    if (job === undefined) return await show(c, noJobPage(visit, c.req.param('id').slice(0, 20)), 404);
+    return await show(c, jobPage(visit, job));
+  });
+  app.get('/jobs/:id{\\d+}/:field{payload|output|metadata|progress}', async (c, next) => {
+    const visit = c.get('visit');
+    // An app's own function decides what is shown of a value, not of a file.
+    if (visit.settings.show !== undefined) return await next();
+    const job = await findShown(visit, c.req.param('id'), MAX_VALUE);
+    const field = c.req.param('field');
+    const value =
+      job &&
+      {
+        payload: job.payloadText,
+        output: job.outputText,
+        metadata: job.metadataText,
+        progress: job.progressText,
+      }[field];
+    if (job === undefined || value === undefined || value === null) return await next();
+    return new Response(value.text, {
+      headers: {
+        'content-type': 'application/json; charset=utf-8',
+        'content-disposition': `attachment; filename="job-${job.id}-${field}.json"`,
+        'cache-control': 'no-store',
+      },
+    });
+  });
+  app.get('/errors', (c) => show(c, errorsPage(c.get('visit'))));
+  app.get('/queues', async (c, next) => {
+    const visit = c.get('visit');
+    return visit.granted.scope.own.length > 0 ? await next() : await show(c, queuesPage(visit));
+  });
+  app.get('/workers', async (c, next) => {
+    const visit = c.get('visit');
+    return visit.granted.scope.own.length > 0 ? await next() : await show(c, workersPage(visit));
+  });
+  app.get('/schedules', async (c, next) => {
+    const visit = c.get('visit');
+    const schedules = schedulesOf(visit);
+    return schedules === undefined ? await next() : await show(c, schedulesPage(visit, schedules));
+  });
+  app.get('/limits', async (c, next) => {
+    const visit = c.get('visit');
+    const limits = limitsOf(visit);
+    return limits === undefined ? await next() : await show(c, limitsPage(visit, limits));
+  });
+  app.get('/database', async (c, next) => {
+    const visit = c.get('visit');
+    return visit.granted.whole ? await show(c, databasePage(visit)) : await next();
+  });
+}
+
+function visitOf(
+  settings: DashboardSettings,
+  links: Links,
+  looks: SharedLooks,
+  allowed: Granted,
+  c: Context,
+): Visit {
+  const { search, searchParams } = new URL(c.req.url);
+  const query = new URLSearchParams(searchParams);
+  const kept = new URLSearchParams(search);
+  // What an action has said is not part of the page that it leads back to.
+  for (const name of ['done', 'n']) kept.delete(name);
+  const path = `${pathOf(settings, c)}${kept.size === 0 ? '' : `?${kept}`}`;
+  return { settings, links, looks, granted: allowed, path, query, nowMs: Date.now() };
+}
+
+function pathOf(settings: DashboardSettings, c: Context): string {
+  return pathIn(settings.base, new URL(c.req.url).pathname);
+}
+
+async function findShown({ settings, granted }: Visit, text: string, cut: number) {
+  const id = jobId(text);
+  if (id === undefined) return undefined;
+  return await showJob(settings.db, settings.queue.tables, { id, scope: granted.scope, cut });
+}
+
+/** What a form sent; `undefined` when it is no form, too large, or holds what PostgreSQL cannot keep. */
+async function fieldsOf(c: Context): Promise<Fields | undefined> {
+  if (!/^application\/x-www-form-urlencoded\b/i.test(c.req.header('content-type') ?? '')) return undefined;
+  if (Number(c.req.header('content-length') ?? 0) > MAX_FORM) return undefined;
+  const body = await c.req.text();
+  if (body.length > MAX_FORM) return undefined;
+  const fields = Object.fromEntries(new URLSearchParams(body));
+  const bad = Object.values(fields).some((value) => value.includes('\0') || HALF_SURROGATE.test(value));
+  return bad ? undefined : fields;
+}

@@ -1,0 +1,6 @@
+/** The dashboard of a queue: `createDashboard` answers the requests of a browser. These are its public names. */
+
+export type { Authorization, DashboardAccess, DashboardAction } from './access.ts';
+export { createDashboard, type Dashboard } from './create-dashboard.tsx';
+export type { ActionDone, DashboardOptions, ShownField } from './options.ts';
+export { type NodeHandler, type NodeRequest, type NodeResponse, toNode } from './to-node.ts';

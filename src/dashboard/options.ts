@@ -1,0 +1,138 @@
+import { checkOptions, namesOf } from '../job/known-options.ts';
+import { shown } from '../job/shown.ts';
+import type { Queue } from '../queue/queue.ts';
+import type { OwnColumns } from '../schema/own-columns.ts';
+import type { Executor } from '../sql/executor.ts';
+import type { Authorization, DashboardAccess, DashboardAction } from './access.ts';
+
+/** What somebody did. */
+export interface ActionDone {
+  /** As `authorize` named them. */
+  readonly actor: string | undefined;
+  readonly action: DashboardAction;
+  /** What it was done to: a queue, a schedule, a group, or a group of errors. */
+  readonly target: Readonly<Record<string, string>>;
+  /** The jobs, where it was done to jobs. */
+  readonly ids: readonly number[];
+  /** What it came to, such as `cancelled` or `3 redriven`. */
+  readonly outcome: string;
+  /** By this process's clock. */
+  readonly at: Date;
+}
+
+/** Something of a job that may be secret. */
+export interface ShownField {
+  readonly job: {
+    readonly id: number;
+    readonly kind: string;
+    readonly queue: string;
+    readonly own: Readonly<Record<string, unknown>>;
+  };
+  readonly field: 'payload' | 'output' | 'metadata' | 'progress' | 'error';
+  /** As Postgres writes it, so that large numbers are exact; of an error its message or its stack. */
+  readonly text: string;
+  /** Whether the text is only the beginning. */
+  readonly cut: boolean;
+  readonly access: DashboardAccess;
+}
+
+/** The options of {@link createDashboard}. */
+export interface DashboardOptions<TOwn extends OwnColumns = OwnColumns> {
+  /** The app's own Drizzle database. The dashboard opens no connection. */
+  readonly db: Executor;
+  /** The queue to show, from `createQueue`. */
+  readonly queue: Queue<TOwn>;
+  /**
+   * Says of each request who it is from and what they may do. Nobody sees anything without it. It is asked
+   * for every page and again for every action.
+   */
+  readonly authorize: (request: Request) => Authorization | Promise<Authorization>;
+  /** The path under which the app serves the dashboard, such as `/admin/queue`. @default '/' */
+  readonly basePath?: string | undefined;
+  /**
+   * Decides how a value of a job is shown: returns a text, or `null` to hide it. With it the jobs cannot be
+   * searched by their payload, which would tell what it hides. @default everything is shown
+   */
+  readonly show?: ((field: ShownField) => string | null) | undefined;
+  /**
+   * Is told of each action, after it was done. If it throws, whoever did the action is told so. @default a
+   * line on the console
+   */
+  readonly onAction?: ((done: ActionDone) => void | Promise<void>) | undefined;
+  /** Further origins that may send forms, such as `https://admin.example.com`. @default none */
+  readonly trustedOrigins?: readonly string[] | undefined;
+  /**
+   * The only hosts to answer, such as `localhost:3000`: protects a server without a login from pages whose
+   * name is made to resolve to it. @default any
+   */
+  readonly hosts?: readonly string[] | undefined;
+  /** A link to the trace of a job, of its metadata; `undefined` for none. @default none */
+  readonly traceUrl?: ((metadata: Readonly<Record<string, unknown>>) => string | undefined) | undefined;
+  /** The name of the app, in the title of each page. @default 'Queue' */
+  readonly title?: string | undefined;
+}
+
+const OPTIONS = namesOf<DashboardOptions>({
+  db: true,
+  queue: true,
+  authorize: true,
+  basePath: true,
+  show: true,
+  onAction: true,
+  trustedOrigins: true,
+  hosts: true,
+  traceUrl: true,
+  title: true,
+});
+
+/** The options with their defaults. */
+export interface DashboardSettings extends Omit<DashboardOptions, 'basePath' | 'title' | 'onAction'> {
+  /** Without a slash at its end; '' at the root. */
+  readonly base: string;
+  readonly title: string;
+  readonly onAction: (done: ActionDone) => void | Promise<void>;
+}
+
+/** @throws TypeError naming the option that is wrong */
+export function checkedOptions(options: DashboardOptions): DashboardSettings {
+  const what = 'createDashboard';
+  checkOptions(what, options, OPTIONS);
+  const { db, queue, authorize, basePath = '/', title = 'Queue', onAction = logAction } = options;
+  if (typeof db?.execute !== 'function') throw new TypeError(`${what}: db must be a Drizzle database`);
+  if (typeof queue?.tables !== 'object')
+    throw new TypeError(`${what}: queue must be what createQueue() returns; got ${shown(queue)}`);
+  if (typeof authorize !== 'function') {
+    throw new TypeError(
+      `${what}: authorize must be a function that returns 'none', 'read' or 'write' for a request; ` +
+        'without it nobody may see anything',
+    );
+  }
+  for (const name of ['show', 'onAction', 'traceUrl'] as const) {
+    if (options[name] !== undefined && typeof options[name] !== 'function')
+      throw new TypeError(`${what}: ${name} must be a function, got ${shown(options[name])}`);
+  }
+  for (const name of ['trustedOrigins', 'hosts'] as const) {
+    const value = options[name];
+    if (value !== undefined && !(Array.isArray(value) && value.every((each) => typeof each === 'string')))
+      throw new TypeError(`${what}: ${name} must be an array of texts, got ${shown(value)}`);
+  }
+  if (typeof title !== 'string') throw new TypeError(`${what}: title must be a text, got ${shown(title)}`);
+  const { db: _, queue: __, ...rest } = options;
+  return { ...rest, db, queue, authorize, base: checkedBase(basePath), title, onAction };
+}
+
+function checkedBase(basePath: string): string {
+  if (typeof basePath === 'string' && /^\/([\w.~@-]+(\/[\w.~@-]+)*\/?)?$/.test(basePath))
+    return basePath.replace(/\/$/, '');
+  throw new TypeError(
+    `createDashboard: basePath must be a plain path such as '/admin/queue', got ${shown(basePath)}`,
+  );
+}
+
+function logAction({ actor, action, target, ids, outcome }: ActionDone): void {
+  const what = [...Object.values(target), ...ids.slice(0, 10).map((id) => `#${id}`)].join(' ');
+  // One line, whatever a name contains.
+  console.info(
+    `drizzle-queue dashboard: ${JSON.stringify(`${actor ?? 'somebody'}: ${action} ${what}: ${outcome}`)}`,
+  );
+}

@@ -1,0 +1,188 @@
+import { browseJobs } from '../../queries/browse-jobs.ts';
+import { findSearchEnd } from '../../queries/find-search-end.ts';
+import { ownColumnsOf } from '../../schema/own-columns.ts';
+import type { JobLine } from '../../sql/job-line.ts';
+import { within } from '../guarded.ts';
+import { ActionForm } from '../parts/action-form.tsx';
+import { Empty } from '../parts/empty.tsx';
+import { excerptOf, JobTable } from '../parts/job-table.tsx';
+import { Page } from '../parts/layout.tsx';
+import { type Filter, filterOf, MAX_FILTER, STATES, withWord } from '../search.ts';
+import type { Visit } from '../visit.ts';
+
+const PAGE = 50;
+/** How many rows of live jobs, and of results, a page reads at most. */
+const BOUND = 100_000;
+const BROWSE_MS = 5_000;
+
+interface Found {
+  readonly jobs: readonly JobLine[];
+  readonly next: number | undefined;
+  /** The id down to which was searched, where that was not to the end. */
+  readonly end: number | undefined;
+}
+
+/** Jobs of every state, newest first, behind one filter bar. */
+export async function jobsPage(visit: Visit) {
+  const q = (visit.query.get('q') ?? '').slice(0, MAX_FILTER + 1).trim();
+  const own = ownColumnsOf(visit.settings.queue.tables.queueJobs);
+  const filter = filterOf(q, own, visit.settings.show === undefined);
+  const before = cursorOf(visit.query.get('before'));
+  const found = filter.problems.length > 0 ? undefined : await find(visit, filter, before);
+  return (
+    <Page visit={visit} title="Jobs">
+      <FilterBar visit={visit} q={q} filter={filter} />
+      {filter.problems.map((problem) => (
+        <p class="notice is-bad" role="alert">
+          {problem}
+        </p>
+      ))}
+      {found === undefined ? (
+        filter.problems.length > 0 ? null : (
+          <p class="notice is-bad">
+            The database took more than {BROWSE_MS / 1000} s. Narrow the filter by an id or a queue.
+          </p>
+        )
+      ) : (
+        <Jobs visit={visit} q={q} before={before} filter={filter} found={found} />
+      )}
+    </Page>
+  );
+}
+
+interface JobsProps {
+  readonly visit: Visit;
+  readonly q: string;
+  readonly before: number | undefined;
+  readonly filter: Filter;
+  readonly found: Found;
+}
+
+function Jobs({ visit, q, before, filter, found: { jobs, next, end } }: JobsProps) {
+  const { links } = visit;
+  return (
+    <section class="card" aria-label="Jobs found">
+      {jobs.length > 0 ? (
+        <JobTable visit={visit} jobs={jobs} />
+      ) : q === '' && before === undefined ? (
+        <Empty title="No job yet" code={'await queue.enqueue(tx, sendReceipt, { orderId: 1 });'}>
+          A job exists once the transaction that enqueues it has committed.
+        </Empty>
+      ) : (
+        <Empty title="No job fits this filter">Try fewer words, or look at every state.</Empty>
+      )}
+      <footer class="pages">
+        {before === undefined ? null : <a href={links.to('/jobs', { q })}>Newest</a>}
+        {next === undefined ? null : (
+          <a rel="next" href={links.to('/jobs', { q, before: next })}>
+            Older
+          </a>
+        )}
+        {end === undefined ? null : (
+          <span class="muted">
+            Searched the newest {BOUND.toLocaleString('en')} of each table, down to #{end}.{' '}
+            <a href={links.to('/jobs', { q, before: end })}>Search on</a>
+          </span>
+        )}
+        <RedriveFound visit={visit} filter={filter} any={jobs.length > 0} />
+      </footer>
+    </section>
+  );
+}
+
+/** Where the filter is one that redrive itself understands. */
+function RedriveFound({
+  visit,
+  filter,
+  any,
+}: {
+  readonly visit: Visit;
+  readonly filter: Filter;
+  readonly any: boolean;
+}) {
+  const { kind, queue, state } = filter.search;
+  const plain = filter.words.every(({ key }) => ['state', 'kind', 'queue'].includes(key));
+  if (!any || state !== 'discarded' || kind === undefined || !plain || visit.granted.scope.own.length > 0)
+    return null;
+  if (visit.granted.scope.queues !== undefined && queue === undefined) return null;
+  return (
+    <ActionForm
+      visit={visit}
+      action="redrive"
+      path="redrive-kind"
+      fields={{ kind, ...(queue !== undefined && { queue }) }}
+      label="Redrive up to 1,000 of these"
+    />
+  );
+}
+
+function FilterBar({
+  visit,
+  q,
+  filter,
+}: {
+  readonly visit: Visit;
+  readonly q: string;
+  readonly filter: Filter;
+}) {
+  const { links } = visit;
+  const chosen = filter.search.state;
+  return (
+    <form class="filter" method="get" action={links.to('/jobs')}>
+      <input
+        type="search"
+        name="q"
+        id="filter"
+        value={q}
+        aria-label="Filter jobs"
+        placeholder="kind:send-receipt payload.orderId:42 after:2h"
+        autocomplete="off"
+        spellcheck={false}
+        enterkeyhint="search"
+      />
+      <button type="submit" class="button is-main">
+        Filter
+      </button>
+      <ul class="chips" aria-label="States">
+        <li>
+          <a
+            href={links.jobs(withWord(filter.words, 'state', undefined))}
+            aria-current={chosen === undefined ? 'true' : undefined}
+          >
+            all
+          </a>
+        </li>
+        {STATES.map((state) => (
+          <li>
+            <a
+              href={links.jobs(withWord(filter.words, 'state', state))}
+              class={`is-${state}`}
+              aria-current={chosen === state ? 'true' : undefined}
+            >
+              {state}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </form>
+  );
+}
+
+async function find(visit: Visit, filter: Filter, before: number | undefined): Promise<Found | undefined> {
+  const { settings, granted } = visit;
+  const { tables } = settings.queue;
+  return await within(settings.db, BROWSE_MS, async (db) => {
+    const page = { search: filter.search, scope: granted.scope, before, limit: PAGE + 1, bound: BOUND };
+    const jobs = await browseJobs(db, tables, { ...page, excerpt: excerptOf(visit) });
+    if (jobs.length > PAGE) return { jobs: jobs.slice(0, PAGE), next: jobs[PAGE - 1]?.id, end: undefined };
+    const filtered = filter.words.length > 0 || !granted.whole;
+    const end = filtered ? await findSearchEnd(db, tables, { before, bound: BOUND }) : undefined;
+    // What lies below was read of one of the tables only; the next search finds it with the rest.
+    return { jobs: end === undefined ? jobs : jobs.filter(({ id }) => id >= end), next: undefined, end };
+  });
+}
+
+function cursorOf(text: string | null): number | undefined {
+  const cursor = Number(text ?? '');
+  return Number.isSafeInteger(cursor) && cursor > 0 ? cursor : undefined;
+}

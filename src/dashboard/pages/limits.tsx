@@ -1,0 +1,171 @@
+import type { LimitRecord } from '../../limits/limit-record.ts';
+import type { LimitSettings } from '../../limits/limit-settings.ts';
+import type { Limits } from '../../limits/limits.ts';
+import type { GroupRecord } from '../../queries/find-groups.ts';
+import { countText, durationText } from '../duration.ts';
+import { ActionForm } from '../parts/action-form.tsx';
+import { Empty } from '../parts/empty.tsx';
+import { Page } from '../parts/layout.tsx';
+import { Ago } from '../parts/moment.tsx';
+import { Foreign, visible } from '../parts/text.tsx';
+import { word } from '../search.ts';
+import { hasQueue, type Visit } from '../visit.ts';
+
+const PAGE = 100;
+
+interface OfQueue {
+  readonly queue: string;
+  readonly limits: readonly LimitRecord[];
+  readonly groups: readonly GroupRecord[];
+  readonly more: boolean;
+}
+
+/** How many may run at once and how fast, and the groups that share it. */
+export async function limitsPage(visit: Visit, limits: Limits) {
+  const { db } = visit.settings;
+  const queues: OfQueue[] = [];
+  for (const queue of [...limits.declared.keys()].filter((queue) => hasQueue(visit, queue)).sort()) {
+    const list = await limits.list(db, { queue, limit: PAGE });
+    const groups = limits.isGrouped(queue) ? await limits.groups(db, { queue, limit: PAGE }) : undefined;
+    queues.push({
+      queue,
+      limits: list.limits,
+      groups: groups?.groups ?? [],
+      more: list.nextCursor !== undefined || groups?.nextCursor !== undefined,
+    });
+  }
+  return (
+    <Page visit={visit} title="Limits">
+      {queues.length === 0 ? (
+        <section class="card">
+          <Empty
+            title="No limit is declared"
+            code={'createQueue({ limits: limitsIn(tables, { mail: { concurrency: 10 } }) });'}
+          />
+        </section>
+      ) : (
+        queues.map((of) => <QueueLimitsOf visit={visit} of={of} />)
+      )}
+    </Page>
+  );
+}
+
+function QueueLimitsOf({
+  visit,
+  of: { queue, limits, groups, more },
+}: {
+  readonly visit: Visit;
+  readonly of: OfQueue;
+}) {
+  return (
+    <section class="card" aria-label={`Limits of ${visible(queue)}`}>
+      <h2>
+        <Foreign text={queue} mono />
+      </h2>
+      <table class="rows">
+        <thead>
+          <tr>
+            <th scope="col">Limit of</th>
+            <th scope="col">Declared</th>
+            <th scope="col">Set</th>
+            <th scope="col" class="number">
+              In use
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {limits.map((limit) => (
+            <tr>
+              <td>
+                <Foreign text={nameOf(limit)} />
+              </td>
+              <td>
+                {settingsText(limit.declared)}
+                {limit.declared.serial ? ', one after the other' : ''}
+              </td>
+              <td>
+                {limit.override === undefined ? <span class="muted">–</span> : settingsText(limit.override)}
+              </td>
+              <td class="number">{limit.slots ?? <span class="muted">–</span>}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {groups.length === 0 ? null : (
+        <table class="rows">
+          <thead>
+            <tr>
+              <th scope="col">Group</th>
+              <th scope="col">State</th>
+              <th scope="col" class="number">
+                Running
+              </th>
+              <th scope="col">
+                <span class="unseen">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {groups.map((group) => (
+              <tr data-row>
+                <td>
+                  <a
+                    class="row-link"
+                    href={visit.links.jobs(`${word('queue', queue)} ${word('group', group.group)}`)}
+                  >
+                    <Foreign text={group.group} mono />
+                  </a>
+                </td>
+                <td>
+                  {group.blockedBy === null ? (
+                    <>
+                      {group.state}
+                      {group.readyAt === null ? null : (
+                        <span class="muted">
+                          {' '}
+                          <Ago at={group.readyAt} nowMs={visit.nowMs} />
+                        </span>
+                      )}
+                    </>
+                  ) : (
+                    <span class="bad">
+                      blocked by <a href={visit.links.job(group.blockedBy)}>#{group.blockedBy}</a>
+                    </span>
+                  )}
+                </td>
+                <td class="number">{countText(group.running)}</td>
+                <td class="number">
+                  {group.blockedBy === null ? null : (
+                    <ActionForm
+                      visit={visit}
+                      action="unblock"
+                      fields={{ queue, group: group.group }}
+                      label="Unblock"
+                      of={`group ${group.group}`}
+                    />
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {more ? <p class="note">The first {PAGE}, by name.</p> : null}
+    </section>
+  );
+}
+
+function nameOf({ kind, group }: LimitRecord): string {
+  if (kind !== undefined) return `kind ${kind}`;
+  return group === undefined ? 'the queue' : group === '*' ? 'each group' : `group ${group}`;
+}
+
+function settingsText(settings: LimitSettings & { readonly weight?: number | undefined }): string {
+  const { concurrency, rate, weight } = settings;
+  const parts = [
+    concurrency === undefined ? undefined : `${concurrency} at once`,
+    rate === undefined || rate === null ? undefined : `${rate.limit} in ${durationText(rate.perMs)}`,
+    weight === undefined ? undefined : `weight ${weight}`,
+  ].filter((part) => part !== undefined);
+  return parts.length === 0 ? 'none' : parts.join(', ');
+}

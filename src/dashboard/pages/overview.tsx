@@ -1,0 +1,180 @@
+import type { Child } from 'hono/jsx';
+import { countFinished, type FinishedMinute } from '../../queries/count-finished.ts';
+import { countText } from '../duration.ts';
+import { liveCounts, queueLines, totalOf, workersSeen } from '../live-counts.ts';
+import { Chart } from '../parts/chart.tsx';
+import { Empty } from '../parts/empty.tsx';
+import { Findings } from '../parts/findings.tsx';
+import { Page } from '../parts/layout.tsx';
+import { Since } from '../parts/moment.tsx';
+import { QueueTable } from '../parts/queue-table.tsx';
+import { LOOK_MS, scopeName, type Visit } from '../visit.ts';
+import { findingsOf } from './database.tsx';
+import { TooSlow } from './queues.tsx';
+
+const MINUTES = 60;
+const BOUND = 50_000;
+
+/** What one looks at first: how much there is to do, how it went in the last hour, and what is wrong. */
+export async function overviewPage(visit: Visit) {
+  const { links, nowMs, granted } = visit;
+  const counts = await liveCounts(visit);
+  const minutes = await lastHour(visit);
+  const wholeQueues = granted.scope.own.length === 0;
+  const queues = wholeQueues ? await queueLines(visit) : [];
+  const workers = wholeQueues ? await workersSeen(visit) : undefined;
+  const found = granted.whole ? ((await findingsOf(visit)) ?? []) : [];
+  const findings = found.filter(({ severity }) => severity !== 'hint');
+  const total = counts && totalOf(counts);
+  const hour = minutes && sumOf(minutes);
+  const idle = total?.due === 0 && total.running === 0 && total.scheduled === 0 && hour?.ended === 0;
+  return (
+    <Page visit={visit} title="Overview" charts>
+      {counts === undefined ? <TooSlow /> : null}
+      <ul class="tiles">
+        <Tile name="Due" href={links.jobs('state:due')} value={total && countText(total.due)}>
+          {total?.oldestDueAt == null ? (
+            'nobody waits'
+          ) : (
+            <>
+              oldest for <Since at={total.oldestDueAt} nowMs={nowMs} />
+            </>
+          )}
+        </Tile>
+        <Tile name="Running" href={links.jobs('state:running')} value={total && countText(total.running)}>
+          {workers === undefined ? 'now' : `${workers.length} ${workers.length === 1 ? 'worker' : 'workers'}`}
+        </Tile>
+        <Tile
+          name="Scheduled"
+          href={links.jobs('state:scheduled')}
+          value={total && countText(total.scheduled)}
+        >
+          for later
+        </Tile>
+        <Tile name="Completed" href={links.jobs('state:completed')} value={hour && countText(hour.completed)}>
+          in the last hour
+        </Tile>
+        <Tile
+          name="Discarded"
+          href={links.to('/errors')}
+          value={hour && countText(hour.discarded)}
+          bad={(hour?.discarded ?? 0) > 0}
+        >
+          {hour === undefined || hour.ended === 0
+            ? 'in the last hour'
+            : `${shareText(hour.discarded / hour.ended)} of the last hour`}
+        </Tile>
+      </ul>
+      {findings.length === 0 ? null : (
+        <section class="card" aria-labelledby="findings-title">
+          <h2 id="findings-title">Findings</h2>
+          <Findings findings={findings} />
+        </section>
+      )}
+      {minutes === undefined ? (
+        <p class="notice is-bad">Reading the results of the last hour took more than {LOOK_MS / 1000} s.</p>
+      ) : idle ? null : (
+        <Charts minutes={minutes} nowMs={nowMs} />
+      )}
+      {idle ? (
+        <section class="card">
+          <Empty title="All quiet" code={'await queue.enqueue(tx, sendReceipt, { orderId: 1 });'}>
+            Nothing is to do, and nothing ended within the last hour.
+          </Empty>
+        </section>
+      ) : queues.length === 0 ? null : (
+        <section class="card" aria-labelledby="queues-title">
+          <h2 id="queues-title">Queues</h2>
+          <QueueTable visit={visit} queues={queues} />
+        </section>
+      )}
+    </Page>
+  );
+}
+
+interface TileProps {
+  readonly name: string;
+  readonly href: string;
+  readonly value: string | undefined;
+  readonly bad?: boolean;
+  readonly children?: Child;
+}
+
+function Tile({ name, href, value, bad = false, children }: TileProps) {
+  return (
+    <li class={bad ? 'tile is-bad' : 'tile'}>
+      <a href={href}>
+        <span class="tile-name">{name}</span>
+        <b>{value ?? '?'}</b>
+        <span class="muted">{children}</span>
+      </a>
+    </li>
+  );
+}
+
+function Charts({ minutes, nowMs }: { readonly minutes: readonly FinishedMinute[]; readonly nowMs: number }) {
+  const byAgo = new Map(minutes.map((minute) => [minute.ago, minute]));
+  const agos = Array.from({ length: MINUTES }, (_, index) => MINUTES - 1 - index);
+  const now = Math.floor(nowMs / 60_000) * 60;
+  const times = agos.map((ago) => now - ago * 60);
+  const values = <T,>(of: (minute: FinishedMinute | undefined) => T) => agos.map((ago) => of(byAgo.get(ago)));
+  return (
+    <div class="charts">
+      <Chart
+        id="throughput"
+        title="Jobs per minute"
+        note="Of the jobs whose results are kept."
+        unit="jobs"
+        shape="bars"
+        times={times}
+        series={[
+          { label: 'completed', tone: 'good', values: values((minute) => minute?.completed ?? 0) },
+          { label: 'discarded', tone: 'bad', values: values((minute) => minute?.discarded ?? 0) },
+          { label: 'cancelled', tone: 'plain', values: values((minute) => minute?.cancelled ?? 0) },
+        ]}
+      />
+      <Chart
+        id="waits"
+        title="Wait until claimed"
+        unit="ms"
+        shape="lines"
+        times={times}
+        series={[
+          { label: 'p95', tone: 'later', values: values((minute) => minute?.waitMs?.p95 ?? null) },
+          { label: 'p50', tone: 'busy', values: values((minute) => minute?.waitMs?.p50 ?? null) },
+        ]}
+      />
+      <Chart
+        id="runs"
+        title="Run time"
+        unit="ms"
+        shape="lines"
+        times={times}
+        series={[
+          { label: 'p95', tone: 'later', values: values((minute) => minute?.runMs?.p95 ?? null) },
+          { label: 'p50', tone: 'busy', values: values((minute) => minute?.runMs?.p50 ?? null) },
+        ]}
+      />
+    </div>
+  );
+}
+
+async function lastHour(visit: Visit): Promise<readonly FinishedMinute[] | undefined> {
+  const { settings, granted, looks } = visit;
+  const { value } = await looks.at(`hour ${scopeName(visit)}`, LOOK_MS, (db) =>
+    countFinished(db, settings.queue.tables, { scope: granted.scope, minutes: MINUTES, bound: BOUND }),
+  );
+  return value;
+}
+
+function sumOf(minutes: readonly FinishedMinute[]) {
+  const sum = (name: 'completed' | 'discarded' | 'cancelled') =>
+    minutes.reduce((total, minute) => total + minute[name], 0);
+  const [completed, discarded, cancelled] = [sum('completed'), sum('discarded'), sum('cancelled')];
+  return { completed, discarded, cancelled, ended: completed + discarded + cancelled };
+}
+
+function shareText(share: number): string {
+  const percent = share * 100;
+  return percent > 0 && percent < 1 ? 'less than 1 %' : `${Math.round(percent)} %`;
+}

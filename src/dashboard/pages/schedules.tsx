@@ -1,0 +1,149 @@
+import type { ScheduleRecord } from '../../schedules/schedule-record.ts';
+import type { Schedules } from '../../schedules/schedules.ts';
+import { durationText } from '../duration.ts';
+import { ActionForm } from '../parts/action-form.tsx';
+import { Empty } from '../parts/empty.tsx';
+import { Page } from '../parts/layout.tsx';
+import { Ago, At } from '../parts/moment.tsx';
+import { Foreign } from '../parts/text.tsx';
+import { word } from '../search.ts';
+import { hasQueue, type Visit } from '../visit.ts';
+
+const PAGE = 50;
+const TICKS = 3;
+
+/** What fires by the clock. */
+export async function schedulesPage(visit: Visit, schedules: Schedules) {
+  const cursor = visit.query.get('after') || undefined;
+  const filter = cursor === undefined ? { limit: PAGE } : { limit: PAGE, cursor };
+  const { schedules: page, nextCursor } = await schedules.list(visit.settings.db, filter);
+  const seen = page.filter(({ queue }) => hasQueue(visit, queue));
+  return (
+    <Page visit={visit} title="Schedules">
+      <section class="card" aria-label="Schedules">
+        {seen.length === 0 ? (
+          <Empty
+            title="No schedule yet"
+            code={
+              "await queue.schedules.set(tx, defineSchedule('nightly', { job: report, cron: '0 3 * * *' }));"
+            }
+          >
+            A schedule enqueues a job again and again, as declared by workers or set in a transaction.
+          </Empty>
+        ) : (
+          <table class="rows">
+            <thead>
+              <tr>
+                <th scope="col">Schedule</th>
+                <th scope="col">Timing</th>
+                <th scope="col">Next</th>
+                <th scope="col" class="number">
+                  Last
+                </th>
+                <th scope="col">
+                  <span class="unseen">Actions</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {seen.map((schedule) => (
+                <Row visit={visit} schedule={schedule} ticks={schedules.nextTicks(schedule, TICKS)} />
+              ))}
+            </tbody>
+          </table>
+        )}
+        <footer class="pages">
+          {nextCursor === undefined ? null : (
+            <a rel="next" href={visit.links.to('/schedules', { after: nextCursor })}>
+              More
+            </a>
+          )}
+        </footer>
+      </section>
+    </Page>
+  );
+}
+
+interface RowProps {
+  readonly visit: Visit;
+  readonly schedule: ScheduleRecord;
+  readonly ticks: readonly Date[];
+}
+
+function Row({ visit, schedule, ticks }: RowProps) {
+  const { name, kind, queue, cron, every, timeZone, lastAt, pausedAt, declared } = schedule;
+  const { links, nowMs } = visit;
+  const fields = { name };
+  return (
+    <tr id={`schedule-${encodeURIComponent(name)}`} data-row>
+      <td>
+        <Foreign text={name} mono />
+        {pausedAt === null ? null : (
+          <span class="badge">
+            paused <Ago at={pausedAt} nowMs={nowMs} />
+          </span>
+        )}
+        <div class="muted">
+          <a class="row-link" href={links.jobs(`${word('kind', kind)} ${word('queue', queue)}`)}>
+            <Foreign text={kind} mono />
+          </a>{' '}
+          · {declared ? 'declared in code' : 'set'}
+        </div>
+      </td>
+      <td>
+        <span class="mono">{cron ?? `every ${durationText(every ?? 0)}`}</span>
+        {cron === null ? null : (
+          <div class="muted">
+            <Foreign text={timeZone} />
+          </div>
+        )}
+      </td>
+      <td>
+        {ticks.length === 0 ? (
+          <span class="muted">{pausedAt === null ? 'never again' : '–'}</span>
+        ) : (
+          <ol class="ticks">
+            {ticks.map((tick, index) => (
+              <li>{index === 0 ? <Ago at={tick} nowMs={nowMs} /> : <At at={tick} />}</li>
+            ))}
+          </ol>
+        )}
+      </td>
+      <td class="number">
+        <Ago at={lastAt} nowMs={nowMs} />
+      </td>
+      <td class="number">
+        <div class="actions">
+          <ActionForm
+            visit={visit}
+            action="schedule"
+            path="run-schedule"
+            fields={fields}
+            label="Run now"
+            of={name}
+          />
+          {pausedAt === null ? (
+            <ActionForm
+              visit={visit}
+              action="schedule"
+              path="pause-schedule"
+              fields={fields}
+              label="Pause"
+              of={name}
+            />
+          ) : (
+            <ActionForm
+              visit={visit}
+              action="schedule"
+              path="resume-schedule"
+              fields={fields}
+              label="Resume"
+              of={name}
+              tone="main"
+            />
+          )}
+        </div>
+      </td>
+    </tr>
+  );
+}

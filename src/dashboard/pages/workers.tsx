@@ -1,0 +1,85 @@
+import { countText } from '../duration.ts';
+import { workersSeen } from '../live-counts.ts';
+import { Empty } from '../parts/empty.tsx';
+import { Page } from '../parts/layout.tsx';
+import { Ago, Since } from '../parts/moment.tsx';
+import { Foreign } from '../parts/text.tsx';
+import { word } from '../search.ts';
+import type { Visit } from '../visit.ts';
+
+/** A heartbeat comes about every 5 seconds. */
+const LATE_MS = 15_000;
+
+/** The workers that are alive, as their rows say. */
+export async function workersPage(visit: Visit) {
+  const workers = await workersSeen(visit);
+  const { links, nowMs } = visit;
+  return (
+    <Page visit={visit} title="Workers">
+      {workers === undefined ? (
+        <p class="notice is-bad">Counting what the workers hold took more than 2 s.</p>
+      ) : (
+        <section class="card" aria-label="Workers">
+          {workers.length === 0 ? (
+            <Empty
+              title="No worker is running"
+              code={
+                'const worker = createWorker(db, { queue, handlers: [handle(sendReceipt, send)] });\nawait worker.run();'
+              }
+            >
+              Jobs stay due until one starts.
+            </Empty>
+          ) : (
+            <table class="rows">
+              <thead>
+                <tr>
+                  <th scope="col">Worker</th>
+                  <th scope="col">Queues</th>
+                  <th scope="col" class="number">
+                    Holds
+                  </th>
+                  <th scope="col" class="number">
+                    Seen
+                  </th>
+                  <th scope="col" class="number">
+                    Up for
+                  </th>
+                  <th scope="col">Lives by</th>
+                </tr>
+              </thead>
+              <tbody>
+                {workers.map(({ id, name, queues, holds, seenAt, startedAt, session }) => (
+                  <tr id={`worker-${id}`} data-row>
+                    <td>
+                      <a class="row-link" href={links.jobs(`worker:${id}`)}>
+                        <Foreign text={name} mono />
+                      </a>
+                      <span class="muted"> #{id}</span>
+                    </td>
+                    <td>
+                      {queues.map((queue) => (
+                        <a class="tag" href={links.jobs(word('queue', queue))}>
+                          <Foreign text={queue} />
+                        </a>
+                      ))}
+                    </td>
+                    <td class="number">
+                      <a href={links.jobs(`worker:${id} state:running`)}>{countText(holds)}</a>
+                    </td>
+                    <td class={`number ${nowMs - seenAt.getTime() > LATE_MS ? 'bad' : ''}`}>
+                      <Ago at={seenAt} nowMs={nowMs} />
+                    </td>
+                    <td class="number">
+                      <Since at={startedAt} nowMs={nowMs} />
+                    </td>
+                    <td>{session ? 'session' : 'heartbeat'}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          )}
+        </section>
+      )}
+    </Page>
+  );
+}

@@ -1,0 +1,24 @@
+import type { Child } from 'hono/jsx';
+
+/** What stands where nothing is: why, and the code that would change it. */
+export function Empty({
+  title,
+  code,
+  children,
+}: {
+  readonly title: string;
+  readonly code?: string;
+  readonly children?: Child;
+}) {
+  return (
+    <div class="empty">
+      <p class="empty-title">{title}</p>
+      {children === undefined ? null : <p class="muted">{children}</p>}
+      {code === undefined ? null : (
+        <pre class="code" tabindex={0}>
+          <code>{code}</code>
+        </pre>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,23 @@
+import type { Finding } from '../../queue/check/finding.ts';
+import { Foreign, visible } from './text.tsx';
+
+/** What `queue.check` has found, with what to do about it. */
+export function Findings({ findings }: { readonly findings: readonly Finding[] }) {
+  return (
+    <ul class="findings">
+      {findings.map(({ code, severity, message, fix }, index) => (
+        <li class={`is-${severity}`}>
+          <p>
+            <span class="badge">{severity}</span> <Foreign text={message} />
+          </p>
+          <details id={`fix-${code}-${index}`}>
+            <summary>What to do</summary>
+            <pre class="code wrap" tabindex={0}>
+              <code>{visible(fix)}</code>
+            </pre>
+          </details>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,107 @@
+import type { JobLine } from '../../sql/job-line.ts';
+import { revealed, type Visit } from '../visit.ts';
+import { Ago, Since } from './moment.tsx';
+import { State } from './state.tsx';
+import { Foreign } from './text.tsx';
+
+const SHOWN = 120;
+
+/** Jobs, one row each, and what each is about on one line. */
+export function JobTable({ visit, jobs }: { readonly visit: Visit; readonly jobs: readonly JobLine[] }) {
+  return (
+    <table class="rows jobs">
+      <thead>
+        <tr>
+          <th scope="col">Job</th>
+          <th scope="col">State</th>
+          <th scope="col" class="wide">
+            Payload
+          </th>
+          <th scope="col">Queue</th>
+          <th scope="col" class="number">
+            Attempt
+          </th>
+          <th scope="col" class="number">
+            When
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {jobs.map((job) => (
+          <tr id={`job-${job.id}`} data-row>
+            <td>
+              <a class="row-link" href={visit.links.job(job.id)}>
+                <Foreign text={job.kind} mono />
+                <span class="muted"> #{job.id}</span>
+              </a>
+            </td>
+            <td>
+              <State state={job.state} cancelling={job.cancelling} />
+            </td>
+            <td class="wide">
+              <About visit={visit} job={job} />
+            </td>
+            <td>
+              <Foreign text={job.queue} />
+              {job.group === null ? null : (
+                <span class="muted">
+                  {' · '}
+                  <Foreign text={job.group} />
+                </span>
+              )}
+            </td>
+            <td class="number">
+              {job.attempt}
+              <span class="muted">/{job.maxAttempts}</span>
+            </td>
+            <td class="number">
+              {job.state === 'running' ? (
+                <Since at={job.claimedAt} nowMs={visit.nowMs} />
+              ) : (
+                <Ago at={job.finishedAt ?? job.runAt ?? job.createdAt} nowMs={visit.nowMs} />
+              )}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** Its newest error if that is why it stands here, otherwise the beginning of its payload. */
+function About({ visit, job }: { readonly visit: Visit; readonly job: JobLine }) {
+  const failed = job.error !== null && job.state !== 'completed';
+  if (failed) {
+    const text = revealed(visit, job, 'error', { text: job.error ?? '', cut: job.error?.length === 300 });
+    return text === null ? <Hidden /> : <span class="line bad">{<Foreign text={oneLine(text)} />}</span>;
+  }
+  if (job.payload === null) return <span class="muted">more than 256 kB</span>;
+  if (job.payload === 'null') return <span class="muted">–</span>;
+  const text = revealed(visit, job, 'payload', {
+    text: job.payload,
+    cut: job.payload.length >= excerptOf(visit),
+  });
+  return text === null ? <Hidden /> : <span class="line mono">{<Foreign text={oneLine(text)} />}</span>;
+}
+
+/** How many characters of each payload a list needs: an app's own function may want to parse it. */
+export function excerptOf(visit: Visit): number {
+  return visit.settings.show === undefined ? SHOWN * 2 : 65_536;
+}
+
+/** Says that a value is hidden. */
+export function Hidden() {
+  return (
+    <span class="muted hidden-value">
+      <svg viewBox="0 0 16 16" class="lock" aria-hidden="true">
+        <path d="M4 7V5a4 4 0 0 1 8 0v2h1v8H3V7zm2 0h4V5a2 2 0 0 0-4 0z" />
+      </svg>
+      hidden
+    </span>
+  );
+}
+
+function oneLine(text: string): string {
+  const line = text.replace(/\s+/g, ' ');
+  return line.length > SHOWN ? `${line.slice(0, SHOWN)}…` : line;
+}

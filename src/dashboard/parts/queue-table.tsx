@@ -1,0 +1,96 @@
+import { countText } from '../duration.ts';
+import type { QueueLine } from '../live-counts.ts';
+import { word } from '../search.ts';
+import type { Visit } from '../visit.ts';
+import { ActionForm } from './action-form.tsx';
+import { Ago, Since } from './moment.tsx';
+import { Foreign } from './text.tsx';
+
+const STATES = ['due', 'running', 'scheduled', 'waiting'] as const;
+
+/** Queues, with what stands in them and how long the oldest due job waits. */
+export function QueueTable({
+  visit,
+  queues,
+}: {
+  readonly visit: Visit;
+  readonly queues: readonly QueueLine[];
+}) {
+  const { links, nowMs } = visit;
+  return (
+    <table class="rows">
+      <thead>
+        <tr>
+          <th scope="col">Queue</th>
+          {STATES.map((state) => (
+            <th scope="col" class="number">
+              {state}
+            </th>
+          ))}
+          <th scope="col" class="number">
+            Lag
+          </th>
+          <th scope="col" class="number">
+            Workers
+          </th>
+          <th scope="col">
+            <span class="unseen">Actions</span>
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {queues.map(({ queue, counts, pausedAt, workers }) => (
+          <tr id={`queue-${encodeURIComponent(queue)}`} data-row>
+            <td>
+              <a class="row-link" href={links.jobs(word('queue', queue))}>
+                <Foreign text={queue} mono />
+              </a>
+              {pausedAt === undefined ? null : (
+                <span class="badge">
+                  paused <Ago at={pausedAt} nowMs={nowMs} />
+                </span>
+              )}
+            </td>
+            {STATES.map((state) => (
+              <td class="number">
+                {counts === undefined ? (
+                  <span class="muted">?</span>
+                ) : counts[state] === 0 ? (
+                  <span class="muted">0</span>
+                ) : (
+                  <a href={links.jobs(`${word('queue', queue)} state:${state}`)}>
+                    {countText(counts[state])}
+                  </a>
+                )}
+              </td>
+            ))}
+            <td class="number">
+              <Since at={counts?.oldestDueAt ?? null} nowMs={nowMs} />
+            </td>
+            <td class={`number ${workers === 0 && (counts?.due ?? 0) > 0 ? 'bad' : ''}`}>{workers}</td>
+            <td class="number">
+              {pausedAt === undefined ? (
+                <ActionForm
+                  visit={visit}
+                  action="pause"
+                  fields={{ queue }}
+                  label="Pause"
+                  of={`queue ${queue}`}
+                />
+              ) : (
+                <ActionForm
+                  visit={visit}
+                  action="resume"
+                  fields={{ queue }}
+                  label="Resume"
+                  of={`queue ${queue}`}
+                  tone="main"
+                />
+              )}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

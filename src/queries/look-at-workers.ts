@@ -1,0 +1,49 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { dateOf, epochMs } from '../sql/epoch-ms.ts';
+import { type Executor, queryRows } from '../sql/executor.ts';
+
+/** A worker as its row describes it. */
+export interface WorkerLine {
+  readonly id: number;
+  /** 'host:pid' unless the app names it. */
+  readonly name: string;
+  readonly queues: readonly string[];
+  readonly startedAt: Date;
+  readonly seenAt: Date;
+  /** Whether it holds a session, which ends with its process; otherwise only its heartbeat says that it lives. */
+  readonly session: boolean;
+  /** How many jobs it holds. */
+  readonly holds: number;
+}
+
+/**
+ * The workers, by name, with what they hold. It reads every live job: whoever calls it bounds its time.
+ *
+ * **Under concurrency.** A plain read of one snapshot.
+ */
+export async function lookAtWorkers(db: Executor, tables: QueueTables, limit: number): Promise<WorkerLine[]> {
+  const rows = await queryRows(db, tables, lookAtWorkersQuery(tables, limit));
+  return rows.map((row) => ({
+    id: Number(row.id),
+    name: String(row.name),
+    // Drivers decode jsonb; only workers write the column, as a list of names.
+    queues: row.queues as string[],
+    startedAt: dateOf(row.started_at),
+    seenAt: dateOf(row.seen_at),
+    session: row.session === true,
+    holds: Number(row.holds),
+  }));
+}
+
+export function lookAtWorkersQuery({ queueWorkers, queueJobs }: QueueTables, limit: number): SQL {
+  return sql`
+    select w.id, w.name, w.queues, ${epochMs('w.started_at')} as started_at,
+      ${epochMs('w.seen_at')} as seen_at, w.session is not null as session, coalesce(h.holds, 0)::float8 as holds
+    from ${queueWorkers} as w
+    left join (
+      select j.worker_id, count(*) as holds from ${queueJobs} as j
+      where j.worker_id is not null group by j.worker_id
+    ) as h on h.worker_id = w.id
+    order by w.name, w.id limit ${limit}`;
+}

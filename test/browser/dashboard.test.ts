@@ -1,0 +1,248 @@
+import { mkdirSync, statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { createDashboard, toNode } from 'drizzle-queue/dashboard';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { useTestDatabase } from '../support/test-database.ts';
+import { type BusyShop, fillShop, queue } from './support/busy-shop.ts';
+import { chromiumPath, launch, openPage, type Screen } from './support/chromium.ts';
+
+const BASE = '/admin/queue';
+const HISTORY = 100_000;
+const database = useTestDatabase();
+const axe = readFile(
+  fileURLToPath(new URL('../../node_modules/axe-core/axe.min.js', import.meta.url)),
+  'utf8',
+);
+
+let server: Server;
+let browser: Browser;
+let origin: string;
+let shop: BusyShop;
+
+describe.skipIf(chromiumPath === undefined)('in a browser', () => {
+  beforeAll(async () => {
+    shop = await fillShop(database, HISTORY);
+    const dashboard = createDashboard({
+      db: database.db,
+      queue,
+      basePath: BASE,
+      title: 'Tea shop',
+      authorize: () => ({ actor: 'ann@tea.shop', can: 'write' }),
+      onAction: () => {},
+    });
+    server = createServer(toNode(dashboard));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    // It listens on a port.
+    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    browser = await launch();
+  });
+
+  afterAll(async () => {
+    await browser?.close();
+    server?.closeAllConnections();
+    server?.close();
+  });
+
+  const pages = () => ({
+    overview: '',
+    jobs: '/jobs',
+    job: `/jobs/${shop.retrying}`,
+    'discarded-job': `/jobs/${shop.failed}`,
+    'running-job': `/jobs/${shop.running}`,
+    'no-job': '/jobs/999999999',
+    errors: '/errors',
+    queues: '/queues',
+    schedules: '/schedules',
+    limits: '/limits',
+    workers: '/workers',
+    database: '/database',
+    problem: '/jobs?q=tenant%3A7',
+  });
+
+  const screens: Screen[] = [
+    { width: 320, colorScheme: 'light' },
+    { width: 320, colorScheme: 'dark' },
+    { width: 1280, colorScheme: 'light' },
+    { width: 1280, colorScheme: 'dark' },
+  ];
+
+  test.each(screens)('every page is clean at $width px, $colorScheme', async (screen) => {
+    const { page, context, complaints } = await openPage(browser, origin, screen);
+    for (const [name, path] of Object.entries(pages())) {
+      const answer = await page.goto(`${origin}${BASE}${path}`);
+      expect(answer?.status(), name).toBe(name === 'no-job' ? 404 : 200);
+      if (name === 'overview') await page.locator('.uplot').nth(2).waitFor();
+      expect(await sideways(page), `${name} scrolls sideways`).toBe(0);
+      expect(await violations(page), name).toEqual([]);
+    }
+    // The browser itself reports a page that is not there.
+    expect(complaints.filter((text) => !text.includes('404'))).toEqual([]);
+    await context.close();
+  });
+
+  test('every page is read and used without a script', async () => {
+    const { page, context, complaints } = await openPage(browser, origin, {
+      width: 1280,
+      colorScheme: 'light',
+      javaScriptEnabled: false,
+    });
+    for (const path of Object.values(pages())) await page.goto(`${origin}${BASE}${path}`);
+    await page.goto(`${origin}${BASE}`);
+    expect(await page.locator('.plot svg rect').count()).toBeGreaterThan(20);
+    expect(await page.locator('#live').isHidden()).toBe(true);
+    await page.goto(`${origin}${BASE}/queues`);
+    await page.getByRole('button', { name: 'Pause queue mail' }).click();
+    await page.getByText('Paused. Running jobs go on').waitFor();
+    await page.getByRole('button', { name: 'Resume queue mail' }).click();
+    await page.getByText('Resumed.').waitFor();
+    expect(await queue.paused(database.db)).toHaveLength(1);
+    expect(complaints.filter((text) => !text.includes('404'))).toEqual([]);
+    await context.close();
+  });
+
+  test('by keyboard: a group of errors is redriven, a queue paused, a job found', async () => {
+    const { page, context, complaints } = await openPage(browser, origin, {
+      width: 1280,
+      colorScheme: 'dark',
+    });
+    await page.goto(`${origin}${BASE}/errors`);
+    // The last group, of three jobs.
+    for (let row = 0; row < 4; row++) await page.keyboard.press('j');
+    await page.keyboard.press('r');
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toContain('Redrive this group');
+    await page.keyboard.press('Enter');
+    await page.getByText('Put back, due now: 3 jobs.').first().waitFor();
+    await page.goto(`${origin}${BASE}/queues`);
+    await page.keyboard.press('j');
+    await page.keyboard.press('p');
+    await page.keyboard.press('Enter');
+    await page.getByText('Paused. Running jobs go on').first().waitFor();
+    expect((await queue.paused(database.db)).map(({ queue }) => queue)).toEqual(['mail', 'reports']);
+    await queue.resume(database.db, 'mail');
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('/');
+    await page.waitForURL('**/jobs');
+    await page.keyboard.press('/');
+    await page.keyboard.type('payload.orderId:91207');
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: `ship-parcel #${shop.retrying}` }).waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: `ship-parcel #${shop.retrying}` }).waitFor();
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('what changes is seen without a reload, and what one has opened stays open', async () => {
+    const { page, context, complaints } = await openPage(browser, origin, {
+      width: 1280,
+      colorScheme: 'light',
+    });
+    await page.goto(`${origin}${BASE}/jobs/${shop.running}`);
+    await page.getByLabel('Live', { exact: true }).selectOption('1');
+    const running = page.locator('time[data-tick=since]').first();
+    const before = await running.textContent();
+    await page.waitForFunction(
+      (text) => document.querySelector('time[data-tick=since]')?.textContent !== text,
+      before,
+    );
+    await database.client`update queue_jobs set progress = '0.25' where id = ${shop.running}`;
+    await page.getByText('25 %').waitFor();
+    await database.client`update queue_jobs set progress = '0.75' where id = ${shop.running}`;
+    await page.getByText('75 %').waitFor();
+    await page.goto(`${origin}${BASE}/database`);
+    await page.getByText('What to do').first().click();
+    const asked = page.waitForResponse((answer) => answer.status() === 304);
+    await asked;
+    await page.locator('details[open]').waitFor();
+    await page.goto(`${origin}${BASE}`);
+    await page.locator('.uplot').nth(2).waitFor();
+    await queue.pause(database.db, 'parcels');
+    await page.getByRole('button', { name: 'Resume queue parcels' }).waitFor();
+    expect(await page.locator('.uplot').count()).toBe(3);
+    expect(await page.locator('.plot > svg').count()).toBe(0);
+    await queue.resume(database.db, 'parcels');
+    await page.getByRole('button', { name: 'Pause queue parcels' }).waitFor();
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test('nothing is asked while the page is hidden or live is off', async () => {
+    const { page, context } = await openPage(browser, origin, { width: 1280, colorScheme: 'light' });
+    let asked = 0;
+    await page.goto(`${origin}${BASE}/queues`);
+    await page.getByLabel('Live', { exact: true }).selectOption('1');
+    await page.waitForResponse((answer) => answer.url().endsWith('/queues'));
+    page.on('request', () => asked++);
+    await page.getByLabel('Live', { exact: true }).selectOption('0');
+    await page.clock.install();
+    await page.clock.runFor(30_000);
+    expect(asked).toBe(0);
+    await context.close();
+  });
+
+  test(`${HISTORY} jobs are browsed and searched`, async () => {
+    const { page, context } = await openPage(browser, origin, { width: 1280, colorScheme: 'light' });
+    await page.goto(`${origin}${BASE}/jobs?q=state%3Acompleted`);
+    for (let count = 0; count < 5; count++) {
+      const last = await page.locator('[data-row]').last().getAttribute('id');
+      await page.getByRole('link', { name: 'Older' }).click();
+      await page.waitForFunction((id) => document.getElementById(id ?? '') === null, last);
+    }
+    const from = Date.now();
+    await page.goto(`${origin}${BASE}/jobs?q=payload.orderId%3A40017`);
+    // It is older than what one page reads, which the page says.
+    await page.getByText('Searched the newest 100,000').waitFor();
+    console.log(`a payload was searched among ${HISTORY} results in ${Date.now() - from} ms`);
+    await page.getByRole('link', { name: 'Search on' }).click();
+    await page.getByText('#17', { exact: true }).waitFor();
+    await context.close();
+  });
+
+  test('screenshots for the docs', async () => {
+    const folder = fileURLToPath(new URL('../../docs/dashboard/', import.meta.url));
+    mkdirSync(folder, { recursive: true });
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const { page, context } = await openPage(browser, origin, { width: 1100, height: 720, colorScheme });
+      for (const name of ['overview', 'job', 'errors'] as const) {
+        await page.goto(`${origin}${BASE}${pages()[name]}`);
+        if (name === 'overview') await page.locator('.uplot').nth(2).waitFor();
+        const path = `${folder}${name}-${colorScheme}.png`;
+        await page.screenshot({ path });
+        expect(statSync(path).size).toBeLessThan(100_000);
+      }
+      await context.close();
+    }
+  });
+});
+
+async function sideways(page: Page): Promise<number> {
+  return await page.evaluate(
+    () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  );
+}
+
+/** What axe finds on a page, in one line each. */
+async function violations(page: Page): Promise<string[]> {
+  // Not as a script of the page: its policy does not concern what the test itself runs.
+  await page.evaluate(await axe);
+  const found = await page.evaluate(async () => {
+    const { violations } = await Reflect.get(globalThis, 'axe').run(document, {
+      runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
+    });
+    return violations;
+  });
+  return found.map(
+    ({ id, nodes }: { id: string; nodes: { html: string; failureSummary: string }[] }) =>
+      `${id}: ${nodes
+        .map(({ html, failureSummary }) => `${html.slice(0, 140)} ${failureSummary}`)
+        .join(' | ')
+        .slice(0, 700)}`,
+  );
+}

@@ -1,0 +1,174 @@
+import { createServer, type IncomingMessage, type RequestListener, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { getRequestListener } from '@hono/node-server';
+import { createQueue } from 'drizzle-queue';
+import { createDashboard, toNode } from 'drizzle-queue/dashboard';
+import { Hono } from 'hono';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { clearTables } from '../queries/support/jobs.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+
+const database = useTestDatabase();
+const queue = createQueue();
+const servers: Server[] = [];
+
+beforeEach(async () => {
+  await clearTables(database.client);
+  await database.client`truncate queue_pauses`;
+});
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+function dashboardAt(basePath: string) {
+  return createDashboard({ db: database.db, queue, basePath, authorize: () => 'write', onAction: () => {} });
+}
+
+async function listening(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  // It listens on a port.
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function textOf(message: IncomingMessage): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of message) chunks.push(chunk);
+  return Buffer.concat(chunks).toString();
+}
+
+/** How servers mount it, as docs/dashboard.md says; those that are not installed here by what they do to a request. */
+const mounts: Readonly<Record<string, () => Promise<string>>> = {
+  'Hono, its own routes': async () => {
+    const app = new Hono();
+    const dashboard = dashboardAt('/admin/queue');
+    app.all('/admin/queue', (c) => dashboard(c.req.raw));
+    app.all('/admin/queue/*', (c) => dashboard(c.req.raw));
+    return await listening(getRequestListener(app.fetch));
+  },
+  'Hono, which takes the base off': async () => {
+    const app = new Hono();
+    app.mount('/admin/queue', dashboardAt('/admin/queue'));
+    return await listening(getRequestListener(app.fetch));
+  },
+  'node:http': async () => await listening(toNode(dashboardAt('/admin/queue'))),
+  'a router that shortens the URL, behind a parser of forms': async () => {
+    const handler = toNode(dashboardAt('/admin/queue'));
+    return await listening(async (request, response) => {
+      const { url: originalUrl = '/' } = request;
+      const body = Object.fromEntries(new URLSearchParams(await textOf(request)));
+      await handler(
+        Object.assign(request, { originalUrl, url: originalUrl.slice('/admin/queue'.length) || '/', body }),
+        response,
+      );
+    });
+  },
+};
+
+describe.each(Object.entries(mounts))('mounted in %s', (_, mount) => {
+  test('its pages, assets and forms work', async () => {
+    const origin = await mount();
+    const answer = await fetch(`${origin}/admin/queue`);
+    const html = await answer.text();
+    expect(answer.status).toBe(200);
+    expect(html).toContain('<h1>Overview</h1>');
+    const [, script = ''] = /src="(\/admin\/queue\/assets\/app[^"]+)"/.exec(html) ?? [];
+    const asset = await fetch(`${origin}${script}`);
+    expect([asset.status, asset.headers.get('content-type')]).toEqual([
+      200,
+      'text/javascript; charset=utf-8',
+    ]);
+    expect(await asset.text()).toContain('data-tick');
+    const form = {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', origin },
+      body: String(new URLSearchParams({ queue: 'ü & b', back: '/queues?x=1' })),
+      redirect: 'manual',
+    } as const;
+    const sent = await fetch(`${origin}/admin/queue/actions/pause`, form);
+    expect([sent.status, sent.headers.get('location')]).toEqual([303, '/admin/queue/queues?x=1&done=paused']);
+    expect(await queue.paused(database.db)).toMatchObject([{ queue: 'ü & b' }]);
+    const forged = { ...form, headers: { ...form.headers, origin: 'http://evil.test' } };
+    expect((await fetch(`${origin}/admin/queue/actions/pause`, forged)).status).toBe(403);
+    const head = await fetch(`${origin}/admin/queue/jobs`, { method: 'HEAD' });
+    expect([head.status, await head.text()]).toEqual([200, '']);
+  });
+});
+
+describe('toNode', () => {
+  test('a path that looks like a host is a path', async () => {
+    const asked: string[] = [];
+    const origin = await listening(
+      toNode(async (request) => {
+        asked.push(request.url);
+        return new Response('ok');
+      }),
+    );
+    for (const path of ['//evil.test/x', '/%', '/\\evil.test']) {
+      await new Promise<void>((resolve, reject) => {
+        const { hostname, port } = new URL(origin);
+        request({ hostname, port, path }, (answer) => answer.resume().on('end', resolve))
+          .on('error', reject)
+          .end();
+      });
+    }
+    expect(asked.every((url) => url.startsWith(`${origin}/`))).toBe(true);
+    expect(asked).toHaveLength(3);
+  });
+
+  test('a host that is none, and a body that is too large, are refused', async () => {
+    const origin = await listening(toNode(dashboardAt('/')));
+    const { hostname, port } = new URL(origin);
+    const status = (headers: Record<string, string>, body?: string) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const sent = request(
+          { hostname, port, method: body === undefined ? 'GET' : 'POST', path: '/actions/pause', headers },
+          (answer) => {
+            answer.resume();
+            resolve(answer.statusCode);
+          },
+        );
+        sent.on('error', reject);
+        sent.end(body);
+      });
+    expect(await status({ host: 'a b' })).toBe(400);
+    expect(await status({ host: hostname }, 'x'.repeat(1_100_000))).toBe(413);
+  });
+
+  test('what a dashboard throws is a 500, and the signal is aborted when the browser goes', async () => {
+    const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const failing = await listening(toNode(() => Promise.reject(new Error('no'))));
+    expect((await fetch(failing)).status).toBe(500);
+    expect(printed).toHaveBeenCalledOnce();
+    printed.mockRestore();
+    let gone: Promise<unknown> | undefined;
+    const asked = later();
+    const slow = await listening(
+      toNode(async ({ signal }) => {
+        gone = new Promise((resolve) => signal.addEventListener('abort', resolve));
+        asked.resolve(undefined);
+        await gone;
+        return new Response('late');
+      }),
+    );
+    const leaving = new AbortController();
+    const answer = fetch(slow, { signal: leaving.signal }).catch(() => 'left');
+    await asked.promise;
+    leaving.abort();
+    expect(await answer).toBe('left');
+    await gone;
+  });
+});
+
+/** A promise and what resolves it, which Node.js 20 does not make. */
+function later() {
+  let resolve: (value: unknown) => void = () => {};
+  const promise = new Promise((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}

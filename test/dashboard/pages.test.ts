@@ -1,0 +1,406 @@
+import { createQueue, defineJob, defineSchedule, limitsIn, schedulesIn, unvalidated } from 'drizzle-queue';
+import { type Authorization, createDashboard, type DashboardOptions } from 'drizzle-queue/dashboard';
+import * as control from 'drizzle-queue/schema/control';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { addJob, addJobs, clearTables } from '../queries/support/jobs.ts';
+import { endJob } from '../queue/support/lives.ts';
+import { addControlTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { formsOf, get, page, post, textOf } from './support/visits.ts';
+
+const database = useTestDatabase();
+const queue = createQueue({
+  schedules: schedulesIn(control.queueSchedules),
+  limits: limitsIn(control, { q: { concurrency: 4 } }),
+});
+const sendReceipt = defineJob('send-receipt', { payload: unvalidated<unknown>(), queue: 'q' });
+
+function dashboardFor(authorization: Authorization = 'write', options: Partial<DashboardOptions> = {}) {
+  return createDashboard({
+    db: database.db,
+    queue,
+    basePath: '/admin/queue',
+    authorize: () => authorization,
+    onAction: () => {},
+    ...options,
+  });
+}
+
+beforeAll(() => addControlTables(database));
+beforeEach(async () => {
+  await clearTables(database.client);
+  await database.client`truncate queue_schedules, queue_pauses, queue_workers`;
+});
+
+const PAGES = ['', '/jobs', '/errors', '/queues', '/schedules', '/limits', '/workers', '/database'];
+
+describe('every page', () => {
+  test.each(PAGES)('%s says what would fill it while nothing is there, and nothing inline', async (path) => {
+    const answer = await get(dashboardFor(), `/admin/queue${path}`);
+    const html = await answer.text();
+    expect(answer.status, textOf(html)).toBe(200);
+    expect(html).toMatch(/^<!doctype html><html lang="en">/);
+    expect(html).not.toMatch(/ style=|<style|<script(?![^>]* src=)| on[a-z]+=|javascript:/i);
+    expect(html).not.toMatch(/(src|href|action)="(?!\/admin\/queue(\/|\?|")|#)/);
+    expect(answer.headers.get('content-security-policy')).toBe(
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+        "form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    );
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+    expect(answer.headers.get('referrer-policy')).toBe('no-referrer');
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    expect(answer.headers.has('strict-transport-security')).toBe(false);
+  });
+
+  test('is at the base path with and without a slash, and where a router has taken it off', async () => {
+    for (const path of ['/admin/queue', '/admin/queue/', '/']) {
+      expect(textOf(await page(dashboardFor(), path))).toContain('Overview');
+    }
+    expect(textOf(await page(dashboardFor(), '/jobs'))).toContain('No job yet');
+  });
+
+  test('at the root of a host', async () => {
+    const html = await page(dashboardFor('read', { basePath: '/' }), '/');
+    expect(html).toContain('href="/jobs"');
+    expect(html).not.toContain('href="//');
+  });
+
+  test('answers 304 while nothing has changed but the clock', async () => {
+    await addJob(database.client, { dueInMs: -60_000 });
+    const dashboard = dashboardFor();
+    const first = await get(dashboard, '/admin/queue/jobs');
+    const etag = String(first.headers.get('etag'));
+    await expect
+      .poll(async () => (await page(dashboard, '/admin/queue/jobs')) === (await first.clone().text()))
+      .toBe(false);
+    const again = await get(dashboard, '/admin/queue/jobs', { 'if-none-match': etag });
+    expect(again.status).toBe(304);
+    expect(await again.text()).toBe('');
+    await addJob(database.client);
+    const changed = await get(dashboard, '/admin/queue/jobs', { 'if-none-match': etag });
+    expect(changed.status).toBe(200);
+  });
+
+  test('the first page with all that it loads is at most 45 kB over the wire', async () => {
+    await addJobs(
+      database.client,
+      Array.from({ length: 30 }, (_, index) => ({ queue: `queue-${index}` })),
+    );
+    const dashboard = dashboardFor();
+    const asked = { 'accept-encoding': 'gzip, br' };
+    const html = await page(dashboard, '/admin/queue');
+    const assets = [...html.matchAll(/(?:src|href)="(\/admin\/queue\/assets\/[^"]+)"/g)].map(
+      ([, path = '']) => path,
+    );
+    expect(assets).toHaveLength(4);
+    let bytes = 0;
+    for (const path of ['/admin/queue', ...assets]) {
+      const answer = await get(dashboard, path, asked);
+      const body = await answer.arrayBuffer();
+      if (path.endsWith('.js')) expect(answer.headers.get('content-encoding')).toBe('gzip');
+      bytes += body.byteLength;
+    }
+    expect(bytes).toBeLessThan(45_000);
+  });
+
+  test('assets never change under their name, and need no right', async () => {
+    const dashboard = dashboardFor('none');
+    const html = await (await get(dashboard, '/admin/queue')).text();
+    const [, path = ''] = /href="([^"]+\.css)"/.exec(html) ?? [];
+    const answer = await get(dashboard, path);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+    expect(answer.headers.get('content-type')).toBe('text/css; charset=utf-8');
+    expect((await get(dashboard, path.replace(/\.\w+\.css/, '.0000000000.css'))).status).toBe(403);
+  });
+});
+
+describe('jobs', () => {
+  test('of every state, newest first, with the beginning of what they are about', async () => {
+    const due = await addJob(database.client, { kind: 'send-receipt', payload: { orderId: 41 } });
+    await addJob(database.client, { kind: 'send-receipt', payload: { orderId: 42 } });
+    await endJob(database.db, { state: 'discarded' });
+    const text = textOf(await page(dashboardFor(), '/admin/queue/jobs'));
+    expect(text.indexOf(`#${due + 1}`)).toBeLessThan(text.indexOf(`#${due} `));
+    expect(text).toContain('"orderId": 42');
+    expect(text).toContain('Error: no');
+  });
+
+  test.each([
+    ['state:discarded', ['Error: no']],
+    ['kind:other', ['"n": 3']],
+    ['other', ['"n": 3']],
+    ['queue:"a b"', ['"n": 4']],
+    ['payload.n:3', ['"n": 3']],
+    ['payload.text:7', ['"text": "7"']],
+    ['payload.large:9007199254740993', ['9007199254740993']],
+    ['key:the-key', ['"keyed": true']],
+    ['after:1h', ['"n": 3', '"n": 4']],
+    ['before:1h', ['No job fits']],
+    ['after:2h before:2000-01-01', ['No job fits']],
+  ])('%s', async (filter, expected) => {
+    await addJob(database.client, { kind: 'send-receipt' });
+    await endJob(database.db, { state: 'discarded' });
+    await addJobs(database.client, [
+      { kind: 'other', payload: { n: 3 } },
+      { queue: 'a b', payload: { n: 4 } },
+      { payload: { text: '7' } },
+      { payload: { keyed: true }, uniqueKey: 'the-key' },
+    ]);
+    await database.client`
+      insert into queue_jobs (queue, kind, payload, max_attempts) values ('q', 'k', '{"large": 9007199254740993}', 1),
+        ('q', 'k', '{"large": 9007199254740992}', 1)`;
+    const text = textOf(
+      await page(dashboardFor(), `/admin/queue/jobs?${new URLSearchParams({ q: filter })}`),
+    );
+    for (const each of expected) expect(text).toContain(each);
+    if (filter.includes('payload.large')) expect(text).not.toContain('9007199254740992');
+    if (filter === 'kind:other') expect(text).not.toContain('"n": 4');
+  });
+
+  test.each([
+    ['state:broken', '“broken” cannot be a value of state:'],
+    ['tenant:7', 'There is no “tenant:”; there are state: kind:'],
+    ['id:0', '“0” cannot be a value of id:'],
+    ['a\0b', 'a character that PostgreSQL cannot keep'],
+    [`kind:${'x'.repeat(2_001)}`, 'longer than 2000 characters'],
+  ])('a filter is answered with what is wrong: %#', async (filter, problem) => {
+    await addJob(database.client, { kind: 'not-shown' });
+    const text = textOf(
+      await page(dashboardFor(), `/admin/queue/jobs?${new URLSearchParams({ q: filter })}`),
+    );
+    expect(text).toContain(problem);
+    expect(text).not.toContain('not-shown');
+  });
+
+  test('page by page, each once', async () => {
+    await addJobs(
+      database.client,
+      Array.from({ length: 120 }, () => ({ kind: 'many' })),
+    );
+    const seen: string[] = [];
+    let path: string | undefined = '/admin/queue/jobs?q=kind%3Amany';
+    while (path !== undefined) {
+      const html: string = await page(dashboardFor(), path);
+      seen.push(...[...html.matchAll(/id="job-(\d+)"/g)].map(([, id = '']) => id));
+      path = /rel="next" href="([^"]+)"/.exec(html)?.[1]?.replaceAll('&amp;', '&');
+    }
+    expect(seen).toHaveLength(120);
+    expect(new Set(seen).size).toBe(120);
+    expect(seen).toEqual([...seen].sort((a, b) => Number(b) - Number(a)));
+  });
+});
+
+describe('one job', () => {
+  test('with its timeline, errors, causes and values, and numbers as they are stored', async () => {
+    const errors = [
+      {
+        attempt: 1,
+        name: 'TypeError',
+        message: 'no route [cause] Error: refused',
+        stack: 'at send (mail.ts:3)',
+        at: '2026-01-02T03:04:05.678Z',
+      },
+    ];
+    const id = await addJob(database.client, {
+      kind: 'send-receipt',
+      errors,
+      attempt: 1,
+      dueInMs: 60_000,
+      metadata: { traceparent: 'x' },
+    });
+    await database.client`update queue_jobs set payload = '{"big": 12345678901234567890.125}', progress = '{"percent": 40}' where id = ${id}`;
+    const text = textOf(await page(dashboardFor(), `/admin/queue/jobs/${id}`));
+    for (const each of [
+      'Attempt 1 failed: TypeError',
+      'no route',
+      'caused by Error: refused',
+      'at send (mail.ts:3)',
+      '12345678901234567890.125',
+      '40 %',
+      'traceparent',
+      'Runs',
+      'scheduled',
+    ])
+      expect(text).toContain(each);
+  });
+
+  test('a value of 10 MB is cut, and can be had whole', async () => {
+    const id = await addJob(database.client);
+    await database.client`update queue_jobs set payload = jsonb_build_object('blob', repeat('x', 10000000)) where id = ${id}`;
+    const dashboard = dashboardFor();
+    const html = await page(dashboard, `/admin/queue/jobs/${id}`);
+    expect(html.length).toBeLessThan(100_000);
+    expect(textOf(html)).toContain('The first 65,536 of 10,000,');
+    expect(textOf(await page(dashboard, '/admin/queue/jobs'))).toContain('xxx');
+    const file = await get(dashboard, `/admin/queue/jobs/${id}/payload`);
+    expect(file.headers.get('content-disposition')).toBe(`attachment; filename="job-${id}-payload.json"`);
+    expect((await file.text()).length).toBeGreaterThan(10_000_000);
+  });
+
+  test('that is not there', async () => {
+    const dashboard = dashboardFor();
+    for (const path of ['/jobs/999999', '/jobs/99999999999999999999', '/jobs/1/secret', '/jobs/x'])
+      expect((await get(dashboard, `/admin/queue${path}`)).status).toBe(404);
+  });
+
+  test('is cancelled by the button of its page', async () => {
+    const id = await addJob(database.client);
+    const dashboard = dashboardFor();
+    const [form] = formsOf(await page(dashboard, `/admin/queue/jobs/${id}`));
+    const answer = await post(dashboard, String(form?.action), form?.fields ?? {});
+    expect(answer.status).toBe(303);
+    expect(answer.headers.get('location')).toBe(`/admin/queue/jobs/${id}?done=cancelled`);
+    const text = textOf(await page(dashboard, String(answer.headers.get('location'))));
+    expect(text).toContain('The job is cancelled.');
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'cancelled' });
+  });
+
+  test('is redriven by the button of its page', async () => {
+    const id = await addJob(database.client, { kind: 'send-receipt' });
+    await endJob(database.db, { state: 'discarded' });
+    const dashboard = dashboardFor();
+    const [form] = formsOf(await page(dashboard, `/admin/queue/jobs/${id}`));
+    expect(form?.action).toBe('/admin/queue/actions/redrive');
+    const answer = await post(dashboard, String(form?.action), form?.fields ?? {});
+    expect(textOf(await page(dashboard, String(answer.headers.get('location'))))).toContain(
+      'Put back, due now: 1 job.',
+    );
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'due', attempt: 0 });
+  });
+
+  test('a running one is asked to end, or ended at once', async () => {
+    const [asked, forced] = await addJobs(database.client, [{ workerId: 3 }, { workerId: 3 }]);
+    const dashboard = dashboardFor();
+    const forms = formsOf(await page(dashboard, `/admin/queue/jobs/${asked}`));
+    expect(forms.map(({ action }) => action)).toEqual([
+      '/admin/queue/actions/cancel',
+      '/admin/queue/actions/force',
+    ]);
+    await post(dashboard, '/admin/queue/actions/cancel', { id: String(asked) });
+    await post(dashboard, '/admin/queue/actions/force', { id: String(forced) });
+    expect(await queue.find(database.db, asked)).toMatchObject({
+      state: 'running',
+      cancelReason: 'cancelled in the dashboard',
+    });
+    expect(await queue.find(database.db, forced)).toMatchObject({ state: 'cancelled' });
+  });
+});
+
+describe('errors', () => {
+  test('are grouped by cause, whatever numbers are in them, and redriven as a group', async () => {
+    for (const [n, message] of ['Order 17 is gone', 'Order 18 is gone', 'No route'].entries()) {
+      const id = await addJob(database.client, { kind: 'send-receipt', payload: { n } });
+      await endJob(database.db, { state: 'discarded' });
+      await database.client`update queue_results set errors = ${JSON.stringify([{ attempt: 1, name: 'Gone', message, at: '2026-01-01T00:00:00.000Z' }])}::text::jsonb where job_id = ${id}`;
+    }
+    const dashboard = dashboardFor();
+    const html = await page(dashboard, '/admin/queue/errors');
+    const text = textOf(html);
+    expect(text).toContain('3 discarded jobs with 2 causes');
+    expect(text).toContain('2 jobs');
+    const [form] = formsOf(html);
+    expect(form?.fields).toMatchObject({
+      queue: 'q',
+      kind: 'send-receipt',
+      name: 'Gone',
+      cause: 'Order # is gone',
+    });
+    const answer = await post(dashboard, String(form?.action), form?.fields ?? {});
+    expect(answer.headers.get('location')).toBe('/admin/queue/errors?done=redriven&n=2');
+    const { jobs } = await queue.list(database.db, { state: 'due' });
+    expect(jobs).toHaveLength(2);
+    expect((await queue.list(database.db, { state: 'discarded' })).jobs).toHaveLength(1);
+  });
+
+  test('two who press the button at once put each job back once', async () => {
+    for (let n = 0; n < 40; n++) await addJob(database.client, { kind: 'send-receipt' });
+    await endJob(database.db, { state: 'discarded', limit: 40 });
+    const dashboard = dashboardFor();
+    const [form] = formsOf(await page(dashboard, '/admin/queue/errors'));
+    const answers = await Promise.all(
+      [1, 2].map(() => post(dashboard, String(form?.action), form?.fields ?? {})),
+    );
+    const counts = answers.map((answer) =>
+      Number(new URL(String(answer.headers.get('location')), 'http://x').searchParams.get('n')),
+    );
+    expect((counts[0] ?? 0) + (counts[1] ?? 0)).toBe(40);
+    expect((await queue.list(database.db, { state: 'due', limit: 100 })).jobs).toHaveLength(40);
+  });
+});
+
+describe('queues, workers, schedules and limits', () => {
+  test('a queue is paused and resumed', async () => {
+    await addJobs(database.client, [
+      { queue: 'a/b & c' },
+      { queue: 'a/b & c', dueInMs: 60_000 },
+      { queue: 'a/b & c', workerId: 1 },
+    ]);
+    const dashboard = dashboardFor();
+    const html = await page(dashboard, '/admin/queue/queues');
+    expect(textOf(html)).toMatch(/a\/b & c .* 1 .* 1 .* 1/);
+    const [pause] = formsOf(html);
+    await post(dashboard, String(pause?.action), pause?.fields ?? {});
+    expect((await queue.paused(database.db)).map(({ queue }) => queue)).toEqual(['a/b & c']);
+    expect(textOf(await page(dashboard, '/admin/queue/queues'))).toContain('paused');
+    const [resume] = formsOf(await page(dashboard, '/admin/queue/queues'));
+    expect(resume?.action).toBe('/admin/queue/actions/resume');
+    await post(dashboard, String(resume?.action), resume?.fields ?? {});
+    expect(await queue.paused(database.db)).toEqual([]);
+  });
+
+  test('workers with what they hold', async () => {
+    const [worker] = await database.client<{ id: string }[]>`
+      insert into queue_workers (name, queues, session) values ('host:1', '["q","mail"]', 7) returning id`;
+    await addJob(database.client, { workerId: Number(worker?.id) });
+    const text = textOf(await page(dashboardFor(), '/admin/queue/workers'));
+    expect(text).toMatch(/host:1 #\d+ q mail 1 now/);
+    expect(text).toContain('session');
+  });
+
+  test('a schedule shows its next ticks, runs now, is paused and resumed', async () => {
+    await queue.schedules.set(
+      database.db,
+      defineSchedule('nightly', { job: sendReceipt, payload: {}, cron: '0 3 * * *' }),
+    );
+    const dashboard = dashboardFor();
+    const html = await page(dashboard, '/admin/queue/schedules');
+    expect(textOf(html)).toMatch(
+      /nightly .* 0 3 \* \* \* UTC in .* \d{4}-\d\d-\d\d 03:00:00 \d{4}-\d\d-\d\d 03:00:00/,
+    );
+    const [run, pause] = formsOf(html);
+    await post(dashboard, String(run?.action), run?.fields ?? {});
+    expect((await queue.list(database.db)).jobs).toMatchObject([
+      { kind: 'send-receipt', metadata: { schedule: 'nightly' } },
+    ]);
+    await post(dashboard, String(pause?.action), pause?.fields ?? {});
+    expect((await queue.schedules.find(database.db, 'nightly'))?.pausedAt).not.toBeNull();
+    const [, resume] = formsOf(await page(dashboard, '/admin/queue/schedules'));
+    await post(dashboard, String(resume?.action), resume?.fields ?? {});
+    expect((await queue.schedules.find(database.db, 'nightly'))?.pausedAt).toBeNull();
+    const gone = await post(dashboard, '/admin/queue/actions/run-schedule', { name: 'other' });
+    expect(gone.status).toBe(404);
+  });
+
+  test('limits as they are declared and set', async () => {
+    await queue.limits.set(database.db, { queue: 'q' }, { concurrency: 2 });
+    expect(textOf(await page(dashboardFor(), '/admin/queue/limits'))).toMatch(
+      /the queue 4 at once 2 at once 0/,
+    );
+    await queue.limits.set(database.db, { queue: 'q' }, null);
+  });
+
+  test('the overview counts what is live and what ended', async () => {
+    await addJobs(database.client, [
+      { kind: 'send-receipt' },
+      { dueInMs: -7_200_000 },
+      { dueInMs: 60_000 },
+      { workerId: 1 },
+    ]);
+    await endJob(database.db);
+    const text = textOf(await page(dashboardFor(), '/admin/queue'));
+    expect(text).toMatch(/Due 1 oldest for 2 h/);
+    expect(text).toMatch(/Running 1 .* Scheduled 1 .* Completed 1 in the last hour Discarded 0/);
+    expect(text).toContain('Jobs per minute');
+  });
+});

@@ -1,0 +1,527 @@
+import { integer } from 'drizzle-orm/pg-core';
+import { createQueue, defineJob, defineSchedule, limitsIn, schedulesIn, unvalidated } from 'drizzle-queue';
+import {
+  type ActionDone,
+  type Authorization,
+  createDashboard,
+  type DashboardOptions,
+} from 'drizzle-queue/dashboard';
+import { createQueueTables } from 'drizzle-queue/schema';
+import * as control from 'drizzle-queue/schema/control';
+import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { addJob, addJobs, clearTables } from '../queries/support/jobs.ts';
+import { endJob } from '../queue/support/lives.ts';
+import { addControlTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { formsOf, get, ORIGIN, page, post, textOf } from './support/visits.ts';
+
+const database = useTestDatabase();
+const queue = createQueue({
+  schedules: schedulesIn(control.queueSchedules),
+  limits: limitsIn(control, { q: { groups: { concurrency: 1 } } }),
+});
+const done: ActionDone[] = [];
+
+function dashboardFor(
+  authorization: Authorization | ((request: Request) => Authorization | Promise<Authorization>),
+  options: Partial<DashboardOptions> = {},
+) {
+  return createDashboard({
+    db: database.db,
+    queue,
+    authorize: typeof authorization === 'function' ? authorization : () => authorization,
+    onAction: (action) => void done.push(action),
+    ...options,
+  });
+}
+
+beforeAll(() => addControlTables(database));
+beforeEach(async () => {
+  await clearTables(database.client);
+  await database.client`truncate queue_schedules, queue_pauses`;
+  done.length = 0;
+});
+
+const PAGES = [
+  '/',
+  '/jobs',
+  '/jobs/1',
+  '/jobs/1/payload',
+  '/errors',
+  '/queues',
+  '/schedules',
+  '/limits',
+  '/workers',
+  '/database',
+];
+
+describe('who may see', () => {
+  test('nobody, unless authorize says so; the page says what to write', async () => {
+    await addJob(database.client, { kind: 'secret-kind' });
+    for (const path of PAGES) {
+      const answer = await get(dashboardFor('none'), path);
+      expect(answer.status).toBe(403);
+      const text = textOf(await answer.text());
+      expect(text).toContain('authorize: async (request) =>');
+      expect(text).not.toContain('secret-kind');
+    }
+    // Whoever forgets to return something, in JavaScript.
+    expect(
+      (
+        await get(
+          dashboardFor(() => undefined as never),
+          '/jobs',
+        )
+      ).status,
+    ).toBe(403);
+  });
+
+  test('a response of authorize is sent as it is', async () => {
+    const login = () => new Response(null, { status: 303, headers: { location: '/login' } });
+    const answer = await get(dashboardFor(login), '/jobs');
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/login']);
+  });
+
+  test.each([
+    ['admin', "must return 'none', 'read', 'write'"],
+    [true, 'must return'],
+    [{ can: 'write', tenant: 7 }, "an object with 'tenant'"],
+    [{ can: 'write', where: undefined }, 'where is undefined'],
+    [{ can: 'write', queues: undefined }, 'queues is undefined'],
+    [{ can: 'write', queues: 'q' }, 'queues of authorize must be an array'],
+    [{ can: 'write', where: {} }, 'must name a column'],
+    [{ can: 'write', where: { tenantId: 1 } }, "no own column 'tenantId'"],
+  ])('an answer that cannot be understood lets nobody in: %j', async (answer, message) => {
+    const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+    try {
+      const refused = await get(dashboardFor(answer as never), '/jobs');
+      expect(refused.status).toBe(500);
+      expect(await refused.text()).not.toContain(message);
+      expect(String(printed.mock.calls[0]?.[1])).toContain(message);
+    } finally {
+      printed.mockRestore();
+    }
+  });
+
+  const read = (): string => 'read';
+  test.each([
+    [{}, 'authorize must be a function'],
+    [{ authorize: read, basePath: 'admin' }, 'basePath must be a plain path'],
+    [{ authorize: read, basePath: '//other' }, 'basePath must be a plain path'],
+    [{ authorize: read, basePath: '/"><script>' }, 'basePath must be a plain path'],
+    [{ authorize: read, redact: () => '' }, "cannot have 'redact'"],
+    [{ authorize: read, show: true }, 'show must be a function'],
+    [{ authorize: read, hosts: 'localhost' }, 'hosts must be an array'],
+  ])('options that are wrong are refused at once: %#', (options, message) => {
+    // @ts-expect-error They are wrong.
+    expect(() => createDashboard({ db: database.db, queue, ...options })).toThrow(message);
+  });
+});
+
+/** Every action with fields that would have an effect. */
+async function everyAction(): Promise<[right: string, path: string, fields: Record<string, string>][]> {
+  const discarded = await addJob(database.client, { kind: 'broken' });
+  await endJob(database.db, { kind: 'broken', state: 'discarded' });
+  const [due, running] = await addJobs(database.client, [{}, { workerId: 5 }]);
+  const job = defineJob('nightly', { payload: unvalidated<unknown>(), queue: 'q' });
+  await queue.schedules.set(
+    database.db,
+    defineSchedule('s', { job, payload: {}, cron: '0 3 * * *', options: { group: 'g' } }),
+  );
+  return [
+    ['cancel', 'cancel', { id: String(due) }],
+    ['force', 'force', { id: String(running) }],
+    ['redrive', 'redrive', { id: String(discarded) }],
+    ['redrive', 'redrive-kind', { kind: 'broken' }],
+    ['redrive', 'redrive-cause', { queue: 'q', kind: 'broken', name: 'Error', cause: 'no' }],
+    ['pause', 'pause', { queue: 'q' }],
+    ['resume', 'resume', { queue: 'q' }],
+    ['schedule', 'run-schedule', { name: 's' }],
+    ['schedule', 'pause-schedule', { name: 's' }],
+    ['schedule', 'resume-schedule', { name: 's' }],
+    ['unblock', 'unblock', { queue: 'q', group: 'g' }],
+  ];
+}
+
+/** All that actions can change. */
+async function everything(): Promise<unknown> {
+  const [row] = await database.client`
+    select (select jsonb_agg(to_jsonb(j) order by id) from queue_jobs as j) as jobs,
+      (select jsonb_agg(to_jsonb(r) order by job_id) from queue_results as r) as results,
+      (select jsonb_agg(to_jsonb(p)) from queue_pauses as p) as pauses,
+      (select jsonb_agg(to_jsonb(s)) from queue_schedules as s) as schedules`;
+  return row;
+}
+
+describe('who may act', () => {
+  test('not who may only read: no page has a form, and no action an effect', async () => {
+    const actions = await everyAction();
+    const before = await everything();
+    const dashboard = dashboardFor('read');
+    for (const path of [
+      '/',
+      '/jobs',
+      `/jobs/${actions[0]?.[2].id}`,
+      '/errors',
+      '/queues',
+      '/schedules',
+      '/limits',
+    ])
+      expect(formsOf(await page(dashboard, path))).toEqual([]);
+    for (const [, path, fields] of actions) {
+      expect((await post(dashboard, `/actions/${path}`, fields)).status, path).toBe(403);
+    }
+    expect(await everything()).toEqual(before);
+    expect(done).toEqual([]);
+  });
+
+  test('each action needs its own right', async () => {
+    const actions = await everyAction();
+    const before = await everything();
+    for (const [right, path, fields] of actions) {
+      const others = ['cancel', 'force', 'redrive', 'pause', 'resume', 'schedule', 'unblock'].filter(
+        (other) => other !== right,
+      );
+      const dashboard = dashboardFor({ can: Object.fromEntries(others.map((other) => [other, true])) });
+      expect((await post(dashboard, `/actions/${path}`, fields)).status, path).toBe(403);
+    }
+    expect(await everything()).toEqual(before);
+    for (const [right, path, fields] of actions) {
+      const dashboard = dashboardFor({ actor: 'ann', can: { [right]: true } });
+      expect((await post(dashboard, `/actions/${path}`, fields)).status, path).toBe(303);
+    }
+    expect(done.map(({ actor, action }) => [actor, action])).toEqual(
+      actions.map(([right]) => ['ann', right]),
+    );
+    expect(done.find(({ action }) => action === 'cancel')).toMatchObject({
+      ids: [Number(actions[0]?.[2].id)],
+      outcome: 'cancelled',
+      at: expect.any(Date),
+    });
+  });
+
+  test('authorize is asked again for an action', async () => {
+    const id = await addJob(database.client);
+    const dashboard = dashboardFor((request) => (request.method === 'GET' ? 'write' : 'read'));
+    const [form] = formsOf(await page(dashboard, `/jobs/${id}`));
+    expect((await post(dashboard, String(form?.action), form?.fields ?? {})).status).toBe(403);
+  });
+
+  test('what onAction throws is told, after the action', async () => {
+    const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const id = await addJob(database.client);
+    const fails = () => Promise.reject(new Error('the log is full'));
+    expect(
+      (await post(dashboardFor('write', { onAction: fails }), '/actions/cancel', { id: String(id) })).status,
+    ).toBe(500);
+    expect(printed).toHaveBeenCalledOnce();
+    printed.mockRestore();
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'cancelled' });
+  });
+
+  test('without onAction a line is printed, whatever a name contains', async () => {
+    const printed = vi.spyOn(console, 'info').mockImplementation(() => {});
+    const { onAction: _, ...options } = { db: database.db, queue, onAction: undefined };
+    const dashboard = createDashboard({ ...options, authorize: () => ({ actor: 'ann', can: 'write' }) });
+    await post(dashboard, '/actions/pause', { queue: 'a\nfake: line' });
+    expect(printed.mock.calls).toEqual([['drizzle-queue dashboard: "ann: pause a\\nfake: line: paused"']]);
+    printed.mockRestore();
+  });
+});
+
+describe('forged forms', () => {
+  const form = { queue: 'q' };
+
+  test.each([
+    ['no header', {}],
+    ['another site', { 'sec-fetch-site': 'cross-site', origin: 'https://evil.test' }],
+    ['another site, without an origin', { 'sec-fetch-site': 'cross-site' }],
+    ['a neighbour', { 'sec-fetch-site': 'same-site', origin: 'http://other.shop.test' }],
+    ['an opaque origin', { origin: 'null' }],
+    ['another port', { origin: 'http://shop.test:8080' }],
+    ['a longer host', { origin: 'http://shop.test.evil.test' }],
+    ['no web page', { origin: 'file://shop.test' }],
+    ['an origin that is none', { origin: 'shop.test' }],
+    ['an unknown site', { 'sec-fetch-site': 'SAME-ORIGIN' }],
+    ['text', { 'content-type': 'text/plain' }],
+  ])('%s', async (_, headers) => {
+    const answer = await post(
+      dashboardFor('write'),
+      '/actions/pause',
+      form,
+      headers as Record<string, string>,
+    );
+    expect(answer.status).toBe(403);
+    expect(await queue.paused(database.db)).toEqual([]);
+  });
+
+  test.each([
+    ['from the page', { 'sec-fetch-site': 'same-origin' }],
+    ['from the page, over HTTP without Sec-Fetch-Site', { origin: ORIGIN }],
+    [
+      'behind a proxy that passes the host on',
+      { origin: 'https://admin.test', 'x-forwarded-host': 'admin.test' },
+    ],
+    ['from a trusted origin', { origin: 'https://trusted.test' }],
+  ])('are not those %s', async (_, headers) => {
+    const dashboard = dashboardFor('write', { trustedOrigins: ['https://trusted.test'] });
+    expect((await post(dashboard, '/actions/pause', form, headers as Record<string, string>)).status).toBe(
+      303,
+    );
+  });
+
+  test('only a form is a form, and not one of any size', async () => {
+    const dashboard = dashboardFor('write');
+    const json = new Request(`${ORIGIN}/actions/pause`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
+      body: '{"queue":"q"}',
+    });
+    expect((await dashboard(json)).status).toBe(415);
+    for (const text of ['x'.repeat(20_000), 'a\0b', '\ud800'])
+      expect((await post(dashboard, '/actions/pause', { queue: text })).status).not.toBe(500);
+    expect((await get(dashboard, '/actions/pause?queue=q')).status).toBe(404);
+    expect((await post(dashboard, '/actions/constructor', form)).status).toBe(404);
+    expect((await post(dashboard, '/actions/__proto__', form)).status).toBe(404);
+  });
+
+  test('an answer leads to a page of the dashboard, wherever the form wants to go', async () => {
+    for (const base of ['/', '/admin']) {
+      const dashboard = dashboardFor('write', { basePath: base });
+      const prefix = base === '/' ? '' : base;
+      for (const back of [
+        '//evil.test',
+        'https://evil.test',
+        '/\\evil.test',
+        '\\\\evil.test',
+        '/../..//evil.test',
+        'javascript:alert(1)',
+        '/\r\nx: y',
+        '/jobs/..//evil.test',
+      ]) {
+        const answer = await post(dashboard, `${prefix}/actions/pause`, { ...form, back });
+        expect(answer.status).toBe(303);
+        const location = new URL(String(answer.headers.get('location')), ORIGIN);
+        expect(location.origin, back).toBe(ORIGIN);
+        expect(location.pathname.startsWith(prefix === '' ? '/' : prefix)).toBe(true);
+        expect(String(answer.headers.get('location'))).toMatch(/^\/(?![/\\])/);
+      }
+    }
+  });
+});
+
+describe('hosts', () => {
+  test('only those that are named are answered', async () => {
+    const dashboard = dashboardFor('write', { hosts: ['localhost:3000', 'shop.test'] });
+    expect((await get(dashboard, '/jobs', { host: 'shop.test' })).status).toBe(200);
+    expect((await get(dashboard, '/jobs', { host: 'rebound.evil.test' })).status).toBe(403);
+    expect((await get(dashboard, '/jobs', { host: 'localhost:3001' })).status).toBe(403);
+  });
+});
+
+describe('paths', () => {
+  test.each([
+    '/../jobs',
+    '/jobs/..%2f..%2fetc',
+    '/%00',
+    '/jobs/%E0%A4%A',
+    '/assets/../jobs',
+    '/assets/%2e%2e/x',
+    '//jobs',
+    '/jobs//',
+    '/JOBS',
+    '/jobs/-1',
+    '/jobs/1e3',
+    '/jobs/0x1',
+  ])('%s is a page or not there, but no failure', async (path) => {
+    const dashboard = dashboardFor('read', { basePath: '/admin' });
+    const answer = await dashboard(new Request(`${ORIGIN}/admin${path}`));
+    expect([200, 404]).toContain(answer.status);
+  });
+});
+
+describe('hostile values', () => {
+  const hostile = [
+    '<script>alert(1)</script>',
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    '</code></pre><script src=//evil.test>',
+    '\u202egnp.exe\u202c',
+    '\u0007bell\u001b[31m',
+    '{{7*7}}',
+  ];
+
+  test('are shown as they are, everywhere', async () => {
+    const errors = hostile.map((message, index) => ({
+      attempt: index + 1,
+      name: message,
+      message: `${message} [cause] ${message}`,
+      stack: message,
+      at: '2026-01-01T00:00:00.000Z',
+    }));
+    const ids: number[] = [];
+    for (const text of hostile) {
+      ids.push(
+        await addJob(database.client, {
+          kind: text,
+          queue: text,
+          payload: { [text]: text },
+          metadata: { [text]: text },
+          uniqueKey: text,
+          errors,
+        }),
+      );
+      await database.client`insert into queue_pauses (queue) values (${text})`;
+      await database.client`insert into queue_workers (name, queues) values (${text}, ${JSON.stringify([text])}::text::jsonb)`;
+    }
+    for (const text of hostile) {
+      await addJob(database.client, { queue: 'q', kind: text, errors });
+      await endJob(database.db, { kind: text, state: 'discarded' });
+    }
+    await database.client`update queue_results set errors = ${JSON.stringify(errors)}::text::jsonb`;
+    const dashboard = dashboardFor({ actor: hostile[0], can: 'write' });
+    const q = new URLSearchParams({ q: hostile[1] ?? '' });
+    for (const path of [
+      '/',
+      '/jobs',
+      `/jobs?${q}`,
+      ...ids.map((id) => `/jobs/${id}`),
+      '/errors',
+      '/queues',
+      '/workers',
+      '/schedules',
+      '/?done=%3Cscript%3E&n=%3Cscript%3E',
+    ]) {
+      const whole = await page(dashboard, path);
+      // What stands in quotes, with its quotes escaped, is a value.
+      const html = whole.replace(/="[^"<>]*"/g, '=""');
+      const tags = (html.match(/<[^>]*>/g) ?? []).join('');
+      expect(tags, path).not.toMatch(/<script>|<img|\son[a-z]+=|<script src=[^"]/i);
+      expect(whole, path).not.toContain('src="//');
+      // No character that turns the direction of what stands around it.
+      expect(html, path).not.toMatch(/[^\P{C}\n]/u);
+    }
+    expect(await page(dashboard, `/jobs/${ids[4]}`)).toContain('\\u202egnp.exe\\u202c');
+  });
+});
+
+describe('redaction', () => {
+  test('hides values and errors, wherever they would stand', async () => {
+    const id = await addJob(database.client, {
+      kind: 'k',
+      payload: { card: '4111' },
+      metadata: { token: 'abc' },
+      errors: [
+        { attempt: 1, name: 'E', message: 'card 4111', stack: 'at 4111', at: '2026-01-01T00:00:00.000Z' },
+      ],
+    });
+    const discarded = await addJob(database.client, { kind: 'k2', payload: { card: '4111' } });
+    await endJob(database.db, { kind: 'k2', state: 'discarded' });
+    await database.client`update queue_results set errors = '[{"attempt":1,"name":"E","message":"card 4111","at":"2026-01-01T00:00:00.000Z"}]'`;
+    const asked: string[] = [];
+    const dashboard = dashboardFor('write', {
+      show: ({ field, text, job }) => {
+        asked.push(`${field} ${job.id}`);
+        return field === 'metadata' ? text.replace('abc', '***') : null;
+      },
+    });
+    for (const path of ['/jobs', `/jobs/${id}`, `/jobs/${discarded}`, '/errors']) {
+      const html = await page(dashboard, path);
+      expect(html, path).not.toContain('4111');
+      expect(html, path).toContain('hidden');
+    }
+    expect(await page(dashboard, `/jobs/${id}`)).toContain('***');
+    expect(asked).toEqual(expect.arrayContaining([`payload ${id}`, `error ${discarded}`, `metadata ${id}`]));
+    expect((await get(dashboard, `/jobs/${id}/payload`)).status).toBe(404);
+    expect(textOf(await page(dashboard, '/jobs?q=payload.card%3A4111'))).toContain('cannot be searched');
+  });
+});
+
+describe('scopes', () => {
+  test('of queues: nothing of another is seen or done', async () => {
+    const [mine, others] = await addJobs(database.client, [
+      { kind: 'seen', payload: { n: 1 } },
+      { queue: 'x', kind: 'unseen-kind', payload: { n: 1 } },
+    ]);
+    await addJob(database.client, { queue: 'q', kind: 'broken' });
+    await endJob(database.db, { kind: 'broken', state: 'discarded' });
+    await database.client`update queue_results set queue = 'x'`;
+    await database.client`insert into queue_pauses (queue) values ('x-paused')`;
+    const dashboard = dashboardFor({ can: 'write', queues: ['q'] });
+    for (const path of [
+      '/',
+      '/jobs',
+      '/jobs?q=payload.n%3A1',
+      '/jobs?q=queue%3Ax',
+      '/errors',
+      '/queues',
+      '/workers',
+      '/schedules',
+    ])
+      expect(await page(dashboard, path), path).not.toMatch(/unseen-kind|broken|x-paused/);
+    expect((await get(dashboard, `/jobs/${others}`)).status).toBe(404);
+    expect((await get(dashboard, '/database')).status).toBe(404);
+    const before = await everything();
+    for (const [path, fields] of [
+      ['cancel', { id: String(others) }],
+      ['force', { id: String(others) }],
+      ['redrive-kind', { kind: 'broken' }],
+      ['redrive-kind', { kind: 'broken', queue: 'x' }],
+      ['redrive-cause', { queue: 'x', kind: 'broken', name: 'Error', cause: 'no' }],
+      ['pause', { queue: 'x' }],
+      ['resume', { queue: 'x-paused' }],
+      ['unblock', { queue: 'x', group: 'g' }],
+    ] as const)
+      expect((await post(dashboard, `/actions/${path}`, fields)).status, path).toBe(404);
+    expect(await everything()).toEqual(before);
+    expect((await post(dashboard, '/actions/cancel', { id: String(mine) })).status).toBe(303);
+  });
+});
+
+describe('scopes of tenants', () => {
+  const tables = createQueueTables({
+    prefix: 'tenant_',
+    columns: { tenantId: integer('tenant_id').notNull() },
+  });
+  const tenants = createQueue({ tables });
+  const job = defineJob('invoice', { payload: unvalidated<unknown>(), queue: 'q' });
+
+  beforeAll(async () => {
+    for (const table of ['jobs', 'results', 'workers', 'pauses']) {
+      await database.client.unsafe(`create table tenant_${table} (like queue_${table} including all)`);
+      if (table === 'jobs' || table === 'results')
+        await database.client.unsafe(`alter table tenant_${table} add tenant_id integer not null`);
+    }
+  });
+
+  test('nothing of another tenant is seen, found or done', async () => {
+    const { id: mine } = await tenants.enqueue(database.db, job, { n: 'mine' }, { tenantId: 1 });
+    const { id: other } = await tenants.enqueue(database.db, job, { n: 'others' }, { tenantId: 2 });
+    const dashboard = createDashboard({
+      db: database.db,
+      queue: tenants,
+      authorize: () => ({ can: 'write', where: { tenantId: 1 } }),
+      onAction: () => {},
+    });
+    expect(textOf(await page(dashboard, '/jobs'))).toContain('mine');
+    expect(textOf(await page(dashboard, `/jobs/${mine}`))).toContain('tenantId 1');
+    for (const path of ['/jobs', '/jobs?q=tenantId%3A2', '/errors', '/'])
+      expect(await page(dashboard, path)).not.toContain('others');
+    expect(textOf(await page(dashboard, '/'))).toContain('Due 1');
+    for (const path of [
+      `/jobs/${other}`,
+      `/jobs/${other}/payload`,
+      '/queues',
+      '/workers',
+      '/database',
+      '/schedules',
+      '/limits',
+    ])
+      expect((await get(dashboard, path)).status, path).toBe(404);
+    expect((await post(dashboard, '/actions/cancel', { id: String(other) })).status).toBe(404);
+    expect((await post(dashboard, '/actions/pause', { queue: 'q' })).status).toBe(404);
+    expect((await post(dashboard, '/actions/redrive-kind', { kind: 'invoice' })).status).toBe(404);
+    expect(await tenants.find(database.db, other)).toMatchObject({ state: 'due' });
+    expect((await post(dashboard, '/actions/cancel', { id: String(mine) })).status).toBe(303);
+  });
+});

@@ -1,0 +1,40 @@
+    select * from (
+      (select j.id, j.queue, j.kind,
+        case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
+        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end as state,
+        j.attempt, j.max_attempts, j.priority, j.unique_key, j.group_key, j.worker_id,
+        j.cancel_reason is not null as cancelling,
+        date_part('epoch', j.created_at) * 1000 as created_at,
+        date_part('epoch', nullif(j.run_at, 'infinity')) * 1000 as run_at,
+        date_part('epoch', j.claimed_at) * 1000 as claimed_at,
+        null::float8 as finished_at,
+        case when pg_column_size(j.payload) <= 262144
+          then left(j.payload::text, $1) end as payload,
+        left((j.errors -> -1 ->> 'name') || ': ' || (j.errors -> -1 ->> 'message'), 300) as error from (
+        select j.* from (
+          select j.* from "queue_jobs" as j where j.id < $2 order by j.id desc limit $3
+        ) as j
+        where j.queue in (
+        select jsonb_array_elements_text($4::text::jsonb)) and j.id = $5 and case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
+        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $6 and j.kind = $7 and j.queue = $8 and j.group_key = $9 and j.unique_key = $10 and j.worker_id = $11 and j.created_at >= $12::timestamptz and j.created_at < $13::timestamptz and (j.payload @> $14::text::jsonb or j.payload @> $15::text::jsonb)
+        order by j.id desc limit $16
+      ) as j)
+    ) as line
+    order by id desc limit $17
+-- $1 = 240
+-- $2 = 42
+-- $3 = 100
+-- $4 = "[\"mail\",\"mail, too\"]"
+-- $5 = 42
+-- $6 = "due"
+-- $7 = "mail"
+-- $8 = "mail"
+-- $9 = "mail"
+-- $10 = "mail"
+-- $11 = 42
+-- $12 = "2024-02-29T12:34:56.789Z"
+-- $13 = "2024-02-29T12:34:56.789Z"
+-- $14 = "{\"text\":\"mail\"}"
+-- $15 = "{}"
+-- $16 = 50
+-- $17 = 50
