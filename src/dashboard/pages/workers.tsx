@@ -24,7 +24,7 @@ export async function workersPage(visit: Visit) {
             <Empty
               title="No worker is running"
               code={
-                'const worker = createWorker(db, { queue, handlers: [handle(sendReceipt, send)] });\nawait worker.run();'
+                'const worker = createWorker(db, { queue, handlers: [send] });\nawait worker.run();'
               }
             >
               Jobs stay due until one starts.
