@@ -103,7 +103,7 @@ describe('who may see', () => {
     }
   });
 
-  test.each([
+  test.each<[Record<string, unknown>, string]>([
     [{}, 'authorize must be a function'],
     [{ authorize: () => 'read', basePath: 'admin' }, 'basePath must be a plain path'],
     [{ authorize: () => 'read', basePath: '//other' }, 'basePath must be a plain path'],
