@@ -1,4 +1,4 @@
-/** The dashboard of a queue: `createDashboard` answers the requests of a browser. These are its public names. */
+/** The dashboard of a queue: `createDashboard` answers the requests of browsers. Its public names. */
 
 export type { Authorization, DashboardAccess, DashboardAction } from './access.ts';
 export { createDashboard, type Dashboard } from './create-dashboard.tsx';

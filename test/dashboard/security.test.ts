@@ -103,15 +103,14 @@ describe('who may see', () => {
     }
   });
 
-  const read = (): string => 'read';
-  test.each([
+  test.each<[Record<string, unknown>, string]>([
     [{}, 'authorize must be a function'],
-    [{ authorize: read, basePath: 'admin' }, 'basePath must be a plain path'],
-    [{ authorize: read, basePath: '//other' }, 'basePath must be a plain path'],
-    [{ authorize: read, basePath: '/"><script>' }, 'basePath must be a plain path'],
-    [{ authorize: read, redact: () => '' }, "cannot have 'redact'"],
-    [{ authorize: read, show: true }, 'show must be a function'],
-    [{ authorize: read, hosts: 'localhost' }, 'hosts must be an array'],
+    [{ authorize: () => 'read', basePath: 'admin' }, 'basePath must be a plain path'],
+    [{ authorize: () => 'read', basePath: '//other' }, 'basePath must be a plain path'],
+    [{ authorize: () => 'read', basePath: '/"><script>' }, 'basePath must be a plain path'],
+    [{ authorize: () => 'read', redact: () => '' }, "cannot have 'redact'"],
+    [{ authorize: () => 'read', show: true }, 'show must be a function'],
+    [{ authorize: () => 'read', hosts: 'localhost' }, 'hosts must be an array'],
   ])('options that are wrong are refused at once: %#', (options, message) => {
     // @ts-expect-error They are wrong.
     expect(() => createDashboard({ db: database.db, queue, ...options })).toThrow(message);

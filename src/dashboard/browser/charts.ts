@@ -59,9 +59,6 @@ function valuesOf({ shape, times, series }: ChartData): uPlot.AlignedData {
   return [[...times], ...sums.reverse()];
 }
 
-/** `undefined` in a uPlot without bars. */
-const bars = uPlot.paths.bars?.({ size: [0.72, 24], align: 1, radius: 0.15 });
-
 function optionsOf({ unit, shape, series }: ChartData, width: number): uPlot.Options {
   const text = (value: number | null) =>
     value === null ? '–' : unit === 'ms' ? durationText(value) : String(Math.round(value));
@@ -70,6 +67,8 @@ function optionsOf({ unit, shape, series }: ChartData, width: number): uPlot.Opt
     grid: { stroke: colour('line'), width: 1 },
     ticks: { show: false },
   };
+  const bars =
+    shape === 'bars' ? uPlot.paths.bars?.({ size: [0.72, 24], align: 1, radius: 0.15 }) : undefined;
   const drawn = shape === 'bars' ? [...series].reverse() : series;
   return {
     width,
@@ -95,7 +94,7 @@ function optionsOf({ unit, shape, series }: ChartData, width: number): uPlot.Opt
           points: { show: false },
           // What is told of a layer is its own value, not the sum that it is drawn to.
           value: (_, sum, __, at) => (at === null ? '–' : text(shape === 'bars' ? (values[at] ?? 0) : sum)),
-          ...(shape === 'bars' && { fill: colour(tone), ...(bars && { paths: bars }) }),
+          ...(bars !== undefined && { fill: colour(tone), paths: bars }),
         }),
       ),
     ],

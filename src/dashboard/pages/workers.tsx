@@ -23,9 +23,7 @@ export async function workersPage(visit: Visit) {
           {workers.length === 0 ? (
             <Empty
               title="No worker is running"
-              code={
-                'const worker = createWorker(db, { queue, handlers: [handle(sendReceipt, send)] });\nawait worker.run();'
-              }
+              code={'const worker = createWorker(db, { queue, handlers: [send] });\nawait worker.run();'}
             >
               Jobs stay due until one starts.
             </Empty>

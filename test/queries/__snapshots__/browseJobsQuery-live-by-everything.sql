@@ -10,7 +10,8 @@
         null::float8 as finished_at,
         case when pg_column_size(j.payload) <= 262144
           then left(j.payload::text, $1) end as payload,
-        left((j.errors -> -1 ->> 'name') || ': ' || (j.errors -> -1 ->> 'message'), 300) as error from (
+        left((j.errors -> -1 ->> 'name') || ': ' || (j.errors -> -1 ->> 'message'), 300)
+          as error from (
         select j.* from (
           select j.* from "queue_jobs" as j where j.id < $2 order by j.id desc limit $3
         ) as j

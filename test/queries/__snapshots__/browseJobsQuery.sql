@@ -10,7 +10,8 @@
         null::float8 as finished_at,
         case when pg_column_size(j.payload) <= 262144
           then left(j.payload::text, $1) end as payload,
-        left((j.errors -> -1 ->> 'name') || ': ' || (j.errors -> -1 ->> 'message'), 300) as error from (
+        left((j.errors -> -1 ->> 'name') || ': ' || (j.errors -> -1 ->> 'message'), 300)
+          as error from (
         select j.* from (
           select j.* from "queue_jobs" as j  order by j.id desc limit $2
         ) as j
@@ -27,7 +28,8 @@
         date_part('epoch', r.finished_at) * 1000 as finished_at,
         case when pg_column_size(r.payload) <= 262144
           then left(r.payload::text, $4) end as payload,
-        left((r.errors -> -1 ->> 'name') || ': ' || (r.errors -> -1 ->> 'message'), 300) as error from (
+        left((r.errors -> -1 ->> 'name') || ': ' || (r.errors -> -1 ->> 'message'), 300)
+          as error from (
         select r.* from (
           select r.* from "queue_results" as r  order by r.job_id desc limit $5
         ) as r

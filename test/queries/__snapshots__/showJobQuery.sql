@@ -9,11 +9,13 @@
         null::float8 as finished_at,
         case when pg_column_size(j.payload) <= 262144
           then left(j.payload::text, $1) end as payload,
-        left((j.errors -> -1 ->> 'name') || ': ' || (j.errors -> -1 ->> 'message'), 300) as error, j.errors, j.cancel_reason,
+        left((j.errors -> -1 ->> 'name') || ': ' || (j.errors -> -1 ->> 'message'), 300)
+          as error, j.errors, j.cancel_reason,
         left(jsonb_pretty(j.payload), $2) as payload_text,
         length(jsonb_pretty(j.payload))::float8 as payload_length,
         left(jsonb_pretty(j.metadata), $3) as metadata_text,
         length(jsonb_pretty(j.metadata))::float8 as metadata_length,
+      
         left(null::text, $4) as output_text,
         length(null::text)::float8 as output_length,
         left(jsonb_pretty(j.progress), $5) as progress_text,
@@ -30,11 +32,13 @@
         date_part('epoch', r.finished_at) * 1000 as finished_at,
         case when pg_column_size(r.payload) <= 262144
           then left(r.payload::text, $7) end as payload,
-        left((r.errors -> -1 ->> 'name') || ': ' || (r.errors -> -1 ->> 'message'), 300) as error, r.errors, null::text,
+        left((r.errors -> -1 ->> 'name') || ': ' || (r.errors -> -1 ->> 'message'), 300)
+          as error, r.errors, null::text,
         left(jsonb_pretty(r.payload), $8) as payload_text,
         length(jsonb_pretty(r.payload))::float8 as payload_length,
         left(jsonb_pretty(r.metadata), $9) as metadata_text,
         length(jsonb_pretty(r.metadata))::float8 as metadata_length,
+      
         left(jsonb_pretty(r.output), $10) as output_text,
         length(jsonb_pretty(r.output))::float8 as output_length,
         left(null::text, $11) as progress_text,
