@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { queryRows } from '../../src/sql/executor.ts';
 import { tables } from '../queries/support/jobs.ts';
 import { allStatements } from '../queries/support/statements.ts';
-import { addControlTables } from '../support/control-tables.ts';
+import { addControlTables, addMetricsTable } from '../support/control-tables.ts';
 import { dailyUpkeep, resultsByTimeMigration } from '../support/partitions.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -37,6 +37,7 @@ describe.skipIf(process.env.PARTITIONS)('results partitioned by time', () => {
     beforeAll(async () => {
       await runScript(database.url, resultsByTimeMigration());
       await addControlTables(database);
+      await addMetricsTable(database);
     });
 
     test.each(Object.entries(allStatements(tables)))('%s', async (_, query) => {
