@@ -53,7 +53,9 @@ export default defineConfig({
         // What workers share with the figures that a web app asks for.
         {
           name: 'metrics',
-          test: sources(/\/src\/(queries\/\w+-metrics|sql\/(metrics-tables|summed-metrics)|job\/histogram)\.ts$/),
+          test: sources(
+            /\/src\/(queries\/\w+-metrics|sql\/(metrics-tables|summed-metrics)|job\/histogram)\.ts$/,
+          ),
           priority: 1.06,
         },
         { name: 'stats', test: sources(/\/src\/queue\/stats\//), priority: 1.05 },

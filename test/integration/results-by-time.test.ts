@@ -47,10 +47,11 @@ describe.skipIf(process.env.PARTITIONS)('results partitioned by time', () => {
     });
 
     test('and queue.check finds nothing wrong with their key', async () => {
-      // The statements have put jobs of its queue into groups.
+      // The statements have put jobs of its queue into groups, and enqueued some that nobody works on.
       const limits = limitsIn(control, { mail: { groups: {} } });
       const findings = await createQueue({ limits }).check(database.db);
-      expect(findings.filter(({ severity }) => severity !== 'hint')).toEqual([]);
+      const others = findings.filter(({ code }) => code !== 'kind-unserved');
+      expect(others.filter(({ severity }) => severity !== 'hint')).toEqual([]);
     });
 
     test('but it finds a key that lacks a column of the job', async () => {
