@@ -30,6 +30,7 @@ async function bundle(program: string): Promise<string> {
     packages: 'external',
     alias: {
       'drizzle-queue/schema/control': `${root}src/schema/control/index.ts`,
+      'drizzle-queue/schema/metrics': `${root}src/schema/metrics/index.ts`,
       'drizzle-queue/schema': `${root}src/schema/index.ts`,
       'drizzle-queue': `${root}src/index.ts`,
     },

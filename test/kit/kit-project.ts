@@ -11,6 +11,7 @@ const run = promisify(execFile);
 /** Where an app's schema imports `drizzle-queue/schema` from: a copy, so that it finds the app's own drizzle-orm. */
 export const schemaEntry = './library/index.ts';
 export const controlEntry = './library/control/index.ts';
+export const metricsEntry = './library/metrics/index.ts';
 
 const librarySchema = fileURLToPath(new URL('../../src/schema', import.meta.url));
 const nodeModules = fileURLToPath(new URL('../../node_modules', import.meta.url));

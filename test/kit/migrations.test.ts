@@ -4,12 +4,21 @@ import { describe, expect, test } from 'vitest';
 import { checkDatabase } from '../../src/queries/check-database.ts';
 import { partitionMigration } from '../support/partitions.ts';
 import { useTestDatabase } from '../support/test-database.ts';
-import { controlEntry, isPrimaryKeyAgain, kitMajor, schemaEntry, useKitProjects } from './kit-project.ts';
+import {
+  controlEntry,
+  isPrimaryKeyAgain,
+  kitMajor,
+  metricsEntry,
+  schemaEntry,
+  useKitProjects,
+} from './kit-project.ts';
 
 const ownMigrations = fileURLToPath(new URL('../../drizzle', import.meta.url));
 const controlMigrations = fileURLToPath(new URL('../../drizzle-control', import.meta.url));
+const metricsMigrations = fileURLToPath(new URL('../../drizzle-metrics', import.meta.url));
 const exportAll = `export * from ${JSON.stringify(schemaEntry)};`;
 const exportControl = `export * from ${JSON.stringify(controlEntry)};`;
+const exportMetrics = `export * from ${JSON.stringify(metricsEntry)};`;
 const importCreate = `import { createQueueTables } from ${JSON.stringify(schemaEntry)};`;
 
 const createProject = useKitProjects();
@@ -20,6 +29,7 @@ describe(`drizzle-kit ${kitMajor}`, { timeout: 400_000 }, () => {
     test.each([
       ['the queue', exportAll, ownMigrations],
       ['what controls it', exportControl, controlMigrations],
+      ['its metrics', exportMetrics, metricsMigrations],
     ])(
       'of %s are what drizzle-kit makes of the schema: nothing is left to generate',
       async (_, schema, own) => {

@@ -106,9 +106,9 @@ async function startMigrated(version: Exclude<Postgres, 'PGlite'>): Promise<Migr
   return { server, template: template.name };
 }
 
-/** Those of the library's own tables, and of what controls a queue. */
+/** Those of the library's own tables, of what controls a queue, and of metrics. */
 function readMigrations(): string[] {
-  return ['drizzle', 'drizzle-control'].flatMap((directory) => {
+  return ['drizzle', 'drizzle-control', 'drizzle-metrics'].flatMap((directory) => {
     const folder = fileURLToPath(new URL(`../../${directory}/`, import.meta.url));
     const names = readdirSync(folder).filter((name) => name.endsWith('.sql'));
     return names.sort().map((name) => readFileSync(`${folder}${name}`, 'utf8'));

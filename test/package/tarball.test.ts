@@ -14,6 +14,7 @@ describe('the tarball', () => {
       'index',
       'schema',
       'schema-control',
+      'schema-metrics',
       'skip-locked',
       'testing',
       'opentelemetry',
@@ -27,7 +28,7 @@ describe('the tarball', () => {
       [],
     );
     // A file for each part that an app may leave out, in two module systems, each with its declarations.
-    expect(others.length).toBeLessThan(46);
+    expect(others.length).toBeLessThan(60);
   });
 
   test('has the same code and the same declarations for both module systems', () => {
@@ -53,9 +54,11 @@ describe('the tarball', () => {
     'drizzle-queue',
     'drizzle-queue/schema',
     'drizzle-queue/schema/control',
+    'drizzle-queue/schema/metrics',
     'drizzle-queue/skip-locked',
     'drizzle-queue/testing',
     'drizzle-queue/opentelemetry',
+    'drizzle-queue/dashboard',
   ])('exports the same names from %s to import and to require', async (entry) => {
     const names = async (source: string): Promise<string[]> =>
       JSON.parse(await run(process.execPath, ['--input-type=module', '--eval', source], { cwd }));

@@ -1,12 +1,13 @@
 import { sql } from 'drizzle-orm';
 import { getTableConfig, integer, type PgTable, pgTable } from 'drizzle-orm/pg-core';
 import { createQueue, defineJob, MissingMigrationError, unvalidated } from 'drizzle-queue';
+import { queueMetrics } from 'drizzle-queue/schema/metrics';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { checkDatabase } from '../../src/queries/check-database.ts';
 import { queryRows } from '../../src/sql/executor.ts';
 import { scheduleTables, tables } from '../queries/support/jobs.ts';
 import { allStatements } from '../queries/support/statements.ts';
-import { addControlTables } from '../support/control-tables.ts';
+import { addControlTables, addMetricsTable } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const queue = createQueue();
@@ -33,6 +34,8 @@ describe('without the tables', () => {
     ['resume', () => queue.resume(database.db, 'q')],
     ['paused', () => queue.paused(database.db)],
     ['redrive', () => queue.redrive(database.db, { all: true })],
+    ['stats', () => queue.stats(database.db)],
+    ['vitals', () => queue.vitals(database.db)],
     ['checkDatabase', () => checkDatabase(database.db, tables)],
   ])('%s names the command to run', async (_, call) => {
     await expect(call()).rejects.toBeInstanceOf(MissingMigrationError);
@@ -49,8 +52,12 @@ describe('without the tables', () => {
 
 describe('with tables of an older version, which lack a column', () => {
   const database = useTestDatabase();
-  beforeAll(() => addControlTables(database));
-  const columns = Object.values(scheduleTables).flatMap((table: PgTable) => {
+  beforeAll(async () => {
+    await addControlTables(database);
+    await addMetricsTable(database);
+  });
+  const known = { ...scheduleTables, queueMetrics };
+  const columns = Object.values(known).flatMap((table: PgTable) => {
     const { name, columns } = getTableConfig(table);
     // Postgres drops no column that the table is partitioned by.
     const dropped = process.env.PARTITIONS ? columns.filter((column) => column.name !== 'queue') : columns;
@@ -69,7 +76,7 @@ describe('with tables of an older version, which lack a column', () => {
       for (const [name, query] of statements) {
         await tx
           .transaction(async (savepoint) => {
-            await queryRows(savepoint, scheduleTables, query);
+            await queryRows(savepoint, known, query);
             savepoint.rollback();
           })
           .catch((error: unknown) => {

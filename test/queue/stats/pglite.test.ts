@@ -17,7 +17,7 @@ test('figures work on PGlite, which has one connection', { timeout: 60_000 }, as
     const db = drizzle({ client });
     const queue = createQueue({ metrics: queueMetrics });
     await queue.enqueue(db, count, undefined);
-    await drain(db, { queue, handlers: [handle(count, () => undefined)], deadlineMs: 20_000 });
+    await drain(db, { queue, handlers: [handle(count, () => undefined)], deadlineMs: 30_000 });
     await queue.enqueue(db, count, undefined, { delayMs: 60_000 });
     const { kinds, rates, estimated } = await queue.stats(db);
     expect(estimated).toBe(false);
