@@ -15,21 +15,30 @@ const LOCK_NOT_AVAILABLE = '55P03';
 
 export function limitTimeQuery(ms: number): SQL {
   return sql`
-    select current_setting('statement_timeout') as before, ${epochMs('statement_timestamp()')} as started,
-      set_config('statement_timeout', ${String(ms)}, true) as now`;
+    select current_setting('statement_timeout') as timeout, ${epochMs('statement_timestamp()')} as started,
+      current_setting('max_parallel_workers_per_gather') as helpers,
+      set_config('statement_timeout', ${String(ms)}, true),
+      set_config('max_parallel_workers_per_gather', '0', true)`;
 }
 
-export function setTimeLimitQuery(before: string): SQL {
-  return sql`select set_config('statement_timeout', ${before}, true) as now`;
+export function restoreLimitsQuery(timeout: string, helpers: string): SQL {
+  return sql`
+    select set_config('statement_timeout', ${timeout}, true),
+      set_config('max_parallel_workers_per_gather', ${helpers}, true)`;
+}
+
+/** Drizzle's databases and transactions of all drivers have one; some refuse the call. */
+export function hasTransactions(db: Executor): db is Database {
+  return typeof Reflect.get(db, 'transaction') === 'function';
 }
 
 /**
- * Runs statements in a transaction of their own, each for `ms` milliseconds at most. Returns `undefined` when
- * one took longer, waiting for locks included.
+ * Runs statements in a transaction of their own, each for `ms` milliseconds of one processor at most. Returns
+ * `undefined` when one took longer, waiting for locks included.
  *
- * **Under concurrency.** The limit is local to the transaction, so nobody else gets it with the connection.
+ * **Under concurrency.** The limits are local to the transaction, so nobody else gets them with the connection.
  *
- * @param db a transaction runs them in a savepoint, and gets its own limit back
+ * @param db a transaction runs them in a savepoint, and gets its own limits back
  * @param withoutLimit whether to run them on a driver that has no transactions, such as Neon's over HTTP
  */
 export async function withinTime<T>(
@@ -43,7 +52,9 @@ export async function withinTime<T>(
     return await db.transaction(async (tx) => {
       const [row] = await queryRows(tx, tables, limitTimeQuery(ms));
       const answer = await run({ runner: tx, startedAt: dateOf(row?.started) });
-      if ('rollback' in db) await queryRows(tx, tables, setTimeLimitQuery(String(row?.before)));
+      if ('rollback' in db) {
+        await queryRows(tx, tables, restoreLimitsQuery(String(row?.timeout), String(row?.helpers)));
+      }
       return answer;
     });
   } catch (error) {

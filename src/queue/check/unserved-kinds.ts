@@ -4,12 +4,15 @@ import { findPauses } from '../../queries/find-pauses.ts';
 import { isCitus } from '../../queries/is-citus.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Executor } from '../../sql/executor.ts';
+import { hasTransactions, withinTime } from '../../sql/within-time.ts';
 import { workersOf } from '../stats/workers-of.ts';
 import type { Finding } from './finding.ts';
 
 /** A deployment replaces its workers within this. */
 const UNSERVED_MS = 60_000;
 const MAX_HEADS = 1_000;
+/** Dead rows under an old snapshot make the look slow, and a check must not wait for that. */
+const LIMIT_MS = 2_000;
 
 /**
  * Due jobs that no registered worker has a handler for. Only the job that has waited longest of each priority
@@ -21,8 +24,11 @@ export async function unservedKinds(db: Executor, tables: QueueTables): Promise<
   if (await isCitus(db, tables)) return [];
   const crews = await findCrews(db, tables);
   const paused = new Set((await findPauses(db, tables)).map(({ queue }) => queue));
+  const heads = hasTransactions(db)
+    ? await withinTime(db, tables, LIMIT_MS, ({ runner }) => findHeads(runner, tables, MAX_HEADS))
+    : await findHeads(db, tables, MAX_HEADS);
   const found = new Map<string, Finding>();
-  for (const { queue, kind, dueMs } of await findHeads(db, tables, MAX_HEADS)) {
+  for (const { queue, kind, dueMs } of heads ?? []) {
     if (kind === undefined || dueMs < UNSERVED_MS || paused.has(queue)) continue;
     if (workersOf(crews, queue, kind) > 0) continue;
     const served = workersOf(crews, queue) > 0;
