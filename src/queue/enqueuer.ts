@@ -13,7 +13,7 @@ import type {
 import type { StoredValue } from '../job/stored.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import type { QueryBuilders } from '../skip-locked/query-builders.ts';
-import type { Executor } from '../sql/executor.ts';
+import { checkExecutor, type Executor } from '../sql/executor.ts';
 import type { EnqueueArguments, EnqueueEntry } from './enqueue-arguments.ts';
 import type { EnqueueSettings } from './enqueue-around.ts';
 import { type EnqueueFromArguments, enqueueFrom, type SelectedRow, type SelectOf } from './enqueue-from.ts';
@@ -57,6 +57,7 @@ export class Enqueuer<TOwn extends OwnColumns = OwnColumns> {
     job: TJob,
     ...[payload, options]: EnqueueArguments<TJob, TOwn['insert'], GivenOptions>
   ): Promise<LimitedEnqueueResult> {
+    checkExecutor('enqueue', db);
     checkDefinition('enqueue', job);
     // The definition types an argument that may be omitted as `undefined`.
     return await enqueueOne(db, this.#settings, job, payload as PayloadInput<TJob>, options);
@@ -77,6 +78,7 @@ export class Enqueuer<TOwn extends OwnColumns = OwnColumns> {
     job: TJob,
     ...[payload, options]: EnqueueArguments<TJob, TOwn['insert'], EnqueueOptions & WaitOptions>
   ): Promise<StoredValue<OutputInput<TJob>>> {
+    checkExecutor('run', db);
     checkDefinition('run', job);
     const { run } = await import('./waiting/run.ts');
     // As in enqueue. The output is stored as the input of the definition's schema.
@@ -101,6 +103,7 @@ export class Enqueuer<TOwn extends OwnColumns = OwnColumns> {
     job: TJob,
     ...[payload, options]: EnqueueArguments<TJob, TOwn['insert'], PlainEnqueueOptions>
   ): EnqueueQuery {
+    checkExecutor('enqueueQuery', db);
     checkDefinition('enqueueQuery', job);
     // As in enqueue.
     return enqueueQuery(db, this.#settings, job, payload as PayloadInput<TJob>, options);
@@ -127,6 +130,7 @@ export class Enqueuer<TOwn extends OwnColumns = OwnColumns> {
     job: TJob,
     entries: readonly EnqueueEntry<TJob, TOwn['insert'], GivenOptions>[],
   ): Promise<LimitedEnqueueResult[]> {
+    checkExecutor('enqueueMany', db);
     checkDefinition('enqueueMany', job);
     return await enqueueMany(db, this.#settings, job, entries);
   }
@@ -146,6 +150,7 @@ export class Enqueuer<TOwn extends OwnColumns = OwnColumns> {
     select: TSelect,
     ...[options]: EnqueueFromArguments<ReturnType<TSelect['as']>, TOwn['insert']>
   ): Promise<{ enqueued: number; duplicates: number }> {
+    checkExecutor('enqueueFrom', db);
     checkDefinition('enqueueFrom', job);
     return await enqueueFrom(db, this.#settings, job, select, options);
   }

@@ -10,7 +10,7 @@ import type { Schedules } from '../schedules/schedules.ts';
 import type { ControlTables } from '../schema/control/index.ts';
 import type { QueueTables } from '../schema/index.ts';
 import { checkSameOwnColumns, type OwnColumns, ownColumnsOf } from '../schema/own-columns.ts';
-import type { Database, Executor } from '../sql/executor.ts';
+import { checkExecutor, type Database, type Executor } from '../sql/executor.ts';
 import type { JobRecord } from '../sql/job-record.ts';
 import { wakeChannel } from '../sql/wake-channel.ts';
 import type { Around } from './around.ts';
@@ -88,7 +88,11 @@ export class Queue<
     id: number,
   ): Promise<JobRecordOf<TJob, TOwn['select']> | undefined>;
   async find(db: Executor, jobOrId: JobDefinition | number, id?: number): Promise<JobRecord | undefined> {
-    if (typeof jobOrId === 'number') return await findJob(db, this.tables, checkId('find', jobOrId));
+    checkExecutor('find', db);
+    if (typeof jobOrId === 'number') {
+      if (id !== undefined) throw new TypeError('find: the job comes before its id: find(db, job, id)');
+      return await findJob(db, this.tables, checkId('find', jobOrId));
+    }
     checkDefinition('find', jobOrId);
     const record = await findJob(db, this.tables, checkId('find', id));
     return record?.kind === jobOrId.kind ? record : undefined;

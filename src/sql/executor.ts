@@ -32,6 +32,13 @@ export type RawRow = Record<string, unknown>;
 
 export const NO_DATABASE = 'drizzle-queue needs a Drizzle database or transaction as the first argument';
 
+/** For callers without TypeScript, who easily forget it. @throws TypeError unless `db` can be one */
+export function checkExecutor(caller: string, db: object): void {
+  if (typeof Reflect.get(Object(db), 'execute') !== 'function') {
+    throw new TypeError(`${NO_DATABASE}: ${caller}(db, …)`);
+  }
+}
+
 /**
  * Runs one of our statements and returns its rows.
  *

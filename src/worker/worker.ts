@@ -14,6 +14,7 @@ import { logWorker, printWorker } from './log/log-worker.ts';
 import { onFirstSignal } from './on-first-signal.ts';
 import { type WorkerOptions, type WorkerSettings, workerSettings } from './options.ts';
 import { buildParts, type WorkerParts } from './parts.ts';
+import { reached } from './reached.ts';
 import { stopGracefully } from './stop.ts';
 import { resultWithin } from './time/resolves-within.ts';
 
@@ -73,8 +74,8 @@ export class Worker {
    * Checks the database, registers, and begins to claim. Resolves when it claims, or once a {@link stop}
    * called meanwhile resolves; a second call changes nothing. Waits for the database as the driver does.
    * @throws InvalidPayloadError when the payload of a schedule is refused
-   * @throws MissingMigrationError | UnsupportedPostgresError, or the driver's error when it cannot connect
-   * @throws QueueError when the worker was stopped before: make a new one
+   * @throws MissingMigrationError | UnsupportedPostgresError
+   * @throws QueueError when it cannot connect (the driver's error is its `cause`), or was stopped before
    */
   async start(): Promise<void> {
     this.#stopping.signal.throwIfAborted();
@@ -142,7 +143,7 @@ export class Worker {
     const limited = queues.some((queue) => limits?.has(queue)) ? limits?.tables : undefined;
     const own = { ...(keys && { queueKeys: keys }), ...(metrics && { queueMetrics: metrics }) };
     const more = { ...schedules?.tables, ...limited, ...own };
-    const tables = await checkDatabase(this.#db, this.#tables, more);
+    const tables = await reached(checkDatabase(this.#db, this.#tables, more));
     signal.throwIfAborted();
     const workerId = await registerWorker(this.#db, tables, {
       name,

@@ -101,6 +101,27 @@ describe('a kind’s name instead of its definition', () => {
   });
 });
 
+describe('arguments in the wrong order', () => {
+  type Call = (...given: unknown[]) => Promise<unknown>;
+  const calls: [string, Call][] = [
+    ['enqueue', queue.enqueue.bind(queue) as Call],
+    ['enqueueMany', queue.enqueueMany.bind(queue) as Call],
+    ['enqueueFrom', queue.enqueueFrom.bind(queue) as Call],
+    ['find', queue.find.bind(queue) as Call],
+  ];
+
+  test.each(calls)('a forgotten database is what %s asks for', async (name, call) => {
+    await expect(call(index, { x: 1 })).rejects.toThrow(
+      `needs a Drizzle database or transaction as the first argument: ${name}(db, …)`,
+    );
+  });
+
+  test('an id before its job is not taken for a find of any kind', async () => {
+    const find = queue.find.bind(queue) as Call;
+    await expect(find(untouched(), 42, index)).rejects.toThrow('find: the job comes before its id');
+  });
+});
+
 describe('what is not there at all', () => {
   type Call = (...given: unknown[]) => Promise<unknown>;
   const enqueue = queue.enqueue.bind(queue) as Call;
@@ -110,7 +131,9 @@ describe('what is not there at all', () => {
   test('the database', async () => {
     for (const db of [undefined, null, {}, 'postgres://']) {
       await expect(enqueue(db, index, 1)).rejects.toThrow(
-        new TypeError('drizzle-queue needs a Drizzle database or transaction as the first argument'),
+        new TypeError(
+          'drizzle-queue needs a Drizzle database or transaction as the first argument: enqueue(db, …)',
+        ),
       );
     }
   });

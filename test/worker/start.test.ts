@@ -54,10 +54,23 @@ describe('start', () => {
     },
   );
 
-  test('a database that cannot be reached is the driver’s error', async () => {
+  test('a database that cannot be reached is said to be that, with the reason', async () => {
     const client = postgres('postgres://127.0.0.1:1/none', { connect_timeout: 2 });
     const worker = createWorker(drizzle({ client }), { queue, handlers });
-    await expect(worker.start()).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
+    await expect(worker.start()).rejects.toThrow(
+      /^The worker cannot reach its database: connect ECONNREFUSED 127\.0\.0\.1:1$/,
+    );
+    await client.end();
+  });
+
+  test('so is one that does not exist', async () => {
+    const url = new URL(database.url);
+    url.pathname = '/nowhere';
+    const client = postgres(url.href, { max: 1 });
+    const worker = createWorker(drizzle({ client }), { queue, handlers });
+    await expect(worker.start()).rejects.toThrow(
+      /^The worker cannot reach its database: database "nowhere" does not exist$/,
+    );
     await client.end();
   });
 });
