@@ -11,7 +11,7 @@ export interface WorkerLine {
   readonly queues: readonly string[];
   readonly startedAt: Date;
   readonly seenAt: Date;
-  /** Whether it holds a session, which ends with its process; otherwise only its heartbeat says that it lives. */
+  /** Whether it holds a session, which ends with its process; otherwise it lives by its heartbeat alone. */
   readonly session: boolean;
   /** How many jobs it holds. */
   readonly holds: number;
