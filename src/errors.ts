@@ -1,7 +1,7 @@
 /**
  * The errors of drizzle-queue. Each message says what happened, to which job or option, and what to do about
- * it. Database errors are passed on unwrapped, except for the two at the end, which name the command to run, and
- * for that of a worker's start which cannot reach its database.
+ * it. Database errors are passed on unwrapped, except for the two at the end, which name the command to run,
+ * and for that of a worker's start which cannot reach its database.
  */
 
 /** The base of all errors that drizzle-queue throws about jobs; `instanceof QueueError` matches them all. */

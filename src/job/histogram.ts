@@ -31,7 +31,7 @@ export function percentileOf(bins: ReadonlyMap<number, number>, share: number): 
   for (const [bin, count] of sorted) {
     left -= count;
     // Sums of fractions may be a hair above what they should be.
-    if (count > 0 && left <= 1e-9) return bin === 0 ? 1 : Math.SQRT2 ** (bin + 0.5);
+    if (count > 0 && left <= 1e-9) return Math.SQRT2 ** (bin + 0.5);
   }
   return undefined;
 }

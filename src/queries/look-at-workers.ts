@@ -11,7 +11,7 @@ export interface WorkerLine {
   readonly queues: readonly string[];
   readonly startedAt: Date;
   readonly seenAt: Date;
-  /** Whether it holds a session, which ends with its process; otherwise its heartbeat says that it lives. */
+  /** Whether it holds a session, which ends with its process; otherwise it lives by its heartbeat alone. */
   readonly session: boolean;
   /** How many jobs it holds. */
   readonly holds: number;
@@ -39,7 +39,8 @@ export async function lookAtWorkers(db: Executor, tables: QueueTables, limit: nu
 export function lookAtWorkersQuery({ queueWorkers, queueJobs }: QueueTables, limit: number): SQL {
   return sql`
     select w.id, w.name, w.queues, ${epochMs('w.started_at')} as started_at,
-      ${epochMs('w.seen_at')} as seen_at, w.session is not null as session, coalesce(h.holds, 0)::float8 as holds
+      ${epochMs('w.seen_at')} as seen_at, w.session is not null as session,
+      coalesce(h.holds, 0)::float8 as holds
     from ${queueWorkers} as w
     left join (
       select j.worker_id, count(*) as holds from ${queueJobs} as j

@@ -14,7 +14,6 @@ test('a percentile is within 20 % of the duration that it is about', () => {
           const exact = sorted[Math.ceil(share * sorted.length) - 1] ?? 0;
           const found = percentileOf(bins, share) ?? 0;
           expect(found / exact).toBeGreaterThan(0.8);
-          // Below √2 ms there is one bin.
           expect(found / exact).toBeLessThan(1.2);
         }
       },
