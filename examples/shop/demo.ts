@@ -1,7 +1,9 @@
 /**
  * The shop in action: `npm run demo`. It starts PostgreSQL, migrates, starts two workers, opens the shop, has orders
- * placed, waits until every job has ended, and checks the numbers. Exits with 1 if a single one does not add up.
+ * placed, waits until every job has ended, and checks the numbers. Exits with 1 if a single one does not add up. With
+ * `--dashboard` the dashboard stays open until Ctrl-C.
  */
+import { once } from 'node:events';
 import { constants } from 'node:os';
 import { setInterval } from 'node:timers/promises';
 import { asc, sql } from 'drizzle-orm';
@@ -12,6 +14,7 @@ import { checksOf } from './demo/check.ts';
 import { type PlacedOrder, placeOrders } from './demo/customers.ts';
 import { readEvidence } from './demo/evidence.ts';
 import { migrate } from './demo/migrate.ts';
+import { openDashboard } from './demo/open-dashboard.ts';
 import { openShop } from './demo/open-shop.ts';
 import { openingStock, planOrders, skus } from './demo/plan.ts';
 import { watchUntilDone } from './demo/progress.ts';
@@ -24,6 +27,7 @@ const ORDERS = 300;
 const CUSTOMERS = 6;
 const WORKERS = 2;
 const DEADLINE_MS = 60_000;
+const keepsDashboard = process.argv.includes('--dashboard');
 
 /** Ends the demo early: whatever waits heeds its signal. */
 const ending = new AbortController();
@@ -38,7 +42,9 @@ for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     ending.abort(new Error(`Stopped by ${name}; cleaning up`));
   });
 }
-setTimeout(() => ending.abort(new Error(`Not done within ${DEADLINE_MS} ms`)), DEADLINE_MS).unref();
+const deadline = setTimeout(() => {
+  ending.abort(new Error(`Not done within ${DEADLINE_MS} ms`));
+}, DEADLINE_MS).unref();
 
 try {
   if (!(await demo(ending.signal))) process.exitCode = 1;
@@ -88,6 +94,11 @@ async function demo(signal: AbortSignal): Promise<boolean> {
   const shop = await openShop(db);
   cleanups.push(shop.close);
   say(`The shop is open on ${shop.url}, and ${CUSTOMERS} customers place ${ORDERS} orders`);
+  const dashboard = await openDashboard(db);
+  cleanups.push(dashboard.close);
+  say(
+    `Its dashboard is on ${dashboard.url}${keepsDashboard ? '' : ' meanwhile (--dashboard keeps it open)'}`,
+  );
   const plan = planOrders(ORDERS);
   const placed: PlacedOrder[] = [];
   await Promise.all([
@@ -104,7 +115,13 @@ async function demo(signal: AbortSignal): Promise<boolean> {
   const checks = checksOf(placed, evidence, exitCodes);
   printReport(evidence, workerNames);
   printChecks(checks);
-  return printVerdict(checks, evidence, declined);
+  const addsUp = printVerdict(checks, evidence, declined);
+  if (keepsDashboard) {
+    clearTimeout(deadline);
+    say(`The dashboard stays open on ${dashboard.url} until Ctrl-C`);
+    await once(signal, 'abort');
+  }
+  return addsUp;
 }
 
 /** Waits until the workers have registered; answers their names by id. */

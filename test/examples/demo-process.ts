@@ -7,10 +7,10 @@ import { onTestFinished } from 'vitest';
 import { until } from '../support/until.ts';
 
 /** Starts `npm run demo` as a terminal would: in a process group of its own. */
-export function startDemo(env: NodeJS.ProcessEnv = {}) {
+export function startDemo(env: NodeJS.ProcessEnv = {}, options: readonly string[] = []) {
   // Found again in the environment of whatever the demo starts, and in the name that its connections give.
   const mark = `shop-${randomUUID()}`;
-  const npm = spawn('npm', ['run', '--silent', 'demo'], {
+  const npm = spawn('npm', ['run', '--silent', 'demo', '--', ...options], {
     detached: true,
     env: { ...process.env, ...env, PGAPPNAME: mark },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -59,6 +59,21 @@ describe.skipIf(process.env.DRIZZLE === 'v1')('npm run demo', () => {
     );
     await until(async () => (await demo.processes()).length === 0);
   });
+
+  test('--dashboard shows its queues, and keeps the page open until Ctrl-C', {
+    timeout: 60_000,
+  }, async () => {
+    const demo = startDemo({}, ['--dashboard']);
+    const url = await until(async () => /http:\S+\/admin\/queue/.exec(demo.output())?.[0]);
+    const page = await fetch(`${url}/queues`);
+    expect(await page.text()).toContain('warehouse');
+    await until(async () => demo.output().includes('until Ctrl-C'));
+    expect(await (await fetch(`${url}/jobs?state=discarded`)).text()).toContain('send-receipt');
+    demo.kill('SIGINT');
+    expect(await demo.ended(), demo.output()).toBe(130);
+    expect(demo.output()).toContain('Everything adds up');
+    await until(async () => (await demo.processes()).length === 0);
+  });
 });
 
 test.each(['shop', 'nightly-report', 'tenants'])(

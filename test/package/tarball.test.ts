@@ -106,7 +106,7 @@ describe('the tarball', () => {
     const args = [tarball, '--profile', 'node16', '--no-emoji', '--format', 'ascii'];
     const { code, output } = await endOf(tools.attw, args, { cwd });
     expect(code, output).toBe(0);
-    expect(output.match(/from CJS\): OK \(CJS\)/g)).toHaveLength(5);
-    expect(output.match(/from ESM\): OK \(ESM\)/g)).toHaveLength(5);
+    expect(output.match(/from CJS\): OK \(CJS\)/g)).toHaveLength(8);
+    expect(output.match(/from ESM\): OK \(ESM\)/g)).toHaveLength(8);
   });
 });
