@@ -39,6 +39,9 @@ beforeAll(async () => {
     await cp(app, join(folder, 'app.cts'));
     await configure(major, 'app', ['app.mts', 'app.cts']);
     await configure(major, 'bundler', ['app.mts'], { module: 'preserve', moduleResolution: 'bundler' });
+    // What the older templates of Nest have; TypeScript 7 has it no more.
+    await cp(app, join(folder, 'app.ts'));
+    await configure(major, 'node10', ['app.ts'], { module: 'commonjs', moduleResolution: 'node10' });
     await configure(major, 'everything', ['app.mts', 'app.cts'], { skipLibCheck: false });
     // Declarations that are a project's own sources are checked in full, and those of its packages are not.
     const dist = join(projects[major], 'node_modules/drizzle-queue/dist');
@@ -75,6 +78,13 @@ describe.each(DRIZZLE_MAJORS)('with drizzle-orm %s', (major) => {
     test('an app has exact types, as an ES module and as CommonJS', async () => {
       expect(await compile(compiler, major, 'app')).toEqual([]);
     });
+
+    test.skipIf(compiler === tools.typescript['7.0'])(
+      "an app has exact types with moduleResolution 'node10', which reads no exports (gone in TypeScript 7)",
+      async () => {
+        expect(await compile(compiler, major, 'node10')).toEqual([]);
+      },
+    );
 
     test('an app has exact types for a bundler', async () => {
       expect(await compile(compiler, major, 'bundler')).toEqual([]);

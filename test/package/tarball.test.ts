@@ -101,7 +101,7 @@ describe('the tarball', () => {
   });
 
   test('gives every kind of importer the types that belong to its code (are the types wrong?)', async () => {
-    // node10 knows no `exports`, and would need folders beside `dist` for the entries with a name.
+    // For node10, which knows no `exports`, there is `typesVersions`: `declarations.test.ts` compiles an app.
     // Without a format of its own it draws a table where it takes its output for a terminal, as on a CI machine.
     const args = [tarball, '--profile', 'node16', '--no-emoji', '--format', 'ascii'];
     const { code, output } = await endOf(tools.attw, args, { cwd });
