@@ -227,6 +227,7 @@ for (const name of [
   'test',
   'drizzle',
   'drizzle-control',
+  'drizzle-metrics',
   'package.json',
   'tsconfig.json',
   'vitest.config.ts',
