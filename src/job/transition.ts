@@ -38,6 +38,11 @@ export interface Park {
   readonly error: null;
 }
 
+export interface AttemptTiming {
+  /** When it began, by the database's clock; `undefined` when it did not, or that is not known. */
+  readonly beganAt: Date | undefined;
+}
+
 /** What the state machine must know about the attempt. */
 export interface AttemptFacts {
   /** The attempt that has ended, counted from 1. */
@@ -45,8 +50,8 @@ export interface AttemptFacts {
   readonly maxAttempts: number;
   readonly backoff: Backoff;
   readonly keepResult: boolean;
-  /** When it began, by the database's clock; `undefined` when it did not, or that is not known. */
-  readonly beganAt?: Date | undefined;
+  /** Asked only where an error is recorded, since most jobs have none. */
+  readonly timing?: AttemptTiming | undefined;
   /** Why somebody has asked for the job's end (`queue.cancel`); `undefined` when nobody has. */
   readonly cancelReason?: string | undefined;
 }
@@ -136,7 +141,8 @@ export function transitionFor(outcome: Outcome, facts: AttemptFacts): Finish | R
 }
 
 /** In an error as it is stored. */
-function begun({ beganAt }: AttemptFacts): Pick<ErrorRecord, 'startedAt'> {
+function begun({ timing }: AttemptFacts): Pick<ErrorRecord, 'startedAt'> {
+  const beganAt = timing?.beganAt;
   return beganAt === undefined ? {} : { startedAt: beganAt.toISOString() };
 }
 

@@ -125,8 +125,7 @@ export class Attempt {
   get facts(): AttemptFacts {
     const { attempt, maxAttempts } = this.job;
     const { backoff, keepResult } = this.handler.job;
-    const { beganAt } = this;
-    return { attempt, maxAttempts, backoff, keepResult, beganAt, cancelReason: this.#cancelReason };
+    return { attempt, maxAttempts, backoff, keepResult, timing: this, cancelReason: this.#cancelReason };
   }
 
   /**
