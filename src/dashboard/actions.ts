@@ -2,9 +2,9 @@ import { QueueError } from '../errors.ts';
 import { findOfCause } from '../queries/find-of-cause.ts';
 import { showJob } from '../queries/show-job.ts';
 import type { DashboardAction } from './access.ts';
-import { within } from './guarded.ts';
 import { ERRORS_BOUND, REDRIVE_LIMIT } from './pages/errors.tsx';
 import type { NoticeCode } from './parts/notice.tsx';
+import { within } from './shared-looks.ts';
 import { hasQueue, limitsOf, may, schedulesOf, type Visit } from './visit.ts';
 
 /** What an action came to. */
@@ -92,7 +92,7 @@ async function redriveCause(visit: Visit, fields: Fields): Promise<Deed | undefi
   const { settings, granted } = visit;
   const { db, queue } = settings;
   const which = { scope: granted.scope, queue: name, kind, name: error, cause, bound: ERRORS_BOUND };
-  const found = await within(db, FIND_MS, (tx) =>
+  const found = await within(db, queue.tables, FIND_MS, (tx) =>
     findOfCause(tx, queue.tables, { ...which, limit: REDRIVE_LIMIT + 1 }),
   );
   const ids = (found ?? []).slice(0, REDRIVE_LIMIT);

@@ -10,7 +10,6 @@ import { type Granted, granted } from './access.ts';
 import { act, type Fields, jobId } from './actions.ts';
 import { pageAnswer, textOf } from './answer.ts';
 import { assetAnswer } from './assets/assets.ts';
-import { SharedLooks } from './guarded.ts';
 import { Links, pathIn } from './links.ts';
 import { checkedOptions, type DashboardOptions, type DashboardSettings } from './options.ts';
 import { databasePage } from './pages/database.tsx';
@@ -25,6 +24,7 @@ import { schedulesPage } from './pages/schedules.tsx';
 import { workersPage } from './pages/workers.tsx';
 import { CUT } from './parts/value.tsx';
 import { ownForms, protectiveHeaders } from './protection.ts';
+import { SharedLooks } from './shared-looks.ts';
 import { limitsOf, schedulesOf, type Visit } from './visit.ts';
 
 /** Answers the requests of a browser. */
@@ -57,7 +57,7 @@ export function createDashboard<TOwn extends OwnColumns>(options: DashboardOptio
   // What it does with a queue does not depend on the own columns' types.
   const settings = checkedOptions(options as unknown as DashboardOptions);
   const links = new Links(settings.base);
-  const app = appOf(settings, links, new SharedLooks(settings.db));
+  const app = appOf(settings, links, new SharedLooks(settings.db, settings.queue.tables));
   return async (request) => await app.fetch(request);
 }
 

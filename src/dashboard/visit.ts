@@ -2,9 +2,9 @@ import type { Limits } from '../limits/limits.ts';
 import type { Schedules } from '../schedules/schedules.ts';
 import type { JobLine } from '../sql/job-line.ts';
 import type { DashboardAction, Granted } from './access.ts';
-import type { SharedLooks } from './guarded.ts';
 import type { Links } from './links.ts';
 import type { DashboardSettings, ShownField } from './options.ts';
+import type { SharedLooks } from './shared-looks.ts';
 
 /** One authorized request for a page or an action. */
 export interface Visit {

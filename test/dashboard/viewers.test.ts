@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { createQueue, type Executor } from 'drizzle-queue';
 import { createDashboard } from 'drizzle-queue/dashboard';
 import { expect, test } from 'vitest';
-import { SharedLooks, within } from '../../src/dashboard/guarded.ts';
+import { SharedLooks, within } from '../../src/dashboard/shared-looks.ts';
 import { addJob } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { get, page } from './support/visits.ts';
@@ -44,7 +44,7 @@ test('a look that takes too long is ended, and its connection is as it was', asy
   if (connection === undefined) throw new Error('one was opened');
   const { db } = connection;
   const slow = (tx: Executor) => Promise.resolve(tx.execute(sql`select pg_sleep(30)`));
-  const looks = new SharedLooks(db);
+  const looks = new SharedLooks(db, createQueue().tables);
   const look = await looks.at('slow', 50, slow);
   expect(look.value).toBeUndefined();
   expect(look.tookMs).toBeLessThan(20_000);
@@ -55,9 +55,9 @@ test('a look that takes too long is ended, and its connection is as it was', asy
 });
 
 test('an error other than the timeout is thrown, and not kept', async () => {
-  const looks = new SharedLooks(database.db);
+  const looks = new SharedLooks(database.db, createQueue().tables);
   const broken = (tx: Executor) => Promise.resolve(tx.execute(sql`select 1 / 0`));
   await expect(looks.at('x', 1_000, broken)).rejects.toThrow();
   expect((await looks.at('x', 1_000, () => Promise.resolve(7))).value).toBe(7);
-  await expect(within(database.db, 1_000, broken)).rejects.toThrow();
+  await expect(within(database.db, createQueue().tables, 1_000, broken)).rejects.toThrow();
 });

@@ -28,13 +28,15 @@ beforeEach(() => clearTables(database.client));
 type Step = (text: string, attempt: number) => unknown;
 
 /** The database, with something before each of its statements, by their texts. */
-function watched(before: Step): Executor & { readonly texts: string[] } {
+function watched(before: Step): Executor & { readonly texts: string[]; readonly params: unknown[][] } {
   const texts: string[] = [];
-  const db = intercepted(database.db, async ({ sql }) => {
+  const params: unknown[][] = [];
+  const db = intercepted(database.db, async ({ sql, params: given }) => {
     texts.push(sql);
+    params.push(given);
     await before(sql, texts.length);
   });
-  return { ...db, texts };
+  return { ...db, texts, params };
 }
 
 const looks = (texts: readonly string[]) => texts.filter((text) => text.includes('jsonb_agg(j.id)'));
@@ -239,10 +241,15 @@ describe('waitFor', () => {
     expect(records.map(({ id }) => id)).toEqual(ids);
     // Three statements reach all of them; a statement for each would be thousands.
     expect(db.texts.length).toBeLessThan(count / 10);
-    // And then nobody asks any more.
-    const asked = db.texts.length;
-    await new Promise((resolve) => setTimeout(resolve, 700));
-    expect(db.texts.length).toBe(asked);
+    // Nobody asks for them any more: whoever waits later is asked for alone.
+    const asked = db.params.length;
+    const later = await enqueue();
+    const waitingAlone = queue.waitFor(db, resize, later);
+    await until(() => db.params.length >= asked + 5);
+    const since = db.params.slice(asked);
+    expect(since).toEqual(since.map(() => [`{${later}}`]));
+    await end();
+    await waitingAlone;
   });
 
   test('a long wait is asked for less and less often', async () => {

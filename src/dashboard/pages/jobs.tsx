@@ -2,12 +2,12 @@ import { browseJobs } from '../../queries/browse-jobs.ts';
 import { findSearchEnd } from '../../queries/find-search-end.ts';
 import { ownColumnsOf } from '../../schema/own-columns.ts';
 import type { JobLine } from '../../sql/job-line.ts';
-import { within } from '../guarded.ts';
 import { ActionForm } from '../parts/action-form.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { excerptOf, JobTable } from '../parts/job-table.tsx';
 import { Page } from '../parts/layout.tsx';
 import { type Filter, filterOf, MAX_FILTER, STATES, withWord } from '../search.ts';
+import { within } from '../shared-looks.ts';
 import type { Visit } from '../visit.ts';
 
 const PAGE = 50;
@@ -171,7 +171,7 @@ function FilterBar({
 async function find(visit: Visit, filter: Filter, before: number | undefined): Promise<Found | undefined> {
   const { settings, granted } = visit;
   const { tables } = settings.queue;
-  return await within(settings.db, BROWSE_MS, async (db) => {
+  return await within(settings.db, settings.queue.tables, BROWSE_MS, async (db) => {
     const page = { search: filter.search, scope: granted.scope, before, limit: PAGE + 1, bound: BOUND };
     const jobs = await browseJobs(db, tables, { ...page, excerpt: excerptOf(visit) });
     if (jobs.length > PAGE) return { jobs: jobs.slice(0, PAGE), next: jobs[PAGE - 1]?.id, end: undefined };

@@ -1,39 +1,29 @@
-import { sql } from 'drizzle-orm';
-import { type Executor, sqlStateOf } from '../sql/executor.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { Executor } from '../sql/executor.ts';
+import { hasTransactions, withinTime } from '../sql/within-time.ts';
 
 /** What a bounded look at the database came to. */
 export type Look<T> =
   | { readonly value: T; readonly at: number; readonly tookMs: number }
   | { readonly value: undefined; readonly at: number; readonly tookMs: number };
 
-const QUERY_CANCELED = '57014';
 /** A look may take this share of the time: the next one waits for the rest. */
 const DUTY = 0.01;
 const YOUNG_MS = 1_000;
 const KEPT = 200;
 
 /**
- * Runs `look` in a transaction of its own whose statements take no longer than `timeoutMs`; `undefined` when
- * one did. Where the driver has no interactive transactions it runs as it is.
+ * `look` in a transaction of its own, whose statements take no longer than `timeoutMs`; `undefined` when one
+ * did. Where the driver has no interactive transactions it runs as it is.
  */
 export async function within<T>(
   db: Executor,
+  tables: QueueTables,
   timeoutMs: number,
   look: (db: Executor) => Promise<T>,
 ): Promise<T | undefined> {
-  const transaction: unknown = Reflect.get(db, 'transaction');
-  if (typeof transaction !== 'function') return await look(db);
-  try {
-    return await Reflect.apply(transaction, db, [
-      async (tx: Executor) => {
-        await tx.execute(sql`select set_config('statement_timeout', ${`${timeoutMs}ms`}, true)`);
-        return await look(tx);
-      },
-    ]);
-  } catch (error) {
-    if (sqlStateOf(error) === QUERY_CANCELED) return undefined;
-    throw error;
-  }
+  if (!hasTransactions(db)) return await look(db);
+  return await withinTime(db, tables, timeoutMs, ({ runner }) => look(runner));
 }
 
 /**
@@ -42,11 +32,13 @@ export async function within<T>(
  */
 export class SharedLooks {
   readonly #db: Executor;
+  readonly #tables: QueueTables;
   readonly #kept = new Map<string, { look: Look<unknown>; until: number }>();
   readonly #running = new Map<string, Promise<Look<unknown>>>();
 
-  constructor(db: Executor) {
+  constructor(db: Executor, tables: QueueTables) {
     this.#db = db;
+    this.#tables = tables;
   }
 
   /** @throws the driver's errors, but for a timeout */
@@ -67,7 +59,7 @@ export class SharedLooks {
     const looking = (async () => {
       const at = Date.now();
       try {
-        const value = await within(this.#db, timeoutMs, look);
+        const value = await within(this.#db, this.#tables, timeoutMs, look);
         const tookMs = Date.now() - at;
         const done: Look<unknown> = { value, at, tookMs };
         if (this.#kept.size >= KEPT) this.#kept.clear();
