@@ -44,7 +44,7 @@ interface Env {
  * pages of HTML that need no script. It uses the app's own database, and nothing while nobody looks.
  *
  * Under concurrency: all viewers share what is counted, one statement at a time, each bounded by two seconds
- * and a hundredth of the time.
+ * and a hundredth of the time for each kind of count.
  *
  * ```ts
  * const dashboard = createDashboard({ db, queue, basePath: '/admin/queue', authorize });

@@ -28,7 +28,7 @@ export async function within<T>(
 
 /**
  * Looks that all viewers share: one at a time for each name, and the next not before a hundred times what the
- * last one took, so that they never take more than a hundredth of a connection's time.
+ * last one took, so that none takes more than a hundredth of a connection's time.
  */
 export class SharedLooks {
   readonly #db: Executor;

@@ -220,7 +220,8 @@ export class Queue<
    * rates and percentiles of the last minutes. For dashboards: counting takes at most a few seconds of the
    * server, and half a percent of the time, however often and by however many it is asked.
    *
-   * Under concurrency: all who ask of one `db` share one answer, which may be 200 times as old as it took.
+   * Under concurrency: all who ask of one `db` share one answer, which may be 200 times as old as it took, or
+   * older where rates or vitals are asked for as well: all of it rests together.
    *
    * @throws RangeError | TypeError naming the option that is wrong
    * @throws MissingMigrationError when a table is missing

@@ -2,20 +2,22 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database } from '../../sql/executor.ts';
 import type { ExactCounting, LiveFigures } from './count-live.ts';
 import type { QueueRates } from './queue-stats.ts';
+import { Rest } from './rest.ts';
 import type { ServerFigures } from './server-figures.ts';
 import { SharedAnswer } from './shared-answer.ts';
 
 /** What a process knows of the figures of one queue in one database. */
 export class KnownFigures implements ExactCounting {
-  readonly live = new SharedAnswer<LiveFigures>();
-  readonly server = new SharedAnswer<ServerFigures | undefined>();
+  readonly #rest = new Rest();
+  readonly live = new SharedAnswer<LiveFigures>(this.#rest);
+  readonly server = new SharedAnswer<ServerFigures | undefined>(this.#rest);
   /** By minutes. */
   readonly #rates = new Map<number, SharedAnswer<QueueRates | undefined>>();
   /** See `ExactCounting`. */
   exactAgainAt = 0;
 
   ratesOf(minutes: number): SharedAnswer<QueueRates | undefined> {
-    const known = this.#rates.get(minutes) ?? new SharedAnswer<QueueRates | undefined>();
+    const known = this.#rates.get(minutes) ?? new SharedAnswer<QueueRates | undefined>(this.#rest);
     // Few are asked for; whoever asks for each number of minutes must not fill the memory.
     if (this.#rates.size >= 100) this.#rates.clear();
     this.#rates.set(minutes, known);

@@ -1,7 +1,4 @@
-/** After an answer the database rests so many times as long as that has taken: it costs 0.5 % of the time. */
-const REST = 200;
-/** A table that is locked, or a pool without a free connection, says little about the next time. */
-const MAX_REST_MS = 600_000;
+import type { Rest } from './rest.ts';
 
 /**
  * An answer that costs time, shared by all who ask. One is asked for at a time, and the next not before the
@@ -10,6 +7,11 @@ const MAX_REST_MS = 600_000;
 export class SharedAnswer<T> {
   #last: { readonly answer: T; readonly until: number } | undefined;
   #flight: Promise<T> | undefined;
+  readonly #rest: Rest;
+
+  constructor(rest: Rest) {
+    this.#rest = rest;
+  }
 
   get(ask: () => Promise<T>): Promise<T> {
     if (this.#last !== undefined && performance.now() < this.#last.until) {
@@ -24,8 +26,7 @@ export class SharedAnswer<T> {
   async #ask(ask: () => Promise<T>): Promise<T> {
     const startMs = performance.now();
     const answer = await ask();
-    const endMs = performance.now();
-    this.#last = { answer, until: endMs + Math.min((endMs - startMs) * REST, MAX_REST_MS) };
+    this.#last = { answer, until: this.#rest.after(performance.now() - startMs) };
     return answer;
   }
 }
