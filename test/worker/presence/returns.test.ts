@@ -26,6 +26,7 @@ beforeEach(() => clearTables(database.client));
 afterEach(() => atFaultPoints());
 
 const RETURNS = 8;
+const LASTING = -1;
 const dialect = new PgDialect();
 
 test(`a worker that was declared gone ${RETURNS} times under load knows of all that it holds, and has lost nothing`, {
@@ -37,6 +38,15 @@ test(`a worker that was declared gone ${RETURNS} times under load knows of all t
   let returns = 0;
   let asking = false;
   let askedAgain = () => {};
+  // One job runs all the time: a worker that holds nothing when it comes back has nothing to ask.
+  let lastingBegan = () => {};
+  const isHeld = new Promise<void>((resolve) => {
+    lastingBegan = resolve;
+  });
+  let endLasting = () => {};
+  const isOver = new Promise<void>((resolve) => {
+    endLasting = resolve;
+  });
   // What a worker asks when it has come back. Its answer comes after the next claim's, of which it says nothing: under load that
   // happens by itself, and here each time. A claim that was under way may ask, too, and no other comes while it does.
   const [{ db } = database] = await database.connect();
@@ -63,9 +73,12 @@ test(`a worker that was declared gone ${RETURNS} times under load knows of all t
     queue,
     queues: { q: { concurrency: 20 } },
     handlers: [
-      handle(work, async () => {
+      handle(work, async ({ payload }) => {
         ran++;
-        await new Promise((resolve) => setTimeout(resolve, 5));
+        if (payload === LASTING) {
+          lastingBegan();
+          await isOver;
+        } else await new Promise((resolve) => setTimeout(resolve, 5));
       }),
     ],
   });
@@ -73,7 +86,8 @@ test(`a worker that was declared gone ${RETURNS} times under load knows of all t
   worker.on('failed', ({ error }) => problems.push(error));
   worker.on('error', ({ error }) => problems.push(error));
   onTestFinished(() => worker.stop());
-  let enqueued = 0;
+  await queue.enqueue(database.db, work, LASTING);
+  let enqueued = 1;
   const enqueueMore = async () => {
     await queue.enqueueMany(
       database.db,
@@ -84,6 +98,7 @@ test(`a worker that was declared gone ${RETURNS} times under load knows of all t
   };
   await enqueueMore();
   await worker.start();
+  await isHeld;
   while (returns < RETURNS) {
     const before = returns;
     await peer.client`delete from queue_workers`;
@@ -92,6 +107,7 @@ test(`a worker that was declared gone ${RETURNS} times under load knows of all t
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }
+  endLasting();
   // Whatever it held without knowing would stay where it is for as long as it lives.
   await until(async () => (await peer.client`select from queue_jobs`).length === 0, { timeoutMs: 60_000 });
   expect(problems).toEqual([]);
