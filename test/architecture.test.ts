@@ -29,6 +29,12 @@ const parts: Readonly<Record<string, Part>> = {
     packages: NOTHING,
     reason: 'every part may throw them, so they depend on none',
   },
+  runtime: {
+    files: /^runtime\.ts$/,
+    parts: [],
+    packages: NOTHING,
+    reason: 'what browsers and edge runtimes have not is asked for at run time, and in one place',
+  },
   schema: {
     files: /^schema\//,
     parts: [],
@@ -62,7 +68,7 @@ const parts: Readonly<Record<string, Part>> = {
   },
   drivers: {
     files: /^drivers\//,
-    parts: ['errors', 'schema', 'job', 'sql', 'queries'],
+    parts: ['errors', 'runtime', 'schema', 'job', 'sql', 'queries'],
     packages: DRIZZLE,
     reason: 'layer 2: what Drizzle has no API for, one file per driver, without depending on any',
   },
@@ -94,6 +100,7 @@ const parts: Readonly<Record<string, Part>> = {
     files: /^worker\//,
     parts: [
       'errors',
+      'runtime',
       'schema',
       'job',
       'sql',
@@ -104,8 +111,8 @@ const parts: Readonly<Record<string, Part>> = {
       'queue',
       'worker/time',
     ],
-    packages: new RegExp(`${DRIZZLE.source}|^node:\\w+$`),
-    reason: 'layer 4: what a process does; the only part that needs Node.js',
+    packages: DRIZZLE,
+    reason: 'layer 4: what a process does',
   },
   testing: {
     files: /^testing\//,

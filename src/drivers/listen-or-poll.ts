@@ -1,3 +1,4 @@
+import { warn } from '../runtime.ts';
 import type { Database } from '../sql/executor.ts';
 import { hasOneConnection, listenOf } from './detect.ts';
 import type { Listen } from './listen.ts';
@@ -44,7 +45,7 @@ function sayNoSession(driver: string): void {
 function say(warning: string): void {
   if (said.has(warning)) return;
   said.add(warning);
-  process.emitWarning(warning, 'DrizzleQueueWarning');
+  warn(warning);
 }
 
 const ENTITY_KIND = Symbol.for('drizzle:entityKind');

@@ -1,4 +1,4 @@
-import { setMaxListeners } from 'node:events';
+import { allowManyListeners } from '../runtime.ts';
 import type { WorkerEmitter } from './attempt/events.ts';
 import { resolvesWithin } from './time/resolves-within.ts';
 
@@ -18,7 +18,7 @@ export class Background {
   constructor(events: WorkerEmitter) {
     this.#events = events;
     // Each part listens to the one signal, and Node.js warns of more than ten listeners.
-    setMaxListeners(0, this.#ending.signal);
+    allowManyListeners(this.#ending.signal);
   }
 
   /** Whether a part has ended before its time, so that the worker is not whole any more. */

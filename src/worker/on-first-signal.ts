@@ -1,3 +1,5 @@
+import { offEndSignal, onEndSignal } from '../runtime.ts';
+
 const stops = new Set<() => void>();
 
 /**
@@ -6,8 +8,7 @@ const stops = new Set<() => void>();
  */
 export function onFirstSignal(stop: () => void): () => void {
   if (stops.size === 0) {
-    process.on('SIGINT', stopAll);
-    process.on('SIGTERM', stopAll);
+    onEndSignal(stopAll);
   }
   stops.add(stop);
   return () => forget(stop);
@@ -23,6 +24,5 @@ function stopAll(): void {
 function forget(stop: () => void): void {
   stops.delete(stop);
   if (stops.size > 0) return;
-  process.off('SIGINT', stopAll);
-  process.off('SIGTERM', stopAll);
+  offEndSignal(stopAll);
 }

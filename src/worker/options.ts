@@ -1,4 +1,3 @@
-import { hostname } from 'node:os';
 import { checkOptions, namesOf } from '../job/known-options.ts';
 import {
   checkBoolean,
@@ -12,6 +11,7 @@ import { shown } from '../job/shown.ts';
 import type { Limits } from '../limits/limits.ts';
 import type { Around } from '../queue/around.ts';
 import type { Queue } from '../queue/queue.ts';
+import { processName } from '../runtime.ts';
 import type { ScheduleDefinition, TickOptions } from '../schedules/define-schedule.ts';
 import type { Schedules } from '../schedules/schedules.ts';
 import type { ControlTables } from '../schema/control/index.ts';
@@ -189,7 +189,7 @@ export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings
     reconnectMs: checkDurationMs(what('reconnectMs'), options.reconnectMs ?? 2_500, 1_000, 60_000),
     silentMs: checkDurationMs(what('silentMs'), options.silentMs ?? 30_000, 15_000, 3_600_000),
     frozenMs: checkDurationMs(what('frozenMs'), options.frozenMs ?? 60_000, 15_000, 3_600_000),
-    name: checkText(what('name'), options.name ?? `${hostname()}:${process.pid}`, MAX_NAME_BYTES),
+    name: checkText(what('name'), options.name ?? processName(), MAX_NAME_BYTES),
     log: isSilentOrUnset(options.log)
       ? options.log
       : checkLogger('createWorker: log, if not false,', options.log),

@@ -3,6 +3,7 @@ import { checkOptions, namesOf } from '../job/known-options.ts';
 import { checkDurationMs, checkInteger, checkObject, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import { heedsConcurrency } from '../limits/limit-settings.ts';
 import type { Limits } from '../limits/limits.ts';
+import { warn } from '../runtime.ts';
 import type { Handler } from './attempt/handler.ts';
 
 /** How one queue is served. */
@@ -132,10 +133,9 @@ function settingsByQueue<TDb>({
   for (const { job } of handlers) {
     if (queues[job.queue] === undefined) {
       // Allowed, since another worker may serve that queue, but usually a forgotten or misspelt name.
-      process.emitWarning(
+      warn(
         `This worker has a handler for '${job.kind}', whose queue '${job.queue}' is not among its queues: ` +
           Object.keys(queues).join(', '),
-        'DrizzleQueueWarning',
       );
     }
   }

@@ -1,8 +1,8 @@
-import { setMaxListeners } from 'node:events';
 import { aborted } from '../drivers/listen.ts';
 import { QueueError } from '../errors.ts';
 import { checkDatabase } from '../queries/check-database.ts';
 import { registerWorker } from '../queries/register-worker.ts';
+import { allowManyListeners } from '../runtime.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import type { Database } from '../sql/executor.ts';
@@ -46,7 +46,7 @@ export class Worker {
   constructor(db: Database, options: WorkerOptions<Database>, untilEmpty = false) {
     this.#settings = workerSettings(options); // First: it checks them.
     // Each queue that settles listens to it, and Node.js warns of more than ten listeners.
-    setMaxListeners(0, this.#giveUp.signal);
+    allowManyListeners(this.#giveUp.signal);
     this.#db = db;
     this.#tables = options.queue.tables;
     this.#handlers = handlersByKind(options.handlers);

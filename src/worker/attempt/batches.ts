@@ -1,5 +1,5 @@
-import { setMaxListeners } from 'node:events';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
+import { allowManyListeners } from '../../runtime.ts';
 import type { Attempt } from './attempt.ts';
 import { Batch } from './batch.ts';
 import type { BeginningsOptions } from './beginnings.ts';
@@ -48,7 +48,7 @@ export class Batches {
     if (!hasBatches(options.handlers)) return;
     this.#use = new SlotUse([...options.handlers.values()], options.holder.queue);
     // Each batch that waits for the server listens to it.
-    setMaxListeners(0, this.#stopping.signal);
+    allowManyListeners(this.#stopping.signal);
   }
 
   /** Whether the worker has a batch handler. */

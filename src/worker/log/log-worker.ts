@@ -1,5 +1,6 @@
 import { checkOptions, namesOf } from '../../job/known-options.ts';
 import { shown } from '../../job/shown.ts';
+import { isConsole } from '../../runtime.ts';
 import type { WorkerEvents } from '../attempt/events.ts';
 import {
   LINES,
@@ -9,7 +10,7 @@ import {
   pollingLine,
   startedLine,
 } from './log-lines.ts';
-import { checkLogger, isConsole, LEVELS, type Logger, type LogLevel, printed } from './logger.ts';
+import { checkLogger, LEVELS, type Logger, type LogLevel, printed } from './logger.ts';
 
 /** Something whose events can be listened to: a `Worker`. */
 export interface EventSource {

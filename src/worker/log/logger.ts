@@ -1,4 +1,3 @@
-import { Console } from 'node:console';
 import { shown } from '../../job/shown.ts';
 
 /** From the least important to the most. */
@@ -35,11 +34,6 @@ export function checkLogger(what: string, logger: Logger): Logger {
     );
   }
   return logger;
-}
-
-/** Whether this is the console of a process, or another that `new Console()` made. */
-export function isConsole(logger: object): boolean {
-  return logger === console || logger instanceof Console;
 }
 
 /** What is printed of a message, in one line. */
