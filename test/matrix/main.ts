@@ -12,6 +12,7 @@ import { type PostgresServer, startPostgres } from '../support/embedded-postgres
 import { hasPostgres } from '../support/postgres-binaries.ts';
 import { bundle } from './bundle.ts';
 import { type Combination, fullProduct, type Postgres, pairwise, titleOf } from './combinations.ts';
+import { showEdge, workerd } from './edge.ts';
 import { startNeonEndpoint } from './neon-endpoint.ts';
 import { printTable } from './print-table.ts';
 import { programOf } from './runtimes.ts';
@@ -50,13 +51,21 @@ export async function main(args: readonly string[]): Promise<number> {
 
   const startedAt = performance.now();
   const types = checkTypes();
-  const shown = await showAll(chosen, workers);
+  const { shown, edge } = await showAll(chosen, workers);
   const wellTyped = await types;
   printTable(shown, performance.now() - startedAt);
-  return wellTyped && chosen.length > 0 && shown.every(({ failures }) => failures.length === 0) ? 0 : 1;
+  if (edge !== undefined) console.log(`FAILED  enqueue on the edge: ${edge}`);
+  const passed = edge === undefined && shown.every(({ failures }) => failures.length === 0);
+  return wellTyped && chosen.length > 0 && passed ? 0 : 1;
 }
 
-async function showAll(chosen: readonly Combination[], workers: number): Promise<Shown[]> {
+interface All {
+  readonly shown: readonly Shown[];
+  /** What went wrong when a function on the edge enqueued, if anything. */
+  readonly edge: string | undefined;
+}
+
+async function showAll(chosen: readonly Combination[], workers: number): Promise<All> {
   const bundles = { '0.34': await bundle('0.34'), '0.45': await bundle('0.45'), '1.0': await bundle('1.0') };
   const endpoint = await startNeonEndpoint();
   const servers = new Map<Postgres, Promise<MigratedServer>>();
@@ -82,13 +91,22 @@ async function showAll(chosen: readonly Combination[], workers: number): Promise
       console.log(`${result.failures.length === 0 ? 'passed' : 'FAILED'}  ${titleOf(combination)}`);
     }
   };
+  let edge: string | undefined;
   try {
     await Promise.all(Array.from({ length: AT_ONCE }, work));
+    const program = workerd();
+    if (program === undefined) console.log('workerd: npm has none for this platform');
+    else {
+      const database = await newDatabase('18');
+      edge = await showEdge(program, { url: database.url, neon: endpoint.address });
+      await database.drop();
+      console.log(`${edge === undefined ? 'passed' : 'FAILED'}  enqueue in workerd over neon-http`);
+    }
   } finally {
     await endpoint.close();
     for (const starting of servers.values()) await (await starting).server.stop();
   }
-  return chosen.flatMap((one) => shown.filter(({ combination }) => combination === one));
+  return { shown: chosen.flatMap((one) => shown.filter(({ combination }) => combination === one)), edge };
 }
 
 interface MigratedServer {

@@ -99,7 +99,7 @@ export const openDriver: Readonly<Record<Driver, (place: Place) => Promise<OpenD
 };
 
 /** Neon's drivers insist on one. */
-function withPassword(url: string): string {
+export function withPassword(url: string): string {
   const changed = new URL(url);
   if (changed.password === '') changed.password = 'none';
   return changed.href;
