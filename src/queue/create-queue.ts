@@ -4,6 +4,7 @@ import type { Schedules } from '../schedules/schedules.ts';
 import type { MakeSchedules } from '../schedules/schedules-in.ts';
 import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from '../schema/index.ts';
 import type { OwnColumnsOf } from '../schema/own-columns.ts';
+import type { Executor, Transaction } from '../sql/executor.ts';
 import { type CreateQueueOptions, checkQueueOptions } from './options.ts';
 import { Queue } from './queue.ts';
 
@@ -17,9 +18,15 @@ export function createQueue<
   TTables extends QueueTables = QueueTables,
   TSchedules extends MakeSchedules | undefined = undefined,
   TLimits extends MakeLimits | undefined = undefined,
+  TRequired extends boolean = false,
 >(
-  options: CreateQueueOptions<TTables, TSchedules, TLimits> = {},
-): Queue<OwnColumnsOf<TTables['queueJobs']>, SchedulesOf<TTables, TSchedules>, LimitsOf<TLimits>> {
+  options: CreateQueueOptions<TTables, TSchedules, TLimits, TRequired> = {},
+): Queue<
+  OwnColumnsOf<TTables['queueJobs']>,
+  SchedulesOf<TTables, TSchedules>,
+  LimitsOf<TLimits>,
+  ExecutorOf<TRequired>
+> {
   checkQueueOptions(options);
   return new Queue(options.tables ?? { queueJobs, queueResults, queueWorkers, queuePauses }, options);
 }
@@ -27,5 +34,8 @@ export function createQueue<
 type SchedulesOf<TTables extends QueueTables, TSchedules> = TSchedules extends MakeSchedules
   ? Schedules<OwnColumnsOf<TTables['queueJobs']>>
   : unknown;
+
+/** Of a `boolean` that only the run time knows, too, a transaction is right. */
+type ExecutorOf<TRequired> = [TRequired] extends [false] ? Executor : Transaction;
 
 type LimitsOf<TLimits> = TLimits extends MakeLimits ? Limits : unknown;

@@ -19,6 +19,8 @@ export interface EnqueueSettings {
   readonly around: Around['enqueue'];
   /** The table of the keys that outlive a job, if the queue was given it. */
   readonly keys: ControlTables['queueKeys'] | undefined;
+  /** Whether a plain `db` is refused. */
+  readonly requireTransaction: boolean;
 }
 
 const NAME = 'around.enqueue';

@@ -13,7 +13,7 @@ import type {
 import type { StoredValue } from '../job/stored.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import type { QueryBuilders } from '../skip-locked/query-builders.ts';
-import { checkExecutor, type Executor } from '../sql/executor.ts';
+import { checkExecutor, checkTransaction, type Executor } from '../sql/executor.ts';
 import type { EnqueueArguments, EnqueueEntry } from './enqueue-arguments.ts';
 import type { EnqueueSettings } from './enqueue-around.ts';
 import { type EnqueueFromArguments, enqueueFrom, type SelectedRow, type SelectOf } from './enqueue-from.ts';
@@ -23,8 +23,8 @@ import { enqueueOne } from './enqueue-one.ts';
 import { type EnqueueQuery, enqueueQuery } from './enqueue-query.ts';
 import type { WaitOptions } from './waiting/wait-options.ts';
 
-/** The part of a {@link Queue} by which jobs are put in. */
-export class Enqueuer<TOwn extends OwnColumns = OwnColumns> {
+/** The part of a {@link Queue} by which jobs are put in, through a `TDb`. */
+export class Enqueuer<TOwn extends OwnColumns = OwnColumns, TDb extends Executor = Executor> {
   readonly #settings: EnqueueSettings;
 
   constructor(settings: EnqueueSettings) {
@@ -42,22 +42,22 @@ export class Enqueuer<TOwn extends OwnColumns = OwnColumns> {
    * @throws MissingMigrationError when the tables are missing
    */
   enqueue<TJob extends JobDefinition>(
-    db: Executor,
+    db: TDb,
     job: TJob,
     payload: PayloadInput<TJob>,
     options: LimitedEnqueueOptions & TOwn['insert'],
   ): Promise<LimitedEnqueueResult>;
   enqueue<TJob extends JobDefinition>(
-    db: Executor,
+    db: TDb,
     job: TJob,
     ...[payload, options]: EnqueueArguments<TJob, TOwn['insert']>
   ): Promise<EnqueueResult>;
   async enqueue<TJob extends JobDefinition>(
-    db: Executor,
+    db: TDb,
     job: TJob,
     ...[payload, options]: EnqueueArguments<TJob, TOwn['insert'], GivenOptions>
   ): Promise<LimitedEnqueueResult> {
-    checkExecutor('enqueue', db);
+    this.#check('enqueue', db);
     checkDefinition('enqueue', job);
     // The definition types an argument that may be omitted as `undefined`.
     return await enqueueOne(db, this.#settings, job, payload as PayloadInput<TJob>, options);
@@ -116,21 +116,21 @@ export class Enqueuer<TOwn extends OwnColumns = OwnColumns> {
    * @throws InvalidPayloadError | RangeError | TypeError before anything is sent
    */
   enqueueMany<TJob extends JobDefinition>(
-    db: Executor,
+    db: TDb,
     job: TJob,
     entries: readonly EnqueueEntry<TJob, TOwn['insert'], LimitedEnqueueOptions>[],
   ): Promise<LimitedEnqueueResult[]>;
   enqueueMany<TJob extends JobDefinition>(
-    db: Executor,
+    db: TDb,
     job: TJob,
     entries: readonly EnqueueEntry<TJob, TOwn['insert']>[],
   ): Promise<EnqueueResult[]>;
   async enqueueMany<TJob extends JobDefinition>(
-    db: Executor,
+    db: TDb,
     job: TJob,
     entries: readonly EnqueueEntry<TJob, TOwn['insert'], GivenOptions>[],
   ): Promise<LimitedEnqueueResult[]> {
-    checkExecutor('enqueueMany', db);
+    this.#check('enqueueMany', db);
     checkDefinition('enqueueMany', job);
     return await enqueueMany(db, this.#settings, job, entries);
   }
@@ -145,13 +145,18 @@ export class Enqueuer<TOwn extends OwnColumns = OwnColumns> {
    * ```
    */
   async enqueueFrom<TJob extends JobDefinition, TSelect extends SelectOf<SelectedRow<TJob>>>(
-    db: Executor,
+    db: TDb,
     job: TJob,
     select: TSelect,
     ...[options]: EnqueueFromArguments<ReturnType<TSelect['as']>, TOwn['insert']>
   ): Promise<{ enqueued: number; duplicates: number }> {
-    checkExecutor('enqueueFrom', db);
+    this.#check('enqueueFrom', db);
     checkDefinition('enqueueFrom', job);
     return await enqueueFrom(db, this.#settings, job, select, options);
+  }
+
+  #check(caller: string, db: Executor): void {
+    checkExecutor(caller, db);
+    if (this.#settings.requireTransaction) checkTransaction(caller, db);
   }
 }

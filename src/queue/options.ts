@@ -17,6 +17,7 @@ export interface CreateQueueOptions<
   TTables extends QueueTables = QueueTables,
   TSchedules extends MakeSchedules | undefined = MakeSchedules | undefined,
   TLimits extends MakeLimits | undefined = MakeLimits | undefined,
+  TRequired extends boolean = boolean,
 > {
   /** The queue's tables, from `createQueueTables`. @default the tables of `drizzle-queue/schema` */
   tables?: TTables | undefined;
@@ -36,6 +37,13 @@ export interface CreateQueueOptions<
    * @default 1_048_576 (1 MB)
    */
   maxPayloadBytes?: number | undefined;
+  /**
+   * Whether `enqueue`, `enqueueMany` and `enqueueFrom` take transactions only. With a plain `db` a job commits
+   * by itself, also inside `db.transaction(…)` where `tx` was meant: its rollback leaves the job, and on a pool
+   * of one connection it waits for ever. `enqueueQuery`, for batches, and `run` take a `db` all the same.
+   * @default false
+   */
+  requireTransaction?: TRequired | undefined;
   /** Functions around every enqueue and every attempt: see {@link Around}. @default none, at no cost */
   around?: Around | undefined;
   /** `schedulesIn(queueSchedules)`, for `queue.schedules` and firing workers. @default none, at no cost */
@@ -58,6 +66,7 @@ const OPTIONS = namesOf<CreateQueueOptions>({
   tables: true,
   wakeUps: true,
   maxPayloadBytes: true,
+  requireTransaction: true,
   around: true,
   schedules: true,
   limits: true,
@@ -69,8 +78,12 @@ const AROUND = namesOf<Around>({ enqueue: true, run: true, runBatch: true });
 /** For callers without TypeScript. @throws RangeError | TypeError naming the option or table that is wrong */
 export function checkQueueOptions(options: CreateQueueOptions): void {
   checkOptions('createQueue: its options', options, OPTIONS);
-  const { tables, wakeUps, maxPayloadBytes, around, schedules, limits, keys, metrics } = options;
+  const { tables, wakeUps, maxPayloadBytes, requireTransaction } = options;
+  const { around, schedules, limits, keys, metrics } = options;
   if (wakeUps !== undefined) checkBoolean('createQueue: wakeUps', wakeUps);
+  if (requireTransaction !== undefined) {
+    checkBoolean('createQueue: requireTransaction', requireTransaction);
+  }
   if (maxPayloadBytes !== undefined) {
     checkInteger('createQueue: maxPayloadBytes', maxPayloadBytes, 1, LARGEST_MAX_PAYLOAD_BYTES);
   }

@@ -39,7 +39,8 @@ export class Queue<
   TOwn extends OwnColumns = OwnColumns,
   TSchedules = unknown,
   TLimits = unknown,
-> extends Enqueuer<TOwn> {
+  TDb extends Executor = Executor,
+> extends Enqueuer<TOwn, TDb> {
   readonly #wakeUps: WakeUps | undefined;
   readonly #schedules: Schedules | undefined;
   readonly #limits: Limits | undefined;
@@ -56,13 +57,15 @@ export class Queue<
   readonly metrics: CreateQueueOptions['metrics'];
 
   constructor(given: QueueTables, options: Omit<CreateQueueOptions, 'tables'> = {}) {
-    const { maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES, around, schedules, limits, keys } = options;
+    const { maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES, requireTransaction = false } = options;
+    const { around, schedules, limits, keys } = options;
     checkSameOwnColumns(given.queueJobs, given.queueResults);
     const wakeUps = (options.wakeUps ?? true) ? new WakeUps(wakeChannel(given)) : undefined;
     const made = limits?.({ tables: given, channel: wakeUps?.channel });
     const tables = made?.groupedTables ?? given;
     const own = ownColumnsOf(tables.queueJobs);
-    const settings = { tables, own, wakeUps, maxPayloadBytes, around: around?.enqueue, keys };
+    const limited = { maxPayloadBytes, requireTransaction };
+    const settings = { tables, own, wakeUps, ...limited, around: around?.enqueue, keys };
     super(settings);
     this.tables = tables;
     this.around = around;

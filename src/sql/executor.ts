@@ -39,6 +39,15 @@ export function checkExecutor(caller: string, db: object): void {
   }
 }
 
+/** For callers without TypeScript. @throws TypeError unless `db` is a transaction */
+export function checkTransaction(caller: string, db: object): void {
+  if (typeof Reflect.get(Object(db), 'rollback') === 'function') return;
+  throw new TypeError(
+    `${caller}: this queue requires a transaction (createQueue({ requireTransaction: true })), so that a job ` +
+      `exists if and only if what causes it commits: db.transaction((tx) => queue.${caller}(tx, …))`,
+  );
+}
+
 /**
  * Runs one of our statements and returns its rows.
  *

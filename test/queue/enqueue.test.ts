@@ -1,4 +1,5 @@
-import { createQueue, defineJob, unvalidated } from 'drizzle-queue';
+import { sql } from 'drizzle-orm';
+import { createQueue, defineJob, type Transaction, unvalidated, WaitTimeoutError } from 'drizzle-queue';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { claim, clearTables, idsOf, jobRow } from '../queries/support/jobs.ts';
@@ -32,6 +33,47 @@ async function delayOf(id: number): Promise<number> {
     select (extract(epoch from run_at - created_at) * 1000)::float8 as ms from queue_jobs where id = ${id}`;
   return Number(row?.ms);
 }
+
+describe('a queue that requires a transaction', () => {
+  const strict = createQueue({ requireTransaction: true });
+
+  test.each<[string, (db: Transaction) => Promise<unknown>]>([
+    ['enqueue', (db) => strict.enqueue(db, plain)],
+    ['enqueueMany', (db) => strict.enqueueMany(db, plain, [{}])],
+    [
+      'enqueueFrom',
+      (db) =>
+        strict.enqueueFrom(db, anything, database.db.select({ a: sql`1`.as('a') }).from(sql`(values (1)) v`)),
+    ],
+  ])(
+    '%s refuses a plain db and says what to write, and takes a transaction and a savepoint',
+    async (name, enqueue) => {
+      // Types refuse it, too.
+      await expect(enqueue(database.db as unknown as Transaction)).rejects.toThrow(
+        `${name}: this queue requires a transaction (createQueue({ requireTransaction: true })), so that a job exists if and ` +
+          `only if what causes it commits: db.transaction((tx) => queue.${name}(tx, …))`,
+      );
+      expect(await visible()).toBe(0);
+      await database.db.transaction(enqueue);
+      await database.db.transaction((tx) => tx.transaction(enqueue));
+      expect(await visible()).toBe(2);
+    },
+  );
+
+  test('lets run and enqueueQuery have a db: neither can take a transaction', async () => {
+    await strict.enqueueQuery(database.db, plain);
+    await expect(strict.run(database.db, plain, undefined, { timeoutMs: 100 })).rejects.toThrow(
+      WaitTimeoutError,
+    );
+    expect(await visible()).toBe(2);
+  });
+
+  test('is a boolean', () => {
+    // As it may come from an environment.
+    const options = { requireTransaction: 'yes' as unknown as boolean };
+    expect(() => createQueue(options)).toThrow(/requireTransaction must be true or false/);
+  });
+});
 
 describe('the caller’s transaction', () => {
   test('a commit shows the job, to others and to claims; before it nobody sees it', async () => {

@@ -1,7 +1,10 @@
 import { pgSchema } from 'drizzle-orm/pg-core';
-import { createQueue, type Queue } from 'drizzle-queue';
+import { createQueue, createWorker, defineJob, handle, type Queue, type Transaction } from 'drizzle-queue';
 import { createQueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from 'drizzle-queue/schema';
 import { describe, expectTypeOf, test } from 'vitest';
+import { postgresJs as db } from './databases.ts';
+
+declare const tx: Transaction;
 
 describe('createQueue', () => {
   test('is over the default tables, or over others', () => {
@@ -42,5 +45,27 @@ describe('createQueue', () => {
     createQueue({ prefix: 'mail_' });
     // @ts-expect-error it holds no connection
     createQueue({ db: {} });
+  });
+
+  test('may require a transaction for an enqueue, and for nothing else', () => {
+    const strict = createQueue({ requireTransaction: true });
+    const job = defineJob('job');
+    strict.enqueue(tx, job);
+    strict.enqueueMany(tx, job, []);
+    // @ts-expect-error a plain db
+    strict.enqueue(db, job);
+    // @ts-expect-error a plain db
+    strict.enqueueMany(db, job, []);
+    // @ts-expect-error a plain db
+    strict.enqueueFrom(db, job, db.select().from(queueJobs));
+    strict.list(db, { job });
+    strict.run(db, job);
+    createWorker(db, { queue: strict, handlers: [handle(job, () => {})] });
+    createQueue({ requireTransaction: false }).enqueue(db, job);
+    // As configured at run time: whoever has a transaction is right in any case.
+    const configured = createQueue({ requireTransaction: Math.random() > 0.5 });
+    configured.enqueue(tx, job);
+    // @ts-expect-error it may be required
+    configured.enqueue(db, job);
   });
 });
