@@ -38,9 +38,9 @@ export interface CreateQueueOptions<
    */
   maxPayloadBytes?: number | undefined;
   /**
-   * Whether `enqueue`, `enqueueMany` and `enqueueFrom` take transactions only. With a plain `db` a job commits
-   * by itself, also inside `db.transaction(…)` where `tx` was meant: its rollback leaves the job, and on a pool
-   * of one connection it waits for ever. `enqueueQuery`, for batches, and `run` take a `db` all the same.
+   * Whether `enqueue`, `enqueueMany` and `enqueueFrom` take transactions only. With a plain `db` a job
+   * commits by itself, also inside `db.transaction(…)` where `tx` was meant: its rollback leaves the job, and
+   * on a pool of one connection it waits for ever. `enqueueQuery`, for batches, and `run` take a `db` anyway.
    * @default false
    */
   requireTransaction?: TRequired | undefined;

@@ -32,7 +32,8 @@ const queue = createQueue({
   keys: control.queueKeys,
 });
 const work = defineJob('work', { payload: unvalidated<string>(), backoff: fixedBackoff(3_600_000) });
-const parent = defineJob('parent', { payload: unvalidated<string>() });
+// Its retry is never due within a drain, as one with the default backoff may be, whose wait is drawn.
+const parent = defineJob('parent', { payload: unvalidated<string>(), backoff: fixedBackoff(3_600_000) });
 
 /** Handlers that note what they do. */
 function noting(then: (payload: string, attempt: number) => unknown = () => undefined) {
