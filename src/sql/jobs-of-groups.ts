@@ -15,7 +15,8 @@ const LOOK_PAST = 100;
  * `within`: the jobs to claim, in their order, and `turning`: what becomes of the groups. One that only time
  * can open (its next job is scheduled, a hold ends then) is looked at again at that time: this statement may
  * be older than what it sees, and the note for that time used up already. With new groups, `taken` are those
- * of the jobs whose group no other claim has made before (`beaten`). None joins CTEs with each other:
+ * of the jobs whose group no other claim has made before (`beaten`). What the rate of its kind holds up
+ * (`barred`) uses nothing of the queue's. None joins CTEs with each other:
  * Postgres expects as few groups as there were at the last ANALYZE, so it would compare all with all.
  */
 export function jobsOfGroups(
@@ -70,14 +71,20 @@ export function jobsOfGroups(
       rated
         ? sql`
     priced as materialized (
-      select w.*,
-        coalesce(sum(least(w.weight, q.rate_limit)) over (order by w.rank) > q.budget, false) as cut_by_queue,
-        coalesce(
-          sum(least(w.weight, k.rate_limit)) over (partition by w.kind order by w.rank) > k.budget, false
-        ) as cut_by_kind
-      from wanted as w
-      left join budgets as q on q.kind = '' left join budgets as k on k.kind = w.kind
-      ${serial ? sql`where w.unbroken` : sql``}
+      select w.*, coalesce(
+          sum(least(w.weight, q.rate_limit)) filter (where not w.barred) over (order by w.rank) > q.budget, false
+        ) as cut_by_queue
+      from (
+        select w.*,
+          ${serial ? sql`bool_or(w.cut_by_kind) over (partition by w.group_key order by w.n)` : sql`w.cut_by_kind`} as barred
+        from (
+          select w.*, coalesce(
+              sum(least(w.weight, k.rate_limit)) over (partition by w.kind order by w.rank) > k.budget, false
+            ) as cut_by_kind
+          from wanted as w left join budgets as k on k.kind = w.kind
+          ${serial ? sql`where w.unbroken` : sql``}
+        ) as w
+      ) as w left join budgets as q on q.kind = ''
     ),`
         : sql``
     }

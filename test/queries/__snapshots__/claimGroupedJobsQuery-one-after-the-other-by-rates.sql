@@ -179,14 +179,20 @@
       from found as f where not f.cut
     ),
     priced as materialized (
-      select w.*,
-        coalesce(sum(least(w.weight, q.rate_limit)) over (order by w.rank) > q.budget, false) as cut_by_queue,
-        coalesce(
-          sum(least(w.weight, k.rate_limit)) over (partition by w.kind order by w.rank) > k.budget, false
-        ) as cut_by_kind
-      from wanted as w
-      left join budgets as q on q.kind = '' left join budgets as k on k.kind = w.kind
-      where w.unbroken
+      select w.*, coalesce(
+          sum(least(w.weight, q.rate_limit)) filter (where not w.barred) over (order by w.rank) > q.budget, false
+        ) as cut_by_queue
+      from (
+        select w.*,
+          bool_or(w.cut_by_kind) over (partition by w.group_key order by w.n) as barred
+        from (
+          select w.*, coalesce(
+              sum(least(w.weight, k.rate_limit)) over (partition by w.kind order by w.rank) > k.budget, false
+            ) as cut_by_kind
+          from wanted as w left join budgets as k on k.kind = w.kind
+          where w.unbroken
+        ) as w
+      ) as w left join budgets as q on q.kind = ''
     ),
     within as materialized (
       select id, place, group_key, kind, weight, cost, rank from (
