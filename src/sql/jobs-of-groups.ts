@@ -72,11 +72,16 @@ export function jobsOfGroups(
         ? sql`
     priced as materialized (
       select w.*, coalesce(
-          sum(least(w.weight, q.rate_limit)) filter (where not w.barred) over (order by w.rank) > q.budget, false
+          sum(least(w.weight, q.rate_limit)) filter (where not w.barred) over (order by w.rank) > q.budget,
+          false
         ) as cut_by_queue
       from (
         select w.*,
-          ${serial ? sql`bool_or(w.cut_by_kind) over (partition by w.group_key order by w.n)` : sql`w.cut_by_kind`} as barred
+          ${
+            serial
+              ? sql`bool_or(w.cut_by_kind) over (partition by w.group_key order by w.n)`
+              : sql`w.cut_by_kind`
+          } as barred
         from (
           select w.*, coalesce(
               sum(least(w.weight, k.rate_limit)) over (partition by w.kind order by w.rank) > k.budget, false

@@ -180,7 +180,8 @@
     ),
     priced as materialized (
       select w.*, coalesce(
-          sum(least(w.weight, q.rate_limit)) filter (where not w.barred) over (order by w.rank) > q.budget, false
+          sum(least(w.weight, q.rate_limit)) filter (where not w.barred) over (order by w.rank) > q.budget,
+          false
         ) as cut_by_queue
       from (
         select w.*,
