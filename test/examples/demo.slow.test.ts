@@ -1,9 +1,4 @@
-import { execFile } from 'node:child_process';
-import { cp, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
-import { promisify } from 'node:util';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { until } from '../support/until.ts';
 import { startDemo } from './demo-process.ts';
 
@@ -75,25 +70,6 @@ describe.skipIf(process.env.DRIZZLE === 'v1')('npm run demo', () => {
     await until(async () => (await demo.processes()).length === 0);
   });
 });
-
-test.each(['shop', 'nightly-report', 'tenants'])(
-  'the migrations of the example %s are what drizzle-kit makes of its schema',
-  { timeout: 60_000 },
-  async (example) => {
-    const out = await mkdtemp(join(tmpdir(), 'drizzle-queue-example-'));
-    onTestFinished(() => rm(out, { recursive: true }));
-    await cp(`examples/${example}/drizzle`, out, { recursive: true });
-    const { stdout } = await promisify(execFile)(process.execPath, [
-      'node_modules/drizzle-kit/bin.cjs',
-      'generate',
-      '--dialect=postgresql',
-      `--schema=examples/${example}/schema.ts`,
-      // It takes no absolute path.
-      `--out=${relative('', out)}`,
-    ]);
-    expect(stdout).toContain('No schema changes');
-  },
-);
 
 /** The rows of the table under a heading, its header first. */
 function tableUnder(output: string, heading: string): string[] {

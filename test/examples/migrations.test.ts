@@ -1,0 +1,25 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+
+test.each(['shop', 'nightly-report', 'tenants'])(
+  'the migrations of the example %s are what drizzle-kit makes of its schema',
+  { timeout: 60_000 },
+  async (example) => {
+    const out = await mkdtemp(join(tmpdir(), 'drizzle-queue-example-'));
+    onTestFinished(() => rm(out, { recursive: true }));
+    await cp(`examples/${example}/drizzle`, out, { recursive: true });
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      'node_modules/drizzle-kit/bin.cjs',
+      'generate',
+      '--dialect=postgresql',
+      `--schema=examples/${example}/schema.ts`,
+      // It takes no absolute path.
+      `--out=${relative('', out)}`,
+    ]);
+    expect(stdout).toContain('No schema changes');
+  },
+);
