@@ -3,7 +3,7 @@ import type { MakeLimits } from '../limits/limits-in.ts';
 import type { Schedules } from '../schedules/schedules.ts';
 import type { MakeSchedules } from '../schedules/schedules-in.ts';
 import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from '../schema/index.ts';
-import type { OwnColumnsOf } from '../schema/own-columns.ts';
+import type { OwnColumns, OwnColumnsOf } from '../schema/own-columns.ts';
 import type { Executor, Transaction } from '../sql/executor.ts';
 import { type CreateQueueOptions, checkQueueOptions } from './options.ts';
 import { Queue } from './queue.ts';
@@ -21,18 +21,18 @@ export function createQueue<
   TRequired extends boolean = false,
 >(
   options: CreateQueueOptions<TTables, TSchedules, TLimits, TRequired> = {},
-): Queue<
-  OwnColumnsOf<TTables['queueJobs']>,
-  SchedulesOf<TTables, TSchedules>,
-  LimitsOf<TLimits>,
-  ExecutorOf<TRequired>
-> {
+): Queue<OwnOf<TTables>, SchedulesOf<TTables, TSchedules>, LimitsOf<TLimits>, ExecutorOf<TRequired>> {
   checkQueueOptions(options);
   return new Queue(options.tables ?? { queueJobs, queueResults, queueWorkers, queuePauses }, options);
 }
 
+/** The same as `OwnColumnsOf` alone, which an editor would print as the table with all its columns. */
+type OwnOf<TTables extends QueueTables> = [QueueTables] extends [TTables]
+  ? OwnColumns
+  : OwnColumnsOf<TTables['queueJobs']>;
+
 type SchedulesOf<TTables extends QueueTables, TSchedules> = TSchedules extends MakeSchedules
-  ? Schedules<OwnColumnsOf<TTables['queueJobs']>>
+  ? Schedules<OwnOf<TTables>>
   : unknown;
 
 /** Of a `boolean` that only the run time knows, too, a transaction is right. */

@@ -1,10 +1,5 @@
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import ts from 'typescript';
 import { describe, expect, test } from 'vitest';
-
-const root = fileURLToPath(new URL('../..', import.meta.url));
-const project = process.env.DRIZZLE === 'v1' ? 'tsconfig.v1.json' : 'tsconfig.json';
+import { compile, project } from './compile.ts';
 
 /**
  * How many instantiations the library's types may cost for each kind of job in an app, beyond those of its schemas: as measured
@@ -50,32 +45,10 @@ export {};`;
   return library ? text : text.replaceAll(/\/\* library \*\/[\s\S]*?\/\* end \*\//g, '');
 }
 
-const parsed = new Map<string, ts.SourceFile | undefined>();
-
-/** How many types the compiler makes for a file in this folder; what \`tsc --extendedDiagnostics\` calls instantiations. */
+/** How many types the compiler makes for a file in this folder; what `tsc --extendedDiagnostics` calls instantiations. */
 function instantiations(text: string): number {
-  const config = ts.getParsedCommandLineOfConfigFile(
-    join(root, project),
-    {},
-    { ...ts.sys, onUnRecoverableConfigFileDiagnostic: () => {} },
-  );
-  const options = { ...config?.options, noUnusedLocals: false, noUnusedParameters: false };
-  const path = join(root, 'test/types/app.ts');
-  const host = ts.createCompilerHost(options);
-  const program = ts.createProgram([path], options, {
-    ...host,
-    fileExists: (name) => name === path || host.fileExists(name),
-    readFile: (name) => (name === path ? text : host.readFile(name)),
-    getSourceFile: (name, version) => {
-      if (name === path) return ts.createSourceFile(name, text, version);
-      // The declarations of the libraries are parsed once.
-      if (!parsed.has(name)) parsed.set(name, host.getSourceFile(name, version));
-      return parsed.get(name);
-    },
-  });
-  const file = program.getSourceFile(path);
-  const mistakes = [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)];
-  expect(mistakes.map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'))).toEqual([]);
+  const { program, mistakes } = compile(text);
+  expect(mistakes).toEqual([]);
   return program.getInstantiationCount();
 }
 

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { compile } from './compile.ts';
+
+const app = `
+import { createQueue, createWorker, defineJob, handle, limitsIn, schedulesIn } from 'drizzle-queue';
+import * as control from 'drizzle-queue/schema/control';
+import { z } from 'zod';
+import { postgresJs as db } from './databases.ts';
+export const queue = createQueue();
+export const controlled = createQueue({
+  limits: limitsIn(control, { mail: { concurrency: 50 } }),
+  schedules: schedulesIn(control.queueSchedules),
+  requireTransaction: true,
+});
+export const sendReceipt = defineJob('send-receipt', { payload: z.object({ orderId: z.number() }) });
+export const handler = handle(sendReceipt, async ({ payload }) => void payload.orderId);
+export const worker = createWorker(db, { queue, handlers: [handler] });
+export const enqueued = queue.enqueue(db, sendReceipt, { orderId: 1 });
+export const found = queue.find(db, sendReceipt, 1);
+export const listed = queue.list(db, { job: sendReceipt });
+export const ended = queue.waitFor(db, sendReceipt, 1);
+export const stats = queue.stats(db);
+`;
+
+test('what an editor shows of the names that are used most is a line each', { timeout: 120_000 }, () => {
+  const { mistakes, printed } = compile(app);
+  expect(mistakes).toEqual([]);
+  const record = '"send-receipt", { orderId: number; }, unknown';
+  expect(printed('queue')).toBe('Queue<OwnColumns, unknown, unknown, Executor>');
+  expect(printed('controlled')).toBe('Queue<OwnColumns, Schedules<OwnColumns>, Limits, Transaction>');
+  expect(printed('sendReceipt')).toMatch(
+    /^JobDefinition<"send-receipt", ZodObject<\{ orderId: ZodNumber; \}, [^{}]*>, undefined>$/,
+  );
+  expect(printed('handler')).toBe('Handler<Database, unknown>');
+  expect(printed('worker')).toBe('Worker');
+  expect(printed('enqueued')).toBe('Promise<EnqueueResult>');
+  expect(printed('found')).toBe(`Promise<JobRecord<${record}> | undefined>`);
+  expect(printed('listed')).toBe(`Promise<JobList<JobRecord<${record}>>>`);
+  expect(printed('ended')).toBe(`Promise<FinalRecord<${record}>>`);
+  expect(printed('stats')).toBe('Promise<QueueStats>');
+});
