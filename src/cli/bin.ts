@@ -1,16 +1,11 @@
 #!/usr/bin/env node
 /** The command `drizzle-queue`. */
 import { readFileSync } from 'node:fs';
+import { endWithReaders } from './broken-pipe.ts';
 import { main } from './main.ts';
 
-// A reader such as `head` may leave before the end: that is no error of ours.
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    if (stream === process.stdout) process.exit(0);
-  });
-}
-
+endWithReaders();
+// Beside the folder of the built files.
 const { version }: { version: string } = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
 );

@@ -47,18 +47,20 @@ export function withProject<TFlags>(
   run: (context: Context<TFlags>) => Answer,
   end: (code: ExitCode) => void,
 ): Command {
-  return call<TFlags>(
-    command,
-    async (called) => {
-      const { config, url, envFile = [] } = called.flags;
-      const project = await openProject({ config, url, envFile });
-      try {
-        return await run({ ...called, project });
-      } finally {
-        // What has been done is done, whatever becomes of the connection.
-        await project.close().catch(() => undefined);
-      }
-    },
-    end,
-  );
+  return call<TFlags>(command, (called) => inProject(called, run), end);
+}
+
+/** Opens the database for one call. */
+export async function inProject<TFlags>(
+  called: Call<TFlags>,
+  run: (context: Context<TFlags>) => Answer,
+): Answer {
+  const { config, url, envFile = [] } = called.flags;
+  const project = await openProject({ config, url, envFile });
+  try {
+    return await run({ ...called, project });
+  } finally {
+    // What has been done is done, whatever becomes of the connection.
+    await project.close().catch(() => undefined);
+  }
 }

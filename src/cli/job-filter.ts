@@ -5,8 +5,8 @@ import { misused } from './failure.ts';
 import { ownFilter } from './own-filter.ts';
 
 export const LIVE_STATES = ['waiting', 'scheduled', 'due', 'running'] as const;
-const FINAL = ['completed', 'discarded', 'cancelled'] as const;
-export const STATES: readonly JobState[] = [...LIVE_STATES, ...FINAL];
+export const FINAL_STATES = ['completed', 'discarded', 'cancelled'] as const;
+export const STATES: readonly JobState[] = [...LIVE_STATES, ...FINAL_STATES];
 
 /** What options can say of the jobs that are meant. */
 export interface FilterFlags {

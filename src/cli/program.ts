@@ -3,12 +3,16 @@ import { several, text } from './arguments.ts';
 import { addCancel } from './commands/cancel.ts';
 import { addDashboard } from './commands/dashboard.ts';
 import { addDoctor } from './commands/doctor.ts';
+import { addEnqueue } from './commands/enqueue.ts';
 import { addList } from './commands/list.ts';
 import { addPause } from './commands/pause.ts';
 import { addRedrive } from './commands/redrive.ts';
 import { addRunNow } from './commands/run-now.ts';
+import { addSchedules } from './commands/schedules.ts';
 import { addShow } from './commands/show.ts';
 import { addStatus } from './commands/status.ts';
+import { addTail } from './commands/tail.ts';
+import { addWork } from './commands/work.ts';
 import type { ExitCode } from './exit-code.ts';
 
 const COMMANDS = [
@@ -20,6 +24,10 @@ const COMMANDS = [
   addRedrive,
   addRunNow,
   addPause,
+  addSchedules,
+  addEnqueue,
+  addWork,
+  addTail,
   addDashboard,
 ];
 
