@@ -10,7 +10,7 @@ export interface JobDone {
   readonly outcome: string;
 }
 
-/** Does something with some jobs, one after the other, and says what became of each; 1 if not all were done. */
+/** Does something with jobs, one after the other, and says what became of each; 1 if not all were done. */
 export async function actOnIds(
   { output }: Call<unknown>,
   ids: readonly number[],

@@ -15,18 +15,23 @@ export interface ManyFlags extends FilterFlags {
   readonly dryRun?: boolean;
 }
 
+interface Running<TSums> {
+  readonly signal: AbortSignal;
+  onProgress(sums: TSums): void;
+}
+
 /** Something that is done with many jobs. */
 export interface Act<TSums extends Readonly<Record<string, number>>> {
   /** Such as `cancel`. */
   readonly name: string;
   count(): Promise<Counted>;
   /** Does it in batches, until the signal is aborted. */
-  run(options: { readonly signal: AbortSignal; onProgress(sums: TSums): void }): Promise<TSums>;
+  run(options: Running<TSums>): Promise<TSums>;
 }
 
 /**
- * Does something with all jobs that fit: counts them, asks, and shows how far it is. Ctrl-C ends it before the
- * next batch, and what was done stays.
+ * Does something with all jobs that fit: counts them, asks, and shows how far it is. Ctrl-C ends it before
+ * the next batch, and what was done stays.
  */
 export async function actOnMany<TSums extends Readonly<Record<string, number>>>(
   { flags, output }: Context<ManyFlags>,

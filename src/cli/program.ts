@@ -4,18 +4,21 @@ import { addCancel } from './commands/cancel.ts';
 import { addDashboard } from './commands/dashboard.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addEnqueue } from './commands/enqueue.ts';
+import { addInit } from './commands/init.ts';
 import { addList } from './commands/list.ts';
 import { addPause } from './commands/pause.ts';
 import { addRedrive } from './commands/redrive.ts';
 import { addRunNow } from './commands/run-now.ts';
 import { addSchedules } from './commands/schedules.ts';
 import { addShow } from './commands/show.ts';
+import { addSql } from './commands/sql.ts';
 import { addStatus } from './commands/status.ts';
 import { addTail } from './commands/tail.ts';
 import { addWork } from './commands/work.ts';
 import type { ExitCode } from './exit-code.ts';
 
 const COMMANDS = [
+  addInit,
   addStatus,
   addDoctor,
   addList,
@@ -29,6 +32,7 @@ const COMMANDS = [
   addWork,
   addTail,
   addDashboard,
+  addSql,
 ];
 
 /** All commands, with their options. @param end is told how the one that ran has ended */

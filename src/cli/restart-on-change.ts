@@ -10,6 +10,8 @@ import { complain } from './terminal/complain.ts';
 const SETTLE_MS = 150;
 /** A worker lets its handlers finish; then it is killed, and others find its jobs. */
 const STOP_MS = 31_000;
+/** Set for the child of `--watch`. */
+const CHILD = 'DRIZZLE_QUEUE_WATCHED';
 const MAX_FOLDERS = 2_000;
 const SOURCE = /(\.([cm]?[jt]sx?|json)|^\.env(\..+)?)$/;
 const PASSED_OVER = /^(node_modules|dist|build|out|coverage|\..*)$/;
@@ -58,6 +60,7 @@ function startChild(): ChildProcess {
   return spawn(process.execPath, [...process.execArgv, program, ...own], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     detached: true,
+    env: { ...process.env, [CHILD]: '1' },
   });
 }
 
@@ -71,9 +74,12 @@ async function stopChild(child: ChildProcess): Promise<void> {
   clearTimeout(timer);
 }
 
-/** For a child: stops with a parent that was killed and could not say so. */
+/** For a child: stops with a parent that was killed and could not say so, also while this one was loading. */
 export function stopWithParent(stop: () => void): () => void {
-  if (process.channel === undefined || process.channel === null) return () => undefined;
+  const isChild = process.env[CHILD] !== undefined;
+  delete process.env[CHILD];
+  if (!isChild) return () => undefined;
+  if (!process.connected) stop();
   process.once('disconnect', stop);
   return () => process.off('disconnect', stop);
 }

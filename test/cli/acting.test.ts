@@ -174,7 +174,7 @@ describe('by a filter', () => {
   });
 
   test.skipIf(!hasTerminal)('Ctrl-C ends it between two batches, and what was done stays', async () => {
-    // The second batch waits for this row, for as long as somebody holds it.
+    // It tries this row again for some tenths of a second, in which it may be done or not.
     const ids = await enqueue(2_000);
     const [connection] = await database.connect();
     let release: () => void = () => undefined;

@@ -60,6 +60,9 @@ describe('refused with 2, in one line', () => {
     [['dashboard', '--port', '70000'], 'whole number from 0 to 65535'],
     [['status', '--url', 'mysql://localhost/shop'], 'this one begins with mysql://'],
     [['status', '--url', 'no address'], 'must look like postgres://'],
+    [['status', '--config', 'nowhere.ts'], 'nowhere.ts of --config does not exist'],
+    [['sql', 'partitions'], 'give either --list'],
+    [['sql', 'tuning', '--prefix', 'a b'], 'plain lower-case name'],
     [['status', '--env-file', '/nowhere/.env'], 'cannot be read (ENOENT)'],
   ])('%j', async (args, why) => {
     const { code, stdout, stderr } = await said(...args);

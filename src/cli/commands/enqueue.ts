@@ -41,9 +41,8 @@ async function enqueue({ project, args: [kind = '', json], flags, output }: Cont
   const job = definitions.get(kind);
   if (job === undefined) {
     const close = nearest(kind, [...definitions.keys()]);
-    throw misused(
-      `queue.config.ts has no definition of '${kind}'${close === undefined ? '' : ` (did you mean ${close}?)`}`,
-    );
+    const hint = close === undefined ? '' : ` (did you mean ${close}?)`;
+    throw misused(`queue.config.ts has no definition of '${kind}'${hint}`);
   }
   const payload = await payloadOf(json);
   const { key, delay, runAt, priority, maxAttempts, queue: name, group, metadata } = flags;

@@ -83,7 +83,7 @@ function schedulesOf({ queue }: Project): Schedules {
   const schedules = queue.schedules as Schedules | undefined;
   if (schedules !== undefined) return schedules;
   throw new Failure(
-    'This queue has no schedules: createQueue({ schedules: schedulesIn(queueSchedules) }), with the table of ' +
-      "'drizzle-queue/schema/control'",
+    'This queue has no schedules: createQueue({ schedules: schedulesIn(queueSchedules) }), with the table ' +
+      "of 'drizzle-queue/schema/control'",
   );
 }

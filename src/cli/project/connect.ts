@@ -45,8 +45,8 @@ async function withPostgresJs(folder: string, credentials: Credentials): Promise
   // It is postgres.js, by the name of its package; its parts of an address have these names, too.
   const client = (
     typeof credentials === 'string' ? open(credentials, options) : open({ ...credentials, ...options })
-  ) as Parameters<typeof drizzle>[0] & { end(options: { timeout: number }): Promise<void> };
-  const db: Database = drizzle(client as never);
+  ) as { end(options: { timeout: number }): Promise<void> };
+  const db: Database = byItsClient(drizzle, client);
   return { db, close: () => client.end({ timeout: 1 }) };
 }
 
@@ -67,8 +67,15 @@ async function withNodePostgres(folder: string, credentials: Credentials): Promi
   ]);
   // Without a listener a broken connection ends the process; the next statement says so anyway.
   pool.on('error', () => undefined);
-  const db: Database = drizzle(pool as never);
+  const db: Database = byItsClient(drizzle, pool);
   return { db, close: () => pool.end() };
+}
+
+/** drizzle-orm 0.34 and 0.35 take a client alone; `mock` came with the form that 1.0 needs. */
+function byItsClient(drizzle: object, client: unknown): Database {
+  const given = 'mock' in drizzle ? { client } : client;
+  // Both are functions that return a database.
+  return Reflect.apply(drizzle as () => Database, undefined, [given]);
 }
 
 interface PoolLike {

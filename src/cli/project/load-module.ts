@@ -43,7 +43,8 @@ async function loadWithHelp(path: string, first: unknown): Promise<Exports> {
     // Both: what is CommonJS in the app stays so.
     const cjs: { register(): unknown } = require('tsx/cjs/api');
     cjs.register();
-    const { register } = await importFile(tsx);
+    // Of its two files the one for ES modules, which a `require` does not resolve to.
+    const { register } = await importFile(tsx.replace(/\.cjs$/, '.mjs'));
     if (typeof register === 'function') register();
     return await importFile(path, first);
   }

@@ -1,7 +1,8 @@
-import { dirname, relative } from 'node:path';
+import { existsSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
 import { LOADERS, type Loaders, type QueueConfig } from '../../config/define-config.ts';
 import type { Database, Queue } from '../../index.ts';
-import { Failure } from '../failure.ts';
+import { Failure, misused } from '../failure.ts';
 import { complain } from '../terminal/complain.ts';
 import { type Credentials, connect } from './connect.ts';
 import { type DrizzleConfig, readDrizzleConfig } from './drizzle-config.ts';
@@ -44,10 +45,12 @@ const LOAD: Loaders = {
  */
 export async function openProject(given: Whereabouts): Promise<Project> {
   const cwd = process.cwd();
-  const path = given.config ?? findConfig('queue', cwd);
-  loadEnv(path === undefined ? cwd : dirname(path), given.envFile);
-  if (path !== undefined) return await fromQueueConfig(path, given.url);
+  const path = given.config === undefined ? findConfig('queue', cwd) : resolve(given.config);
+  if (path !== undefined && !existsSync(path))
+    throw misused(`The file ${given.config} of --config does not exist`);
   const drizzleConfig = findConfig('drizzle', cwd);
+  loadEnv(dirname(path ?? drizzleConfig ?? join(cwd, '.env')), given.envFile);
+  if (path !== undefined) return await fromQueueConfig(path, given.url);
   const known =
     drizzleConfig === undefined ? undefined : await readTolerantly(drizzleConfig, given.url !== undefined);
   const { credentials, source } = credentialsFrom(given.url, known, drizzleConfig);
@@ -68,7 +71,8 @@ async function fromQueueConfig(path: string, url: string | undefined): Promise<P
   const load: unknown = Reflect.get(Object(config), LOADERS);
   if (load === undefined) {
     throw new Failure(
-      `${file} must \`export default defineConfig({ db, queue, … })\`, with defineConfig of 'drizzle-queue/config'`,
+      `${file} must \`export default defineConfig({ db, queue, … })\`, ` +
+        "with defineConfig of 'drizzle-queue/config'",
     );
   }
   // defineConfig has checked what it is, and put the loaders in.
@@ -92,6 +96,9 @@ async function readTolerantly(path: string, hasUrl: boolean): Promise<DrizzleCon
     return await readDrizzleConfig(path);
   } catch (error) {
     if (!hasUrl && !process.env.DATABASE_URL) throw error;
+    complain(
+      `${relative(process.cwd(), path)} cannot be read, so the usual tables are taken (${firstLine(error)})`,
+    );
     return undefined;
   }
 }
@@ -100,10 +107,15 @@ async function tablesOf({ schemaFiles }: DrizzleConfig) {
   try {
     return await exportedTables(schemaFiles);
   } catch (error) {
-    const why = error instanceof Error ? error.message.split('\n')[0] : String(error);
-    complain(`The schema of drizzle.config cannot be read, so the usual tables are taken (${why})`);
+    complain(
+      `The schema of drizzle.config cannot be read, so the usual tables are taken (${firstLine(error)})`,
+    );
     return USUAL_TABLES;
   }
+}
+
+function firstLine(error: unknown): string {
+  return String(error instanceof Error ? error.message : error).split('\n')[0] ?? '';
 }
 
 function credentialsFrom(
@@ -121,8 +133,8 @@ function credentialsFrom(
   if (DATABASE_URL) return { credentials: DATABASE_URL, source: 'DATABASE_URL' };
   if (PGHOST || PGDATABASE || PGSERVICE) return { credentials: undefined, source: 'PGHOST and the like' };
   throw new Failure(
-    'No database: there is no queue.config.ts and no drizzle.config.ts with dbCredentials here or above, and ' +
-      'DATABASE_URL is not set. Give one with --url, or begin with `npx drizzle-queue init`',
+    'No database: there is no queue.config.ts and no drizzle.config.ts with dbCredentials here or above, ' +
+      'and DATABASE_URL is not set. Give one with --url, or begin with `npx drizzle-queue init`',
   );
 }
 

@@ -80,7 +80,7 @@ export class Output {
     await this.write(`${json({ version: 1, ...value })}\n`);
   }
 
-  /** Lines whose columns stand under each other; numbers to the right. The last column is cut to the width. */
+  /** Lines whose columns stand under each other, numbers to the right; the last one is cut to the width. */
   async table(
     head: readonly string[],
     rows: readonly (readonly Cell[])[],

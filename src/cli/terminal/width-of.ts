@@ -1,5 +1,9 @@
-const WIDE =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
+/** Scripts of East Asia and pictures, which take two columns. */
+const WIDE = new RegExp(
+  '[\\u1100-\\u115f\\u2e80-\\ua4cf\\uac00-\\ud7a3\\uf900-\\ufaff\\ufe30-\\ufe4f\\uff00-\\uff60' +
+    '\\uffe0-\\uffe6\\u{1f300}-\\u{1faff}\\u{20000}-\\u{3fffd}]',
+  'u',
+);
 const NO_WIDTH = /\p{Mark}|\p{Default_Ignorable_Code_Point}/u;
 
 /** How many columns of a terminal a text takes. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
+import { type BuildOptions, build } from 'esbuild';
 import { afterAll, beforeAll } from 'vitest';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
@@ -35,23 +35,34 @@ export function useCli(): BuiltCli {
   const home = join(folder, 'node_modules/drizzle-queue');
   let projects = 0;
   beforeAll(async () => {
-    await build({
+    const common: BuildOptions = {
       absWorkingDir: join(root, 'src'),
-      entryPoints: ENTRIES,
       bundle: true,
-      splitting: true,
-      format: 'esm',
       platform: 'node',
       target: 'node20',
       jsx: 'automatic',
       jsxImportSource: 'hono/jsx',
       external: ['drizzle-orm', 'drizzle-orm/*', '@electric-sql/pglite', '@opentelemetry/api'],
+      outdir: join(home, 'dist'),
+      logLevel: 'error',
+    };
+    await build({
+      ...common,
+      entryPoints: ENTRIES,
+      splitting: true,
+      format: 'esm',
       // commander is CommonJS.
       banner: {
         js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
       },
-      outdir: join(home, 'dist'),
-      logLevel: 'error',
+    });
+    // What the apps here load by `require`.
+    const { index, config } = ENTRIES;
+    await build({
+      ...common,
+      entryPoints: { index, config },
+      format: 'cjs',
+      outExtension: { '.js': '.cjs' },
     });
     await mkdir(home, { recursive: true });
     await cp(join(root, 'package.json'), join(home, 'package.json'));

@@ -91,6 +91,8 @@ function start(program: string, args: readonly string[], { cwd, env }: CliOption
         if (typeof text === 'string' ? said.includes(text) : text.test(said)) return true;
         if (hasEnded()) throw new Error(`it has ended without saying ${text}:\n${said}`);
         return false;
+      }).catch((error: unknown) => {
+        throw new Error(`waited for ${text}, and it has said:\n${stdout}${stderr}`, { cause: error });
       });
     },
     async end() {
