@@ -34,6 +34,18 @@ const licenceOf = (name: string) =>
 const BUNDLED: Readonly<Record<string, readonly string[]>> = {
   schedules: ['croner'],
   'dashboard-pages': ['hono', 'uplot', 'idiomorph'],
+  cli: ['commander'],
+};
+
+/** What the command takes from the package is what an app imports from it: the same files, and the same classes. */
+const ownEntries: Plugin = {
+  name: 'own-entries',
+  resolveId(specifier, importer) {
+    const [, entry] = /^(?:\.\.\/)+((?:\w+\/)*)index\.ts$/.exec(specifier) ?? [];
+    if (entry === undefined || importer === undefined) return null;
+    const name = entry === '' ? 'index' : entry.slice(0, -1).replace('/', '-');
+    return { id: `./${name}.js`, external: true };
+  },
 };
 
 /**
@@ -43,7 +55,7 @@ const BUNDLED: Readonly<Record<string, readonly string[]>> = {
  * Each side of the queue is a file of its own, which the main entry only re-exports. A bundler can then leave the workers out of a
  * web app as a whole (`sideEffects: false`); inside one file it must keep what it cannot prove harmless, imports of `node:` first.
  */
-export default defineConfig({
+const library = defineConfig({
   entry: {
     index: 'src/index.ts',
     schema: 'src/schema/index.ts',
@@ -53,6 +65,7 @@ export default defineConfig({
     testing: 'src/testing/index.ts',
     opentelemetry: 'src/opentelemetry/index.ts',
     dashboard: 'src/dashboard/index.ts',
+    config: 'src/config/index.ts',
   },
   format: ['esm', 'cjs'],
   fixedExtension: false,
@@ -113,3 +126,19 @@ export default defineConfig({
     },
   },
 });
+
+/** The command `drizzle-queue`: one program, which nobody imports. */
+const command = defineConfig({
+  entry: { cli: 'src/cli/bin.ts' },
+  format: 'esm',
+  platform: 'node',
+  dts: false,
+  fixedExtension: false,
+  clean: false,
+  target: 'node20',
+  deps: { neverBundle: [/^drizzle-orm/] },
+  plugins: [ownEntries],
+  outputOptions: { banner: ({ name }) => (BUNDLED[name] ?? []).map(licenceOf).join('') },
+});
+
+export default [library, command].flat();

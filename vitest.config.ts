@@ -10,6 +10,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^drizzle-queue$/, replacement: source('index.ts') },
+      { find: /^drizzle-queue\/config$/, replacement: source('config/index.ts') },
       { find: /^drizzle-queue\/schema$/, replacement: source('schema/index.ts') },
       { find: /^drizzle-queue\/schema\/control$/, replacement: source('schema/control/index.ts') },
       { find: /^drizzle-queue\/schema\/metrics$/, replacement: source('schema/metrics/index.ts') },

@@ -166,6 +166,26 @@ const parts: Readonly<Record<string, Part>> = {
     packages: /^(drizzle-orm|hono(\/.+)?)$/,
     reason: 'an entry of its own, which nothing else imports: a queue without a dashboard has none of it',
   },
+  config: {
+    files: /^config\//,
+    parts: ['schema', 'dashboard', 'entry'],
+    packages: NOTHING,
+    reason:
+      'types of what apps tell the command line; it loads the workers and the dashboard when they are asked for',
+  },
+  'cli/project/load-module': {
+    files: /^cli\/project\/load-module\.ts$/,
+    parts: ['cli'],
+    // Files of the app, and its drivers.
+    packages: /^(node:\w+|import\(url\.href\)|tsx\/cjs\/api)$/,
+    reason: 'the one place that loads what an app has',
+  },
+  cli: {
+    files: /^cli\//,
+    parts: ['schema', 'dashboard', 'config', 'entry', 'cli/project/load-module'],
+    packages: /^(node:[\w/]+|commander|drizzle-orm(\/(pg-core|postgres-js|node-postgres))?)$/,
+    reason: 'a program over the public API; drivers are those of the app, loaded when they are used',
+  },
   entry: {
     files: /^index\.ts$/,
     parts: ['errors', 'job', 'sql', 'queries', 'drivers', 'schedules', 'limits', 'queue', 'worker'],

@@ -58,7 +58,9 @@ function brokenLinks(pages: readonly Page[]): string[] {
 }
 
 function unknownCommands(pages: readonly Page[]): string[] {
-  const scripts = scriptsOf(readFileSync(join(root, 'package.json'), 'utf8'));
+  const manifest = readFileSync(join(root, 'package.json'), 'utf8');
+  const scripts = scriptsOf(manifest);
+  const { bin: ownPrograms }: { bin: Record<string, string> } = JSON.parse(manifest);
   return pages.flatMap(({ path, blocks }) =>
     blocks
       .filter(({ language }) => language === 'sh')
@@ -70,7 +72,10 @@ function unknownCommands(pages: readonly Page[]): string[] {
               .filter(([, script = '']) => !scripts.has(script))
               .map(([, script]) => `${at}: package.json has no script "${script}"`),
             ...[...text.matchAll(/\bnpx ([\w-]+)/g)]
-              .filter(([, program = '']) => !existsSync(join(root, 'node_modules/.bin', program)))
+              .filter(
+                ([, program = '']) =>
+                  !(program in ownPrograms || existsSync(join(root, 'node_modules/.bin', program))),
+              )
               .map(([, program]) => `${at}: no installed package has a program "${program}"`),
           ];
         }),

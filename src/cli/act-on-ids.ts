@@ -1,0 +1,28 @@
+import type { Call } from './context.ts';
+import type { ExitCode } from './exit-code.ts';
+import { printable } from './terminal/printable.ts';
+
+/** What became of one job. */
+export interface JobDone {
+  readonly id: number;
+  readonly done: boolean;
+  /** Such as `cancelled` or `not-found`. */
+  readonly outcome: string;
+}
+
+/** Does something with jobs, one after the other, and says what became of each; 1 if not all were done. */
+export async function actOnIds(
+  { output }: Call<unknown>,
+  ids: readonly number[],
+  act: (id: number) => Promise<Omit<JobDone, 'id'>>,
+): Promise<ExitCode> {
+  const jobs: JobDone[] = [];
+  for (const id of ids) {
+    const job = { id, ...(await act(id)) };
+    jobs.push(job);
+    if (output.json) continue;
+    await output.write(`${id} ${output.styled(printable(job.outcome), job.done ? 'green' : 'yellow')}\n`);
+  }
+  if (output.json) await output.document({ jobs });
+  return jobs.every(({ done }) => done) ? 0 : 1;
+}

@@ -1,0 +1,111 @@
+import type { Context } from './context.ts';
+import { type Counted, counted } from './count-jobs.ts';
+import type { ExitCode } from './exit-code.ts';
+import { misused } from './failure.ts';
+import { InterruptedError, untilInterrupted } from './interruption.ts';
+import { type FilterFlags, isFilter } from './job-filter.ts';
+import { complain } from './terminal/complain.ts';
+import { confirm } from './terminal/confirm.ts';
+import { ProgressLine } from './terminal/progress-line.ts';
+
+/** The options of what acts on many jobs. */
+export interface ManyFlags extends FilterFlags {
+  readonly all?: boolean;
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+}
+
+interface Running<TSums> {
+  readonly signal: AbortSignal;
+  onProgress(sums: TSums): void;
+}
+
+/** Something that is done with many jobs. */
+export interface Act<TSums extends Readonly<Record<string, number>>> {
+  /** Such as `cancel`. */
+  readonly name: string;
+  count(): Promise<Counted>;
+  /** Does it in batches, until the signal is aborted. */
+  run(options: Running<TSums>): Promise<TSums>;
+}
+
+/**
+ * Does something with all jobs that fit: counts them, asks, and shows how far it is. Ctrl-C ends it before
+ * the next batch, and what was done stays.
+ */
+export async function actOnMany<TSums extends Readonly<Record<string, number>>>(
+  { flags, output }: Context<ManyFlags>,
+  act: Act<TSums>,
+): Promise<ExitCode> {
+  checkMeant(act.name, flags);
+  const { yes = false, dryRun = false } = flags;
+  // Who has said yes need not wait for a count that is shown to nobody.
+  const found = yes && !dryRun && !process.stderr.isTTY ? undefined : await act.count();
+  if (dryRun) {
+    if (output.json) await output.document({ dryRun: true, ...found });
+    else await output.line(found === undefined ? '' : `${act.name} would touch ${counted(found)}.`);
+    return 0;
+  }
+  if (found?.jobs === 0) {
+    if (output.json) await output.document({ matched: 0 });
+    else await output.line('No job fits.');
+    return 0;
+  }
+  const question = `${act.name} ${found === undefined ? 'them' : counted(found)}?`;
+  if (!(await confirm(question, yes))) {
+    complain('Nothing was done.');
+    return 1;
+  }
+  return await go(act, found?.jobs ?? 0, output);
+}
+
+async function go<TSums extends Readonly<Record<string, number>>>(
+  act: Act<TSums>,
+  about: number,
+  output: Context<unknown>['output'],
+): Promise<ExitCode> {
+  const progress = new ProgressLine(about);
+  const { signal, forget } = untilInterrupted();
+  let sums: TSums | undefined;
+  const said = (of: TSums) =>
+    Object.entries(of)
+      .map(([name, jobs]) => `${jobs.toLocaleString('en')} ${name}`)
+      .join(', ');
+  const total = (of: TSums) => Object.values(of).reduce((sum, jobs) => sum + jobs, 0);
+  try {
+    sums = await act.run({
+      signal,
+      onProgress: (done) => {
+        sums = done;
+        progress.show(total(done), said(done));
+      },
+    });
+  } catch (error) {
+    progress.end();
+    if (!(error instanceof InterruptedError)) throw error;
+    complain(
+      `Interrupted: ${sums === undefined ? 'nothing was done' : said(sums)}; the others are as they were.`,
+    );
+    return 130;
+  } finally {
+    forget();
+  }
+  progress.end();
+  if (output.json) await output.document({ ...sums });
+  else await output.line(said(sums));
+  return 0;
+}
+
+/** Every job must be asked for by that name: a variable of a shell that was empty must not mean it. */
+function checkMeant(name: string, flags: ManyFlags): void {
+  const filters = isFilter(flags);
+  if (flags.all === true && filters) throw misused(`${name}: --all and a filter exclude each other`);
+  if (flags.all !== true && !filters)
+    throw misused(`${name}: give the ids of jobs, a filter such as --kind, or --all for every job`);
+}
+
+/** For a command that was given ids, where options of a filter would be ignored. */
+export function checkNoFilter(name: string, flags: ManyFlags): void {
+  if (flags.all === true || isFilter(flags) || flags.limit !== undefined)
+    throw misused(`${name}: ids and a filter exclude each other`);
+}

@@ -1,0 +1,19 @@
+let ends = true;
+
+/**
+ * Ends the process, quietly, when whoever reads its output leaves, as `head` does; a worker outlives its
+ * readers ({@link outliveReaders}).
+ */
+export function endWithReaders(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+      if (ends && stream === process.stdout) process.exit(0);
+    });
+  }
+}
+
+/** From now on nobody needs to read. */
+export function outliveReaders(): void {
+  ends = false;
+}

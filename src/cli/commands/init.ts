@@ -1,0 +1,75 @@
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, relative } from 'node:path';
+import type { Command } from 'commander';
+import { type Answer, type Call, call } from '../context.ts';
+import type { ExitCode } from '../exit-code.ts';
+import { type Change, planOf } from '../init/plan.ts';
+import { type Survey, surveyApp } from '../init/survey.ts';
+import { loadEnv } from '../project/load-env.ts';
+import { complain } from '../terminal/complain.ts';
+import { confirm } from '../terminal/confirm.ts';
+
+interface Flags {
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+}
+
+/** `init`: adds the tables, a first job and a worker to an app with Drizzle. */
+export function addInit(program: Command, end: (code: ExitCode) => void): void {
+  const command = program
+    .command('init')
+    .description('add the tables, a first job and a worker to an app that has Drizzle, after asking')
+    .option('-y, --yes', 'do not ask')
+    .option('--dry-run', 'only print what would be written');
+  call<Flags>(command, init, end);
+}
+
+async function init({ flags, output }: Call<Flags>): Answer {
+  const cwd = process.cwd();
+  loadEnv(cwd, flags.envFile ?? []);
+  const survey = await surveyApp(cwd);
+  const changes = planOf(survey);
+  const { dryRun = false, yes = false } = flags;
+  const shown = (change: Change) => ({ ...change, file: relative(cwd, change.file) });
+  const todo = changes.filter(({ action }) => action !== 'there');
+  if (!output.json) {
+    for (const { file, action, text } of changes.map(shown)) {
+      const verb = { create: 'create', append: 'add to', there: 'leave as it is' }[action];
+      await output.write(`${output.styled(verb.padEnd(15), action === 'there' ? 'dim' : 'green')}`);
+      await output.line(action === 'append' ? `${file}: ${text.trim()}` : file);
+      if (dryRun && action === 'create') await output.line(text.replaceAll(/^(?=.)/gm, '    '), 'dim');
+    }
+  }
+  if (!dryRun && todo.length > 0) {
+    if (!(await confirm('Write this?', yes))) {
+      complain('Nothing was written.');
+      return 1;
+    }
+    for (const { file, action, text } of todo) {
+      mkdirSync(dirname(file), { recursive: true });
+      // What somebody has made meanwhile is not written over.
+      if (action === 'create') writeFileSync(file, text, { flag: 'wx' });
+      else appendFileSync(file, text);
+    }
+  }
+  if (output.json) await output.document({ dryRun, changes: changes.map(shown) });
+  else if (!dryRun) await output.write(nextSteps(survey, todo.length));
+  return undefined;
+}
+
+function nextSteps({ hasQueue, driver, database }: Survey, written: number): string {
+  const packages = [
+    ...(hasQueue ? [] : ['drizzle-queue']),
+    ...(driver === undefined && database === undefined ? ['postgres'] : []),
+  ];
+  return [
+    '',
+    written === 0 ? 'Everything is there already. To go on:' : 'Next:',
+    ...(packages.length === 0 ? [] : [`  npm install ${packages.join(' ')}`]),
+    '  npx drizzle-kit generate && npx drizzle-kit migrate',
+    `  npx drizzle-queue enqueue greet '{ "name": "Ada" }'`,
+    '  npx drizzle-queue work --watch',
+    '  npx drizzle-queue dashboard',
+    '',
+  ].join('\n');
+}

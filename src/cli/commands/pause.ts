@@ -1,0 +1,35 @@
+import type { Command } from 'commander';
+import { type Answer, type Context, withProject } from '../context.ts';
+import type { ExitCode } from '../exit-code.ts';
+import { misused } from '../failure.ts';
+
+/** `pause` and `resume` of queues. */
+export function addPause(program: Command, end: (code: ExitCode) => void): void {
+  for (const verb of ['pause', 'resume'] as const) {
+    const description =
+      verb === 'pause'
+        ? 'let no job of these queues begin, until they are resumed'
+        : 'let jobs of these queues begin again';
+    const command = program.command(verb).description(description).argument('<queues...>', 'their names');
+    withProject<object>(command, (context) => change(context, verb), end);
+  }
+}
+
+async function change({ project, args, output }: Context<object>, verb: 'pause' | 'resume'): Answer {
+  const { db, queue } = project;
+  if (args.includes('')) throw misused(`${verb}: the name of a queue is empty`);
+  const queues: { queue: string; changed: boolean }[] = [];
+  for (const name of new Set(args)) {
+    const changed = await queue[verb](db, name);
+    queues.push({ queue: name, changed });
+    const paused = verb === 'pause';
+    if (!output.json)
+      await output.line(
+        changed
+          ? `${name} is ${paused ? 'paused' : 'resumed'}`
+          : `${name} was ${paused ? 'paused already' : 'not paused'}`,
+      );
+  }
+  if (output.json) await output.document({ queues });
+  return undefined;
+}

@@ -1,0 +1,59 @@
+import type { Command } from 'commander';
+import { actOnIds } from '../act-on-ids.ts';
+import { actOnMany, checkNoFilter, type ManyFlags } from '../act-on-many.ts';
+import { idsOf } from '../arguments.ts';
+import { type Answer, type Context, withProject } from '../context.ts';
+import { countJobs } from '../count-jobs.ts';
+import type { ExitCode } from '../exit-code.ts';
+import { addFilter, listFilter } from '../job-filter.ts';
+import { stateOf } from './cancel.ts';
+
+const PAGE = 500;
+
+/** `run-now`: makes scheduled jobs due, by id, or all that fit. */
+export function addRunNow(program: Command, end: (code: ExitCode) => void): void {
+  const command = program
+    .command('run-now')
+    .description('make scheduled jobs due now: by id, or all that fit a filter, after asking')
+    .argument('[ids...]', 'their ids')
+    .option('--all', 'every scheduled job');
+  addFilter(command, ['kind', 'queue', 'group', 'payload', 'createdAfter', 'createdBefore', 'where', 'limit'])
+    .option('-y, --yes', 'do not ask')
+    .option('--dry-run', 'only count');
+  withProject<ManyFlags>(command, runNow, end);
+}
+
+async function runNow(context: Context<ManyFlags>): Answer {
+  const { project, args, flags } = context;
+  const { db, queue } = project;
+  if (args.length > 0) {
+    checkNoFilter('run-now', flags);
+    const ids = idsOf(args);
+    if (flags.dryRun === true)
+      return await actOnIds(context, ids, (id) => stateOf(context, id, ['scheduled', 'due']));
+    return await actOnIds(context, ids, async (id) => {
+      const result = await queue.runNow(db, id);
+      return result.due ? { done: true, outcome: 'due' } : { done: false, outcome: result.reason };
+    });
+  }
+  const filter = listFilter(queue, flags);
+  const { limit = Number.POSITIVE_INFINITY } = flags;
+  return await actOnMany(context, {
+    name: 'run-now',
+    count: () => countJobs(db, queue, filter, { states: ['scheduled'], limit: flags.limit }),
+    run: async ({ signal, onProgress }) => {
+      const sums = { due: 0, left: 0 };
+      for (let cursor: number | undefined; ; ) {
+        const page = await queue.list(db, { ...filter, state: 'scheduled', cursor, limit: PAGE });
+        for (const { id } of page.jobs) {
+          if (sums.due + sums.left >= limit) return sums;
+          signal.throwIfAborted();
+          sums[(await queue.runNow(db, id)).due ? 'due' : 'left']++;
+          onProgress({ ...sums });
+        }
+        cursor = page.nextCursor;
+        if (cursor === undefined) return sums;
+      }
+    },
+  });
+}

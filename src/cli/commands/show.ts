@@ -1,0 +1,88 @@
+import type { Command } from 'commander';
+import type { JobRecord } from '../../index.ts';
+import { ownColumnsOf } from '../../schema/own-columns.ts';
+import { idOf } from '../arguments.ts';
+import { type Answer, type Context, withProject } from '../context.ts';
+import type { ExitCode } from '../exit-code.ts';
+import { Failure } from '../failure.ts';
+import { fromNow } from '../terminal/duration.ts';
+import type { Output } from '../terminal/output.ts';
+import { json, printable } from '../terminal/printable.ts';
+import { STATE_STYLES } from './list.ts';
+
+/** `show`: all that is known of one job. */
+export function addShow(program: Command, end: (code: ExitCode) => void): void {
+  const command = program
+    .command('show')
+    .description('all that is known of one job')
+    .argument('<id>', 'its id');
+  withProject<object>(command, show, end);
+}
+
+async function show({ project: { db, queue }, args: [given = ''], output }: Context<object>): Answer {
+  const id = idOf(given);
+  const job = await queue.find(db, id);
+  if (job === undefined) {
+    throw new Failure(
+      `There is no job ${id}: it never existed, its result was pruned, or it completed without one`,
+    );
+  }
+  if (output.json) await output.document({ job });
+  else
+    await print(
+      output,
+      job,
+      ownColumnsOf(queue.tables.queueJobs).map(({ key }) => key),
+    );
+  return undefined;
+}
+
+async function print(output: Output, job: JobRecord, own: readonly string[]): Promise<void> {
+  const now = Date.now();
+  const moment = (date: Date | null) =>
+    date === null ? 'nobody knows' : `${date.toISOString()} (${fromNow(date, now)})`;
+  const facts: [name: string, value: string][] = [
+    ['queue', job.queue],
+    ['attempt', `${job.attempt} of ${job.maxAttempts}`],
+    ['priority', String(job.priority)],
+    ['enqueued', moment(job.createdAt)],
+    [job.state === 'scheduled' ? 'due' : 'became due', moment(job.runAt)],
+  ];
+  if ('claimedAt' in job && job.claimedAt !== null)
+    facts.push(['claimed', `${moment(job.claimedAt)} by worker ${job.workerId}`]);
+  if ('finishedAt' in job) facts.push(['ended', moment(job.finishedAt)]);
+  if (job.uniqueKey !== null) facts.push(['unique key', job.uniqueKey]);
+  if (job.group !== null) facts.push(['group', job.group]);
+  for (const key of own) facts.push([key, json(Reflect.get(job, key))]);
+  if ('cancelReason' in job && job.cancelReason !== null) facts.push(['cancel asked', job.cancelReason]);
+
+  await output.write(`${output.styled(`Job ${job.id}`, 'bold')} ${printable(job.kind)} `);
+  await output.line(job.state, STATE_STYLES[job.state]);
+  const width = Math.max(...facts.map(([name]) => name.length));
+  for (const [name, value] of facts) {
+    await output.write(`  ${output.styled(name.padEnd(width), 'dim')}  `);
+    await output.line(value);
+  }
+  const values: [name: string, value: unknown][] = [
+    ['payload', job.payload],
+    ['metadata', Object.keys(job.metadata).length === 0 ? null : job.metadata],
+    ['progress', 'progress' in job ? job.progress : null],
+    ['output', 'output' in job ? job.output : null],
+  ];
+  for (const [name, value] of values) {
+    if (value === null || value === undefined) continue;
+    await output.line(name, 'bold');
+    await output.line(indented(json(value, 2)));
+  }
+  if (job.errors.length > 0) await output.line('errors', 'bold');
+  for (const error of job.errors) {
+    // Who was cancelled before an attempt has none.
+    await output.write(error.attempt ? `  attempt ${error.attempt}: ` : '  ');
+    await output.line(`${error.name}: ${error.message}`, 'red');
+    if (error.stack !== undefined) await output.line(indented(error.stack), 'dim');
+  }
+}
+
+function indented(text: string): string {
+  return text.replaceAll(/^/gm, '  ');
+}

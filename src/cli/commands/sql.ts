@@ -1,0 +1,86 @@
+import type { Command } from 'commander';
+import { integer, several, text } from '../arguments.ts';
+import { type Answer, type Call, call } from '../context.ts';
+import type { ExitCode } from '../exit-code.ts';
+import { misused } from '../failure.ts';
+import { grantsSql } from '../sql/grants.ts';
+import { partitionsSql } from '../sql/partitions.ts';
+import { placeOf } from '../sql/table-names.ts';
+import { tuningSql } from '../sql/tuning.ts';
+
+interface PlaceFlags {
+  readonly prefix?: string;
+  readonly schema?: string;
+}
+
+interface PartitionFlags extends PlaceFlags {
+  readonly list?: readonly string[];
+  readonly hash?: number;
+}
+
+interface GrantFlags extends PlaceFlags {
+  readonly web?: string;
+  readonly worker?: string;
+  readonly reader?: string;
+  readonly admin?: string;
+  readonly control?: boolean;
+}
+
+/** `sql`: what drizzle-kit cannot express, to paste into a custom migration. It runs nothing. */
+export function addSql(program: Command, end: (code: ExitCode) => void): void {
+  const group = program
+    .command('sql')
+    .description('print what drizzle-kit cannot express, for `drizzle-kit generate --custom`');
+  const placed = (name: string, what: string) =>
+    group
+      .command(name)
+      .description(what)
+      .option('--prefix <prefix>', 'the prefix of the tables (default: queue_)', text)
+      .option('--schema <schema>', 'their Postgres schema', text);
+  call<PlaceFlags>(
+    placed('tuning', 'storage settings for many jobs per second'),
+    (called) => print(called, tuningSql(placeOf(called.flags))),
+    end,
+  );
+  call<PartitionFlags>(
+    placed('partitions', 'jobs and results partitioned by queue, with all their rows')
+      .option('--list <queue>', 'a partition for this queue, and one for the rest; may be repeated', several)
+      .option('--hash <count>', 'so many partitions, by a hash of the queue', integer(2, 1_000)),
+    partitions,
+    end,
+  );
+  const role = (name: string) => `the role of this name, instead of app_${name}`;
+  call<GrantFlags>(
+    placed('grants', 'the least rights of each role')
+      .option('--web <role>', role('web'), text)
+      .option('--worker <role>', role('worker'), text)
+      .option('--reader <role>', role('reader'), text)
+      .option('--admin <role>', role('admin'), text)
+      .option('--control', 'with those of schedules, limits and keys'),
+    grants,
+    end,
+  );
+}
+
+async function partitions(called: Call<PartitionFlags>): Answer {
+  const { list, hash } = called.flags;
+  const place = placeOf(called.flags);
+  if (list !== undefined && hash === undefined)
+    return await print(called, partitionsSql(place, { list: [...new Set(list)] }));
+  if (hash !== undefined && list === undefined) return await print(called, partitionsSql(place, { hash }));
+  throw misused('sql partitions: give either --list with a queue, or --hash with a number');
+}
+
+async function grants(called: Call<GrantFlags>): Answer {
+  const { web = 'app_web', worker = 'app_worker', reader = 'app_reader', admin = 'app_admin' } = called.flags;
+  const quoted = (role: string) =>
+    /^[a-z_][a-z0-9_]*$/.test(role) ? role : `"${role.replaceAll('"', '""')}"`;
+  const roles = { web: quoted(web), worker: quoted(worker), reader: quoted(reader), admin: quoted(admin) };
+  return await print(called, grantsSql(placeOf(called.flags), roles, called.flags.control === true));
+}
+
+async function print({ output }: Call<unknown>, sql: string): Answer {
+  if (output.json) await output.document({ sql });
+  else await output.write(`${sql}\n`);
+  return undefined;
+}

@@ -1,0 +1,60 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Dashboard } from '../dashboard/index.ts';
+
+/**
+ * Lets in who has the token: from the address that was printed, and from then on by a cookie, so that the
+ * token is in no link and no history of the pages.
+ */
+export class LockedDoor {
+  readonly token: string = randomBytes(32).toString('base64url');
+  /** Cookies are shared by all ports of a host: each dashboard has one of its own. */
+  readonly #cookie = `drizzle-queue-${randomBytes(6).toString('hex')}`;
+
+  /** A dashboard behind this door. @param hosts the only names under which it answers */
+  before(pages: Dashboard, hosts: readonly string[]): Dashboard {
+    return async (request) => {
+      const url = new URL(request.url);
+      // Another name that is made to resolve to this machine is no way in, token or not.
+      if (!hosts.includes(request.headers.get('host') ?? '')) return refused('This name is not its own.');
+      const token = url.searchParams.get('token');
+      if (request.method === 'GET' && token !== null && this.#fits(token)) {
+        url.searchParams.delete('token');
+        return new Response(null, {
+          status: 303,
+          headers: {
+            location: `${url.pathname}${url.search}`,
+            'set-cookie': `${this.#cookie}=${this.token}; Path=/; HttpOnly; SameSite=Strict`,
+            'cache-control': 'no-store',
+            'referrer-policy': 'no-referrer',
+          },
+        });
+      }
+      if (this.#hasCookie(request.headers.get('cookie') ?? '')) return await pages(request);
+      return refused('Open the address that the terminal has printed: it has the token.');
+    };
+  }
+
+  #hasCookie(header: string): boolean {
+    return header.split(';').some((each) => {
+      const [name, value = ''] = each.trim().split('=');
+      return name === this.#cookie && this.#fits(value);
+    });
+  }
+
+  /** In the same time, however much of it fits. */
+  #fits(given: string): boolean {
+    const hash = (text: string) => createHash('sha256').update(text).digest();
+    return timingSafeEqual(hash(given), hash(this.token));
+  }
+}
+
+function refused(why: string): Response {
+  return new Response(`drizzle-queue dashboard: ${why}\n`, {
+    status: 403,
+    headers: {
+      'content-type': 'text/plain; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    },
+  });
+}

@@ -1,0 +1,58 @@
+import { Command } from 'commander';
+import { several, text } from './arguments.ts';
+import { addCancel } from './commands/cancel.ts';
+import { addDashboard } from './commands/dashboard.ts';
+import { addDoctor } from './commands/doctor.ts';
+import { addEnqueue } from './commands/enqueue.ts';
+import { addInit } from './commands/init.ts';
+import { addList } from './commands/list.ts';
+import { addPause } from './commands/pause.ts';
+import { addRedrive } from './commands/redrive.ts';
+import { addRunNow } from './commands/run-now.ts';
+import { addSchedules } from './commands/schedules.ts';
+import { addShow } from './commands/show.ts';
+import { addSql } from './commands/sql.ts';
+import { addStatus } from './commands/status.ts';
+import { addTail } from './commands/tail.ts';
+import { addWork } from './commands/work.ts';
+import type { ExitCode } from './exit-code.ts';
+
+const COMMANDS = [
+  addInit,
+  addStatus,
+  addDoctor,
+  addList,
+  addShow,
+  addCancel,
+  addRedrive,
+  addRunNow,
+  addPause,
+  addSchedules,
+  addEnqueue,
+  addWork,
+  addTail,
+  addDashboard,
+  addSql,
+];
+
+/** All commands, with their options. @param end is told how the one that ran has ended */
+export function createProgram(version: string, end: (code: ExitCode) => void): Command {
+  const program = new Command('drizzle-queue')
+    .description('Operate the queues of an app: see, cancel, redrive, pause and work, on its own database.')
+    .version(version, '-v, --version', 'print the version')
+    .option('--config <file>', 'the queue.config.ts (default: the nearest from here upwards)', text)
+    .option('--url <address>', 'the database, instead of that of the configs and of DATABASE_URL', text)
+    .option('--env-file <file>', 'variables, instead of .env.local and .env; may be repeated', several)
+    .option('--json', 'answer in JSON, for programs')
+    .option('--verbose', 'print the stack of what fails')
+    .helpCommand('help [command]', 'print the help of a command')
+    .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
+    .configureOutput({
+      // In one line: `error: unknown option '--wher' (Did you mean --where?)`.
+      outputError: (message, write) => write(`${message.trim().replaceAll(/\s*\n\s*/g, ' ')}\n`),
+    })
+    .exitOverride();
+  for (const add of COMMANDS) add(program, end);
+  for (const command of program.commands) command.exitOverride().allowExcessArguments(false);
+  return program;
+}

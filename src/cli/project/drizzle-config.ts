@@ -1,0 +1,52 @@
+import * as fs from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { Failure } from '../failure.ts';
+import type { Credentials } from './connect.ts';
+import { defaultOf, type Exports, loadModule } from './load-module.ts';
+
+/** What a drizzle.config.ts says that this command uses. */
+export interface DrizzleConfig {
+  readonly credentials: Credentials;
+  /** The files with the app's tables. */
+  readonly schemaFiles: readonly string[];
+}
+
+/** @throws Failure when it is not for PostgreSQL */
+export async function readDrizzleConfig(path: string): Promise<DrizzleConfig> {
+  const config: Exports = Object(defaultOf(await loadModule(path)));
+  if (typeof config.dialect === 'string' && config.dialect !== 'postgresql')
+    throw new Failure(`${path} is for ${config.dialect}, and drizzle-queue needs PostgreSQL`);
+  const schemas = Array.isArray(config.schema) ? config.schema : [config.schema];
+  return {
+    credentials: credentialsOf(config.dbCredentials),
+    schemaFiles: schemas.flatMap((each) => (typeof each === 'string' ? filesOf(dirname(path), each) : [])),
+  };
+}
+
+function credentialsOf(given: unknown): Credentials {
+  if (typeof given !== 'object' || given === null) return undefined;
+  const { url, host, port, user, password, database, ssl }: Exports = { ...given };
+  if (typeof url === 'string' && url !== '') return url;
+  if (typeof host !== 'string') return undefined;
+  const parts = { host, port, user, password, database, ssl };
+  return Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined));
+}
+
+const SOURCE = /(?<!\.d)\.[cm]?[jt]s$/;
+
+/** As drizzle-kit reads it: a file, a folder or a pattern. */
+function filesOf(folder: string, given: string): string[] {
+  const path = resolve(folder, given);
+  if (fs.existsSync(path)) {
+    if (!fs.statSync(path).isDirectory()) return [path];
+    return fs
+      .readdirSync(path)
+      .filter((name) => SOURCE.test(name))
+      .map((name) => join(path, name));
+  }
+  // From Node.js 22 on; before that a pattern is not followed, and the queue has its usual tables.
+  const glob: unknown = Reflect.get(fs, 'globSync');
+  if (typeof glob !== 'function') return [];
+  const names: string[] = Reflect.apply(glob, fs, [given, { cwd: folder }]);
+  return names.map((name) => resolve(folder, name)).filter((file) => SOURCE.test(file));
+}

@@ -1,0 +1,106 @@
+import { createRequire } from 'node:module';
+import { join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Failure } from '../failure.ts';
+
+export type Exports = Readonly<Record<string, unknown>>;
+
+/** What a program that reads TypeScript may do with a file that Node.js by itself does not load. */
+const NEEDS_HELP = new Set([
+  'ERR_UNKNOWN_FILE_EXTENSION',
+  'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX',
+  'ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING',
+  'ERR_INVALID_TYPESCRIPT_SYNTAX',
+  // `import './db'` without an end, and paths of a tsconfig.
+  'ERR_MODULE_NOT_FOUND',
+  'ERR_UNSUPPORTED_DIR_IMPORT',
+  'MODULE_NOT_FOUND',
+  'ERR_PACKAGE_PATH_NOT_EXPORTED',
+]);
+
+/**
+ * Loads a file of the app, TypeScript or not: by Node.js, where it strips types, or else by the app's own tsx
+ * or jiti.
+ *
+ * @throws Failure naming what is missing; what the file itself throws passes unchanged
+ */
+export async function loadModule(path: string): Promise<Exports> {
+  try {
+    return await importFile(path);
+  } catch (error) {
+    const code = codeOf(error);
+    // Type stripping takes an `enum` for a syntax error of JavaScript in some versions.
+    const isTypeScript = /\.[cm]?ts$/.test(path);
+    if (!isTypeScript || !(NEEDS_HELP.has(code) || error instanceof SyntaxError)) throw error;
+    return await loadWithHelp(path, error);
+  }
+}
+
+async function loadWithHelp(path: string, first: unknown): Promise<Exports> {
+  const require = createRequire(path);
+  const tsx = resolved(require, 'tsx/esm/api');
+  if (tsx !== undefined) {
+    // Both: what is CommonJS in the app stays so.
+    const cjs: { register(): unknown } = require('tsx/cjs/api');
+    cjs.register();
+    // Of its two files the one for ES modules, which a `require` does not resolve to.
+    const { register } = await importFile(tsx.replace(/\.cjs$/, '.mjs'));
+    if (typeof register === 'function') register();
+    return await importFile(path, first);
+  }
+  const jiti = resolved(require, 'jiti');
+  if (jiti !== undefined) {
+    const loaded = await importFile(jiti);
+    const create = loaded.createJiti ?? Reflect.get(Object(loaded.default), 'createJiti');
+    if (typeof create === 'function') return await create(path).import(path);
+  }
+  const file = relative(process.cwd(), path) || path;
+  if (codeOf(first) === 'ERR_UNKNOWN_FILE_EXTENSION') {
+    throw new Failure(
+      `${file} is TypeScript, which Node.js ${process.version} does not load by itself: run \`npm i -D tsx\``,
+      1,
+      { cause: first },
+    );
+  }
+  const why = first instanceof Error ? first.message.split('\n')[0] : String(first);
+  throw new Failure(
+    `${file} cannot be loaded (${why}). \`npm i -D tsx\` helps with what Node.js does not know: ` +
+      'imports without a file extension, paths of tsconfig.json, enums',
+    1,
+    { cause: first },
+  );
+}
+
+/** Node.js remembers a file that it has failed to load, so the second try has another URL. */
+async function importFile(path: string, failedBefore?: unknown): Promise<Exports> {
+  const url = pathToFileURL(path);
+  if (failedBefore !== undefined) url.searchParams.set('again', '1');
+  const loaded: Exports = await import(url.href);
+  return loaded;
+}
+
+/** A package as the app sees it, and not as this one would. */
+export async function importFrom(folder: string, name: string): Promise<Exports | undefined> {
+  const path = resolved(createRequire(join(folder, 'package.json')), name);
+  return path === undefined ? undefined : await importFile(path);
+}
+
+function resolved(require: NodeJS.Require, name: string): string | undefined {
+  try {
+    return require.resolve(name);
+  } catch {
+    return undefined;
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
+
+/** The default export, also of a file that was compiled to CommonJS. */
+export function defaultOf(loaded: Exports): unknown {
+  const given = loaded.default;
+  const inner: unknown =
+    typeof given === 'object' && given !== null ? Reflect.get(given, 'default') : undefined;
+  return inner ?? given;
+}

@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type FSWatcher, readdirSync, watch } from 'node:fs';
+import { join } from 'node:path';
+import type { ExitCode } from './exit-code.ts';
+import { untilInterrupted } from './interruption.ts';
+import { complain } from './terminal/complain.ts';
+
+/** Of an editor that writes a file in several steps, or several files at once. */
+const SETTLE_MS = 150;
+/** A worker lets its handlers finish; then it is killed, and others find its jobs. */
+const STOP_MS = 31_000;
+/** Set for the child of `--watch`. */
+const CHILD = 'DRIZZLE_QUEUE_WATCHED';
+const MAX_FOLDERS = 2_000;
+const SOURCE = /(\.([cm]?[jt]sx?|json)|^\.env(\..+)?)$/;
+const PASSED_OVER = /^(node_modules|dist|build|out|coverage|\..*)$/;
+
+/**
+ * Runs this command as a child, without its `--watch`, and starts it again when a file below the current
+ * folder changes. It ends with the first Ctrl-C, after the child.
+ */
+export async function restartOnChange(): Promise<ExitCode> {
+  const { signal, forget } = untilInterrupted();
+  let changed: () => void = () => undefined;
+  const watched = watchFolders(process.cwd(), () => changed());
+  const interrupted = new Promise<void>((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+  try {
+    while (!signal.aborted) {
+      const change = new Promise<void>((resolve) => {
+        changed = resolve;
+      });
+      const child = startChild();
+      const closed = once(child, 'exit');
+      const isOver = await Promise.race([closed.then(() => true), change.then(() => false), interrupted]);
+      if (isOver === true && !signal.aborted) {
+        // Its mistake is on the screen; the next change may mend it.
+        complain('The worker has ended; it starts again when a file changes.');
+        await Promise.race([change, interrupted]);
+      }
+      await stopChild(child);
+      if (signal.aborted) break;
+      await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+      complain('A file has changed: starting again.');
+    }
+    return 0;
+  } finally {
+    for (const each of watched) each.close();
+    forget();
+  }
+}
+
+/** In a group of its own, so that Ctrl-C reaches this process alone, which then stops it once. */
+function startChild(): ChildProcess {
+  const [program = '', ...args] = process.argv.slice(1);
+  const end = args.indexOf('--');
+  const own = args.filter((arg, index) => (end >= 0 && index > end) || (arg !== '--watch' && arg !== '-w'));
+  return spawn(process.execPath, [...process.execArgv, program, ...own], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    detached: true,
+    env: { ...process.env, [CHILD]: '1' },
+  });
+}
+
+async function stopChild(child: ChildProcess): Promise<void> {
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+  if (hasEnded()) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+  await ended;
+  clearTimeout(timer);
+}
+
+/** For a child: stops with a parent that was killed and could not say so, also while this one was loading. */
+export function stopWithParent(stop: () => void): () => void {
+  const isChild = process.env[CHILD] !== undefined;
+  delete process.env[CHILD];
+  if (!isChild) return () => undefined;
+  if (!process.connected) stop();
+  process.once('disconnect', stop);
+  return () => process.off('disconnect', stop);
+}
+
+/** Each folder by itself: a recursive watcher would walk all packages, too. */
+function watchFolders(root: string, onChange: () => void): FSWatcher[] {
+  const watchers: FSWatcher[] = [];
+  const add = (folder: string) => {
+    if (watchers.length >= MAX_FOLDERS) return;
+    try {
+      const watcher = watch(folder, (_, name) => {
+        if (name === null || SOURCE.test(name)) onChange();
+      });
+      // A folder may be removed while it is watched.
+      watcher.on('error', () => watcher.close());
+      watchers.push(watcher);
+      for (const entry of readdirSync(folder, { withFileTypes: true })) {
+        if (entry.isDirectory() && !PASSED_OVER.test(entry.name)) add(join(folder, entry.name));
+      }
+    } catch {
+      // It has gone meanwhile, or may not be read.
+    }
+  };
+  add(root);
+  return watchers;
+}

@@ -1,0 +1,59 @@
+import { Failure } from './failure.ts';
+
+/** What the codes of drivers, sockets and PostgreSQL mean to somebody at a terminal. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'the database does not answer: is it running, and is the address right?',
+  ECONNRESET: 'the database has closed the connection',
+  EPIPE: 'the database has closed the connection',
+  ENOTFOUND: 'there is no such host',
+  EAI_AGAIN: 'the host name cannot be looked up',
+  ETIMEDOUT: 'the database does not answer in time',
+  CONNECT_TIMEOUT: 'the database does not answer in time',
+  CONNECTION_CLOSED: 'the database has closed the connection',
+  CONNECTION_ENDED: 'the connection to the database has ended',
+  '28P01': 'the database refuses the password',
+  '28000': 'the database refuses this user',
+  '3D000': 'there is no such database',
+  '42501': 'this role lacks a right (`drizzle-queue sql grants` prints what each role needs)',
+  '53300': 'the database has no connection left',
+  '57014': 'the database has cancelled the statement',
+  '57P01': 'the database is shutting down',
+  '57P03': 'the database is starting up',
+};
+
+/** One sentence about any error: never a stack, and never the parameters of a statement. */
+export function sentenceOf(error: unknown): string {
+  if (error instanceof Failure) return error.message;
+  const chain = causesOf(error);
+  // Our own sentences name the command to run; what drivers say of the same stands below them.
+  const own = chain.find((each) => /^(MissingMigration|Queue|Invalid|Unknown)\w*Error$/.test(each.name));
+  const deepest = chain.at(-1);
+  const code = codeOf(chain);
+  const meaning = code === undefined ? undefined : MEANINGS[code];
+  const said = deepest?.message || code || String(error);
+  if (own !== undefined && (meaning === undefined || own.name === 'MissingMigrationError'))
+    return own.message;
+  return meaning === undefined ? said : `${capital(meaning)} (${said})`;
+}
+
+function causesOf(error: unknown): Error[] {
+  const chain: Error[] = [];
+  for (let at: unknown = error; at instanceof Error && chain.length < 10; ) {
+    chain.push(at);
+    // Node.js tries every address of a host, and says all that went wrong.
+    at = at instanceof AggregateError && at.errors.length > 0 ? at.errors[0] : at.cause;
+  }
+  return chain;
+}
+
+function codeOf(chain: readonly Error[]): string | undefined {
+  for (const each of [...chain].reverse()) {
+    const code: unknown = Reflect.get(each, 'code');
+    if (typeof code === 'string') return code;
+  }
+  return undefined;
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

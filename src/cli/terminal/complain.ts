@@ -1,0 +1,6 @@
+import { inLine } from './printable.ts';
+
+/** Tells people something in one line, beside the answer of the command. */
+export function complain(text: string): void {
+  process.stderr.write(`${inLine(text)}\n`);
+}

@@ -1,0 +1,27 @@
+import { createInterface } from 'node:readline';
+import { misused } from '../failure.ts';
+import { InterruptedError } from '../interruption.ts';
+
+/**
+ * Asks before something is done, and answers whether it may be: with `y` or `yes`, and nothing else.
+ *
+ * @throws Failure where nobody can answer
+ * @throws InterruptedError for Ctrl-C
+ */
+export async function confirm(question: string, yes: boolean): Promise<boolean> {
+  if (yes) return true;
+  if (!process.stdin.isTTY || !process.stderr.isTTY)
+    throw misused(`${question} Nobody can answer here: say --yes, or --dry-run to only count`);
+  const reader = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await new Promise<boolean>((resolve, reject) => {
+      reader.once('SIGINT', () => reject(new InterruptedError()));
+      // The end of the input, Ctrl-D, is no yes.
+      reader.once('close', () => resolve(false));
+      reader.question(`${question} [y/N] `, (answer) => resolve(/^\s*y(es)?\s*$/i.test(answer)));
+    });
+  } finally {
+    reader.close();
+    process.stdin.unref?.();
+  }
+}

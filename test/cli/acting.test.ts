@@ -1,0 +1,255 @@
+import {
+  createQueue,
+  defineJob,
+  fail,
+  fixedBackoff,
+  handle,
+  NonRetryableError,
+  runNext,
+} from 'drizzle-queue';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { clearTables } from '../queries/support/jobs.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+import { useCli } from './support/build-cli.ts';
+import { hasTerminal, runCli, startInTerminal } from './support/run-cli.ts';
+
+const database = useTestDatabase();
+const cli = useCli();
+const queue = createQueue();
+const greet = defineJob('greet', { backoff: fixedBackoff(60_000) });
+let cwd: string;
+
+const env = () => ({ DATABASE_URL: database.url });
+const run = (...args: string[]) => runCli(cli.bin, args, { cwd, env: env() });
+
+async function enqueue(count: number, delayMs = 0): Promise<number[]> {
+  const { jobs } = await queue.list(database.db, { limit: 1 });
+  const after = jobs[0]?.id ?? 0;
+  await queue.enqueueMany(
+    database.db,
+    greet,
+    Array.from({ length: count }, () => ({ delayMs })),
+  );
+  const listed = await queue.list(database.db, { limit: 1_000 });
+  return listed.jobs.map(({ id }) => id).filter((id) => id > after);
+}
+
+async function discard(count: number): Promise<number[]> {
+  const ids = await enqueue(count);
+  const handlers = [handle(greet, () => fail(new NonRetryableError('no')))];
+  for (const _ of ids) await runNext(database.db, { queue, handlers });
+  return ids;
+}
+
+const states = async () => (await queue.list(database.db, { limit: 1_000 })).jobs.map(({ state }) => state);
+
+beforeAll(async () => {
+  cwd = await cli.project();
+});
+beforeEach(() => clearTables(database.client));
+
+describe('by ids', () => {
+  test('cancel ends them, says what became of each, and fails if one was not there', async () => {
+    const [first = 0, second = 0] = await enqueue(2);
+    const ended = await run(
+      'cancel',
+      String(first),
+      `#${second}`,
+      String(first),
+      '--reason',
+      '-none',
+      '--json',
+    );
+    expect(ended.code).toBe(0);
+    expect(JSON.parse(ended.stdout)).toEqual({
+      version: 1,
+      jobs: [first, second].map((id) => ({ id, done: true, outcome: 'cancelled' })),
+    });
+    expect(await queue.find(database.db, first)).toMatchObject({
+      state: 'cancelled',
+      errors: [{ message: '-none' }],
+    });
+    const again = await run('cancel', String(first), '999999');
+    expect(again).toMatchObject({ code: 1, stdout: `${first} finished\n999999 not-found\n` });
+  });
+
+  test('redrive and run-now', async () => {
+    const [discarded = 0] = await discard(1);
+    const [scheduled = 0] = await enqueue(1, 3_600_000);
+    expect(await run('redrive', String(discarded))).toMatchObject({
+      code: 0,
+      stdout: `${discarded} redriven\n`,
+    });
+    expect(await run('run-now', String(scheduled))).toMatchObject({ code: 0, stdout: `${scheduled} due\n` });
+    expect(await states()).toEqual(['due', 'due']);
+    await queue.cancel(database.db, scheduled);
+    expect(await run('retry', String(scheduled))).toMatchObject({
+      code: 0,
+      stdout: `${scheduled} redriven\n`,
+    });
+  });
+
+  test('--dry-run changes nothing', async () => {
+    const [id = 0] = await enqueue(1);
+    expect(await run('cancel', String(id), '--dry-run')).toMatchObject({ code: 0, stdout: `${id} due\n` });
+    expect(await states()).toEqual(['due']);
+  });
+
+  test('a filter beside them, or nothing at all, is refused', async () => {
+    await enqueue(1);
+    expect(await run('cancel', '1', '--kind', 'greet')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('exclude each other'),
+    });
+    for (const name of ['cancel', 'redrive', 'run-now']) {
+      const { code, stderr } = await run(name, '--yes');
+      expect({ code, stderr }).toEqual({
+        code: 2,
+        stderr: expect.stringContaining('or --all for every job'),
+      });
+    }
+    expect(await run('cancel', '--all', '--kind', 'greet', '-y')).toMatchObject({ code: 2 });
+    expect(await states()).toEqual(['due']);
+  });
+});
+
+describe('by a filter', () => {
+  test('--dry-run only counts', async () => {
+    await enqueue(3);
+    const counted = await run('cancel', '--kind', 'greet', '--dry-run');
+    expect(counted).toMatchObject({ code: 0, stdout: 'cancel would touch 3 jobs.\n' });
+    const { stdout } = await run('cancel', '--all', '--limit', '2', '--dry-run', '--json');
+    expect(JSON.parse(stdout)).toEqual({ version: 1, dryRun: true, jobs: 2, isLeast: false });
+    expect(await states()).toEqual(['due', 'due', 'due']);
+  });
+
+  test('asks, and where nobody can answer does nothing', async () => {
+    await enqueue(3);
+    const { code, stderr } = await runCli(cli.bin, ['cancel', '--all'], { cwd, env: env(), input: 'y\n' });
+    expect({ code, stderr }).toEqual({
+      code: 2,
+      stderr: 'drizzle-queue: cancel 3 jobs? Nobody can answer here: say --yes, or --dry-run to only count\n',
+    });
+    expect(await states()).toEqual(['due', 'due', 'due']);
+  });
+
+  test.skipIf(!hasTerminal)('asks in a terminal, and takes no, yes and Ctrl-C', async () => {
+    await enqueue(3);
+    const ask = async (typed: string) => {
+      const asking = startInTerminal(cli.bin, ['cancel', '--kind', 'greet'], { cwd, env: env() });
+      await asking.says('cancel 3 jobs? [y/N]');
+      asking.write(typed);
+      return (await asking.end()).code;
+    };
+    expect(await ask('\r')).toBe(1);
+    expect(await ask('\u0003')).toBe(130);
+    expect(await ask('\u0004')).toBe(1);
+    expect(await states()).toEqual(['due', 'due', 'due']);
+    expect(await ask('y\r')).toBe(0);
+    expect(await states()).toEqual(['cancelled', 'cancelled', 'cancelled']);
+  });
+
+  test('--yes does it: cancel, redrive of both states, run-now', async () => {
+    await discard(3);
+    await enqueue(2);
+    const all = async (...args: string[]) => {
+      const { code, stdout, stderr } = await run(...args, '--yes', '--json');
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      return JSON.parse(stdout);
+    };
+    expect(await all('cancel', '--state', 'due')).toEqual({
+      version: 1,
+      cancelled: 2,
+      requested: 0,
+      locked: 0,
+    });
+    expect(await all('redrive', '--all', '--limit', '1')).toEqual({ version: 1, redriven: 1, duplicates: 0 });
+    expect(await all('redrive', '--all')).toEqual({ version: 1, redriven: 2, duplicates: 0 });
+    expect(await all('redrive', '--state', 'cancelled')).toEqual({ version: 1, redriven: 2, duplicates: 0 });
+    expect(new Set(await states())).toEqual(new Set(['due']));
+    await enqueue(4, 3_600_000);
+    expect(await all('run-now', '--kind', 'greet', '--limit', '3')).toEqual({ version: 1, due: 3, left: 0 });
+    expect((await states()).filter((state) => state === 'scheduled')).toHaveLength(1);
+  });
+
+  test.skipIf(!hasTerminal)('Ctrl-C ends it between two batches, and what was done stays', async () => {
+    // It tries this row again for some tenths of a second, in which it may be done or not.
+    const ids = await enqueue(2_000);
+    const [connection] = await database.connect();
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const holding = connection?.client.begin(async (sql) => {
+      await sql`select from queue_jobs where id = ${Math.max(...ids)} for update`;
+      await held;
+    });
+    const running = startInTerminal(cli.bin, ['cancel', '--all', '--yes'], { cwd, env: env() });
+    await until(
+      async () => (await queue.list(database.db, { state: 'cancelled', limit: 1 })).jobs.length > 0,
+    );
+    running.write('\u0003');
+    const { code } = await running.end();
+    release();
+    await holding;
+    expect([0, 130]).toContain(code);
+    const done = (await queue.list(database.db, { state: 'cancelled', limit: 1_000 })).jobs.length;
+    expect(done).toBeGreaterThan(0);
+  });
+});
+
+describe('pause and resume', () => {
+  test('of queues, also with names that begin with a dash', async () => {
+    expect(await run('pause', '--', 'mail', '-v')).toMatchObject({
+      code: 0,
+      stdout: 'mail is paused\n-v is paused\n',
+    });
+    expect((await queue.paused(database.db)).map((each) => each.queue).sort()).toEqual(['-v', 'mail']);
+    expect(await run('pause', 'mail')).toMatchObject({ code: 0, stdout: 'mail was paused already\n' });
+    const { stdout } = await run('resume', '--json', '--', 'mail', '-v');
+    expect(JSON.parse(stdout)).toMatchObject({ queues: [{ queue: 'mail', changed: true }, { queue: '-v' }] });
+    expect(await queue.paused(database.db)).toEqual([]);
+  });
+});
+
+describe('what stands in the way is one sentence, and ends with 1', () => {
+  test('no database at all', async () => {
+    const { code, stderr } = await runCli(cli.bin, ['status'], { cwd, env: {} });
+    // The repository around the tests has a drizzle.config.ts without an address.
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^drizzle-queue: No database: .*\n$/),
+    });
+  });
+
+  test.each(['status', 'list', 'doctor', 'dashboard'])(
+    '%s: a database that does not answer',
+    async (name) => {
+      const url = 'postgres://somebody:secret@127.0.0.1:1/shop';
+      const { code, stdout, stderr } = await runCli(cli.bin, [name, '--url', url], { cwd });
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toMatch(
+        /^drizzle-queue: The database does not answer: is it running.*ECONNREFUSED.*\n$/,
+      );
+      expect(stderr).not.toContain('secret');
+    },
+  );
+
+  test('missing tables, with the command that makes them; and the stack with --verbose', async () => {
+    const { pathname } = new URL(database.url);
+    const url = database.url.replace(pathname, '/postgres');
+    for (const name of ['list', 'status', 'dashboard']) {
+      const { code, stderr } = await runCli(cli.bin, [name, '--url', url], { cwd });
+      expect({ name, code, stderr }).toEqual({
+        name,
+        code: 1,
+        stderr: expect.stringMatching(
+          /^drizzle-queue: The queue's tables are not up to date.*drizzle-kit migrate.*\n$/,
+        ),
+      });
+    }
+    const { stderr } = await runCli(cli.bin, ['list', '--url', url, '--verbose'], { cwd });
+    expect(stderr).toContain('    at ');
+  });
+});

@@ -1,0 +1,73 @@
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { main } from '../../src/cli/main.ts';
+
+/** Runs a command that needs no database in this process, and answers what it has said. */
+async function said(...args: string[]) {
+  let [stdout, stderr] = ['', ''];
+  vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+    stdout += text;
+    return true;
+  });
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+    stderr += text;
+    return true;
+  });
+  const code = await main(args, '1.2.3');
+  vi.restoreAllMocks();
+  return { code, stdout, stderr };
+}
+
+afterEach(() => vi.restoreAllMocks());
+
+test('--help names every command, and each has a help of its own', async () => {
+  const { code, stdout } = await said('--help');
+  expect(code).toBe(0);
+  const [, list = ''] = stdout.split('\nCommands:\n');
+  const names = [...list.matchAll(/^ {2}([a-z][\w-]*)/gm)].map(([, name = '']) => name);
+  expect(names.length).toBeGreaterThan(5);
+  for (const name of names.filter((each) => each !== 'help')) {
+    const help = await said(name, '--help');
+    expect(help).toMatchObject({ code: 0, stderr: '' });
+    expect(help.stdout).toContain(`drizzle-queue ${name}`);
+  }
+});
+
+test('--version prints it', async () => {
+  expect(await said('--version')).toEqual({ code: 0, stdout: '1.2.3\n', stderr: '' });
+});
+
+test('without a command it prints the help, and fails', async () => {
+  expect(await said()).toMatchObject({ code: 2, stderr: expect.stringContaining('Commands:') });
+});
+
+describe('refused with 2, in one line', () => {
+  test.each([
+    [['staus'], "unknown command 'staus' (Did you mean status?)"],
+    [['list', '--knd', 'a'], "unknown option '--knd' (Did you mean --kind?)"],
+    [['list', '--state', 'dead'], 'It must be one of waiting, scheduled, due'],
+    [['list', '--limit', '0'], 'whole number from 1'],
+    [['list', '--limit', '9007199254740993'], 'whole number from 1'],
+    [['list', '--limit', '1e3'], 'whole number from 1'],
+    [['list', '--kind', 'a', '--kind', 'b'], 'given twice'],
+    [['list', '--kind', ''], 'It is empty'],
+    [['list', '--kind'], 'argument missing'],
+    [['list', '--payload', '{'], 'It must be JSON'],
+    [['list', '--created-after', 'yesterday'], 'It must be a time'],
+    [['list', '--created-after', '2026-13-45'], 'It must be a time'],
+    [['list', 'twice'], 'too many arguments'],
+    [['status', '--every', 'soon'], 'It must be a duration'],
+    [['show'], "missing required argument 'id'"],
+    [['dashboard', '--port', '70000'], 'whole number from 0 to 65535'],
+    [['status', '--url', 'mysql://localhost/shop'], 'this one begins with mysql://'],
+    [['status', '--url', 'no address'], 'must look like postgres://'],
+    [['status', '--config', 'nowhere.ts'], 'nowhere.ts of --config does not exist'],
+    [['sql', 'partitions'], 'give either --list'],
+    [['sql', 'tuning', '--prefix', 'a b'], 'plain lower-case name'],
+    [['status', '--env-file', '/nowhere/.env'], 'cannot be read (ENOENT)'],
+  ])('%j', async (args, why) => {
+    const { code, stdout, stderr } = await said(...args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toContain(why);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+  });
+});

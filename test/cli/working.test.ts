@@ -1,0 +1,328 @@
+import { readdir, readlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createQueue, defineJob, defineSchedule, schedulesIn, unvalidated } from 'drizzle-queue';
+import { queueSchedules } from 'drizzle-queue/schema/control';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { clearTables } from '../queries/support/jobs.ts';
+import { addControlTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+import { useCli } from './support/build-cli.ts';
+import { hasTerminal, runCli, startCli, startInTerminal } from './support/run-cli.ts';
+
+const database = useTestDatabase();
+const cli = useCli();
+const queue = createQueue();
+let cwd: string;
+
+/** An app without a loader, which takes seconds of each start on a busy machine. */
+const app = {
+  'queue.config.mjs': `
+    import { defineConfig } from 'drizzle-queue/config';
+    import { db } from './src/db.mjs';
+    import { greet, queue } from './src/jobs.mjs';
+    export default defineConfig({
+      db,
+      queue,
+      jobs: [greet],
+      handlers: async () => (await import('./src/handlers.mjs')).handlers,
+    });`,
+  'src/db.mjs': `
+    import { drizzle } from 'drizzle-orm/node-postgres';
+    import pg from 'pg';
+    export const db = drizzle(new pg.Pool({ connectionString: process.env.SHOP_URL }));`,
+  'src/jobs.mjs': `
+    import { createQueue, defineJob, schedulesIn } from 'drizzle-queue';
+    import { queueSchedules } from 'drizzle-queue/schema/control';
+    const validate = (value) =>
+      typeof value?.name === 'string' ? { value } : { issues: [{ message: 'expected a text', path: ['name'] }] };
+    export const queue = createQueue({ schedules: schedulesIn(queueSchedules) });
+    export const greet = defineJob('greet', { payload: { '~standard': { version: 1, vendor: 'test', validate } } });`,
+  'src/handlers.mjs': `
+    import { fail, handle, NonRetryableError } from 'drizzle-queue';
+    import { greet } from './jobs.mjs';
+    export const handlers = [
+      handle(greet, ({ payload }) =>
+        payload.name === 'nobody' ? fail(new NonRetryableError('who?')) : console.log('Hello ' + payload.name)),
+    ];`,
+};
+
+const env = () => ({ SHOP_URL: database.url });
+const run = (...args: string[]) => runCli(cli.bin, args, { cwd, env: env() });
+const enqueue = (name: string, ...args: string[]) =>
+  run('enqueue', 'greet', JSON.stringify({ name }), ...args);
+
+beforeAll(async () => {
+  await addControlTables(database);
+  cwd = await cli.project(app);
+});
+beforeEach(async () => {
+  await clearTables(database.client);
+  await database.client`truncate queue_schedules`;
+});
+
+describe('enqueue', () => {
+  test('goes through the definition', async () => {
+    const { code, stdout, stderr } = await enqueue('Ada', '--priority', '0', '--key', '-x', '--json');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const { id, duplicate } = JSON.parse(stdout);
+    expect(duplicate).toBe(false);
+    expect(await queue.find(database.db, id)).toMatchObject({
+      payload: { name: 'Ada' },
+      priority: 0,
+      uniqueKey: '-x',
+    });
+    expect(await enqueue('Eve', '--key', '-x')).toMatchObject({
+      code: 0,
+      stdout: `Job ${id} has this key already.\n`,
+    });
+  });
+
+  test('refuses what the definition refuses, and what nobody defines', async () => {
+    expect(await run('enqueue', 'greet', '{"name":7}')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^drizzle-queue: The payload of 'greet' is invalid: name: .*\n$/),
+    });
+    expect(await run('enqueue', 'greet', '{"name":"\\u0000"}')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('NUL'),
+    });
+    expect(await run('enqueue', 'greet', '{')).toMatchObject({ code: 2 });
+    expect(await run('enqueue', 'gret', '{}')).toMatchObject({
+      code: 2,
+      stderr: "drizzle-queue: queue.config.ts has no definition of 'gret' (did you mean greet?)\n",
+    });
+    expect((await queue.list(database.db)).jobs).toEqual([]);
+  });
+
+  test('reads what is piped in', async () => {
+    const piped = await runCli(cli.bin, ['enqueue', 'greet', '-'], {
+      cwd,
+      env: env(),
+      input: '{ "name": "Bob" }',
+    });
+    expect(piped).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Enqueued job \d+\.\n$/) });
+  });
+});
+
+describe('work', () => {
+  test('works until SIGTERM, and leaves nothing', async () => {
+    await enqueue('Ada');
+    const working = startCli(cli.bin, ['work'], { cwd, env: env() });
+    await working.says('Hello Ada');
+    await enqueue('Bob');
+    await working.says('Hello Bob');
+    working.child.kill('SIGTERM');
+    expect(await working.end()).toMatchObject({ code: 0 });
+    expect(await database.client`select from queue_workers`).toHaveLength(0);
+  });
+
+  test.skipIf(!hasTerminal)('ends with Ctrl-C in a terminal', async () => {
+    const working = startInTerminal(cli.bin, ['work'], { cwd, env: env() });
+    await enqueue('Ada');
+    await working.says('Hello Ada');
+    working.write('\u0003');
+    expect(await working.end()).toMatchObject({ code: 0 });
+    expect(await database.client`select from queue_workers`).toHaveLength(0);
+  });
+
+  test('--drain ends when nothing is due', async () => {
+    await enqueue('Ada');
+    await enqueue('nobody');
+    const { code, stdout } = await run('work', '--drain');
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'Hello Ada\n1 completed, 1 failed, 1 discarded\n' });
+  });
+
+  test('--watch starts again when a file changes, and outlives a mistake in it', async () => {
+    const folder = await cli.project(app);
+    const handlers = join(folder, 'src/handlers.mjs');
+    const working = startCli(cli.bin, ['work', '--watch'], { cwd: folder, env: env() });
+    await enqueue('Ada');
+    await working.says('Hello Ada');
+    await writeFile(handlers, 'this is no program');
+    await working.says('The worker has ended');
+    await writeFile(handlers, app['src/handlers.mjs'].replace('Hello', 'Good morning'));
+    await enqueue('Bob');
+    await working.says('Good morning Bob');
+    working.child.kill('SIGINT');
+    expect(await working.end()).toMatchObject({ code: 0 });
+    expect(await database.client`select from queue_workers`).toHaveLength(0);
+    expect(await processesIn(folder)).toEqual([]);
+  });
+
+  test('--watch leaves no child when it is killed', async () => {
+    const folder = await cli.project(app);
+    const working = startCli(cli.bin, ['work', '--watch'], { cwd: folder, env: env() });
+    await enqueue('Ada');
+    await working.says('Hello Ada');
+    working.child.kill('SIGKILL');
+    await until(async () => (await processesIn(folder)).length === 0);
+    expect(await database.client`select from queue_workers`).toHaveLength(0);
+  });
+
+  test('needs handlers', async () => {
+    const folder = await cli.project({
+      ...app,
+      'queue.config.mjs': app['queue.config.mjs'].replace(/handlers: .*/, ''),
+    });
+    expect(await runCli(cli.bin, ['work'], { cwd: folder, env: env() })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('queue.config.ts has no handlers'),
+    });
+    const bare = await cli.project();
+    const { code, stderr } = await runCli(cli.bin, ['work', '--url', database.url], { cwd: bare });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringContaining('work needs a queue.config.ts'),
+    });
+  });
+});
+
+/** The processes that have this folder for their own. */
+async function processesIn(folder: string): Promise<string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const own = await readlink(`/proc/${pid}/cwd`).catch(() => '');
+      return own === folder ? pid : undefined;
+    }),
+  );
+  return found.filter((pid) => pid !== undefined);
+}
+
+test('tail shows jobs as they end', async () => {
+  await enqueue('before');
+  await run('work', '--drain');
+  const tailing = startCli(cli.bin, ['tail', '--every', '50ms', '--json'], { cwd, env: env() });
+  const failing = startCli(cli.bin, ['tail', '--every', '50ms', '--state', 'discarded'], { cwd, env: env() });
+  // What ends before they have looked for the first time is not theirs to show.
+  await until(async () => {
+    const looking = await database.client`
+      select from pg_stat_activity
+      where datname = ${database.name} and pid <> pg_backend_pid() and query like '%finished_at%'`;
+    return looking.length >= 2;
+  });
+  await enqueue('Ada');
+  await enqueue('nobody');
+  await run('work', '--drain');
+  await tailing.says('nobody');
+  await failing.says('NonRetryableError: who?');
+  tailing.child.kill('SIGINT');
+  failing.child.kill('SIGINT');
+  const [all, discarded] = await Promise.all([tailing.end(), failing.end()]);
+  expect([all.code, discarded.code]).toEqual([0, 0]);
+  const lines = all.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(lines.map(({ job }) => job.payload.name).sort()).toEqual(['Ada', 'nobody']);
+  expect(discarded.stdout.trim().split('\n')).toHaveLength(1);
+});
+
+test('schedules: list, pause, resume, run, remove', async () => {
+  expect(await run('schedules')).toMatchObject({ code: 0, stdout: 'There is no schedule.\n' });
+  const scheduled = createQueue({ schedules: schedulesIn(queueSchedules) });
+  const job = defineJob('greet', { payload: unvalidated<{ name: string }>() });
+  const hourly = defineSchedule('hourly', { job, payload: { name: 'moon' }, every: 3_600_000 });
+  await scheduled.schedules.set(database.db, hourly);
+  const { stdout } = await run('schedules');
+  expect(stdout).toMatch(/^hourly +greet +every 1 h +in \d+(\.\d+)? (min|h|s) +–$/m);
+  expect(await run('schedules', 'pause', 'hourly')).toMatchObject({ code: 0, stdout: 'hourly is paused\n' });
+  expect((await run('schedules')).stdout).toMatch(/^hourly .* paused +–$/m);
+  expect(await run('schedules', 'resume', 'hourly')).toMatchObject({
+    code: 0,
+    stdout: 'hourly is resumed\n',
+  });
+  expect(await run('schedules', 'run', 'hourly')).toMatchObject({ code: 0 });
+  expect((await queue.list(database.db)).jobs).toMatchObject([{ kind: 'greet', payload: { name: 'moon' } }]);
+  expect(await run('schedules', 'remove', 'hourly')).toMatchObject({
+    code: 0,
+    stdout: 'hourly is removed\n',
+  });
+  expect(await run('schedules', 'pause', 'hourly')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('hourly'),
+  });
+});
+
+describe('queue.config.ts', () => {
+  /** As people write it: imports without an end, an enum. */
+  const typescript = {
+    'queue.config.ts': `
+      import { defineConfig } from 'drizzle-queue/config';
+      import { db } from './src/db';
+      import { createQueue, defineJob } from 'drizzle-queue';
+      enum Kinds { Greet = 'greet' }
+      export default defineConfig({ db, queue: createQueue(), jobs: [defineJob(Kinds.Greet as string)] });`,
+    'src/db.ts': `
+      import { drizzle } from 'drizzle-orm/postgres-js';
+      import postgres from 'postgres';
+      export const db = drizzle(postgres(process.env.SHOP_URL!));`,
+  };
+
+  test.each(['module', 'commonjs'])('in TypeScript, in a project of the type %s', async (type) => {
+    const folder = await cli.project({ ...typescript, 'package.json': JSON.stringify({ type }) });
+    const { code, stdout, stderr } = await runCli(cli.bin, ['enqueue', 'greet'], { cwd: folder, env: env() });
+    expect({ code, stderr, stdout }).toEqual({
+      code: 0,
+      stderr: '',
+      stdout: expect.stringMatching(/^Enqueued/),
+    });
+  });
+
+  test('must be made by defineConfig', async () => {
+    const folder = await cli.project({ 'queue.config.mjs': 'export default {};' });
+    expect(await runCli(cli.bin, ['status'], { cwd: folder })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('queue.config.mjs must `export default defineConfig('),
+    });
+  });
+
+  test('is found from a folder below, and its database gives way to --url', async () => {
+    const below = join(cwd, 'src');
+    const found = await runCli(cli.bin, ['status'], { cwd: below, env: env() });
+    expect(found).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('The queues of ../queue.config.mjs'),
+    });
+    const moved = await runCli(cli.bin, ['status', '--url', database.url], {
+      cwd,
+      env: { SHOP_URL: 'postgres://nobody@127.0.0.1:1/shop' },
+    });
+    expect(moved).toMatchObject({ code: 0, stdout: expect.stringContaining('The queues of --url') });
+  });
+
+  test('may have other tables and own columns, by which one can filter', async () => {
+    await database.client`create schema if not exists jobs`;
+    const tables = `
+      import { pgSchema, integer } from 'drizzle-orm/pg-core';
+      import { createQueueTables } from 'drizzle-queue/schema';
+      export const { queueJobs, queueResults, queueWorkers, queuePauses } =
+        createQueueTables({ prefix: 'mail_', schema: pgSchema('jobs'), columns: { tenantId: integer('tenant_id') } });`;
+    for (const name of ['jobs', 'results', 'workers', 'pauses']) {
+      const [from, to] = [`queue_${name}`, `jobs.mail_${name}`];
+      await database.client.unsafe(`create table ${to} (like public.${from} including all)`);
+    }
+    for (const name of ['jobs', 'results'])
+      await database.client.unsafe(`alter table jobs.mail_${name} add column tenant_id integer`);
+    await database.client.unsafe(`
+      insert into jobs.mail_jobs (id, queue, kind, payload, max_attempts, tenant_id) overriding system value
+      select each.id, 'mail', 'a', '{}', 20, each.tenant_id from (values (1, 7), (2, 8)) as each (id, tenant_id)`);
+    const folder = await cli.project({
+      'schema.mjs': tables,
+      'drizzle.config.mjs': `
+        export default { dialect: 'postgresql', schema: './schema.mjs', dbCredentials: { url: process.env.SHOP_URL } };`,
+    });
+    const list = (...args: string[]) =>
+      runCli(cli.bin, ['list', '--json', ...args], { cwd: folder, env: env() });
+    const { code, stdout, stderr } = await list('--where', 'tenantId=7');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(JSON.parse(stdout).jobs).toMatchObject([{ id: 1, tenantId: 7 }]);
+    expect(JSON.parse((await list()).stdout).jobs).toHaveLength(2);
+    expect(await list('--where', 'tenant=7')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('one of tenantId'),
+    });
+    expect(await list('--where', 'tenantId=x')).toMatchObject({ code: 2 });
+  });
+});
