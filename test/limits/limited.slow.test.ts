@@ -270,7 +270,8 @@ describe('a limit of a kind', () => {
     await Promise.all(workers.map((worker) => worker.start()));
     await until(() => begun.filter((kind) => kind === 'fast').length === 100);
     expect(begun.filter((kind) => kind === 'slow').length).toBeLessThan(60);
-    await until(async () => (await left()) === 0);
+    // Five seconds at least: two at once for 50 ms each.
+    await until(async () => (await left()) === 0, { timeoutMs: 50_000 });
     expect(most.get('slow')).toBe(2);
     expect(errors).toEqual([]);
   });

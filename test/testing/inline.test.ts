@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import {
   createQueue,
   defineJob,
+  fixedBackoff,
   type HandlerContext,
   handle,
   type TransactionOf,
@@ -15,7 +16,8 @@ import { DATABASES, useDatabaseOn } from './open-databases.ts';
 type Tx = TransactionOf<UsedTestDatabase['db']>;
 
 const queue = createQueue();
-const work = defineJob('work', { payload: unvalidated<{ n: number }>() });
+// Its retry is not due at once, as one with the default backoff may be, whose wait is drawn.
+const work = defineJob('work', { payload: unvalidated<{ n: number }>(), backoff: fixedBackoff(3_600_000) });
 const parent = defineJob('parent');
 
 function inlined(options: object = {}) {
