@@ -9,7 +9,7 @@ import { atFaultPoints } from '../../src/sql/fault-point.ts';
 import { wakeChannel } from '../../src/sql/wake-channel.ts';
 import { WorkerEmitter } from '../../src/worker/attempt/events.ts';
 import { Settler } from '../../src/worker/attempt/settle.ts';
-import { Retries } from '../../src/worker/time/retries.ts';
+import { Retries } from '../../src/time/retries.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { addJob, addJobs, claim, clearTables, jobRow, resultRow, tables } from './support/jobs.ts';

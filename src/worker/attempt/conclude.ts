@@ -2,7 +2,7 @@ import { withoutQuery } from '../../job/describe-error.ts';
 import type { Outcome } from '../../job/outcome.ts';
 import { type Transition, transitionFor, type Verdict, verdictOn } from '../../job/transition.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
-import { sleep } from '../time/sleep.ts';
+import { sleep } from '../../time/sleep.ts';
 import { announce, type EndResult } from './announce.ts';
 import type { Attempt } from './attempt.ts';
 import { endedOf } from './ended-of.ts';

@@ -5,13 +5,13 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database, Runner } from '../../sql/executor.ts';
 import { isLoss } from '../../sql/is-loss.ts';
 import { wakeChannel } from '../../sql/wake-channel.ts';
+import { Condition } from '../../time/condition.ts';
+import { jitter } from '../../time/jitter.ts';
+import { settlesWithin } from '../../time/resolves-within.ts';
+import type { Retries } from '../../time/retries.ts';
+import { sleep } from '../../time/sleep.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { BackgroundPart } from '../background.ts';
-import { Condition } from '../time/condition.ts';
-import { jitter } from '../time/jitter.ts';
-import { settlesWithin } from '../time/resolves-within.ts';
-import type { Retries } from '../time/retries.ts';
-import { sleep } from '../time/sleep.ts';
 
 /** A connection on which notifications have come back, so it is this worker's own for as long as it lasts. */
 export interface ProvenConnection {

@@ -4,7 +4,7 @@ import type { Transition } from '../../../src/job/transition.ts';
 import type { Runner } from '../../../src/sql/executor.ts';
 import { WorkerEmitter } from '../../../src/worker/attempt/events.ts';
 import { Settler } from '../../../src/worker/attempt/settle.ts';
-import { Retries } from '../../../src/worker/time/retries.ts';
+import { Retries } from '../../../src/time/retries.ts';
 import { addJobs, clearTables, tables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';

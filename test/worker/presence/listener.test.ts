@@ -17,7 +17,7 @@ import { notifyWorkers } from '../../../src/queries/notify-workers.ts';
 import { wakeChannel } from '../../../src/sql/wake-channel.ts';
 import { WorkerEmitter } from '../../../src/worker/attempt/events.ts';
 import { Listener } from '../../../src/worker/presence/listener.ts';
-import { Retries } from '../../../src/worker/time/retries.ts';
+import { Retries } from '../../../src/time/retries.ts';
 import { tables } from '../../queries/support/jobs.ts';
 import { migrateDatabase } from '../../support/databases.ts';
 import { startPostgres } from '../../support/embedded-postgres.ts';
