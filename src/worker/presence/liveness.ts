@@ -1,3 +1,4 @@
+import type { ProvenConnection } from '../../drivers/channel.ts';
 import { beatWorker } from '../../queries/beat-worker.ts';
 import { checkWorkers } from '../../queries/check-workers.ts';
 import { type RemovedWorker, removeGoneWorkers } from '../../queries/remove-gone-workers.ts';
@@ -10,7 +11,6 @@ import { Condition } from '../../time/condition.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { BackgroundPart } from '../background.ts';
 import { checkEveryMs } from './check-rate.ts';
-import type { ProvenConnection } from './listener.ts';
 import { Session } from './session.ts';
 import { Suspicion } from './suspicion.ts';
 
