@@ -1,4 +1,4 @@
-import type { Database } from '../sql/executor.ts';
+import type { Database, Executor } from '../sql/executor.ts';
 import type { Listen } from './listen.ts';
 import { listenByNodePostgres } from './listen-node-postgres.ts';
 import { listenByPGlite, type PGliteClient } from './listen-pglite.ts';
@@ -8,7 +8,7 @@ import { listenByPostgresJs, type PostgresJsClient } from './listen-postgres-js.
  * How the driver under a Drizzle database listens, or `undefined` when it cannot (HTTP, proxies). Detected
  * from the shape of `db.$client`, because importing a driver to compare its class would load it.
  */
-export function listenOf(db: Database): Listen | undefined {
+export function listenOf(db: Executor): Listen | undefined {
   // The first statement finds out whether this is a database at all.
   const client: unknown = Reflect.get(Object(db), '$client');
   // postgres.js and Bun's SQL are tagged templates, so functions; so is Neon's over HTTP, without `listen`.

@@ -1,20 +1,17 @@
-import { warn } from '../runtime.ts';
-import type { Database } from '../sql/executor.ts';
+import type { Database, Executor } from '../sql/executor.ts';
 import { hasOneConnection, listenOf } from './detect.ts';
 import type { Listen } from './listen.ts';
-
-/** The warnings that were given: an app may have many workers, and one line is enough. */
-const said = new Set<string>();
+import { warnOnce } from './warn-once.ts';
 
 /**
- * How the driver under a database listens, or `undefined` when it cannot. Warns of that once per driver and
- * process, or the app would only find its workers slow. Warns, too, when the connection that listens can hold
- * no session, or the app would find out after a crash.
+ * How the driver under a database listens for a worker, or `undefined` when it cannot. Warns of that once per
+ * driver and process, or the app would only find its workers slow. Warns, too, when the connection that
+ * listens can hold no session, or the app would find out after a crash.
  */
 export function listenOrPoll(db: Database): Listen | undefined {
   const listen = listenOf(db);
   if (listen === undefined) {
-    say(
+    warnOnce(
       `${driverOf(db)} cannot listen for notifications, so its workers poll, every pollIntervalMs; ` +
         'listen: false says that this is meant',
     );
@@ -35,22 +32,28 @@ export function listenOrPoll(db: Database): Listen | undefined {
     );
 }
 
+/** The same for those who wait for the ends of jobs. */
+export function listenOrLook(db: Executor): Listen | undefined {
+  const listen = listenOf(db);
+  if (listen === undefined) {
+    warnOnce(
+      `${driverOf(db)} cannot listen for notifications, so awaited: true has no effect on waits: ` +
+        'they poll, up to twice a second',
+    );
+  }
+  return listen;
+}
+
 function sayNoSession(driver: string): void {
-  say(
+  warnOnce(
     `${driver} runs no statements on the connection that listens, so its workers hold no session lock: ` +
       'others know by the heartbeat alone that one has died, after silentMs (30 s) instead of a few seconds',
   );
 }
 
-function say(warning: string): void {
-  if (said.has(warning)) return;
-  said.add(warning);
-  warn(warning);
-}
-
 const ENTITY_KIND = Symbol.for('drizzle:entityKind');
 
 /** Drizzle's name of the database's class, such as `NeonHttpDatabase`; minifiers change the class's own. */
-function driverOf(db: Database): string {
+function driverOf(db: Executor): string {
   return String(Reflect.get(Object(db).constructor, ENTITY_KIND) ?? 'This database');
 }

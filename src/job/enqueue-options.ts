@@ -16,8 +16,13 @@ export interface JobSettings {
   weight?: number | undefined;
 }
 
-/** When the job is due. */
+/** When the job is due, and who hears of its end. */
 interface DueTime {
+  /**
+   * Whether the worker that ends the job notifies those who wait for it with the same option. Kept in the
+   * metadata; of a `duplicate`, the live job's own counts. @default false
+   */
+  awaited?: boolean | undefined;
   /** Milliseconds until due, 0 to one century, by the database's clock. Not with `runAt`. @default 0 */
   delayMs?: number | undefined;
   /** When the job is due; a past time means now, before jobs that became due later. Not with `delayMs`. */
@@ -89,6 +94,7 @@ interface DebounceOptions extends JobSettings, NoUniqueKey, Omit<NoRule, 'deboun
   debounce: Debounce;
   delayMs?: undefined;
   runAt?: undefined;
+  awaited?: boolean | undefined;
 }
 
 interface ReplaceOptions extends JobSettings, DueTime, NoUniqueKey, Omit<NoRule, 'replace'> {
@@ -136,6 +142,7 @@ export const ENQUEUE_OPTIONS = namesOf<GivenOptions>({
   weight: true,
   delayMs: true,
   runAt: true,
+  awaited: true,
   uniqueKey: true,
   unique: true,
   debounce: true,

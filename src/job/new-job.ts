@@ -1,10 +1,12 @@
 import { InvalidPayloadError } from '../errors.ts';
+import { withAwaited } from './awaited.ts';
 import type { JobDefinition, PayloadInput } from './definition.ts';
 import { ENQUEUE_OPTIONS, type GivenOptions } from './enqueue-options.ts';
 import { groupOf, weightOf } from './group.ts';
 import { debounceMs, type KeyRule, keyRuleOf } from './key-rule.ts';
 import { checkOptions, type Key, unknownIn } from './known-options.ts';
 import {
+  checkBoolean,
   checkDate,
   checkDurationMs,
   checkInteger,
@@ -71,11 +73,12 @@ export function newJob<TJob extends JobDefinition>(
   }
   // Otherwise it would be stored, and the handler would get `undefined`. An absent payload is stored as null.
   if (job.payload === undefined && payload !== undefined && payload !== null) refusePayload(job);
-  const { delayMs, runAt, uniqueKey, metadata } = options;
+  const { delayMs, runAt, uniqueKey, awaited } = options;
   const rule = mayHaveRule(options) ? keyRuleOf(job.kind, options) : undefined;
   if (delayMs !== undefined && runAt !== undefined) {
     throw new TypeError(`${optionOf(job, 'delayMs and runAt')} exclude each other`);
   }
+  if (awaited !== undefined) checkBoolean(optionOf(job, 'awaited'), awaited);
   const queue =
     options.queue === undefined
       ? job.queue
@@ -98,7 +101,7 @@ export function newJob<TJob extends JobDefinition>(
       uniqueKey === undefined || rule !== undefined
         ? null
         : checkText(optionOf(job, 'uniqueKey'), uniqueKey, MAX_UNIQUE_KEY_BYTES),
-    metadata: metadata === undefined ? '{}' : metadataToStore(job.kind, metadata, maxPayloadBytes),
+    metadata: metadataOf(job, options, maxPayloadBytes),
     // After the payload's check: the definition's functions may rely on it.
     ...groupAndWeight(job, payload, options),
     ...(rule !== undefined && { rule }),
@@ -117,6 +120,11 @@ function mayHaveRule({ unique, debounce, throttle, replace }: GivenOptions): boo
 function delayOf(job: JobDefinition, { delayMs, debounce }: GivenOptions): number {
   if (debounce !== undefined) return debounceMs(job.kind, debounce);
   return delayMs === undefined ? 0 : checkDurationMs(optionOf(job, 'delayMs'), delayMs);
+}
+
+function metadataOf(job: JobDefinition, { metadata, awaited }: GivenOptions, maxBytes: number): string {
+  const stored = metadata === undefined ? '{}' : metadataToStore(job.kind, metadata, maxBytes);
+  return awaited === true ? withAwaited(stored) : stored;
 }
 
 const NEITHER: Pick<NewJob, 'group' | 'weight'> = {};

@@ -64,8 +64,9 @@ export interface EnqueueFromOptions<TFields> {
   weight?: PerRow<TFields, number> | undefined;
 }
 
-const RULES = ['debounce', 'throttle', 'replace', 'unique'];
-const OPTIONS = new Set([...ENQUEUE_OPTIONS].filter((name) => !RULES.includes(name)));
+/** Nobody learns the ids of these jobs to wait for. */
+const OTHERS = ['debounce', 'throttle', 'replace', 'unique', 'awaited'];
+const OPTIONS = new Set([...ENQUEUE_OPTIONS].filter((name) => !OTHERS.includes(name)));
 
 /** The options of {@link Queue.enqueueFrom}, with values or expressions for the app's own columns. */
 export type EnqueueFromArguments<TFields, TOwn = unknown> =
@@ -114,7 +115,7 @@ export function selectedJobs<TSelect extends SelectOf<unknown>>(
       `${what('uniqueKey')} must be a function of the row, which returns an SQL expression`,
     );
   }
-  for (const option of RULES) {
+  for (const option of OTHERS) {
     if (Reflect.get(options, option) !== undefined) {
       throw new TypeError(
         `${what(option)} is no option of enqueueFrom, which takes a uniqueKey alone: use enqueueMany`,

@@ -11,15 +11,20 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
  * schema share a channel even if the search path finds them in different places; a worker then sometimes
  * wakes in vain.
  */
-export function wakeChannel({ queueJobs }: Pick<QueueTables, 'queueJobs'>): string {
+export function wakeChannel(tables: Pick<QueueTables, 'queueJobs'>): string {
+  return tablesChannel(tables, 'wake');
+}
+
+/** A channel of these tables, made as {@link wakeChannel} says. */
+export function tablesChannel({ queueJobs }: Pick<QueueTables, 'queueJobs'>, what: 'wake' | 'end'): string {
   const { schema, name } = getTableConfig(queueJobs);
-  if (schema === undefined && /^[a-z0-9_]{1,50}$/.test(name)) return `queue_wake_${name}`;
+  if (schema === undefined && /^[a-z0-9_]{1,50}$/.test(name)) return `queue_${what}_${name}`;
   const readable = [schema, name]
     .join('_')
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '_');
   // The hash distinguishes what the readable part cannot: `a_b` . `c` and `a` . `b_c`, for example.
-  return `queue_wakes_${readable.slice(0, 34)}_${hash64(JSON.stringify([schema ?? null, name]))}`;
+  return `queue_${what}s_${readable.slice(0, 34)}_${hash64(JSON.stringify([schema ?? null, name]))}`;
 }
 
 /** The payload of a cancel or a pause; no queue has this name. Each worker looks whether it is meant. */

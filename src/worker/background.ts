@@ -1,6 +1,6 @@
 import { allowManyListeners } from '../runtime.ts';
+import { resolvesWithin } from '../time/resolves-within.ts';
 import type { WorkerEmitter } from './attempt/events.ts';
-import { resolvesWithin } from './time/resolves-within.ts';
 
 /** A part of a worker that runs beside its claims, such as its heartbeat, pruning or listening. */
 export interface BackgroundPart {

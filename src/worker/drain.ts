@@ -1,8 +1,8 @@
 import { checkDurationMs, checkObject, MAX_TIMER_MS } from '../job/limits.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import type { Database } from '../sql/executor.ts';
+import { sleep } from '../time/sleep.ts';
 import type { WorkerOptions } from './options.ts';
-import { sleep } from './time/sleep.ts';
 import { Worker } from './worker.ts';
 
 /** Settings of {@link drain}. */

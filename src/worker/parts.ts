@@ -7,6 +7,8 @@ import type { Database } from '../sql/executor.ts';
 import { withFactsOf } from '../sql/server-facts.ts';
 import type { NewSchedule } from '../sql/stored-schedule.ts';
 import { REQUESTED } from '../sql/wake-channel.ts';
+import { Retries } from '../time/retries.ts';
+import { EndNotices } from './attempt/end-notices.ts';
 import type { WorkerEmitter } from './attempt/events.ts';
 import type { Handler } from './attempt/handler.ts';
 import { Progress } from './attempt/progress.ts';
@@ -19,7 +21,6 @@ import { leasesOf } from './limits/leases-of.ts';
 import type { WorkerSettings } from './options.ts';
 import { Listener } from './presence/listener.ts';
 import { Liveness } from './presence/liveness.ts';
-import { Retries } from './time/retries.ts';
 import { Firing } from './upkeep/firing.ts';
 import { GroupUpkeep } from './upkeep/group-upkeep.ts';
 import { metricsPartsOf } from './upkeep/metrics-parts.ts';
@@ -161,6 +162,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
     retries,
   });
   const progress = new Progress(environment, events);
+  const endNotices = new EndNotices({ db, tables, events });
   const metricsParts = metrics && metricsPartsOf({ db, workerId, events, known: { tables, metrics } });
   const loops = [...servedQueues].map(
     ([queue, { concurrency, agingMs }]) =>
@@ -170,6 +172,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
           around: settings.around,
           onBegin: ({ job }) => events.emit('began', { job }),
           onProgress: (attempt, value) => progress.report(attempt, value),
+          onAwaitedEnd: ({ id }) => endNotices.note(id),
           onEnd: metricsParts && ((ended) => metricsParts.reporting.note(ended)),
         },
         runner,
@@ -218,11 +221,10 @@ export function buildParts(options: PartsOptions): WorkerParts {
       liveness,
       requests,
       progress,
+      endNotices,
       ...(retentionMs === Number.POSITIVE_INFINITY ? [] : [ofResults]),
-      ...(ofKeys === undefined ? [] : [ofKeys]),
+      ...[ofKeys, groupUpkeep, leases].filter((part) => part !== undefined),
       ...(metricsParts?.background ?? []),
-      ...(groupUpkeep === undefined ? [] : [groupUpkeep]),
-      ...(leases === undefined ? [] : [leases]),
       // A worker that ends when its queues are empty waits for nothing.
       ...(untilEmpty ? [] : [watch, sweeper, listener, ...(firing === undefined ? [] : [firing])]),
     ],

@@ -1,10 +1,12 @@
 import { transactionUntil } from '../drivers/transaction-until.ts';
 import { LeaseLostError, QueueError } from '../errors.ts';
+import { isAwaited } from '../job/awaited.ts';
 import type { Outcome } from '../job/outcome.ts';
 import { type Finish, type Reschedule, transitionFor, verdictOn } from '../job/transition.ts';
 import type { ClaimedJob } from '../queries/claim-jobs.ts';
 import { findHeldJobs } from '../queries/find-held-jobs.ts';
 import { finishJobs } from '../queries/finish-jobs.ts';
+import { notifyOfEnds } from '../queries/notify-of-ends.ts';
 import { reclaimJob } from '../queries/reclaim-job.ts';
 import { rescheduleJobs } from '../queries/reschedule-jobs.ts';
 import { transactionId } from '../queries/transaction-id.ts';
@@ -63,9 +65,11 @@ export async function runInTransaction(
       if (job === undefined || handler === undefined) return undefined;
       const { attempt, outcome } = await runInSavepoint(tx, { tables, around }, job, handler);
       await faultPoint('runNext: ran');
-      if (outcome.type !== 'committed') {
-        await write(tx, tables, attempt, transitionFor(outcome, attempt.facts));
-      }
+      const transition = outcome.type === 'committed' ? undefined : transitionFor(outcome, attempt.facts);
+      if (transition !== undefined) await write(tx, tables, attempt, transition);
+      // Heard at the commit.
+      if (isAwaited(job.metadata) && transition?.type !== 'reschedule')
+        await notifyOfEnds(tx, tables, [job.id]);
       return toRanJob(attempt, outcome);
     });
   } catch (error) {

@@ -1,10 +1,10 @@
 import { QueueError } from '../errors.ts';
+import { resolvesWithin } from '../time/resolves-within.ts';
+import { sleep } from '../time/sleep.ts';
 import type { WorkerEmitter } from './attempt/events.ts';
 import type { Background } from './background.ts';
 import { busyOf } from './health/health.ts';
 import type { WorkerParts } from './parts.ts';
-import { resolvesWithin } from './time/resolves-within.ts';
-import { sleep } from './time/sleep.ts';
 
 export interface StopOptions {
   readonly parts: Pick<WorkerParts, 'loops' | 'liveness' | 'requests' | 'reporting'>;

@@ -6,6 +6,7 @@ import { allowManyListeners } from '../runtime.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import type { Database } from '../sql/executor.ts';
+import { resultWithin } from '../time/resolves-within.ts';
 import { WorkerEmitter, type WorkerEvents } from './attempt/events.ts';
 import { type Handler, handlersByKind } from './attempt/handler.ts';
 import { Background } from './background.ts';
@@ -16,7 +17,6 @@ import { type WorkerOptions, type WorkerSettings, workerSettings } from './optio
 import { buildParts, type WorkerParts } from './parts.ts';
 import { reached } from './reached.ts';
 import { stopGracefully } from './stop.ts';
-import { resultWithin } from './time/resolves-within.ts';
 
 /** How long a stop waits for the answer to a start. */
 const START_MS = 3_000;

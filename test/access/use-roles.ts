@@ -19,16 +19,21 @@ export interface Roles {
   nameOf(name: RoleName): string;
 }
 
-/** The tables of `drizzle-queue/schema/control`. */
-const CONTROL = /queue_(schedules|limits|usage|groups|holds|notes|keys)\b/;
+/** The tables of `drizzle-queue/schema/control` and of `drizzle-queue/schema/metrics`. */
+const OWN = {
+  control: /queue_(schedules|limits|usage|groups|holds|notes|keys)\b/,
+  metrics: /queue_metrics\b/,
+};
 
-/** The blocks of SQL on docs/schema.md that hold one of these words: those about the control tables, or the others. */
-export function pageBlocks(words: readonly string[], about: 'control' | 'core'): string[] {
+/** The blocks of SQL on docs/schema.md that hold one of these words: those about some of these tables, or the others. */
+export function pageBlocks(words: readonly string[], about: 'control' | 'metrics' | 'core'): string[] {
   const page = readPages().find(({ path }) => path === 'docs/schema.md');
   const blocks = (page?.blocks ?? [])
     .filter(({ language, code }) => language === 'sql' && words.some((word) => code.includes(word)))
     .map(({ code }) => code)
-    .filter((code) => CONTROL.test(code) === (about === 'control'));
+    .filter((code) =>
+      about === 'core' ? !Object.values(OWN).some((own) => own.test(code)) : OWN[about].test(code),
+    );
   if (blocks.length === 0) throw new Error('the page has no such SQL');
   return blocks;
 }

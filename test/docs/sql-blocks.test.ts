@@ -1,10 +1,13 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { addControlTables } from '../support/control-tables.ts';
+import { addControlTables, addMetricsTable } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { readPages } from './pages.ts';
 
 const database = useTestDatabase();
-beforeAll(() => addControlTables(database));
+beforeAll(async () => {
+  await addControlTables(database);
+  await addMetricsTable(database);
+});
 
 const blocks = readPages().flatMap(({ path, blocks }) =>
   blocks

@@ -20,7 +20,8 @@ export async function run<TJob extends JobDefinition>(
   payload: PayloadInput<TJob>,
   { timeoutMs, signal, ...options }: GivenOptions & WaitOptions = {},
 ): Promise<unknown> {
-  const wait = checkWaitOptions('run', { timeoutMs, signal });
+  const { awaited } = options;
+  const wait = checkWaitOptions('run', { timeoutMs, signal, awaited });
   checkNoTransaction('run', db);
   if (!job.keepResult) {
     throw new TypeError(`run: '${job.kind}' has keepResult: false, so its output would be lost`);

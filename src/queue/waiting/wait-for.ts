@@ -4,8 +4,8 @@ import type { QueueTables } from '../../schema/index.ts';
 import type { Executor } from '../../sql/executor.ts';
 import type { FinalRecord } from './final-record.ts';
 import { JobGoneError, WaitTimeoutError } from './wait-errors.ts';
-import { checkNoTransaction, checkWaitOptions, type WaitOptions } from './wait-options.ts';
-import { Waiters } from './waiters.ts';
+import { type CheckedWait, checkNoTransaction, checkWaitOptions, type WaitOptions } from './wait-options.ts';
+import { type Waiter, Waiters } from './waiters.ts';
 
 /** By queue and database. Whoever waits through the same two shares statements. */
 const known = new WeakMap<QueueTables, WeakMap<Executor, Waiters>>();
@@ -39,14 +39,16 @@ export async function waitFor(
 }
 
 /** The same with everything checked. */
-export function endOf(
+export async function endOf(
   db: Executor,
   tables: QueueTables,
   kind: string,
   id: number,
-  { timeoutMs, signal }: WaitOptions & { readonly timeoutMs: number },
+  { timeoutMs, signal, awaited }: CheckedWait,
 ): Promise<FinalRecord> {
-  return new Promise((resolve, reject) => {
+  const waiters = waitersOf(db, tables);
+  const notices = awaited ? await waiters.notices() : undefined;
+  return await new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
     let lastError: unknown;
     const settle = (settled: () => void) => {
@@ -61,7 +63,7 @@ export function endOf(
       settle(() => reject(new WaitTimeoutError(kind, id, timeoutMs, cause)));
     }, timeoutMs);
     signal?.addEventListener('abort', abort);
-    const leave = waitersOf(db, tables).add(id, {
+    const waiter: Waiter = {
       ended: (record) =>
         settle(() => (record.kind === kind ? resolve(record) : reject(otherKind(kind, record)))),
       gone: (wasLive) => settle(() => reject(new JobGoneError(kind, id, wasLive ? 'not-kept' : 'unknown'))),
@@ -69,7 +71,8 @@ export function endOf(
       delayed: (error) => {
         lastError = error;
       },
-    });
+    };
+    const leave = waiters.add(id, waiter, notices);
   });
 }
 

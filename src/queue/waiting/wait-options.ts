@@ -1,5 +1,5 @@
 import { checkOptions, namesOf } from '../../job/known-options.ts';
-import { checkDurationMs, MAX_TIMER_MS } from '../../job/limits.ts';
+import { checkBoolean, checkDurationMs, MAX_TIMER_MS } from '../../job/limits.ts';
 import { shown } from '../../job/shown.ts';
 import { type Executor, NO_DATABASE } from '../../sql/executor.ts';
 
@@ -9,18 +9,36 @@ export interface WaitOptions {
   timeoutMs?: number | undefined;
   /** Ends the wait, which then rejects with the signal's reason. The job goes on. */
   signal?: AbortSignal | undefined;
+  /**
+   * Whether to listen for the end of a job that was enqueued with the same option. It takes one connection
+   * beside the pool, for all who wait; where there can be none, the wait polls as it does without.
+   * @default false
+   */
+  awaited?: boolean | undefined;
 }
 
-const OPTIONS = namesOf<WaitOptions>({ timeoutMs: true, signal: true });
+const OPTIONS = namesOf<WaitOptions>({ timeoutMs: true, signal: true, awaited: true });
 const DEFAULT_TIMEOUT_MS = 30_000;
 
+/** The same with their defaults. */
+export interface CheckedWait {
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+  readonly awaited: boolean;
+}
+
 /** @throws RangeError | TypeError */
-export function checkWaitOptions(method: string, options: WaitOptions): WaitOptions & { timeoutMs: number } {
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, signal } = checkOptions(`${method}: its options`, options, OPTIONS);
+export function checkWaitOptions(method: string, options: WaitOptions): CheckedWait {
+  const {
+    timeoutMs = DEFAULT_TIMEOUT_MS,
+    signal,
+    awaited = false,
+  } = checkOptions(`${method}: its options`, options, OPTIONS);
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new TypeError(`${method}: signal must be an AbortSignal, got ${shown(signal)}`);
   }
-  return { timeoutMs: checkDurationMs(`${method}: timeoutMs`, timeoutMs, 1, MAX_TIMER_MS), signal };
+  checkBoolean(`${method}: awaited`, awaited);
+  return { timeoutMs: checkDurationMs(`${method}: timeoutMs`, timeoutMs, 1, MAX_TIMER_MS), signal, awaited };
 }
 
 /**

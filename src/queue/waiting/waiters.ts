@@ -4,10 +4,15 @@ import type { QueueTables } from '../../schema/index.ts';
 import { type Executor, NO_DATABASE, sqlStateOf } from '../../sql/executor.ts';
 import { isLoss } from '../../sql/is-loss.ts';
 import type { FinalRecord } from './final-record.ts';
+import type { NoticeListener } from './notice-listener.ts';
 
 /** How long after each look at a job the next one comes. The last value stays. */
 const PACE_MS = [25, 50, 100, 200] as const;
 const SLOWEST_MS = 500;
+/** So many times as long for jobs whose end notices are known to arrive: the net, should one be lost. */
+const NOTIFIED_PACE = 2;
+/** Notices that come shortly after each other are looked after together. */
+const NOTICE_MS = 5;
 /** The most ids of one statement. */
 const MOST_IDS = 1_000;
 
@@ -26,6 +31,8 @@ interface AwaitedJob {
   readonly waiters: Set<Waiter>;
   looks: number;
   wasLive: boolean;
+  /** Somebody waits who asked for notices of its end. */
+  notified: boolean;
   /** When it is looked at next, by the monotonic clock, and how long after the last look that is. */
   dueAt: number;
   pauseMs: number;
@@ -34,17 +41,20 @@ interface AwaitedJob {
 /**
  * All who wait for jobs through one database object. A loop looks for them together, over one connection at a
  * time: one statement asks which of up to 1,000 jobs are still live, and a second one, where some are not,
- * for what became of those. A job is looked at often in its first second, then every half a second.
+ * for what became of those. A job is looked at often in its first second, then every half a second. One whose
+ * end is notified is looked at once more when the notice comes, and half as often before.
  *
  * **Under concurrency.** A job that ends before, between or after the two statements is found by the second
  * one, or by those of the next look: its end moves it within one commit, and each statement sees one snapshot
- * of both tables. One that is redriven in between is live again, and waited for.
+ * of both tables. One that is redriven in between is live again, and waited for. A notice is sent after the
+ * end has committed, so the look that it causes sees the end; one that came during a look causes another.
  */
 export class Waiters {
   readonly #db: Executor;
   readonly #tables: QueueTables;
   /** Those whose last look is the longest ago come first, so none is forgotten when looks are slow. */
   readonly #jobs = new Map<number, AwaitedJob>();
+  #notices: NoticeListener | undefined;
   #running = false;
   #wake: (() => void) | undefined;
 
@@ -53,15 +63,37 @@ export class Waiters {
     this.#tables = tables;
   }
 
-  /** Looks for the job until it has ended, or until the returned function is called. */
-  add(id: number, waiter: Waiter): () => void {
+  /** What hears of ends; loaded by the first who asks for it. */
+  async notices(): Promise<NoticeListener> {
+    const { NoticeListener } = await import('./notice-listener.ts');
+    this.#notices ??= new NoticeListener(this.#db, this.#tables, {
+      ended: (ids) => {
+        const jobs = ids.map((id) => this.#jobs.get(id));
+        this.#hurry(
+          jobs.filter((job) => job !== undefined),
+          NOTICE_MS,
+        );
+      },
+      ready: () => this.#hurry([...this.#jobs.values()].filter(({ notified }) => notified)),
+    });
+    return this.#notices;
+  }
+
+  /**
+   * Looks for the job until it has ended, or until the returned function is called.
+   *
+   * @param notices where its end notice is to be heard as well
+   */
+  add(id: number, waiter: Waiter, notices?: NoticeListener): () => void {
     const job = this.#jobs.get(id) ?? this.#newJob(id);
     job.waiters.add(waiter);
+    job.notified ||= notices !== undefined;
+    const leave = notices?.join();
     // Whoever comes later is in a hurry, too.
-    Object.assign(job, { looks: 0, dueAt: performance.now(), pauseMs: 0 });
-    if (this.#running) this.#wake?.();
-    else void this.#run();
+    this.#hurry([job]);
+    if (!this.#running) void this.#run();
     return () => {
+      leave?.();
       job.waiters.delete(waiter);
       if (job.waiters.size > 0 || this.#jobs.get(id) !== job) return;
       this.#jobs.delete(id);
@@ -69,8 +101,24 @@ export class Waiters {
     };
   }
 
+  /** Looks at these jobs soon, and often at first. */
+  #hurry(jobs: readonly AwaitedJob[], inMs = 0): void {
+    const dueAt = performance.now() + inMs;
+    // Fewer looks than before: who is looking at one of them now leaves this as it is.
+    for (const job of jobs) Object.assign(job, { looks: 0, dueAt, pauseMs: 0 });
+    this.#wake?.();
+  }
+
   #newJob(id: number): AwaitedJob {
-    const job = { id, waiters: new Set<Waiter>(), looks: 0, wasLive: false, dueAt: 0, pauseMs: 0 };
+    const job = {
+      id,
+      waiters: new Set<Waiter>(),
+      looks: 0,
+      wasLive: false,
+      notified: false,
+      dueAt: 0,
+      pauseMs: 0,
+    };
     this.#jobs.set(id, job);
     return job;
   }
@@ -106,7 +154,8 @@ export class Waiters {
     for (const job of jobs) {
       this.#jobs.delete(job.id);
       this.#jobs.set(job.id, job);
-      job.pauseMs = jitter(PACE_MS[job.looks] ?? SLOWEST_MS);
+      const paceMs = PACE_MS[job.looks] ?? SLOWEST_MS;
+      job.pauseMs = jitter(job.notified && this.#notices?.hears ? paceMs * NOTIFIED_PACE : paceMs);
       job.looks++;
     }
     // Who joins during the look may have missed what it sees.

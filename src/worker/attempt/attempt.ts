@@ -26,6 +26,8 @@ export interface AttemptEnvironment {
   readonly onBegin?: (attempt: Attempt) => void;
   /** Called with what became of an attempt that was concluded; only where there are metrics. */
   readonly onEnd?: ((ended: Ended) => void) | undefined;
+  /** Called with a job that has ended, and for whose end notice somebody asked; absent in `runNext`. */
+  readonly onAwaitedEnd?: (job: ClaimedJob) => void;
   /** Called with what a handler gives to `job.progress`; absent in `runNext`. */
   readonly onProgress?: (attempt: Attempt, value: unknown) => void;
 }

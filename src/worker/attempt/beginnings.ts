@@ -2,7 +2,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Beginners } from '../../sql/claim-beginning.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
-import type { Retries } from '../time/retries.ts';
+import type { Retries } from '../../time/retries.ts';
 import type { Attempt } from './attempt.ts';
 import type { WorkerEmitter } from './events.ts';
 import { isLastAfterDeath, isPrecious, MAX_BEGUN, MAX_RECORDED, mostTogether } from './precious-attempt.ts';

@@ -1,8 +1,9 @@
+import { isAwaited } from '../../job/awaited.ts';
 import { withoutQuery } from '../../job/describe-error.ts';
 import type { Outcome } from '../../job/outcome.ts';
 import { type Transition, transitionFor, type Verdict, verdictOn } from '../../job/transition.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
-import { sleep } from '../time/sleep.ts';
+import { sleep } from '../../time/sleep.ts';
 import { announce, type EndResult } from './announce.ts';
 import type { Attempt } from './attempt.ts';
 import { endedOf } from './ended-of.ts';
@@ -163,12 +164,21 @@ function noteSettled(
   if (settled === 'written' && transition.type === 'reschedule') {
     onPutBack(attempt.job, transition.delayMs ?? undefined);
   }
+  const { onEnd, onAwaitedEnd } = attempt.environment;
+  if (onAwaitedEnd && isAwaited(attempt.job.metadata) && hasEnded(settled, transition)) {
+    onAwaitedEnd(attempt.job);
+  }
   announce(events, attempt, ended.verdict, { ...ended, settled });
-  const { onEnd } = attempt.environment;
   // What never began and was put back was no attempt.
   if (onEnd && (attempt.began || ended.verdict.type !== 'interrupted')) {
     onEnd(endedOf(attempt, { ...ended, settled }));
   }
+}
+
+/** Whether the job has left the queue, whatever its end. */
+function hasEnded(settled: EndResult, { type }: Transition): boolean {
+  if (settled === 'completed by handler' || typeof settled === 'object') return true;
+  return settled === 'written' && type === 'finish';
 }
 
 function write(

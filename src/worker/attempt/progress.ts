@@ -1,9 +1,9 @@
 import { QueueError } from '../../errors.ts';
 import { toStoredJson } from '../../job/stored-json.ts';
 import { writeProgress } from '../../queries/write-progress.ts';
+import { Condition } from '../../time/condition.ts';
+import { sleep } from '../../time/sleep.ts';
 import type { BackgroundPart } from '../background.ts';
-import { Condition } from '../time/condition.ts';
-import { sleep } from '../time/sleep.ts';
 import type { Attempt, AttemptEnvironment } from './attempt.ts';
 import type { WorkerEmitter } from './events.ts';
 

@@ -1,7 +1,7 @@
 import { QueueError } from '../../errors.ts';
 import type { Transition } from '../../job/transition.ts';
-import type { Retries } from '../time/retries.ts';
-import { sleep } from '../time/sleep.ts';
+import type { Retries } from '../../time/retries.ts';
+import { sleep } from '../../time/sleep.ts';
 import { isAboutLocks, isAboutTheServer } from './refusal.ts';
 import { PendingSettlement, type Settlement, type SettleResult } from './settlement.ts';
 import { type WriteSettlementsOptions, writeSettlements } from './write-settlements.ts';

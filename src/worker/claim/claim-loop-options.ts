@@ -1,11 +1,11 @@
 import type { ClaimLimits } from '../../queries/claim-grouped-jobs.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { GroupTables, Serial } from '../../sql/grouping.ts';
+import type { Retries } from '../../time/retries.ts';
 import type { AttemptEnvironment } from '../attempt/attempt.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { Handler } from '../attempt/handler.ts';
 import type { QueueLimiter } from '../limits/queue-limiter.ts';
-import type { Retries } from '../time/retries.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { Watch } from './watch.ts';
 

@@ -1,7 +1,7 @@
 import type { GroupTables } from '../../sql/grouping.ts';
+import { Condition } from '../../time/condition.ts';
+import { jitter } from '../../time/jitter.ts';
 import type { Attempts } from '../attempt/attempts.ts';
-import { Condition } from '../time/condition.ts';
-import { jitter } from '../time/jitter.ts';
 import { attemptsOf } from './attempts-of.ts';
 import type { ClaimLoopOptions } from './claim-loop-options.ts';
 import { Claims, type QueueClaims } from './claims.ts';

@@ -3,9 +3,9 @@ import { releaseJobs } from '../../queries/release-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
+import type { Retries } from '../../time/retries.ts';
 import type { Attempts } from '../attempt/attempts.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
-import type { Retries } from '../time/retries.ts';
 import { LostAnswers } from './lost-answers.ts';
 
 export interface HoldingsOptions {

@@ -3,11 +3,11 @@ import { findDueGroups } from '../../queries/find-due-groups.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { GroupTables } from '../../sql/grouping.ts';
+import { Condition } from '../../time/condition.ts';
+import { jitter } from '../../time/jitter.ts';
+import { sleep } from '../../time/sleep.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { BackgroundPart } from '../background.ts';
-import { Condition } from '../time/condition.ts';
-import { jitter } from '../time/jitter.ts';
-import { sleep } from '../time/sleep.ts';
 import { Alarms } from './alarms.ts';
 
 /** An idle queue's loop. */

@@ -1,4 +1,4 @@
-import { jitter } from '../time/jitter.ts';
+import { jitter } from '../../time/jitter.ts';
 
 /** How soon a worker that got less than it wanted asks again; then less and less often. */
 const FIRST_AGAIN_MS = 100;

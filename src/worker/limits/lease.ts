@@ -1,6 +1,6 @@
 import type { LimitQuestion } from '../../queries/find-leases.ts';
 import type { LeaseShare, LeaseWish } from '../../queries/take-lease.ts';
-import { jitter } from '../time/jitter.ts';
+import { jitter } from '../../time/jitter.ts';
 import { Asking } from './asking.ts';
 import { keepOf, restMs } from './share-out.ts';
 

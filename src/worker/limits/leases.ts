@@ -2,11 +2,11 @@ import { findLeases } from '../../queries/find-leases.ts';
 import { takeLease } from '../../queries/take-lease.ts';
 import type { Database } from '../../sql/executor.ts';
 import type { LeaseTables } from '../../sql/limit-tables.ts';
+import { Condition } from '../../time/condition.ts';
+import { jitter } from '../../time/jitter.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import { isAboutLocks, isAboutTheServer } from '../attempt/refusal.ts';
 import type { BackgroundPart } from '../background.ts';
-import { Condition } from '../time/condition.ts';
-import { jitter } from '../time/jitter.ts';
 import type { Lease, Wish } from './lease.ts';
 import type { QueueLimiter } from './queue-limiter.ts';
 

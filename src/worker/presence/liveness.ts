@@ -1,3 +1,4 @@
+import type { ProvenConnection } from '../../drivers/channel.ts';
 import { beatWorker } from '../../queries/beat-worker.ts';
 import { checkWorkers } from '../../queries/check-workers.ts';
 import { type RemovedWorker, removeGoneWorkers } from '../../queries/remove-gone-workers.ts';
@@ -6,11 +7,10 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database } from '../../sql/executor.ts';
 import { faultPoint } from '../../sql/fault-point.ts';
 import type { GoneLimits } from '../../sql/why-gone.ts';
+import { Condition } from '../../time/condition.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { BackgroundPart } from '../background.ts';
-import { Condition } from '../time/condition.ts';
 import { checkEveryMs } from './check-rate.ts';
-import type { ProvenConnection } from './listener.ts';
 import { Session } from './session.ts';
 import { Suspicion } from './suspicion.ts';
 

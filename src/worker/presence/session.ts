@@ -1,15 +1,15 @@
 import type { SQLWrapper } from 'drizzle-orm';
+import type { ProvenConnection } from '../../drivers/channel.ts';
 import { QueueError } from '../../errors.ts';
 import { type HeldSession, lockSession } from '../../queries/lock-session.ts';
 import { unlockSession } from '../../queries/unlock-session.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database, Runner } from '../../sql/executor.ts';
 import { isLoss } from '../../sql/is-loss.ts';
+import { jitter } from '../../time/jitter.ts';
+import { settlesWithin } from '../../time/resolves-within.ts';
+import { sleep } from '../../time/sleep.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
-import { jitter } from '../time/jitter.ts';
-import { settlesWithin } from '../time/resolves-within.ts';
-import { sleep } from '../time/sleep.ts';
-import type { ProvenConnection } from './listener.ts';
 
 export interface SessionOptions {
   readonly db: Database;

@@ -7,14 +7,14 @@ import type { Database } from '../../sql/executor.ts';
 import { faultPoint } from '../../sql/fault-point.ts';
 import type { ScheduleTables } from '../../sql/schedule-tables.ts';
 import type { NewSchedule } from '../../sql/stored-schedule.ts';
+import { Condition } from '../../time/condition.ts';
+import { jitter } from '../../time/jitter.ts';
+import type { Retries } from '../../time/retries.ts';
+import { sleep } from '../../time/sleep.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import { isAboutAccess, isAboutLocks, isAboutTheServer } from '../attempt/refusal.ts';
 import type { BackgroundPart } from '../background.ts';
 import type { Listener } from '../presence/listener.ts';
-import { Condition } from '../time/condition.ts';
-import { jitter } from '../time/jitter.ts';
-import type { Retries } from '../time/retries.ts';
-import { sleep } from '../time/sleep.ts';
 
 export interface FiringOptions {
   readonly db: Database;

@@ -1,10 +1,10 @@
 import { foldMetrics } from '../../queries/fold-metrics.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { KnownMetrics } from '../../sql/metrics-tables.ts';
+import { jitter } from '../../time/jitter.ts';
+import { sleep } from '../../time/sleep.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { BackgroundPart } from '../background.ts';
-import { jitter } from '../time/jitter.ts';
-import { sleep } from '../time/sleep.ts';
 
 export interface FoldingOptions {
   readonly db: Runner;

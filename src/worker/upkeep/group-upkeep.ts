@@ -4,10 +4,10 @@ import { noteForgottenGroups } from '../../queries/note-groups.ts';
 import { pruneGroups } from '../../queries/prune-groups.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { GroupTables } from '../../sql/grouping.ts';
+import { jitter } from '../../time/jitter.ts';
+import { sleep } from '../../time/sleep.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { BackgroundPart } from '../background.ts';
-import { jitter } from '../time/jitter.ts';
-import { sleep } from '../time/sleep.ts';
 
 /** A queue whose jobs are in groups. */
 export interface GroupedQueue {

@@ -1,8 +1,8 @@
 import type { PruneResult } from '../../queries/prune-queue.ts';
+import { jitter } from '../../time/jitter.ts';
+import { sleep } from '../../time/sleep.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { BackgroundPart } from '../background.ts';
-import { jitter } from '../time/jitter.ts';
-import { sleep } from '../time/sleep.ts';
 
 export interface PruneOptions {
   /** Deletes so many rows at most. */

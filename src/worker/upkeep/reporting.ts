@@ -1,9 +1,9 @@
 import { type MetricsRow, reportMetrics } from '../../queries/report-metrics.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { KnownMetrics } from '../../sql/metrics-tables.ts';
+import { sleep } from '../../time/sleep.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { BackgroundPart } from '../background.ts';
-import { sleep } from '../time/sleep.ts';
 import { type Ended, Tally } from './tally.ts';
 
 export interface ReportingOptions {

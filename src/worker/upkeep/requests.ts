@@ -2,15 +2,15 @@ import { JobCancelledError, LeaseLostError } from '../../errors.ts';
 import { findRequests, type JobRequest } from '../../queries/find-requests.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database } from '../../sql/executor.ts';
+import { Condition } from '../../time/condition.ts';
+import { jitter } from '../../time/jitter.ts';
+import type { Retries } from '../../time/retries.ts';
+import { sleep } from '../../time/sleep.ts';
 import type { Attempt } from '../attempt/attempt.ts';
 import type { Attempts } from '../attempt/attempts.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { BackgroundPart } from '../background.ts';
 import type { Listener } from '../presence/listener.ts';
-import { Condition } from '../time/condition.ts';
-import { jitter } from '../time/jitter.ts';
-import type { Retries } from '../time/retries.ts';
-import { sleep } from '../time/sleep.ts';
 
 /** One queue's loop, as far as it can be asked for something. */
 export interface RequestTarget {

@@ -2,9 +2,9 @@ import { createQueue, createWorker, defineJob, fixedBackoff, handle, unvalidated
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Transition } from '../../../src/job/transition.ts';
 import type { Runner } from '../../../src/sql/executor.ts';
+import { Retries } from '../../../src/time/retries.ts';
 import { WorkerEmitter } from '../../../src/worker/attempt/events.ts';
 import { Settler } from '../../../src/worker/attempt/settle.ts';
-import { Retries } from '../../../src/worker/time/retries.ts';
 import { addJobs, clearTables, tables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';

@@ -7,9 +7,9 @@ import type { Transition } from '../../../src/job/transition.ts';
 import { finishJobs } from '../../../src/queries/finish-jobs.ts';
 import { rescheduleJobs } from '../../../src/queries/reschedule-jobs.ts';
 import type { Runner } from '../../../src/sql/executor.ts';
+import { Retries } from '../../../src/time/retries.ts';
 import { WorkerEmitter } from '../../../src/worker/attempt/events.ts';
 import { Settler } from '../../../src/worker/attempt/settle.ts';
-import { Retries } from '../../../src/worker/time/retries.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 
 const database = useTestDatabase();

@@ -1,4 +1,4 @@
-import { MAX_TIMER_MS } from '../../job/limits.ts';
+import { MAX_TIMER_MS } from '../job/limits.ts';
 
 /** Something to wait for. A signal without a waiter ends the next wait at once, so none is lost. */
 export class Condition {

@@ -1,0 +1,16 @@
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { endChannel, endNotices } from '../sql/end-notice.ts';
+import type { Runner } from '../sql/executor.ts';
+import { notifyWorkers } from './notify-workers.ts';
+
+/**
+ * Notifies those who wait for these jobs that they have ended.
+ *
+ * **Under concurrency.** Sent after the end has committed, or in its transaction: whoever hears it sees the
+ * end. A statement of its own, apart from the one that ends the jobs: on Citus that one runs on the node of
+ * the rows, where nobody listens; and who does not ask for notices sends what it sends without them.
+ */
+export async function notifyOfEnds(db: Runner, tables: QueueTables, ids: readonly number[]): Promise<void> {
+  const channel = endChannel(tables);
+  for (const notice of endNotices(ids)) await notifyWorkers(db, tables, notice, channel);
+}

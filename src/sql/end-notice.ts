@@ -1,0 +1,22 @@
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { tablesChannel } from './wake-channel.ts';
+
+/** 17 characters each, and a notification carries less than 8,000 bytes. */
+const MOST_IDS = 400;
+
+/** The channel on which end notices are sent: ids of jobs that have ended. */
+export function endChannel(tables: Pick<QueueTables, 'queueJobs'>): string {
+  return tablesChannel(tables, 'end');
+}
+
+/** The payloads of the notifications that say that these jobs have ended. */
+export function endNotices(ids: readonly number[]): string[] {
+  const notices: string[] = [];
+  for (let at = 0; at < ids.length; at += MOST_IDS) notices.push(ids.slice(at, at + MOST_IDS).join(' '));
+  return notices;
+}
+
+/** The ids in such a payload; none in a test of the connection. */
+export function endedIds(notice: string): number[] {
+  return /^[\d ]+$/.test(notice) ? notice.split(' ').map(Number) : [];
+}
