@@ -99,7 +99,7 @@ import { reportMetricsQuery } from '../../../src/queries/report-metrics.ts';
 import { requestCancelQuery } from '../../../src/queries/request-cancel.ts';
 import { rescheduleJobsQuery } from '../../../src/queries/reschedule-jobs.ts';
 import { resumeQueueQuery } from '../../../src/queries/resume-queue.ts';
-import { runJobNowQuery } from '../../../src/queries/run-job-now.ts';
+import { findRunnableQuery, runJobNowQuery } from '../../../src/queries/run-job-now.ts';
 import { setLimitQuery } from '../../../src/queries/set-limit.ts';
 import { setScheduleQuery } from '../../../src/queries/set-schedule.ts';
 import { showJobQuery } from '../../../src/queries/show-job.ts';
@@ -474,6 +474,11 @@ export function allStatements(
       reason: { name: text, message: text },
       force: { channel },
     }),
+    'requestCancelsQuery, of some': requestCancelsQuery(tables, {
+      ...slice,
+      filter: { ids: [id] },
+      reason: text,
+    }),
     requestCancelsQuery: requestCancelsQuery(tables, { ...slice, reason: text }),
     findCancellableQuery: findCancellableQuery(tables, {
       filter: {},
@@ -641,6 +646,7 @@ export function allStatements(
       finishedBefore: time,
       limit: 10,
     }),
+    'redriveJobsQuery, a batch of some': redriveJobsQuery(tables, { ids: [id], after: 0, limit: 10 }),
     'redriveJobsQuery, a batch of cancelled ones': redriveJobsQuery(tables, {
       state: 'cancelled',
       queue: text,
@@ -651,6 +657,8 @@ export function allStatements(
     'redriveJobsQuery, of groups, filtered': redriveJobsQuery(grouped(), { queue: text }),
     'redriveJobsQuery, waking': redriveJobsQuery(tables, {}, wakeUp),
     runJobNowQuery: runJobNowQuery(tables, { id, queue: text }),
+    'runJobNowQuery, several': runJobNowQuery(tables, { ids: [id, id + 1], queue: text }),
+    findRunnableQuery: findRunnableQuery(tables, [id]),
     'runJobNowQuery, of groups': runJobNowQuery(grouped('end'), { id, queue: text }),
     registerWorkerQuery: registerWorkerQuery(tables, { name: text, queues: [text] }),
     releaseJobsQuery: releaseJobsQuery(tables, { queue: text, workerId: id, except: [{ id, fence: 7 }] }),
