@@ -80,6 +80,7 @@ export type {
   QueueStats,
   StatsOptions,
   TimelinePoint,
+  TotalPoint,
 } from './queue/stats/queue-stats.ts';
 export type { QueueVitals, Vital, VitalCode } from './queue/stats/queue-vitals.ts';
 // Wait for results
