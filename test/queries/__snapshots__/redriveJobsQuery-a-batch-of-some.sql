@@ -1,7 +1,7 @@
     with discarded as materialized (
       select r.* from "queue_results" as r
-      where r.state = 'discarded' and r.job_id > $1::int8 and r.job_id = any(array(select unnest($2::text::int8[])))
-      order by r.job_id limit $3::int8
+      where r.state = 'discarded' and r.job_id > $1::int8 and r.job_id = any(array(select unnest($2::text::int8[]))) and r.queue = $3
+      order by r.job_id limit $4::int8
       for no key update skip locked
     ),
     redriven as (
@@ -17,7 +17,7 @@
     ),
     removed as (
       delete from "queue_results" as r
-      where (r.job_id, r.queue) in (
+      where r.queue = $5 and (r.job_id, r.queue) in (
         select id, queue from redriven)
     )
     select (select count(*) from redriven)::float8 as redriven,
@@ -25,4 +25,6 @@
       (select max(job_id) from discarded)::float8 as last
 -- $1 = 0
 -- $2 = "{42}"
--- $3 = 10
+-- $3 = "mail"
+-- $4 = 10
+-- $5 = "mail"
