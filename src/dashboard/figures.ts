@@ -113,7 +113,7 @@ async function ownFigures(visit: Visit): Promise<Figures | undefined> {
 
 /** Pauses are shown as they are now: whoever pauses a queue wants to see it paused. */
 async function pausesSeen({ settings, looks }: Visit) {
-  return await looks.at('pauses', LOOK_MS, (db) => findPauses(db, settings.queue.tables), true);
+  return await looks.at('pauses', LOOK_MS, (db) => findPauses(db, settings.queue.tables), 'small');
 }
 
 /** The workers of the queues that may be seen; `undefined` when counting what they hold took too long. */

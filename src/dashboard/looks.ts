@@ -8,6 +8,15 @@ import { withinTime } from '../sql/within-time.ts';
 /** So many are kept: one for each scope and kind of look. */
 const KEPT = 200;
 
+/** What changes slowly takes a quarter of a percent of the time: counts shall not wait for it. */
+const SLOW_REST = 400;
+
+/**
+ * With what a look rests. `figures`: with those of `queue.stats`. `slow`: apart from these, and longer.
+ * `small`: it reads a few rows, however many jobs there are, and rests apart as well.
+ */
+export type Pace = 'figures' | 'slow' | 'small';
+
 /** `look` in a transaction of its own, whose statements take no longer than `timeoutMs`, or `undefined`. */
 export async function within<T>(
   db: Database,
@@ -20,36 +29,35 @@ export async function within<T>(
 
 /**
  * Looks that all viewers share, one at a time for each name. They rest with the figures of `queue.stats` and
- * `queue.vitals`, so that all of it together takes half a percent of the time.
+ * `queue.vitals`, so that all of it together takes half a percent of the time; what changes slowly, and what
+ * reads a few rows, apart from them.
  */
 export class Looks {
   readonly #db: Database;
   readonly #tables: QueueTables;
-  readonly #rest: Rest;
-  /** Those that read a few rows need not wait until a million jobs may be counted again. */
-  readonly #smallRest = new Rest();
+  readonly #rests: Readonly<Record<Pace, Rest>>;
   readonly #answers = new Map<string, SharedAnswer<unknown>>();
 
   constructor(db: Database, tables: QueueTables) {
     this.#db = db;
     this.#tables = tables;
-    this.#rest = figuresOf(tables, db).rest;
+    const slow = new Rest(SLOW_REST);
+    this.#rests = { figures: figuresOf(tables, db).rest, slow, small: new Rest() };
   }
 
   /**
    * `undefined` when it took too long.
    *
-   * @param small whether it reads a few rows, however many jobs there are
    * @throws the driver's errors, which are not kept
    */
   async at<T>(
     name: string,
     timeoutMs: number,
     look: (db: Executor) => Promise<T>,
-    small = false,
+    pace: Pace = 'figures',
   ): Promise<T | undefined> {
     const known = this.#answers.get(name);
-    const shared = known ?? new SharedAnswer<unknown>(small ? this.#smallRest : this.#rest);
+    const shared = known ?? new SharedAnswer<unknown>(this.#rests[pace]);
     if (known === undefined) {
       if (this.#answers.size >= KEPT) this.#answers.clear();
       this.#answers.set(name, shared);

@@ -1,7 +1,7 @@
 import { countMany, findMany, type ManyAction, type ManyJobs } from '../queries/find-many.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
 import type { DashboardAction } from './access.ts';
-import { filterOf, MAX_FILTER } from './filter.ts';
+import { filterOf, MAX_FILTER, pinned } from './filter.ts';
 import { within } from './looks.ts';
 import type { Visit } from './visit.ts';
 
@@ -54,12 +54,19 @@ export function chosenOf(
   if (!isManyAction(action) || (of !== 'selected' && of !== 'all') || q.length > MAX_FILTER) return undefined;
   const { settings, granted } = visit;
   const own = ownColumnsOf(settings.queue.tables.queueJobs);
-  const filter = filterOf(of === 'all' ? q : '', own, settings.show === undefined);
-  if (filter.problems.length > 0) return undefined;
-  const selected = of === 'all' ? undefined : ids.map(Number);
-  if (selected?.some((id) => !Number.isSafeInteger(id) || id <= 0)) return undefined;
-  if (selected !== undefined && (selected.length === 0 || selected.length > MAX_SELECTED)) return undefined;
-  const jobs = { action, search: filter.search, scope: granted.scope, ids: selected };
+  const filter = filterOf(q, own, settings.show === undefined);
+  if (of === 'all') {
+    if (filter.problems.length > 0) return undefined;
+    const jobs = { action, search: filter.search, scope: granted.scope, ids: undefined };
+    return { action, q: pinned(filter), ids: undefined, jobs };
+  }
+  const selected = ids.map(Number);
+  if (selected.length === 0 || selected.length > MAX_SELECTED) return undefined;
+  if (selected.some((id) => !Number.isSafeInteger(id) || id <= 0)) return undefined;
+  // Of those that are ticked the filter says only whether cancelled ones are to be put back.
+  const state = filter.search.state === 'cancelled' ? 'cancelled' : undefined;
+  const search = { state: action === 'redrive' ? state : undefined, payload: [], own: [] } as const;
+  const jobs = { action, search, scope: granted.scope, ids: selected };
   return { action, q, ids: selected, jobs };
 }
 
@@ -89,7 +96,13 @@ export async function doWithChosen(
       findMany(tx, queue.tables, { ...jobs, after, until, limit: BATCH }),
     );
     if (ids === undefined) return { tried, done, after, ids: all, end: 'slow' };
-    if (ids.length > 0) done += await doWith(visit, action, jobs, ids);
+    try {
+      if (ids.length > 0) done += await doWith(visit, action, jobs, ids);
+    } catch (error) {
+      // What is done is told of; the next request meets the error again, if it is still there.
+      if (all.length === 0) throw error;
+      return { tried, done, after, ids: all, end: 'more' };
+    }
     tried += ids.length;
     after = ids.at(-1) ?? after;
     all.push(...ids);

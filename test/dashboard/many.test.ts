@@ -1,6 +1,6 @@
 import { createQueue } from 'drizzle-queue';
 import { type ActionDone, createDashboard, type LookOptions } from 'drizzle-queue/dashboard';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { addJob, addJobs, clearTables, fillJobs } from '../queries/support/jobs.ts';
 import { endJob } from '../queue/support/lives.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -128,6 +128,40 @@ describe('all that match a filter', () => {
     expect((counts[0] ?? 0) + (counts[1] ?? 0)).toBe(3);
     expect((await queue.list(database.db, { state: 'due' })).jobs).toHaveLength(3);
     expect(done).toMatchObject([{ target: { filter: 'payload.shop:1' } }, { action: 'redrive' }]);
+  });
+
+  test('what is selected among cancelled ones is put back, and a time in a filter stays what it was', async () => {
+    const [a, b] = await addJobs(database.client, [{}, {}]);
+    await queue.cancelMany(database.db, { all: true });
+    const dashboard = dashboardFor();
+    const query = { action: 'redrive', of: 'selected', id: String(a) };
+    expect(textOf(await page(dashboard, many({ ...query, q: '' })))).toContain('There is no such job');
+    const html = await page(dashboard, many({ ...query, q: 'state:cancelled before:1h' }));
+    expect(await press(dashboard, html)).toMatch(/done=redriven&n=1$/);
+    expect(await Promise.all([a, b].map(stateOf))).toEqual(['due', 'cancelled']);
+    const [form] = formsOf(await page(dashboard, many({ action: 'cancel', of: 'all', q: 'k after:2h' })));
+    expect(form?.fields.q).toMatch(/^k after:\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+    expect(
+      await press(dashboard, await page(dashboard, many({ action: 'cancel', of: 'all', q: 'k after:2h' }))),
+    ).toMatch(/n=1$/);
+  });
+
+  test('what an error has ended after a batch is told of, and goes on', async () => {
+    await fillJobs(database.client, 1_500);
+    await database.client.unsafe(`
+      create function refuse() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$;
+      create trigger refuse before delete on queue_jobs for each row when (old.payload = '"last"') execute function refuse()`);
+    const last = await addJob(database.client, { payload: 'last' });
+    const dashboard = dashboardFor();
+    const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const fields = { of: 'all', q: '', until: '9007199254740991' };
+    const answer = await post(dashboard, '/actions/cancel-many', fields);
+    expect(textOf(await answer.text())).toContain('1,000 jobs are done, there are more');
+    expect(done).toMatchObject([{ outcome: '1000 cancelled' }]);
+    const again = await post(dashboard, '/actions/cancel-many', { ...fields, after: String(last - 1) });
+    expect(again.status).toBe(500);
+    printed.mockRestore();
+    await database.client.unsafe('drop trigger refuse on queue_jobs; drop function refuse()');
   });
 
   test('thousands go by batches; what is enqueued after the page is not meant', async () => {

@@ -74,7 +74,8 @@ async function refresh(): Promise<void> {
     });
     if (answer.status === 200) {
       const html = await answer.text();
-      if (location.href === from && !mine.signal.aborted) {
+      // Somebody may have begun to choose while the answer was on its way.
+      if (location.href === from && !mine.signal.aborted && !isBusy()) {
         etag = answer.headers.get('etag') ?? undefined;
         take(html);
       }

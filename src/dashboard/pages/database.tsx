@@ -12,7 +12,7 @@ const CHECK_MS = 10_000;
 /** What is wrong with the set-up of the database; `undefined` when asking took too long. */
 export async function findingsOf({ settings, looks }: Visit): Promise<readonly Finding[] | undefined> {
   // Not in a transaction of ours: behind a pooler it takes two connections.
-  const found = await looks.at('findings', CHECK_MS, () => settings.queue.check(settings.db));
+  const found = await looks.at('findings', CHECK_MS, () => settings.queue.check(settings.db), 'slow');
   // These two the vitals say, too, with a value.
   return found?.filter(({ code }) => code !== 'kind-unserved' && code !== 'worker-silent');
 }

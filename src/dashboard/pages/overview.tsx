@@ -164,8 +164,12 @@ function Charts({ minutes, reported, nowMs }: ChartsProps) {
 
 async function lastHour(visit: Visit): Promise<readonly FinishedMinute[] | undefined> {
   const { settings, granted, looks } = visit;
-  return await looks.at(`hour ${scopeName(visit)}`, LOOK_MS, (db) =>
-    countFinished(db, settings.queue.tables, { scope: granted.scope, minutes: MINUTES, bound: BOUND }),
+  const slice = { scope: granted.scope, minutes: MINUTES, bound: BOUND };
+  return await looks.at(
+    `hour ${scopeName(visit)}`,
+    LOOK_MS,
+    (db) => countFinished(db, settings.queue.tables, slice),
+    'slow',
   );
 }
 
