@@ -77,7 +77,7 @@ export async function queuesPage(visit: Visit) {
 }
 
 /** Figures that are older than this say so. */
-const OLD_MS = 10_000;
+const OLD_MS = 30_000;
 
 /** Says why there is no figure, or why it is not exact, or old. */
 export function Counted({
