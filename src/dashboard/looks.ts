@@ -56,6 +56,11 @@ export class Looks {
     look: (db: Executor) => Promise<T>,
     pace: Pace = 'figures',
   ): Promise<T | undefined> {
+    return await this.shared(name, () => within(this.#db, this.#tables, timeoutMs, look), pace);
+  }
+
+  /** The same without a transaction, for what begins some itself: with one connection it would wait for it. */
+  async shared<T>(name: string, ask: () => Promise<T>, pace: Pace): Promise<T> {
     const known = this.#answers.get(name);
     const shared = known ?? new SharedAnswer<unknown>(this.#rests[pace]);
     if (known === undefined) {
@@ -63,7 +68,7 @@ export class Looks {
       this.#answers.set(name, shared);
     }
     // The name says what kind of value stands under it.
-    return (await shared.get(() => within(this.#db, this.#tables, timeoutMs, look))) as T | undefined;
+    return (await shared.get(ask)) as T;
   }
 
   /** Makes the next look a new one, for whoever has just changed what it sees. */

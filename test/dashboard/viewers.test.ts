@@ -43,6 +43,23 @@ test('a hundred viewers at once cost as much as one', async () => {
   expect(many.transactions).toBe(one.transactions);
 });
 
+test('every page is there with one connection', async () => {
+  const [connection] = await database.connect();
+  if (connection === undefined) throw new Error('one was opened');
+  const dashboard = createDashboard({ db: connection.db, queue: createQueue(), authorize: () => 'write' });
+  const paths = [
+    '/',
+    '/jobs',
+    '/errors',
+    '/queues',
+    '/workers',
+    '/database',
+    '/jobs/many?action=cancel&of=all&q=',
+  ];
+  const pages = await Promise.all(paths.map((path) => get(dashboard, path)));
+  expect(pages.map(({ status }) => status)).toEqual(paths.map(() => 200));
+});
+
 test('a look that takes too long is ended, rests, and leaves its connection as it was', async () => {
   const [connection] = await database.connect();
   if (connection === undefined) throw new Error('one was opened');

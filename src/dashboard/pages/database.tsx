@@ -6,15 +6,11 @@ import { Page } from '../parts/layout.tsx';
 import { Foreign } from '../parts/text.tsx';
 import type { Visit } from '../visit.ts';
 
-/** It asks the catalog; more than enough for it. */
-const CHECK_MS = 10_000;
-
-/** What is wrong with the set-up of the database; `undefined` when asking took too long. */
-export async function findingsOf({ settings, looks }: Visit): Promise<readonly Finding[] | undefined> {
-  // Not in a transaction of ours: behind a pooler it takes two connections.
-  const found = await looks.at('findings', CHECK_MS, () => settings.queue.check(settings.db), 'slow');
+/** What is wrong with the set-up of the database. */
+export async function findingsOf({ settings, looks }: Visit): Promise<readonly Finding[]> {
+  const found = await looks.shared('findings', () => settings.queue.check(settings.db), 'slow');
   // These two the vitals say, too, with a value.
-  return found?.filter(({ code }) => code !== 'kind-unserved' && code !== 'worker-silent');
+  return found.filter(({ code }) => code !== 'kind-unserved' && code !== 'worker-silent');
 }
 
 /** What alerts watch, the worst first. */
@@ -28,9 +24,7 @@ export async function databasePage(visit: Visit) {
   const vitals = await vitalsOf(visit);
   return (
     <Page visit={visit} title="Database">
-      {findings === undefined ? (
-        <p class="notice is-bad">The check took more than {CHECK_MS / 1000} s.</p>
-      ) : findings.length === 0 ? (
+      {findings.length === 0 ? (
         <section class="card all-well">
           <p>
             <b>Everything is set up as it should be.</b>{' '}

@@ -22,7 +22,7 @@ export async function overviewPage(visit: Visit) {
   const minutes =
     figures?.rates === undefined ? await lastHour(visit) : reportedHour(figures.rates, figures.countedAt);
   const { total, queues = [], workers } = figures ?? {};
-  const found = granted.whole ? [...(await vitalsOf(visit)), ...((await findingsOf(visit)) ?? [])] : [];
+  const found = granted.whole ? [...(await vitalsOf(visit)), ...(await findingsOf(visit))] : [];
   const findings = found.filter(({ severity }) => severity === 'error' || severity === 'warning');
   const hour = minutes && sumOf(minutes);
   const counted = (state: 'due' | 'running' | 'scheduled') =>
