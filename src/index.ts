@@ -67,7 +67,7 @@ export type { JobList, ListFilter, OwnFilter } from './queue/list.ts';
 export type { CreateQueueOptions } from './queue/options.ts';
 export type { Queue } from './queue/queue.ts';
 export type { RedriveFilter, RedriveOptions } from './queue/redrive.ts';
-export type { RunNowResult } from './queue/run-now.ts';
+export type { RunNowManyResult, RunNowResult } from './queue/run-now.ts';
 export type {
   KindCounts,
   KindRates,
@@ -80,6 +80,7 @@ export type {
   QueueStats,
   StatsOptions,
   TimelinePoint,
+  TotalPoint,
 } from './queue/stats/queue-stats.ts';
 export type { QueueVitals, Vital, VitalCode } from './queue/stats/queue-vitals.ts';
 // Wait for results

@@ -6,18 +6,30 @@ import type { JobScope } from '../sql/job-scope.ts';
 import { ownWanted } from '../sql/own-values.ts';
 
 /**
- * What can be done: `cancel` a job, `force` the end of a running one, `redrive` discarded ones, `pause` and
- * `resume` a queue, `schedule`: pause, resume or run a schedule, `unblock` a group.
+ * What can be done: `cancel` jobs, `force` the end of a running one, `redrive` discarded ones, `runNow`
+ * scheduled ones, `pause` and `resume` a queue, `schedule`: pause, resume or run a schedule, `limit`: set
+ * one, `unblock` a group.
  */
-export type DashboardAction = 'cancel' | 'force' | 'redrive' | 'pause' | 'resume' | 'schedule' | 'unblock';
+export type DashboardAction =
+  | 'cancel'
+  | 'force'
+  | 'redrive'
+  | 'runNow'
+  | 'pause'
+  | 'resume'
+  | 'schedule'
+  | 'limit'
+  | 'unblock';
 
 export const ACTIONS: readonly DashboardAction[] = [
   'cancel',
   'force',
   'redrive',
+  'runNow',
   'pause',
   'resume',
   'schedule',
+  'limit',
   'unblock',
 ];
 

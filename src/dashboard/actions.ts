@@ -1,10 +1,15 @@
 import { QueueError } from '../errors.ts';
+import type { ManyAction } from '../queries/find-many.ts';
 import { findOfCause } from '../queries/find-of-cause.ts';
 import { showJob } from '../queries/show-job.ts';
 import type { DashboardAction } from './access.ts';
-import { ERRORS_BOUND, REDRIVE_LIMIT } from './pages/errors.tsx';
+import type { Fields } from './form-fields.ts';
+import { limitText, RefusedLimitError, setLimit } from './limit-form.ts';
+import { within } from './looks.ts';
+import { chosenOf, doWithChosen, FIND_MS, reasonOf } from './many-jobs.ts';
+import { ERRORS_BOUND } from './pages/errors.tsx';
+import type { GoingOn } from './pages/many.tsx';
 import type { NoticeCode } from './parts/notice.tsx';
-import { within } from './shared-looks.ts';
 import { hasQueue, limitsOf, may, schedulesOf, type Visit } from './visit.ts';
 
 /** What an action came to. */
@@ -14,10 +19,11 @@ interface Deed {
   readonly ids?: readonly number[];
   readonly target?: Readonly<Record<string, string>>;
   readonly outcome: string;
+  /** Of many: how many it could not be done with. */
+  readonly left?: number;
+  /** Of many: that there are more. */
+  readonly goesOn?: GoingOn;
 }
-
-/** What a form sent. */
-export type Fields = Readonly<Record<string, string>>;
 
 interface Act {
   /** The right that it needs. */
@@ -26,26 +32,31 @@ interface Act {
   act(visit: Visit, fields: Fields): Promise<Deed | undefined>;
 }
 
-const REDRIVE_KIND_LIMIT = 1_000;
-const FIND_MS = 5_000;
+const BATCH = 1_000;
 
 const ACTS: Readonly<Record<string, Act>> = {
   cancel: { action: 'cancel', act: (visit, fields) => cancel(visit, fields, false) },
   force: { action: 'force', act: (visit, fields) => cancel(visit, fields, true) },
   redrive: { action: 'redrive', act: redrive },
   'redrive-cause': { action: 'redrive', act: redriveCause },
-  'redrive-kind': { action: 'redrive', act: redriveKind },
+  'run-now': { action: 'runNow', act: runNow },
+  'cancel-many': { action: 'cancel', act: (visit, fields) => many(visit, fields, 'cancel') },
+  'redrive-many': { action: 'redrive', act: (visit, fields) => many(visit, fields, 'redrive') },
+  'run-now-many': { action: 'runNow', act: (visit, fields) => many(visit, fields, 'run-now') },
   pause: { action: 'pause', act: (visit, fields) => pause(visit, fields, true) },
   resume: { action: 'resume', act: (visit, fields) => pause(visit, fields, false) },
   'run-schedule': { action: 'schedule', act: (visit, fields) => schedule(visit, fields, 'run') },
   'pause-schedule': { action: 'schedule', act: (visit, fields) => schedule(visit, fields, 'pause') },
   'resume-schedule': { action: 'schedule', act: (visit, fields) => schedule(visit, fields, 'resume') },
+  limit: { action: 'limit', act: (visit, fields) => limit(visit, fields, false) },
+  'remove-limit': { action: 'limit', act: (visit, fields) => limit(visit, fields, true) },
   unblock: { action: 'unblock', act: unblock },
 };
 
 /** What became of an action that a form asked for. */
 export type Acted =
-  | { readonly done: true; readonly notice: NoticeCode; readonly count: number | undefined }
+  | ({ readonly done: true } & Pick<Deed, 'notice' | 'count' | 'left' | 'goesOn'>)
+  | { readonly done: false; readonly why: 'refused'; readonly message: string }
   | { readonly done: false; readonly why: 'unknown' | 'forbidden' | 'not-found' };
 
 /** Does what a form asks for, if they may, and tells `onAction`. */
@@ -53,23 +64,28 @@ export async function act(visit: Visit, name: string, fields: Fields): Promise<A
   const known = Object.hasOwn(ACTS, name) ? ACTS[name] : undefined;
   if (known === undefined) return { done: false, why: 'unknown' };
   if (!may(visit, known.action)) return { done: false, why: 'forbidden' };
-  const deed = await known.act(visit, fields);
-  visit.looks.forget();
+  let deed: Deed | undefined;
+  try {
+    deed = await known.act(visit, fields);
+  } catch (error) {
+    // What somebody has written cannot be set; the message says why.
+    if (!(error instanceof RefusedLimitError)) throw error;
+    return { done: false, why: 'refused', message: error.message };
+  } finally {
+    visit.looks.forget();
+  }
   if (deed === undefined) return { done: false, why: 'not-found' };
-  const { notice, count, ids = [], target = {}, outcome } = deed;
-  const { actor } = visit.granted;
-  await visit.settings.onAction({ actor, action: known.action, target, ids, outcome, at: new Date() });
-  return { done: true, notice, count };
+  const { ids = [], target = {}, outcome, ...said } = deed;
+  const who = { actor: visit.granted.actor, name: visit.settings.name };
+  await visit.settings.onAction({ ...who, action: known.action, target, ids, outcome, at: new Date() });
+  return { done: true, ...said };
 }
 
 async function cancel(visit: Visit, { id: text = '' }: Fields, force: boolean): Promise<Deed | undefined> {
   const id = await ownJob(visit, text);
   if (id === undefined) return undefined;
   const { db, queue } = visit.settings;
-  const { actor } = visit.granted;
-  const reason =
-    actor === undefined ? 'cancelled in the dashboard' : `cancelled in the dashboard by ${actor}`;
-  const result = await queue.cancel(db, id, { reason, force });
+  const result = await queue.cancel(db, id, { reason: reasonOf(visit), force });
   const outcome = result.cancelled ? 'cancelled' : result.reason;
   return { notice: outcome, ids: [id], outcome };
 }
@@ -83,7 +99,7 @@ async function redrive(visit: Visit, { id: text = '' }: Fields): Promise<Deed | 
   return { notice, count: redriven, ids: [id], outcome: `${redriven} redriven` };
 }
 
-/** One by one, by id: each is put back once, whoever else does the same. */
+/** Those of a group of errors, in batches: each is put back once, whoever else does the same. */
 async function redriveCause(visit: Visit, fields: Fields): Promise<Deed | undefined> {
   const { queue: name, kind, name: error, cause } = fields;
   if (name === undefined || kind === undefined || error === undefined || cause === undefined)
@@ -92,38 +108,64 @@ async function redriveCause(visit: Visit, fields: Fields): Promise<Deed | undefi
   const { settings, granted } = visit;
   const { db, queue } = settings;
   const which = { scope: granted.scope, queue: name, kind, name: error, cause, bound: ERRORS_BOUND };
-  const found = await within(db, queue.tables, FIND_MS, (tx) =>
-    findOfCause(tx, queue.tables, { ...which, limit: REDRIVE_LIMIT + 1 }),
+  const ids = await within(db, queue.tables, FIND_MS, (tx) =>
+    findOfCause(tx, queue.tables, { ...which, limit: ERRORS_BOUND }),
   );
-  const ids = (found ?? []).slice(0, REDRIVE_LIMIT);
-  const done: number[] = [];
-  for (const id of ids) {
-    if ((await queue.redrive(db, id)).redriven > 0) done.push(id);
+  const target = { queue: name, kind, error, cause };
+  if (ids === undefined) return { notice: 'slow', count: 0, target, outcome: 'not found in time' };
+  let redriven = 0;
+  for (let from = 0; from < ids.length; from += BATCH) {
+    const batch = ids.slice(from, from + BATCH);
+    redriven += (await queue.redrive(db, { ids: batch, queue: name })).redriven;
   }
-  const more = (found?.length ?? 0) > REDRIVE_LIMIT;
   return {
-    notice: done.length === 0 ? 'none' : more ? 'more' : 'redriven',
-    count: done.length,
-    ids: done,
-    target: { queue: name, kind, error, cause },
-    outcome: `${done.length} redriven`,
+    notice: redriven === 0 ? 'none' : 'redriven',
+    count: redriven,
+    left: ids.length - redriven,
+    ids,
+    target,
+    outcome: `${redriven} redriven`,
   };
 }
 
-async function redriveKind(visit: Visit, { kind, queue: name }: Fields): Promise<Deed | undefined> {
-  // It takes every job of the kind, so it is for who sees them all.
-  if (kind === undefined || visit.granted.scope.own.length > 0) return undefined;
-  if (name === undefined ? visit.granted.scope.queues !== undefined : !hasQueue(visit, name))
-    return undefined;
-  const { db, queue } = visit.settings;
-  const filter = { kind, limit: REDRIVE_KIND_LIMIT, ...(name !== undefined && { queue: name }) };
-  const { redriven } = await queue.redrive(db, filter);
-  return {
-    notice: redriven === 0 ? 'none' : redriven === REDRIVE_KIND_LIMIT ? 'more' : 'redriven',
-    count: redriven,
-    target: { kind, ...(name !== undefined && { queue: name }) },
-    outcome: `${redriven} redriven`,
+const DONE: Readonly<Record<ManyAction, NoticeCode>> = {
+  cancel: 'cancelled-many',
+  redrive: 'redriven',
+  'run-now': 'due-now',
+};
+
+/** With many jobs at once, as far as one request goes. */
+async function many(visit: Visit, fields: Fields, action: ManyAction): Promise<Deed | undefined> {
+  const { of = '', q = '', ids = '' } = fields;
+  const selected = ids.split(' ').filter((id) => id !== '');
+  const chosen = chosenOf(visit, { action, of, q, ids: selected });
+  const [until, after, tried, done] = ['until', 'after', 'tried', 'done'].map((name) =>
+    numberOf(fields[name]),
+  );
+  if (chosen === undefined || until === undefined) return undefined;
+  const before = { after: after ?? 0, tried: tried ?? 0, done: done ?? 0 };
+  const stretch = await doWithChosen(visit, chosen, { ...before, until });
+  const sum = stretch.done - before.done;
+  const deed = {
+    count: stretch.done,
+    left: stretch.tried - stretch.done,
+    ids: stretch.ids,
+    target: of === 'all' ? { filter: q } : {},
+    outcome: `${sum} ${action === 'cancel' ? 'cancelled' : action === 'redrive' ? 'redriven' : 'due now'}`,
   };
+  if (stretch.end === 'more')
+    return { ...deed, notice: DONE[action], goesOn: { path: `${action}-many`, progress: stretch } };
+  return { ...deed, notice: stretch.end === 'slow' ? 'slow' : DONE[action] };
+}
+
+async function runNow(visit: Visit, { id: text = '' }: Fields): Promise<Deed | undefined> {
+  const id = await ownJob(visit, text);
+  if (id === undefined) return undefined;
+  const { db, queue } = visit.settings;
+  const answer = await queue.runNow(db, id);
+  return answer.due
+    ? { notice: 'due-now', count: 1, ids: [id], outcome: 'due now' }
+    : { notice: answer.reason, ids: [id], outcome: answer.reason };
 }
 
 async function pause(visit: Visit, { queue: name }: Fields, on: boolean): Promise<Deed | undefined> {
@@ -173,6 +215,16 @@ async function unblock(visit: Visit, { queue, group }: Fields): Promise<Deed | u
   };
 }
 
+async function limit(visit: Visit, fields: Fields, remove: boolean): Promise<Deed | undefined> {
+  const { queue = '', kind = '', group = '' } = fields;
+  const limits = limitsOf(visit);
+  if (limits === undefined || !limits.has(queue) || !hasQueue(visit, queue)) return undefined;
+  await setLimit(visit, limits, fields, remove);
+  const target = { queue, ...(kind !== '' && { kind }), ...(group !== '' && { group }) };
+  const notice = remove ? 'unlimited' : 'limited';
+  return { notice, target, outcome: remove ? 'removed' : limitText(fields) };
+}
+
 /** The id of a job in their scope. */
 async function ownJob(visit: Visit, text: string): Promise<number | undefined> {
   const id = jobId(text);
@@ -186,4 +238,9 @@ async function ownJob(visit: Visit, text: string): Promise<number | undefined> {
 export function jobId(text: string): number | undefined {
   const id = /^\d{1,16}$/.test(text) ? Number(text) : 0;
   return Number.isSafeInteger(id) && id > 0 ? id : undefined;
+}
+
+function numberOf(text: string | undefined): number | undefined {
+  const number = text !== undefined && /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  return Number.isSafeInteger(number) ? number : undefined;
 }

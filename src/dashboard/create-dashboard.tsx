@@ -3,35 +3,35 @@ import { HTTPException } from 'hono/http-exception';
 import type { Child } from 'hono/jsx';
 import { Hono } from 'hono/tiny';
 import { MissingMigrationError } from '../errors.ts';
-import { HALF_SURROGATE } from '../job/stored-json.ts';
 import { showJob } from '../queries/show-job.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import { type Granted, granted } from './access.ts';
-import { act, type Fields, jobId } from './actions.ts';
+import { act, jobId } from './actions.ts';
 import { pageAnswer, textOf } from './answer.ts';
 import { assetAnswer } from './assets/assets.ts';
-import { Links, pathIn } from './links.ts';
+import { fieldsOf } from './form-fields.ts';
+import { Links, nameInPath, pathIn } from './links.ts';
+import { Looks } from './looks.ts';
 import { checkedOptions, type DashboardOptions, type DashboardSettings } from './options.ts';
 import { databasePage } from './pages/database.tsx';
 import { errorsPage } from './pages/errors.tsx';
 import { jobPage, noJobPage } from './pages/job.tsx';
 import { jobsPage } from './pages/jobs.tsx';
 import { limitsPage } from './pages/limits.tsx';
+import { goingOnPage, manyPage } from './pages/many.tsx';
 import { overviewPage } from './pages/overview.tsx';
 import { queuesPage } from './pages/queues.tsx';
 import { AUTHORIZE, refusedPage } from './pages/refused.tsx';
 import { schedulesPage } from './pages/schedules.tsx';
 import { workersPage } from './pages/workers.tsx';
+import { SAID } from './parts/notice.tsx';
 import { CUT } from './parts/value.tsx';
 import { ownForms, protectiveHeaders } from './protection.ts';
-import { SharedLooks } from './shared-looks.ts';
 import { limitsOf, schedulesOf, type Visit } from './visit.ts';
 
 /** Answers the requests of a browser. */
 export type Dashboard = (request: Request) => Promise<Response>;
 
-/** What a form may send: more than any name, and far less than would hurt. */
-const MAX_FORM = 16_384;
 /** The largest value to download. */
 const MAX_VALUE = 100_000_000;
 
@@ -43,8 +43,8 @@ interface Env {
  * The dashboard of a queue, as a function from a request to a response, for any server that speaks Fetch:
  * pages of HTML that need no script. It uses the app's own database, and nothing while nobody looks.
  *
- * Under concurrency: all viewers share what is counted, one statement at a time, each bounded by two seconds
- * and a hundredth of the time for each kind of count.
+ * Under concurrency: all viewers share what is counted with all who call `queue.stats`, one statement at a
+ * time, each bounded by two seconds, and all together by half a percent of the time.
  *
  * ```ts
  * const dashboard = createDashboard({ db, queue, basePath: '/admin/queue', authorize });
@@ -55,14 +55,30 @@ interface Env {
  */
 export function createDashboard<TOwn extends OwnColumns>(options: DashboardOptions<TOwn>): Dashboard {
   // What it does with a queue does not depend on the own columns' types.
-  const settings = checkedOptions(options as unknown as DashboardOptions);
-  const links = new Links(settings.base);
-  const app = appOf(settings, links, new SharedLooks(settings.db, settings.queue.tables));
-  return async (request) => await app.fetch(request);
+  const all = checkedOptions(options as unknown as DashboardOptions);
+  const apps = all.map((settings) => {
+    const links = new Links(settings.base, settings.name);
+    return appOf(settings, links, new Looks(settings.db, settings.queue.tables));
+  });
+  return async (request) => {
+    const { pathname } = new URL(request.url);
+    const found = all.findIndex(({ base, name }) => {
+      const path = pathIn(base, pathname);
+      return name === undefined || path === nameInPath(name) || path.startsWith(`${nameInPath(name)}/`);
+    });
+    const [first] = all;
+    const app = apps[found];
+    if (app !== undefined) return await app.fetch(request);
+    const location = new Links(first?.base ?? '', first?.name).to('/');
+    // Which of them is meant nobody knows who comes from outside.
+    return pathIn(first?.base ?? '', pathname) === '/' && request.method === 'GET'
+      ? new Response(null, { status: 303, headers: { location } })
+      : new Response('There is nothing at this address.', { status: 404 });
+  };
 }
 
-function appOf(settings: DashboardSettings, links: Links, looks: SharedLooks): Hono<Env> {
-  const app = new Hono<Env>({ getPath: (request) => pathIn(settings.base, new URL(request.url).pathname) });
+function appOf(settings: DashboardSettings, links: Links, looks: Looks): Hono<Env> {
+  const app = new Hono<Env>({ getPath: (request) => pathOf(settings, request.url) });
   const refused = async (c: Context, status: number, title: string, text: string, code?: string) =>
     await pageAnswer(
       c.req.raw,
@@ -81,10 +97,10 @@ function appOf(settings: DashboardSettings, links: Links, looks: SharedLooks): H
   app.use(ownForms(settings.trustedOrigins));
   app.get(
     '/assets/*',
-    async (c, next) => (await assetAnswer(c.req.raw, pathOf(settings, c))) ?? (await next()),
+    async (c, next) => (await assetAnswer(c.req.raw, pathOf(settings, c.req.url))) ?? (await next()),
   );
   app.use(async (c, next) => {
-    const answer = await settings.authorize(c.req.raw);
+    const answer = await settings.authorize(c.req.raw, settings.name);
     if (answer instanceof Response) return answer;
     const allowed = granted(answer, settings.queue.tables);
     if (allowed === undefined) {
@@ -101,15 +117,18 @@ function appOf(settings: DashboardSettings, links: Links, looks: SharedLooks): H
     if (fields === undefined) return await refused(c, 415, 'Not a form', 'An action must be sent as a form.');
     const visit = c.get('visit');
     const acted = await act(visit, c.req.param('name'), fields);
+    if (acted.done && acted.goesOn !== undefined)
+      return await pageAnswer(c.req.raw, await textOf(goingOnPage(visit, acted.goesOn, fields)));
     if (acted.done) {
-      const back = links.back(fields.back);
-      const [path = '/', query = ''] = back.split('?');
+      const [path = '/', query = ''] = links.back(fields.back).split('?');
       const params = new URLSearchParams(query);
+      for (const name of SAID) params.delete(name);
       params.set('done', acted.notice);
-      params.delete('n');
       if (acted.count !== undefined) params.set('n', String(acted.count));
+      if (acted.left !== undefined && acted.left > 0) params.set('left', String(acted.left));
       return c.redirect(`${path}?${params}`, 303);
     }
+    if (acted.why === 'refused') return await refused(c, 422, 'Not done', acted.message);
     if (acted.why === 'forbidden')
       return await refused(c, 403, 'Not allowed', 'You may look, but not do this.');
     return await refused(
@@ -139,6 +158,7 @@ function pagesOf(app: Hono<Env>): void {
     await pageAnswer(c.req.raw, await textOf(page), status);
   app.get('/', (c) => show(c, overviewPage(c.get('visit'))));
   app.get('/jobs', (c) => show(c, jobsPage(c.get('visit'))));
+  app.get('/jobs/many', (c) => show(c, manyPage(c.get('visit'))));
   app.get('/jobs/:id{\\d+}', async (c) => {
     const visit = c.get('visit');
     const job = await findShown(visit, c.req.param('id'), CUT);
@@ -196,7 +216,7 @@ function pagesOf(app: Hono<Env>): void {
 function visitOf(
   settings: DashboardSettings,
   links: Links,
-  looks: SharedLooks,
+  looks: Looks,
   allowed: Granted,
   c: Context,
 ): Visit {
@@ -204,28 +224,17 @@ function visitOf(
   const query = new URLSearchParams(searchParams);
   const kept = new URLSearchParams(search);
   // What an action has said is not part of the page that it leads back to.
-  for (const name of ['done', 'n']) kept.delete(name);
-  const path = `${pathOf(settings, c)}${kept.size === 0 ? '' : `?${kept}`}`;
+  for (const name of SAID) kept.delete(name);
+  const path = `${pathOf(settings, c.req.url)}${kept.size === 0 ? '' : `?${kept}`}`;
   return { settings, links, looks, granted: allowed, path, query, nowMs: Date.now() };
 }
 
-function pathOf(settings: DashboardSettings, c: Context): string {
-  return pathIn(settings.base, new URL(c.req.url).pathname);
+function pathOf({ base, name }: DashboardSettings, url: string): string {
+  return pathIn(nameInPath(name), pathIn(base, new URL(url).pathname));
 }
 
 async function findShown({ settings, granted }: Visit, text: string, cut: number) {
   const id = jobId(text);
   if (id === undefined) return undefined;
   return await showJob(settings.db, settings.queue.tables, { id, scope: granted.scope, cut });
-}
-
-/** What a form sent; `undefined` when it is no form, too large, or holds what PostgreSQL cannot keep. */
-async function fieldsOf(c: Context): Promise<Fields | undefined> {
-  if (!/^application\/x-www-form-urlencoded\b/i.test(c.req.header('content-type') ?? '')) return undefined;
-  if (Number(c.req.header('content-length') ?? 0) > MAX_FORM) return undefined;
-  const body = await c.req.text();
-  if (body.length > MAX_FORM) return undefined;
-  const fields = Object.fromEntries(new URLSearchParams(body));
-  const bad = Object.values(fields).some((value) => value.includes('\0') || HALF_SURROGATE.test(value));
-  return bad ? undefined : fields;
 }

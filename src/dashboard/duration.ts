@@ -31,3 +31,10 @@ export function agoText(at: Date, nowMs: number): string {
 export function countText(count: number): string {
   return String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, ',');
 }
+
+/** A count and how good it is: `12,400`, `10,000+`, `≈ 122,800`, `?`. */
+export function amountText(count: number, precision: 'exact' | 'at-least' | 'estimated' | 'unknown'): string {
+  if (precision === 'unknown') return '?';
+  const text = countText(count);
+  return precision === 'exact' || count === 0 ? text : precision === 'at-least' ? `${text}+` : `≈ ${text}`;
+}

@@ -2,5 +2,5 @@
 
 export type { Authorization, DashboardAccess, DashboardAction } from './access.ts';
 export { createDashboard, type Dashboard } from './create-dashboard.tsx';
-export type { ActionDone, DashboardOptions, ShownField } from './options.ts';
+export type { ActionDone, DashboardOptions, LookOptions, QueueOfDashboard, ShownField } from './options.ts';
 export { type NodeHandler, type NodeRequest, type NodeResponse, toNode } from './to-node.ts';

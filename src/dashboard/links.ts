@@ -1,9 +1,17 @@
 /** The addresses of the dashboard's pages and assets, under its base path. */
 export class Links {
   readonly base: string;
+  readonly #root: string;
 
-  constructor(base: string) {
-    this.base = base;
+  /** @param name of the queue that they are about, among several */
+  constructor(root: string, name?: string) {
+    this.#root = root;
+    this.base = `${root}${nameInPath(name)}`;
+  }
+
+  /** The overview of another one of several queues. */
+  other(name: string): string {
+    return `${this.#root}${nameInPath(name)}`;
   }
 
   /** A page, with what its URL says; values that are left out are not in it. */
@@ -32,6 +40,11 @@ export class Links {
     if (host !== 'dashboard.invalid' || pathname.startsWith('//')) return this.to('/');
     return `${this.base}${pathname}${search}`;
   }
+}
+
+/** What the paths of one of several queues begin with. */
+export function nameInPath(name: string | undefined): string {
+  return name === undefined ? '' : `/~${name}`;
 }
 
 /** The path in the dashboard that a URL's path names, whether or not the server has taken off the base. */

@@ -3,15 +3,15 @@ import type { Schedules } from '../schedules/schedules.ts';
 import type { JobLine } from '../sql/job-line.ts';
 import type { DashboardAction, Granted } from './access.ts';
 import type { Links } from './links.ts';
+import type { Looks } from './looks.ts';
 import type { DashboardSettings, ShownField } from './options.ts';
-import type { SharedLooks } from './shared-looks.ts';
 
 /** One authorized request for a page or an action. */
 export interface Visit {
   readonly settings: DashboardSettings;
   readonly links: Links;
   readonly granted: Granted;
-  readonly looks: SharedLooks;
+  readonly looks: Looks;
   /** The path in the dashboard, with its query. */
   readonly path: string;
   readonly query: URLSearchParams;

@@ -96,6 +96,19 @@ export function checkId(method: string, id: unknown): number {
   throw new TypeError(`${method}: id must be a job's id, a whole number above 0; got ${shown(id)}`);
 }
 
+/** The most ids that one call takes. */
+export const MAX_IDS = 10_000;
+
+/** For callers without TypeScript. @throws TypeError unless the values are ids of jobs, 10,000 at most */
+export function checkIds(method: string, ids: readonly number[]): readonly number[] {
+  if (!Array.isArray(ids) || ids.length > MAX_IDS) {
+    const got = Array.isArray(ids) ? `${ids.length} of them` : shown(ids);
+    throw new TypeError(`${method}: ids must be an array of at most ${MAX_IDS} ids, got ${got}`);
+  }
+  for (const id of ids) checkId(method, id);
+  return ids;
+}
+
 /** How many bytes a text takes in the database. */
 export function utf8Bytes(text: string): number {
   return new TextEncoder().encode(text).length;

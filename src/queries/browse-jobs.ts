@@ -67,7 +67,7 @@ function liveHalf(tables: QueueTables, page: JobsToBrowse): SQL {
         select j.* from (
           select j.* from ${tables.queueJobs} as j ${newest} order by j.id desc limit ${page.bound}
         ) as j
-        where ${conditions(page, 'j')}
+        where ${jobFits(page, 'j')}
         order by j.id desc limit ${page.limit}
       ) as j)`;
 }
@@ -79,12 +79,13 @@ function resultHalf(tables: QueueTables, page: JobsToBrowse): SQL {
         select r.* from (
           select r.* from ${tables.queueResults} as r ${newest} order by r.job_id desc limit ${page.bound}
         ) as r
-        where ${conditions(page, 'r')}
+        where ${jobFits(page, 'r')}
         order by r.job_id desc limit ${page.limit}
       ) as r)`;
 }
 
-function conditions({ search, scope }: JobsToBrowse, alias: 'j' | 'r'): SQL {
+/** That a job is in a scope and fits a search; for a `where` over live jobs `j` or results `r`. */
+export function jobFits({ search, scope }: Pick<JobsToBrowse, 'search' | 'scope'>, alias: 'j' | 'r'): SQL {
   const column = (name: string) => sql.raw(`${alias}.${name}`);
   const { state, kind, queue, group, uniqueKey, workerId, id, createdAfter, createdBefore } = search;
   const all = [

@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
+import { arrayText } from '../sql/fence.ts';
 import { isGroupedQueue, notedGroups } from '../sql/grouped-jobs.ts';
 import { groupingOf, groupTables, type LimitTables, NO_GROUP } from '../sql/grouping.ts';
 import { ownNames } from '../sql/own-values.ts';
@@ -14,6 +15,8 @@ export interface Redrive {
   /** Only ids above this, of a redrive in batches: the answer then has the last id that it has looked at. */
   readonly after?: number | undefined;
   readonly id?: number | undefined;
+  /** Only these. */
+  readonly ids?: readonly number[] | undefined;
   readonly kind?: string | undefined;
   readonly queue?: string | undefined;
   /** Only jobs that were discarded at this time or later. */
@@ -129,11 +132,15 @@ function goingOn(tables: QueueTables, { queueHolds }: LimitTables, queue: string
 }
 
 /** For a `where` over the results as `r`. */
-function isDiscarded({ state, id, after, kind, queue, finishedAfter, finishedBefore }: Redrive): SQL {
+function isDiscarded({ state, id, ids, after, kind, queue, ...finished }: Redrive): SQL {
+  const { finishedAfter, finishedBefore } = finished;
   const conditions = [
     state === 'cancelled' ? sql`r.state = 'cancelled'` : sql`r.state = 'discarded'`,
     after === undefined ? undefined : sql`r.job_id > ${after}::int8`,
     id === undefined ? undefined : sql`r.job_id = ${id}`,
+    ids === undefined
+      ? undefined
+      : sql`r.job_id = any(array(select unnest(${arrayText(ids)}::text::int8[])))`,
     kind === undefined ? undefined : sql`r.kind = ${kind}`,
     queue === undefined ? undefined : sql`r.queue = ${queue}`,
     finishedAfter === undefined

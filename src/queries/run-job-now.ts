@@ -1,11 +1,18 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
+import { arrayText } from '../sql/fence.ts';
 import { notedGroups } from '../sql/grouped-jobs.ts';
 import { groupingOf } from '../sql/grouping.ts';
 
 export interface JobToRun {
   readonly id: number;
+  readonly queue: string;
+}
+
+/** Several jobs of one queue. */
+export interface JobsToRun {
+  readonly ids: readonly number[];
   readonly queue: string;
 }
 
@@ -22,13 +29,47 @@ export async function runJobNow(db: Executor, tables: QueueTables, job: JobToRun
   return rows.length > 0;
 }
 
-export function runJobNowQuery(tables: QueueTables, { id, queue }: JobToRun): SQL {
+/**
+ * Does the same with several jobs of one queue. Returns the ids of those that are due now.
+ *
+ * **Under concurrency.** As {@link runJobNow}, for each of them.
+ */
+export async function runJobsNow(db: Executor, tables: QueueTables, jobs: JobsToRun): Promise<number[]> {
+  const rows = await queryRows(db, tables, runJobNowQuery(tables, jobs));
+  return rows.map(({ id }) => Number(id));
+}
+
+/**
+ * In which queues there are jobs to run now, of these: those that nobody holds and that have a time.
+ *
+ * **Under concurrency.** A plain read: a claim may be first.
+ */
+export async function findRunnable(
+  db: Executor,
+  tables: QueueTables,
+  ids: readonly number[],
+): Promise<JobToRun[]> {
+  const rows = await queryRows(db, tables, findRunnableQuery(tables, ids));
+  return rows.map(({ id, queue }) => ({ id: Number(id), queue: String(queue) }));
+}
+
+export function findRunnableQuery({ queueJobs }: QueueTables, ids: readonly number[]): SQL {
+  return sql`
+    select j.id, j.queue from ${queueJobs} as j
+    where j.id = any(array(select unnest(${arrayText(ids)}::text::int8[])))
+      and j.worker_id is null and j.run_at < 'infinity'`;
+}
+
+export function runJobNowQuery(tables: QueueTables, jobs: JobToRun | JobsToRun): SQL {
   const { queueJobs } = tables;
+  const { queue } = jobs;
+  const ids =
+    'id' in jobs ? sql`${jobs.id}` : sql`any(array(select unnest(${arrayText(jobs.ids)}::text::int8[])))`;
   const ctes = sql`
     with now as materialized (select statement_timestamp() as at),
     free as materialized (
       select j.id from ${queueJobs} as j
-      where j.queue = ${queue} and j.id = ${id} and j.worker_id is null and j.run_at < 'infinity'
+      where j.queue = ${queue} and j.id = ${ids} and j.worker_id is null and j.run_at < 'infinity'
       for no key update skip locked
     )`;
   const update = sql`

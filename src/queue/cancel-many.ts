@@ -1,6 +1,6 @@
 import { describeError } from '../job/describe-error.ts';
 import { checkOptions, namesOf } from '../job/known-options.ts';
-import { checkBoolean, checkInteger, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
+import { checkBoolean, checkIds, checkInteger, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import { shown } from '../job/shown.ts';
 import {
   cancelJobs,
@@ -27,6 +27,8 @@ import { checkManyFilter } from './many-filter.ts';
 export interface CancelFilter {
   /** Every live job, without any of the names below but `limit`. */
   all?: true;
+  /** Only these jobs, at most 10,000; an empty array means none. */
+  ids?: readonly number[];
   kind?: string;
   queue?: string;
   /** Only jobs of this group; together with `queue`. */
@@ -64,6 +66,7 @@ export interface CancelManyResult {
 
 const FILTER = namesOf<CancelFilter>({
   all: true,
+  ids: true,
   kind: true,
   queue: true,
   group: true,
@@ -73,7 +76,7 @@ const FILTER = namesOf<CancelFilter>({
   payload: true,
   limit: true,
 });
-const WHICH = ['kind', 'queue', 'group', 'state', 'createdAfter', 'createdBefore', 'payload'] as const;
+const WHICH = ['ids', 'kind', 'queue', 'group', 'state', 'createdAfter', 'createdBefore', 'payload'] as const;
 const OPTIONS = namesOf<CancelManyOptions>({
   reason: true,
   force: true,
@@ -161,7 +164,8 @@ export async function cancelMany(
 
 function checkFilter(given: CancelFilter): LiveFilter & { queue?: string; limit?: number } {
   const filter = checkManyFilter('cancelMany', given, FILTER, WHICH);
-  const { kind, queue, group, state, payload, limit } = filter;
+  const { ids, kind, queue, group, state, payload, limit } = filter;
+  if (ids !== undefined) checkIds('cancelMany', ids);
   if (kind !== undefined) checkText('cancelMany: kind', kind, MAX_NAME_BYTES);
   if (queue !== undefined) checkText('cancelMany: queue', queue, MAX_NAME_BYTES);
   if (group !== undefined) checkText('cancelMany: group', group, MAX_NAME_BYTES);
@@ -170,6 +174,7 @@ function checkFilter(given: CancelFilter): LiveFilter & { queue?: string; limit?
   }
   if (limit !== undefined) checkInteger('cancelMany: limit', limit, 1, Number.MAX_SAFE_INTEGER);
   return {
+    ...(ids !== undefined && { ids }),
     ...(kind !== undefined && { kind }),
     ...(queue !== undefined && { queue }),
     ...(group !== undefined && { group }),

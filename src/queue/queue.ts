@@ -23,7 +23,7 @@ import type { JobRecordOf } from './job-record-of.ts';
 import type { JobList, ListFilter, OwnFilter } from './list.ts';
 import type { CreateQueueOptions } from './options.ts';
 import type { RedriveFilter, RedriveOptions } from './redrive.ts';
-import type { RunNowResult } from './run-now.ts';
+import type { RunNowManyResult, RunNowResult } from './run-now.ts';
 import type { QueueStats, StatsOptions } from './stats/queue-stats.ts';
 import type { QueueVitals } from './stats/queue-vitals.ts';
 import type { FinalRecordOf } from './waiting/final-record.ts';
@@ -49,11 +49,9 @@ export class Queue<
   /** The queue's limits; `undefined` unless {@link createQueue} was given `limitsIn(…)`. */
   readonly limits: TLimits;
   readonly tables: QueueTables;
-  /** As {@link createQueue} was given it. */
+  /** As {@link createQueue} was given them, like the two below. */
   readonly around: Around | undefined;
-  /** As {@link createQueue} was given it. */
   readonly keys: ControlTables['queueKeys'] | undefined;
-  /** As {@link createQueue} was given it. */
   readonly metrics: CreateQueueOptions['metrics'];
 
   constructor(given: QueueTables, options: Omit<CreateQueueOptions, 'tables'> = {}) {
@@ -199,6 +197,12 @@ export class Queue<
   async runNow(db: Executor, id: number): Promise<RunNowResult> {
     const { runNow } = await import('./run-now.ts');
     return await runNow(db, this.tables, id, this.#wakeUps);
+  }
+
+  /** As {@link runNow}, with up to 10,000 jobs: those that run, wait or have ended stay as they are. */
+  async runNowMany(db: Executor, ids: readonly number[]): Promise<RunNowManyResult> {
+    const { runNowMany } = await import('./run-now.ts');
+    return await runNowMany(db, this.tables, ids, this.#wakeUps);
   }
 
   /**

@@ -1,5 +1,5 @@
 import { checkOptions, namesOf } from '../job/known-options.ts';
-import { checkDate, checkId, checkInteger, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
+import { checkDate, checkId, checkIds, checkInteger, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import { shown } from '../job/shown.ts';
 import { isCitus } from '../queries/is-citus.ts';
 import {
@@ -21,9 +21,11 @@ import { ANY_QUEUE, type WakeUps } from './wake-ups.ts';
  * may be `undefined`: a variable that was never set must not mean every job.
  */
 export interface RedriveFilter {
-  /** Every discarded job, without `id`, `kind`, `queue` and times. */
+  /** Every discarded job, without `id`, `ids`, `kind`, `queue` and times. */
   all?: true;
   id?: number;
+  /** Only these jobs, at most 10,000; an empty array means none. */
+  ids?: readonly number[];
   kind?: string;
   queue?: string;
   /** `cancelled`: cancelled jobs instead of discarded ones. @default 'discarded' */
@@ -45,6 +47,7 @@ export interface RedriveOptions extends Batching<RedriveResult> {
 const FILTER = namesOf<RedriveFilter>({
   all: true,
   id: true,
+  ids: true,
   kind: true,
   queue: true,
   state: true,
@@ -52,7 +55,7 @@ const FILTER = namesOf<RedriveFilter>({
   finishedBefore: true,
   limit: true,
 });
-const WHICH = ['id', 'kind', 'queue', 'finishedAfter', 'finishedBefore'] as const;
+const WHICH = ['id', 'ids', 'kind', 'queue', 'finishedAfter', 'finishedBefore'] as const;
 const OPTIONS = namesOf<RedriveOptions>({ batchSize: true, onProgress: true, signal: true });
 
 /**
@@ -126,8 +129,9 @@ async function waking<T extends RedriveResult>(
 
 function checkFilter(given: RedriveFilter): Redrive {
   const { all, ...which } = checkManyFilter('redrive', given, FILTER, WHICH);
-  const { id, kind, queue, state, limit, finishedAfter, finishedBefore } = which;
+  const { id, ids, kind, queue, state, limit, finishedAfter, finishedBefore } = which;
   if (id !== undefined) checkId('redrive', id);
+  if (ids !== undefined) checkIds('redrive', ids);
   if (state !== undefined && state !== 'discarded' && state !== 'cancelled') {
     throw new TypeError(`redrive: state must be discarded or cancelled, got ${shown(state)}`);
   }

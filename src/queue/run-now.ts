@@ -1,7 +1,7 @@
-import { checkId } from '../job/limits.ts';
+import { checkId, checkIds } from '../job/limits.ts';
 import { findJob } from '../queries/find-job.ts';
 import { notifyWorkers } from '../queries/notify-workers.ts';
-import { runJobNow } from '../queries/run-job-now.ts';
+import { findRunnable, runJobNow, runJobsNow } from '../queries/run-job-now.ts';
 import type { QueueTables } from '../schema/index.ts';
 import type { Executor } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
@@ -14,6 +14,14 @@ import type { WakeUps } from './wake-ups.ts';
 export type RunNowResult =
   | { readonly due: true }
   | { readonly due: false; readonly reason: 'running' | 'waiting' | 'locked' | 'finished' | 'not-found' };
+
+/** What a {@link Queue.runNowMany} did. */
+export interface RunNowManyResult {
+  /** How many of the jobs are due now, those included that had been due before. */
+  readonly due: number;
+  /** How many were left alone, because another transaction holds their rows. */
+  readonly locked: number;
+}
 
 /** A claim locks rows for some milliseconds; these waits double, up to 0.3 seconds in all. */
 const FIRST_WAIT_MS = 10;
@@ -53,6 +61,46 @@ export async function runNow(
       const due = await runJobNow(db, tables, { id, queue });
       if (due && wakeUp !== undefined) await notifyWorkers(db, tables, queue, wakeUp.channel);
       return { due, woken: due && wakeUp !== undefined ? [queue] : [] };
+    });
+    return due;
+  }
+}
+
+/**
+ * Makes those of the jobs due now that nobody holds and that have a time, one statement for each queue, and
+ * notifies the queues' workers as `wakeUps` allows.
+ *
+ * @throws TypeError before anything is sent
+ */
+export async function runNowMany(
+  db: Executor,
+  tables: QueueTables,
+  ids: readonly number[],
+  wakeUps: WakeUps | undefined,
+): Promise<RunNowManyResult> {
+  const done = new Set<number>();
+  const left = new Set(checkIds('runNowMany', ids));
+  for (let tries = 1, waitMs = FIRST_WAIT_MS; ; tries++, waitMs *= 2) {
+    const found = left.size === 0 ? [] : await findRunnable(db, tables, [...left]);
+    if (found.length === 0 || tries > MAX_TRIES) return { due: done.size, locked: found.length };
+    if (tries > 1) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    await faultPoint('runNow: found');
+    for (const queue of new Set(found.map((job) => job.queue))) {
+      const ofQueue = found.filter((job) => job.queue === queue).map(({ id }) => id);
+      for (const id of await runIn(queue, ofQueue)) {
+        done.add(id);
+        left.delete(id);
+      }
+    }
+  }
+
+  async function runIn(queue: string, ids: readonly number[]): Promise<readonly number[]> {
+    if (wakeUps === undefined) return await runJobsNow(db, tables, { ids, queue });
+    const { due } = await wakeUps.allow(db, [queue], async (wakeUp) => {
+      const due = await runJobsNow(db, tables, { ids, queue });
+      const woken = due.length > 0 && wakeUp !== undefined;
+      if (woken) await notifyWorkers(db, tables, queue, wakeUp.channel);
+      return { due, woken: woken ? [queue] : [] };
     });
     return due;
   }

@@ -1,9 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { arrayText } from './fence.ts';
 import { type LiveState, liveState } from './job-record.ts';
 import { type TimeRange, timeIsWithin } from './time-range.ts';
 
 /** Which live jobs of a queue are meant: those that fit all that is given. */
 export interface LiveFilter {
+  readonly ids?: readonly number[] | undefined;
   readonly kind?: string | undefined;
   readonly group?: string | undefined;
   readonly state?: LiveState | undefined;
@@ -13,8 +15,9 @@ export interface LiveFilter {
 }
 
 /** The conditions on a live job `j`, each after an `and`. */
-export function liveAndFits({ kind, group, state, created, payload }: LiveFilter): SQL {
+export function liveAndFits({ ids, kind, group, state, created, payload }: LiveFilter): SQL {
   const conditions = [
+    ...(ids === undefined ? [] : [sql`j.id = any(array(select unnest(${arrayText(ids)}::text::int8[])))`]),
     ...(kind === undefined ? [] : [sql`j.kind = ${kind}`]),
     ...(group === undefined ? [] : [sql`j.group_key = ${group}`]),
     ...(state === undefined ? [] : [sql`${liveState} = ${state}`]),

@@ -1,12 +1,13 @@
 import { createQueue, defineJob, defineSchedule, limitsIn, schedulesIn, unvalidated } from 'drizzle-queue';
-import { type Authorization, createDashboard, type DashboardOptions } from 'drizzle-queue/dashboard';
+import { type Authorization, createDashboard, type LookOptions } from 'drizzle-queue/dashboard';
 import * as control from 'drizzle-queue/schema/control';
+import { queueMetrics } from 'drizzle-queue/schema/metrics';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { addJob, addJobs, clearTables } from '../queries/support/jobs.ts';
 import { endJob } from '../queue/support/lives.ts';
-import { addControlTables } from '../support/control-tables.ts';
+import { addControlTables, addMetricsTable } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
-import { formsOf, get, page, post, textOf } from './support/visits.ts';
+import { another, formsOf, get, page, post, textOf } from './support/visits.ts';
 
 const database = useTestDatabase();
 const queue = createQueue({
@@ -15,9 +16,9 @@ const queue = createQueue({
 });
 const sendReceipt = defineJob('send-receipt', { payload: unvalidated<unknown>(), queue: 'q' });
 
-function dashboardFor(authorization: Authorization = 'write', options: Partial<DashboardOptions> = {}) {
+function dashboardFor(authorization: Authorization = 'write', options: Partial<LookOptions> = {}) {
   return createDashboard({
-    db: database.db,
+    db: another(database.db),
     queue,
     basePath: '/admin/queue',
     authorize: () => authorization,
@@ -402,5 +403,135 @@ describe('queues, workers, schedules and limits', () => {
     expect(text).toMatch(/Due 1 oldest for 2 h/);
     expect(text).toMatch(/Running 1 .* Scheduled 1 .* Completed 1 in the last hour Discarded 0/);
     expect(text).toContain('Jobs per minute');
+  });
+});
+
+describe('limits are set', () => {
+  const set = async (dashboard: ReturnType<typeof dashboardFor>, fields: Record<string, string>) =>
+    await post(dashboard, '/admin/queue/actions/limit', { queue: 'q', back: '/limits', ...fields });
+
+  test('and shown at once, and taken back', async () => {
+    const dashboard = dashboardFor();
+    const answer = await set(dashboard, { concurrency: '7', rate: '', per: '', weight: '' });
+    expect(answer.headers.get('location')).toBe('/admin/queue/limits?done=limited');
+    const html = await page(dashboard, String(answer.headers.get('location')));
+    expect(textOf(html)).toMatch(/The limit is set\. .* the queue 4 at once 7 at once 0/);
+    const remove = formsOf(html).find(({ action }) => action.endsWith('/remove-limit'));
+    await post(dashboard, String(remove?.action), remove?.fields ?? {});
+    expect(textOf(await page(dashboard, '/admin/queue/limits'))).toMatch(/the queue 4 at once –/);
+    // Somebody has taken it back meanwhile.
+    const again = await post(dashboard, String(remove?.action), remove?.fields ?? {});
+    expect(again.headers.get('location')).toBe('/admin/queue/limits?done=unlimited');
+  });
+
+  test.each([
+    [{ concurrency: '0' }, 'concurrency must be a whole number from 1 to 1000000'],
+    [{ concurrency: '1e3' }, 'concurrency must be a whole number'],
+    [{ concurrency: '-1' }, 'concurrency must be a whole number'],
+    [{}, 'sets nothing'],
+    [{ rate: '5' }, 'give both'],
+    [{ rate: '5', per: '1' }, 'rate has no effect'],
+    [{ kind: 'k', concurrency: '1' }, "no limits of the kind 'k'"],
+    [{ kind: 'k', group: 'g', concurrency: '1' }, 'of a kind or of a group'],
+    [{ group: '<script>', concurrency: '1' }, 'has no groups'],
+  ])('what cannot be one is refused, with the reason: %#', async (fields, message) => {
+    const answer = await set(dashboardFor(), fields as Record<string, string>);
+    expect(answer.status).toBe(422);
+    expect(textOf(await answer.text())).toContain(message);
+    expect((await queue.limits.list(database.db, { queue: 'q' })).limits).toMatchObject([
+      { override: undefined },
+    ]);
+  });
+
+  test('two at once: one waits for the other, and both are done', async () => {
+    const dashboard = dashboardFor();
+    const answers = await Promise.all(['5', '6'].map((concurrency) => set(dashboard, { concurrency })));
+    expect(answers.map(({ status }) => status)).toEqual([303, 303]);
+    const [limit] = (await queue.limits.list(database.db, { queue: 'q' })).limits;
+    expect([5, 6]).toContain(limit?.override?.concurrency);
+    await queue.limits.set(database.db, { queue: 'q' }, null);
+  });
+});
+
+describe('the timeline', () => {
+  const error = (attempt: number, from: string | undefined, at: string) => ({
+    attempt,
+    name: 'E',
+    message: 'no',
+    ...(from !== undefined && { startedAt: `2026-01-02T03:${from}Z` }),
+    at: `2026-01-02T03:${at}Z`,
+  });
+
+  test('says when each attempt began, when it ended and how long it took', async () => {
+    const errors = [error(1, '04:05.000', '04:06.200'), error(2, '05:00.000', '05:00.250')];
+    const id = await addJob(database.client, { attempt: 2, errors, dueInMs: 60_000 });
+    await database.client`update queue_jobs set created_at = '2026-01-02T03:04:00Z' where id = ${id}`;
+    expect(textOf(await page(dashboardFor(), `/admin/queue/jobs/${id}`))).toMatch(
+      /Enqueued .* waited 5\.0 s Attempt 1 began .* ran 1\.2 s Attempt 1 failed: E .* waited 53 s Attempt 2 began .* ran 250 ms Attempt 2 failed: E/,
+    );
+  });
+
+  test('of the last attempt, also where it discarded the job', async () => {
+    const id = await addJob(database.client, { kind: 'send-receipt' });
+    await endJob(database.db, { state: 'discarded' });
+    await database.client`
+      update queue_results set created_at = '2026-01-02T03:04:00Z', claimed_at = '2026-01-02T03:04:04Z',
+        finished_at = '2026-01-02T03:04:06.2Z', errors = ${JSON.stringify([error(1, '04:05.000', '04:06.200')])}::text::jsonb`;
+    const text = textOf(await page(dashboardFor(), `/admin/queue/jobs/${id}`));
+    expect(text).toMatch(/waited 5\.0 s Attempt 1 began .* ran 1\.2 s Attempt 1 failed: E .* Discarded/);
+    expect(text).not.toContain('claimed');
+  });
+
+  test.each([
+    ['without a beginning', [error(1, undefined, '04:06.200')]],
+    ['with one that is no time', [{ ...error(1, undefined, '04:06.200'), startedAt: 'yesterday' }]],
+    ['with one after the end', [error(1, '04:09.000', '04:06.200')]],
+    ['without any time', [{ attempt: 1, name: 'E', message: 'no' }]],
+    ['with null', [{ ...error(1, undefined, '04:06.200'), startedAt: null }]],
+  ])('of a job from before, %s, is shown all the same', async (_, errors) => {
+    const id = await addJob(database.client, { attempt: 1, errors, dueInMs: 60_000 });
+    const text = textOf(await page(dashboardFor(), `/admin/queue/jobs/${id}`));
+    expect(text).toContain('Enqueued');
+    expect(text).not.toMatch(/-\d+ ms|NaN|Invalid|Attempt 1 began/);
+  });
+
+  test('a scheduled job runs now by the button of its page', async () => {
+    const id = await addJob(database.client, { dueInMs: 3_600_000 });
+    const dashboard = dashboardFor();
+    const form = formsOf(await page(dashboard, `/admin/queue/jobs/${id}`)).find(({ action }) =>
+      action.endsWith('/run-now'),
+    );
+    const answer = await post(dashboard, String(form?.action), form?.fields ?? {});
+    expect(answer.headers.get('location')).toBe(`/admin/queue/jobs/${id}?done=due-now&n=1`);
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'due' });
+    await database.client`update queue_jobs set worker_id = 3 where id = ${id}`;
+    const late = await post(dashboard, String(form?.action), form?.fields ?? {});
+    expect(late.headers.get('location')).toBe(`/admin/queue/jobs/${id}?done=running`);
+  });
+});
+
+describe('figures', () => {
+  test('of the last hour are those that workers have reported, where the queue has metrics', async () => {
+    await addMetricsTable(database);
+    const measured = createQueue({ metrics: queueMetrics });
+    await database.client`
+      insert into queue_metrics (at, minutes, worker_id, report, queue, kind, completed, discarded, wait, run, wait_ms, run_ms)
+      select now(), 1, n, 1, 'q' || n, 'k', 70, 10, '{"0": 80}', '{"4": 80}', 80, 800 from generate_series(1, 2) as n`;
+    const dashboard = createDashboard({
+      db: another(database.db),
+      queue: measured,
+      authorize: () => 'read',
+    });
+    const html = await page(dashboard, '/');
+    expect(textOf(html)).toMatch(/Completed 140 in the last hour Discarded 20 13 % of the last hour/);
+    expect(textOf(html)).not.toContain('Of the jobs whose results are kept.');
+    expect(textOf(html)).toMatch(/Findings .*discarded/);
+    await database.client`drop table queue_metrics`;
+  });
+
+  test('say that a queue has waited, which no worker serves', async () => {
+    await addJob(database.client, { dueInMs: -7_200_000 });
+    const text = textOf(await page(dashboardFor(), '/admin/queue/database'));
+    expect(text).toMatch(/Vitals .* error 2 h/);
   });
 });

@@ -4,7 +4,7 @@ import {
   type ActionDone,
   type Authorization,
   createDashboard,
-  type DashboardOptions,
+  type LookOptions,
 } from 'drizzle-queue/dashboard';
 import { createQueueTables } from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
@@ -13,7 +13,7 @@ import { addJob, addJobs, clearTables } from '../queries/support/jobs.ts';
 import { endJob } from '../queue/support/lives.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
-import { formsOf, get, ORIGIN, page, post, textOf } from './support/visits.ts';
+import { another, formsOf, get, ORIGIN, page, post, textOf } from './support/visits.ts';
 
 const database = useTestDatabase();
 const queue = createQueue({
@@ -24,10 +24,10 @@ const done: ActionDone[] = [];
 
 function dashboardFor(
   authorization: Authorization | ((request: Request) => Authorization | Promise<Authorization>),
-  options: Partial<DashboardOptions> = {},
+  options: Partial<LookOptions> = {},
 ) {
   return createDashboard({
-    db: database.db,
+    db: another(database.db),
     queue,
     authorize: typeof authorization === 'function' ? authorization : () => authorization,
     onAction: (action) => void done.push(action),
@@ -117,11 +117,14 @@ describe('who may see', () => {
   });
 });
 
+const RIGHTS = ['cancel', 'force', 'redrive', 'runNow', 'pause', 'resume', 'schedule', 'limit', 'unblock'];
+
 /** Every action with fields that would have an effect. */
 async function everyAction(): Promise<[right: string, path: string, fields: Record<string, string>][]> {
   const discarded = await addJob(database.client, { kind: 'broken' });
   await endJob(database.db, { kind: 'broken', state: 'discarded' });
-  const [due, running] = await addJobs(database.client, [{}, { workerId: 5 }]);
+  const [due, running, later] = await addJobs(database.client, [{}, { workerId: 5 }, { dueInMs: 3_600_000 }]);
+  const all = { of: 'all', q: 'queue:q', until: '9007199254740991' };
   const job = defineJob('nightly', { payload: unvalidated<unknown>(), queue: 'q' });
   await queue.schedules.set(
     database.db,
@@ -131,13 +134,18 @@ async function everyAction(): Promise<[right: string, path: string, fields: Reco
     ['cancel', 'cancel', { id: String(due) }],
     ['force', 'force', { id: String(running) }],
     ['redrive', 'redrive', { id: String(discarded) }],
-    ['redrive', 'redrive-kind', { kind: 'broken' }],
     ['redrive', 'redrive-cause', { queue: 'q', kind: 'broken', name: 'Error', cause: 'no' }],
+    ['runNow', 'run-now', { id: String(later) }],
+    ['redrive', 'redrive-many', all],
+    ['runNow', 'run-now-many', all],
+    ['cancel', 'cancel-many', { ...all, of: 'selected', ids: String(later) }],
     ['pause', 'pause', { queue: 'q' }],
     ['resume', 'resume', { queue: 'q' }],
     ['schedule', 'run-schedule', { name: 's' }],
     ['schedule', 'pause-schedule', { name: 's' }],
     ['schedule', 'resume-schedule', { name: 's' }],
+    ['limit', 'limit', { queue: 'q', group: '*', concurrency: '3' }],
+    ['limit', 'remove-limit', { queue: 'q', group: '*' }],
     ['unblock', 'unblock', { queue: 'q', group: 'g' }],
   ];
 }
@@ -148,7 +156,8 @@ async function everything(): Promise<unknown> {
     select (select jsonb_agg(to_jsonb(j) order by id) from queue_jobs as j) as jobs,
       (select jsonb_agg(to_jsonb(r) order by job_id) from queue_results as r) as results,
       (select jsonb_agg(to_jsonb(p)) from queue_pauses as p) as pauses,
-      (select jsonb_agg(to_jsonb(s)) from queue_schedules as s) as schedules`;
+      (select jsonb_agg(to_jsonb(s)) from queue_schedules as s) as schedules,
+      (select jsonb_agg(to_jsonb(l)) from queue_limits as l) as limits`;
   return row;
 }
 
@@ -178,9 +187,7 @@ describe('who may act', () => {
     const actions = await everyAction();
     const before = await everything();
     for (const [right, path, fields] of actions) {
-      const others = ['cancel', 'force', 'redrive', 'pause', 'resume', 'schedule', 'unblock'].filter(
-        (other) => other !== right,
-      );
+      const others = RIGHTS.filter((other) => other !== right);
       const dashboard = dashboardFor({ can: Object.fromEntries(others.map((other) => [other, true])) });
       expect((await post(dashboard, `/actions/${path}`, fields)).status, path).toBe(403);
     }
@@ -464,8 +471,8 @@ describe('scopes', () => {
     for (const [path, fields] of [
       ['cancel', { id: String(others) }],
       ['force', { id: String(others) }],
-      ['redrive-kind', { kind: 'broken' }],
-      ['redrive-kind', { kind: 'broken', queue: 'x' }],
+      ['run-now', { id: String(others) }],
+      ['limit', { queue: 'x', concurrency: '1' }],
       ['redrive-cause', { queue: 'x', kind: 'broken', name: 'Error', cause: 'no' }],
       ['pause', { queue: 'x' }],
       ['resume', { queue: 'x-paused' }],
@@ -519,8 +526,26 @@ describe('scopes of tenants', () => {
       expect((await get(dashboard, path)).status, path).toBe(404);
     expect((await post(dashboard, '/actions/cancel', { id: String(other) })).status).toBe(404);
     expect((await post(dashboard, '/actions/pause', { queue: 'q' })).status).toBe(404);
-    expect((await post(dashboard, '/actions/redrive-kind', { kind: 'invoice' })).status).toBe(404);
+    expect((await post(dashboard, '/actions/run-now', { id: String(other) })).status).toBe(404);
+    for (const fields of [
+      { of: 'all', q: '' },
+      { of: 'all', q: 'tenantId:2' },
+      { of: 'all', q: 'kind:invoice' },
+      { of: 'selected', ids: String(other) },
+    ])
+      for (const action of ['cancel', 'redrive', 'run-now']) {
+        if (action === 'cancel' && fields.q !== 'tenantId:2' && fields.of === 'all') continue;
+        const answer = await post(dashboard, `/actions/${action}-many`, {
+          ...fields,
+          until: '9007199254740991',
+        });
+        expect(answer.headers.get('location'), JSON.stringify(fields)).toMatch(/&n=0$/);
+      }
+    expect((await post(dashboard, '/actions/limit', { queue: 'q', concurrency: '1' })).status).toBe(404);
     expect(await tenants.find(database.db, other)).toMatchObject({ state: 'due' });
-    expect((await post(dashboard, '/actions/cancel', { id: String(mine) })).status).toBe(303);
+    const all = { of: 'all', q: '', until: '9007199254740991' };
+    expect((await post(dashboard, '/actions/cancel-many', all)).headers.get('location')).toMatch(/&n=1$/);
+    expect(await tenants.find(database.db, mine)).toMatchObject({ state: 'cancelled' });
+    expect(await tenants.find(database.db, other)).toMatchObject({ state: 'due' });
   });
 });

@@ -272,8 +272,8 @@ test('of a group: one that held up those behind it lets them go on', async () =>
 describe('bad input is refused before anything is sent', () => {
   test.each<[what: string, filter: unknown, error: typeof Error, message: RegExp]>([
     ['nothing', undefined, TypeError, /its filter must be an object/],
-    ['an empty filter', {}, TypeError, /must have one of kind, .*; every job is \{ all: true \}/],
-    ['only a limit', { limit: 5 }, TypeError, /must have one of kind/],
+    ['an empty filter', {}, TypeError, /must have one of ids, kind, .*; every job is \{ all: true \}/],
+    ['only a limit', { limit: 5 }, TypeError, /must have one of ids, kind/],
     ['a variable that was never set', { kind: 'a', queue: undefined }, TypeError, /queue is undefined/],
     ['a payload that was never set', { payload: undefined }, TypeError, /payload is undefined/],
     ['a misspelt name', { knd: 'a' }, TypeError, /did you mean kind\?/],
@@ -309,4 +309,21 @@ describe('bad input is refused before anything is sent', () => {
     await expect(refused).rejects.toThrow(message);
     await expect(refused).rejects.toThrow(error);
   });
+});
+
+test('by ids: these and no other, running ones are asked to end', async () => {
+  const [a, b, c, d] = await addJobs(database.client, [
+    {},
+    { workerId: 4 },
+    {},
+    { queue: 'other', dueInMs: 9_000 },
+  ]);
+  const { db } = database;
+  expect(await queue.cancelMany(db, { ids: [] })).toEqual(nothing);
+  expect(await queue.cancelMany(db, { ids: [a, b, d, 999_999] }, { batchSize: 1 })).toEqual({
+    cancelled: 2,
+    requested: 1,
+    locked: 0,
+  });
+  expect(await idsLeft()).toEqual([b, c]);
 });

@@ -177,7 +177,7 @@ describe('in batches', () => {
   });
 
   test.each<[what: string, filter: unknown, message: RegExp]>([
-    ['a state alone', { state: 'cancelled' }, /must have one of id, kind/],
+    ['a state alone', { state: 'cancelled' }, /must have one of id, ids, kind/],
     ['another state', { all: true, state: 'completed' }, /state must be discarded or cancelled/],
     ['a state that was never set', { all: true, state: undefined }, /state is undefined/],
     ['an id that is none', { id: 'x' }, /id must be a job's id/],
@@ -186,4 +186,30 @@ describe('in batches', () => {
     // @ts-expect-error wrong on purpose
     await expect(queue.redrive(database.db, filter)).rejects.toThrow(message);
   });
+});
+
+test('by ids: these and no other, in one call and by batches', async () => {
+  const ids = [await discarded(), await discarded(tock), await discarded(), await discarded()];
+  const [a = 0, b = 0, c = 0, d = 0] = ids;
+  expect(await queue.redrive(database.db, { ids: [] })).toEqual({ redriven: 0, duplicates: 0 });
+  expect(await queue.redrive(database.db, { ids: [d, a, 999_999, a], kind: 'tick' })).toEqual({
+    redriven: 2,
+    duplicates: 0,
+  });
+  const sums: number[] = [];
+  const onProgress = ({ redriven }: { redriven: number }) => void sums.push(redriven);
+  expect(await queue.redrive(database.db, { ids }, { batchSize: 1, onProgress })).toMatchObject({
+    redriven: 2,
+  });
+  expect(sums).toEqual([1, 2]);
+  expect(await Promise.all([a, b, c, d].map(stateOf))).toEqual(['due', 'due', 'due', 'due']);
+});
+
+test('by ids: what is no list of ids is refused', async () => {
+  const calls = [{ ids: [0] }, { ids: [2 ** 53] }, { ids: '1' as never }, { ids: Array(10_001).fill(1) }];
+  for (const filter of calls) {
+    await expect(queue.redrive(database.db, filter)).rejects.toThrow(/redrive: ids? must be/);
+    await expect(queue.cancelMany(database.db, filter)).rejects.toThrow(/cancelMany: ids? must be/);
+  }
+  await expect(queue.runNowMany(database.db, [1.5])).rejects.toThrow(/runNowMany: id must be/);
 });

@@ -176,3 +176,32 @@ test.each([0, -1, 1.5, '1', null, undefined, { all: true }])('%s is no id', asyn
   // @ts-expect-error wrong on purpose
   await expect(queue.runNow(untouched(), id)).rejects.toThrow(/runNow: id must be a job's id/);
 });
+
+describe('several at once', () => {
+  test('are due now, in any queue, but for those that run, wait or are not there', async () => {
+    const [later, due, running, parked, other] = await addJobs(database.client, [
+      { dueInMs: 3_600_000 },
+      {},
+      { workerId: 4, dueInMs: 3_600_000 },
+      {},
+      { queue: 'other', dueInMs: 3_600_000 },
+    ]);
+    await database.client`update queue_jobs set run_at = 'infinity' where id = ${parked}`;
+    expect(await queue.runNowMany(database.db, [later, due, running, parked, other, 999_999, later])).toEqual(
+      { due: 3, locked: 0 },
+    );
+    expect(await queue.runNowMany(database.db, [])).toEqual({ due: 0, locked: 0 });
+    const { jobs } = await queue.list(database.db, { state: 'due' });
+    expect(jobs.map(({ id }) => id)).toEqual([other, due, later]);
+  });
+
+  test('against another transaction: what it holds is left alone, and counted', async () => {
+    const [mine, held] = await addJobs(database.client, [{ dueInMs: 60_000 }, { dueInMs: 60_000 }]);
+    const [one, two] = await twoBackends(database);
+    await begin(one);
+    await one.client`select from queue_jobs where id = ${held} for update`;
+    expect(await queue.runNowMany(two.db, [mine, held])).toEqual({ due: 1, locked: 1 });
+    await commit(one);
+    expect(await queue.runNowMany(two.db, [mine, held])).toEqual({ due: 2, locked: 0 });
+  });
+});

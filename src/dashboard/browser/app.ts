@@ -1,6 +1,7 @@
 import { Idiomorph } from 'idiomorph/dist/idiomorph.esm.js';
 import { agoText, durationText } from '../duration.ts';
 import { help, onKey } from './keys.ts';
+import { showSelected } from './selection.ts';
 
 /*
  * What the pages gain where scripts run: they stay live, durations tick, and keys move through rows. All
@@ -52,7 +53,8 @@ function plan(): void {
 function isBusy(): boolean {
   const selection = document.getSelection();
   const selecting = selection !== null && !selection.isCollapsed && page()?.contains(selection.anchorNode);
-  return selecting === true || document.querySelector('.asking[open]') !== null;
+  const chosen = document.querySelector('.choose input[type=checkbox]:checked, .set[open]');
+  return selecting === true || chosen !== null || document.querySelector('.asking[open]') !== null;
 }
 
 async function refresh(): Promise<void> {
@@ -72,7 +74,8 @@ async function refresh(): Promise<void> {
     });
     if (answer.status === 200) {
       const html = await answer.text();
-      if (location.href === from && !mine.signal.aborted) {
+      // Somebody may have begun to choose while the answer was on its way.
+      if (location.href === from && !mine.signal.aborted && !isBusy()) {
         etag = answer.headers.get('etag') ?? undefined;
         take(html);
       }
@@ -125,6 +128,9 @@ function beat(): void {
 }
 
 document.addEventListener('keydown', onKey);
+showSelected();
+document.addEventListener('change', showSelected);
+document.addEventListener('morphed', () => showSelected());
 
 // One question at a time, and a click elsewhere is a no.
 document.addEventListener('click', (event) => {
@@ -172,15 +178,18 @@ function remembered(): string {
   }
 }
 
-if (page() !== null && live !== null && every !== null) {
+const goesOn = document.querySelector<HTMLFormElement>('form[data-goes-on]');
+// Only the answer to a form of ours has this, so no link can make it go on.
+if (goesOn !== null) setTimeout(() => goesOn.requestSubmit(), 500);
+
+if (page() !== null && live !== null && every !== null && goesOn === null) {
   live.hidden = false;
   every.value = remembered();
   if (every.value === '') every.value = '2';
   // What was said is said once: a reload does not say it again.
   const url = new URL(location.href);
   if (url.searchParams.has('done')) {
-    url.searchParams.delete('done');
-    url.searchParams.delete('n');
+    for (const name of ['done', 'n', 'left']) url.searchParams.delete(name);
     history.replaceState(null, '', url);
     const notice = document.querySelector('#notice')?.textContent;
     if (said !== null && notice) said.textContent = notice;

@@ -1,3 +1,5 @@
+import { toggleRow } from './selection.ts';
+
 /** Rows, and the one that keys have moved to. */
 function move(by: number): void {
   const rows = [...document.querySelectorAll<HTMLElement>('[data-row]')];
@@ -23,6 +25,7 @@ const KEYS: Readonly<Record<string, readonly [what: string, act: () => void]>> =
   '/': ['filter', () => toFilter()],
   j: ['next row', () => move(1)],
   k: ['previous row', () => move(-1)],
+  x: ['select the row', () => toggleRow()],
   r: ['redrive', () => press(/\/redrive/)],
   c: ['cancel', () => press(/\/cancel$/)],
   p: ['pause or resume', () => press(/\/(pause|resume)/)],
@@ -78,8 +81,9 @@ export function onKey(event: KeyboardEvent): void {
     if (target instanceof HTMLInputElement) target.blur();
     return;
   }
+  const ticks = target instanceof HTMLInputElement && ['checkbox', 'radio'].includes(target.type);
   if (
-    target instanceof HTMLInputElement ||
+    (target instanceof HTMLInputElement && !ticks) ||
     target instanceof HTMLSelectElement ||
     target instanceof HTMLTextAreaElement
   )

@@ -1,24 +1,22 @@
 import { type ErrorGroup, groupErrors } from '../../queries/group-errors.ts';
 import { countText } from '../duration.ts';
+import { word } from '../filter.ts';
 import { AskingForm } from '../parts/action-form.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { Hidden } from '../parts/job-table.tsx';
 import { Page } from '../parts/layout.tsx';
 import { Ago } from '../parts/moment.tsx';
 import { Foreign } from '../parts/text.tsx';
-import { word } from '../search.ts';
 import { LOOK_MS, revealed, scopeName, type Visit } from '../visit.ts';
 
 /** How many of the newest results are grouped. */
 export const ERRORS_BOUND = 20_000;
-/** The most jobs that one press of the button puts back. */
-export const REDRIVE_LIMIT = 500;
 const GROUPS = 100;
 
 /** Discarded jobs, grouped by what they failed with. */
 export async function errorsPage(visit: Visit) {
   const { settings, granted, looks } = visit;
-  const { value: groups } = await looks.at(`errors ${scopeName(visit)}`, LOOK_MS, (db) =>
+  const groups = await looks.at(`errors ${scopeName(visit)}`, LOOK_MS, (db) =>
     groupErrors(db, settings.queue.tables, { scope: granted.scope, bound: ERRORS_BOUND, limit: GROUPS }),
   );
   const jobs = (groups ?? []).reduce((sum, group) => sum + group.jobs, 0);
@@ -117,11 +115,7 @@ function Group({
         label="Redrive this group"
         of={`: ${kind}, ${name}`}
         tone="main"
-        question={
-          jobs > REDRIVE_LIMIT
-            ? `The oldest ${REDRIVE_LIMIT} are due again at once, with all their attempts; then press again.`
-            : `${countText(jobs)} ${jobs === 1 ? 'job is' : 'jobs are'} due again at once, with all attempts.`
-        }
+        question={`${countText(jobs)} ${jobs === 1 ? 'job is' : 'jobs are'} due again, with all attempts.`}
       />
     </li>
   );

@@ -1,4 +1,5 @@
 import type { ShownJob } from '../../queries/show-job.ts';
+import { word } from '../filter.ts';
 import { ActionForm, AskingForm } from '../parts/action-form.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { History } from '../parts/history.tsx';
@@ -7,7 +8,6 @@ import { Ago, Since } from '../parts/moment.tsx';
 import { State } from '../parts/state.tsx';
 import { Foreign, visible } from '../parts/text.tsx';
 import { Value } from '../parts/value.tsx';
-import { word } from '../search.ts';
 import { revealed, type Visit } from '../visit.ts';
 
 /** One job: what became of it and when, why it failed, and what it is about. */
@@ -114,6 +114,17 @@ function Actions({ visit, job }: { readonly visit: Visit; readonly job: ShownJob
   const running = job.state === 'running';
   return (
     <div class="actions">
+      {job.state === 'scheduled' ? (
+        <ActionForm
+          visit={visit}
+          action="runNow"
+          path="run-now"
+          fields={fields}
+          label="Run now"
+          of={of}
+          tone="main"
+        />
+      ) : null}
       {job.cancelling ? null : (
         <AskingForm
           visit={visit}

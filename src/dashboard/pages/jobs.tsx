@@ -1,14 +1,17 @@
 import { browseJobs } from '../../queries/browse-jobs.ts';
+import type { ManyAction } from '../../queries/find-many.ts';
 import { findSearchEnd } from '../../queries/find-search-end.ts';
 import { ownColumnsOf } from '../../schema/own-columns.ts';
 import type { JobLine } from '../../sql/job-line.ts';
-import { ActionForm } from '../parts/action-form.tsx';
+import type { JobState } from '../../sql/job-record.ts';
+import { completionsOf } from '../completions.ts';
+import { type Filter, filterOf, MAX_FILTER, STATES, withWord } from '../filter.ts';
+import { within } from '../looks.ts';
+import { RIGHTS } from '../many-jobs.ts';
 import { Empty } from '../parts/empty.tsx';
 import { excerptOf, JobTable } from '../parts/job-table.tsx';
 import { Page } from '../parts/layout.tsx';
-import { type Filter, filterOf, MAX_FILTER, STATES, withWord } from '../search.ts';
-import { within } from '../shared-looks.ts';
-import type { Visit } from '../visit.ts';
+import { may, type Visit } from '../visit.ts';
 
 const PAGE = 50;
 /** How many rows of live jobs, and of results, a page reads at most. */
@@ -29,9 +32,10 @@ export async function jobsPage(visit: Visit) {
   const filter = filterOf(q, own, visit.settings.show === undefined);
   const before = cursorOf(visit.query.get('before'));
   const found = filter.problems.length > 0 ? undefined : await find(visit, filter, before);
+  const completions = await completionsOf(visit, q, filter);
   return (
     <Page visit={visit} title="Jobs">
-      <FilterBar visit={visit} q={q} filter={filter} />
+      <FilterBar visit={visit} q={q} filter={filter} completions={completions} />
       {filter.problems.map((problem) => (
         <p class="notice is-bad" role="alert">
           {problem}
@@ -63,7 +67,10 @@ function Jobs({ visit, q, before, filter, found: { jobs, next, end } }: JobsProp
   return (
     <section class="card" aria-label="Jobs found">
       {jobs.length > 0 ? (
-        <JobTable visit={visit} jobs={jobs} />
+        <form method="get" action={links.to('/jobs/many')} class="choose">
+          <JobTable visit={visit} jobs={jobs} selectable={LABELS.some(([of]) => may(visit, RIGHTS[of]))} />
+          <Bulk visit={visit} q={q} state={filter.search.state} />
+        </form>
       ) : q === '' && before === undefined ? (
         <Empty title="No job yet" code={'await queue.enqueue(tx, sendReceipt, { orderId: 1 });'}>
           A job exists once the transaction that enqueues it has committed.
@@ -84,47 +91,63 @@ function Jobs({ visit, q, before, filter, found: { jobs, next, end } }: JobsProp
             <a href={links.to('/jobs', { q, before: end })}>Search on</a>
           </span>
         )}
-        <RedriveFound visit={visit} filter={filter} any={jobs.length > 0} />
       </footer>
     </section>
   );
 }
 
-/** Where the filter is one that redrive itself understands. */
-function RedriveFound({
-  visit,
-  filter,
-  any,
-}: {
+interface BulkProps {
   readonly visit: Visit;
-  readonly filter: Filter;
-  readonly any: boolean;
-}) {
-  const { kind, queue, state } = filter.search;
-  const plain = filter.words.every(({ key }) => ['state', 'kind', 'queue'].includes(key));
-  if (!any || state !== 'discarded' || kind === undefined || !plain || visit.granted.scope.own.length > 0)
-    return null;
-  if (visit.granted.scope.queues !== undefined && queue === undefined) return null;
+  readonly q: string;
+  readonly state: JobState | undefined;
+}
+
+const LABELS: readonly (readonly [action: ManyAction, label: string])[] = [
+  ['cancel', 'Cancel'],
+  ['redrive', 'Redrive'],
+  ['run-now', 'Run now'],
+];
+
+/** Whether something of this can be done with jobs of this state. */
+function fits(action: ManyAction, state: JobState | undefined): boolean {
+  if (state === undefined) return true;
+  if (action === 'redrive') return state === 'discarded' || state === 'cancelled';
+  if (action === 'run-now') return state === 'scheduled';
+  return state !== 'completed' && state !== 'discarded' && state !== 'cancelled';
+}
+
+/** What can be done with many jobs at once; a page then says with how many, and asks. */
+function Bulk({ visit, q, state }: BulkProps) {
+  const actions = LABELS.filter(([action]) => may(visit, RIGHTS[action]) && fits(action, state));
+  if (actions.length === 0) return null;
   return (
-    <ActionForm
-      visit={visit}
-      action="redrive"
-      path="redrive-kind"
-      fields={{ kind, ...(queue !== undefined && { queue }) }}
-      label="Redrive up to 1,000 of these"
-    />
+    <fieldset class="bulk">
+      <legend class="unseen">With many jobs</legend>
+      <input type="hidden" name="q" value={q} />
+      <label>
+        <input type="radio" name="of" value="selected" checked /> selected <b data-selected />
+      </label>
+      <label>
+        <input type="radio" name="of" value="all" /> {q === '' ? 'all jobs' : 'all that match this filter'}
+      </label>
+      {actions.map(([action, label]) => (
+        <button type="submit" name="action" value={action} class="button">
+          {label}…
+        </button>
+      ))}
+    </fieldset>
   );
 }
 
-function FilterBar({
-  visit,
-  q,
-  filter,
-}: {
+interface FilterBarProps {
   readonly visit: Visit;
   readonly q: string;
   readonly filter: Filter;
-}) {
+  /** Whole filters that go on from this one. */
+  readonly completions: readonly string[];
+}
+
+function FilterBar({ visit, q, filter, completions }: FilterBarProps) {
   const { links } = visit;
   const chosen = filter.search.state;
   return (
@@ -137,9 +160,15 @@ function FilterBar({
         aria-label="Filter jobs"
         placeholder="kind:send-receipt payload.orderId:42 after:2h"
         autocomplete="off"
+        list="completions"
         spellcheck={false}
         enterkeyhint="search"
       />
+      <datalist id="completions">
+        {completions.map((completion) => (
+          <option value={completion} />
+        ))}
+      </datalist>
       <button type="submit" class="button is-main">
         Filter
       </button>

@@ -3,13 +3,14 @@ import type { LimitSettings } from '../../limits/limit-settings.ts';
 import type { Limits } from '../../limits/limits.ts';
 import type { GroupRecord } from '../../queries/find-groups.ts';
 import { countText, durationText } from '../duration.ts';
+import { word } from '../filter.ts';
 import { ActionForm } from '../parts/action-form.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { Page } from '../parts/layout.tsx';
+import { GroupLimitForm, LimitForm, nameOf } from '../parts/limit-form.tsx';
 import { Ago } from '../parts/moment.tsx';
 import { Foreign, visible } from '../parts/text.tsx';
-import { word } from '../search.ts';
-import { hasQueue, type Visit } from '../visit.ts';
+import { hasQueue, may, type Visit } from '../visit.ts';
 
 const PAGE = 100;
 
@@ -18,6 +19,8 @@ interface OfQueue {
   readonly limits: readonly LimitRecord[];
   readonly groups: readonly GroupRecord[];
   readonly more: boolean;
+  /** Whether single groups may be given limits. */
+  readonly grouped: boolean;
 }
 
 /** How many may run at once and how fast, and the groups that share it. */
@@ -31,6 +34,7 @@ export async function limitsPage(visit: Visit, limits: Limits) {
       queue,
       limits: list.limits,
       groups: groups?.groups ?? [],
+      grouped: limits.declared.get(queue)?.groups !== undefined,
       more: list.nextCursor !== undefined || groups?.nextCursor !== undefined,
     });
   }
@@ -52,11 +56,12 @@ export async function limitsPage(visit: Visit, limits: Limits) {
 
 function QueueLimitsOf({
   visit,
-  of: { queue, limits, groups, more },
+  of: { queue, limits, groups, more, grouped },
 }: {
   readonly visit: Visit;
   readonly of: OfQueue;
 }) {
+  const changing = may(visit, 'limit');
   return (
     <section class="card" aria-label={`Limits of ${visible(queue)}`}>
       <h2>
@@ -71,6 +76,11 @@ function QueueLimitsOf({
             <th scope="col" class="number">
               In use
             </th>
+            {changing ? (
+              <th scope="col">
+                <span class="unseen">Actions</span>
+              </th>
+            ) : null}
           </tr>
         </thead>
         <tbody>
@@ -87,10 +97,16 @@ function QueueLimitsOf({
                 {limit.override === undefined ? <span class="muted">–</span> : settingsText(limit.override)}
               </td>
               <td class="number">{limit.slots ?? <span class="muted">–</span>}</td>
+              {changing ? (
+                <td>
+                  <LimitForm visit={visit} limit={limit} />
+                </td>
+              ) : null}
             </tr>
           ))}
         </tbody>
       </table>
+      {changing && grouped ? <GroupLimitForm visit={visit} queue={queue} /> : null}
       {groups.length === 0 ? null : (
         <table class="rows">
           <thead>
@@ -153,11 +169,6 @@ function QueueLimitsOf({
       {more ? <p class="note">The first {PAGE}, by name.</p> : null}
     </section>
   );
-}
-
-function nameOf({ kind, group }: LimitRecord): string {
-  if (kind !== undefined) return `kind ${kind}`;
-  return group === undefined ? 'the queue' : group === '*' ? 'each group' : `group ${group}`;
 }
 
 function settingsText(settings: LimitSettings & { readonly weight?: number | undefined }): string {

@@ -1,7 +1,8 @@
 import type { Child } from 'hono/jsx';
 import { countFinished, type FinishedMinute } from '../../queries/count-finished.ts';
-import { countText } from '../duration.ts';
-import { liveCounts, queueLines, totalOf, workersSeen } from '../live-counts.ts';
+import type { Percentiles, QueueRates } from '../../queue/stats/queue-stats.ts';
+import { amountText, countText } from '../duration.ts';
+import { figuresSeen, MINUTES } from '../figures.ts';
 import { Chart } from '../parts/chart.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { Findings } from '../parts/findings.tsx';
@@ -9,30 +10,29 @@ import { Page } from '../parts/layout.tsx';
 import { Since } from '../parts/moment.tsx';
 import { QueueTable } from '../parts/queue-table.tsx';
 import { LOOK_MS, scopeName, type Visit } from '../visit.ts';
-import { findingsOf } from './database.tsx';
-import { TooSlow } from './queues.tsx';
+import { findingsOf, vitalsOf } from './database.tsx';
+import { Counted } from './queues.tsx';
 
-const MINUTES = 60;
 const BOUND = 50_000;
 
 /** What one looks at first: how much there is to do, how it went in the last hour, and what is wrong. */
 export async function overviewPage(visit: Visit) {
   const { links, nowMs, granted } = visit;
-  const counts = await liveCounts(visit);
-  const minutes = await lastHour(visit);
-  const wholeQueues = granted.scope.own.length === 0;
-  const queues = wholeQueues ? await queueLines(visit) : [];
-  const workers = wholeQueues ? await workersSeen(visit) : undefined;
-  const found = granted.whole ? ((await findingsOf(visit)) ?? []) : [];
-  const findings = found.filter(({ severity }) => severity !== 'hint');
-  const total = counts && totalOf(counts);
+  const figures = await figuresSeen(visit);
+  const minutes =
+    figures?.rates === undefined ? await lastHour(visit) : reportedHour(figures.rates, figures.countedAt);
+  const { total, queues = [], workers } = figures ?? {};
+  const found = granted.whole ? [...(await vitalsOf(visit)), ...(await findingsOf(visit))] : [];
+  const findings = found.filter(({ severity }) => severity === 'error' || severity === 'warning');
   const hour = minutes && sumOf(minutes);
+  const counted = (state: 'due' | 'running' | 'scheduled') =>
+    total && amountText(total[state], total.precision);
   const idle = total?.due === 0 && total.running === 0 && total.scheduled === 0 && hour?.ended === 0;
   return (
     <Page visit={visit} title="Overview" charts>
-      {counts === undefined ? <TooSlow /> : null}
+      <Counted figures={figures} nowMs={nowMs} />
       <ul class="tiles">
-        <Tile name="Due" href={links.jobs('state:due')} value={total && countText(total.due)}>
+        <Tile name="Due" href={links.jobs('state:due')} value={counted('due')}>
           {total?.oldestDueAt == null ? (
             'nobody waits'
           ) : (
@@ -41,14 +41,10 @@ export async function overviewPage(visit: Visit) {
             </>
           )}
         </Tile>
-        <Tile name="Running" href={links.jobs('state:running')} value={total && countText(total.running)}>
-          {workers === undefined ? 'now' : `${workers.length} ${workers.length === 1 ? 'worker' : 'workers'}`}
+        <Tile name="Running" href={links.jobs('state:running')} value={counted('running')}>
+          {workers === undefined ? 'now' : `${workers} ${workers === 1 ? 'worker' : 'workers'}`}
         </Tile>
-        <Tile
-          name="Scheduled"
-          href={links.jobs('state:scheduled')}
-          value={total && countText(total.scheduled)}
-        >
+        <Tile name="Scheduled" href={links.jobs('state:scheduled')} value={counted('scheduled')}>
           for later
         </Tile>
         <Tile name="Completed" href={links.jobs('state:completed')} value={hour && countText(hour.completed)}>
@@ -74,7 +70,7 @@ export async function overviewPage(visit: Visit) {
       {minutes === undefined ? (
         <p class="notice is-bad">Reading the results of the last hour took more than {LOOK_MS / 1000} s.</p>
       ) : idle ? null : (
-        <Charts minutes={minutes} nowMs={nowMs} />
+        <Charts minutes={minutes} reported={figures?.rates !== undefined} nowMs={nowMs} />
       )}
       {idle ? (
         <section class="card">
@@ -112,7 +108,14 @@ function Tile({ name, href, value, bad = false, children }: TileProps) {
   );
 }
 
-function Charts({ minutes, nowMs }: { readonly minutes: readonly FinishedMinute[]; readonly nowMs: number }) {
+interface ChartsProps {
+  readonly minutes: readonly FinishedMinute[];
+  /** Whether workers have reported them; otherwise they are read of the results. */
+  readonly reported: boolean;
+  readonly nowMs: number;
+}
+
+function Charts({ minutes, reported, nowMs }: ChartsProps) {
   const byAgo = new Map(minutes.map((minute) => [minute.ago, minute]));
   const agos = Array.from({ length: MINUTES }, (_, index) => MINUTES - 1 - index);
   const now = Math.floor(nowMs / 60_000) * 60;
@@ -123,7 +126,7 @@ function Charts({ minutes, nowMs }: { readonly minutes: readonly FinishedMinute[
       <Chart
         id="throughput"
         title="Jobs per minute"
-        note="Of the jobs whose results are kept."
+        {...(!reported && { note: 'Of the jobs whose results are kept.' })}
         unit="jobs"
         shape="bars"
         times={times}
@@ -161,10 +164,24 @@ function Charts({ minutes, nowMs }: { readonly minutes: readonly FinishedMinute[
 
 async function lastHour(visit: Visit): Promise<readonly FinishedMinute[] | undefined> {
   const { settings, granted, looks } = visit;
-  const { value } = await looks.at(`hour ${scopeName(visit)}`, LOOK_MS, (db) =>
-    countFinished(db, settings.queue.tables, { scope: granted.scope, minutes: MINUTES, bound: BOUND }),
+  const slice = { scope: granted.scope, minutes: MINUTES, bound: BOUND };
+  return await looks.at(
+    `hour ${scopeName(visit)}`,
+    LOOK_MS,
+    (db) => countFinished(db, settings.queue.tables, slice),
+    'slow',
   );
-  return value;
+}
+
+/** The same as workers have reported it, also of jobs whose results are not kept. */
+function reportedHour({ totals }: QueueRates, countedAt: Date): FinishedMinute[] {
+  const spread = (times: Percentiles | undefined) =>
+    times === undefined ? null : { p50: times.p50Ms, p95: times.p95Ms };
+  return totals.map(({ at, completed, discarded, cancelled, wait, run }) => ({
+    ago: Math.max(0, Math.floor(countedAt.getTime() / 60_000) - Math.floor(at.getTime() / 60_000)),
+    ...{ completed, discarded, cancelled },
+    ...{ waitMs: spread(wait), runMs: spread(run) },
+  }));
 }
 
 function sumOf(minutes: readonly FinishedMinute[]) {

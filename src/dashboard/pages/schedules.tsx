@@ -1,12 +1,12 @@
 import type { ScheduleRecord } from '../../schedules/schedule-record.ts';
 import type { Schedules } from '../../schedules/schedules.ts';
 import { durationText } from '../duration.ts';
+import { word } from '../filter.ts';
 import { ActionForm } from '../parts/action-form.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { Page } from '../parts/layout.tsx';
 import { Ago, At } from '../parts/moment.tsx';
 import { Foreign } from '../parts/text.tsx';
-import { word } from '../search.ts';
 import { hasQueue, type Visit } from '../visit.ts';
 
 const PAGE = 50;

@@ -1,10 +1,10 @@
 import { countText } from '../duration.ts';
-import { workersSeen } from '../live-counts.ts';
+import { workersSeen } from '../figures.ts';
+import { word } from '../filter.ts';
 import { Empty } from '../parts/empty.tsx';
 import { Page } from '../parts/layout.tsx';
 import { Ago, Since } from '../parts/moment.tsx';
 import { Foreign } from '../parts/text.tsx';
-import { word } from '../search.ts';
 import type { Visit } from '../visit.ts';
 
 /** A heartbeat comes about every 5 seconds. */

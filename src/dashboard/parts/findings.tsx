@@ -1,8 +1,15 @@
-import type { Finding } from '../../queue/check/finding.ts';
 import { Foreign, visible } from './text.tsx';
 
-/** What `queue.check` has found, with what to do about it. */
-export function Findings({ findings }: { readonly findings: readonly Finding[] }) {
+/** Something to look at. */
+export interface Found {
+  readonly code: string;
+  readonly severity: string;
+  readonly message: string;
+  readonly fix: string;
+}
+
+/** What `queue.check` has found and `queue.vitals` warns of, with what to do about it. */
+export function Findings({ findings }: { readonly findings: readonly Found[] }) {
   return (
     <ul class="findings">
       {findings.map(({ code, severity, message, fix }, index) => (

@@ -6,12 +6,25 @@ import { Foreign } from './text.tsx';
 
 const SHOWN = 120;
 
+interface JobTableProps {
+  readonly visit: Visit;
+  readonly jobs: readonly JobLine[];
+  /** Whether each row has a box to tick, for the form around the table. */
+  readonly selectable: boolean;
+}
+
 /** Jobs, one row each, and what each is about on one line. */
-export function JobTable({ visit, jobs }: { readonly visit: Visit; readonly jobs: readonly JobLine[] }) {
+export function JobTable({ visit, jobs, selectable }: JobTableProps) {
   return (
-    <table class="rows jobs">
+    <table class={selectable ? 'rows jobs is-selectable' : 'rows jobs'}>
       <thead>
         <tr>
+          {selectable ? (
+            <th scope="col" class="box">
+              <input type="checkbox" id="select-all" aria-label="Select all jobs of this page" hidden />
+              <span class="unseen">Selected</span>
+            </th>
+          ) : null}
           <th scope="col">Job</th>
           <th scope="col">State</th>
           <th scope="col" class="wide">
@@ -29,6 +42,11 @@ export function JobTable({ visit, jobs }: { readonly visit: Visit; readonly jobs
       <tbody>
         {jobs.map((job) => (
           <tr id={`job-${job.id}`} data-row>
+            {selectable ? (
+              <td class="box">
+                <input type="checkbox" name="id" value={job.id} aria-label={`Select job ${job.id}`} />
+              </td>
+            ) : null}
             <td>
               <a class="row-link" href={visit.links.job(job.id)}>
                 <Foreign text={job.kind} mono />

@@ -55,6 +55,7 @@ export function Page({ visit, title, charts = false, aside, children }: PageProp
             <Mark />
             <span>{settings.title}</span>
           </a>
+          <Switch visit={visit} />
           <nav aria-label="Pages">
             <ul>
               {pagesOf(visit).map(([path, name]) => (
@@ -99,6 +100,24 @@ export function Page({ visit, title, charts = false, aside, children }: PageProp
         <p class="unseen" role="status" id="said" />
       </aside>
     </Document>
+  );
+}
+
+/** Leads to the other queues, where there are several. */
+function Switch({ visit: { links, settings } }: { readonly visit: Visit }) {
+  if (settings.names.length < 2) return null;
+  return (
+    <nav aria-label="Databases" class="switch">
+      <ul>
+        {settings.names.map((name) => (
+          <li>
+            <a href={links.other(name)} aria-current={name === settings.name ? 'true' : undefined}>
+              {name}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
   );
 }
 

@@ -7,18 +7,27 @@ export const NOTICES = {
   locked: 'A transaction holds the job just now; nothing was done.',
   finished: 'The job had already finished.',
   'not-found': 'There is no such job.',
+  'cancelled-many': '# jobs are cancelled, or told to stop.',
+  'due-now': 'Due now: # jobs.',
   redriven: 'Put back, due now: # jobs.',
   duplicates: 'A live job has the unique key, so the job stays discarded.',
   none: 'No such job was there any more.',
-  more: 'Put back, due now: # jobs. There are more of them: press the button again.',
+  slow: 'Looking for the jobs takes too long: narrow the filter. Done with # jobs.',
+  running: 'A worker holds the job already.',
+  waiting: 'The job waits for something that only this can end.',
   paused: 'Paused. Running jobs go on; no other begins.',
   resumed: 'Resumed.',
   unchanged: 'It was so already.',
   ran: 'A job of the schedule is enqueued.',
   'ran-duplicate': 'A job of the schedule is live already, so none was enqueued.',
+  limited: 'The limit is set. Workers heed it within seconds.',
+  unlimited: 'The limit is as the code declares it.',
   unblocked: 'The group goes on.',
   'no-schedule': 'There is no such schedule any more.',
 } as const;
+
+/** What actions add to the URL of the page that they lead back to. */
+export const SAID = ['done', 'n', 'left'] as const;
 
 export type NoticeCode = keyof typeof NOTICES;
 
@@ -26,8 +35,11 @@ export type NoticeCode = keyof typeof NOTICES;
 export function Notice({ visit: { query } }: { readonly visit: Visit }) {
   const code = query.get('done') ?? '';
   if (!isNotice(code)) return null;
-  const count = /^\d{1,9}$/.test(query.get('n') ?? '') ? String(query.get('n')) : '0';
-  const text = NOTICES[code].replace('#', count).replace(' 1 jobs', ' 1 job');
+  const [count, left] = ['n', 'left'].map((name) => numberOf(query.get(name)));
+  const others = left === '0' ? '' : ` ${left} more could not be, or somebody was first.`;
+  const text = `${NOTICES[code].replace('#', String(count))}${others}`.replace(/\b1 jobs( are)?/, (_, are) =>
+    are === undefined ? '1 job' : '1 job is',
+  );
   return (
     <p class="notice" role="status" id="notice">
       {text}
@@ -37,4 +49,8 @@ export function Notice({ visit: { query } }: { readonly visit: Visit }) {
 
 function isNotice(code: string): code is NoticeCode {
   return Object.hasOwn(NOTICES, code);
+}
+
+function numberOf(text: string | null): string {
+  return text !== null && /^\d{1,9}$/.test(text) ? String(Number(text)) : '0';
 }

@@ -1,6 +1,6 @@
-import { countText } from '../duration.ts';
-import type { QueueLine } from '../live-counts.ts';
-import { word } from '../search.ts';
+import { amountText } from '../duration.ts';
+import type { QueueLine } from '../figures.ts';
+import { word } from '../filter.ts';
 import type { Visit } from '../visit.ts';
 import { ActionForm } from './action-form.tsx';
 import { Ago, Since } from './moment.tsx';
@@ -39,7 +39,7 @@ export function QueueTable({
         </tr>
       </thead>
       <tbody>
-        {queues.map(({ queue, counts, pausedAt, workers }) => (
+        {queues.map(({ queue, pausedAt, workers, ...counts }) => (
           <tr id={`queue-${encodeURIComponent(queue)}`} data-row>
             <td>
               <a class="row-link" href={links.jobs(word('queue', queue))}>
@@ -53,21 +53,21 @@ export function QueueTable({
             </td>
             {STATES.map((state) => (
               <td class="number">
-                {counts === undefined ? (
+                {counts.precision === 'unknown' ? (
                   <span class="muted">?</span>
                 ) : counts[state] === 0 ? (
                   <span class="muted">0</span>
                 ) : (
                   <a href={links.jobs(`${word('queue', queue)} state:${state}`)}>
-                    {countText(counts[state])}
+                    {amountText(counts[state], counts.precision)}
                   </a>
                 )}
               </td>
             ))}
             <td class="number">
-              <Since at={counts?.oldestDueAt ?? null} nowMs={nowMs} />
+              <Since at={counts.oldestDueAt} nowMs={nowMs} />
             </td>
-            <td class={`number ${workers === 0 && (counts?.due ?? 0) > 0 ? 'bad' : ''}`}>{workers}</td>
+            <td class={`number ${workers === 0 && counts.due > 0 ? 'bad' : ''}`}>{workers}</td>
             <td class="number">
               {pausedAt === undefined ? (
                 <ActionForm

@@ -8,16 +8,16 @@ import { SharedAnswer } from './shared-answer.ts';
 
 /** What a process knows of the figures of one queue in one database. */
 export class KnownFigures implements ExactCounting {
-  readonly #rest = new Rest();
-  readonly live = new SharedAnswer<LiveFigures>(this.#rest);
-  readonly server = new SharedAnswer<ServerFigures | undefined>(this.#rest);
+  readonly rest = new Rest();
+  readonly live = new SharedAnswer<LiveFigures>(this.rest);
+  readonly server = new SharedAnswer<ServerFigures | undefined>(this.rest);
   /** By minutes. */
   readonly #rates = new Map<number, SharedAnswer<QueueRates | undefined>>();
   /** See `ExactCounting`. */
   exactAgainAt = 0;
 
   ratesOf(minutes: number): SharedAnswer<QueueRates | undefined> {
-    const known = this.#rates.get(minutes) ?? new SharedAnswer<QueueRates | undefined>(this.#rest);
+    const known = this.#rates.get(minutes) ?? new SharedAnswer<QueueRates | undefined>(this.rest);
     // Few are asked for; whoever asks for each number of minutes must not fill the memory.
     if (this.#rates.size >= 100) this.#rates.clear();
     this.#rates.set(minutes, known);

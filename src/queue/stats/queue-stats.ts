@@ -96,6 +96,9 @@ export interface TimelinePoint extends KindRates {
   readonly at: Date;
 }
 
+/** What workers have reported of all queues and kinds, in one minute or hour. */
+export type TotalPoint = Omit<TimelinePoint, 'queue' | 'kind'>;
+
 /** What workers have reported in the last minutes. */
 export interface QueueRates {
   /** The time that it covers, up to the time of the counting. Workers report once a minute. */
@@ -106,6 +109,8 @@ export interface QueueRates {
   readonly stepMs: number;
   /** By time, queue and kind; only where something ended. */
   readonly timeline: readonly TimelinePoint[];
+  /** By time: all queues and kinds together. */
+  readonly totals: readonly TotalPoint[];
 }
 
 /** What {@link Queue.stats} returns: figures for dashboards and alerts. */
@@ -118,6 +123,8 @@ export interface QueueStats {
   readonly estimated: boolean;
   /** By name: queues with live jobs, with a worker, or paused. */
   readonly queues: readonly QueueCounts[];
+  /** How many workers are registered. */
+  readonly workers: number;
   /** By queue and name: kinds with live jobs, as far as they could be counted, or discarded ones. */
   readonly kinds: readonly KindCounts[];
   /** The results among which {@link KindCounts.discarded} counts: the newest. */

@@ -23,11 +23,15 @@ export async function readRates(
   if (steps === undefined) return undefined;
   const stepMinutes = hourly ? 60 : 1;
   const sums = new Map<string, Sum>();
+  const totals = new Map<number, Sum>();
   for (const step of steps) {
     const key = JSON.stringify([step.queue, step.kind]);
     const sum = sums.get(key) ?? new Sum(step.queue, step.kind);
     sums.set(key, sum);
     sum.add(step);
+    const total = totals.get(step.at.getTime()) ?? new Sum('', '');
+    totals.set(step.at.getTime(), total);
+    total.add(step);
   }
   const kinds = [...sums.values()].map((sum) => sum.over(minutes));
   return {
@@ -38,6 +42,11 @@ export async function readRates(
       const sum = new Sum(step.queue, step.kind);
       sum.add(step);
       return { at: step.at, ...sum.over(stepMinutes) };
+    }),
+    // By time, as the steps are.
+    totals: [...totals].map(([atMs, sum]) => {
+      const { queue: _, kind: __, ...total } = sum.over(stepMinutes);
+      return { at: new Date(atMs), ...total };
     }),
   };
 }

@@ -35,6 +35,7 @@ export async function stats(db: Database, queue: QueueOfFigures, options: StatsO
     tookMs: live.tookMs,
     estimated: queues.some(({ precision }) => precision !== 'exact'),
     queues,
+    workers: live.crews.reduce((sum, { workers }) => sum + workers, 0),
     kinds,
     results: { read, truncated: read >= COUNTED_RESULTS, since },
     rates,

@@ -66,6 +66,7 @@ export async function fillShop({ client, db }: UsedTestDatabase, history: number
           'lines', jsonb_build_array(jsonb_build_object('sku', 'tea-' || n, 'quantity', 2, 'price', 12.50))),
         'discarded', (select jsonb_agg(jsonb_build_object('attempt', a, 'name', ${name}::text, 'message', replace(${message}::text, '#', (3000 + n)::text),
           'stack', ${name}::text || E': …\n    at sendReceipt (file:///app/jobs/mail.ts:41:11)\n    at async runAttempt (file:///app/worker.ts:88:5)',
+          'startedAt', to_char((now() - n * interval '11 s' - (3 - a) * interval '5 min' - a * interval '83 ms') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
           'at', to_char((now() - n * interval '11 s' - (3 - a) * interval '5 min') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by a) from generate_series(1, 3) as a),
         3, 3, 5, 3, '{"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}', 1,
         now() - n * interval '11 s' - interval '16 min', now() - n * interval '11 s' - t.run - interval '3 ms',
@@ -102,7 +103,8 @@ export async function fillShop({ client, db }: UsedTestDatabase, history: number
     insert into queue_jobs (queue, kind, payload, run_at, max_attempts, attempt, created_at, claimed_at, errors, progress, unique_key, metadata)
     select 'parcels', 'ship-parcel', '{"orderId": 91207, "parcel": {"weight": 1.25, "fragile": true, "contents": ["tea", "pot", null]}, "tracking": 9007199254740993123}',
       now() + interval '42 s', 10, 2, now() - interval '3 min 12 s', now() - interval '20 s',
-      jsonb_agg(e || jsonb_build_object('at', to_char((now() - case when (e->>'attempt')::int = 1 then interval '2 min 50 s' else interval '19 s' end) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))),
+      jsonb_agg(e || jsonb_build_object('startedAt', to_char((now() - case when (e->>'attempt')::int = 1 then interval '2 min 52.4 s' else interval '19.9 s' end) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+        'at', to_char((now() - case when (e->>'attempt')::int = 1 then interval '2 min 50 s' else interval '19 s' end) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))),
       '{"done": 3, "total": 8}', 'order-91207', '{"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}'
     from jsonb_array_elements(${errors}::text::jsonb) as e returning id`;
   const [running] = await client<

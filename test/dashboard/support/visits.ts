@@ -1,6 +1,12 @@
 import type { Dashboard } from 'drizzle-queue/dashboard';
+import type { Database } from '../../../src/sql/executor.ts';
 
 export const ORIGIN = 'http://shop.test';
+
+/** The same database as another object: its figures are not those that an earlier test has asked for. */
+export function another<T extends Database>(db: T): T {
+  return Object.create(db);
+}
 
 /** Asks a dashboard for a page as a browser does. */
 export async function get(

@@ -24,7 +24,6 @@ import { claimGroupedJobsQuery } from '../../../src/queries/claim-grouped-jobs.t
 import { claimJobsQuery } from '../../../src/queries/claim-jobs.ts';
 import { countFinishedQuery } from '../../../src/queries/count-finished.ts';
 import { countJobsQuery } from '../../../src/queries/count-jobs.ts';
-import { countLiveQuery } from '../../../src/queries/count-live.ts';
 import { countResultsQuery } from '../../../src/queries/count-results.ts';
 import { countSomeJobsQuery } from '../../../src/queries/count-some-jobs.ts';
 import { declareSchedulesQuery } from '../../../src/queries/declare-schedules.ts';
@@ -44,6 +43,7 @@ import { findJobsQuery } from '../../../src/queries/find-jobs.ts';
 import { findLeasesQuery } from '../../../src/queries/find-leases.ts';
 import { findGroupLimitsQuery, findLimitsQuery } from '../../../src/queries/find-limits.ts';
 import { findLiveIdsQuery } from '../../../src/queries/find-live-ids.ts';
+import { countManyQuery, findManyQuery } from '../../../src/queries/find-many.ts';
 import { findOfCauseQuery } from '../../../src/queries/find-of-cause.ts';
 import { findOverlookedQuery } from '../../../src/queries/find-overlooked.ts';
 import { findPausesQuery } from '../../../src/queries/find-pauses.ts';
@@ -99,7 +99,8 @@ import { reportMetricsQuery } from '../../../src/queries/report-metrics.ts';
 import { requestCancelQuery } from '../../../src/queries/request-cancel.ts';
 import { rescheduleJobsQuery } from '../../../src/queries/reschedule-jobs.ts';
 import { resumeQueueQuery } from '../../../src/queries/resume-queue.ts';
-import { runJobNowQuery } from '../../../src/queries/run-job-now.ts';
+import { findRunnableQuery, runJobNowQuery } from '../../../src/queries/run-job-now.ts';
+import { samplePayloadsQuery } from '../../../src/queries/sample-payloads.ts';
 import { setLimitQuery } from '../../../src/queries/set-limit.ts';
 import { setScheduleQuery } from '../../../src/queries/set-schedule.ts';
 import { showJobQuery } from '../../../src/queries/show-job.ts';
@@ -474,6 +475,11 @@ export function allStatements(
       reason: { name: text, message: text },
       force: { channel },
     }),
+    'requestCancelsQuery, of some': requestCancelsQuery(tables, {
+      ...slice,
+      filter: { ids: [id] },
+      reason: text,
+    }),
     requestCancelsQuery: requestCancelsQuery(tables, { ...slice, reason: text }),
     findCancellableQuery: findCancellableQuery(tables, {
       filter: {},
@@ -641,6 +647,12 @@ export function allStatements(
       finishedBefore: time,
       limit: 10,
     }),
+    'redriveJobsQuery, a batch of some': redriveJobsQuery(tables, {
+      queue: text,
+      ids: [id],
+      after: 0,
+      limit: 10,
+    }),
     'redriveJobsQuery, a batch of cancelled ones': redriveJobsQuery(tables, {
       state: 'cancelled',
       queue: text,
@@ -651,6 +663,8 @@ export function allStatements(
     'redriveJobsQuery, of groups, filtered': redriveJobsQuery(grouped(), { queue: text }),
     'redriveJobsQuery, waking': redriveJobsQuery(tables, {}, wakeUp),
     runJobNowQuery: runJobNowQuery(tables, { id, queue: text }),
+    'runJobNowQuery, several': runJobNowQuery(tables, { ids: [id, id + 1], queue: text }),
+    findRunnableQuery: findRunnableQuery(tables, [id]),
     'runJobNowQuery, of groups': runJobNowQuery(grouped('end'), { id, queue: text }),
     registerWorkerQuery: registerWorkerQuery(tables, { name: text, queues: [text] }),
     releaseJobsQuery: releaseJobsQuery(tables, { queue: text, workerId: id, except: [{ id, fence: 7 }] }),
@@ -705,6 +719,28 @@ export function allStatements(
       bound: 100,
       excerpt: 240,
     }),
+    countManyQuery: countManyQuery(tables, {
+      action: 'redrive',
+      search: { payload: [], own: [] },
+      scope: everything,
+      ids: [id],
+    }),
+    'findManyQuery, live': findManyQuery(tables, {
+      action: 'run-now',
+      search: { kind: text, payload: [], own: [] },
+      scope: { queues: [text], own: [] },
+      ids: undefined,
+      after: 0,
+      until: id,
+      limit: 10,
+    }),
+    samplePayloadsQuery: samplePayloadsQuery(tables, {
+      scope: everything,
+      kind: text,
+      payloads: 10,
+      bound: 100,
+      limit: 10,
+    }),
     findSearchEndQuery: findSearchEndQuery(tables, { before: id, bound: 100 }),
     showJobQuery: showJobQuery(tables, { id, scope: everything, cut: 100 }),
     'showJobQuery, of queues': showJobQuery(tables, { id, scope: { queues: [text], own: [] }, cut: 100 }),
@@ -725,8 +761,7 @@ export function allStatements(
       bound: 100,
       limit: 10,
     }),
-    countLiveQuery: countLiveQuery(tables, everything),
-    'countLiveQuery, of queues': countLiveQuery(tables, { queues: [text], own: [] }),
+    'countJobsQuery, of queues': countJobsQuery(tables, { queues: [text], own: [] }),
     countFinishedQuery: countFinishedQuery(tables, { scope: everything, minutes: 60, bound: 100 }),
     lookAtWorkersQuery: lookAtWorkersQuery(tables, 10),
     resumeQueueQuery: resumeQueueQuery(tables, text),

@@ -90,6 +90,16 @@ export function filterOf(text: string, own: readonly OwnColumn[], byPayload: boo
   return { search: { ...(search as Partial<JobSearch>), payload, own: wanted }, problems, words };
 }
 
+/** The filter as a text whose times are no longer counted from now, so that it goes on to mean the same. */
+export function pinned({ words }: Filter): string {
+  return words
+    .map(({ key, value, text }) => {
+      const at = key === 'after' || key === 'before' ? timeOf(value) : undefined;
+      return at instanceof Date ? `${key}:${at.toISOString()}` : text;
+    })
+    .join(' ');
+}
+
 type Read = (value: string) => unknown;
 
 const textOf: Read = (value) => (value === '' ? undefined : value);

@@ -1,0 +1,78 @@
+import { figuresOf } from '../queue/stats/known-figures.ts';
+import { Rest } from '../queue/stats/rest.ts';
+import { SharedAnswer } from '../queue/stats/shared-answer.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { Database, Executor } from '../sql/executor.ts';
+import { withinTime } from '../sql/within-time.ts';
+
+/** So many are kept: one for each scope and kind of look. */
+const KEPT = 200;
+
+/** What changes slowly takes a quarter of a percent of the time: counts shall not wait for it. */
+const SLOW_REST = 400;
+
+/**
+ * With what a look rests. `figures`: with those of `queue.stats`. `slow`: apart from these, and longer.
+ * `small`: it reads a few rows, however many jobs there are, and rests apart as well.
+ */
+export type Pace = 'figures' | 'slow' | 'small';
+
+/** `look` in a transaction of its own, whose statements take no longer than `timeoutMs`, or `undefined`. */
+export async function within<T>(
+  db: Database,
+  tables: QueueTables,
+  timeoutMs: number,
+  look: (db: Executor) => Promise<T>,
+): Promise<T | undefined> {
+  return await withinTime(db, tables, timeoutMs, ({ runner }) => look(runner));
+}
+
+/**
+ * Looks that all viewers share, one at a time for each name. They rest with the figures of `queue.stats` and
+ * `queue.vitals`, so that all of it together takes half a percent of the time; what changes slowly, and what
+ * reads a few rows, apart from them.
+ */
+export class Looks {
+  readonly #db: Database;
+  readonly #tables: QueueTables;
+  readonly #rests: Readonly<Record<Pace, Rest>>;
+  readonly #answers = new Map<string, SharedAnswer<unknown>>();
+
+  constructor(db: Database, tables: QueueTables) {
+    this.#db = db;
+    this.#tables = tables;
+    const slow = new Rest(SLOW_REST);
+    this.#rests = { figures: figuresOf(tables, db).rest, slow, small: new Rest() };
+  }
+
+  /**
+   * `undefined` when it took too long.
+   *
+   * @throws the driver's errors, which are not kept
+   */
+  async at<T>(
+    name: string,
+    timeoutMs: number,
+    look: (db: Executor) => Promise<T>,
+    pace: Pace = 'figures',
+  ): Promise<T | undefined> {
+    return await this.shared(name, () => within(this.#db, this.#tables, timeoutMs, look), pace);
+  }
+
+  /** The same without a transaction, for what begins some itself: with one connection it would wait for it. */
+  async shared<T>(name: string, ask: () => Promise<T>, pace: Pace): Promise<T> {
+    const known = this.#answers.get(name);
+    const shared = known ?? new SharedAnswer<unknown>(this.#rests[pace]);
+    if (known === undefined) {
+      if (this.#answers.size >= KEPT) this.#answers.clear();
+      this.#answers.set(name, shared);
+    }
+    // The name says what kind of value stands under it.
+    return (await shared.get(ask)) as T;
+  }
+
+  /** Makes the next look a new one, for whoever has just changed what it sees. */
+  forget(): void {
+    this.#answers.clear();
+  }
+}

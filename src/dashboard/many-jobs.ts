@@ -1,0 +1,142 @@
+import { countMany, findMany, type ManyAction, type ManyJobs } from '../queries/find-many.ts';
+import { ownColumnsOf } from '../schema/own-columns.ts';
+import type { DashboardAction } from './access.ts';
+import { filterOf, MAX_FILTER, pinned } from './filter.ts';
+import { within } from './looks.ts';
+import type { Visit } from './visit.ts';
+
+/** How long one statement that looks for jobs may take. */
+export const FIND_MS = 5_000;
+/** A request goes on for about so long; then its page says how far it is. */
+const BUDGET_MS = 5_000;
+const BATCH = 1_000;
+/** The most jobs that can be selected: those of one page. */
+const MAX_SELECTED = 100;
+
+/** The right that each needs. */
+export const RIGHTS: Readonly<Record<ManyAction, DashboardAction>> = {
+  cancel: 'cancel',
+  redrive: 'redrive',
+  'run-now': 'runNow',
+};
+
+/** The jobs that somebody has chosen, as a URL or a form names them. */
+export interface Chosen {
+  readonly action: ManyAction;
+  readonly q: string;
+  /** `undefined`: all that the filter finds. */
+  readonly ids: readonly number[] | undefined;
+  readonly jobs: ManyJobs;
+}
+
+/** What is done so far with many jobs. */
+export interface Progress {
+  /** How many have been tried, and with how many it was done. */
+  readonly tried: number;
+  readonly done: number;
+  /** The last id that was tried. */
+  readonly after: number;
+}
+
+/** What one request came to. */
+export interface Stretch extends Progress {
+  /** `slow`: looking for more took too long. */
+  readonly end: 'all' | 'more' | 'slow';
+  /** Those of this request. */
+  readonly ids: readonly number[];
+}
+
+/** `undefined` for what names no jobs, or a filter that is not understood: that must not mean all of them. */
+export function chosenOf(
+  visit: Visit,
+  { action, of, q, ids }: { action: string; of: string; q: string; ids: readonly string[] },
+): Chosen | undefined {
+  if (!isManyAction(action) || (of !== 'selected' && of !== 'all') || q.length > MAX_FILTER) return undefined;
+  const { settings, granted } = visit;
+  const own = ownColumnsOf(settings.queue.tables.queueJobs);
+  const filter = filterOf(q, own, settings.show === undefined);
+  if (of === 'all') {
+    if (filter.problems.length > 0) return undefined;
+    const jobs = { action, search: filter.search, scope: granted.scope, ids: undefined };
+    return { action, q: pinned(filter), ids: undefined, jobs };
+  }
+  const selected = ids.map(Number);
+  if (selected.length === 0 || selected.length > MAX_SELECTED) return undefined;
+  if (selected.some((id) => !Number.isSafeInteger(id) || id <= 0)) return undefined;
+  // Of those that are ticked the filter says only whether cancelled ones are to be put back.
+  const state = filter.search.state === 'cancelled' ? 'cancelled' : undefined;
+  const search = { state: action === 'redrive' ? state : undefined, payload: [], own: [] } as const;
+  const jobs = { action, search, scope: granted.scope, ids: selected };
+  return { action, q, ids: selected, jobs };
+}
+
+/** How many jobs these are now, and the last of them; `undefined` when counting took too long. */
+export async function countChosen({ settings }: Visit, { jobs }: Chosen) {
+  return await within(settings.db, settings.queue.tables, FIND_MS, (db) =>
+    countMany(db, settings.queue.tables, jobs),
+  );
+}
+
+/**
+ * Does it batch by batch, oldest ids first, from where an earlier request has ended. It tries only jobs that
+ * are found in the scope just then, by id: what changes in between, or what another operator was first with,
+ * stays as it is and is not counted.
+ */
+export async function doWithChosen(
+  visit: Visit,
+  { jobs, action }: Chosen,
+  { until, ...before }: Progress & { readonly until: number },
+): Promise<Stretch> {
+  const { db, queue } = visit.settings;
+  const endMs = performance.now() + BUDGET_MS;
+  const all: number[] = [];
+  let { tried, done, after } = before;
+  for (;;) {
+    const ids = await within(db, queue.tables, FIND_MS, (tx) =>
+      findMany(tx, queue.tables, { ...jobs, after, until, limit: BATCH }),
+    );
+    if (ids === undefined) return { tried, done, after, ids: all, end: 'slow' };
+    try {
+      if (ids.length > 0) done += await doWith(visit, action, jobs, ids);
+    } catch (error) {
+      // What is done is told of; the next request meets the error again, if it is still there.
+      if (all.length === 0) throw error;
+      return { tried, done, after, ids: all, end: 'more' };
+    }
+    tried += ids.length;
+    after = ids.at(-1) ?? after;
+    all.push(...ids);
+    if (ids.length < BATCH) return { tried, done, after, ids: all, end: 'all' };
+    if (performance.now() > endMs) return { tried, done, after, ids: all, end: 'more' };
+  }
+}
+
+async function doWith(
+  visit: Visit,
+  action: ManyAction,
+  { search }: ManyJobs,
+  ids: readonly number[],
+): Promise<number> {
+  const { db, queue } = visit.settings;
+  switch (action) {
+    case 'cancel': {
+      const { cancelled, requested } = await queue.cancelMany(db, { ids }, { reason: reasonOf(visit) });
+      return cancelled + requested;
+    }
+    case 'redrive': {
+      const state = search.state === 'cancelled' ? 'cancelled' : 'discarded';
+      return (await queue.redrive(db, { ids, state })).redriven;
+    }
+    case 'run-now':
+      return (await queue.runNowMany(db, ids)).due;
+  }
+}
+
+/** Why a job is cancelled, as its result says. */
+export function reasonOf({ granted: { actor } }: Visit): string {
+  return actor === undefined ? 'cancelled in the dashboard' : `cancelled in the dashboard by ${actor}`;
+}
+
+function isManyAction(action: string): action is ManyAction {
+  return Object.hasOwn(RIGHTS, action);
+}

@@ -1,0 +1,258 @@
+import { createQueue } from 'drizzle-queue';
+import { type ActionDone, createDashboard, type LookOptions } from 'drizzle-queue/dashboard';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { addJob, addJobs, clearTables, fillJobs } from '../queries/support/jobs.ts';
+import { endJob } from '../queue/support/lives.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { another, formsOf, get, page, post, textOf } from './support/visits.ts';
+
+const database = useTestDatabase();
+const queue = createQueue();
+const done: ActionDone[] = [];
+
+function dashboardFor(options: Partial<LookOptions> = {}) {
+  return createDashboard({
+    db: another(database.db),
+    queue,
+    authorize: () => ({ actor: 'ann', can: 'write' }),
+    onAction: (action) => void done.push(action),
+    ...options,
+  });
+}
+
+type Dashboard = ReturnType<typeof dashboardFor>;
+
+beforeEach(async () => {
+  await clearTables(database.client);
+  done.length = 0;
+});
+
+const many = (query: Record<string, string>) => `/jobs/many?${new URLSearchParams(query)}`;
+const stateOf = async (id: number) => (await queue.find(database.db, id))?.state;
+
+/** Presses the button of a page that asks, and as often as it says that there are more. */
+async function press(dashboard: Dashboard, html: string): Promise<string> {
+  const [form] = formsOf(html);
+  const answer = await post(dashboard, String(form?.action), form?.fields ?? {});
+  if (answer.status === 303) return String(answer.headers.get('location'));
+  const next = await answer.text();
+  expect(next).toContain('data-goes-on');
+  return await press(dashboard, next);
+}
+
+describe('some that are selected', () => {
+  test('are cancelled, those only, and what is not to be cancelled is not counted', async () => {
+    const [a, b, c] = await addJobs(database.client, [{}, { workerId: 4 }, {}]);
+    const ended = await addJob(database.client, { kind: 'send-receipt' });
+    await endJob(database.db);
+    const dashboard = dashboardFor();
+    const query = new URLSearchParams({ action: 'cancel', of: 'selected', q: 'kind:nothing' });
+    for (const id of [a, b, ended]) query.append('id', String(id));
+    const html = await page(dashboard, `/jobs/many?${query}`);
+    expect(textOf(html)).toMatch(/2 of 3 jobs selected/);
+    const location = await press(dashboard, html);
+    expect(location).toBe('/jobs?q=kind%3Anothing&done=cancelled-many&n=2');
+    expect(textOf(await page(dashboard, location))).toContain('2 jobs are cancelled, or told to stop.');
+    expect(await Promise.all([a, b, c, ended].map(stateOf))).toEqual([
+      'cancelled',
+      'running',
+      'due',
+      'completed',
+    ]);
+    expect(await queue.find(database.db, b)).toMatchObject({
+      cancelReason: 'cancelled in the dashboard by ann',
+    });
+    expect(done).toMatchObject([{ action: 'cancel', actor: 'ann', ids: [a, b], outcome: '2 cancelled' }]);
+  });
+
+  test('a job that ended between the page and the click is left out of the number', async () => {
+    const [a, b] = await addJobs(database.client, [{ kind: 'send-receipt' }, { dueInMs: 60_000 }]);
+    const dashboard = dashboardFor();
+    const query = `/jobs/many?action=cancel&of=selected&id=${a}&id=${b}`;
+    const html = await page(dashboard, query);
+    await endJob(database.db);
+    expect(await press(dashboard, html)).toMatch(/done=cancelled-many&n=1$/);
+    expect(await stateOf(a)).toBe('completed');
+    expect(textOf(await page(dashboard, query.replace(`&id=${b}`, '')))).toContain('There is no such job');
+  });
+
+  test.each([
+    [{ action: 'cancel', of: 'selected' }],
+    [{ action: 'cancel', of: 'selected', id: '0' }],
+    [{ action: 'cancel', of: 'selected', id: '9007199254740993' }],
+    [{ action: 'cancel', of: 'selected', id: "1'--" }],
+    [{ action: 'cancel', of: 'every', q: '' }],
+    [{ action: 'delete', of: 'all', q: '' }],
+    [{ action: 'constructor', of: 'all', q: '' }],
+    [{ action: 'cancel', of: 'all', q: 'tenant:7' }],
+    [{ action: 'cancel', of: 'all', q: 'id:x' }],
+    [{ action: 'cancel', of: 'all', q: `kind:${'x'.repeat(3_000)}` }],
+  ])('what names no jobs means none: %#', async (query: Record<string, string>) => {
+    const id = await addJob(database.client);
+    const dashboard = dashboardFor();
+    expect(textOf(await page(dashboard, many(query)))).toContain('No job is selected');
+    const { action = '', id: ids = '', ...fields } = query;
+    const answer = await post(dashboard, `/actions/${action}-many`, { ...fields, ids, until: '999999' });
+    expect(answer.status).toBe(404);
+    expect(await stateOf(id)).toBe('due');
+    expect(done).toEqual([]);
+  });
+
+  test('<script>, directions and NUL in a filter are shown, or refused, and never run', async () => {
+    await addJob(database.client, { kind: '<script>\u202e' });
+    const dashboard = dashboardFor();
+    const html = await page(dashboard, many({ action: 'cancel', of: 'all', q: 'kind:<script>\u202e' }));
+    expect(html.replace(/="[^"]*"/g, '')).not.toMatch(/<script>|\u202e/);
+    expect(textOf(html)).toContain('1 job matches');
+    expect(await press(dashboard, html)).toMatch(/n=1$/);
+    expect(textOf(await page(dashboard, many({ action: 'cancel', of: 'all', q: 'a\0' })))).toContain(
+      'No job is selected',
+    );
+    const fields = { of: 'all', q: 'a\0', until: '9' };
+    expect((await post(dashboard, '/actions/cancel-many', fields)).status).toBe(415);
+  });
+});
+
+describe('all that match a filter', () => {
+  test('are redriven by what is in their payloads, exactly so many', async () => {
+    for (let n = 0; n < 6; n++)
+      await addJob(database.client, { kind: 'send-receipt', payload: { shop: n % 2 } });
+    await endJob(database.db, { state: 'discarded', limit: 6 });
+    const dashboard = dashboardFor();
+    const html = await page(dashboard, many({ action: 'redrive', of: 'all', q: 'payload.shop:1' }));
+    expect(textOf(html)).toContain('3 jobs match');
+    expect(textOf(html)).toContain('payload.shop:1');
+    const answers = await Promise.all([press(dashboard, html), press(dashboard, html)]);
+    // Two operators at once: each job is put back once, and each of the two hears how many were theirs.
+    const counts = answers.map((location) => Number(new URLSearchParams(location.split('?')[1]).get('n')));
+    expect((counts[0] ?? 0) + (counts[1] ?? 0)).toBe(3);
+    expect((await queue.list(database.db, { state: 'due' })).jobs).toHaveLength(3);
+    expect(done).toMatchObject([{ target: { filter: 'payload.shop:1' } }, { action: 'redrive' }]);
+  });
+
+  test('what is selected among cancelled ones is put back, and a time in a filter stays what it was', async () => {
+    const [a, b] = await addJobs(database.client, [{}, {}]);
+    await queue.cancelMany(database.db, { all: true });
+    const dashboard = dashboardFor();
+    const query = { action: 'redrive', of: 'selected', id: String(a) };
+    expect(textOf(await page(dashboard, many({ ...query, q: '' })))).toContain('There is no such job');
+    const html = await page(dashboard, many({ ...query, q: 'state:cancelled before:1h' }));
+    expect(await press(dashboard, html)).toMatch(/done=redriven&n=1$/);
+    expect(await Promise.all([a, b].map(stateOf))).toEqual(['due', 'cancelled']);
+    const [form] = formsOf(await page(dashboard, many({ action: 'cancel', of: 'all', q: 'k after:2h' })));
+    expect(form?.fields.q).toMatch(/^k after:\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+    expect(
+      await press(dashboard, await page(dashboard, many({ action: 'cancel', of: 'all', q: 'k after:2h' }))),
+    ).toMatch(/n=1$/);
+  });
+
+  test('what an error has ended after a batch is told of, and goes on', async () => {
+    await fillJobs(database.client, 1_500);
+    await database.client.unsafe(`
+      create function refuse() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$;
+      create trigger refuse before delete on queue_jobs for each row when (old.payload = '"last"') execute function refuse()`);
+    const last = await addJob(database.client, { payload: 'last' });
+    const dashboard = dashboardFor();
+    const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const fields = { of: 'all', q: '', until: '9007199254740991' };
+    const answer = await post(dashboard, '/actions/cancel-many', fields);
+    expect(textOf(await answer.text())).toContain('1,000 jobs are done, there are more');
+    expect(done).toMatchObject([{ outcome: '1000 cancelled' }]);
+    const again = await post(dashboard, '/actions/cancel-many', { ...fields, after: String(last - 1) });
+    expect(again.status).toBe(500);
+    printed.mockRestore();
+    await database.client.unsafe('drop trigger refuse on queue_jobs; drop function refuse()');
+  });
+
+  test('thousands go by batches; what is enqueued after the page is not meant', async () => {
+    await fillJobs(database.client, 2_500);
+    const dashboard = dashboardFor();
+    const html = await page(dashboard, many({ action: 'cancel', of: 'all', q: '' }));
+    expect(textOf(html)).toMatch(/2,500 jobs match .*No filter is set/);
+    const later = await addJob(database.client);
+    expect(await press(dashboard, html)).toMatch(/done=cancelled-many&n=2500$/);
+    expect(await stateOf(later)).toBe('due');
+  });
+
+  test('a request that has gone on for long says how far it is, and the next one goes on from there', async () => {
+    await fillJobs(database.client, 30);
+    const dashboard = dashboardFor();
+    const [first] = (await queue.list(database.db, { limit: 20 })).jobs.slice(-1);
+    const fields = { of: 'all', q: 'kind:k', until: '9007199254740991', after: String(first?.id) };
+    const answer = await post(dashboard, '/actions/cancel-many', { ...fields, tried: '11', done: '10' });
+    expect(answer.headers.get('location')).toBe('/?done=cancelled-many&n=29&left=1');
+    expect((await queue.list(database.db, { state: 'due', limit: 100 })).jobs).toHaveLength(11);
+    expect(textOf(await page(dashboard, '/jobs?done=cancelled-many&n=1&left=1'))).toContain(
+      '1 job is cancelled, or told to stop. 1 more could not be, or somebody was first.',
+    );
+  });
+
+  test('scheduled ones are due now, and waiting, running and due ones stay', async () => {
+    const [later, due, running] = await addJobs(database.client, [
+      { dueInMs: 60_000 },
+      {},
+      { workerId: 7, dueInMs: 60_000 },
+    ]);
+    const dashboard = dashboardFor();
+    const html = await page(dashboard, many({ action: 'run-now', of: 'all', q: 'queue:q' }));
+    expect(textOf(html)).toContain('1 job matches');
+    expect(await press(dashboard, html)).toMatch(/done=due-now&n=1$/);
+    expect(await Promise.all([later, due, running].map(stateOf))).toEqual(['due', 'due', 'running']);
+  });
+
+  test('by queue: nothing that a scope hides is touched', async () => {
+    const [mine, others] = await addJobs(database.client, [{}, { queue: 'x' }]);
+    const dashboard = dashboardFor({ authorize: () => ({ can: 'write', queues: ['q'] }) });
+    for (const q of ['', 'queue:x', 'state:due', `id:${others}`]) {
+      const text = textOf(await page(dashboard, many({ action: 'cancel', of: 'all', q })));
+      expect(text, q).toMatch(q === '' || q === 'state:due' ? /1 job matches/ : /There is no such job/);
+    }
+    const html = await page(dashboard, many({ action: 'cancel', of: 'all', q: '' }));
+    expect(await press(dashboard, html)).toMatch(/n=1$/);
+    const forged = { of: 'selected', ids: String(others), until: '9007199254740991' };
+    expect((await post(dashboard, '/actions/cancel-many', forged)).headers.get('location')).toMatch(/n=0$/);
+    expect(await Promise.all([mine, others].map(stateOf))).toEqual(['cancelled', 'due']);
+  });
+});
+
+describe('the jobs page', () => {
+  test('has boxes and buttons for what one may do, and none for who may only read', async () => {
+    await addJob(database.client);
+    const html = await page(dashboardFor(), '/jobs?q=state%3Adue');
+    expect(html).toMatch(/<form method="get" action="\/jobs\/many" class="choose">/);
+    expect(textOf(html)).toMatch(/selected all that match this filter Cancel…/);
+    expect(textOf(html)).not.toContain('Redrive…');
+    const some = dashboardFor({ authorize: () => ({ can: { redrive: true } }) });
+    expect(textOf(await page(some, '/jobs'))).toMatch(/all jobs Redrive…/);
+    const read = await page(dashboardFor({ authorize: () => 'read' }), '/jobs');
+    expect(read).not.toContain('type="checkbox"');
+    expect((await get(dashboardFor({ authorize: () => 'none' }), many({ action: 'cancel' }))).status).toBe(
+      403,
+    );
+    const reading = dashboardFor({ authorize: () => 'read' });
+    expect(textOf(await page(reading, many({ action: 'cancel', of: 'all', q: '' })))).toContain('No job is');
+  });
+
+  test('completes keys and values of the newest payloads, of one kind or of all, in the scope', async () => {
+    await addJobs(database.client, [
+      { payload: { orderId: 42, note: 'two words', 'a b': 1, deep: { secret: 1 }, long: 'x'.repeat(100) } },
+      { kind: 'other', payload: { only: 'here' } },
+      { queue: 'x', payload: { hidden: 1 } },
+      { payload: [1] },
+      { payload: 7 },
+    ]);
+    const options = (html: string) =>
+      [...html.matchAll(/<option value="([^"]*payload[^"]*)"/g)].map(([, value]) => value);
+    const dashboard = dashboardFor({ authorize: () => ({ queues: ['q'] }) });
+    expect(options(await page(dashboard, '/jobs'))).toEqual([
+      'payload.note:&quot;two words&quot;',
+      'payload.only:here',
+      'payload.orderId:42',
+    ]);
+    expect(options(await page(dashboard, '/jobs?q=kind%3Ak+payload.note%3Ax'))).toEqual([
+      'kind:k payload.note:x payload.orderId:42',
+    ]);
+    const redacted = dashboardFor({ show: ({ text }) => text });
+    expect(options(await page(redacted, '/jobs'))).toEqual([]);
+  });
+});

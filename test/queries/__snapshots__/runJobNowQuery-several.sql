@@ -1,0 +1,13 @@
+    with now as materialized (select statement_timestamp() as at),
+    free as materialized (
+      select j.id from "queue_jobs" as j
+      where j.queue = $1 and j.id = any(array(select unnest($2::text::int8[]))) and j.worker_id is null and j.run_at < 'infinity'
+      for no key update skip locked
+    )
+    update "queue_jobs" as j set run_at = least(j.run_at, now.at)
+    from now
+    where j.queue = $3 and j.id = any(array(select id from free))
+    returning j.id
+-- $1 = "mail"
+-- $2 = "{42,43}"
+-- $3 = "mail"
