@@ -59,7 +59,7 @@ export class Looks {
     return await this.shared(name, () => within(this.#db, this.#tables, timeoutMs, look), pace);
   }
 
-  /** The same without a transaction, for what begins some itself: with one connection it would wait for it. */
+  /** The same without a transaction, for what begins one itself: with one connection it would wait for it. */
   async shared<T>(name: string, ask: () => Promise<T>, pace: Pace): Promise<T> {
     const known = this.#answers.get(name);
     const shared = known ?? new SharedAnswer<unknown>(this.#rests[pace]);

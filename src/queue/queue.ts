@@ -55,20 +55,18 @@ export class Queue<
   readonly metrics: CreateQueueOptions['metrics'];
 
   constructor(given: QueueTables, options: Omit<CreateQueueOptions, 'tables'> = {}) {
-    const { maxPayloadBytes = DEFAULT_MAX_PAYLOAD_BYTES, requireTransaction = false } = options;
-    const { around, schedules, limits, keys } = options;
+    const { around, schedules, limits, keys, requireTransaction = false } = options;
     checkSameOwnColumns(given.queueJobs, given.queueResults);
     const wakeUps = (options.wakeUps ?? true) ? new WakeUps(wakeChannel(given)) : undefined;
     const made = limits?.({ tables: given, channel: wakeUps?.channel });
     const tables = made?.groupedTables ?? given;
-    const own = ownColumnsOf(tables.queueJobs);
-    const limited = { maxPayloadBytes, requireTransaction };
-    const settings = { tables, own, wakeUps, ...limited, around: around?.enqueue, keys };
+    const maxPayloadBytes = options.maxPayloadBytes ?? DEFAULT_MAX_PAYLOAD_BYTES;
+    const checks = { maxPayloadBytes, requireTransaction, own: ownColumnsOf(tables.queueJobs) };
+    const settings = { tables, wakeUps, keys, around: around?.enqueue, ...checks };
     super(settings);
     this.tables = tables;
     this.around = around;
-    this.keys = keys;
-    this.metrics = options.metrics;
+    [this.keys, this.metrics] = [keys, options.metrics];
     this.#wakeUps = wakeUps;
     this.#limits = made;
     this.#schedules = schedules?.({
@@ -223,12 +221,11 @@ export class Queue<
   }
 
   /**
-   * What there is to do by queue and kind, how old the oldest due job is, and, where the queue has `metrics`,
-   * rates and percentiles of the last minutes. For dashboards: counting takes at most a few seconds of the
-   * server, and half a percent of the time, however often and by however many it is asked.
+   * What there is to do by queue and kind, how old the oldest due job is, and, with `metrics`, rates and
+   * Under concurrency: all who ask of one `db` share one answer, up to 200 times as old as it all took.
+   * the time, however often it is asked.
    *
-   * Under concurrency: all who ask of one `db` share one answer, which may be 200 times as old as it took, or
-   * older where rates or vitals are asked for as well: all of it rests together.
+   * Under concurrency: all who ask of one `db` share one answer, at most 200 times as old as all of it took.
    *
    * @throws RangeError | TypeError naming the option that is wrong
    * @throws MissingMigrationError when a table is missing
