@@ -221,7 +221,7 @@ describe('ids and filters', () => {
   });
 
   test.each([
-    ['nothing', {}, /one of id, kind, queue, finishedAfter, finishedBefore; every job is { all: true }/],
+    ['nothing', {}, /one of id, ids, kind, queue, finishedAfter, finishedBefore; every job is { all: true }/],
     ['a limit alone', { limit: 5 }, /every job is { all: true }/],
     ['a misspelt kind', { knd: 'x' } as object, /redrive: its filter cannot have 'knd': did you mean kind\?/],
     ['an undefined kind', { kind: undefined } as object, /redrive: kind is undefined: leave it out/],
