@@ -11,7 +11,8 @@ import { rateWindow } from './rate-used.ts';
  * leave, in jobs and in weights. `held_until`: when the first of the holds that end by themselves does.
  * `standing`: which jobs are still held. Those of a worker that is gone are among them: they count again if
  * it comes back. A row is locked where the look has found it (`at`): its `turn` says whether it is still as
- * it was. A group that is new has no row: a note offers it, and it stands among those that were idle.
+ * it was. A group that is new has no row: a note offers it, and it stands among those that were idle. The
+ * first always has a share of one at least: rounded to none, small claims would pass it over for ever.
  */
 export function groupsInTurn(tables: GroupTables, { queue, limit, limits, newGroups }: GroupClaim): SQL {
   const { queueJobs, queueGroups, queueHolds, queueLimits, queueWorkers } = tables;
@@ -97,8 +98,8 @@ export function groupsInTurn(tables: GroupTables, { queue, limit, limits, newGro
       select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
         u.slot, u.used, u.oldest, u.kept, h.standing,
         h.held + (b.until is not null)::int4 as held, b.until as held_until,
-        (round(${limit}::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
-          - round(${limit}::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
+        (ceil(${limit}::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
+          - ceil(${limit}::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
           as share
       from ruled as l
       left join lateral (

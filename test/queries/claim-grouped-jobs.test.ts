@@ -74,6 +74,21 @@ const of = (group: string, count: number, rest = {}) =>
   Array.from({ length: count }, () => ({ group, ...rest }));
 
 describe('shares', () => {
+  test.each([1, 2])(
+    'a small claim, of %s, passes over no group beside a heavier one of which it may take nothing',
+    async (limit) => {
+      await database.client`insert into queue_limits (queue, group_key, weight) values ('q', 'heavy', 100)`;
+      await addGrouped(database.client, of('heavy', 5, { kind: 'served elsewhere' }));
+      // From here on it is in the ring: its jobs are due.
+      expect((await claim({ limit })).jobs).toEqual([]);
+      await addGrouped(database.client, of('light', 1));
+      const groups: unknown[] = [];
+      for (let tries = 0; tries < 3; tries++)
+        groups.push(...(await claim({ limit })).jobs.map(({ group }) => group));
+      expect(groups).toEqual(['light']);
+    },
+  );
+
   test('each group gets its share of a claim, in the order of its own jobs', async () => {
     const a = await addGrouped(database.client, of('a', 20));
     const b = await addGrouped(database.client, of('b', 20));

@@ -46,8 +46,8 @@
       select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
         u.slot, u.used, u.oldest, u.kept, h.standing,
         h.held + (b.until is not null)::int4 as held, b.until as held_until,
-        (round($17::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
-          - round($18::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
+        (ceil($17::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
+          - ceil($18::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
           as share
       from ruled as l
       left join lateral (
