@@ -5,7 +5,8 @@ import type { LimitTables } from './grouping.ts';
 export const MAX_KEYS = 20;
 
 /**
- * An insert of notes: when claims should look at which groups. Groups with the same time share rows.
+ * An insert of notes: when claims should look at which groups. Groups with the same time share rows,
+ * as few as hold them, in whatever order they come.
  *
  * **Under concurrency.** It only inserts: it waits for nobody, and nobody for it.
  *
@@ -15,8 +16,12 @@ export function insertNotes({ queueNotes }: Pick<LimitTables, 'queueNotes'>, gro
   return sql`
       insert into ${queueNotes} (queue, due_at, group_keys)
       select n.queue, n.due_at, array_agg(n.group_key)
-      from (select g.*, (row_number() over () - 1) / ${sql.raw(String(MAX_KEYS))} as part from (${groups}
-      ) as g) as n
+      from (
+        select g.*,
+          (row_number() over (partition by g.queue, g.due_at) - 1) / ${sql.raw(String(MAX_KEYS))} as part
+        from (${groups}
+        ) as g
+      ) as n
       group by n.queue, n.due_at, n.part`;
 }
 

@@ -18,11 +18,15 @@
     noted as (
       insert into "queue_notes" (queue, due_at, group_keys)
       select n.queue, n.due_at, array_agg(n.group_key)
-      from (select g.*, (row_number() over () - 1) / 20 as part from (
+      from (
+        select g.*,
+          (row_number() over (partition by g.queue, g.due_at) - 1) / 20 as part
+        from (
         select distinct $12::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
         from finished as e
         where e.ended_group is not null
-      ) as g) as n
+        ) as g
+      ) as n
       group by n.queue, n.due_at, n.part
     ),
     recorded as (

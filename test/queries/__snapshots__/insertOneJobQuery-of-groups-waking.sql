@@ -10,10 +10,14 @@ with "inserted" as (
     returning id, run_at, queue, group_key), "noted" as (
       insert into "queue_notes" (queue, due_at, group_keys)
       select n.queue, n.due_at, array_agg(n.group_key)
-      from (select g.*, (row_number() over () - 1) / 20 as part from (
+      from (
+        select g.*,
+          (row_number() over (partition by g.queue, g.due_at) - 1) / 20 as part
+        from (
         select distinct g.queue, g.run_at as due_at, g.group_key from inserted as g
         where g.group_key is not null
-      ) as g) as n
+        ) as g
+      ) as n
       group by n.queue, n.due_at, n.part), "woke" as (
     select pg_notify($12::text, $13::text) is not null as woke from inserted as i
     where i.run_at <= statement_timestamp()), "enqueued" as (

@@ -15,7 +15,10 @@
     noted as (
       insert into "queue_notes" (queue, due_at, group_keys)
       select n.queue, n.due_at, array_agg(n.group_key)
-      from (select g.*, (row_number() over () - 1) / 20 as part from (
+      from (
+        select g.*,
+          (row_number() over (partition by g.queue, g.due_at) - 1) / 20 as part
+        from (
         select $5::text as queue, statement_timestamp() as due_at, l.group_key from looked as l
         where not exists (
           select from "queue_groups" as g
@@ -29,7 +32,8 @@
             order by j.run_at, j.id limit 1
           ) as j
         )
-      ) as g) as n
+        ) as g
+      ) as n
       group by n.queue, n.due_at, n.part
     )
     select count(*)::float8 as looked, max(l.group_key) as last from looked as l

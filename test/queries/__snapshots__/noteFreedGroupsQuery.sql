@@ -1,7 +1,10 @@
     with noted as (
       insert into "queue_notes" (queue, due_at, group_keys)
       select n.queue, n.due_at, array_agg(n.group_key)
-      from (select g.*, (row_number() over () - 1) / 20 as part from (
+      from (
+        select g.*,
+          (row_number() over (partition by g.queue, g.due_at) - 1) / 20 as part
+        from (
         select distinct $1::text as queue, statement_timestamp() as due_at, g.group_key
         from "queue_groups" as g cross join unnest(g.held) as h(job_id)
         cross join lateral (
@@ -10,7 +13,8 @@
           offset 0
         ) as j
         where g.queue = $3
-      ) as g) as n
+        ) as g
+      ) as n
       group by n.queue, n.due_at, n.part
       returning cardinality(group_keys) as groups
     )

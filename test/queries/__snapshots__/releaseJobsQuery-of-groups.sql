@@ -10,7 +10,10 @@
     noted as (
       insert into "queue_notes" (queue, due_at, group_keys)
       select n.queue, n.due_at, array_agg(n.group_key)
-      from (select g.*, (row_number() over () - 1) / 20 as part from (
+      from (
+        select g.*,
+          (row_number() over (partition by g.queue, g.due_at) - 1) / 20 as part
+        from (
         select distinct $5::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
         from ended as e
         where e.ended_group is not null
@@ -18,7 +21,8 @@
         select $6::text, e.ended_run_at, e.ended_group from ended as e
         where e.ended_group is not null and e.ended_run_at > statement_timestamp()
           and e.ended_run_at < 'infinity'
-      ) as g) as n
+        ) as g
+      ) as n
       group by n.queue, n.due_at, n.part
     )
     select * from ended

@@ -6,10 +6,14 @@
     noted as (
       insert into "queue_notes" (queue, due_at, group_keys)
       select n.queue, n.due_at, array_agg(n.group_key)
-      from (select g.*, (row_number() over () - 1) / 20 as part from (
+      from (
+        select g.*,
+          (row_number() over (partition by g.queue, g.due_at) - 1) / 20 as part
+        from (
         select $4::text as queue, statement_timestamp() as due_at, g.group_key from "queue_groups" as g
         where g.queue = $5 and g.group_key = $6
-      ) as g) as n
+        ) as g
+      ) as n
       group by n.queue, n.due_at, n.part
     )
     select queue from s
