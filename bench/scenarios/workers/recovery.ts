@@ -9,8 +9,10 @@ import type { Scenario } from '../../scenario.ts';
 import { drizzleQueue } from '../../systems/drizzle-queue/system.ts';
 
 /** Few look whenever they wake; from 76 on each looks less often. */
-const LIVING = [10, 80, 300, 1_000].map((living) => ({ name: `${living} living`, living }));
+const LIVING = [10, 80, 300].map((living) => ({ name: `${living} living`, living }));
 const PROCESSES = 10;
+/** So many may be killed for each that is: half of all slots are free, so not every worker has got a job. */
+const CANDIDATES = 2;
 /** Right after its start a server's free locks say nothing; and new workers look at once. */
 const SETTLE_MS = 16_000;
 
@@ -51,15 +53,17 @@ async function measure(sites: Sites, living: number, kills: number): Promise<Row
   const start = { sampleEvery: 1_000 };
   try {
     const fleet = await Working.start(site, { ...start, processes: PROCESSES });
-    const lone = await Working.start({ system: victims, url: site.url }, { ...start, processes: kills });
+    const candidates = kills * CANDIDATES;
+    const lone = await Working.start({ system: victims, url: site.url }, { ...start, processes: candidates });
     const recoveredMs: number[][] = [];
     try {
       await pause(SETTLE_MS);
       // Fewer than there are slots, so that those of a dead worker find room at once.
-      await system.fill(site, { from: 0, count: (living + kills) * 5, payloadBytes: SMALL });
-      for (const { pid } of lone.children) {
-        const id = await workerOf(site, pid);
-        await untilHolding(site, id);
+      await system.fill(site, { from: 0, count: (living + candidates) * 5, payloadBytes: SMALL });
+      const pids = new Set(lone.children.map(({ pid }) => pid));
+      while (recoveredMs.length < kills) {
+        const { id, pid } = await nextHolding(site, pids);
+        pids.delete(pid);
         recoveredMs.push(await killAndWait(site, id, pid));
         console.error(
           `recovery: ${living} living, after ${figure(Math.max(...(recoveredMs.at(-1) ?? [])))} ms`,
@@ -74,23 +78,24 @@ async function measure(sites: Sites, living: number, kills: number): Promise<Row
   }
 }
 
-/** The worker of a process, by its name of host and process id. */
-async function workerOf({ sql }: Site, pid: number): Promise<number> {
-  const [row] = await sql<{ id: number }[]>`
-    select id::int4 as id from queue_workers where name like ${`%:${pid}`}`;
-  if (row === undefined) throw new Error(`The process ${pid} has no worker`);
-  return row.id;
-}
-
-/** Enqueues until the worker has claimed one. */
-async function untilHolding({ sql }: Site, worker: number): Promise<void> {
+/**
+ * One of these processes whose worker has claimed a job, and that worker. Jobs are not added for it: others
+ * would take most of them, until they have no slot left for those of the dead.
+ */
+async function nextHolding(
+  { sql }: Site,
+  pids: ReadonlySet<number>,
+): Promise<{ readonly id: number; readonly pid: number }> {
   for (const deadline = performance.now() + 30_000; performance.now() < deadline; await pause(50)) {
-    const [row] = await sql<{ held: boolean }[]>`
-      select exists (select from queue_jobs where worker_id = ${worker}) as held`;
-    if (row?.held) return;
-    await sql`insert into queue_jobs (queue, kind, payload, max_attempts) values ('bench', 'bench', '{"n": 0}', 20)`;
+    const holders = await sql<{ id: number; name: string }[]>`
+      select w.id::int4 as id, w.name from queue_workers as w
+      where exists (select from queue_jobs as j where j.worker_id = w.id) order by w.id`;
+    for (const { id, name } of holders) {
+      const pid = Number(name.slice(name.lastIndexOf(':') + 1));
+      if (pids.has(pid)) return { id, pid };
+    }
   }
-  throw new Error(`The worker ${worker} has got no job`);
+  throw new Error('None of the processes has got a job');
 }
 
 async function killAndWait({ sql }: Site, worker: number, pid: number): Promise<number[]> {

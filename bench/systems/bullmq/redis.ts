@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { freePort } from '../../../test/support/free-port.ts';
 
 let started: Promise<string | undefined> | undefined;
 
@@ -32,12 +33,14 @@ async function start(): Promise<string | undefined> {
     ],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
-  server.unref();
   process.once('exit', () => {
     server.kill('SIGKILL');
     rmSync(directory, { recursive: true, force: true });
   });
   await ready(server);
+  // Neither it nor what it prints keeps the process from ending.
+  server.unref();
+  if (server.stdout instanceof Socket) server.stdout.unref();
   return `redis://127.0.0.1:${port}`;
 }
 
@@ -46,17 +49,6 @@ async function ready(server: ChildProcess): Promise<void> {
     server.once('exit', () => reject(new Error('redis-server has ended')));
     server.stdout?.on('data', (text: Buffer) => {
       if (text.includes('Ready to accept connections')) resolve();
-    });
-  });
-}
-
-async function freePort(): Promise<number> {
-  return await new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
     });
   });
 }
