@@ -11,6 +11,8 @@ import type { Conclusion } from './conclude.ts';
 export class Runs {
   readonly #serial: Serial | undefined;
   readonly #behind = new Map<string, Attempt[]>();
+  /** Counted as they come and go: it is asked at each end, of thousands of groups. */
+  #size = 0;
 
   constructor(serial: Serial | undefined) {
     this.#serial = serial;
@@ -26,7 +28,10 @@ export class Runs {
     return attempts.filter((attempt) => {
       const behind = this.#behind.get(groupOf(attempt));
       if (behind === undefined) this.#behind.set(groupOf(attempt), []);
-      else behind.push(attempt);
+      else {
+        behind.push(attempt);
+        this.#size++;
+      }
       return behind === undefined;
     });
   }
@@ -37,10 +42,7 @@ export class Runs {
   }
 
   get size(): number {
-    if (this.#serial === undefined) return 0;
-    let size = 0;
-    for (const behind of this.#behind.values()) size += behind.length;
-    return size;
+    return this.#size;
   }
 
   /**
@@ -61,6 +63,7 @@ export class Runs {
     if (this.#serial === undefined) return undefined;
     const next = this.#behind.get(groupOf(attempt))?.shift();
     if (next === undefined) this.#behind.delete(groupOf(attempt));
+    else this.#size--;
     return next;
   }
 
@@ -75,18 +78,17 @@ export class Runs {
   cut(attempt: Attempt): readonly Attempt[] {
     const behind = this.#behind.get(groupOf(attempt)) ?? [];
     if (behind.length > 0) this.#behind.set(groupOf(attempt), []);
+    this.#size -= behind.length;
     return behind;
   }
 
   /** Forgets attempts that stand behind another. */
   drop(attempts: ReadonlySet<Attempt>): void {
     for (const [group, behind] of this.#behind) {
-      if (behind.some((attempt) => attempts.has(attempt))) {
-        this.#behind.set(
-          group,
-          behind.filter((attempt) => !attempts.has(attempt)),
-        );
-      }
+      const left = behind.filter((attempt) => !attempts.has(attempt));
+      if (left.length === behind.length) continue;
+      this.#behind.set(group, left);
+      this.#size -= behind.length - left.length;
     }
   }
 
@@ -94,6 +96,7 @@ export class Runs {
   takeAll(): readonly Attempt[] {
     const { standing } = this;
     for (const group of this.#behind.keys()) this.#behind.set(group, []);
+    this.#size = 0;
     return standing;
   }
 }

@@ -25,7 +25,8 @@ const MANY = 100;
 /**
  * The claims of a queue whose jobs are in groups: each after folding in what was noted for them. Where there
  * are many groups, it is folded in beside the claim: it seldom is about the groups whose turn it is now. Both
- * skip what the other has locked, and the claim also what the other has changed.
+ * skip what the other has locked, and the claim also what the other has changed. A large claim is made in two
+ * halves beside each other there, as two workers would: with one after the other the server often waits.
  */
 export class GroupClaims implements QueueClaims {
   readonly #options: GroupClaimsOptions;
@@ -79,15 +80,22 @@ export class GroupClaims implements QueueClaims {
         endMs: performance.now(),
       };
     }
-    const { jobs, more, waitMs } = await claimGroupedJobs(runner, tables, {
+    const claim = {
       queue,
       kinds,
       workerId,
-      limit,
       limits: { ...limits, run: attempts().run },
       newGroups: this.#newGroups,
-      beginning: beginning === 1 ? 1 : 0,
-    }).finally(() => noting);
+      beginning: beginning === 1 ? (1 as const) : (0 as const),
+    };
+    const shares = beside && limit >= 2 * MANY ? halves(limit) : [limit];
+    const claims = shares.map((limit) => claimGroupedJobs(runner, tables, { ...claim, limit }));
+    // All have answered before this fails: what one of them brought is given back then.
+    await Promise.allSettled([...claims, noting]);
+    const answers = await Promise.all(claims);
+    const jobs = answers.flatMap(({ jobs }) => jobs);
+    const more = answers.some(({ more }) => more);
+    const waitMs = answers.find(({ waitMs }) => waitMs !== undefined)?.waitMs;
     const noted = await noting;
     this.#newGroups = noted?.newGroups ?? true;
     this.#amongMany = noted !== undefined && areOfMany(jobs);
@@ -114,6 +122,11 @@ export class GroupClaims implements QueueClaims {
       throw error;
     });
   }
+}
+
+function halves(limit: number): readonly number[] {
+  const half = Math.ceil(limit / 2);
+  return [half, limit - half];
 }
 
 /** Whether most of them are of a group each, so that the next ones are probably of others. */

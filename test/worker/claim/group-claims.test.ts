@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 
 /** The statements that run, by their first CTE, and whether another ran at the same time. */
-function watched(failing: () => boolean) {
+function watched(failing: (name: string) => boolean) {
   const seen: { name: string; beside: boolean }[] = [];
   let running = 0;
   const runner: Runner = {
@@ -26,7 +26,7 @@ function watched(failing: () => boolean) {
       seen.push(one);
       running++;
       try {
-        if (name === 'admission' && failing()) throw new Error('The admission failed');
+        if (failing(name)) throw new Error(`The ${name} failed`);
         return await database.db.execute(query);
       } finally {
         running--;
@@ -70,7 +70,7 @@ describe('admission', () => {
     expect(statements.map(({ name, beside }) => `${name}${beside ? ' beside' : ''}`)).toEqual([
       'admission',
       'claim',
-      ...['admission', 'claim beside', 'admission', 'claim beside'],
+      ...['admission', 'claim beside', 'claim beside', 'admission', 'claim beside', 'claim beside'],
     ]);
   });
 
@@ -88,7 +88,7 @@ describe('admission', () => {
   test('one that fails beside a claim hides nothing of it; the next one tells', async () => {
     await addGrouped(database.client, keys(0, 600));
     let fails = false;
-    const claims = claimsOn(watched(() => fails).runner);
+    const claims = claimsOn(watched((name) => fails && name === 'admission').runner);
     expect((await claims.next(200, 0)).jobs).toHaveLength(200);
     fails = true;
     const beside = await claims.next(200, 0);
@@ -97,4 +97,51 @@ describe('admission', () => {
     fails = false;
     expect((await claims.next(200, 0)).jobs).toHaveLength(200);
   });
+});
+
+describe('two claims beside each other', () => {
+  /** After a claim of many groups. */
+  async function amongMany(runner: Runner): Promise<GroupClaims> {
+    const claims = claimsOn(runner);
+    expect((await claims.next(200, 0)).jobs).toHaveLength(200);
+    return claims;
+  }
+
+  test('take other jobs each, as many as are asked for', async () => {
+    await addGrouped(database.client, keys(0, 600));
+    const claims = await amongMany(database.db);
+    const { jobs } = await claims.next(201, 0);
+    expect([jobs.length, new Set(jobs.map(({ id }) => id)).size]).toEqual([201, 201]);
+    expect(await heldJobs()).toBe(401);
+  });
+
+  test('never take two jobs of a group with a limit of one', async () => {
+    await addGrouped(database.client, [...keys(0, 400), ...keys(200, 200)]);
+    const claims = await amongMany(database.db);
+    const { jobs } = await claims.next(400, 0);
+    const groups = jobs.map(({ group }) => group);
+    expect(new Set(groups).size).toBe(groups.length);
+    const [{ most } = { most: 0 }] = await database.client<{ most: number }[]>`
+      select max(n)::int4 as most from (
+        select count(*) as n from queue_jobs where worker_id is not null group by group_key
+      ) as g`;
+    expect(most).toBe(1);
+  });
+
+  test('fail together, and not before both have answered', async () => {
+    await addGrouped(database.client, keys(0, 600));
+    let claimed = 0;
+    const { runner, seen } = watched((name) => name === 'claim' && ++claimed === 2);
+    const claims = await amongMany(runner);
+    await expect(claims.next(400, 0)).rejects.toThrow('The claim failed');
+    expect(seen.filter(({ name }) => name === 'claim')).toHaveLength(3);
+    // What the other one has brought is held: the loop gives back what it does not know.
+    expect(await heldJobs()).toBe(400);
+  });
+
+  async function heldJobs(): Promise<number> {
+    const [{ held } = { held: 0 }] = await database.client<{ held: number }[]>`
+      select count(*)::int4 as held from queue_jobs where worker_id is not null`;
+    return held;
+  }
 });
