@@ -8,6 +8,9 @@ const host: Partial<Pick<NodeJS.Process, 'pid' | 'on' | 'off' | 'emitWarning'>> 
   readonly getBuiltinModule?: typeof process.getBuiltinModule;
 } = globalThis.process ?? {};
 
+// Browsers have no `setImmediate`, and some edge runtimes neither it nor channels.
+const timers: Partial<Pick<typeof globalThis, 'setImmediate' | 'MessageChannel'>> = globalThis;
+
 /** Names this process for people: its host and its number, as far as it has them. */
 export function processName(): string {
   return `${host.getBuiltinModule?.('node:os').hostname() ?? 'no-host'}:${host.pid ?? 0}`;
@@ -22,6 +25,36 @@ export function allowManyListeners(signal: AbortSignal): void {
 export function warn(warning: string): void {
   if (host.emitWarning) host.emitWarning(warning, 'DrizzleQueueWarning');
   else console.warn(warning);
+}
+
+/** Runs `task` once the event loop has gone round: after whatever else this turn of it has to do. */
+export function onNextTurn(task: () => void): void {
+  if (timers.setImmediate) timers.setImmediate(task);
+  else if (timers.MessageChannel) byMessage(task);
+  else setTimeout(task);
+}
+
+/** The event loop's next turn. */
+export function nextTurn(): Promise<void> {
+  return new Promise(onNextTurn);
+}
+
+/** Browsers delay each timer that another timer has set by 4 ms, but no message. */
+function byMessage(task: () => void): void {
+  const { port1, port2 } = new MessageChannel();
+  port1.addEventListener('message', () => {
+    // An open port is never collected.
+    port1.close();
+    task();
+  });
+  port1.start();
+  port2.postMessage(undefined);
+}
+
+/** A timer that keeps no process from ending, where there is one to keep. */
+export function setLooseTimeout(task: () => void, ms: number): void {
+  const timer: { unref?(): unknown } | number = setTimeout(task, ms);
+  if (typeof timer === 'object') timer.unref?.();
 }
 
 /** Calls `listener` whenever the process is asked to end. Does nothing where nobody can ask. */

@@ -138,8 +138,10 @@ function endWhenLeft(span: Span, signal: AbortSignal): () => void {
       fail(span, reason);
       span.end();
     };
-    if (!stops) end();
-    else timer = setTimeout(end, GRACE_MS).unref();
+    if (!stops) return end();
+    timer = setTimeout(end, GRACE_MS);
+    // A browser's timers are numbers.
+    timer.unref?.();
   };
   if (signal.aborted) leave();
   else signal.addEventListener('abort', leave, { once: true });

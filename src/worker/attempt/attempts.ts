@@ -1,4 +1,5 @@
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
+import { onNextTurn } from '../../runtime.ts';
 import type { Beginners } from '../../sql/claim-beginning.ts';
 import type { Attempt } from './attempt.ts';
 import type { AttemptsOptions } from './attempts-options.ts';
@@ -129,8 +130,7 @@ export class Attempts {
 
   /** Gives back those that gather for a batch and were told to end. */
   dropUnwanted(): void {
-    const unwanted = this.#batches.waiting.filter(({ reason }) => reason !== undefined);
-    this.#giveBack(this.#waiting.take(unwanted));
+    this.#giveBack(this.#waiting.take(this.#batches.waiting.filter(({ reason }) => reason !== undefined)));
   }
 
   /** Nothing more is due, so no batch waits for others. */
@@ -186,7 +186,7 @@ export class Attempts {
     // A handler that kills its worker at once does so before the next ones are recorded.
     if (!this.#beginnings.hasUnrecorded || !this.#beginnings.isDue(this.#demand.soon)) return;
     if (isKnown) void this.#recordBeginnings();
-    else setImmediate(() => void this.#recordBeginnings());
+    else onNextTurn(() => void this.#recordBeginnings());
   }
 
   async #recordBeginnings(): Promise<void> {

@@ -1,5 +1,5 @@
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
-import { allowManyListeners } from '../../runtime.ts';
+import { allowManyListeners, onNextTurn } from '../../runtime.ts';
 import type { Attempt } from './attempt.ts';
 import { Batch } from './batch.ts';
 import type { BeginningsOptions } from './beginnings.ts';
@@ -192,7 +192,7 @@ export class Batches {
     if (!mayBegin()) this.#putBack(attempts, [...attempts]);
     for (const attempt of attempts) this.#beginning.delete(attempt);
     // A handler that kills its worker at once does so before the next ones begin.
-    if (this.#dangerous) setImmediate(() => this.#noteCalled());
+    if (this.#dangerous) onNextTurn(() => this.#noteCalled());
     if (attempts.size > 0) {
       const startMs = performance.now();
       await this.#execute(handler, attempts);

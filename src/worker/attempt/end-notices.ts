@@ -1,4 +1,5 @@
 import { notifyOfEnds } from '../../queries/notify-of-ends.ts';
+import { nextTurn } from '../../runtime.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
 import { Condition } from '../../time/condition.ts';
@@ -43,7 +44,7 @@ export class EndNotices implements BackgroundPart {
       if (this.#ids.size === 0) await this.#noted.wait(Number.POSITIVE_INFINITY, signal);
       await sleep(this.#take(), signal);
       // Those that end in this turn of the event loop go out together.
-      await new Promise(setImmediate);
+      await nextTurn();
       this.#noted.clear();
       await this.#send();
     }

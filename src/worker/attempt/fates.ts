@@ -1,4 +1,5 @@
 import { findFates, type JobFate } from '../../queries/find-fates.ts';
+import { nextTurn } from '../../runtime.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { HeldJob } from '../../sql/fence.ts';
@@ -30,7 +31,7 @@ export class Fates {
   }
 
   async #ask(): Promise<ReadonlyMap<number, JobFate>> {
-    await new Promise(setImmediate);
+    await nextTurn();
     const { db, tables, queue } = this.#options;
     const asked = this.#asked;
     this.#asked = [];

@@ -4,7 +4,7 @@ import { checkDurationMs, checkInteger } from '../../job/limits.ts';
 import type { Cancel, Fail, Snooze } from '../../job/outcome.ts';
 import type { Queue } from '../../queue/queue.ts';
 import type { Database, Transaction } from '../../sql/executor.ts';
-import type { BatchHandler, Handler, OwnValuesOf, RunningJob } from './handler.ts';
+import type { BatchHandler, OwnValuesOf, RunningJob } from './handler.ts';
 
 /** The options of {@link handleBatch}. */
 export interface BatchOptions {
@@ -103,7 +103,7 @@ export function handleBatch<TJob extends JobDefinition, TDb = Database, TQueue e
     jobs: readonly BatchJob<TJob, TQueue>[],
     context: BatchContext<TJob, TDb>,
   ) => BatchResult<TJob> | Promise<BatchResult<TJob>>,
-): Handler<TDb, OwnValuesOf<TQueue>> {
+): BatchHandler<TDb, OwnValuesOf<TQueue>, TJob['kind']> {
   checkDefinition('handleBatch', job);
   const what = (option: string) => `handleBatch('${job.kind}'): ${option}`;
   const { maxSize = 100, maxWaitMs = 100 } = checkOptions(what('its options'), options, OPTIONS);

@@ -1,6 +1,7 @@
 import { QueueError } from '../../errors.ts';
 import { toStoredJson } from '../../job/stored-json.ts';
 import { writeProgress } from '../../queries/write-progress.ts';
+import { nextTurn } from '../../runtime.ts';
 import { Condition } from '../../time/condition.ts';
 import { sleep } from '../../time/sleep.ts';
 import type { BackgroundPart } from '../background.ts';
@@ -78,7 +79,7 @@ class QueueProgress implements BackgroundPart {
     while (!signal.aborted) {
       if (this.#values.size === 0) await this.#reported.wait(Number.POSITIVE_INFINITY, signal);
       // The values that handlers report in this turn of the event loop go out together.
-      await new Promise(setImmediate);
+      await nextTurn();
       if (signal.aborted) return;
       this.#reported.clear();
       await sleep(await this.#write(), signal);

@@ -1,5 +1,6 @@
 import { QueueError } from '../../errors.ts';
 import type { Transition } from '../../job/transition.ts';
+import { nextTurn } from '../../runtime.ts';
 import type { Retries } from '../../time/retries.ts';
 import { sleep } from '../../time/sleep.ts';
 import { isAboutLocks, isAboutTheServer } from './refusal.ts';
@@ -112,7 +113,7 @@ export class Settler {
 
   async #writeAll(): Promise<void> {
     // Everything that settles in this turn of the event loop goes out together.
-    await new Promise(setImmediate);
+    await nextTurn();
     while (this.#waiting.length > 0) {
       const { batch, rest } = nextBatch(this.#waiting);
       this.#waiting = rest;

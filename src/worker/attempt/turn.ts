@@ -1,3 +1,5 @@
+import { onNextTurn } from '../../runtime.ts';
+
 /** After this many beginnings the event loop gets a turn. */
 const MAX_PER_TURN = 100;
 
@@ -21,7 +23,7 @@ export class Turn {
   noteBeginning(): void {
     this.#begun++;
     if (this.#begun < MAX_PER_TURN) return;
-    setImmediate(() => {
+    onNextTurn(() => {
       this.#begun = 0;
       this.#onNext();
     });
