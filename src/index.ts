@@ -43,7 +43,7 @@ export type {
 } from './job/enqueue-options.ts';
 // Work
 export { type Cancel, cancel, type Fail, fail, type Snooze, snooze } from './job/outcome.ts';
-export { type StandardSchema, unvalidated } from './job/standard-schema.ts';
+export { type StandardSchema, type Unvalidated, unvalidated } from './job/standard-schema.ts';
 export type { LimitName, QueueName } from './limits/limit-name.ts';
 export type { LimitOverride, LimitRecord } from './limits/limit-record.ts';
 // Limit

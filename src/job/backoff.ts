@@ -9,6 +9,7 @@ import { shown } from './shown.ts';
  */
 export type Backoff = (attempt: number, error: unknown) => number;
 
+/** The options of {@link exponentialBackoff}. */
 export interface ExponentialBackoffOptions {
   /** The longest wait after the first failed attempt, in milliseconds, above 0. @default 1_000 */
   initialMs?: number | undefined;

@@ -11,6 +11,7 @@ import {
   MAX_PRIORITY,
   MAX_TIMER_MS,
 } from './limits.ts';
+import type { ReturnFromJson } from './return-from-json.ts';
 import { shown } from './shown.ts';
 import {
   isStandardSchema,
@@ -32,6 +33,7 @@ export interface JobOptions<
   /**
    * The payload's schema (zod, valibot, arktype, …), or `unvalidated<T>()`. It checks the payload on enqueue
    * and again after the claim. The database stores the schema's *input* as JSON; a handler gets its *output*.
+   * A schema that refuses what comes back from JSON, such as `z.date()`, does not compile.
    * @default none: the job has no payload
    */
   payload?: TPayload;
@@ -144,7 +146,10 @@ export function defineJob<
   const TKind extends string,
   TPayload extends StandardSchema | undefined = undefined,
   TOutput extends StandardSchema | undefined = undefined,
->(kind: TKind, options: JobOptions<TPayload, TOutput> = {}): JobDefinition<TKind, TPayload, TOutput> {
+>(
+  kind: TKind,
+  options: JobOptions<TPayload, TOutput> & ReturnFromJson<TPayload, TOutput> = {},
+): JobDefinition<TKind, TPayload, TOutput> {
   checkText('defineJob: kind', kind, MAX_NAME_BYTES);
   const what = (option: string) => `defineJob('${kind}'): ${option}`;
   checkOptions(what('its options'), options, OPTIONS);

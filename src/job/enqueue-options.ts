@@ -10,7 +10,7 @@ export interface JobSettings {
   queue?: string | undefined;
   /** A JSON object that travels with the job beside its payload: a trace id, a tenant. @default {} */
   metadata?: Readonly<Record<string, unknown>> | undefined;
-  /** The job's group, 1–200 bytes, in a queue with groups: see {@link limitsIn}. @default the definition's */
+  /** The job's group, 1–200 bytes, in a queue with groups: see `limitsIn`. @default the definition's */
   group?: string | undefined;
   /** What the job counts for in rates, a whole number, 1–10,000. @default the definition's, or 1 */
   weight?: number | undefined;

@@ -23,6 +23,11 @@ export interface SchemaIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
+/** What {@link unvalidated} makes. By its vendor `defineJob` knows that it refuses nothing that is stored. */
+export interface Unvalidated<T> extends StandardSchema<T, Stored<T>> {
+  readonly '~standard': StandardSchema<T, Stored<T>>['~standard'] & { readonly vendor: 'drizzle-queue' };
+}
+
 export type SchemaInput<S> = S extends StandardSchema<infer TInput, unknown> ? TInput : never;
 
 export type SchemaOutput<S> = S extends StandardSchema<unknown, infer TOutput> ? TOutput : never;
@@ -35,7 +40,7 @@ export type SchemaOutput<S> = S extends StandardSchema<unknown, infer TOutput> ?
  * const resize = defineJob('resize', { payload: unvalidated<{ imageId: number }>() });
  * ```
  */
-export function unvalidated<T>(): StandardSchema<T, Stored<T>> {
+export function unvalidated<T>(): Unvalidated<T> {
   return {
     '~standard': {
       version: 1,

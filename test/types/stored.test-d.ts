@@ -2,6 +2,8 @@ import { createQueue, defineJob, type Executor, handle, unvalidated } from 'driz
 import { describe, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 
+type JsonOfZod = z.infer<ReturnType<typeof z.json>>;
+
 declare const db: Executor;
 const queue = createQueue();
 
@@ -31,9 +33,46 @@ describe('what comes back from JSON', () => {
     expectTypeOf(record.output).toEqualTypeOf<{ id: string }>();
   });
 
+  test('JSON of any depth, whose type holds itself, stays what it was', async () => {
+    const job = defineJob('job', { payload: z.object({ data: z.record(z.string(), z.json()) }) });
+    const { jobs } = await queue.list(db, { job });
+    // Compares the types of the records; it was "excessively deep and possibly infinite".
+    const failed = jobs.filter(({ errors }) => errors.length > 0);
+    expectTypeOf<(typeof failed)[number]['payload']>().toEqualTypeOf<{ data: Record<string, JsonOfZod> }>();
+  });
+
   test('no payload is null', async () => {
     const record = await queue.find(db, defineJob('job'), 1);
     expectTypeOf<NonNullable<typeof record>['payload']>().toEqualTypeOf<null>();
+  });
+
+  test('arrays and tuples stay what they are, and JSON is JSON', () => {
+    type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
+    interface Tree {
+      at: Date;
+      children: readonly Tree[];
+    }
+    const job = defineJob('job', {
+      payload: unvalidated<{
+        pair: readonly [Date, number];
+        some: [Date, ...string[]];
+        ids: readonly Date[];
+        json: Json;
+        tree: Tree;
+        method(): void;
+        large: bigint;
+      }>(),
+    });
+    handle(job, ({ payload }) => {
+      expectTypeOf(payload.pair).toEqualTypeOf<readonly [string, number]>();
+      expectTypeOf(payload.some).toEqualTypeOf<[string, ...string[]]>();
+      expectTypeOf(payload.ids).toEqualTypeOf<readonly string[]>();
+      expectTypeOf(payload.json).toExtend<Json>();
+      expectTypeOf(payload.tree.children[0]?.children[0]?.at).toEqualTypeOf<string | undefined>();
+      // Nothing of them is stored.
+      expectTypeOf(payload.method).toEqualTypeOf<unknown>();
+      expectTypeOf(payload.large).toEqualTypeOf<unknown>();
+    });
   });
 
   test('what is not known stays unknown', async () => {
