@@ -1,5 +1,5 @@
 import { getTableName, type SQL, type SQLWrapper } from 'drizzle-orm';
-import { MissingMigrationError } from '../errors.ts';
+import { MissingMigrationError, QueueError } from '../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { CONTROL_ENTRY } from './control-entry.ts';
 import { groupTables } from './grouping.ts';
@@ -47,6 +47,29 @@ export function checkTransaction(caller: string, db: object): void {
       `job exists if and only if what causes it commits: db.transaction((tx) => queue.${caller}(tx, …))`,
   );
 }
+
+/**
+ * Refuses a transaction of which the driver knows that it has ended: what it sends now commits by itself, or
+ * with whatever its connection is used for next. node-postgres knows what the server said last; postgres.js
+ * cannot tell, and PGlite refuses by itself.
+ *
+ * **Under concurrency.** Once the connection serves another transaction, it says that of that one.
+ *
+ * @throws QueueError when it has ended
+ */
+export function checkOpen(caller: string, db: object): void {
+  if (typeof Reflect.get(Object(db), 'rollback') !== 'function') return;
+  const client: unknown = Reflect.get(Object(Reflect.get(db, 'session')), 'client');
+  const status: unknown = Reflect.get(Object(client), 'getTransactionStatus');
+  if (typeof status !== 'function' || Reflect.apply(status, client, []) !== IDLE) return;
+  throw new QueueError(
+    `${caller}: this transaction has ended, so the job would be committed by itself. ` +
+      'Await all that the function of db.transaction does, and do not use its tx afterwards',
+  );
+}
+
+/** In the protocol: a connection is in no transaction. */
+const IDLE = 'I';
 
 /**
  * Runs one of our statements and returns its rows.

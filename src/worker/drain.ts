@@ -1,13 +1,18 @@
 import { checkDurationMs, checkObject, MAX_TIMER_MS } from '../job/limits.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
-import type { Database } from '../sql/executor.ts';
+import { checkExecutor, type Database } from '../sql/executor.ts';
 import { sleep } from '../time/sleep.ts';
+import type { EveryKind } from './every-kind.ts';
 import type { WorkerOptions } from './options.ts';
 import { Worker } from './worker.ts';
 
 /** Settings of {@link drain}. */
-export interface DrainOptions<TDb, TOwn extends OwnColumns = OwnColumns>
-  extends Omit<WorkerOptions<TDb, TOwn>, 'shutdownTimeoutMs' | 'listen'> {
+export interface DrainOptions<
+  TDb,
+  TOwn extends OwnColumns = OwnColumns,
+  THandled extends string = string,
+  TKind extends string = string,
+> extends Omit<WorkerOptions<TDb, TOwn, THandled, TKind>, 'shutdownTimeoutMs' | 'listen'> {
   /**
    * How long to work at most, in milliseconds, at least 1. Handlers that still run then are told to stop and
    * get a second to return; leave that much, and a little for the writing, before the platform's own limit.
@@ -37,10 +42,16 @@ export interface DrainResult {
  * export const GET = async () => Response.json(await drain(db, { queue, handlers, deadlineMs: 50_000 }));
  * ```
  */
-export async function drain<TDb extends Database, TOwn extends OwnColumns>(
+export async function drain<
+  TDb extends Database,
+  TOwn extends OwnColumns,
+  THandled extends string = string,
+  TKind extends string = string,
+>(
   db: TDb,
-  options: DrainOptions<NoInfer<TDb>, TOwn>,
+  options: DrainOptions<NoInfer<TDb>, TOwn, THandled, TKind> & EveryKind<THandled, TKind>,
 ): Promise<DrainResult> {
+  checkExecutor('drain', db);
   const { deadlineMs, ...workerOptions } = checkObject('drain: its options', options);
   checkDurationMs('drain: deadlineMs', deadlineMs, 1, MAX_TIMER_MS);
   // As in createWorker: that the handlers fit was checked at the call.

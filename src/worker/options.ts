@@ -1,3 +1,4 @@
+import type { JobDefinition } from '../job/definition.ts';
 import { checkOptions, namesOf } from '../job/known-options.ts';
 import {
   checkBoolean,
@@ -18,19 +19,30 @@ import type { ControlTables } from '../schema/control/index.ts';
 import type { MetricsTables } from '../schema/metrics/index.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import { type Handler, handlersByKind } from './attempt/handler.ts';
+import { checkEveryKind } from './every-kind.ts';
 import { checkLogger, type Logger } from './log/logger.ts';
 import { type QueueSettings, type ServedQueue, servedQueues } from './served-queues.ts';
 
 /** The options of every function that runs jobs. */
-export interface RunOptions<TDb, TOwn extends OwnColumns = OwnColumns> {
+export interface RunOptions<TDb, TOwn extends OwnColumns = OwnColumns, THandled extends string = string> {
   /** The queue whose tables hold the jobs, from `createQueue`. */
   queue: Queue<TOwn>;
   /** One handler per kind. Jobs of other kinds are left alone, so a rolling deploy fails no unknown jobs. */
-  handlers: readonly Handler<TDb, TOwn['select']>[];
+  handlers: readonly Handler<TDb, TOwn['select'], THandled>[];
 }
 
-/** The options of {@link createWorker}. */
-export interface WorkerOptions<TDb, TOwn extends OwnColumns = OwnColumns> extends RunOptions<TDb, TOwn> {
+/** The options of {@link createWorker}. `THandled` are the handlers' kinds, `TKind` those of its `jobs`. */
+export interface WorkerOptions<
+  TDb,
+  TOwn extends OwnColumns = OwnColumns,
+  THandled extends string = string,
+  TKind extends string = string,
+> extends RunOptions<TDb, TOwn, THandled> {
+  /**
+   * Kinds of which none may be forgotten: one without a handler does not compile, and is a TypeError.
+   * @default none
+   */
+  jobs?: readonly JobDefinition<TKind>[] | undefined;
   /** The queues to serve, by name; at most 10,000. @default every queue that a handler's job names */
   queues?: Readonly<Record<string, QueueSettings>> | undefined;
   /** How many jobs of a queue run at once in this process, unless `queues` says, 1–10,000. @default 10 */
@@ -125,6 +137,7 @@ export interface WorkerSettings {
 const OPTIONS = namesOf<WorkerOptions<unknown>>({
   queue: true,
   handlers: true,
+  jobs: true,
   queues: true,
   concurrency: true,
   listen: true,
@@ -170,7 +183,8 @@ export function checkRunOptions<TDb>(
 /** @throws RangeError | TypeError | UnknownKindError naming the option that is wrong */
 export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings {
   const what = (setting: string) => `createWorker: ${setting}`;
-  checkRunOptions('createWorker', options, OPTIONS);
+  const handlers = checkRunOptions('createWorker', options, OPTIONS);
+  checkEveryKind(options.jobs, handlers);
   const { retentionMs = WEEK_MS } = options;
   return {
     servedQueues: servedQueues(options, options.queue.limits as Limits | undefined),

@@ -4,7 +4,7 @@ import { shown } from '../job/shown.ts';
 import type { Limits } from '../limits/limits.ts';
 import { claimJobs } from '../queries/claim-jobs.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
-import { type Database, NO_DATABASE } from '../sql/executor.ts';
+import { checkExecutor, type Database, NO_DATABASE } from '../sql/executor.ts';
 import type { Handler, TransactionOf } from './attempt/handler.ts';
 import { NextClaims } from './claim/next-claims.ts';
 import { checkRunOptions, type RunOptions } from './options.ts';
@@ -14,7 +14,10 @@ import { type RanJob, runInTransaction } from './run-in-transaction.ts';
 export interface RunNextOptions<TDb, TOwn extends OwnColumns = OwnColumns> extends RunOptions<TDb, TOwn> {
   /** The queues to look in, in this order. @default every queue that a handler's definition names */
   queues?: readonly string[] | undefined;
-  /** Only the job of this id, if it is due. @default any job */
+  /**
+   * Only the job of this id, if it is due and in one of the queues. Under concurrency: of any number of calls
+   * with one id, and workers, one runs it; the others return `undefined` at once. @default any job
+   */
   id?: number | undefined;
 }
 
@@ -49,8 +52,9 @@ export async function runNext<TDb extends Database, TOwn extends OwnColumns>(
   db: TDb,
   options: RunNextOptions<TransactionOf<NoInfer<TDb>>, TOwn>,
 ): Promise<RanJob | undefined> {
+  checkExecutor('runNext', db);
   const handlers = checkRunOptions('runNext', options, OPTIONS);
-  if (typeof db?.transaction !== 'function') throw new TypeError(`runNext: ${NO_DATABASE}`);
+  if (typeof db.transaction !== 'function') throw new TypeError(`runNext: ${NO_DATABASE}`);
   const queues = options.queues ?? [...new Set(options.handlers.map(({ job }) => job.queue))];
   if (!Array.isArray(queues)) throw new TypeError(`runNext: queues must be an array, got ${shown(queues)}`);
   const { id } = options;

@@ -5,11 +5,12 @@ import { registerWorker } from '../queries/register-worker.ts';
 import { allowManyListeners } from '../runtime.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
-import type { Database } from '../sql/executor.ts';
+import { checkExecutor, type Database } from '../sql/executor.ts';
 import { resultWithin } from '../time/resolves-within.ts';
 import { WorkerEmitter, type WorkerEvents } from './attempt/events.ts';
 import { type Handler, handlersByKind } from './attempt/handler.ts';
 import { Background } from './background.ts';
+import type { EveryKind } from './every-kind.ts';
 import { healthOf, type WorkerHealth } from './health/health.ts';
 import { logWorker, printWorker } from './log/log-worker.ts';
 import { onFirstSignal } from './on-first-signal.ts';
@@ -44,6 +45,7 @@ export class Worker {
 
   /** @internal use {@link createWorker} */
   constructor(db: Database, options: WorkerOptions<Database>, untilEmpty = false) {
+    checkExecutor('createWorker', db);
     this.#settings = workerSettings(options); // First: it checks them.
     // Each queue that settles listens to it, and Node.js warns of more than ten listeners.
     allowManyListeners(this.#giveUp.signal);
@@ -222,12 +224,15 @@ export class Worker {
  * await worker.run();
  * ```
  *
- * @throws UnknownKindError | RangeError | TypeError when a setting is wrong
+ * @throws UnknownKindError | RangeError | TypeError when a setting is wrong, or one of its `jobs` has no
+ * handler
  */
-export function createWorker<TDb extends Database, TOwn extends OwnColumns>(
-  db: TDb,
-  options: WorkerOptions<NoInfer<TDb>, TOwn>,
-): Worker {
+export function createWorker<
+  TDb extends Database,
+  TOwn extends OwnColumns,
+  THandled extends string = string,
+  TKind extends string = string,
+>(db: TDb, options: WorkerOptions<NoInfer<TDb>, TOwn, THandled, TKind> & EveryKind<THandled, TKind>): Worker {
   // The handlers were checked against the database and the tables; from here on their types do not matter.
   return new Worker(db, options as unknown as WorkerOptions<Database>);
 }

@@ -2,6 +2,7 @@ import { text } from 'drizzle-orm/pg-core';
 import {
   type BatchContext,
   BatchError,
+  type BatchHandler,
   type BatchJob,
   cancel,
   createQueue,
@@ -60,7 +61,7 @@ describe('what a batch handler gets', () => {
     const handler = handleBatch(send, {}, (_, { db }: BatchContext<typeof send, typeof postgresJs>) => {
       expectTypeOf(db).toEqualTypeOf(postgresJs);
     });
-    expectTypeOf(handler).toEqualTypeOf<Handler<typeof postgresJs>>();
+    expectTypeOf(handler).toEqualTypeOf<BatchHandler<typeof postgresJs, unknown, 'send'>>();
     createWorker(postgresJs, { queue, handlers: [handler, handle(sync, () => {})] });
     // @ts-expect-error another database
     createWorker(nodePostgres, { queue, handlers: [handler] });
@@ -148,7 +149,9 @@ test('complete takes a transaction and what would be returned', () => {
 });
 
 test('takes a definition, options and a function', () => {
-  expectTypeOf(handleBatch(sync, {}, async () => {})).toEqualTypeOf<Handler>();
+  const handler = handleBatch(sync, {}, async () => {});
+  expectTypeOf(handler).toEqualTypeOf<BatchHandler<Database, unknown, 'sync'>>();
+  expectTypeOf(handler).toExtend<Handler>();
   // @ts-expect-error a kind
   handleBatch('sync', {}, async () => {});
   // @ts-expect-error no options

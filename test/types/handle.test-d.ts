@@ -7,6 +7,7 @@ import {
   type HandlerContext,
   handle,
   type JobDefinition,
+  type JobHandler,
   type JobInfo,
   type RunningJob,
   snooze,
@@ -60,7 +61,7 @@ describe('what a handler gets', () => {
       await db.select().from(orders);
       return { messageId: 'm' };
     });
-    expectTypeOf(handler).toEqualTypeOf<Handler<typeof postgresJs>>();
+    expectTypeOf(handler).toEqualTypeOf<JobHandler<typeof postgresJs, unknown, 'send'>>();
   });
 
   test('a context of another definition does not fit', () => {
@@ -176,7 +177,8 @@ describe('complete', () => {
 
 describe('handle', () => {
   test('takes a definition and a function', () => {
-    expectTypeOf(handle(sync, async () => {})).toEqualTypeOf<Handler>();
+    expectTypeOf(handle(sync, async () => {})).toEqualTypeOf<JobHandler<Database, unknown, 'sync'>>();
+    expectTypeOf(handle(sync, async () => {})).toExtend<Handler>();
     // @ts-expect-error a kind
     handle('sync', async () => {});
     // @ts-expect-error no function

@@ -178,6 +178,20 @@ describe('a record', () => {
   });
 });
 
+test('those that are cancelled or put back, they filter', () => {
+  queue.cancelMany(db, { tenantId: 'a', endsAt: null });
+  queue.redrive(db, { tenantId: 'a', state: 'cancelled' });
+  queue.redrive(db, 1);
+  // @ts-expect-error a text
+  queue.cancelMany(db, { tenantId: 5 });
+  // @ts-expect-error a text
+  queue.redrive(db, { tenantId: 5 });
+  // @ts-expect-error no such column
+  queue.cancelMany(db, { tenant: 'a' });
+  // @ts-expect-error no such column
+  createQueue().redrive(db, { tenantId: 'a' });
+});
+
 describe('a handler', () => {
   const typed = handle(
     send,

@@ -31,7 +31,7 @@ test('what an editor shows of the names that are used most is a line each', { ti
   expect(printed('sendReceipt')).toMatch(
     /^JobDefinition<"send-receipt", ZodObject<\{ orderId: ZodNumber; \}, [^{}]*>, undefined>$/,
   );
-  expect(printed('handler')).toBe('Handler<Database, unknown>');
+  expect(printed('handler')).toBe('JobHandler<Database, unknown, "send-receipt">');
   expect(printed('worker')).toBe('Worker');
   expect(printed('enqueued')).toBe('Promise<EnqueueResult>');
   expect(printed('found')).toBe(`Promise<JobRecord<${record}> | undefined>`);

@@ -3,9 +3,14 @@ import {
   createWorker,
   type Database,
   defineJob,
+  drain,
+  type Handler,
   type HandlerContext,
   handle,
+  handleBatch,
+  type JobDefinition,
   type JobInfo,
+  type Queue,
   type Worker,
   type WorkerEvents,
 } from 'drizzle-queue';
@@ -25,6 +30,7 @@ import {
 } from './databases.ts';
 
 const queue = createQueue();
+type OwnColumnsOf<TQueue> = TQueue extends Queue<infer TOwn> ? TOwn : never;
 const send = defineJob('send', {
   payload: z.object({ to: z.string() }),
   output: z.object({ id: z.string() }),
@@ -101,6 +107,58 @@ describe('createWorker', () => {
     createWorker(postgresJs, { queue, handlers: [send] });
     // @ts-expect-error one handler is no list
     createWorker(postgresJs, { queue, handlers: handle(sync, async () => {}) });
+  });
+});
+
+describe('the jobs of which none may be forgotten', () => {
+  const index = defineJob('index', { payload: z.string() });
+  const batch = handleBatch(index, {}, async () => {});
+
+  test('each has a handler, of one job or of several', () => {
+    const worker = createWorker(postgresJs, {
+      queue,
+      handlers: [...handlers, batch],
+      jobs: [send, sync, index],
+    });
+    expectTypeOf(worker).toEqualTypeOf<Worker>();
+    createWorker(postgresJs, { queue, handlers, jobs: [send] });
+    createWorker(postgresJs, { queue, handlers, jobs: [] });
+    createWorker(postgresJs, { queue, handlers, jobs: undefined });
+    const allJobs = [send, sync] as const;
+    createWorker(postgresJs, { queue, handlers, jobs: allJobs, queues: { mail: {} } });
+    drain(postgresJs, { queue, handlers, jobs: allJobs, deadlineMs: 5 });
+  });
+
+  test('a kind without one does not compile, and is named', () => {
+    // @ts-expect-error no handler for index
+    createWorker(postgresJs, { queue, handlers, jobs: [send, sync, index] });
+    // @ts-expect-error no handler for send
+    createWorker(postgresJs, { queue, handlers: [handle(sync, async () => {})], jobs: [send, sync] });
+    // @ts-expect-error no handler for sync
+    createWorker(postgresJs, { queue, handlers: [batch], jobs: [index, sync] });
+    // @ts-expect-error no handler for index
+    drain(postgresJs, { queue, handlers, jobs: [index], deadlineMs: 5 });
+    type Options = Parameters<
+      typeof createWorker<typeof postgresJs, OwnColumnsOf<typeof queue>, 'sync', 'sync' | 'index'>
+    >[1];
+    expectTypeOf<Options['handlers']>().toExtend<`There is no handler for 'index'${string}`>();
+  });
+
+  test('what is known only at run time is checked there', () => {
+    createWorker(postgresJs, { queue, handlers: handlers as Handler[], jobs: [index] });
+    createWorker(postgresJs, { queue, handlers, jobs: [send, index] as JobDefinition[] });
+    const start = <TKind extends string>(kind: TKind) => {
+      const job = defineJob(kind);
+      return createWorker(postgresJs, { queue, handlers: [handle(job, async () => {})] });
+    };
+    expectTypeOf(start('any')).toEqualTypeOf<Worker>();
+  });
+
+  test('are definitions', () => {
+    // @ts-expect-error kinds
+    createWorker(postgresJs, { queue, handlers, jobs: ['send'] });
+    // @ts-expect-error one definition is no list
+    createWorker(postgresJs, { queue, handlers, jobs: send });
   });
 });
 

@@ -101,6 +101,8 @@ test('while the database is away a worker that asks for cancels and pauses says 
   await server.restart();
   const paused = nextEvent(worker, 'paused');
   const observer = new pg.Pool({ connectionString: server.url });
+  // Its end does not wait for the server, whose stop may come first.
+  observer.on('error', () => {});
   onTestFinished(() => observer.end());
   const observerDb = drizzle({ client: observer }) as unknown as Database;
   await queue.pause(observerDb, 'default');

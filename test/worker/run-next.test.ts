@@ -113,6 +113,24 @@ describe('runNext of one job', () => {
     expect(await written()).toEqual([1]);
   });
 
+  test('while one runs it, another finds nothing to run, and does not wait', async () => {
+    const { id } = await queue.enqueue(database.db, add, 1);
+    const [one, other] = await database.connect(2);
+    if (one === undefined || other === undefined) throw new Error('two connections were asked for');
+    const beside: unknown[] = [];
+    const handlers = [
+      adding(async () => {
+        beside.push(await runNext(other.db, { queue, handlers: [adding()], id }));
+      }),
+    ];
+    expect(await runNext(one.db, { queue, handlers, id })).toMatchObject({
+      job: { id },
+      outcome: 'completed',
+    });
+    expect(beside).toEqual([undefined]);
+    expect(await written()).toEqual([1]);
+  });
+
   test('refuses what is no id', async () => {
     // @ts-expect-error a text
     const wrong = runNext(database.db, { queue, handlers: [adding()], id: '1' });

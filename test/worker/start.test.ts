@@ -4,6 +4,8 @@ import {
   createWorker,
   defineJob,
   handle,
+  handleBatch,
+  type JobDefinition,
   MissingMigrationError,
   UnknownKindError,
   UnsupportedPostgresError,
@@ -115,6 +117,23 @@ describe('createWorker', () => {
       // @ts-expect-error how long, by name
       createWorker(db, { queue, handlers, queues: { mail: { aging: {} } } }),
     ).toThrow("queues['mail'].aging.afterMs must be a number of milliseconds from 100");
+  });
+
+  test('refuses handlers that miss a kind of its jobs; those of batches count', () => {
+    const [index, archive] = [defineJob('index'), defineJob('archive')];
+    const all: JobDefinition[] = [...handlers.map(({ job }) => job), index, archive, index];
+    const some = [...handlers, handleBatch(index, {}, () => {})];
+    expect(() => createWorker(db, { queue, handlers: some, jobs: all })).toThrow(
+      "createWorker: jobs has kinds without a handler: 'archive'. Add one for each",
+    );
+    expect(() => createWorker(db, { queue, handlers, jobs: all })).toThrow("'index', 'archive'");
+    const every = [...some, handle(archive, () => {})];
+    expect(() => createWorker(db, { queue, handlers: every, jobs: all })).not.toThrow();
+    expect(() => createWorker(db, { queue, handlers: every, jobs: [index] })).not.toThrow();
+    // @ts-expect-error a kind
+    expect(() => createWorker(db, { queue, handlers, jobs: ['work'] })).toThrow(UnknownKindError);
+    // @ts-expect-error no list
+    expect(() => createWorker(db, { queue, handlers, jobs: index })).toThrow('jobs must be an array');
   });
 
   test('warns of a handler whose queue it does not serve', () => {

@@ -2,6 +2,7 @@ import { JobCancelledError, LeaseLostError, QueueError } from '../../errors.ts';
 import type { AttemptFacts } from '../../job/transition.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import { type Around, goAround } from '../../queue/around.ts';
+import { setLooseTimeout } from '../../runtime.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database, Executor, Transaction } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
@@ -193,7 +194,7 @@ export class Attempt {
     if (this.#over || this.#interrupted) return;
     this.#interrupted = true;
     this.#abort(reason);
-    setTimeout(() => this.#leave(), INTERRUPT_GRACE_MS).unref();
+    setLooseTimeout(() => this.#leave(), INTERRUPT_GRACE_MS);
   }
 
   /** Tells the handler that somebody asks for the job's end, and goes on waiting for it. */

@@ -91,15 +91,15 @@ export interface UntypedBatchContext<TDb = Database> {
 }
 
 /** A kind of job and the function that does one. */
-export interface JobHandler<in TDb = Database, in TOwn = unknown> {
-  readonly job: JobDefinition;
+export interface JobHandler<in TDb = Database, in TOwn = unknown, out TKind extends string = string> {
+  readonly job: JobDefinition<TKind>;
   readonly batch?: undefined;
   readonly run: (context: UntypedContext<TDb, TOwn>) => unknown;
 }
 
 /** A kind of job and the function that does several together. */
-export interface BatchHandler<in TDb = Database, in TOwn = unknown> {
-  readonly job: JobDefinition;
+export interface BatchHandler<in TDb = Database, in TOwn = unknown, out TKind extends string = string> {
+  readonly job: JobDefinition<TKind>;
   /** Until when jobs gather for one call. */
   readonly batch: { readonly maxSize: number; readonly maxWaitMs: number };
   readonly run: (jobs: readonly UntypedBatchJob<TOwn>[], context: UntypedBatchContext<TDb>) => unknown;
@@ -109,7 +109,9 @@ export interface BatchHandler<in TDb = Database, in TOwn = unknown> {
  * What `handle` and `handleBatch` return: a kind of job and its function, for workers with a `TDb` whose jobs
  * have the own columns `TOwn`.
  */
-export type Handler<TDb = Database, TOwn = unknown> = JobHandler<TDb, TOwn> | BatchHandler<TDb, TOwn>;
+export type Handler<TDb = Database, TOwn = unknown, TKind extends string = string> =
+  | JobHandler<TDb, TOwn, TKind>
+  | BatchHandler<TDb, TOwn, TKind>;
 
 /**
  * Binds a function to a kind of job, for `createWorker`, `runNext` and `drain`.
@@ -132,7 +134,7 @@ export type Handler<TDb = Database, TOwn = unknown> = JobHandler<TDb, TOwn> | Ba
 export function handle<TJob extends JobDefinition, TDb = Database, TQueue extends Queue = Queue>(
   job: TJob,
   run: (context: HandlerContext<TJob, TDb, TQueue>) => HandlerResult<TJob> | Promise<HandlerResult<TJob>>,
-): Handler<TDb, OwnValuesOf<TQueue>> {
+): JobHandler<TDb, OwnValuesOf<TQueue>, TJob['kind']> {
   checkDefinition('handle', job);
   if (typeof run !== 'function') throw new TypeError(`handle('${job.kind}') takes a function`);
   // This very definition validates the payload before the function is called.

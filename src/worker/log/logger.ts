@@ -20,9 +20,13 @@ export const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
 /** Longer ones are cut: a terminal is no place for a stack. */
 const MAX_LINE = 500;
-/** Line breaks, and what moves a cursor or gives colours: error texts come from anywhere. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be printed
-const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
+/**
+ * Line breaks, what moves a cursor or gives colours, and what turns the direction of writing: error texts
+ * come from anywhere.
+ */
+const CONTROLS =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be printed
+  /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]+/g;
 
 /** For callers without TypeScript. @throws TypeError */
 export function checkLogger(what: string, logger: Logger): Logger {

@@ -172,7 +172,7 @@ describe('by default a worker prints', () => {
       queue,
       handlers: [
         handle(work, () => {
-          throw new NonRetryableError(`\u001b[2J\r\nfake line\u0007 ${'x'.repeat(3_000)}`);
+          throw new NonRetryableError(`\u001b[2J\r\nfake line\u0007\u202e ${'x'.repeat(3_000)}`);
         }),
       ],
     });

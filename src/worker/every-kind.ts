@@ -1,0 +1,30 @@
+import { checkDefinition, type JobDefinition } from '../job/definition.ts';
+import { shown } from '../job/shown.ts';
+
+/**
+ * What the options of a worker must be besides: `unknown`, so anything, if each kind of its `jobs` has a
+ * handler. Otherwise `handlers` must be a text, which no list is, and which names the kinds that have none.
+ * Kinds that are known only at run time are checked then.
+ */
+export type EveryKind<THandled extends string, TKind extends string> = string extends TKind
+  ? unknown
+  : [Exclude<TKind, THandled>] extends [never]
+    ? unknown
+    : { readonly handlers: `There is no handler for '${Exclude<TKind, THandled>}', which is among the jobs` };
+
+/** @throws TypeError when a kind of the jobs has no handler; UnknownKindError for what is no definition */
+export function checkEveryKind(
+  jobs: readonly JobDefinition[] | undefined,
+  handlers: { has(kind: string): boolean },
+): void {
+  if (jobs === undefined) return;
+  if (!Array.isArray(jobs)) throw new TypeError(`createWorker: jobs must be an array, got ${shown(jobs)}`);
+  for (const job of jobs) checkDefinition('createWorker: jobs', job);
+  const missing = new Set(jobs.map(({ kind }) => kind).filter((kind) => !handlers.has(kind)));
+  if (missing.size === 0) return;
+  const kinds = [...missing].map((kind) => `'${kind}'`).join(', ');
+  throw new TypeError(
+    `createWorker: jobs has kinds without a handler: ${kinds}. ` +
+      'Add one for each, handle(job, function), or leave out of jobs what another worker does',
+  );
+}

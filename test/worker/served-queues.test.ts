@@ -1,0 +1,35 @@
+import { createQueue, createWorker, defineJob, handle } from 'drizzle-queue';
+import { describe, expect, test } from 'vitest';
+import { servedQueues } from '../../src/worker/served-queues.ts';
+import { untouched } from '../queue/support/executors.ts';
+
+const handlers = [
+  handle(defineJob('send', { queue: 'mail' }), () => {}),
+  handle(defineJob('sync'), () => {}),
+];
+const concurrencies = (given: Omit<Parameters<typeof servedQueues>[0], 'handlers'>) =>
+  Object.fromEntries(
+    [...servedQueues({ handlers, ...given }, undefined)].map(([queue, { concurrency }]) => [
+      queue,
+      concurrency,
+    ]),
+  );
+
+describe('how many jobs of a queue run at once', () => {
+  test('ten, unless the worker or the queue says', () => {
+    expect(concurrencies({})).toEqual({ mail: 10, default: 10 });
+    expect(concurrencies({ concurrency: 3 })).toEqual({ mail: 3, default: 3 });
+    const queues = { mail: { concurrency: 20 }, default: {} };
+    expect(concurrencies({ queues })).toEqual({ mail: 20, default: 10 });
+    expect(concurrencies({ concurrency: 3, queues })).toEqual({ mail: 20, default: 3 });
+    expect(concurrencies({ concurrency: undefined, queues: { mail: { concurrency: undefined } } })).toEqual({
+      mail: 10,
+    });
+  });
+
+  test.each([0, 1.5, 10_001, '5'])('%o is refused, and the option is named', (concurrency) => {
+    const given = { queue: createQueue(), handlers, concurrency } as Parameters<typeof createWorker>[1];
+    const db = { ...untouched(), transaction: async () => await Promise.reject(new Error('not used')) };
+    expect(() => createWorker(db, given)).toThrow('createWorker: concurrency must be a whole number from 1');
+  });
+});
