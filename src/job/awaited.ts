@@ -1,9 +1,9 @@
 /**
- * The key of a job's metadata that asks for an end notice: the worker that ends the job notifies those who
- * wait for it. In the metadata, and not in a column: no other job stores a byte of it, and it survives a
- * redrive.
+ * The key of a job's metadata that asks for an end notice: whatever of this library ends the job notifies
+ * those who wait for it. In the metadata, and not in a column: no other job stores a byte of it, and it
+ * survives a redrive.
  */
-const AWAITED = 'drizzle_queue.awaited';
+export const AWAITED = 'drizzle_queue.awaited';
 
 export function isAwaited(metadata: Readonly<Record<string, unknown>>): boolean {
   return metadata[AWAITED] === true;

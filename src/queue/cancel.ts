@@ -6,7 +6,7 @@ import { cancelJob } from '../queries/cancel-job.ts';
 import { findJob } from '../queries/find-job.ts';
 import { requestCancel } from '../queries/request-cancel.ts';
 import type { QueueTables } from '../schema/index.ts';
-import type { Executor } from '../sql/executor.ts';
+import { checkExecutor, type Executor } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
 
 /** The options of {@link Queue.cancel}. */
@@ -45,6 +45,7 @@ export async function cancel(
   options: CancelOptions,
   channel: string | undefined,
 ): Promise<CancelResult> {
+  checkExecutor('cancel', db);
   checkId('cancel', id);
   const { reason = 'cancelled', force = false } = checkOptions('cancel: its options', options, OPTIONS);
   checkBoolean('cancel: force', force);

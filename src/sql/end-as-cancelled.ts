@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { ErrorRecord } from '../job/describe-error.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
+import { noticeOfEnd } from './end-notice.ts';
 import { groupingOf } from './grouping.ts';
 import { endHolds } from './hold-end.ts';
 import { ownNames } from './own-values.ts';
@@ -22,7 +23,8 @@ export interface EndAsCancelled {
 
 /**
  * Moves the jobs of `free` to the results as `cancelled`; returns their ids as `job_id`. A job that waits
- * ends with the time of its cancel as its `run_at`.
+ * ends with the time of its cancel as its `run_at`. Those who wait for a job that asks for it are notified by
+ * the same commit: no worker has a hand in it.
  */
 export function endAsCancelled(tables: QueueTables, { queue, free, reason, channel }: EndAsCancelled): SQL {
   const { queueJobs, queueResults } = tables;
@@ -50,10 +52,9 @@ export function endAsCancelled(tables: QueueTables, { queue, free, reason, chann
       case when c.run_at = 'infinity' then statement_timestamp() else c.run_at end, c.claimed_at,
       statement_timestamp()${ownNames(own, 'c.')}
     from cancelled as c
-    returning job_id`;
-  const waking = (channel: string) => sql`,
-    recorded as (${insert})
-    select r.job_id, ${notified(channel, sql`${REQUESTED}`)} as woke from recorded as r`;
+    returning job_id, metadata`;
+  const told = noticeOfEnd(tables, { id: sql`r.job_id`, metadata: sql`r.metadata` });
+  const woke = channel === undefined ? sql`` : sql`, ${notified(channel, sql`${REQUESTED}`)} as woke`;
   return endHolds(tables, {
     queue,
     ctes: free,
@@ -62,7 +63,9 @@ export function endAsCancelled(tables: QueueTables, { queue, free, reason, chann
     returning: sql`j.*`,
     answer: {
       name: 'cancelled',
-      select: sql`${unblocked}${channel === undefined ? insert : waking(channel)}`,
+      select: sql`${unblocked},
+    recorded as (${insert})
+    select r.job_id, ${told} as told${woke} from recorded as r`,
     },
   });
 }

@@ -1,5 +1,8 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { AWAITED } from '../job/awaited.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { tablesChannel } from './wake-channel.ts';
+import { notified } from './wake-up.ts';
 
 /** 17 characters each, and a notification carries less than 8,000 bytes. */
 const MOST_IDS = 400;
@@ -19,4 +22,15 @@ export function endNotices(ids: readonly number[]): string[] {
 /** The ids in such a payload; none in a test of the connection. */
 export function endedIds(notice: string): number[] {
   return /^[\d ]+$/.test(notice) ? notice.split(' ').map(Number) : [];
+}
+
+/**
+ * Sends an end notice for a job that asks for it, when the transaction commits. Use it in the outermost
+ * select of a statement, once for each job that it ends. On Citus that runs on the node of the rows, where
+ * nobody listens: those who wait find the end as without it.
+ */
+export function noticeOfEnd(tables: Pick<QueueTables, 'queueJobs'>, job: { id: SQL; metadata: SQL }): SQL {
+  const isAwaited = sql.raw(`'{"${AWAITED}": true}'`);
+  const notice = notified(endChannel(tables), sql`${job.id}::text`);
+  return sql`case when ${job.metadata} @> ${isAwaited} then ${notice} end`;
 }

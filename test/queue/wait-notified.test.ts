@@ -16,7 +16,7 @@ import {
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { notifyOfEnds } from '../../src/queries/notify-of-ends.ts';
-import { clearTables, tables } from '../queries/support/jobs.ts';
+import { addJob, clearTables, tables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { intercepted } from './support/executors.ts';
@@ -191,6 +191,72 @@ describe('an end notice', () => {
     await until(() => heard.length === ids.length);
     expect(heard).toEqual(ids);
   });
+});
+
+const cancels: Readonly<Record<string, (db: Executor, id: number) => Promise<unknown>>> = {
+  cancel: (db, id) => queue.cancel(db, id),
+  'cancel with force': (db, id) => queue.cancel(db, id, { force: true }),
+  cancelMany: (db, id) => queue.cancelMany(db, { ids: [id] }),
+};
+
+describe.each(Object.entries(cancels))('%s', (name, cancel) => {
+  const state = name === 'cancel with force' ? { workerId: 4 } : {};
+  const add = (metadata: Readonly<Record<string, unknown>>) =>
+    addJob(database.client, { queue: 'q', kind: 'resize', metadata, ...state });
+  const awaited = { 'drizzle_queue.awaited': true, tenant: 7 };
+  /** What is heard after this was notified before. */
+  const mark = async (heard: readonly number[], marker: number) => {
+    await notifyOfEnds(database.db, tables, [marker]);
+    await until(() => heard.includes(marker));
+  };
+
+  test('tells those who wait for a job that asks for it with its own commit, and no others', async () => {
+    const heard = await notices();
+    const [connection] = await database.connect();
+    const id = await add(awaited);
+    const plain = await add({ 'drizzle_queue.awaited': 'no' });
+    await connection?.db.transaction(async (tx) => {
+      await cancel(tx, plain);
+      await cancel(tx, id);
+      await mark(heard, 1_000_001);
+      expect(heard).toEqual([1_000_001]);
+    });
+    await until(() => heard.includes(id));
+    await mark(heard, 1_000_002);
+    expect(heard).toEqual([1_000_001, id, 1_000_002]);
+    expect(await queue.find(database.db, plain)).toMatchObject({ state: 'cancelled' });
+  });
+
+  test('tells nobody when it is rolled back', async () => {
+    const heard = await notices();
+    const id = await add(awaited);
+    const cancelled = database.db.transaction(async (tx) => {
+      await cancel(tx, id);
+      throw new Error('no');
+    });
+    await expect(cancelled).rejects.toThrow('no');
+    await mark(heard, 1_000_003);
+    expect(heard).toEqual([1_000_003]);
+  });
+
+  test('ends a wait at once', async () => {
+    pollSeldom();
+    const [connection] = await database.connect();
+    const id = await add(awaited);
+    const waiting = queue.waitFor(watched(database.db), resize, id, notified);
+    await until(async () => (await listeners()).length > 0);
+    if (connection !== undefined) await cancel(connection.db, id);
+    expect(await waiting).toMatchObject({ id, state: 'cancelled' });
+  });
+});
+
+test('cancelMany tells of each of many', async () => {
+  const heard = await notices();
+  const entries = Array.from({ length: 1_200 }, (_, n) => ({ payload: n, awaited: n % 2 === 0 }));
+  const jobs = await queue.enqueueMany(database.db, resize, entries);
+  expect(await queue.cancelMany(database.db, { kind: 'resize' })).toMatchObject({ cancelled: 1_200 });
+  await until(() => heard.length === 600);
+  expect(heard.toSorted((a, b) => a - b)).toEqual(jobs.filter((_, n) => n % 2 === 0).map(({ id }) => id));
 });
 
 describe('without a notice', () => {

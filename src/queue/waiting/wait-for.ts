@@ -1,7 +1,7 @@
 import { checkDefinition, type JobDefinition } from '../../job/definition.ts';
 import { checkId } from '../../job/limits.ts';
 import type { QueueTables } from '../../schema/index.ts';
-import type { Executor } from '../../sql/executor.ts';
+import { checkExecutor, type Executor } from '../../sql/executor.ts';
 import type { FinalRecord } from './final-record.ts';
 import { JobGoneError, WaitTimeoutError } from './wait-errors.ts';
 import { type CheckedWait, checkNoTransaction, checkWaitOptions, type WaitOptions } from './wait-options.ts';
@@ -31,6 +31,7 @@ export async function waitFor(
   id: number,
   options: WaitOptions = {},
 ): Promise<FinalRecord> {
+  checkExecutor('waitFor', db);
   checkDefinition('waitFor', job);
   checkId('waitFor', id);
   const checked = checkWaitOptions('waitFor', options);

@@ -20,12 +20,13 @@
       case when c.run_at = 'infinity' then statement_timestamp() else c.run_at end, c.claimed_at,
       statement_timestamp()
     from cancelled as c
-    returning job_id)
-    select r.job_id, pg_notify($6::text, $7) is not null as woke from recorded as r
+    returning job_id, metadata)
+    select r.job_id, case when r.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($6::text, r.job_id::text) is not null end as told, pg_notify($7::text, $8) is not null as woke from recorded as r
 -- $1 = "mail"
 -- $2 = 42
 -- $3 = "mail"
 -- $4 = "{\"attempt\":1,\"name\":\"Error\",\"message\":\"mail\",\"stack\":\"mail\"}"
 -- $5 = "{\"attempt\":1,\"name\":\"Error\",\"message\":\"mail\",\"stack\":\"mail\"}"
--- $6 = "queue_wake_queue_jobs"
--- $7 = ""
+-- $6 = "queue_end_queue_jobs"
+-- $7 = "queue_wake_queue_jobs"
+-- $8 = ""

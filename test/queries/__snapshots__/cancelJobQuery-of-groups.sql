@@ -25,7 +25,8 @@
     unblocked as (
       delete from "queue_holds" as h using cancelled as c
       where h.queue = $5 and h.group_key = c.group_key and h.job_id = c.id
-    )
+    ),
+    recorded as (
     insert into "queue_results" (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority,
       weight, fence, batch_id, unique_key, group_key, metadata, worker_id, created_at, run_at, claimed_at,
       finished_at)
@@ -37,7 +38,8 @@
       case when c.run_at = 'infinity' then statement_timestamp() else c.run_at end, c.claimed_at,
       statement_timestamp()
     from cancelled as c
-    returning job_id
+    returning job_id, metadata)
+    select r.job_id, case when r.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($8::text, r.job_id::text) is not null end as told from recorded as r
 -- $1 = "mail"
 -- $2 = 42
 -- $3 = "mail"
@@ -45,3 +47,4 @@
 -- $5 = "mail"
 -- $6 = "{\"attempt\":1,\"name\":\"Error\",\"message\":\"mail\",\"stack\":\"mail\"}"
 -- $7 = "{\"attempt\":1,\"name\":\"Error\",\"message\":\"mail\",\"stack\":\"mail\"}"
+-- $8 = "queue_end_queue_jobs"

@@ -40,8 +40,8 @@
       case when c.run_at = 'infinity' then statement_timestamp() else c.run_at end, c.claimed_at,
       statement_timestamp()
     from cancelled as c
-    returning job_id)
-    select r.job_id, pg_notify($10::text, $11) is not null as woke from recorded as r
+    returning job_id, metadata)
+    select r.job_id, case when r.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($10::text, r.job_id::text) is not null end as told, pg_notify($11::text, $12) is not null as woke from recorded as r
 -- $1 = "mail"
 -- $2 = 42
 -- $3 = 43
@@ -51,5 +51,6 @@
 -- $7 = "mail"
 -- $8 = "{\"name\":\"mail\",\"message\":\"mail\"}"
 -- $9 = "{\"name\":\"mail\",\"message\":\"mail\"}"
--- $10 = "queue_wake_queue_jobs"
--- $11 = ""
+-- $10 = "queue_end_queue_jobs"
+-- $11 = "queue_wake_queue_jobs"
+-- $12 = ""

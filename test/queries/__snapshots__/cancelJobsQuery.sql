@@ -10,7 +10,8 @@
     delete from "queue_jobs" as j
     where j.queue = $11 and j.id = any(array(select id from free))
     returning j.*
-    )
+    ),
+    recorded as (
     insert into "queue_results" (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority,
       weight, fence, batch_id, unique_key, group_key, metadata, worker_id, created_at, run_at, claimed_at,
       finished_at)
@@ -22,7 +23,8 @@
       case when c.run_at = 'infinity' then statement_timestamp() else c.run_at end, c.claimed_at,
       statement_timestamp()
     from cancelled as c
-    returning job_id
+    returning job_id, metadata)
+    select r.job_id, case when r.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($14::text, r.job_id::text) is not null end as told from recorded as r
 -- $1 = "mail"
 -- $2 = 42
 -- $3 = 43
@@ -36,3 +38,4 @@
 -- $11 = "mail"
 -- $12 = "{\"name\":\"mail\",\"message\":\"mail\"}"
 -- $13 = "{\"name\":\"mail\",\"message\":\"mail\"}"
+-- $14 = "queue_end_queue_jobs"
