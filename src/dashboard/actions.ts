@@ -1,29 +1,15 @@
 import { QueueError } from '../errors.ts';
+import { databaseTime } from '../queries/database-time.ts';
 import type { ManyAction } from '../queries/find-many.ts';
-import { findOfCause } from '../queries/find-of-cause.ts';
 import { showJob } from '../queries/show-job.ts';
 import type { DashboardAction } from './access.ts';
-import type { Fields } from './form-fields.ts';
+import type { Deed } from './deed.ts';
+import { type Fields, numberOf, timeOf } from './form-fields.ts';
 import { limitText, RefusedLimitError, setLimit } from './limit-form.ts';
-import { within } from './looks.ts';
-import { chosenOf, doWithChosen, FIND_MS, reasonOf } from './many-jobs.ts';
-import { ERRORS_BOUND } from './pages/errors.tsx';
-import type { GoingOn } from './pages/many.tsx';
+import { chosenOf, doWithChosen, reasonOf } from './many-jobs.ts';
 import type { NoticeCode } from './parts/notice.tsx';
+import { redriveCause } from './redrive-cause.ts';
 import { hasQueue, limitsOf, may, schedulesOf, type Visit } from './visit.ts';
-
-/** What an action came to. */
-interface Deed {
-  readonly notice: NoticeCode;
-  readonly count?: number;
-  readonly ids?: readonly number[];
-  readonly target?: Readonly<Record<string, string>>;
-  readonly outcome: string;
-  /** Of many: how many it could not be done with. */
-  readonly left?: number;
-  /** Of many: that there are more. */
-  readonly goesOn?: GoingOn;
-}
 
 interface Act {
   /** The right that it needs. */
@@ -31,8 +17,6 @@ interface Act {
   /** `undefined`: what it names is not there, or not theirs. */
   act(visit: Visit, fields: Fields): Promise<Deed | undefined>;
 }
-
-const BATCH = 1_000;
 
 const ACTS: Readonly<Record<string, Act>> = {
   cancel: { action: 'cancel', act: (visit, fields) => cancel(visit, fields, false) },
@@ -99,35 +83,6 @@ async function redrive(visit: Visit, { id: text = '' }: Fields): Promise<Deed | 
   return { notice, count: redriven, ids: [id], outcome: `${redriven} redriven` };
 }
 
-/** Those of a group of errors, in batches: each is put back once, whoever else does the same. */
-async function redriveCause(visit: Visit, fields: Fields): Promise<Deed | undefined> {
-  const { queue: name, kind, name: error, cause } = fields;
-  if (name === undefined || kind === undefined || error === undefined || cause === undefined)
-    return undefined;
-  if (!(visit.granted.scope.queues?.includes(name) ?? true)) return undefined;
-  const { settings, granted } = visit;
-  const { db, queue } = settings;
-  const which = { scope: granted.scope, queue: name, kind, name: error, cause, bound: ERRORS_BOUND };
-  const ids = await within(db, queue.tables, FIND_MS, (tx) =>
-    findOfCause(tx, queue.tables, { ...which, limit: ERRORS_BOUND }),
-  );
-  const target = { queue: name, kind, error, cause };
-  if (ids === undefined) return { notice: 'slow', count: 0, target, outcome: 'not found in time' };
-  let redriven = 0;
-  for (let from = 0; from < ids.length; from += BATCH) {
-    const batch = ids.slice(from, from + BATCH);
-    redriven += (await queue.redrive(db, { ids: batch, queue: name })).redriven;
-  }
-  return {
-    notice: redriven === 0 ? 'none' : 'redriven',
-    count: redriven,
-    left: ids.length - redriven,
-    ids,
-    target,
-    outcome: `${redriven} redriven`,
-  };
-}
-
 const DONE: Readonly<Record<ManyAction, NoticeCode>> = {
   cancel: 'cancelled-many',
   redrive: 'redriven',
@@ -139,13 +94,15 @@ async function many(visit: Visit, fields: Fields, action: ManyAction): Promise<D
   const { of = '', q = '', ids = '' } = fields;
   const selected = ids.split(' ').filter((id) => id !== '');
   const chosen = chosenOf(visit, { action, of, q, ids: selected });
-  const [until, after, tried, done] = ['until', 'after', 'tried', 'done'].map((name) =>
-    numberOf(fields[name]),
+  const [until, after = 0, tried = 0, done = 0, total] = ['until', 'after', 'tried', 'done', 'total'].map(
+    (name) => numberOf(fields[name]),
   );
   if (chosen === undefined || until === undefined) return undefined;
-  const before = { after: after ?? 0, tried: tried ?? 0, done: done ?? 0 };
-  const stretch = await doWithChosen(visit, chosen, { ...before, until });
-  const sum = stretch.done - before.done;
+  const { db, queue } = visit.settings;
+  const asOf = numberOf(fields.asof) ?? (await databaseTime(db, queue.tables)).getTime() + 1;
+  const bounds = { until, asOf: timeOf(asOf) };
+  const stretch = await doWithChosen(visit, chosen, { after, tried, done }, bounds);
+  const sum = stretch.done - done;
   const deed = {
     count: stretch.done,
     left: stretch.tried - stretch.done,
@@ -153,8 +110,8 @@ async function many(visit: Visit, fields: Fields, action: ManyAction): Promise<D
     target: of === 'all' ? { filter: q } : {},
     outcome: `${sum} ${action === 'cancel' ? 'cancelled' : action === 'redrive' ? 'redriven' : 'due now'}`,
   };
-  if (stretch.end === 'more')
-    return { ...deed, notice: DONE[action], goesOn: { path: `${action}-many`, progress: stretch } };
+  const goesOn = { path: `${action}-many`, progress: stretch, total, kept: { asof: String(asOf) } };
+  if (stretch.end === 'more') return { ...deed, notice: DONE[action], goesOn };
   return { ...deed, notice: stretch.end === 'slow' ? 'slow' : DONE[action] };
 }
 
@@ -238,9 +195,4 @@ async function ownJob(visit: Visit, text: string): Promise<number | undefined> {
 export function jobId(text: string): number | undefined {
   const id = /^\d{1,16}$/.test(text) ? Number(text) : 0;
   return Number.isSafeInteger(id) && id > 0 ? id : undefined;
-}
-
-function numberOf(text: string | undefined): number | undefined {
-  const number = text !== undefined && /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
-  return Number.isSafeInteger(number) ? number : undefined;
 }

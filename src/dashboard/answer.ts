@@ -1,7 +1,7 @@
 import type { Child } from 'hono/jsx';
 
-/** Texts that change by themselves, and the time of the page: they make no other page of it. */
-const TICKING = /(<time [^>]*>)[^<]*|data-now="\d+"/g;
+/** Texts that change by themselves, and the times of the page: they make no other page of it. */
+const TICKING = /(<time [^>]*>)[^<]*|data-now="\d+"|name="asof" value="\d+"/g;
 const MIN_GZIP = 1_024;
 
 /** An element as the text of a page. */

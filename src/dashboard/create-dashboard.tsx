@@ -112,6 +112,10 @@ function appOf(settings: DashboardSettings, links: Links, looks: Looks): Hono<En
     return await next();
   });
   pagesOf(app);
+  // Such as a tab that is opened again: nothing is done by it, and what is left stands there.
+  app.get('/actions/:name{redrive-cause|[a-z-]+-many}', (c) =>
+    c.redirect(links.to(c.req.param('name') === 'redrive-cause' ? '/errors' : '/jobs'), 303),
+  );
   app.post('/actions/:name', async (c) => {
     const fields = await fieldsOf(c);
     if (fields === undefined) return await refused(c, 415, 'Not a form', 'An action must be sent as a form.');

@@ -1,3 +1,5 @@
+import type { Precision } from '../queue/stats/queue-stats.ts';
+
 const UNITS = [
   ['d', 86_400_000],
   ['h', 3_600_000],
@@ -33,7 +35,7 @@ export function countText(count: number): string {
 }
 
 /** A count and how good it is: `12,400`, `10,000+`, `≈ 122,800`, `?`. */
-export function amountText(count: number, precision: 'exact' | 'at-least' | 'estimated' | 'unknown'): string {
+export function amountText(count: number, precision: Precision): string {
   if (precision === 'unknown') return '?';
   const text = countText(count);
   return precision === 'exact' || count === 0 ? text : precision === 'at-least' ? `${text}+` : `≈ ${text}`;

@@ -1,18 +1,18 @@
 import { countJobs } from '../queries/count-jobs.ts';
 import { findPauses } from '../queries/find-pauses.ts';
 import { lookAtWorkers, type WorkerLine } from '../queries/look-at-workers.ts';
-import type { Precision, QueueRates } from '../queue/stats/queue-stats.ts';
+import { sumMetrics } from '../queries/sum-metrics.ts';
+import type { LiveCounts, Precision, QueueRates } from '../queue/stats/queue-stats.ts';
+import { ratesIn } from '../queue/stats/rates.ts';
 import { LOOK_MS, scopeName, type Visit } from './visit.ts';
 
+/** The counts of `queue.stats`, which a page shows as they age. */
+type Ageing = Omit<LiveCounts, 'grouped'>;
+
 /** How many live jobs there are, by state. */
-export interface Counts {
-  readonly due: number;
-  readonly running: number;
-  readonly scheduled: number;
-  readonly waiting: number;
+export interface Counts extends Omit<Ageing, 'oldestDueMs'> {
   /** Since when the oldest due job has been due; `null` when none is. */
   readonly oldestDueAt: Date | null;
-  readonly precision: Precision;
 }
 
 /** What stands in one queue. */
@@ -38,7 +38,7 @@ export interface Figures {
   readonly kinds: readonly KindLine[];
   /** Only for who sees everything. */
   readonly workers: number | undefined;
-  /** What workers have reported; only for who sees everything, in a queue with metrics. */
+  /** What workers have reported of these queues; only for who sees whole queues, in a queue with metrics. */
   readonly rates: QueueRates | undefined;
 }
 
@@ -84,7 +84,7 @@ async function wholeFigures(visit: Visit): Promise<Figures> {
       kind: counts.kind,
     })),
     workers: granted.whole ? stats.workers : undefined,
-    rates: granted.whole ? stats.rates : undefined,
+    rates: granted.whole ? stats.rates : await ratesSeen(visit),
   };
 }
 
@@ -109,6 +109,26 @@ async function ownFigures(visit: Visit): Promise<Figures | undefined> {
     workers: undefined,
     rates: undefined,
   };
+}
+
+/** What workers have reported of the queues that may be seen; read once for all who see only some. */
+async function ratesSeen({ settings, granted, looks }: Visit): Promise<QueueRates | undefined> {
+  const { tables, metrics } = settings.queue;
+  if (metrics === undefined) return undefined;
+  const reported = await looks.at(
+    'reported',
+    LOOK_MS,
+    (db) => sumMetrics(db, { tables, metrics }, MINUTES, false),
+    'slow',
+  );
+  const { queues } = granted.scope;
+  return (
+    reported &&
+    ratesIn(
+      reported.filter(({ queue }) => queues?.includes(queue) ?? true),
+      MINUTES,
+    )
+  );
 }
 
 /** Pauses are shown as they are now: whoever pauses a queue wants to see it paused. */
@@ -137,12 +157,8 @@ const NONE: Counts = {
   precision: 'exact',
 };
 
-interface Undated extends Omit<Counts, 'oldestDueAt'> {
-  readonly oldestDueMs: number | undefined;
-}
-
 function dated(
-  { due, running, scheduled, waiting, oldestDueMs, precision }: Undated,
+  { due, running, scheduled, waiting, oldestDueMs, precision }: Ageing,
   countedAt: Date,
 ): Counts {
   const oldestDueAt = oldestDueMs === undefined ? null : new Date(countedAt.getTime() - oldestDueMs);

@@ -3,13 +3,11 @@ import { ownColumnsOf } from '../schema/own-columns.ts';
 import type { DashboardAction } from './access.ts';
 import { filterOf, MAX_FILTER, pinned } from './filter.ts';
 import { within } from './looks.ts';
+import { BATCH, doStretch, type Progress, type Stretch } from './stretch.ts';
 import type { Visit } from './visit.ts';
 
 /** How long one statement that looks for jobs may take. */
 export const FIND_MS = 5_000;
-/** A request goes on for about so long; then its page says how far it is. */
-const BUDGET_MS = 5_000;
-const BATCH = 1_000;
 /** The most jobs that can be selected: those of one page. */
 const MAX_SELECTED = 100;
 
@@ -27,23 +25,6 @@ export interface Chosen {
   /** `undefined`: all that the filter finds. */
   readonly ids: readonly number[] | undefined;
   readonly jobs: ManyJobs;
-}
-
-/** What is done so far with many jobs. */
-export interface Progress {
-  /** How many have been tried, and with how many it was done. */
-  readonly tried: number;
-  readonly done: number;
-  /** The last id that was tried. */
-  readonly after: number;
-}
-
-/** What one request came to. */
-export interface Stretch extends Progress {
-  /** `slow`: looking for more took too long. */
-  readonly end: 'all' | 'more' | 'slow';
-  /** Those of this request. */
-  readonly ids: readonly number[];
 }
 
 /** `undefined` for what names no jobs, or a filter that is not understood: that must not mean all of them. */
@@ -77,38 +58,32 @@ export async function countChosen({ settings }: Visit, { jobs }: Chosen) {
   );
 }
 
+/** How far it is to go, and of what it must know. */
+export interface Bounds {
+  /** The last id that is meant. */
+  readonly until: number;
+  /** Discarded or cancelled jobs that ended later are not meant: they were put back already. */
+  readonly asOf: Date;
+}
+
 /**
- * Does it batch by batch, oldest ids first, from where an earlier request has ended. It tries only jobs that
- * are found in the scope just then, by id: what changes in between, or what another operator was first with,
- * stays as it is and is not counted.
+ * Does it as far as one request goes. It tries only jobs that are found in the scope just then, by id: what
+ * changes in between, or what another operator was first with, stays as it is and is not counted.
  */
 export async function doWithChosen(
   visit: Visit,
   { jobs, action }: Chosen,
-  { until, ...before }: Progress & { readonly until: number },
+  before: Progress,
+  { until, asOf }: Bounds,
 ): Promise<Stretch> {
   const { db, queue } = visit.settings;
-  const endMs = performance.now() + BUDGET_MS;
-  const all: number[] = [];
-  let { tried, done, after } = before;
-  for (;;) {
-    const ids = await within(db, queue.tables, FIND_MS, (tx) =>
-      findMany(tx, queue.tables, { ...jobs, after, until, limit: BATCH }),
-    );
-    if (ids === undefined) return { tried, done, after, ids: all, end: 'slow' };
-    try {
-      if (ids.length > 0) done += await doWith(visit, action, jobs, ids);
-    } catch (error) {
-      // What is done is told of; the next request meets the error again, if it is still there.
-      if (all.length === 0) throw error;
-      return { tried, done, after, ids: all, end: 'more' };
-    }
-    tried += ids.length;
-    after = ids.at(-1) ?? after;
-    all.push(...ids);
-    if (ids.length < BATCH) return { tried, done, after, ids: all, end: 'all' };
-    if (performance.now() > endMs) return { tried, done, after, ids: all, end: 'more' };
-  }
+  return await doStretch(before, {
+    find: (after) =>
+      within(db, queue.tables, FIND_MS, (tx) =>
+        findMany(tx, queue.tables, { ...jobs, after, until, limit: BATCH }),
+      ),
+    act: (ids) => doWith(visit, action, jobs, ids, asOf),
+  });
 }
 
 async function doWith(
@@ -116,6 +91,7 @@ async function doWith(
   action: ManyAction,
   { search }: ManyJobs,
   ids: readonly number[],
+  asOf: Date,
 ): Promise<number> {
   const { db, queue } = visit.settings;
   switch (action) {
@@ -125,7 +101,7 @@ async function doWith(
     }
     case 'redrive': {
       const state = search.state === 'cancelled' ? 'cancelled' : 'discarded';
-      return (await queue.redrive(db, { ids, state })).redriven;
+      return (await queue.redrive(db, { ids, state, finishedBefore: asOf })).redriven;
     }
     case 'run-now':
       return (await queue.runNowMany(db, ids)).due;

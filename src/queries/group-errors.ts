@@ -18,6 +18,8 @@ export interface ErrorGroup {
   readonly sampleId: number;
   /** The message of that one, as it is. */
   readonly message: string;
+  /** When these were seen: all of them were discarded before. */
+  readonly seenAt: Date;
 }
 
 export interface ErrorsToGroup {
@@ -51,6 +53,8 @@ export async function groupErrors(
     lastAt: dateOf(row.last_at),
     sampleId: Number(row.sample_id),
     message: String(row.message),
+    // Rounded up: what has ended in the same millisecond is among them.
+    seenAt: new Date(dateOf(row.seen_at).getTime() + 1),
   }));
 }
 
@@ -62,22 +66,40 @@ export function groupErrorsQuery(tables: QueueTables, errors: ErrorsToGroup): SQ
   return sql`
     select d.queue, d.kind, d.name, d.cause, count(*)::float8 as jobs,
       ${epochMs('min(d.finished_at)')} as first_at, ${epochMs('max(d.finished_at)')} as last_at,
-      max(d.job_id)::float8 as sample_id, (array_agg(d.message order by d.job_id desc))[1] as message
+      max(d.job_id)::float8 as sample_id, (array_agg(d.message order by d.job_id desc))[1] as message,
+      ${epochMs('statement_timestamp()')} as seen_at
     from (${discardedByCause(tables, errors)}) as d
     group by d.queue, d.kind, d.name, d.cause
     order by count(*) desc, max(d.finished_at) desc limit ${errors.limit}`;
 }
 
+interface DiscardedByCause extends Omit<ErrorsToGroup, 'limit'> {
+  /** Of these results: the newest that ended before a time, without those that ended before another. */
+  readonly finishedBefore?: Date | undefined;
+  readonly finishedAfter?: Date | undefined;
+  /** Only larger ids. */
+  readonly after?: number | undefined;
+}
+
 /** The discarded ones of the newest results, with the cause of each: its message without numbers and ids. */
 export function discardedByCause(
   { queueResults }: QueueTables,
-  { scope, kind, queue, bound }: Omit<ErrorsToGroup, 'limit'>,
+  { scope, kind, queue, bound, finishedBefore, finishedAfter, after }: DiscardedByCause,
 ): SQL {
+  const within = [
+    ...(finishedBefore === undefined
+      ? []
+      : [sql`r.finished_at < ${finishedBefore.toISOString()}::timestamptz`]),
+    ...(finishedAfter === undefined
+      ? []
+      : [sql`r.finished_at >= ${finishedAfter.toISOString()}::timestamptz`]),
+  ];
   const conditions = [
     sql`r.state = 'discarded'`,
     ...inScope(scope, 'r'),
     ...(kind === undefined ? [] : [sql`r.kind = ${kind}`]),
     ...(queue === undefined ? [] : [sql`r.queue = ${queue}`]),
+    ...(after === undefined ? [] : [sql`r.job_id > ${after}::int8`]),
   ];
   return sql`
       select r.job_id, r.queue, r.kind, r.finished_at,
@@ -86,7 +108,9 @@ export function discardedByCause(
         regexp_replace(left(coalesce(r.errors -> -1 ->> 'message', ''), 300),
           ${DIFFERING}, '#', 'gi') as cause
       from (
-        select r.* from ${queueResults} as r order by r.finished_at desc limit ${bound}
+        select r.* from ${queueResults} as r${
+          within.length === 0 ? sql`` : sql` where ${sql.join(within, sql` and `)}`
+        } order by r.finished_at desc limit ${bound}
       ) as r
       where ${sql.join(conditions, sql` and `)}`;
 }

@@ -5,7 +5,8 @@ import { type Executor, queryRows } from '../sql/executor.ts';
 import { arrayText } from '../sql/fence.ts';
 import { isGroupedQueue, notedGroups } from '../sql/grouped-jobs.ts';
 import { groupingOf, groupTables, type LimitTables, NO_GROUP } from '../sql/grouping.ts';
-import { ownNames } from '../sql/own-values.ts';
+import { hasOwn } from '../sql/job-scope.ts';
+import { type OwnWanted, ownNames } from '../sql/own-values.ts';
 import { notified, type WakeUp } from '../sql/wake-up.ts';
 
 /** Which discarded jobs to put back. */
@@ -22,6 +23,8 @@ export interface Redrive {
   /** Only jobs that were discarded at this time or later. */
   readonly finishedAfter?: Date | undefined;
   readonly finishedBefore?: Date | undefined;
+  /** Only those whose own columns have these values. */
+  readonly own?: readonly OwnWanted[] | undefined;
   /** The most jobs to put back, the oldest first. */
   readonly limit?: number | undefined;
 }
@@ -132,7 +135,7 @@ function goingOn(tables: QueueTables, { queueHolds }: LimitTables, queue: string
 }
 
 /** For a `where` over the results as `r`. */
-function isDiscarded({ state, id, ids, after, kind, queue, ...finished }: Redrive): SQL {
+function isDiscarded({ state, id, ids, after, kind, queue, own = [], ...finished }: Redrive): SQL {
   const { finishedAfter, finishedBefore } = finished;
   const conditions = [
     state === 'cancelled' ? sql`r.state = 'cancelled'` : sql`r.state = 'discarded'`,
@@ -149,6 +152,7 @@ function isDiscarded({ state, id, ids, after, kind, queue, ...finished }: Redriv
     finishedBefore === undefined
       ? undefined
       : sql`r.finished_at < ${finishedBefore.toISOString()}::timestamptz`,
+    ...own.map((wanted) => hasOwn(wanted, 'r')),
   ].filter((condition) => condition !== undefined);
   return sql.join(conditions, sql` and `);
 }

@@ -11,18 +11,20 @@ import {
 } from '../queries/cancel-jobs.ts';
 import { notifyWorkers } from '../queries/notify-workers.ts';
 import type { QueueTables } from '../schema/index.ts';
-import type { Executor } from '../sql/executor.ts';
+import { type OwnColumn, ownColumnsOf } from '../schema/own-columns.ts';
+import { checkExecutor, type Executor } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
 import type { LiveState } from '../sql/job-record.ts';
 import type { LiveFilter } from '../sql/live-filter.ts';
+import { ownWanted } from '../sql/own-values.ts';
 import { REQUESTED } from '../sql/wake-channel.ts';
 import { type Batching, checkBatching, DEFAULT_BATCH_SIZE } from './batching.ts';
 import { checkCreated, checkLiveState, payloadText } from './filter-values.ts';
 import { checkManyFilter } from './many-filter.ts';
 
 /**
- * Which live jobs {@link Queue.cancelMany} ends: those that fit all that is given, or `all`. No value may be
- * `undefined`: a variable that was never set must not mean every job.
+ * Which live jobs {@link Queue.cancelMany} ends: those that fit all that is given, the app's own columns
+ * among it, or `all`. No value may be `undefined`: a variable that was never set must not mean every job.
  */
 export interface CancelFilter {
   /** Every live job, without any of the names below but `limit`. */
@@ -103,7 +105,8 @@ export async function cancelMany(
   options: CancelManyOptions,
   channel: string | undefined,
 ): Promise<CancelManyResult> {
-  const { limit, ...which } = checkFilter(given);
+  checkExecutor('cancelMany', db);
+  const { limit, ...which } = checkFilter(given, ownColumnsOf(tables.queueJobs));
   checkOptions('cancelMany: its options', options, OPTIONS);
   checkBatching('cancelMany', options);
   const { reason = 'cancelled', force = false } = options;
@@ -162,8 +165,11 @@ export async function cancelMany(
   }
 }
 
-function checkFilter(given: CancelFilter): LiveFilter & { queue?: string; limit?: number } {
-  const filter = checkManyFilter('cancelMany', given, FILTER, WHICH);
+function checkFilter(
+  given: CancelFilter,
+  own: readonly OwnColumn[],
+): LiveFilter & { queue?: string; limit?: number } {
+  const filter = checkManyFilter('cancelMany', given, FILTER, WHICH, own);
   const { ids, kind, queue, group, state, payload, limit } = filter;
   if (ids !== undefined) checkIds('cancelMany', ids);
   if (kind !== undefined) checkText('cancelMany: kind', kind, MAX_NAME_BYTES);
@@ -182,5 +188,6 @@ function checkFilter(given: CancelFilter): LiveFilter & { queue?: string; limit?
     state: state === undefined ? undefined : checkLiveState('cancelMany', state),
     created: checkCreated('cancelMany', filter),
     payload: payload === undefined ? undefined : payloadText('cancelMany', payload),
+    own: ownWanted(own, filter, 'cancelMany'),
   };
 }

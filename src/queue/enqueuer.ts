@@ -13,7 +13,7 @@ import type {
 import type { StoredValue } from '../job/stored.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import type { QueryBuilders } from '../skip-locked/query-builders.ts';
-import { checkExecutor, checkTransaction, type Executor } from '../sql/executor.ts';
+import { checkExecutor, checkOpen, checkTransaction, type Executor } from '../sql/executor.ts';
 import type { EnqueueArguments, EnqueueEntry } from './enqueue-arguments.ts';
 import type { EnqueueSettings } from './enqueue-around.ts';
 import { type EnqueueFromArguments, enqueueFrom, type SelectedRow, type SelectOf } from './enqueue-from.ts';
@@ -21,6 +21,7 @@ import type { EnqueueResult, LimitedEnqueueResult } from './enqueue-jobs.ts';
 import { enqueueMany } from './enqueue-many.ts';
 import { enqueueOne } from './enqueue-one.ts';
 import { type EnqueueQuery, enqueueQuery } from './enqueue-query.ts';
+import { rememberSettings } from './settings-of.ts';
 import type { WaitOptions } from './waiting/wait-options.ts';
 
 /** The part of a {@link Queue} by which jobs are put in, through a `TDb`. */
@@ -29,6 +30,7 @@ export class Enqueuer<TOwn extends OwnColumns = OwnColumns, TDb extends Executor
 
   constructor(settings: EnqueueSettings) {
     this.#settings = settings;
+    rememberSettings(this, settings);
   }
 
   /**
@@ -40,6 +42,7 @@ export class Enqueuer<TOwn extends OwnColumns = OwnColumns, TDb extends Executor
    * @throws InvalidPayloadError | RangeError | TypeError before anything is sent; a TypeError also for a
    * payload of a definition that has none
    * @throws MissingMigrationError when the tables are missing
+   * @throws QueueError for a transaction that has ended, where the driver knows it (node-postgres)
    */
   enqueue<TJob extends JobDefinition>(
     db: TDb,
@@ -158,5 +161,6 @@ export class Enqueuer<TOwn extends OwnColumns = OwnColumns, TDb extends Executor
   #check(caller: string, db: Executor): void {
     checkExecutor(caller, db);
     if (this.#settings.requireTransaction) checkTransaction(caller, db);
+    checkOpen(caller, db);
   }
 }

@@ -4,7 +4,7 @@ import { checkInteger, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import { listJobs } from '../queries/list-jobs.ts';
 import type { QueueTables } from '../schema/index.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
-import type { Executor } from '../sql/executor.ts';
+import { checkExecutor, type Executor } from '../sql/executor.ts';
 import type { JobRecord, JobState } from '../sql/job-record.ts';
 import { ownWanted } from '../sql/own-values.ts';
 import { checkCreated, checkFinished, checkState, isLiveState, payloadText } from './filter-values.ts';
@@ -85,6 +85,7 @@ export async function list(
   tables: QueueTables,
   filter: ListFilter,
 ): Promise<JobList<JobRecord>> {
+  checkExecutor('list', db);
   const own = ownColumnsOf(tables.queueJobs);
   checkOptions('list: its filter', filter, FILTER, own);
   const limit = checkInteger('list: limit', filter.limit ?? 50, 1, 1_000);

@@ -154,12 +154,14 @@ export class Queue<
    * enqueueing go on. Takes effect at the commit. Returns `false` when it was paused already.
    */
   async pause(db: Executor, queue: string): Promise<boolean> {
+    checkExecutor('pause', db);
     checkText('pause: queue', queue, MAX_NAME_BYTES);
     return await pauseQueue(db, this.tables, { queue, channel: this.#wakeUps?.channel });
   }
 
   /** Ends a queue's pause; workers learn of it within a second. Returns `false` when it was not paused. */
   async resume(db: Executor, queue: string): Promise<boolean> {
+    checkExecutor('resume', db);
     checkText('resume: queue', queue, MAX_NAME_BYTES);
     return await resumeQueue(db, this.tables, { queue, channel: this.#wakeUps?.channel });
   }
@@ -179,7 +181,7 @@ export class Queue<
    */
   async redrive(
     db: Executor,
-    which: number | RedriveFilter,
+    which: number | (RedriveFilter & Partial<TOwn['select']>),
     options?: RedriveOptions,
   ): Promise<RedriveResult> {
     const { redrive } = await import('./redrive.ts');
@@ -213,7 +215,7 @@ export class Queue<
    */
   async cancelMany(
     db: Executor,
-    filter: CancelFilter,
+    filter: CancelFilter & Partial<TOwn['select']>,
     options: CancelManyOptions = {},
   ): Promise<CancelManyResult> {
     const { cancelMany } = await import('./cancel-many.ts');
@@ -222,13 +224,11 @@ export class Queue<
 
   /**
    * What there is to do by queue and kind, how old the oldest due job is, and, with `metrics`, rates and
-   * Under concurrency: all who ask of one `db` share one answer, up to 200 times as old as it all took.
-   * the time, however often it is asked.
+   * percentiles. Under a time limit, for half a percent of the time, however often it is asked.
    *
    * Under concurrency: all who ask of one `db` share one answer, at most 200 times as old as all of it took.
    *
-   * @throws RangeError | TypeError naming the option that is wrong
-   * @throws MissingMigrationError when a table is missing
+   * @throws RangeError | TypeError naming the option that is wrong; MissingMigrationError for a missing table
    */
   async stats(db: Database, options: StatsOptions = {}): Promise<QueueStats> {
     const { stats } = await import('./stats/stats.ts'); // As above.

@@ -10,15 +10,18 @@ import {
   redrivesByQueue,
 } from '../queries/redrive-jobs.ts';
 import type { QueueTables } from '../schema/index.ts';
-import type { Executor } from '../sql/executor.ts';
+import { type OwnColumn, ownColumnsOf } from '../schema/own-columns.ts';
+import { checkExecutor, type Executor } from '../sql/executor.ts';
+import { ownWanted } from '../sql/own-values.ts';
 import type { WakeUp } from '../sql/wake-up.ts';
 import { type Batching, checkBatching, DEFAULT_BATCH_SIZE } from './batching.ts';
 import { checkManyFilter } from './many-filter.ts';
 import { ANY_QUEUE, type WakeUps } from './wake-ups.ts';
 
 /**
- * Which discarded jobs {@link Queue.redrive} puts back: those that fit all that is given, or `all`. No value
- * may be `undefined`: a variable that was never set must not mean every job.
+ * Which discarded jobs {@link Queue.redrive} puts back: those that fit all that is given, the app's own
+ * columns among it, or `all`. No value may be `undefined`: a variable that was never set must not mean every
+ * job.
  */
 export interface RedriveFilter {
   /** Every discarded job, without `id`, `ids`, `kind`, `queue` and times. */
@@ -70,7 +73,10 @@ export async function redrive(
   wakeUps: WakeUps | undefined,
   options: RedriveOptions = {},
 ): Promise<RedriveResult> {
-  const filter: Redrive = typeof which === 'number' ? { id: checkId('redrive', which) } : checkFilter(which);
+  checkExecutor('redrive', db);
+  const own = ownColumnsOf(tables.queueJobs);
+  const filter: Redrive =
+    typeof which === 'number' ? { id: checkId('redrive', which) } : checkFilter(which, own);
   checkBatching('redrive', checkOptions('redrive: its options', options, OPTIONS));
   const { batchSize, onProgress, signal } = options;
   const everywhere = filter.queue === undefined && (await isCitus(db, tables));
@@ -127,8 +133,8 @@ async function waking<T extends RedriveResult>(
   });
 }
 
-function checkFilter(given: RedriveFilter): Redrive {
-  const { all, ...which } = checkManyFilter('redrive', given, FILTER, WHICH);
+function checkFilter(given: RedriveFilter, own: readonly OwnColumn[]): Redrive {
+  const which = checkManyFilter('redrive', given, FILTER, WHICH, own);
   const { id, ids, kind, queue, state, limit, finishedAfter, finishedBefore } = which;
   if (id !== undefined) checkId('redrive', id);
   if (ids !== undefined) checkIds('redrive', ids);
@@ -140,5 +146,6 @@ function checkFilter(given: RedriveFilter): Redrive {
   if (finishedAfter !== undefined) checkDate('redrive: finishedAfter', finishedAfter);
   if (finishedBefore !== undefined) checkDate('redrive: finishedBefore', finishedBefore);
   if (limit !== undefined) checkInteger('redrive: limit', limit, 1, Number.MAX_SAFE_INTEGER);
-  return which;
+  const filter = { id, ids, kind, queue, state, limit, finishedAfter, finishedBefore };
+  return { ...filter, own: ownWanted(own, which, 'redrive') };
 }

@@ -3,7 +3,7 @@ import { findJob } from '../queries/find-job.ts';
 import { notifyWorkers } from '../queries/notify-workers.ts';
 import { findRunnable, runJobNow, runJobsNow } from '../queries/run-job-now.ts';
 import type { QueueTables } from '../schema/index.ts';
-import type { Executor } from '../sql/executor.ts';
+import { checkExecutor, type Executor } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
 import type { WakeUps } from './wake-ups.ts';
 
@@ -39,6 +39,7 @@ export async function runNow(
   id: number,
   wakeUps: WakeUps | undefined,
 ): Promise<RunNowResult> {
+  checkExecutor('runNow', db);
   checkId('runNow', id);
   let wasThere = false;
   for (let tries = 1, waitMs = FIRST_WAIT_MS; ; tries++, waitMs *= 2) {
@@ -79,6 +80,7 @@ export async function runNowMany(
   wakeUps: WakeUps | undefined,
 ): Promise<RunNowManyResult> {
   const done = new Set<number>();
+  checkExecutor('runNowMany', db);
   const left = new Set(checkIds('runNowMany', ids));
   for (let tries = 1, waitMs = FIRST_WAIT_MS; ; tries++, waitMs *= 2) {
     const found = left.size === 0 ? [] : await findRunnable(db, tables, [...left]);

@@ -50,6 +50,14 @@ const ALSO_TAKEN = [
   'debounce',
   'throttle',
   'replace',
+  'awaited',
+  'all',
+  'ids',
+  'searchLimit',
+  'createdAfter',
+  'createdBefore',
+  'finishedAfter',
+  'finishedBefore',
 ] as const;
 
 /** Keys that are not available for an own column. */

@@ -35,6 +35,12 @@ export type FaultPoint =
   | 'schedules: fired'
   /** Slots of a limit are taken or given back, but their worker does not know it yet. */
   | 'lease: taken'
+  /** Jobs are taken from another system's workers, and are not written here. */
+  | 'import: held'
+  /** They are written, and still there as well. */
+  | 'import: written'
+  /** They are gone there, and not yet let run here. */
+  | 'import: dropped'
   /** The attempt of `runNext` is over; its outcome is not written. */
   | 'runNext: ran'
   /** The transaction of `runNext` was rolled back; the outcome is to be written in another. */

@@ -14,6 +14,7 @@ import { ownRecord, selectOwn } from './own-values.ts';
  */
 export type LiveState = 'waiting' | 'scheduled' | 'due' | 'running';
 
+/** The state of any job, live or finished. */
 export type JobState = LiveState | FinalState;
 
 /** The fields that live jobs and results share, with the payload and output as stored. */

@@ -80,13 +80,11 @@ export function withOwn(own: readonly OwnColumn[], job: NewJob, options: object 
   };
 }
 
-/** A filter's conditions on the own columns. */
-export function ownWanted(own: readonly OwnColumn[], filter: object): OwnWanted[] {
+/** A filter's conditions on the own columns. @throws TypeError | RangeError when a value does not fit */
+export function ownWanted(own: readonly OwnColumn[], filter: object, what = 'list'): OwnWanted[] {
   return own.flatMap((column) => {
     const value: unknown = Reflect.get(filter, column.key);
-    return value === undefined
-      ? []
-      : [{ column, text: value === null ? null : textOf(column, value, 'list') }];
+    return value === undefined ? [] : [{ column, text: value === null ? null : textOf(column, value, what) }];
   });
 }
 

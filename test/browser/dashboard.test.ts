@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { createDashboard, type NodeHandler, toNode } from 'drizzle-queue/dashboard';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Page, Request } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { useTestDatabase } from '../support/test-database.ts';
 import { type BusyShop, fillShop, queue } from './support/busy-shop.ts';
@@ -155,14 +155,23 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
       insert into queue_jobs (queue, kind, payload, run_at, max_attempts)
       select 'reports', 'selected', '{}', now() + interval '1 day', 3 from generate_series(1, 3) returning id`;
     const [first, second, third] = ids.map(({ id }) => Number(id));
+    await page.clock.install();
     await page.goto(`${origin}${BASE}/jobs?q=kind%3Aselected`);
     await page.getByLabel('Live', { exact: true }).selectOption('1');
+    const live = page.waitForResponse((answer) => answer.url().endsWith('kind%3Aselected'));
+    await page.clock.runFor(2_000);
+    await (await live).finished();
     for (const key of ['j', 'x', 'j', 'j', 'x']) await page.keyboard.press(key);
     expect(await page.locator('[data-selected]').textContent()).toBe('2');
     expect(await violations(page)).toEqual([]);
     // Nothing is asked while something is chosen: it would take the ticks away.
-    await page.waitForTimeout(1_500);
+    const asked: string[] = [];
+    const note = (request: Request) => asked.push(request.url());
+    page.on('request', note);
+    await page.clock.runFor(30_000);
+    expect(asked).toEqual([]);
     expect(await page.locator('input[name=id]:checked').count()).toBe(2);
+    page.off('request', note);
     await page.getByRole('button', { name: 'Cancel…' }).focus();
     await page.keyboard.press('Enter');
     await page.getByText('of 2 jobs selected').waitFor();

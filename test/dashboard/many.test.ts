@@ -1,6 +1,6 @@
 import { createQueue } from 'drizzle-queue';
 import { type ActionDone, createDashboard, type LookOptions } from 'drizzle-queue/dashboard';
-import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { addJob, addJobs, clearTables, fillJobs } from '../queries/support/jobs.ts';
 import { endJob } from '../queue/support/lives.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -164,6 +164,25 @@ describe('all that match a filter', () => {
     await database.client.unsafe('drop trigger refuse on queue_jobs; drop function refuse()');
   });
 
+  test('what has failed again since the page is not put back by a form that is sent again', async () => {
+    const fields = async () => {
+      const html = await page(dashboardFor(), many({ action: 'redrive', of: 'all', q: '' }));
+      return formsOf(html)[0]?.fields ?? {};
+    };
+    await addJob(database.client, { kind: 'send-receipt' });
+    await endJob(database.db, { state: 'discarded' });
+    const sent = await fields();
+    const press = async () =>
+      (await post(dashboardFor(), '/actions/redrive-many', sent)).headers.get('location');
+    expect(await press()).toMatch(/done=redriven&n=1$/);
+    await endJob(database.db, { state: 'discarded' });
+    expect(await press()).toMatch(/done=redriven&n=0/);
+    expect((await queue.list(database.db, { state: 'discarded' })).jobs).toHaveLength(1);
+    expect(
+      (await post(dashboardFor(), '/actions/redrive-many', await fields())).headers.get('location'),
+    ).toMatch(/n=1$/);
+  });
+
   test('thousands go by batches; what is enqueued after the page is not meant', async () => {
     await fillJobs(database.client, 2_500);
     const dashboard = dashboardFor();
@@ -212,6 +231,122 @@ describe('all that match a filter', () => {
     const forged = { of: 'selected', ids: String(others), until: '9007199254740991' };
     expect((await post(dashboard, '/actions/cancel-many', forged)).headers.get('location')).toMatch(/n=0$/);
     expect(await Promise.all([mine, others].map(stateOf))).toEqual(['cancelled', 'due']);
+  });
+});
+
+describe('a group of errors', () => {
+  /** Discards jobs by the message that they failed with. */
+  async function discard(count: number, message = 'no such order', at = 'statement_timestamp()') {
+    await fillJobs(database.client, count);
+    await database.client.unsafe(
+      `with taken as (delete from queue_jobs where queue = 'q' and worker_id is null returning *)
+       insert into queue_results (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority, fence, metadata, created_at, run_at, finished_at)
+       select id, queue, kind, payload, 'discarded', jsonb_build_array(jsonb_build_object('attempt', 1, 'name', 'Error', 'message', $1::text)),
+         1, max_attempts, priority, fence, metadata, created_at, run_at, ${at} from taken`,
+      [message],
+    );
+  }
+
+  const formOf = async (dashboard: Dashboard) =>
+    formsOf(await page(dashboard, '/errors')).find(({ action }) => action.endsWith('/redrive-cause'));
+  const counts = async () => {
+    const [row] = await database.client<{ due: number; discarded: number }[]>`
+      select (select count(*)::int from queue_jobs) as due, (select count(*)::int from queue_results) as discarded`;
+    return { ...row };
+  };
+  /** Each look at the clock takes so long that a request does one batch only. */
+  const hurry = () => {
+    let now = performance.now();
+    vi.spyOn(performance, 'now').mockImplementation(() => {
+      now += 10_000;
+      return now;
+    });
+  };
+  afterEach(() => vi.restoreAllMocks());
+
+  test('is redriven batch by batch, and each answer says how far it is', async () => {
+    await discard(2_500);
+    await discard(3, 'no such customer');
+    const dashboard = dashboardFor();
+    const form = await formOf(dashboard);
+    hurry();
+    const first = await post(dashboard, String(form?.action), form?.fields ?? {});
+    const html = await first.text();
+    expect(textOf(html)).toContain('1,000 of 2,500 jobs done');
+    expect(html).toMatch(/<progress max="2500" value="1000"/);
+    expect(await counts()).toEqual({ due: 1_000, discarded: 1_503 });
+    const [next] = formsOf(html);
+    const second = await (await post(dashboard, String(next?.action), next?.fields ?? {})).text();
+    expect(textOf(second)).toContain('2,000 of 2,500 jobs done');
+    expect(await press(dashboard, second)).toBe('/errors?done=redriven&n=2500');
+    expect(await counts()).toEqual({ due: 2_500, discarded: 3 });
+    expect(done.map(({ outcome }) => outcome)).toEqual(['1000 redriven', '1000 redriven', '500 redriven']);
+  });
+
+  test('puts no job back twice that has failed again meanwhile, however often a form is sent', async () => {
+    await discard(1_200);
+    const dashboard = dashboardFor();
+    const form = await formOf(dashboard);
+    hurry();
+    const send = () => post(dashboard, String(form?.action), form?.fields ?? {});
+    const [next] = formsOf(await (await send()).text());
+    // The jobs of the first batch have run, and have failed as before.
+    await database.client`
+      with taken as (delete from queue_jobs returning *)
+      insert into queue_results (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority, fence, metadata, created_at, run_at, finished_at)
+      select id, queue, kind, payload, 'discarded', '[{"attempt": 1, "name": "Error", "message": "no such order"}]', 1,
+        max_attempts, priority, fence, metadata, created_at, run_at, statement_timestamp() from taken`;
+    const reloaded = await send();
+    expect(reloaded.headers.get('location')).toBe('/errors?done=redriven&n=200');
+    expect(await counts()).toEqual({ due: 200, discarded: 1_000 });
+    const late = await post(dashboard, String(next?.action), next?.fields ?? {});
+    expect(late.headers.get('location')).toMatch(/n=1000$/);
+    expect(await counts()).toEqual({ due: 200, discarded: 1_000 });
+  });
+
+  test('leaves the rest in their group where the page is closed, and two who press share them', async () => {
+    await discard(1_500);
+    const dashboard = dashboardFor();
+    const form = await formOf(dashboard);
+    hurry();
+    await post(dashboard, String(form?.action), form?.fields ?? {});
+    vi.restoreAllMocks();
+    expect(textOf(await page(dashboard, '/errors'))).toMatch(/500 discarded jobs with 1 cause/);
+    const back = await get(dashboard, '/actions/redrive-cause');
+    expect([back.status, back.headers.get('location')]).toEqual([303, '/errors']);
+    const rest = await formOf(dashboard);
+    const answers = await Promise.all(
+      [1, 2].map(() => post(dashboard, String(rest?.action), rest?.fields ?? {})),
+    );
+    const redriven = answers.map(({ headers }) =>
+      Number(new URLSearchParams(headers.get('location')?.split('?')[1]).get('n')),
+    );
+    expect((redriven[0] ?? 0) + (redriven[1] ?? 0)).toBe(500);
+    expect(await counts()).toEqual({ due: 1_500, discarded: 0 });
+  });
+
+  test('is what the page has counted: not what has failed since, nor what ended before the newest', async () => {
+    await discard(3);
+    const dashboard = dashboardFor();
+    const form = await formOf(dashboard);
+    await discard(2);
+    const answer = await post(dashboard, String(form?.action), form?.fields ?? {});
+    expect(answer.headers.get('location')).toBe('/errors?done=redriven&n=3');
+    expect(await counts()).toEqual({ due: 3, discarded: 2 });
+    const { asof: _, ...fields } = form?.fields ?? {};
+    expect((await post(dashboard, '/actions/redrive-cause', fields)).headers.get('location')).toMatch(/n=2$/);
+    for (const asof of ['x', '-1', '99999999999999999', '9007199254740991', '0'])
+      expect((await post(dashboard, '/actions/redrive-cause', { ...fields, asof })).status).toBe(303);
+  });
+
+  test('that changes nothing but the time when it was looked at is no other page', async () => {
+    await discard(3);
+    const dashboard = dashboardFor();
+    const first = await get(dashboard, '/errors');
+    const etag = String(first.headers.get('etag'));
+    const anew = dashboardFor();
+    const again = await get(anew, '/errors', { 'if-none-match': etag });
+    expect(again.status).toBe(304);
   });
 });
 

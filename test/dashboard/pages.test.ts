@@ -2,7 +2,7 @@ import { createQueue, defineJob, defineSchedule, limitsIn, schedulesIn, unvalida
 import { type Authorization, createDashboard, type LookOptions } from 'drizzle-queue/dashboard';
 import * as control from 'drizzle-queue/schema/control';
 import { queueMetrics } from 'drizzle-queue/schema/metrics';
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { addJob, addJobs, clearTables } from '../queries/support/jobs.ts';
 import { endJob } from '../queue/support/lives.ts';
 import { addControlTables, addMetricsTable } from '../support/control-tables.ts';
@@ -511,22 +511,53 @@ describe('the timeline', () => {
 });
 
 describe('figures', () => {
-  test('of the last hour are those that workers have reported, where the queue has metrics', async () => {
-    await addMetricsTable(database);
+  describe('of the last hour, where the queue has metrics', () => {
     const measured = createQueue({ metrics: queueMetrics });
-    await database.client`
+    const overviewFor = async (authorization: Authorization) =>
+      textOf(
+        await page(
+          createDashboard({ db: another(database.db), queue: measured, authorize: () => authorization }),
+          '/',
+        ),
+      );
+    const report = () => database.client`
       insert into queue_metrics (at, minutes, worker_id, report, queue, kind, completed, discarded, wait, run, wait_ms, run_ms)
-      select now(), 1, n, 1, 'q' || n, 'k', 70, 10, '{"0": 80}', '{"4": 80}', 80, 800 from generate_series(1, 2) as n`;
-    const dashboard = createDashboard({
-      db: another(database.db),
-      queue: measured,
-      authorize: () => 'read',
+      select now(), 1, n, 1, 'q' || n, 'k', 70 * n, 10, '{"0": 80}', '{"4": 80}', 80, 800 from generate_series(1, 2) as n`;
+
+    beforeAll(() => addMetricsTable(database));
+    beforeEach(async () => {
+      await database.client`truncate queue_metrics`;
     });
-    const html = await page(dashboard, '/');
-    expect(textOf(html)).toMatch(/Completed 140 in the last hour Discarded 20 13 % of the last hour/);
-    expect(textOf(html)).not.toContain('Of the jobs whose results are kept.');
-    expect(textOf(html)).toMatch(/Findings .*discarded/);
-    await database.client`drop table queue_metrics`;
+    afterAll(async () => {
+      await database.client`drop table queue_metrics`;
+    });
+
+    test('are those that workers have reported', async () => {
+      await report();
+      const text = await overviewFor('read');
+      expect(text).toMatch(/Completed 210 in the last hour Discarded 20 9 % of the last hour/);
+      expect(text).toContain('As workers report it, once a minute.');
+      expect(text).not.toContain('Of the jobs whose results are kept.');
+      expect(text).toMatch(/Findings .*discarded/);
+    });
+
+    test('are those of the queues that somebody may see, and of no other', async () => {
+      await report();
+      const text = await overviewFor({ queues: ['q2', 'q3'] });
+      expect(text).toMatch(/Completed 140 in the last hour Discarded 10 7 % of the last hour/);
+      expect(text).toContain('As workers report it, once a minute.');
+      expect(await overviewFor({ queues: ['q3'] })).toMatch(/Completed 0 in the last hour/);
+    });
+
+    test('are those of the results until a worker has reported', async () => {
+      await addJob(database.client, { kind: 'send-receipt' });
+      await endJob(database.db);
+      for (const authorization of ['read', { queues: ['q'] }] as const) {
+        const text = await overviewFor(authorization);
+        expect(text).toMatch(/Completed 1 in the last hour/);
+        expect(text).toContain('Of the jobs whose results are kept.');
+      }
+    });
   });
 
   test('say that a queue has waited, which no worker serves', async () => {

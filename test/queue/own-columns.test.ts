@@ -206,6 +206,30 @@ describe.each(Object.entries(drivers))('own columns through %s', (_, open) => {
     expect(await listed({ tenantId: undefined })).toEqual([c.id, b.id, a.id]);
   });
 
+  test('say which of many are cancelled, and which are put back', async () => {
+    const add = async (own: { tenantId: string; seats?: number | null }) =>
+      (await queue.enqueue(db, send, { to: 'ada' }, own)).id;
+    const [a, b, c] = [
+      await add({ tenantId: 'a', seats: 1 }),
+      await add({ tenantId: 'a', seats: null }),
+      await add({ tenantId: `b' or true --` }),
+    ];
+    const stateOf = async (id: number) => (await queue.find(db, id))?.state;
+    const states = () => Promise.all([a, b, c].map(stateOf));
+    expect(await queue.cancelMany(db, { tenantId: 'nobody' })).toMatchObject({ cancelled: 0 });
+    expect(await queue.cancelMany(db, { tenantId: `b' or true --`, kind: 'send' })).toMatchObject({
+      cancelled: 1,
+    });
+    expect(await queue.cancelMany(db, { tenantId: 'a', seats: null })).toMatchObject({ cancelled: 1 });
+    expect(await states()).toEqual(['due', 'cancelled', 'cancelled']);
+    await queue.cancel(db, a);
+    const cancelled = { state: 'cancelled' } as const;
+    expect(await queue.redrive(db, { ...cancelled, tenantId: 'a', seats: 2 })).toMatchObject({ redriven: 0 });
+    const options = { batchSize: 1 };
+    expect(await queue.redrive(db, { ...cancelled, tenantId: 'a' }, options)).toMatchObject({ redriven: 2 });
+    expect(await states()).toEqual(['due', 'due', 'cancelled']);
+  });
+
   test('that are too long are refused, not cut off', async () => {
     const long = { tenantId: 'a', region: 'much too long' };
     await expect(queue.enqueue(db, send, { to: 'a' }, long)).rejects.toThrow();
@@ -257,8 +281,22 @@ describe('what is refused before anything is sent', () => {
   });
 
   test('a filter of the wrong type', async () => {
-    await expect(queue.list(db, { tenantId: 5 as never })).rejects.toThrow('tenantId must be a string');
+    const wrong = { tenantId: 5 as never };
+    await expect(queue.list(db, wrong)).rejects.toThrow('list: tenantId must be a string');
+    await expect(queue.cancelMany(db, wrong)).rejects.toThrow('cancelMany: tenantId must be a string');
+    await expect(queue.redrive(db, wrong)).rejects.toThrow('redrive: tenantId must be a string');
   });
+});
+
+test('a value that was never set does not mean every tenant', async () => {
+  const unset = { tenantId: undefined as never };
+  for (const change of [queue.cancelMany(untouched(), unset), queue.redrive(untouched(), unset)])
+    await expect(change).rejects.toThrow('tenantId is undefined: leave it out, or give a value');
+  for (const change of [queue.cancelMany(untouched(), {}), queue.redrive(untouched(), {})])
+    await expect(change).rejects.toThrow(/must have one of .*tenantId/);
+  const all = { all: true, tenantId: 'a' } as const;
+  for (const change of [queue.cancelMany(untouched(), all), queue.redrive(untouched(), all)])
+    await expect(change).rejects.toThrow('all and tenantId exclude each other');
 });
 
 const missing = useTestDatabase();

@@ -1,4 +1,14 @@
-import { createQueue, defineJob, type JobDefinition, UnknownKindError, unvalidated } from 'drizzle-queue';
+import {
+  createQueue,
+  createWorker,
+  defineJob,
+  drain,
+  handle,
+  type JobDefinition,
+  runNext,
+  UnknownKindError,
+  unvalidated,
+} from 'drizzle-queue';
 import { describe, expect, test } from 'vitest';
 import { useTestDatabase } from '../support/test-database.ts';
 import { untouched } from './support/executors.ts';
@@ -137,6 +147,37 @@ describe('what is not there at all', () => {
       );
     }
   });
+
+  test.each<[keyof typeof queue, unknown[]]>([
+    ['run', [index, 1]],
+    ['enqueueMany', [index, []]],
+    ['find', [index, 1]],
+    ['waitFor', [index, 1]],
+    ['list', [{ kind: 'index' }]],
+    ['cancel', [1]],
+    ['cancelMany', [{ kind: 'index' }]],
+    ['pause', ['mail']],
+    ['resume', ['mail']],
+    ['redrive', [{ kind: 'index' }]],
+    ['runNow', [1]],
+    ['runNowMany', [[1]]],
+  ])('the database of %s, forgotten', async (name, args) => {
+    // As JavaScript calls it.
+    const call = async () => await (Reflect.get(queue, name) as Call).apply(queue, args);
+    await expect(call()).rejects.toThrow(
+      `drizzle-queue needs a Drizzle database or transaction as the first argument: ${name}(db, …)`,
+    );
+  });
+
+  test.each(Object.entries({ createWorker, drain, runNext }))(
+    'the database of %s, forgotten',
+    async (name, run) => {
+      const options = { queue, handlers: [handle(index, () => {})], deadlineMs: 5 };
+      await expect(async () => await Reflect.apply(run, undefined, [options])).rejects.toThrow(
+        `drizzle-queue needs a Drizzle database or transaction as the first argument: ${name}(db, …)`,
+      );
+    },
+  );
 
   test.each<[string, () => Promise<unknown>, string]>([
     [

@@ -25,6 +25,8 @@ describe('own columns', () => {
     ['a key of the jobs', { payload: text('other') }, 'columns.payload: the name is taken'],
     ['a key of the results', { state: text('other') }, 'columns.state: the name is taken'],
     ['an option of an enqueue', { delayMs: integer('other') }, 'columns.delayMs: the name is taken'],
+    ['an option of a cancel of many', { ids: integer('other') }, 'columns.ids: the name is taken'],
+    ['a time of a filter', { createdAfter: text('t') }, 'columns.createdAfter: the name is taken'],
     ['an option of a list', { cursor: integer('other') }, 'columns.cursor: the name is taken'],
     ['a name in the jobs', { mine: text('run_at') }, 'the column name run_at is taken'],
     ['a name in the results', { mine: text('output') }, 'the column name output is taken'],

@@ -62,7 +62,7 @@ function Group({
   readonly most: number;
 }) {
   const { links, nowMs } = visit;
-  const { queue, kind, name, cause, jobs, firstAt, lastAt, sampleId } = group;
+  const { queue, kind, name, cause, jobs, firstAt, lastAt, sampleId, seenAt } = group;
   const sample = { id: sampleId, kind, queue, own: {} };
   const message = revealed(visit, sample, 'error', {
     text: group.message,
@@ -111,7 +111,7 @@ function Group({
         visit={visit}
         action="redrive"
         path="redrive-cause"
-        fields={{ queue, kind, name, cause }}
+        fields={{ queue, kind, name, cause, asof: seenAt.getTime() }}
         label="Redrive this group"
         of={`: ${kind}, ${name}`}
         tone="main"

@@ -1,10 +1,12 @@
+import { databaseTime } from '../../queries/database-time.ts';
 import type { ManyAction } from '../../queries/find-many.ts';
 import { countText } from '../duration.ts';
 import type { Fields } from '../form-fields.ts';
-import { type Chosen, chosenOf, countChosen, FIND_MS, type Progress, RIGHTS } from '../many-jobs.ts';
+import { type Chosen, chosenOf, countChosen, FIND_MS, RIGHTS } from '../many-jobs.ts';
 import { Empty } from '../parts/empty.tsx';
 import { Page } from '../parts/layout.tsx';
 import { Foreign } from '../parts/text.tsx';
+import type { Progress } from '../stretch.ts';
 import { may, type Visit } from '../visit.ts';
 
 const TITLES: Readonly<Record<ManyAction, string>> = {
@@ -43,6 +45,9 @@ export async function manyPage(visit: Visit) {
     );
   }
   const counted = await countChosen(visit, chosen);
+  const { db, queue } = visit.settings;
+  // Rounded up: what has ended in the same millisecond is among them.
+  const asOf = (await databaseTime(db, queue.tables)).getTime() + 1;
   return (
     <Page visit={visit} title={TITLES[chosen.action]}>
       <section class="card many">
@@ -51,7 +56,7 @@ export async function manyPage(visit: Visit) {
             None of them can be, or somebody was first. <a href={back}>Back to the jobs</a>
           </Empty>
         ) : (
-          <Question visit={visit} chosen={chosen} counted={counted} back={back} />
+          <Question visit={visit} chosen={chosen} counted={counted} asOf={asOf} back={back} />
         )}
       </section>
     </Page>
@@ -63,10 +68,12 @@ interface QuestionProps {
   readonly chosen: Chosen;
   /** `undefined` when counting took too long. */
   readonly counted: { readonly jobs: number; readonly until: number } | undefined;
+  /** When they were counted, by the database's clock. */
+  readonly asOf: number;
   readonly back: string;
 }
 
-function Question({ visit, chosen, counted, back }: QuestionProps) {
+function Question({ visit, chosen, counted, asOf, back }: QuestionProps) {
   const { action, q, ids } = chosen;
   const label = counted === undefined ? 'all of them' : jobsText(counted.jobs);
   const fields = {
@@ -74,6 +81,8 @@ function Question({ visit, chosen, counted, back }: QuestionProps) {
     q,
     ids: (ids ?? []).join(' '),
     until: String(counted?.until ?? Number.MAX_SAFE_INTEGER),
+    asof: String(asOf),
+    ...(counted !== undefined && { total: String(counted.jobs) }),
     back: `/jobs?${new URLSearchParams({ q })}`,
   };
   return (
@@ -116,18 +125,28 @@ function Question({ visit, chosen, counted, back }: QuestionProps) {
 export interface GoingOn {
   readonly path: string;
   readonly progress: Progress;
+  /** How many there are; `undefined` where nobody has counted them. */
+  readonly total: number | undefined;
+  /** What the next request must know beside what this one was sent. */
+  readonly kept: Fields;
 }
 
 /** Says how far it is. The script goes on by itself; without it somebody presses the button. */
-export function goingOnPage(visit: Visit, { path, progress }: GoingOn, fields: Fields) {
+export function goingOnPage(visit: Visit, { path, progress, total, kept }: GoingOn, fields: Fields) {
   const { tried, done, after } = progress;
-  const next = { ...fields, tried: String(tried), done: String(done), after: String(after) };
+  const next = { ...fields, ...kept, tried: String(tried), done: String(done), after: String(after) };
   return (
     <Page visit={visit} title="Going on">
       <section class="card many">
         <p class="number-of" role="status">
-          <b>{countText(done)}</b> {done === 1 ? 'job is' : 'jobs are'} done, there are more
+          <b>{countText(done)}</b>{' '}
+          {total === undefined
+            ? `${done === 1 ? 'job is' : 'jobs are'} done, there are more`
+            : `of ${jobsText(Math.max(total, tried))} done`}
         </p>
+        {total === undefined ? null : (
+          <progress max={Math.max(total, tried)} value={tried} aria-label="How far it is" />
+        )}
         {tried > done ? <p>{jobsText(tried - done)} could not be, or somebody was first.</p> : null}
         <form method="post" action={visit.links.to(`/actions/${path}`)} class="actions" data-goes-on>
           <HiddenFields fields={next} />
@@ -138,6 +157,9 @@ export function goingOnPage(visit: Visit, { path, progress }: GoingOn, fields: F
             Stop here
           </a>
         </form>
+        <p class="muted">
+          What is done stays done, also when this page is closed; the others are as they were.
+        </p>
       </section>
     </Page>
   );

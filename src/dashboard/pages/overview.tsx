@@ -19,8 +19,12 @@ const BOUND = 50_000;
 export async function overviewPage(visit: Visit) {
   const { links, nowMs, granted } = visit;
   const figures = await figuresSeen(visit);
+  // Workers report once a minute: until the first of them has, the results say more.
+  const reported = figures?.rates?.totals.length ? figures.rates : undefined;
   const minutes =
-    figures?.rates === undefined ? await lastHour(visit) : reportedHour(figures.rates, figures.countedAt);
+    figures === undefined || reported === undefined
+      ? await lastHour(visit)
+      : reportedHour(reported, figures.countedAt);
   const { total, queues = [], workers } = figures ?? {};
   const found = granted.whole ? [...(await vitalsOf(visit)), ...(await findingsOf(visit))] : [];
   const findings = found.filter(({ severity }) => severity === 'error' || severity === 'warning');
@@ -70,7 +74,7 @@ export async function overviewPage(visit: Visit) {
       {minutes === undefined ? (
         <p class="notice is-bad">Reading the results of the last hour took more than {LOOK_MS / 1000} s.</p>
       ) : idle ? null : (
-        <Charts minutes={minutes} reported={figures?.rates !== undefined} nowMs={nowMs} />
+        <Charts minutes={minutes} reported={reported !== undefined} nowMs={nowMs} />
       )}
       {idle ? (
         <section class="card">
@@ -126,7 +130,7 @@ function Charts({ minutes, reported, nowMs }: ChartsProps) {
       <Chart
         id="throughput"
         title="Jobs per minute"
-        {...(!reported && { note: 'Of the jobs whose results are kept.' })}
+        note={reported ? 'As workers report it, once a minute.' : 'Of the jobs whose results are kept.'}
         unit="jobs"
         shape="bars"
         times={times}

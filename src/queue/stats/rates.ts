@@ -16,12 +16,15 @@ export async function readRates(
   known: KnownMetrics,
   minutes: number,
 ): Promise<QueueRates | undefined> {
-  const hourly = minutes > MAX_BY_MINUTE;
   const steps = await withinTime(db, known.tables, READ_MS, ({ runner }) =>
-    sumMetrics(runner, known, minutes, hourly),
+    sumMetrics(runner, known, minutes, isHourly(minutes)),
   );
-  if (steps === undefined) return undefined;
-  const stepMinutes = hourly ? 60 : 1;
+  return steps && ratesIn(steps, minutes);
+}
+
+/** Adds up what was reported of some minutes, by kind and by step. */
+export function ratesIn(steps: readonly SummedMetrics[], minutes: number): QueueRates {
+  const stepMinutes = isHourly(minutes) ? 60 : 1;
   const sums = new Map<string, Sum>();
   const totals = new Map<number, Sum>();
   for (const step of steps) {
@@ -49,6 +52,10 @@ export async function readRates(
       return { at: new Date(atMs), ...total };
     }),
   };
+}
+
+function isHourly(minutes: number): boolean {
+  return minutes > MAX_BY_MINUTE;
 }
 
 /** In the order of their code units, as everywhere the same. */

@@ -5,14 +5,17 @@
         regexp_replace(left(coalesce(r.errors -> -1 ->> 'message', ''), 300),
           '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|0x[0-9a-f]+|[0-9]+', '#', 'gi') as cause
       from (
-        select r.* from "queue_results" as r order by r.finished_at desc limit $1
+        select r.* from "queue_results" as r where r.finished_at < $1::timestamptz and r.finished_at >= $2::timestamptz order by r.finished_at desc limit $3
       ) as r
-      where r.state = 'discarded' and r.kind = $2 and r.queue = $3) as d
-    where d.name = $4 and d.cause = $5
-    order by d.job_id limit $6
--- $1 = 100
--- $2 = "mail"
--- $3 = "mail"
+      where r.state = 'discarded' and r.kind = $4 and r.queue = $5 and r.job_id > $6::int8) as d
+    where d.name = $7 and d.cause = $8
+    order by d.job_id limit $9
+-- $1 = "2024-02-29T12:34:56.789Z"
+-- $2 = "2024-02-29T12:34:56.789Z"
+-- $3 = 100
 -- $4 = "mail"
 -- $5 = "mail"
--- $6 = 10
+-- $6 = 42
+-- $7 = "mail"
+-- $8 = "mail"
+-- $9 = 10

@@ -1,6 +1,7 @@
     select d.queue, d.kind, d.name, d.cause, count(*)::float8 as jobs,
       date_part('epoch', min(d.finished_at)) * 1000 as first_at, date_part('epoch', max(d.finished_at)) * 1000 as last_at,
-      max(d.job_id)::float8 as sample_id, (array_agg(d.message order by d.job_id desc))[1] as message
+      max(d.job_id)::float8 as sample_id, (array_agg(d.message order by d.job_id desc))[1] as message,
+      date_part('epoch', statement_timestamp()) * 1000 as seen_at
     from (
       select r.job_id, r.queue, r.kind, r.finished_at,
         coalesce(r.errors -> -1 ->> 'name', '') as name,

@@ -1,0 +1,53 @@
+/** How many jobs are changed at a time. */
+export const BATCH = 1_000;
+/** A request goes on for about so long; then its page says how far it is. */
+const BUDGET_MS = 3_000;
+
+/** What is done so far with many jobs. */
+export interface Progress {
+  /** How many have been tried, and with how many it was done. */
+  readonly tried: number;
+  readonly done: number;
+  /** The last id that was tried. */
+  readonly after: number;
+}
+
+/** What one request came to. */
+export interface Stretch extends Progress {
+  /** `slow`: looking for more took too long. */
+  readonly end: 'all' | 'more' | 'slow';
+  /** Those of this request. */
+  readonly ids: readonly number[];
+}
+
+/** What is done with many jobs. */
+export interface Work {
+  /** The ids of the first {@link BATCH} behind this one, in order; `undefined` when looking took too long. */
+  find(after: number): Promise<readonly number[] | undefined>;
+  /** Answers with how many of them it was done. */
+  act(ids: readonly number[]): Promise<number>;
+}
+
+/** Does it batch by batch, oldest ids first, from where an earlier request has ended. */
+export async function doStretch(before: Progress, { find, act }: Work): Promise<Stretch> {
+  const endMs = performance.now() + BUDGET_MS;
+  const all: number[] = [];
+  let { tried, done, after } = before;
+  for (;;) {
+    let ids: readonly number[] | undefined;
+    try {
+      ids = await find(after);
+      if (ids === undefined) return { tried, done, after, ids: all, end: 'slow' };
+      if (ids.length > 0) done += await act(ids);
+    } catch (error) {
+      // What is done is told of; the next request meets the error again, if it is still there.
+      if (all.length === 0) throw error;
+      return { tried, done, after, ids: all, end: 'more' };
+    }
+    tried += ids.length;
+    after = ids.at(-1) ?? after;
+    all.push(...ids);
+    if (ids.length < BATCH) return { tried, done, after, ids: all, end: 'all' };
+    if (performance.now() > endMs) return { tried, done, after, ids: all, end: 'more' };
+  }
+}
