@@ -1,7 +1,7 @@
 /** A job keeps this many errors: the newest. */
 export const KEPT_ERRORS = 10;
 
-/** One failed attempt, in the `errors` of a job or a result: the last {@link KEPT_ERRORS}, oldest first. */
+/** One failed attempt, in the `errors` of a job or a result: the last 10, oldest first. */
 export interface AttemptError {
   /** Counted from 1. */
   attempt: number;

@@ -29,7 +29,7 @@ import type {
 } from './column-types.ts';
 import type { DeclareTable } from './declare-table.ts';
 
-/** The columns of `queue_jobs`: see {@link defineJobsTable}. */
+/** The columns of `queue_jobs`. */
 export type JobColumns = {
   id: Identity<NotNull<BigintColumn>>;
   queue: NotNull<TextColumn>;

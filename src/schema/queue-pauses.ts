@@ -2,7 +2,7 @@ import { type pgTable, text, timestamp } from 'drizzle-orm/pg-core';
 import type { InSchema, NotNull, Primary, TextColumn, TimestampColumn, WithDefault } from './column-types.ts';
 import type { DeclareTable } from './declare-table.ts';
 
-/** The columns of `queue_pauses`: see {@link definePausesTable}. */
+/** The columns of `queue_pauses`. */
 export type PauseColumns = {
   queue: Primary<TextColumn>;
   pausedAt: WithDefault<NotNull<TimestampColumn>>;

@@ -29,7 +29,7 @@ import type { DeclareTable } from './declare-table.ts';
 /** `completed`: its handler returned. `discarded`: no attempt was left. `cancelled`: somebody stopped it. */
 export type FinalState = 'completed' | 'discarded' | 'cancelled';
 
-/** The columns of `queue_results`: see {@link defineResultsTable}. */
+/** The columns of `queue_results`. */
 export type ResultColumns = {
   jobId: NotNull<BigintColumn>;
   queue: NotNull<TextColumn>;

@@ -13,7 +13,7 @@ import type {
 } from './column-types.ts';
 import type { DeclareTable } from './declare-table.ts';
 
-/** The columns of `queue_workers`: see {@link defineWorkersTable}. */
+/** The columns of `queue_workers`. */
 export type WorkerColumns = {
   id: Identity<Primary<BigintColumn>>;
   name: NotNull<TextColumn>;

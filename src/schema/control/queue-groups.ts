@@ -13,7 +13,7 @@ import type {
 import type { DeclareTable } from '../declare-table.ts';
 import type { RateUsed } from './queue-usage.ts';
 
-/** The columns of `queue_groups`: see {@link defineGroupsTable}. */
+/** The columns of `queue_groups`. */
 export type GroupColumns = {
   queue: NotNull<TextColumn>;
   groupKey: NotNull<TextColumn>;

@@ -2,7 +2,7 @@ import { bigint, type pgTable, primaryKey, text, timestamp } from 'drizzle-orm/p
 import type { BigintColumn, InSchema, NotNull, TextColumn, TimestampColumn } from '../column-types.ts';
 import type { DeclareTable } from '../declare-table.ts';
 
-/** The columns of `queue_holds`: see {@link defineHoldsTable}. */
+/** The columns of `queue_holds`. */
 export type HoldColumns = {
   queue: NotNull<TextColumn>;
   groupKey: NotNull<TextColumn>;

@@ -2,7 +2,7 @@ import { index, type pgTable, primaryKey, text, timestamp } from 'drizzle-orm/pg
 import type { InSchema, NotNull, TextColumn, TimestampColumn } from '../column-types.ts';
 import type { DeclareTable } from '../declare-table.ts';
 
-/** The columns of `queue_keys`: see {@link defineKeysTable}. */
+/** The columns of `queue_keys`. */
 export type KeyColumns = {
   queue: NotNull<TextColumn>;
   kind: NotNull<TextColumn>;

@@ -11,7 +11,7 @@ import type {
 } from '../column-types.ts';
 import type { DeclareTable } from '../declare-table.ts';
 
-/** The columns of `queue_limits`: see {@link defineLimitsTable}. */
+/** The columns of `queue_limits`. */
 export type LimitColumns = {
   queue: NotNull<TextColumn>;
   kind: WithDefault<NotNull<TextColumn>>;

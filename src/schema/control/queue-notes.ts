@@ -12,7 +12,7 @@ import type {
 } from '../column-types.ts';
 import type { DeclareTable } from '../declare-table.ts';
 
-/** The columns of `queue_notes`: see {@link defineNotesTable}. */
+/** The columns of `queue_notes`. */
 export type NoteColumns = {
   id: Identity<NotNull<BigintColumn>>;
   queue: NotNull<TextColumn>;

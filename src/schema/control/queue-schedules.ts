@@ -34,7 +34,7 @@ export interface TickSettings {
   readonly weight?: number;
 }
 
-/** The columns of `queue_schedules`: see {@link defineSchedulesTable}. */
+/** The columns of `queue_schedules`. */
 export type ScheduleColumns = {
   name: Primary<TextColumn>;
   queue: NotNull<TextColumn>;

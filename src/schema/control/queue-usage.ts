@@ -12,7 +12,7 @@ export type Leases = Readonly<Record<string, readonly [has: number, wants: numbe
 /** Starts within the last window, by the number of a twentieth of it since 1970. */
 export type RateUsed = Readonly<Record<string, number>>;
 
-/** The columns of `queue_usage`: see {@link defineUsageTable}. */
+/** The columns of `queue_usage`. */
 export type UsageColumns = {
   queue: NotNull<TextColumn>;
   kind: WithDefault<NotNull<TextColumn>>;

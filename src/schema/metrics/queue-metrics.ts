@@ -25,7 +25,7 @@ import type { DeclareTable } from '../declare-table.ts';
 /** How many durations there are of each size: those of the bin `b` take about `√2 ** b` milliseconds. */
 export type Histogram = Readonly<Record<string, number>>;
 
-/** The columns of `queue_metrics`: see {@link defineMetricsTable}. */
+/** The columns of `queue_metrics`. */
 export type MetricColumns = {
   workerId: NotNull<BigintColumn>;
   report: NotNull<BigintColumn>;
