@@ -17,6 +17,7 @@ import {
   findCancellableQuery,
   requestCancelsQuery,
 } from '../../../src/queries/cancel-jobs.ts';
+import { carryOverJobsQuery } from '../../../src/queries/carry-over-jobs.ts';
 import { databaseStateQuery } from '../../../src/queries/check-database.ts';
 import { missingGrantsQuery } from '../../../src/queries/check-grants.ts';
 import { checkWorkersQuery } from '../../../src/queries/check-workers.ts';
@@ -26,6 +27,7 @@ import { countFinishedQuery } from '../../../src/queries/count-finished.ts';
 import { countJobsQuery } from '../../../src/queries/count-jobs.ts';
 import { countResultsQuery } from '../../../src/queries/count-results.ts';
 import { countSomeJobsQuery } from '../../../src/queries/count-some-jobs.ts';
+import { databaseTimeQuery } from '../../../src/queries/database-time.ts';
 import { declareSchedulesQuery } from '../../../src/queries/declare-schedules.ts';
 import { ensureUsageQuery } from '../../../src/queries/ensure-usage.ts';
 import { estimatedJobsQuery } from '../../../src/queries/estimate-jobs.ts';
@@ -38,13 +40,14 @@ import { findServedQueuesQuery, hasGroupsQuery } from '../../../src/queries/find
 import { findGroupsQuery } from '../../../src/queries/find-groups.ts';
 import { findHeadsQuery } from '../../../src/queries/find-heads.ts';
 import { findHeldJobsQuery } from '../../../src/queries/find-held-jobs.ts';
+import { findImportedJobsQuery } from '../../../src/queries/find-imported-jobs.ts';
 import { findJobQuery } from '../../../src/queries/find-job.ts';
 import { findJobsQuery } from '../../../src/queries/find-jobs.ts';
 import { findLeasesQuery } from '../../../src/queries/find-leases.ts';
 import { findGroupLimitsQuery, findLimitsQuery } from '../../../src/queries/find-limits.ts';
 import { findLiveIdsQuery } from '../../../src/queries/find-live-ids.ts';
 import { countManyQuery, findManyQuery } from '../../../src/queries/find-many.ts';
-import { findOfCauseQuery } from '../../../src/queries/find-of-cause.ts';
+import { countOfCauseQuery, findOfCauseQuery } from '../../../src/queries/find-of-cause.ts';
 import { findOverlookedQuery } from '../../../src/queries/find-overlooked.ts';
 import { findPausesQuery } from '../../../src/queries/find-pauses.ts';
 import { findRequestsQuery, jobRequestsQuery } from '../../../src/queries/find-requests.ts';
@@ -86,6 +89,7 @@ import { pruneResultsQuery } from '../../../src/queries/prune-results.ts';
 import { reclaimJobQuery } from '../../../src/queries/reclaim-job.ts';
 import { findDiscardedQuery, redriveJobsQuery } from '../../../src/queries/redrive-jobs.ts';
 import { registerWorkerQuery } from '../../../src/queries/register-worker.ts';
+import { releaseImportedJobsQuery } from '../../../src/queries/release-imported-jobs.ts';
 import { releaseJobsQuery } from '../../../src/queries/release-jobs.ts';
 import {
   removeGoneWorkersQuery,
@@ -210,6 +214,12 @@ export function allStatements(
   const grouped = (serial?: Serial): GroupTables => {
     const queues = new Map([[text, { serial }]]);
     return withFactsOf(tables, withGrouping({ ...tables, ...limitTables }, { tables: limitTables, queues }));
+  };
+  const ofCause = {
+    scope: everything,
+    ...{ queue: text, kind: text, name: text, cause: text },
+    bound: 100,
+    finishedBefore: time,
   };
   const groupClaim = {
     queue: text,
@@ -638,6 +648,13 @@ export function allStatements(
       { id: id + 1, fence: 1 },
     ]),
     reclaimJobQuery: reclaimJobQuery(tables, { id, queue: text, attempt: 2, fence: 3 }),
+    carryOverJobsQuery: carryOverJobsQuery(tables, text, [
+      { id, attempt: 2, createdAtMs: time.getTime() },
+      { id, attempt: 0, createdAtMs: undefined },
+    ]),
+    findImportedJobsQuery: findImportedJobsQuery(tables, { source: text, after: id, limit: 10 }),
+    releaseImportedJobsQuery: releaseImportedJobsQuery(tables, { queue: text, ids: [id] }),
+    'releaseImportedJobsQuery, of groups': releaseImportedJobsQuery(grouped(), { queue: text, ids: [id] }),
     redriveJobsQuery: redriveJobsQuery(tables, {}),
     'redriveJobsQuery, filtered': redriveJobsQuery(tables, {
       id,
@@ -752,19 +769,13 @@ export function allStatements(
       bound: 100,
       limit: 10,
     }),
-    findOfCauseQuery: findOfCauseQuery(tables, {
-      scope: everything,
-      queue: text,
-      kind: text,
-      name: text,
-      cause: text,
-      bound: 100,
-      limit: 10,
-    }),
+    countOfCauseQuery: countOfCauseQuery(tables, ofCause),
+    findOfCauseQuery: findOfCauseQuery(tables, { ...ofCause, finishedAfter: time, after: id, limit: 10 }),
     'countJobsQuery, of queues': countJobsQuery(tables, { queues: [text], own: [] }),
     countFinishedQuery: countFinishedQuery(tables, { scope: everything, minutes: 60, bound: 100 }),
     lookAtWorkersQuery: lookAtWorkersQuery(tables, 10),
     resumeQueueQuery: resumeQueueQuery(tables, text),
+    databaseTimeQuery,
     transactionIdQuery,
     unlockSessionQuery: unlockSessionQuery(tables, id),
     unparkJobsQuery: unparkJobsQuery(tables, { queue: text, ids: [id] }),

@@ -1,0 +1,11 @@
+export type { ForeignJob } from './foreign-job.ts';
+export { from } from './from.ts';
+export { type ImportOptions, type ImportProgress, importJobs } from './import-jobs.ts';
+export type { ImportedName, ImportReport, LeftJob } from './import-report.ts';
+export type { ImportedOptions, ImportMapping, ImportRule } from './mapping.ts';
+export type { ImportSource } from './source.ts';
+export type { BullmqOptions, BullmqQueue } from './sources/bullmq.ts';
+export type { BullmqPostgresOptions } from './sources/bullmq-postgres.ts';
+export type { GraphileWorkerOptions } from './sources/graphile-worker.ts';
+export type { PgBossOptions } from './sources/pg-boss.ts';
+export type { JobTableColumns, JobTableOptions } from './sources/table.ts';

@@ -1,0 +1,73 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { checkText } from '../../job/limits.ts';
+import type { Executor, RawRow } from '../../sql/executor.ts';
+
+/** Rows of another system's tables. Errors of the driver pass unchanged: the tables are not ours. */
+export async function foreignRows(db: Executor, query: SQL): Promise<RawRow[]> {
+  const result: unknown = await db.execute(query);
+  // As for our own statements, drivers return an array or { rows }.
+  const rows = Array.isArray(result) ? result : (result as { rows?: RawRow[] } | undefined)?.rows;
+  if (rows === undefined) throw new TypeError('importJobs: the database returned no rows');
+  return rows;
+}
+
+/** One parameter for any number of texts. */
+export function textArray(values: readonly string[]): SQL {
+  return sql`array(select jsonb_array_elements_text(${JSON.stringify(values)}::text::jsonb))`;
+}
+
+/** For an SQL statement, quoted. */
+export function quoted({ schema, table }: ForeignTable): SQL {
+  return sql`${sql.identifier(schema)}.${sql.identifier(table)}`;
+}
+
+export function checkSchema(caller: string, schema: string): string {
+  return checkText(`${caller}: schema`, schema, 63);
+}
+
+/** What `to_jsonb` makes of a row: a column that an older version lacks is `undefined`. */
+export function rowOf(value: unknown): Readonly<Record<string, unknown>> {
+  // Of our own statements, which return an object as text.
+  return JSON.parse(String(value)) as Record<string, unknown>;
+}
+
+export function textOrNothing(value: unknown): string | undefined {
+  return value === null || value === undefined || value === '' ? undefined : String(value);
+}
+
+/** A time as `to_jsonb` writes it; an invalid `Date` for an infinite one, which the enqueue refuses. */
+export function timeOf(value: unknown): Date {
+  return new Date(String(value));
+}
+
+/** A table of another system. */
+export interface ForeignTable {
+  readonly schema: string;
+  readonly table: string;
+}
+
+/**
+ * Row-level security hides rows without an error, so an import would find nothing and say that all is done.
+ *
+ * @throws Error when there is no such table, or its rows are hidden from this role
+ */
+export async function checkTable(
+  db: Executor,
+  { schema, table }: ForeignTable,
+  title: string,
+): Promise<void> {
+  const name = sql`to_regclass(format('%I.%I', ${schema}::text, ${table}::text))`;
+  const [row] = await foreignRows(
+    db,
+    sql`
+      select t.name is not null as found, coalesce(row_security_active(t.name), false) as hidden,
+        current_user::text as role
+      from (select ${name} as name) as t`,
+  );
+  if (row?.found !== true) throw new Error(`importJobs: ${title} has no table ${schema}.${table} here`);
+  if (row.hidden !== true) return;
+  throw new Error(
+    `importJobs: row-level security hides ${schema}.${table} from the role ${String(row.role)}: connect as ` +
+      'the role that owns the table',
+  );
+}

@@ -1,0 +1,107 @@
+import { sql } from 'drizzle-orm';
+import { checkOptions, namesOf } from '../../job/known-options.ts';
+import type { RawRow } from '../../sql/executor.ts';
+import { foreignState, type ReadJob } from '../foreign-job.ts';
+import type { TableSource } from '../source.ts';
+import {
+  checkSchema,
+  checkTable,
+  foreignRows,
+  quoted,
+  rowOf,
+  textArray,
+  textOrNothing,
+  timeOf,
+} from './foreign-rows.ts';
+
+/** The options of {@link from.graphileWorker}. */
+export interface GraphileWorkerOptions {
+  /** The schema of graphile-worker's tables. @default 'graphile_worker' */
+  schema?: string | undefined;
+}
+
+const OPTIONS = namesOf<GraphileWorkerOptions>({ schema: true });
+
+/**
+ * The jobs of graphile-worker that nobody has locked and that have attempts left. Its workers lock what they
+ * claim as we do, so each job is taken by one of both.
+ */
+export function graphileWorkerSource(options: GraphileWorkerOptions = {}): TableSource {
+  const what = 'from.graphileWorker';
+  const { schema = 'graphile_worker' } = checkOptions(`${what}: its options`, options, OPTIONS);
+  const place = { schema: checkSchema(what, schema), table: '_private_jobs' };
+  const jobs = quoted(place);
+  const tasks = quoted({ schema, table: '_private_tasks' });
+  const queues = quoted({ schema, table: '_private_job_queues' });
+  const title = 'graphile-worker';
+  return {
+    type: 'table',
+    title,
+    async count(db) {
+      await checkTable(db, place, title);
+      const rows = await foreignRows(
+        db,
+        sql`
+          select t.identifier as name,
+            count(*) filter (where j.locked_at is null and j.attempts < j.max_attempts)::float8 as waiting,
+            count(*) filter (where j.locked_at is not null)::float8 as active
+          from ${jobs} as j join ${tasks} as t on t.id = j.task_id
+          group by t.identifier`,
+      );
+      return rows.map(({ name, waiting, active }) => ({
+        name: String(name),
+        waiting: Number(waiting),
+        active: Number(active),
+      }));
+    },
+    async read(db, { names, after, limit, lock }) {
+      const rows = await foreignRows(
+        db,
+        sql`
+          select to_jsonb(j)::text as job, j.run_at > statement_timestamp() as later,
+            t.identifier as name, q.queue_name
+          from ${jobs} as j
+          join ${tasks} as t on t.id = j.task_id
+          left join ${queues} as q on q.id = j.job_queue_id
+          where t.identifier = any(${textArray(names)}) and j.id > ${after ?? '0'}::text::int8
+            and j.locked_at is null and j.attempts < j.max_attempts
+          order by j.id limit ${limit}${lock ? sql` for update of j skip locked` : sql``}`,
+      );
+      const found = rows.map(toReadJob);
+      const end = found.at(-1);
+      return end === undefined ? { jobs: found } : { jobs: found, last: end.id };
+    },
+    async remove(db, found) {
+      const rows = await foreignRows(
+        db,
+        sql`
+          delete from ${jobs} as j where j.id = any(${textArray(found.map(({ id }) => id))}::int8[])
+          returning j.id`,
+      );
+      return rows.length;
+    },
+  };
+}
+
+function toReadJob({ job, later, name, queue_name }: RawRow): ReadJob {
+  const row = rowOf(job);
+  const attempts = Number(row.attempts);
+  const priority = Number(row.priority);
+  return {
+    id: String(row.id),
+    name: String(name),
+    data: row.payload ?? null,
+    priority,
+    stepsBehind: priority,
+    runAt: timeOf(row.run_at),
+    attempts,
+    attemptsLeft: Number(row.max_attempts) - attempts,
+    createdAt: timeOf(row.created_at),
+    // A job with a key is replaced there until it runs; here that ends with its first attempt.
+    key: attempts === 0 ? textOrNothing(row.key) : undefined,
+    keyHolds: 'waiting',
+    serial: textOrNothing(queue_name),
+    unfit: undefined,
+    state: foreignState(attempts, later === true),
+  };
+}

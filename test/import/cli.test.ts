@@ -1,0 +1,84 @@
+import { randomBytes } from 'node:crypto';
+import { beforeAll, expect, test } from 'vitest';
+import { useCli } from '../cli/support/build-cli.ts';
+import { runCli } from '../cli/support/run-cli.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { fill, pgBoss } from './systems.ts';
+
+const database = useTestDatabase();
+const cli = useCli();
+let cwd: string;
+
+const run = (...args: string[]) =>
+  runCli(cli.bin, ['import', ...args], { cwd, env: { DATABASE_URL: database.url } });
+
+beforeAll(async () => {
+  cwd = await cli.project({
+    'queue.config.ts': `
+      import { drizzle } from 'drizzle-orm/postgres-js';
+      import { createQueue, defineJob, unvalidated } from 'drizzle-queue';
+      import { defineConfig } from 'drizzle-queue/config';
+      const db = drizzle(process.env.DATABASE_URL!);
+      const sendMail = defineJob('send-mail', { payload: unvalidated<object>() });
+      export default defineConfig({ db, queue: createQueue(), jobs: [sendMail] });`,
+  });
+});
+
+async function kinds() {
+  return await database.client`select kind, count(*)::int as jobs from queue_jobs group by 1 order by 1`;
+}
+
+test('shows what would come, and does it when it is told to', async () => {
+  const jobs = [1, 2, 3].map((n) => ({ n, priority: 0 }));
+  await fill(
+    pgBoss,
+    { url: database.url, queue: '' },
+    { failing: [], jobs, others: [{ queue: 'unknown', data: {} }] },
+  );
+  const planned = await run('pg-boss', '--map', 'mail=send-mail', '--dry-run');
+  expect(planned).toMatchObject({ code: 0, stderr: '' });
+  expect(planned.stdout).toMatch(
+    /NAME +KIND +WAITING +DELAYED +RETRYING +LEFT\nmail +send-mail +3 +0 +0 +0\n/,
+  );
+  expect(planned.stdout).toMatch(/\nunknown +– +0 +0 +0 +1\n/);
+  expect(planned.stdout).toContain('3 would be imported, 1 left, 0 with its workers.');
+  // Nobody can answer.
+  expect(await run('pg-boss', '--map', 'mail=send-mail')).toMatchObject({ code: 2 });
+  expect(await kinds()).toEqual([]);
+  const done = await run('pg-boss', '--map', 'mail=send-mail', '--yes', '--json');
+  expect(done).toMatchObject({ code: 0, stderr: '' });
+  expect(JSON.parse(done.stdout)).toMatchObject({ version: 1, dryRun: false, imported: 3, left: 1 });
+  expect(await kinds()).toEqual([{ kind: 'send-mail', jobs: 3 }]);
+});
+
+test('takes a table of the app by SQL', async () => {
+  const table = `old_${randomBytes(3).toString('hex')}`;
+  await database.client.unsafe(`
+    create table ${table} (id serial, type text, data jsonb, status text);
+    insert into ${table} (type, data, status) values ('send-mail', '{"a": 1}', 'pending'), ('send-mail', '{}', 'done')`);
+  const flags = [
+    '--table',
+    table,
+    '--where',
+    "status = 'pending'",
+    '--column',
+    'payload=data',
+    '--column',
+    'name=type',
+  ];
+  const done = await run('table', ...flags, '--yes');
+  expect(done).toMatchObject({ code: 0, stderr: '' });
+  expect(done.stdout).toContain('1 imported, 0 left');
+  expect(await database.client.unsafe(`select status from ${table}`)).toEqual([{ status: 'done' }]);
+});
+
+test.each([
+  [['rabbit'], 'import takes pg-boss, graphile-worker, bullmq, table; got rabbit'],
+  [['pg-boss', '--redis', 'redis://x'], 'import pg-boss takes no --redis'],
+  [['bullmq'], 'import bullmq needs --queue'],
+  [['table'], 'import table needs --table and --where'],
+  [['pg-boss', '--map', 'mail'], '--map takes name=kind'],
+  [['pg-boss', '--map', 'mail=send-mal'], "has no definition of 'send-mal' (did you mean send-mail?)"],
+])('refuses %j with 2', async (args, message) => {
+  expect(await run(...args)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+});

@@ -1,0 +1,5 @@
+import { testSystem } from './test-system.ts';
+
+testSystem('pgBoss');
+testSystem('graphileWorker');
+testSystem('bullmqOnPostgres');

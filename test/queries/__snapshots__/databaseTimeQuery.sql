@@ -1,0 +1,1 @@
+select date_part('epoch', statement_timestamp()) * 1000 as now
