@@ -1,5 +1,7 @@
 import type { Call } from './context.ts';
 import type { ExitCode } from './exit-code.ts';
+import { untilInterrupted } from './interruption.ts';
+import { complain } from './terminal/complain.ts';
 import { printable } from './terminal/printable.ts';
 
 /** What became of one job. */
@@ -10,19 +12,31 @@ export interface JobDone {
   readonly outcome: string;
 }
 
-/** Does something with jobs, one after the other, and says what became of each; 1 if not all were done. */
+/**
+ * Does something with jobs, one after the other, and says what became of each; 1 if not all were done. What
+ * was done before an error or Ctrl-C is said, too.
+ */
 export async function actOnIds(
   { output }: Call<unknown>,
   ids: readonly number[],
   act: (id: number) => Promise<Omit<JobDone, 'id'>>,
 ): Promise<ExitCode> {
   const jobs: JobDone[] = [];
-  for (const id of ids) {
-    const job = { id, ...(await act(id)) };
-    jobs.push(job);
-    if (output.json) continue;
-    await output.write(`${id} ${output.styled(printable(job.outcome), job.done ? 'green' : 'yellow')}\n`);
+  const { signal, forget } = untilInterrupted();
+  try {
+    for (const id of ids) {
+      if (signal.aborted) {
+        complain(`Interrupted: ${ids.length - jobs.length} of ${ids.length} jobs are as they were.`);
+        return 130;
+      }
+      const job = { id, ...(await act(id)) };
+      jobs.push(job);
+      if (output.json) continue;
+      await output.write(`${id} ${output.styled(printable(job.outcome), job.done ? 'green' : 'yellow')}\n`);
+    }
+  } finally {
+    forget();
+    if (output.json) await output.document({ jobs });
   }
-  if (output.json) await output.document({ jobs });
   return jobs.every(({ done }) => done) ? 0 : 1;
 }

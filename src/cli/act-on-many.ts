@@ -31,7 +31,7 @@ export interface Act<TSums extends Readonly<Record<string, number>>> {
 
 /**
  * Does something with all jobs that fit: counts them, asks, and shows how far it is. Ctrl-C ends it before
- * the next batch, and what was done stays.
+ * the next batch. What was done stays, and is said, also where an error has ended it.
  */
 export async function actOnMany<TSums extends Readonly<Record<string, number>>>(
   { flags, output }: Context<ManyFlags>,
@@ -82,10 +82,12 @@ async function go<TSums extends Readonly<Record<string, number>>>(
     });
   } catch (error) {
     progress.end();
-    if (!(error instanceof InterruptedError)) throw error;
-    complain(
-      `Interrupted: ${sums === undefined ? 'nothing was done' : said(sums)}; the others are as they were.`,
-    );
+    const isInterrupted = error instanceof InterruptedError;
+    const what = sums === undefined ? 'nothing was done' : said(sums);
+    if (isInterrupted) complain(`Interrupted: ${what}; the others are as they were.`);
+    else if (sums !== undefined) complain(`It has failed; until then: ${what}.`);
+    if (output.json) await output.document({ stopped: isInterrupted ? 'interrupted' : 'failed', ...sums });
+    if (!isInterrupted) throw error;
     return 130;
   } finally {
     forget();

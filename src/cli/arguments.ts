@@ -41,6 +41,16 @@ export const durationMs = once((given) => {
   throw new InvalidArgumentError('It must be a duration such as 90s, 15min, 2h or 3d.');
 });
 
+const LEAST_PAUSE_MS = 10;
+const MOST_PAUSE_MS = 86_400_000;
+
+/** How often to look: not without a pause, and no longer than a timer can wait. */
+export const pauseMs = once((given) => {
+  const ms = durationOf(given);
+  if (ms !== undefined && ms >= LEAST_PAUSE_MS && ms <= MOST_PAUSE_MS) return ms;
+  throw new InvalidArgumentError('It must be a duration from 10ms to 1d, such as 5s.');
+});
+
 /** A time: ISO 8601, or how long ago, such as `2h`. */
 export const time = once((given) => {
   const ago = durationOf(given);
@@ -79,6 +89,8 @@ export function oneOf<T extends string>(...values: readonly T[]) {
 
 /** Collects the values of an option that may be given again. */
 export function several(given: string, previous: readonly string[] = []): readonly string[] {
+  // As of a variable of a shell that was never set.
+  if (given === '') throw new InvalidArgumentError('It is empty.');
   return [...previous, given];
 }
 

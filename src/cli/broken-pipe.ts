@@ -1,5 +1,8 @@
 let ends = true;
 
+/** A pipe without a reader, and a terminal that is gone. */
+const NOBODY_READS = ['EPIPE', 'EIO'];
+
 /**
  * Ends the process, quietly, when whoever reads its output leaves, as `head` does; a worker outlives its
  * readers ({@link outliveReaders}).
@@ -7,7 +10,7 @@ let ends = true;
 export function endWithReaders(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
+      if (!NOBODY_READS.includes(error.code ?? '')) throw error;
       if (ends && stream === process.stdout) process.exit(0);
     });
   }

@@ -6,6 +6,7 @@ import { InterruptedError } from './interruption.ts';
 import { createProgram } from './program.ts';
 import { sentenceOf } from './sentence-of.ts';
 import { complain } from './terminal/complain.ts';
+import { printable } from './terminal/printable.ts';
 
 /** Runs a command and says how it ended; nothing is thrown past it. */
 export async function main(args: readonly string[], version: string): Promise<ExitCode> {
@@ -20,7 +21,7 @@ export async function main(args: readonly string[], version: string): Promise<Ex
     if (error instanceof CommanderError) return isHelp(error) ? 0 : 2;
     if (error instanceof InterruptedError) return 130;
     complain(`drizzle-queue: ${sentenceOf(error)}`);
-    if (isVerbose(args)) process.stderr.write(`${inspect(error)}\n`);
+    if (isVerbose(args)) process.stderr.write(`${printable(inspect(error))}\n`);
     return error instanceof Failure ? error.exitCode : 1;
   }
 }

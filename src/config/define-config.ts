@@ -31,17 +31,19 @@ type HandlersOf<TDb extends Database, TOwn extends OwnColumns> = readonly Handle
 export const LOADERS: unique symbol = Symbol.for('drizzle-queue.config.loaders');
 
 /**
- * Loads the workers and the dashboard of the copy of this package that the config has imported: a queue knows
- * its limits by the copy that made it, and a CommonJS app has another than the command.
+ * Loads the workers, the dashboard and the importer of the copy of this package that the config has imported:
+ * a queue knows its limits by the copy that made it, and a CommonJS app has another than the command.
  */
 export interface Loaders {
   entry(): Promise<Pick<typeof import('../index.ts'), 'createWorker' | 'drain'>>;
   dashboard(): Promise<Pick<typeof import('../dashboard/index.ts'), 'createDashboard' | 'toNode'>>;
+  import(): Promise<Pick<typeof import('../import/index.ts'), 'from' | 'importJobs'>>;
 }
 
 const loaders: Loaders = {
   entry: () => import('../index.ts'),
   dashboard: () => import('../dashboard/index.ts'),
+  import: () => import('../import/index.ts'),
 };
 
 /**

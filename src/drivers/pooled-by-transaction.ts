@@ -15,8 +15,11 @@ export interface Observation {
 /** Runs the statement on connections of the driver, of which more than one is open if that can be had. */
 type Observe = (see: (observation: Observation) => boolean) => Promise<void>;
 
-/** How many statements are asked at most: a busy pooler may give the same connections by chance. */
-const STATEMENTS = 7;
+/**
+ * How many statements are asked at most, and only where the process is not the one that was told: a busy
+ * pooler may give the same connections by chance, and a busy pool seldom the same one twice.
+ */
+const STATEMENTS = 25;
 /** How long another connection of the pool is waited for, which may be as full as it gets. */
 const SECOND_MS = 500;
 

@@ -7,7 +7,7 @@ import {
   NonRetryableError,
   runNext,
 } from 'drizzle-queue';
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { clearTables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -196,6 +196,53 @@ describe('by a filter', () => {
     expect([0, 130]).toContain(code);
     const done = (await queue.list(database.db, { state: 'cancelled', limit: 1_000 })).jobs.length;
     expect(done).toBeGreaterThan(0);
+  });
+});
+
+describe('what an error ends', () => {
+  /** The database refuses to remove the job. */
+  const refuse = async (id: number) => {
+    await database.client.unsafe(`
+      create function refuse() returns trigger language plpgsql as $$ begin raise exception 'not this one'; end $$;
+      create trigger refuse before delete on queue_jobs for each row when (old.id = ${id}) execute function refuse()`);
+    onTestFinished(() =>
+      database.client
+        .unsafe('drop trigger refuse on queue_jobs; drop function refuse()')
+        .then(() => undefined),
+    );
+  };
+
+  test('by ids: what was done before is in the answer', async () => {
+    const [second = 0, first = 0] = await enqueue(2);
+    await refuse(second);
+    const { code, stdout, stderr } = await run('cancel', String(first), String(second), '--json');
+    expect({ code, stderr }).toEqual({ code: 1, stderr: 'drizzle-queue: not this one\n' });
+    expect(JSON.parse(stdout)).toEqual({
+      version: 1,
+      jobs: [{ id: first, done: true, outcome: 'cancelled' }],
+    });
+  });
+
+  test('of many: how many were done is said, and in the answer', async () => {
+    await queue.enqueueMany(
+      database.db,
+      greet,
+      Array.from({ length: 1_001 }, () => ({})),
+    );
+    const { jobs } = await queue.list(database.db, { limit: 1 });
+    await refuse(jobs[0]?.id ?? 0);
+    const { code, stdout, stderr } = await run('cancel', '--all', '--yes', '--json');
+    expect(code).toBe(1);
+    expect(stderr).toBe(
+      'It has failed; until then: 1,000 cancelled, 0 requested, 0 locked.\ndrizzle-queue: not this one\n',
+    );
+    expect(JSON.parse(stdout)).toEqual({
+      version: 1,
+      stopped: 'failed',
+      cancelled: 1_000,
+      requested: 0,
+      locked: 0,
+    });
   });
 });
 

@@ -88,6 +88,40 @@ describe('status', () => {
     expect(stdout).toContain('\u001b[1mmail');
     expect(stdout.lastIndexOf('\u001b[?25h')).toBeGreaterThan(stdout.lastIndexOf('\u001b[?25l'));
   });
+
+  test.skipIf(!hasTerminal)(
+    '--watch fits into a small terminal, whose lines break again after it',
+    async () => {
+      const watching = startInTerminal(cli.bin, ['status', '--watch', '--every', '50ms'], {
+        cwd,
+        env: { DATABASE_URL: database.url },
+        columns: 20,
+        rows: 5,
+      });
+      await until(() => watching.stdout().split('\u001b[H').length > 2);
+      watching.write('\u0003');
+      const { code, stdout } = await watching.end();
+      expect(code).toBe(0);
+      const [begin = '', ...pictures] = stdout.split('\u001b[H');
+      expect(begin).toContain('\u001b[?7l');
+      for (const picture of pictures) expect(picture.split('\n').length - 1).toBeLessThan(5);
+      expect(stdout.lastIndexOf('\u001b[?7h')).toBeGreaterThan(stdout.lastIndexOf('\u001b[H'));
+    },
+  );
+
+  test('shows nothing of a queue or a kind that a terminal would obey', async () => {
+    await database.client`
+      insert into queue_jobs (queue, kind, payload, max_attempts, run_at)
+      values (${'evil\u001b]0;mine\u0007\nerror: '}, ${'k\u001b[2J'}, 'null', 1, now() - interval '2 hours')`;
+    for (const args of [['status'], ['doctor'], ['status', '--json'], ['list']]) {
+      const { stdout, stderr } = await run(...args);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+      expect(stdout + stderr, args.join(' ')).not.toMatch(/[\u001b\u0007]/);
+      expect(stdout, args.join(' ')).toContain('evil');
+    }
+    expect((await run('status')).stdout).toMatch(/^error: .*evil/m);
+    await database.client`delete from queue_jobs where queue like 'evil%'`;
+  });
 });
 
 describe('list', () => {

@@ -56,6 +56,12 @@ describe('refused with 2, in one line', () => {
     [['list', '--created-after', '2026-13-45'], 'It must be a time'],
     [['list', 'twice'], 'too many arguments'],
     [['status', '--every', 'soon'], 'It must be a duration'],
+    // A timer without a pause, or beyond what a timer can wait, would ask the database all the time.
+    [['status', '--watch', '--every', '0ms'], 'a duration from 10ms to 1d'],
+    [['tail', '--every', '60d'], 'a duration from 10ms to 1d'],
+    [['list', '--where', ''], 'It is empty'],
+    [['work', '--queue', ''], 'It is empty'],
+    [['sql', 'partitions', '--list', ''], 'It is empty'],
     [['show'], "missing required argument 'id'"],
     [['dashboard', '--port', '70000'], 'whole number from 0 to 65535'],
     [['status', '--url', 'mysql://localhost/shop'], 'this one begins with mysql://'],

@@ -324,5 +324,32 @@ describe('queue.config.ts', () => {
       stderr: expect.stringContaining('one of tenantId'),
     });
     expect(await list('--where', 'tenantId=x')).toMatchObject({ code: 2 });
+    const run = (...args: string[]) => runCli(cli.bin, args, { cwd: folder, env: env() });
+    const ofSeven = ['--where', 'tenantId=7'];
+    expect(await run('cancel', ...ofSeven, '--dry-run')).toMatchObject({
+      code: 0,
+      stdout: 'cancel would touch 1 job.\n',
+    });
+    expect(await run('cancel', '--all', ...ofSeven, '--yes')).toMatchObject({ code: 2 });
+    expect(await run('cancel', ...ofSeven, '--yes')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('1 cancelled'),
+    });
+    const states = async () =>
+      JSON.parse((await list()).stdout).jobs.map(({ state }: { state: string }) => state);
+    expect(await states()).toEqual(['due', 'cancelled']);
+    const others = ['redrive', '--state', 'cancelled', '--where'];
+    expect(await run(...others, 'tenantId=8', '--yes', '--json')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('"redriven": 0'),
+    });
+    expect(await run(...others, 'tenantId=7', '--dry-run')).toMatchObject({
+      stdout: 'redrive would touch 1 job.\n',
+    });
+    expect(await run(...others, 'tenantId=7', '--yes')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('1 redriven'),
+    });
+    expect(await states()).toEqual(['due', 'due']);
   });
 });

@@ -7,6 +7,7 @@ import { type Answer, type Context, withProject } from '../context.ts';
 import { countJobs } from '../count-jobs.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { addFilter, given, LIVE_STATES, listFilter } from '../job-filter.ts';
+import { ownFilter } from '../own-filter.ts';
 
 interface Flags extends ManyFlags {
   readonly reason?: string;
@@ -22,7 +23,7 @@ export function addCancel(program: Command, end: (code: ExitCode) => void): void
     .option('--all', 'every live job');
   addFilter(
     command,
-    ['kind', 'queue', 'group', 'state', 'payload', 'createdAfter', 'createdBefore', 'limit'],
+    ['kind', 'queue', 'group', 'state', 'payload', 'createdAfter', 'createdBefore', 'where', 'limit'],
     LIVE_STATES,
   )
     .option('--reason <text>', 'why, for the job and its handler', text)
@@ -51,7 +52,12 @@ async function cancel(context: Context<Flags>): Answer {
   const { payload, createdAfter, createdBefore, kind, group, state, limit } = flags;
   const filter = given({ kind, queue: flags.queue, group, payload, createdAfter, createdBefore, limit });
   // One of the live states, as the option says.
-  const meant: CancelFilter = { ...filter, ...(state !== undefined && { state: state as LiveState }) };
+  const own = ownFilter(queue, flags.where);
+  const meant: CancelFilter = {
+    ...own,
+    ...filter,
+    ...(state !== undefined && { state: state as LiveState }),
+  };
   const found = { ...listFilter(queue, flags), state: undefined };
   const states = state === undefined ? LIVE_STATES : [state];
   return await actOnMany(context, {

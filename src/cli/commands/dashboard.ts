@@ -17,6 +17,7 @@ const HOST = '127.0.0.1';
 const PORT = 4984;
 /** How many further ports are tried when nobody has asked for one. */
 const FURTHER_PORTS = 20;
+const SHOWN_IDS = 10;
 
 /** `dashboard`: the dashboard in a browser of this machine, behind a token. */
 export function addDashboard(program: Command, end: (code: ExitCode) => void): void {
@@ -52,7 +53,7 @@ async function dashboard({ project, flags, output }: Context<Flags>): Answer {
       hosts,
       authorize: () => ({ actor: 'drizzle-queue dashboard', can: flags.readOnly === true ? {} : 'write' }),
       onAction: ({ action, target, ids, outcome }) =>
-        complain([action, ...Object.values(target), ...ids.map((id) => `#${id}`), outcome].join(' ')),
+        complain([action, ...Object.values(target), ...someOf(ids), outcome].join(' ')),
     });
     server.on('request', toNode(door.before(pages, hosts)));
     const url = `http://${HOST}:${port}/?token=${door.token}`;
@@ -71,6 +72,12 @@ async function dashboard({ project, flags, output }: Context<Flags>): Answer {
   } finally {
     forget();
   }
+}
+
+/** The first of them: an action with many jobs would fill the screen. */
+function someOf(ids: readonly number[]): string[] {
+  const more = ids.length - SHOWN_IDS;
+  return [...ids.slice(0, SHOWN_IDS).map((id) => `#${id}`), ...(more > 0 ? [`and ${more} more`] : [])];
 }
 
 async function ended(signal: AbortSignal): Promise<void> {

@@ -3,6 +3,7 @@ import { type Finding, MissingMigrationError, type QueueVitals, type Vital } fro
 import { type Answer, type Context, withProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import type { Output, Style } from '../terminal/output.ts';
+import { inLine } from '../terminal/printable.ts';
 
 interface Flags {
   readonly strict?: boolean;
@@ -55,7 +56,7 @@ async function print(output: Output, judged: readonly (Finding | Vital)[]): Prom
   for (const severity of ORDER) {
     for (const { code, message, fix } of judged.filter((each) => each.severity === severity)) {
       await output.write(`${output.styled(severity, STYLES[severity])} `);
-      await output.line(`${message} (${code})`);
+      await output.line(`${inLine(message)} (${code})`);
       if (fix !== '') await output.line(`  ${fix}`);
     }
   }

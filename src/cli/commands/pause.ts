@@ -19,17 +19,21 @@ async function change({ project, args, output }: Context<object>, verb: 'pause' 
   const { db, queue } = project;
   if (args.includes('')) throw misused(`${verb}: the name of a queue is empty`);
   const queues: { queue: string; changed: boolean }[] = [];
-  for (const name of new Set(args)) {
-    const changed = await queue[verb](db, name);
-    queues.push({ queue: name, changed });
-    const paused = verb === 'pause';
-    if (!output.json)
-      await output.line(
-        changed
-          ? `${name} is ${paused ? 'paused' : 'resumed'}`
-          : `${name} was ${paused ? 'paused already' : 'not paused'}`,
-      );
+  try {
+    for (const name of new Set(args)) {
+      const changed = await queue[verb](db, name);
+      queues.push({ queue: name, changed });
+      const paused = verb === 'pause';
+      if (!output.json)
+        await output.line(
+          changed
+            ? `${name} is ${paused ? 'paused' : 'resumed'}`
+            : `${name} was ${paused ? 'paused already' : 'not paused'}`,
+        );
+    }
+  } finally {
+    // Those before an error, too.
+    if (output.json) await output.document({ queues });
   }
-  if (output.json) await output.document({ queues });
   return undefined;
 }

@@ -7,6 +7,7 @@ import { type Answer, type Context, withProject } from '../context.ts';
 import { countJobs } from '../count-jobs.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { addFilter, given, listFilter } from '../job-filter.ts';
+import { ownFilter } from '../own-filter.ts';
 import { stateOf } from './cancel.ts';
 
 const STATES = ['discarded', 'cancelled'] as const;
@@ -20,7 +21,7 @@ export function addRedrive(program: Command, end: (code: ExitCode) => void): voi
     .description('run discarded jobs again: by id, or all that fit a filter, after asking')
     .argument('[ids...]', 'their ids')
     .option('--all', 'every discarded job');
-  addFilter(command, ['kind', 'queue', 'state', 'finishedAfter', 'finishedBefore', 'limit'], STATES)
+  addFilter(command, ['kind', 'queue', 'state', 'finishedAfter', 'finishedBefore', 'where', 'limit'], STATES)
     .option('-y, --yes', 'do not ask')
     .option('--dry-run', 'only count');
   withProject<ManyFlags>(command, redrive, end);
@@ -47,7 +48,8 @@ async function redrive(context: Context<ManyFlags>): Answer {
     });
   }
   const { kind, state, finishedAfter, finishedBefore, limit } = flags;
-  const filter = given({ kind, queue: flags.queue, finishedAfter, finishedBefore });
+  const own = ownFilter(queue, flags.where);
+  const filter = { ...own, ...given({ kind, queue: flags.queue, finishedAfter, finishedBefore }) };
   const meant: RedriveFilter = { ...filter, ...(state === 'cancelled' && { state }) };
   const isAll = flags.all === true || Object.keys(filter).length === 0;
   const found = { ...listFilter(queue, flags), state: undefined, searchLimit: SEARCH_ALL };

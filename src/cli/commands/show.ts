@@ -7,7 +7,7 @@ import type { ExitCode } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import { fromNow } from '../terminal/duration.ts';
 import type { Output } from '../terminal/output.ts';
-import { json, printable } from '../terminal/printable.ts';
+import { inLine, json } from '../terminal/printable.ts';
 import { STATE_STYLES } from './list.ts';
 
 /** `show`: all that is known of one job. */
@@ -56,12 +56,12 @@ async function print(output: Output, job: JobRecord, own: readonly string[]): Pr
   for (const key of own) facts.push([key, json(Reflect.get(job, key))]);
   if ('cancelReason' in job && job.cancelReason !== null) facts.push(['cancel asked', job.cancelReason]);
 
-  await output.write(`${output.styled(`Job ${job.id}`, 'bold')} ${printable(job.kind)} `);
+  await output.write(`${output.styled(`Job ${job.id}`, 'bold')} ${inLine(job.kind)} `);
   await output.line(job.state, STATE_STYLES[job.state]);
   const width = Math.max(...facts.map(([name]) => name.length));
   for (const [name, value] of facts) {
     await output.write(`  ${output.styled(name.padEnd(width), 'dim')}  `);
-    await output.line(value);
+    await output.line(inLine(value));
   }
   const values: [name: string, value: unknown][] = [
     ['payload', job.payload],

@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
 import type { QueueCounts, QueueStats, QueueVitals } from '../../index.ts';
-import { durationMs } from '../arguments.ts';
+import { pauseMs } from '../arguments.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { pauseFor, untilInterrupted } from '../interruption.ts';
 import { duration } from '../terminal/duration.ts';
 import type { Cell } from '../terminal/output.ts';
+import { inLine, printable } from '../terminal/printable.ts';
 
 interface Flags {
   readonly watch?: boolean;
@@ -18,7 +19,7 @@ export function addStatus(program: Command, end: (code: ExitCode) => void): void
     .command('status')
     .description('how much there is to do, how old it is, who works, and what is wrong')
     .option('-w, --watch', 'draw it again and again, until Ctrl-C')
-    .option('--every <duration>', 'how often, with --watch (default: 1s)', durationMs);
+    .option('--every <duration>', 'how often, with --watch (default: 1s)', pauseMs);
   withProject<Flags>(command, status, end);
 }
 
@@ -33,7 +34,12 @@ async function status(context: Context<Flags>): Answer {
   const { signal, forget } = untilInterrupted();
   const draws = output.isTerminal && !output.json;
   const dues = new Map<string, number[]>();
-  if (draws) await output.write(HIDE_CURSOR);
+  // Also where a second Ctrl-C ends the process at once.
+  const restore = () => void process.stdout.write(END_PICTURE);
+  if (draws) {
+    process.once('exit', restore);
+    await output.write(BEGIN_PICTURE);
+  }
   try {
     while (!signal.aborted) {
       const seen = await look(context);
@@ -41,25 +47,35 @@ async function status(context: Context<Flags>): Answer {
       else {
         for (const { queue, due } of seen.stats.queues)
           dues.set(queue, [...(dues.get(queue) ?? []), due].slice(-SAMPLES));
-        const lines = picture(context, seen, dues).map((line) => `${line}${draws ? CLEAR_LINE : ''}\n`);
-        await output.write(draws ? `${HOME}${lines.join('')}${CLEAR_BELOW}` : `${lines.join('')}\n`);
+        const lines = picture(context, seen, dues).flatMap((line) => line.split('\n'));
+        await output.write(draws ? drawn(lines, output.lines) : `${lines.join('\n')}\n\n`);
       }
       await pauseFor(flags.every ?? 1_000, signal);
     }
   } finally {
-    if (draws) await output.write(SHOW_CURSOR);
+    if (draws) {
+      process.off('exit', restore);
+      await output.write(END_PICTURE);
+    }
     forget();
   }
   return undefined;
 }
 
-const HIDE_CURSOR = '\u001b[?25l\u001b[2J';
-const SHOW_CURSOR = '\u001b[?25h';
+/** Without a cursor, and without breaks in lines that are too long: they would move all that stands below. */
+const BEGIN_PICTURE = '\u001b[?25l\u001b[?7l\u001b[2J';
+const END_PICTURE = '\u001b[?7h\u001b[?25h';
 const HOME = '\u001b[H';
 const CLEAR_LINE = '\u001b[K';
 const CLEAR_BELOW = '\u001b[J';
 /** How many of the last figures a sparkline shows. */
 const SAMPLES = 24;
+
+/** As many lines as there is room for, over those of before. */
+function drawn(lines: readonly string[], room: number): string {
+  const all = lines.slice(0, Math.max(1, room - 1)).map((line) => `${line}${CLEAR_LINE}\n`);
+  return `${HOME}${all.join('')}${CLEAR_BELOW}`;
+}
 
 interface Seen {
   readonly stats: QueueStats;
@@ -110,7 +126,7 @@ function picture(
   const wrong = seen.vitals.vitals.filter(({ severity }) => severity === 'error' || severity === 'warning');
   for (const { severity, message, fix } of wrong) {
     const style = severity === 'error' ? 'red' : 'yellow';
-    lines.push('', `${output.styled(`${severity}:`, style)} ${message}`, `  ${fix}`);
+    lines.push('', `${output.styled(`${severity}:`, style)} ${inLine(message)}`, `  ${printable(fix)}`);
   }
   return lines;
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { sql } from 'drizzle-orm';
 import type { Database, JobRecord, JobState } from '../../index.ts';
-import { durationMs, integer } from '../arguments.ts';
+import { integer, pauseMs } from '../arguments.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { pauseFor, untilInterrupted } from '../interruption.ts';
@@ -26,7 +26,7 @@ export function addTail(program: Command, end: (code: ExitCode) => void): void {
     ['kind', 'queue', 'group', 'state', 'payload', 'where'],
     FINAL_STATES,
   )
-    .option('--every <duration>', 'how often to look (default: 1s)', durationMs)
+    .option('--every <duration>', 'how often to look (default: 1s)', pauseMs)
     .option(
       '--search-limit <ids>',
       'look among so many of the newest ids (default: 100000)',

@@ -60,12 +60,11 @@ worker.run().then(
       config,
       `import { defineConfig } from 'drizzle-queue/config';
 import { ${db.name} } from '${imported(config, db.file)}';
-import { greet, queue } from '${imported(config, jobs)}';
+import { queue } from '${imported(config, jobs)}';
 
 export default defineConfig({
   ${db.name === 'db' ? 'db' : `db: ${db.name}`},
   queue,
-  jobs: [greet],
   handlers: async () => (await import('${imported(config, handlers)}')).handlers,
 });
 `,

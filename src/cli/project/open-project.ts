@@ -35,6 +35,7 @@ export interface Project {
 const LOAD: Loaders = {
   entry: () => import('../../index.ts'),
   dashboard: () => import('../../dashboard/index.ts'),
+  import: () => import('../../import/index.ts'),
 };
 
 /**

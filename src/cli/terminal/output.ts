@@ -22,6 +22,7 @@ export interface Cell {
 export interface Out extends Pick<NodeJS.WriteStream, 'write' | 'once' | 'off'> {
   readonly isTTY?: boolean;
   readonly columns?: number;
+  readonly rows?: number;
 }
 
 /** Writes what a command answers: texts and tables for people, or documents of JSON. */
@@ -44,6 +45,11 @@ export class Output {
   /** How many columns there are; without end where nobody watches. */
   get columns(): number {
     return this.isTerminal ? (this.#out.columns ?? 80) : Number.POSITIVE_INFINITY;
+  }
+
+  /** How many lines there is room for; without end where nobody watches. */
+  get lines(): number {
+    return this.isTerminal ? (this.#out.rows ?? 24) : Number.POSITIVE_INFINITY;
   }
 
   styled(text: string, style: Style | undefined): string {

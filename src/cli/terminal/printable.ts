@@ -1,8 +1,8 @@
 const CONTROLS =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not reach a terminal
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 /** Of those, the ones that JSON allows as they are. */
-const CONTROLS_OF_JSON = /[\u007f-\u009f\u2028\u2029]/g;
+const CONTROLS_OF_JSON = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 /**
  * A text of a job, of a handler or of a database without what moves a cursor, gives colours or turns the

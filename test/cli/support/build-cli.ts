@@ -22,6 +22,7 @@ const ENTRIES = {
   'schema-metrics': 'schema/metrics/index.ts',
   dashboard: 'dashboard/index.ts',
   config: 'config/index.ts',
+  import: 'import/index.ts',
   cli: 'cli/bin.ts',
 };
 

@@ -54,10 +54,14 @@ const SCRIPT = '/usr/bin/script';
 export const hasTerminal: boolean = existsSync(SCRIPT);
 if (!hasTerminal) console.info(`The tests with a terminal are skipped: there is no ${SCRIPT}`);
 
-/** Starts the command in a terminal of 100 columns, as util-linux's `script` makes one. */
-export function startInTerminal(bin: string, args: readonly string[], options: CliOptions): RunningCli {
+/** Starts the command in a terminal of 100 columns or so many, as util-linux's `script` makes one. */
+export function startInTerminal(
+  bin: string,
+  args: readonly string[],
+  { columns = 100, rows = 40, ...options }: CliOptions & { columns?: number; rows?: number },
+): RunningCli {
   const quoted = [process.execPath, bin, ...args].map((each) => `'${each.replaceAll("'", "'\\''")}'`);
-  const command = `stty cols 100 rows 40; exec ${quoted.join(' ')}`;
+  const command = `stty cols ${columns} rows ${rows}; exec ${quoted.join(' ')}`;
   return start(SCRIPT, ['-qefc', command, '/dev/null'], {
     ...options,
     env: { TERM: 'xterm-256color', ...options.env },
