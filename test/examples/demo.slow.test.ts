@@ -56,14 +56,20 @@ describe.skipIf(process.env.DRIZZLE === 'v1')('npm run demo', () => {
   });
 
   test('--dashboard shows its queues, and keeps the page open until Ctrl-C', {
-    timeout: 60_000,
+    timeout: 180_000,
   }, async () => {
     const demo = startDemo({}, ['--dashboard']);
     const url = await until(async () => /http:\S+\/admin\/queue/.exec(demo.output())?.[0]);
     const page = await fetch(`${url}/queues`);
     expect(await page.text()).toContain('warehouse');
-    await until(async () => demo.output().includes('until Ctrl-C'));
+    await until(async () => demo.output().includes('until Ctrl-C'), { timeoutMs: 60_000 });
     expect(await (await fetch(`${url}/jobs?state=discarded`)).text()).toContain('send-receipt');
+    // The workers have stopped, and have reported all that they did. What was read before rests for a while.
+    const overview = async () => await (await fetch(url ?? '')).text();
+    await until(async () => (await overview()).includes('As workers report it, once a minute.'), {
+      timeoutMs: 120_000,
+    });
+    expect(await overview()).toContain('Completed</span><b>539</b>');
     demo.kill('SIGINT');
     expect(await demo.ended(), demo.output()).toBe(130);
     expect(demo.output()).toContain('Everything adds up');

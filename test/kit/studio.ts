@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { freePort } from '../support/free-port.ts';
 import { until } from '../support/until.ts';
 import type { KitProject } from './kit-project.ts';
 
@@ -55,14 +55,4 @@ export async function startStudio({ directory }: KitProject): Promise<Studio> {
     rows: (sql) => ask({ type: 'proxy', data: { sql, params: [], method: 'all' } }),
     stop,
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (typeof address !== 'object' || address === null) throw new Error('there is no free port');
-  return address.port;
 }

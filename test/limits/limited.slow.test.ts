@@ -224,7 +224,8 @@ describe('what goes wrong', () => {
     const { workers, running, most, begun } = working(2);
     const [first, second] = workers;
     await first?.start();
-    await queue.enqueueMany(database.db, few, many(3, 12_000));
+    // They run for as long as the test takes, on a busy machine too.
+    await queue.enqueueMany(database.db, few, many(3, 25_000));
     await until(() => begun.length === 3);
     await second?.start();
     await queue.enqueueMany(database.db, few, many(50, 50));

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +9,7 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import { createQueue, createWorker, handle } from 'drizzle-queue';
 import { build } from 'esbuild';
 import postgres from 'postgres';
+import { freePort } from '../support/free-port.ts';
 import { until } from '../support/until.ts';
 import { withPassword } from './program/open-driver.ts';
 import { welcome } from './program/welcome.ts';
@@ -135,13 +135,4 @@ async function usersOf(url: string): Promise<number[]> {
     await client.end();
   }
   return users.sort();
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }

@@ -59,6 +59,14 @@ export async function main(args: readonly string[]): Promise<number> {
   return wellTyped && chosen.length > 0 && passed ? 0 : 1;
 }
 
+/**
+ * postgres.js on Bun now and then keeps a connection that the server has ended, and each query that it gives to that one
+ * fails until the process ends: in 2 of some 20 runs, and never on Node.js. See docs/drivers.md.
+ */
+function isUnsteady({ driver, runtime }: Combination): boolean {
+  return driver === 'postgres.js' && runtime === 'Bun';
+}
+
 interface All {
   readonly shown: readonly Shown[];
   /** What went wrong when a function on the edge enqueued, if anything. */
@@ -81,12 +89,20 @@ async function showAll(chosen: readonly Combination[], workers: number): Promise
   const work = async (): Promise<void> => {
     for (let combination = open.shift(); combination !== undefined; combination = open.shift()) {
       const { drizzle, driver, runtime, postgres } = combination;
-      const database = postgres === 'PGlite' ? undefined : await newDatabase(postgres);
-      const result = await show(combination, {
-        command: [programOf(runtime) ?? '', bundles[drizzle]],
-        request: { drizzle, driver, workers, url: database?.url ?? '', neon: endpoint.address, migrations },
-      });
-      await database?.drop();
+      const showOne = async (): Promise<Shown> => {
+        const database = postgres === 'PGlite' ? undefined : await newDatabase(postgres);
+        const result = await show(combination, {
+          command: [programOf(runtime) ?? '', bundles[drizzle]],
+          request: { drizzle, driver, workers, url: database?.url ?? '', neon: endpoint.address, migrations },
+        });
+        await database?.drop();
+        return result;
+      };
+      let result = await showOne();
+      if (result.failures.length > 0 && isUnsteady(combination)) {
+        console.log(`again   ${titleOf(combination)}, which has failed:\n${result.failures.join('\n')}`);
+        result = await showOne();
+      }
       shown.push(result);
       console.log(`${result.failures.length === 0 ? 'passed' : 'FAILED'}  ${titleOf(combination)}`);
     }

@@ -77,15 +77,16 @@ export function settlingBatch(world: World): Pick<Doings, 'settleWhile'> {
             claims.settle(row.claimed);
             if (model.settle(row.claimed, row.ending)) effective.add(row.claimed.id);
           }
-          const isRequested = ({ claimed: { id, fence } }: Row) => {
+          const isUnwanted = ({ claimed: { id, fence } }: Row) => {
             const job = model.jobs.get(id);
-            return effective.has(id) && job?.fence === fence && job.cancelRequested;
+            return job?.fence === fence && job.cancelRequested;
           };
-          const requested = these.filter(isRequested);
+          const requested = these.filter((row) => effective.has(row.claimed.id) && isUnwanted(row));
           await world.takeAll(steps);
           // What was put back with a request for its end is ended at once, unless somebody has claimed it. A lost answer is found
-          // out later, when another request may have come.
-          for (const { claimed } of isLost ? these.filter(isRequested) : requested) {
+          // out later, when another request may have come, and cannot be told from what others have put back under its fence.
+          const unwanted = isLost && sort !== isFinish ? these.filter(isUnwanted) : requested;
+          for (const { claimed } of unwanted) {
             const waits = model.live.some(({ id, workerId }) => id === claimed.id && workerId === null);
             if (waits && model.cancel(claimed.id) === 'cancelled') cancelled.add(claimed.id);
           }
