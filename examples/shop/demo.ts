@@ -80,7 +80,8 @@ async function demo(signal: AbortSignal): Promise<boolean> {
   await migrate(database.url, signal);
   await db.insert(products).values(skus.map((sku) => ({ sku, stock: openingStock })));
   say(
-    'drizzle-kit migrate has created orders, products, queue_jobs, queue_results, queue_workers, queue_pauses',
+    'drizzle-kit migrate has created orders, products, queue_jobs, queue_results, queue_workers, queue_pauses, ' +
+      'queue_metrics',
   );
 
   const workers = Array.from({ length: WORKERS }, () =>

@@ -3,9 +3,10 @@
  * them, and by the workers, which have the handlers; this file knows neither.
  */
 import { createQueue, defineJob, exponentialBackoff } from 'drizzle-queue';
+import { queueMetrics } from 'drizzle-queue/schema/metrics';
 import { z } from 'zod';
 
-export const queue = createQueue();
+export const queue = createQueue({ metrics: queueMetrics });
 
 // A job carries the order's id and not the order: a retry then reads what the order is by that time.
 const ofOrder = z.object({ orderId: z.int() });

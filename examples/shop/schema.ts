@@ -3,6 +3,8 @@ import { check, integer, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
 
 // This line is the whole installation: from here on the queue's tables are part of the shop's own schema and migrations.
 export * from 'drizzle-queue/schema';
+// One table more, in which workers count what they do: the dashboard's charts stand on it.
+export * from 'drizzle-queue/schema/metrics';
 
 export const products = pgTable(
   'products',

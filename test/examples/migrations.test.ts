@@ -5,10 +5,18 @@ import { join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 
-test.each(['shop', 'nightly-report', 'tenants'])(
+test.each([
+  ['shop', 'schema.ts'],
+  ['nightly-report', 'schema.ts'],
+  ['tenants', 'schema.ts'],
+  ['webhook-outbox', 'schema.ts'],
+  ['image-pipeline', 'schema.ts'],
+  ['email-digest', 'schema.ts'],
+  ['title-generation', 'lib/schema.ts'],
+])(
   'the migrations of the example %s are what drizzle-kit makes of its schema',
   { timeout: 60_000 },
-  async (example) => {
+  async (example, schema) => {
     const out = await mkdtemp(join(tmpdir(), 'drizzle-queue-example-'));
     onTestFinished(() => rm(out, { recursive: true }));
     await cp(`examples/${example}/drizzle`, out, { recursive: true });
@@ -16,7 +24,7 @@ test.each(['shop', 'nightly-report', 'tenants'])(
       'node_modules/drizzle-kit/bin.cjs',
       'generate',
       '--dialect=postgresql',
-      `--schema=examples/${example}/schema.ts`,
+      `--schema=examples/${example}/${schema}`,
       // It takes no absolute path.
       `--out=${relative('', out)}`,
     ]);

@@ -83,6 +83,27 @@ CREATE TABLE "queue_workers" (
 	"node" text
 );
 --> statement-breakpoint
+CREATE TABLE "queue_metrics" (
+	"worker_id" bigint NOT NULL,
+	"report" bigint NOT NULL,
+	"at" timestamp with time zone NOT NULL,
+	"wait_ms" bigint DEFAULT 0 NOT NULL,
+	"run_ms" bigint DEFAULT 0 NOT NULL,
+	"completed" integer DEFAULT 0 NOT NULL,
+	"retried" integer DEFAULT 0 NOT NULL,
+	"discarded" integer DEFAULT 0 NOT NULL,
+	"cancelled" integer DEFAULT 0 NOT NULL,
+	"snoozed" integer DEFAULT 0 NOT NULL,
+	"interrupted" integer DEFAULT 0 NOT NULL,
+	"lost" integer DEFAULT 0 NOT NULL,
+	"minutes" smallint NOT NULL,
+	"queue" text NOT NULL,
+	"kind" text NOT NULL,
+	"wait" jsonb DEFAULT '{}'::jsonb NOT NULL,
+	"run" jsonb DEFAULT '{}'::jsonb NOT NULL,
+	CONSTRAINT "queue_metrics_pkey" PRIMARY KEY("worker_id","report","queue","kind")
+);
+--> statement-breakpoint
 ALTER TABLE "orders" ADD CONSTRAINT "orders_sku_products_sku_fk" FOREIGN KEY ("sku") REFERENCES "public"."products"("sku") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "queue_jobs_claim_idx" ON "queue_jobs" USING btree ("priority","queue","run_at","id") WHERE group_key is null;--> statement-breakpoint
 CREATE INDEX "queue_jobs_group_idx" ON "queue_jobs" USING btree ("queue","group_key","priority","run_at","id") WHERE group_key is not null;--> statement-breakpoint
@@ -90,4 +111,5 @@ CREATE UNIQUE INDEX "queue_jobs_unique_key_idx" ON "queue_jobs" USING btree ("qu
 CREATE UNIQUE INDEX "queue_jobs_waiting_key_idx" ON "queue_jobs" USING btree ("queue","kind","waiting_key") WHERE waiting_key is not null;--> statement-breakpoint
 CREATE INDEX "queue_jobs_batch_idx" ON "queue_jobs" USING btree ("batch_id") WHERE batch_id is not null;--> statement-breakpoint
 CREATE INDEX "queue_results_finished_at_idx" ON "queue_results" USING btree ("finished_at");--> statement-breakpoint
-CREATE INDEX "queue_results_batch_idx" ON "queue_results" USING btree ("batch_id") WHERE batch_id is not null;
+CREATE INDEX "queue_results_batch_idx" ON "queue_results" USING btree ("batch_id") WHERE batch_id is not null;--> statement-breakpoint
+CREATE INDEX "queue_metrics_at_idx" ON "queue_metrics" USING btree ("minutes","at");

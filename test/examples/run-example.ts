@@ -1,0 +1,26 @@
+import { execFile } from 'node:child_process';
+import { inject } from 'vitest';
+// For the type of what `inject` returns.
+import type {} from '../support/global-setup.ts';
+
+/** Below the time that a test has, so that what the demo has said is in the failure. */
+const PATIENCE_MS = 160_000;
+
+/** Runs the demo of an example in a process of its own, as one does by hand, on the server of the tests. */
+export function runExample(
+  name: string,
+): Promise<{ readonly code: unknown; readonly stdout: string; readonly output: string }> {
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      ['--import', 'tsx', `examples/${name}/demo.ts`],
+      { env: { ...process.env, DATABASE_URL: inject('testServer').url }, timeout: PATIENCE_MS },
+      (error, stdout, stderr) =>
+        resolve({
+          code: error === null ? 0 : (error.code ?? error.signal),
+          stdout,
+          output: `${stdout}${stderr}`,
+        }),
+    );
+  });
+}
