@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../support/free-port.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { start } from './support/run-program.ts';
@@ -55,12 +55,4 @@ async function serverCode(folder: string): Promise<string> {
   const paths = await readdir(folder, { recursive: true });
   const scripts = paths.filter((path) => path.endsWith('.js'));
   return (await Promise.all(scripts.map((path) => readFile(join(folder, path), 'utf8')))).join('\n');
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }

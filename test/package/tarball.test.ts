@@ -9,7 +9,7 @@ const { tarball, files, projects } = inject('packed');
 const cwd = projects['0.45'];
 
 describe('the tarball', () => {
-  test('holds the built library, and nothing of its tests, sources and examples', () => {
+  test('holds the built library and its documentation, and nothing of its tests, sources and examples', () => {
     const entries = [
       'index',
       'schema',
@@ -20,18 +20,30 @@ describe('the tarball', () => {
       'opentelemetry',
       'dashboard',
       'config',
+      'import',
     ].flatMap((entry) => ['js', 'cjs', 'd.ts', 'd.cts'].map((end) => `dist/${entry}.${end}`));
     const texts = ['CHANGELOG.md', 'LICENSE', 'NOTICES.md', 'README.md', 'package.json'];
     // The command is a program of its own, which nobody imports.
     const named = [...texts, ...entries, 'dist/cli.js'];
     expect(files).toEqual(expect.arrayContaining(named));
     // What the entries share has a hash in its name.
-    const others = files.filter((file) => !named.includes(file));
+    const others = files.filter((file) => !named.includes(file) && !file.startsWith('docs/'));
     expect(others.filter((file) => !/^dist\/[a-z-]+-[\w-]{8}\.(js|cjs|d\.ts|d\.cts)$/.test(file))).toEqual(
       [],
     );
     // A file for each part that an app may leave out, in two module systems, each with its declarations.
     expect(others.length).toBeLessThan(60);
+  });
+
+  test('holds whatever its README links to, as that is read beside the code', async () => {
+    const readme = await readFile(join(cwd, 'node_modules/drizzle-queue/README.md'), 'utf8');
+    const targets = [...readme.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
+    const relative = targets.filter((target) => !/^([a-z]+:|#)/.test(target));
+    expect(relative.length).toBeGreaterThan(20);
+    expect(relative.filter((target) => !files.includes(target.split('#')[0] ?? ''))).toEqual([]);
+    // The pages that they lead to, and one picture.
+    const pages = files.filter((file) => file.startsWith('docs/') && !file.endsWith('.md'));
+    expect(pages).toEqual(['docs/dashboard/overview-light.png']);
   });
 
   test('has the same code and the same declarations for both module systems', () => {
@@ -64,6 +76,7 @@ describe('the tarball', () => {
     'drizzle-queue/opentelemetry',
     'drizzle-queue/dashboard',
     'drizzle-queue/config',
+    'drizzle-queue/import',
   ])('exports the same names from %s to import and to require', async (entry) => {
     const names = async (source: string): Promise<string[]> =>
       JSON.parse(await run(process.execPath, ['--input-type=module', '--eval', source], { cwd }));
@@ -111,7 +124,7 @@ describe('the tarball', () => {
     const args = [tarball, '--profile', 'node16', '--no-emoji', '--format', 'ascii'];
     const { code, output } = await endOf(tools.attw, args, { cwd });
     expect(code, output).toBe(0);
-    expect(output.match(/from CJS\): OK \(CJS\)/g)).toHaveLength(9);
-    expect(output.match(/from ESM\): OK \(ESM\)/g)).toHaveLength(9);
+    expect(output.match(/from CJS\): OK \(CJS\)/g)).toHaveLength(10);
+    expect(output.match(/from ESM\): OK \(ESM\)/g)).toHaveLength(10);
   });
 });

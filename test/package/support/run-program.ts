@@ -46,11 +46,16 @@ export async function run(
 
 /** A program that goes on until it ends or is stopped. */
 export interface Running {
+  readonly pid: number;
   stdout(): string;
   output(): string;
   /** Its exit code; 1 when it was killed, or could not be started. */
   readonly ended: Promise<number>;
   hasEnded(): boolean;
+  /** Sends a signal to the program alone, and not to what it has started: as a platform does to the first process of a container. */
+  signal(name: NodeJS.Signals): void;
+  /** What Ctrl-C does in a terminal: interrupts it with all that it has started. */
+  interrupt(): void;
   kill(): void;
   stop(): Promise<void>;
 }
@@ -75,9 +80,10 @@ export function start(program: string, args: readonly string[], { cwd, env = {} 
     output += error;
   });
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
-  const kill = () => {
-    if (!hasEnded() && child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  const toAll = (name: NodeJS.Signals) => {
+    if (!hasEnded() && child.pid !== undefined) process.kill(-child.pid, name);
   };
+  const kill = () => toAll('SIGKILL');
   // Tests that are interrupted leave nothing behind.
   process.once('exit', kill);
   const ended = new Promise<number>((resolve) => {
@@ -87,10 +93,14 @@ export function start(program: string, args: readonly string[], { cwd, env = {} 
     });
   });
   return {
+    // None when it could not be started; then it has ended with an error, too.
+    pid: child.pid ?? 0,
     stdout: () => stripVTControlCharacters(stdout),
     output: () => stripVTControlCharacters(output),
     ended,
     hasEnded,
+    signal: (name) => void child.kill(name),
+    interrupt: () => toAll('SIGINT'),
     kill,
     async stop() {
       kill();

@@ -1,6 +1,6 @@
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, inject } from 'vitest';
 // For the type of what `inject` returns.
@@ -10,13 +10,14 @@ import { openProject, type Project } from './project.ts';
 /**
  * Gives the tests of a file a copy of the project in `fixtures/NAME`, with its own packages and the tarball installed by npm.
  *
+ * @param name of the folder, or its path from there
  * @param packages to be installed in place of what its `package.json` says
  */
 export function useFixture(name: string, packages: readonly string[] = []): () => Project {
   let project: Project | undefined;
   let directory: string | undefined;
   beforeAll(async () => {
-    directory = await mkdtemp(join(tmpdir(), `drizzle-queue-${name}-`));
+    directory = await mkdtemp(join(tmpdir(), `drizzle-queue-${basename(name)}-`));
     await cp(fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url)), directory, {
       recursive: true,
       // What somebody has installed or built in the repository's copy is not part of it.
