@@ -1,0 +1,48 @@
+import { existsSync, statSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import type { MarkdownRenderer } from 'vitepress';
+import { pageAt } from './pages.ts';
+import { repository, root } from './repository.ts';
+
+/** A target outside of the site, or a heading of the same page. */
+const ELSEWHERE = /^([a-z][a-z+.-]*:|#|\/)/i;
+
+/**
+ * Links in pages lead where they do on GitHub: to the page of the site, or else to the file in the repository.
+ * @throws Error when there is no such file
+ */
+export function linksAsOnGitHub(markdown: MarkdownRenderer): void {
+  markdown.core.ruler.push('links-as-on-github', ({ tokens, env }) => {
+    const path: unknown = env.realPath ?? env.path;
+    // A heading alone, of which the title is made.
+    if (typeof path !== 'string') return;
+    const from = posix.dirname(posix.relative(root, path));
+    for (const { children } of tokens) {
+      for (const token of children ?? []) {
+        if (token.type !== 'link_open') continue;
+        const href = token.attrGet('href') ?? '';
+        if (!ELSEWHERE.test(href)) token.attrSet('href', targetOf(from, href));
+      }
+    }
+  });
+}
+
+function targetOf(from: string, href: string): string {
+  const [path = '', anchor] = href.split('#');
+  const file = posix.normalize(posix.join(from, decodeURI(path)));
+  const behind = anchor === undefined ? '' : `#${anchor}`;
+  const page = pageAt(file);
+  if (page !== undefined) return `/${page}${behind}`;
+  if (!existsSync(join(root, file))) throw new Error(`A page in ${from} links to ${file}, which is nowhere`);
+  const kind = statSync(join(root, file)).isDirectory() ? 'tree' : 'blob';
+  return `${repository}/${kind}/main/${file.replace(/\/$/, '')}${behind}`;
+}
+
+/** As GitHub makes it: lower case, no punctuation, hyphens for spaces. The pages are written for that. */
+export function anchorOf(heading: string): string {
+  return heading
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replaceAll(' ', '-');
+}
