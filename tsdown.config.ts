@@ -66,6 +66,7 @@ const library = defineConfig({
     opentelemetry: 'src/opentelemetry/index.ts',
     dashboard: 'src/dashboard/index.ts',
     config: 'src/config/index.ts',
+    import: 'src/import/index.ts',
   },
   format: ['esm', 'cjs'],
   fixedExtension: false,

@@ -11,6 +11,7 @@ export default defineConfig({
     alias: [
       { find: /^drizzle-queue$/, replacement: source('index.ts') },
       { find: /^drizzle-queue\/config$/, replacement: source('config/index.ts') },
+      { find: /^drizzle-queue\/import$/, replacement: source('import/index.ts') },
       { find: /^drizzle-queue\/schema$/, replacement: source('schema/index.ts') },
       { find: /^drizzle-queue\/schema\/control$/, replacement: source('schema/control/index.ts') },
       { find: /^drizzle-queue\/schema\/metrics$/, replacement: source('schema/metrics/index.ts') },
@@ -31,6 +32,10 @@ export default defineConfig({
       'test/package/**',
       // It needs a Chromium: `npm run test:browser`.
       'test/browser/**',
+      // It builds the site, and needs a Chromium: `npm run test:site`.
+      'test/site/**',
+      // It installs the peers: `npm run test:import`.
+      'test/import/**',
       'test/faults/**',
       drizzleV1 ? '**/*.v0.test.ts' : '**/*.v1.test.ts',
       // It alters plain tables in ways that partitioned ones do not take; what it says of those has tests of its own in it.

@@ -177,9 +177,16 @@ const parts: Readonly<Record<string, Part>> = {
     packages: /^(drizzle-orm|hono(\/.+)?)$/,
     reason: 'an entry of its own, which nothing else imports: a queue without a dashboard has none of it',
   },
+  import: {
+    files: /^import\//,
+    parts: ['errors', 'schema', 'job', 'sql', 'queries', 'time', 'queue'],
+    // What is said to the tables of others is not ours to test for Citus, and stands beside what reads it.
+    packages: DRIZZLE,
+    reason: 'an entry of its own, which nothing else loads: the systems are named here and nowhere else',
+  },
   config: {
     files: /^config\//,
-    parts: ['schema', 'dashboard', 'entry'],
+    parts: ['schema', 'dashboard', 'import', 'entry'],
     packages: NOTHING,
     reason:
       'types of what apps tell the command line; it loads the workers and the dashboard when they are asked for',
@@ -193,7 +200,7 @@ const parts: Readonly<Record<string, Part>> = {
   },
   cli: {
     files: /^cli\//,
-    parts: ['schema', 'dashboard', 'config', 'entry', 'cli/project/load-module'],
+    parts: ['schema', 'dashboard', 'import', 'config', 'entry', 'cli/project/load-module'],
     packages: /^(node:[\w/]+|commander|drizzle-orm(\/(pg-core|postgres-js|node-postgres))?)$/,
     reason: 'a program over the public API; drivers are those of the app, loaded when they are used',
   },
