@@ -14,6 +14,12 @@ export interface ReadPage {
   readonly lock: boolean;
 }
 
+export interface FoundPage {
+  readonly jobs: readonly ReadJob[];
+  /** Where the next one goes on; absent when this one is empty. */
+  readonly last?: Cursor;
+}
+
 /** How many jobs there are with a name. */
 export interface ForeignCount {
   readonly name: string;
@@ -29,7 +35,7 @@ export interface TableSource {
   readonly title: string;
   count(db: Executor): Promise<readonly ForeignCount[]>;
   /** Those that wait, in an order in which `after` is where the page before ended. */
-  read(db: Executor, page: ReadPage): Promise<{ readonly jobs: readonly ReadJob[]; readonly last?: Cursor }>;
+  read(db: Executor, page: ReadPage): Promise<FoundPage>;
   /** Takes away jobs that this transaction has locked; returns how many it took. */
   remove(db: Executor, jobs: readonly ReadJob[]): Promise<number>;
 }

@@ -30,14 +30,15 @@ const textOf = (name: string): string => files.get(name) ?? '';
 const hasNamespaces = spawnSync('unshare', ['--pid', '--fork', 'true']).status === 0;
 if (!hasNamespaces) console.log('no PID namespaces here: the worker is not run as the first process of one');
 
-const SLOW_HANDLERS = `import { setTimeout as sleep } from 'node:timers/promises';
+const SLOW_HANDLERS = `import { existsSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { handle } from 'drizzle-queue';
 import { greet } from './jobs.ts';
 
 export const handlers = [
   handle(greet, async () => {
     console.log('the handler has begun');
-    await sleep(1_000);
+    while (!existsSync('may-end')) await sleep(20);
     console.log('the handler has ended');
   }),
 ];
@@ -65,6 +66,8 @@ test('the command of the image answers the probes of the manifest, and ends its 
   await until(() => worker.output().includes('the handler has begun'));
   const pid = hasNamespaces ? childOf(worker.pid) : worker.pid;
   process.kill(pid, 'SIGTERM');
+  await until(() => worker.output().includes('for 1 handler to end'));
+  await writeFile(join(app().directory, 'may-end'), '');
   expect(await worker.ended, worker.output()).toBe(0);
   expect(worker.output()).toContain('the handler has ended');
   expect(await finishedJobs(database, 1)).toEqual([{ kind: 'greet', state: 'completed' }]);

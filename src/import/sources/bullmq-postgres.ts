@@ -5,7 +5,16 @@ import type { RawRow } from '../../sql/executor.ts';
 import { foreignState, type ReadJob } from '../foreign-job.ts';
 import type { TableSource } from '../source.ts';
 import { bullmqKey, bullmqUnfit } from './bullmq-jobs.ts';
-import { checkSchema, checkTable, foreignRows, quoted, rowOf, textArray } from './foreign-rows.ts';
+import {
+  checkSchema,
+  checkTable,
+  foreignCounts,
+  foreignRows,
+  pageOf,
+  quoted,
+  rowOf,
+  textArray,
+} from './foreign-rows.ts';
 
 /** The options of {@link from.bullmqPostgres}. */
 export interface BullmqPostgresOptions {
@@ -34,7 +43,7 @@ export function bullmqPostgresSource(options: BullmqPostgresOptions): TableSourc
     title,
     async count(db) {
       await checkTable(db, place, title);
-      const rows = await foreignRows(
+      return await foreignCounts(
         db,
         sql`
           select j.name, count(*) filter (where j.state <> 'active')::float8 as waiting,
@@ -43,11 +52,6 @@ export function bullmqPostgresSource(options: BullmqPostgresOptions): TableSourc
           where j.queue = ${queue} and j.state in ('waiting', 'delayed', 'waiting-children', 'active')
           group by j.name`,
       );
-      return rows.map(({ name, waiting, active }) => ({
-        name: String(name),
-        waiting: Number(waiting),
-        active: Number(active),
-      }));
     },
     async read(db, { names, after, limit, lock }) {
       const rows = await foreignRows(
@@ -62,9 +66,7 @@ export function bullmqPostgresSource(options: BullmqPostgresOptions): TableSourc
             and j.state in ('waiting', 'delayed', 'waiting-children')
           order by j.id limit ${limit}${lock ? sql` for update of j skip locked` : sql``}`,
       );
-      const jobs = rows.map(toReadJob);
-      const end = jobs.at(-1);
-      return end === undefined ? { jobs } : { jobs, last: end.id };
+      return pageOf(rows.map(toReadJob));
     },
     async remove(db, jobs) {
       const ids = textArray(jobs.map(({ id }) => id));

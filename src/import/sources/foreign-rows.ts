@@ -1,6 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { checkText } from '../../job/limits.ts';
 import type { Executor, RawRow } from '../../sql/executor.ts';
+import type { ReadJob } from '../foreign-job.ts';
+import type { ForeignCount, FoundPage } from '../source.ts';
 
 /** Rows of another system's tables. Errors of the driver pass unchanged: the tables are not ours. */
 export async function foreignRows(db: Executor, query: SQL): Promise<RawRow[]> {
@@ -9,6 +11,22 @@ export async function foreignRows(db: Executor, query: SQL): Promise<RawRow[]> {
   const rows = Array.isArray(result) ? result : (result as { rows?: RawRow[] } | undefined)?.rows;
   if (rows === undefined) throw new TypeError('importJobs: the database returned no rows');
   return rows;
+}
+
+/** What a statement of the columns `name`, `waiting` and `active` has counted. */
+export async function foreignCounts(db: Executor, query: SQL): Promise<readonly ForeignCount[]> {
+  const rows = await foreignRows(db, query);
+  return rows.map(({ name, waiting, active }) => ({
+    name: String(name),
+    waiting: Number(waiting),
+    active: Number(active),
+  }));
+}
+
+/** Jobs in the order of their ids, and where the next page goes on. */
+export function pageOf(jobs: readonly ReadJob[]): FoundPage {
+  const last = jobs.at(-1);
+  return last === undefined ? { jobs } : { jobs, last: last.id };
 }
 
 /** One parameter for any number of texts. */

@@ -6,7 +6,9 @@ import type { TableSource } from '../source.ts';
 import {
   checkSchema,
   checkTable,
+  foreignCounts,
   foreignRows,
+  pageOf,
   quoted,
   rowOf,
   textArray,
@@ -39,7 +41,7 @@ export function graphileWorkerSource(options: GraphileWorkerOptions = {}): Table
     title,
     async count(db) {
       await checkTable(db, place, title);
-      const rows = await foreignRows(
+      return await foreignCounts(
         db,
         sql`
           select t.identifier as name,
@@ -48,11 +50,6 @@ export function graphileWorkerSource(options: GraphileWorkerOptions = {}): Table
           from ${jobs} as j join ${tasks} as t on t.id = j.task_id
           group by t.identifier`,
       );
-      return rows.map(({ name, waiting, active }) => ({
-        name: String(name),
-        waiting: Number(waiting),
-        active: Number(active),
-      }));
     },
     async read(db, { names, after, limit, lock }) {
       const rows = await foreignRows(
@@ -67,9 +64,7 @@ export function graphileWorkerSource(options: GraphileWorkerOptions = {}): Table
             and j.locked_at is null and j.attempts < j.max_attempts
           order by j.id limit ${limit}${lock ? sql` for update of j skip locked` : sql``}`,
       );
-      const found = rows.map(toReadJob);
-      const end = found.at(-1);
-      return end === undefined ? { jobs: found } : { jobs: found, last: end.id };
+      return pageOf(rows.map(toReadJob));
     },
     async remove(db, found) {
       const rows = await foreignRows(

@@ -6,6 +6,7 @@ import type { TableSource } from '../source.ts';
 import {
   checkSchema,
   checkTable,
+  foreignCounts,
   foreignRows,
   quoted,
   rowOf,
@@ -39,7 +40,7 @@ export function pgBossSource(options: PgBossOptions = {}): TableSource {
     title,
     async count(db) {
       await checkTable(db, place, title);
-      const rows = await foreignRows(
+      return await foreignCounts(
         db,
         sql`
           select j.name, count(*) filter (where j.state in ('created', 'retry'))::float8 as waiting,
@@ -48,11 +49,6 @@ export function pgBossSource(options: PgBossOptions = {}): TableSource {
           where j.state <= 'active' and j.name not like '\\_\\_pgboss\\_\\_%'
           group by j.name`,
       );
-      return rows.map(({ name, waiting, active }) => ({
-        name: String(name),
-        waiting: Number(waiting),
-        active: Number(active),
-      }));
     },
     async read(db, { names, after, limit, lock }) {
       // The primary key: every partition has it, and nothing that happens meanwhile moves a job in it.

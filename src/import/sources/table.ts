@@ -5,7 +5,7 @@ import { shown } from '../../job/shown.ts';
 import type { RawRow } from '../../sql/executor.ts';
 import { foreignState, type ReadJob } from '../foreign-job.ts';
 import type { TableSource } from '../source.ts';
-import { foreignRows, textArray, textOrNothing } from './foreign-rows.ts';
+import { foreignCounts, foreignRows, pageOf, textArray, textOrNothing } from './foreign-rows.ts';
 
 /** The columns of a hand-written table, each as a Drizzle column or an SQL expression. */
 export interface JobTableColumns {
@@ -85,18 +85,13 @@ export function jobTableSource(options: JobTableOptions): TableSource {
     type: 'table',
     title: 'the table',
     async count(db) {
-      const rows = await foreignRows(
+      return await foreignCounts(
         db,
         sql`
           select (${named})::text as name, count(*) filter (where ${where})::float8 as waiting,
             ${active === undefined ? sql`0` : sql`count(*) filter (where ${active})`}::float8 as active
           from ${table} where (${where})${active === undefined ? sql`` : sql` or (${active})`} group by 1`,
       );
-      return rows.map((row) => ({
-        name: String(row.name),
-        waiting: Number(row.waiting),
-        active: Number(row.active),
-      }));
     },
     async read(db, { names, after, limit, lock }) {
       const further = after === undefined ? sql`` : sql` and (${id}) > ${after}::text::${idType}`;
@@ -116,9 +111,7 @@ export function jobTableSource(options: JobTableOptions): TableSource {
       const type = rows[0]?.id_type;
       // As PostgreSQL writes the name of a type, quoted where it must be.
       if (typeof type === 'string') idType = sql.raw(type);
-      const jobs = rows.map((row) => toReadJob(row, sign));
-      const end = jobs.at(-1);
-      return end === undefined ? { jobs } : { jobs, last: end.id };
+      return pageOf(rows.map((row) => toReadJob(row, sign)));
     },
     async remove(db, jobs) {
       const ids = sql`(${id}) = any(${textArray(jobs.map((job) => job.id))}::${idType}[])`;
