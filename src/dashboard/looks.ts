@@ -8,12 +8,13 @@ import { withinTime } from '../sql/within-time.ts';
 /** So many are kept: one for each scope and kind of look. */
 const KEPT = 200;
 
-/** What changes slowly takes a quarter of a percent of the time: counts shall not wait for it. */
-const SLOW_REST = 400;
+/** What else is read takes a tenth of a percent of the time each: counts shall not wait for it. */
+const APART = 1_000;
+const APART_BURST_MS = 100;
 
 /**
- * With what a look rests. `figures`: with those of `queue.stats`. `slow`: apart from these, and longer.
- * `small`: it reads a few rows, however many jobs there are, and rests apart as well.
+ * With what a look rests. `figures`: with those of `queue.stats`. `slow`: apart from these, since it changes
+ * slowly. `small`: it reads a few rows, however many jobs there are, and rests apart as well.
  */
 export type Pace = 'figures' | 'slow' | 'small';
 
@@ -29,8 +30,8 @@ export async function within<T>(
 
 /**
  * Looks that all viewers share, one at a time for each name. They rest with the figures of `queue.stats` and
- * `queue.vitals`, so that all of it together takes half a percent of the time; what changes slowly, and what
- * reads a few rows, apart from them.
+ * `queue.vitals`, so that all of it together takes a quarter of a percent of the time; what changes slowly,
+ * and what reads a few rows, apart from them.
  */
 export class Looks {
   readonly #db: Database;
@@ -41,8 +42,8 @@ export class Looks {
   constructor(db: Database, tables: QueueTables) {
     this.#db = db;
     this.#tables = tables;
-    const slow = new Rest(SLOW_REST);
-    this.#rests = { figures: figuresOf(tables, db).rest, slow, small: new Rest() };
+    const [slow, small] = [new Rest(APART, APART_BURST_MS), new Rest(APART, APART_BURST_MS)];
+    this.#rests = { figures: figuresOf(tables, db).rest, slow, small };
   }
 
   /**

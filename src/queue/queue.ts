@@ -224,9 +224,9 @@ export class Queue<
 
   /**
    * What there is to do by queue and kind, how old the oldest due job is, and, with `metrics`, rates and
-   * percentiles. Under a time limit, for half a percent of the time, however often it is asked.
+   * percentiles. Under a time limit, for a quarter of a percent of the time, however often it is asked.
    *
-   * Under concurrency: all who ask of one `db` share one answer, at most 200 times as old as all of it took.
+   * Under concurrency: all who ask of one `db` share one answer, which is ten minutes old at most.
    *
    * @throws RangeError | TypeError naming the option that is wrong; MissingMigrationError for a missing table
    */

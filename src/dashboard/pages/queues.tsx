@@ -107,7 +107,7 @@ export function Counted({
   if (nowMs - countedAt.getTime() < OLD_MS) return null;
   return (
     <p class="note">
-      Counted <Ago at={countedAt} nowMs={nowMs} />: counting takes at most half a percent of the time.
+      Counted <Ago at={countedAt} nowMs={nowMs} />: counting takes a quarter of a percent of the time.
     </p>
   );
 }

@@ -33,8 +33,8 @@ export interface ExactCounting {
 const EXACT_MS = 2_000;
 const CAPPED_MS = 1_000;
 const ESTIMATED_MS = 500;
-/** After a count of everything that took too long: as with `Rest`, half a percent of the time. */
-const EXACT_AGAIN_MS = EXACT_MS * 200;
+/** After a count of everything that took too long: a tenth of a percent of the time. */
+const EXACT_AGAIN_MS = EXACT_MS * 1_000;
 const MAX_QUEUES = 1_000;
 /** A planned statement takes about a millisecond, and there are three for each. */
 const MAX_ESTIMATED_QUEUES = 100;

@@ -115,7 +115,7 @@ export interface QueueRates {
 
 /** What {@link Queue.stats} returns: figures for dashboards and alerts. */
 export interface QueueStats {
-  /** When it was counted, by the database's clock: up to 200 times {@link tookMs} ago. */
+  /** When it was counted, by the database's clock: up to ten minutes ago. */
   readonly countedAt: Date;
   /** How long the database took to count. */
   readonly tookMs: number;

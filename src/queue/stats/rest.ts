@@ -1,5 +1,12 @@
-/** After an answer the database rests so many times as long as that has taken: it costs 0.5 % of the time. */
-const REST = 200;
+/** Answers may take one part in so many of the time: a quarter of a percent. */
+const TIMES = 400;
+/**
+ * What they may take at once where nobody has asked for a while: the first ones of a process are slower than
+ * all later ones, and must not be shown for minutes.
+ */
+const BURST_MS = 1_000;
+/** Never more than a twentieth of the time, also at first. */
+const LEAST_TIMES = 20;
 /**
  * A table that is locked, or a pool without a free connection, says little about the next time; and of many
  * who ask for different answers none shall wait for hours.
@@ -9,17 +16,27 @@ const MAX_REST_MS = 600_000;
 /** The rest of the database, shared by several answers: theirs come one after the other. */
 export class Rest {
   #until = 0;
+  /** What was taken and is not yet made good by time that has passed since. */
+  #owedMs = 0;
+  #owedAt = 0;
   readonly #times: number;
+  readonly #burstMs: number;
 
-  /** @param times so many times as long as an answer has taken */
-  constructor(times = REST) {
+  /** @param times one part in so many of the time @param burstMs and so much at once */
+  constructor(times = TIMES, burstMs = BURST_MS) {
     this.#times = times;
+    this.#burstMs = burstMs;
   }
 
   /** When what took so long may be asked for again, by the monotonic clock. */
   after(tookMs: number): number {
-    const from = Math.max(this.#until, performance.now());
-    this.#until = Math.min(from + tookMs * this.#times, performance.now() + MAX_REST_MS);
+    const now = performance.now();
+    const owedMs = Math.max(0, this.#owedMs - (now - this.#owedAt) / this.#times) + tookMs;
+    this.#owedMs = Math.min(owedMs, this.#burstMs + MAX_REST_MS / this.#times);
+    this.#owedAt = now;
+    const soonest = Math.max(this.#until, now) + tookMs * LEAST_TIMES;
+    const paid = now + (this.#owedMs - this.#burstMs) * this.#times;
+    this.#until = Math.min(Math.max(soonest, paid), now + MAX_REST_MS);
     return this.#until;
   }
 }

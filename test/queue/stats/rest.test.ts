@@ -1,28 +1,67 @@
-import { expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Rest } from '../../../src/queue/stats/rest.ts';
 import { SharedAnswer } from '../../../src/queue/stats/shared-answer.ts';
 
-test('answers that share a rest cost half a percent of the time together', async () => {
+beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance'] });
-  try {
-    const rest = new Rest();
-    let spentMs = 0;
-    const asking = (tookMs: number) => async () => {
-      vi.advanceTimersByTime(tookMs);
-      spentMs += tookMs;
-    };
-    const answers = [10, 50, 200].map((tookMs) => ({
-      shared: new SharedAnswer<void>(rest),
-      ask: asking(tookMs),
-    }));
-    const startMs = performance.now();
-    while (performance.now() - startMs < 3_600_000) {
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Answers that share a rest, asked for each second; how long they took, and at what times. */
+function asked(rest: Rest, ...tookMs: number[]) {
+  const seen = { spentMs: 0, times: [] as number[] };
+  const answers = tookMs.map((ms) => ({
+    shared: new SharedAnswer<void>(rest),
+    ask: async () => {
+      vi.advanceTimersByTime(ms);
+      seen.spentMs += ms;
+      seen.times.push(performance.now());
+    },
+  }));
+  const during = async (forMs: number) => {
+    const endMs = performance.now() + forMs;
+    while (performance.now() < endMs) {
       for (const { shared, ask } of answers) await shared.get(ask);
       vi.advanceTimersByTime(1_000);
     }
-    expect(spentMs / (performance.now() - startMs)).toBeLessThan(0.0051);
-    expect(spentMs).toBeGreaterThan(3 * 260);
-  } finally {
-    vi.useRealTimers();
-  }
+  };
+  return { seen, during };
+}
+
+describe('answers that share a rest', () => {
+  test('cost a quarter of a percent of the time together, and a second besides', async () => {
+    const { seen, during } = asked(new Rest(), 10, 50, 200);
+    const startMs = performance.now();
+    await during(3_600_000);
+    const share = (performance.now() - startMs) / 400;
+    expect(seen.spentMs).toBeLessThan(share + 1_000 + 260);
+    expect(seen.spentMs).toBeGreaterThan(0.9 * share);
+  });
+
+  test('are asked for again soon after the first ones, and after nobody has asked for a while', async () => {
+    const { seen, during } = asked(new Rest(), 300);
+    await during(60_000);
+    // The second rest after six seconds, the third after six more; then a second is spent.
+    expect(seen.times.length).toBe(4);
+    vi.advanceTimersByTime(600_000);
+    await during(60_000);
+    expect(seen.times.length).toBeGreaterThanOrEqual(7);
+  });
+
+  test('never take more than a twentieth of the time', async () => {
+    const { seen, during } = asked(new Rest(), 100);
+    const startMs = performance.now();
+    await during(10_000);
+    expect(seen.spentMs).toBeLessThanOrEqual((performance.now() - startMs) / 20 + 100);
+  });
+
+  test('rest for ten minutes at most, however long one has taken', async () => {
+    const { seen, during } = asked(new Rest(), 60_000);
+    await during(1_500_000);
+    const [first = 0, second = 0, third = 0] = seen.times;
+    expect(second - first).toBeLessThanOrEqual(600_000 + 60_000 + 1_000);
+    expect(third - second).toBeLessThanOrEqual(600_000 + 60_000 + 1_000);
+  });
 });

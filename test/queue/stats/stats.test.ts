@@ -19,7 +19,7 @@ afterEach(async () => {
   await database.client`truncate queue_jobs, queue_results, queue_workers, queue_pauses, queue_metrics`;
 });
 
-/** Each has figures of its own: those of another are up to 200 times as old as they took. */
+/** Each has figures of its own: those of another may be older. */
 const newQueue = () => createQueue({ metrics: queueMetrics });
 
 describe('what there is to do', () => {
