@@ -27,6 +27,8 @@ export interface WorkersCheckOptions {
 export interface WorkersCheck {
   /** How many workers are registered; those that share a connection for their sessions count as one. */
   readonly workers: number;
+  /** How many of them, itself included, serve the same queues; 1 where that is not known. */
+  readonly crew: number;
   /**
    * When the checking worker was registered, as text with all its digits; `undefined` when it is not. A new
    * time says that it was declared gone in between, even if the result of its registration was lost.
@@ -61,6 +63,7 @@ export async function checkWorkers(
   const [row] = rows;
   return {
     workers: Number(row?.workers),
+    crew: Math.max(Number(row?.crew), 1),
     startedAt: typeof row?.started === 'string' ? row.started : undefined,
     unlocked: row?.unlocked === true,
     pid: Number(row?.pid),
@@ -104,13 +107,17 @@ export function checkWorkersQuery(
     `
         : sql``
     }seen as materialized (
-      select w.id, w.session, extract(epoch from w.started_at)::text as started, ${seenText} as seen, l.free,
+      select w.id, w.session, w.queues, extract(epoch from w.started_at)::text as started,
+        ${seenText} as seen, l.free,
         ${whyGone(limits)} as why
       from ${from} as w cross join lateral ${testedLock(tables, worker.id)} as l
     )
     select own.*, pg_backend_pid() as pid, g.id, g.seen, g.why, g.session
     from (
       select count(distinct coalesce(s.session, -s.id)) as workers,
+        count(*) filter (where s.queues = (
+          select m.queues from seen as m where m.id = ${worker.id}::int8
+        )) as crew,
         max(s.started) filter (where s.id = ${worker.id}::int8) as started,
         bool_or(s.free) filter (where s.id = ${worker.id}::int8) as unlocked
       from seen as s

@@ -7,7 +7,7 @@ import { anyInGroup, groupColumns, notedGroups } from '../sql/grouped-jobs.ts';
 import { type GivenColumn, jobRows } from '../sql/job-rows.ts';
 import { ownNames } from '../sql/own-values.ts';
 import { quotedName } from '../sql/quoted-name.ts';
-import { notified, type WakeUp } from '../sql/wake-up.ts';
+import { notified, type WakeUp, wakePayload } from '../sql/wake-up.ts';
 
 export interface InsertResult {
   /** In input order; `undefined` for a job whose unique key a live job has. */
@@ -117,12 +117,15 @@ const UNLESS_DUPLICATE = sql`
     on conflict (queue, kind, unique_key) where unique_key is not null do nothing`;
 
 /** Notifies for a new row `i` that is due by the database's clock. */
-export function woke(jobs: readonly NewJob[], { channel, queues }: WakeUp): SQL {
+export function woke(jobs: readonly NewJob[], wakeUp: WakeUp): SQL {
+  const { channel, queues } = wakeUp;
   const mixed = jobs.some(({ queue }) => queue !== jobs[0]?.queue);
+  const [job] = jobs;
+  const payload = mixed || job === undefined ? sql`i.queue` : wakePayload(job.queue, wakeUp);
   // A call per row is harmless: Postgres sends equal notifications of a transaction once.
   return sql`case when i.run_at <= statement_timestamp()${
     mixed ? sql` and ${JSON.stringify(queues)}::text::jsonb @> to_jsonb(i.queue)` : sql``
-  } then ${notified(channel, sql`i.queue`)} end as woke`;
+  } then ${notified(channel, payload)} end as woke`;
 }
 
 function hasKey({ uniqueKey }: NewJob): boolean {

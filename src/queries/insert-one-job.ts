@@ -6,7 +6,7 @@ import { type QueryBuilders, uncached } from '../skip-locked/query-builders.ts';
 import type { RowsQuery } from '../skip-locked/rows-query.ts';
 import { NO_DATABASE } from '../sql/executor.ts';
 import { anyInGroup, groupNotes } from '../sql/grouped-jobs.ts';
-import { notified, type WakeUp } from '../sql/wake-up.ts';
+import { notified, type WakeUp, wakePayload } from '../sql/wake-up.ts';
 import { plainInsert } from './insert-jobs.ts';
 
 type InsertedFields = {
@@ -57,7 +57,7 @@ export function insertOneJobQuery(
       'woke',
       {},
       sql`
-    select ${notified(wakeUp.channel, sql`${job.queue}::text`)} as woke from inserted as i
+    select ${notified(wakeUp.channel, wakePayload(job.queue, wakeUp))} as woke from inserted as i
     where i.run_at <= statement_timestamp()`,
     );
   const enqueued = cte(

@@ -5,7 +5,7 @@ import { type Executor, queryRows } from '../sql/executor.ts';
 import { groupColumns, notedGroups } from '../sql/grouped-jobs.ts';
 import { groupingOf, NO_GROUP } from '../sql/grouping.ts';
 import { ownNames } from '../sql/own-values.ts';
-import { notified, type WakeUp } from '../sql/wake-up.ts';
+import { notified, type WakeUp, wakePayload } from '../sql/wake-up.ts';
 
 /** The columns of the jobs, as expressions over the user's own select. */
 export interface SelectedJobs {
@@ -76,7 +76,7 @@ export function insertSelectedJobsQuery(tables: QueueTables, jobs: SelectedJobs,
     wakeUp === undefined
       ? sql`select count(*)::float8 as enqueued, null as woke from inserted`
       : sql`select enqueued,
-        case when due then ${notified(wakeUp.channel, sql`${jobs.queue}::text`)} end as woke
+        case when due then ${notified(wakeUp.channel, wakePayload(jobs.queue, wakeUp))} end as woke
       from (
         select count(*)::float8 as enqueued, bool_or(i.run_at <= statement_timestamp()) as due
         from inserted as i

@@ -1,10 +1,8 @@
 import type { Executor } from '../sql/executor.ts';
 import type { WakeUp } from '../sql/wake-up.ts';
+import { NotifyRate } from './notify-rate.ts';
 
-/** On average one notification per queue in this time: `NOTIFY` holds a global lock through the commit. */
-const INTERVAL_MS = 50;
-
-/** How many may follow each other without a gap, so an app that seldom enqueues notifies every time. */
+/** How many may follow each other without a gap. */
 const BURST = 5;
 
 /** Beyond this number, forgets the queues whose last notification is long past. */
@@ -13,13 +11,27 @@ const MAX_QUEUES = 1_000;
 /** Stands for queues that only the statement itself knows. No queue has an empty name. */
 export const ANY_QUEUE = '';
 
+interface Bucket {
+  tokens: number;
+  /** When it had so many, by `now`. */
+  atMs: number;
+}
+
+/** What a statement that inserts jobs tells of them. */
+interface Inserted {
+  readonly woken: Iterable<string>;
+  /** Of the jobs that it has inserted or found, where it returns them. */
+  readonly ids?: readonly (number | undefined)[];
+}
+
 /**
- * Decides which enqueues notify workers: a token bucket per queue. A worker that was woken polls often for a
- * while, so it also finds the jobs of enqueues in quick succession that did not notify.
+ * Decides which enqueues notify workers: a token bucket per queue, which fills as `NotifyRate` says. While it
+ * does not run empty, workers look once for each notification; by the last token they learn that jobs may
+ * follow that do not notify, and poll often for a while.
  */
 export class WakeUps {
-  /** When each queue's bucket is full again, by `now`; it is empty when that is `BURST` intervals away. */
-  readonly #fullAt = new Map<string, number>();
+  readonly #buckets = new Map<string, Bucket>();
+  readonly #rate: NotifyRate;
 
   /** The queues that an open transaction has already notified: their workers hear it at the commit. */
   readonly #notifiedBy = new WeakMap<Executor, Set<string>>();
@@ -28,25 +40,29 @@ export class WakeUps {
   constructor(
     readonly channel: string,
     readonly now: () => number = () => performance.now(),
-  ) {}
+  ) {
+    this.#rate = new NotifyRate(now);
+  }
 
   /**
    * Runs a statement with the queues that it may notify, and counts those that it did notify: none if it
    * failed, inserted nothing, or inserted no due job.
    */
-  async allow<T extends { readonly woken: Iterable<string> }>(
+  async allow<T extends Inserted>(
     db: Executor,
     queues: Iterable<string>,
     run: (wakeUp: WakeUp | undefined) => Promise<T>,
   ): Promise<T> {
-    const allowed = [...new Set(queues)].filter((queue) => this.#take(db, queue));
+    const asked = [...new Set(queues)];
+    const allowed = asked.filter((queue) => this.#take(db, queue));
     const unused = new Set(allowed);
     try {
-      const result = await run(allowed.length === 0 ? undefined : { channel: this.channel, queues: allowed });
+      const result = await run(allowed.length === 0 ? undefined : this.#wakeUp(allowed));
       for (const queue of result.woken) {
         unused.delete(queue);
         this.#remember(db, queue);
       }
+      if (result.ids !== undefined) this.#rate.note(asked, result.ids);
       return result;
     } finally {
       for (const queue of unused) this.#giveBack(queue);
@@ -58,7 +74,12 @@ export class WakeUps {
    * since nobody reports whether it ran.
    */
   draw(queue: string): WakeUp | undefined {
-    return this.#draw(queue) ? { channel: this.channel, queues: [queue] } : undefined;
+    return this.#draw(queue) ? this.#wakeUp([queue]) : undefined;
+  }
+
+  #wakeUp(queues: readonly string[]): WakeUp {
+    const othersNotify = queues.every((queue) => (this.#buckets.get(queue)?.tokens ?? 0) >= 1);
+    return { channel: this.channel, queues, othersNotify };
   }
 
   #take(db: Executor, queue: string): boolean {
@@ -67,16 +88,23 @@ export class WakeUps {
 
   #draw(queue: string): boolean {
     const now = this.now();
-    const fullAt = Math.max(this.#fullAt.get(queue) ?? now, now) + INTERVAL_MS;
-    if (fullAt > now + BURST * INTERVAL_MS) return false;
-    if (this.#fullAt.size >= MAX_QUEUES && !this.#fullAt.has(queue)) this.#forgetFull(now);
-    this.#fullAt.set(queue, fullAt);
+    if (this.#buckets.size >= MAX_QUEUES && !this.#buckets.has(queue)) this.#forgetFull(now);
+    const bucket = this.#buckets.get(queue) ?? { tokens: BURST, atMs: now };
+    bucket.tokens = this.#tokensOf(queue, bucket, now);
+    bucket.atMs = now;
+    this.#buckets.set(queue, bucket);
+    if (bucket.tokens < 1) return false;
+    bucket.tokens--;
     return true;
   }
 
+  #tokensOf(queue: string, { tokens, atMs }: Bucket, now: number): number {
+    return Math.min(BURST, tokens + (now - atMs) / this.#rate.intervalMs(queue));
+  }
+
   #giveBack(queue: string): void {
-    const fullAt = this.#fullAt.get(queue);
-    if (fullAt !== undefined) this.#fullAt.set(queue, fullAt - INTERVAL_MS);
+    const bucket = this.#buckets.get(queue);
+    if (bucket !== undefined) bucket.tokens = Math.min(BURST, bucket.tokens + 1);
   }
 
   #remember(db: Executor, queue: string): void {
@@ -88,6 +116,8 @@ export class WakeUps {
 
   /** A full bucket behaves like no bucket. */
   #forgetFull(now: number): void {
-    for (const [queue, fullAt] of this.#fullAt) if (fullAt <= now) this.#fullAt.delete(queue);
+    for (const [queue, bucket] of this.#buckets) {
+      if (this.#tokensOf(queue, bucket, now) >= BURST) this.#buckets.delete(queue);
+    }
   }
 }

@@ -3,8 +3,8 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 
 /**
  * The channel on which enqueues wake the workers of these tables; a notification's payload is the name of the
- * queue with a due job. Derived from the schema and the name of the jobs table, so every process finds the
- * same one.
+ * queue with a due job, perhaps after {@link OTHERS_NOTIFY}. Derived from the schema and the name of the jobs
+ * table, so every process finds the same one.
  *
  * Only `a`–`z`, digits and `_`, because some drivers put it into `LISTEN` unquoted, and at most 63 bytes, the
  * limit of Postgres. Tables in two Postgres schemas get two channels. Tables of one name without an explicit
@@ -26,6 +26,12 @@ export function tablesChannel({ queueJobs }: Pick<QueueTables, 'queueJobs'>, wha
   // The hash distinguishes what the readable part cannot: `a_b` . `c` and `a` . `b_c`, for example.
   return `queue_${what}s_${readable.slice(0, 34)}_${hash64(JSON.stringify([schema ?? null, name]))}`;
 }
+
+/**
+ * In a payload before the name of the queue: other enqueues notify as well for now. Without it, such as from
+ * a bulk of several queues or from SQL of one's own, jobs may follow that nobody tells of.
+ */
+export const OTHERS_NOTIFY = '\u0001';
 
 /** The payload of a cancel or a pause; no queue has this name. Each worker looks whether it is meant. */
 export const REQUESTED = '';

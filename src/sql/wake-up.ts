@@ -1,10 +1,18 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { OTHERS_NOTIFY } from './wake-channel.ts';
 
 /** Whom a statement that inserts jobs may notify. */
 export interface WakeUp {
   readonly channel: string;
   /** The queues whose workers may be notified now; the statement's other queues are not notified. */
   readonly queues: readonly string[];
+  /** Whether other enqueues notify as well for now, so that workers need not look for those that do not. */
+  readonly othersNotify: boolean;
+}
+
+/** What a statement tells the workers of its one queue. */
+export function wakePayload(queue: string, { othersNotify }: WakeUp): SQL {
+  return sql`${othersNotify ? `${OTHERS_NOTIFY}${queue}` : queue}::text`;
 }
 
 /**

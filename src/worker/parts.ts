@@ -82,14 +82,14 @@ export function buildParts(options: PartsOptions): WorkerParts {
     listen: listen && !untilEmpty ? listenOrPoll(db) : undefined,
     events,
     retries,
-    onWake: (queue) => {
+    onWake: (queue, othersNotify = false) => {
       if (queue === undefined || queue === REQUESTED) {
         requests.wake();
         firing?.wake();
         leases?.look();
       }
       if (queue === undefined) watch.look();
-      else loopsByQueue.get(queue)?.notify();
+      else loopsByQueue.get(queue)?.notify(othersNotify);
     },
     // Without notifications these look more often.
     onPolling: () => {
@@ -121,15 +121,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
       leases?.askSoon();
     },
   });
-  const leases = leasesOf({
-    db,
-    tables,
-    workerId,
-    limits: settings.limits,
-    servedQueues,
-    kinds,
-    events,
-  });
+  const leases = leasesOf({ db, tables, workerId, limits: settings.limits, servedQueues, kinds, events });
   const firing =
     schedules === undefined
       ? undefined
@@ -158,6 +150,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
     tables,
     workerId,
     idleMs: () => (listener.listening ? LISTENING_SWEEP_MS : pollingSweepMs),
+    crew: () => liveness.crew,
     events,
     retries,
   });

@@ -230,6 +230,7 @@ describe.each(places)('a check%s', (_, kind) => {
     const first = await checkAs(id);
     expect(first).toEqual({
       workers: 2,
+      crew: isDistributed(tables) ? 1 : 2,
       startedAt: expect.stringMatching(SECONDS),
       unlocked: false,
       pid: expect.any(Number),
@@ -397,4 +398,15 @@ test('on Citus, where it may wait for a beat, removing looks again as well', asy
   await beatWorker(database.db, tables, { id: shown, name: 'has shown itself', queues: [], session: NOBODY });
   expect(await removeGoneWorkers(database.db, tables, seen, limits)).toEqual([{ id: gone, name: 'gone' }]);
   tables = plain;
+});
+
+test('a check counts the workers that serve the same queues', async () => {
+  tables = plain;
+  const [one] = await Promise.all([
+    registerWorker(database.db, plain, { name: 'one', queues: ['a', 'b'] }),
+    registerWorker(database.db, plain, { name: 'two', queues: ['a', 'b'] }),
+    registerWorker(database.db, plain, { name: 'other', queues: ['a'] }),
+  ]);
+  expect(await checkAs(one)).toMatchObject({ workers: 3, crew: 2 });
+  expect(await checkAs(999_999)).toMatchObject({ workers: 3, crew: 1 });
 });

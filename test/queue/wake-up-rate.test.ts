@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { ANY_QUEUE, WakeUps } from '../../src/queue/wake-ups.ts';
 import { untouched } from './support/executors.ts';
 
-/** Five at once, then one in 50 ms. */
+/** Five at once, then one in 4 ms. */
 const BURST = 5;
-const INTERVAL_MS = 50;
+const INTERVAL_MS = 4;
 
 const db = untouched();
 const transaction = () => ({ ...untouched(), rollback: () => undefined });
@@ -24,7 +24,7 @@ function wakeUpsAt(clock: { ms: number }) {
   };
 }
 
-test('a burst notifies, then one in 50 ms; a pause lets the next burst through', async () => {
+test('a burst notifies, then one in 4 ms; a pause lets the next burst through', async () => {
   const clock = { ms: 1_000_000 };
   const allow = wakeUpsAt(clock);
   const count = async () => {
@@ -43,7 +43,7 @@ test('a burst notifies, then one in 50 ms; a pause lets the next burst through',
   expect(await count()).toBe(BURST);
 });
 
-test('whoever enqueues once in 50 ms or less often always notifies', async () => {
+test('whoever enqueues once in 4 ms or less often always notifies', async () => {
   const clock = { ms: 0 };
   const allow = wakeUpsAt(clock);
   for (let n = 0; n < 1_000; n++, clock.ms += INTERVAL_MS) expect(await allow(['mail'])).toEqual(['mail']);
@@ -72,9 +72,47 @@ test('what notified nobody does not count: a duplicate, a scheduled job, a state
   });
 });
 
+test('the last of a burst says that others may follow which do not notify', async () => {
+  const clock = { ms: 0 };
+  const wakeUps = new WakeUps('channel', () => clock.ms);
+  const othersNotify: (boolean | undefined)[] = [];
+  const enqueue = async () => {
+    await wakeUps.allow(db, ['a'], async (wakeUp) => {
+      othersNotify.push(wakeUp?.othersNotify);
+      return { woken: wakeUp?.queues ?? [] };
+    });
+  };
+  for (let n = 0; n < 7; n++) await enqueue();
+  expect(othersNotify).toEqual([true, true, true, true, false, undefined, undefined]);
+  clock.ms += INTERVAL_MS;
+  await enqueue();
+  expect(othersNotify.at(-1)).toBe(false);
+  clock.ms += 2 * INTERVAL_MS;
+  await enqueue();
+  expect(othersNotify.at(-1)).toBe(true);
+});
+
+test('beside others who enqueue more, it notifies less often', async () => {
+  const clock = { ms: 0 };
+  const wakeUps = new WakeUps('channel', () => clock.ms);
+  let notified = 0;
+  const enqueue = async (id: number) => {
+    await wakeUps.allow(db, ['a'], async (wakeUp) => {
+      const woken = wakeUp?.queues ?? [];
+      notified += woken.length;
+      return { woken, ids: [id] };
+    });
+  };
+  // A fifth of 2,500 jobs a second: a fifth of 250 notifications, and more before it knows.
+  for (let n = 0; n < 500; n++, clock.ms += 2) await enqueue(n * 5);
+  expect(notified).toBeGreaterThanOrEqual(50);
+  expect(notified).toBeLessThan(50 + 40);
+});
+
 test('what is drawn for a statement that may be sent later counts at once', async () => {
   const wakeUps = new WakeUps('channel', () => 0);
-  for (let n = 0; n < BURST; n++) expect(wakeUps.draw('a')).toEqual({ channel: 'channel', queues: ['a'] });
+  for (let n = 0; n < BURST; n++)
+    expect(wakeUps.draw('a')).toMatchObject({ channel: 'channel', queues: ['a'] });
   expect(wakeUps.draw('a')).toBeUndefined();
   expect(wakeUps.draw('b')).toBeDefined();
 });

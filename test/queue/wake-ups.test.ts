@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { createQueue, defineJob, type Executor, unvalidated } from 'drizzle-queue';
 import { createQueueTables } from 'drizzle-queue/schema';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { wakeChannel } from '../../src/sql/wake-channel.ts';
+import { OTHERS_NOTIFY, wakeChannel } from '../../src/sql/wake-channel.ts';
 import { addJobs, clearTables, tables } from '../queries/support/jobs.ts';
 import { begin, commit, rollback, twoBackends } from '../queries/support/locks.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -35,8 +35,11 @@ afterEach(() => stopListening());
 async function notified(): Promise<string[]> {
   await database.client.notify(channel, 'the last');
   await until(() => heard.at(-1) === 'the last', { intervalMs: 2 });
-  return heard.splice(0).slice(0, -1);
+  return heard.splice(0).slice(0, -1).map(queueOf);
 }
+
+/** Without what says whether other enqueues notify as well. */
+const queueOf = (payload: string) => payload.replace(OTHERS_NOTIFY, '');
 
 const tomorrow = () => new Date(Date.now() + 86_400_000);
 
@@ -170,14 +173,14 @@ test('redrive notifies each queue to which a job comes back, once', async () => 
   expect(await notified()).toEqual(['q']);
 });
 
-describe('at most about twenty a second', () => {
-  test('a burst of enqueues notifies five times, and then once in 50 ms', async () => {
+describe('at most about 250 a second', () => {
+  test('a burst of enqueues notifies five times, and then once in 4 ms', async () => {
     const start = performance.now();
     for (let n = 0; n < 300; n++) await queue.enqueue(database.db, job, n);
     const elapsedMs = performance.now() - start;
     const count = (await notified()).length;
     expect(count).toBeGreaterThanOrEqual(5);
-    expect(count).toBeLessThanOrEqual(5 + Math.ceil(elapsedMs / 50));
+    expect(count).toBeLessThanOrEqual(5 + Math.ceil(elapsedMs / 4));
   });
 
   test('an enqueue whose transaction commits late is notified at its commit, whatever came in between', async () => {
@@ -233,7 +236,7 @@ test('a queue over other tables notifies on a channel of its own', async () => {
   const { unlisten } = await database.client.listen(wakeChannel(others), (name) => there.push(name));
   await createQueue({ tables: others }).enqueue(database.db, job, 1);
   await until(() => there.length > 0, { intervalMs: 2 });
-  expect(there).toEqual(['mail']);
+  expect(there.map(queueOf)).toEqual(['mail']);
   expect(await notified()).toEqual([]);
   await unlisten();
 });
@@ -264,6 +267,6 @@ test('PGlite notifies as well', async () => {
   await queue.enqueue(db, job, 1, { delayMs: 60_000 });
   await queue.enqueueMany(db, job, [{ queue: 'a' }, { queue: 'b' }]);
   await until(() => there.length >= 2, { intervalMs: 2 });
-  expect(there.sort()).toEqual(['a', 'b']);
+  expect(there.map(queueOf).sort()).toEqual(['a', 'b']);
   await client.close();
 });

@@ -3,6 +3,7 @@ import { Condition } from '../../time/condition.ts';
 import { jitter } from '../../time/jitter.ts';
 import type { Attempts } from '../attempt/attempts.ts';
 import { attemptsOf } from './attempts-of.ts';
+import { Bell } from './bell.ts';
 import type { ClaimLoopOptions } from './claim-loop-options.ts';
 import { Claims, type QueueClaims } from './claims.ts';
 import { GroupClaims } from './group-claims.ts';
@@ -34,8 +35,7 @@ export class ClaimLoop implements IdleQueue {
   /** A slot is free, an outcome is written, the loop is stopped, or its queue is paused or resumed. */
   readonly #changes = new Condition();
   readonly #stopping = new AbortController();
-  /** Rings when there may be something to claim. */
-  readonly #alarm = new Condition();
+  readonly #bell = new Bell();
   /** Whether the queue was announced idle, and no job was found since. */
   #announced = false;
   /** The loop rests until it is woken, or in a drain until its next poll. */
@@ -95,14 +95,16 @@ export class ClaimLoop implements IdleQueue {
   }
 
   wake(): void {
-    this.#alarm.signal();
+    this.#bell.ring();
   }
 
-  /** Claims at once, and stays hot: others may follow that do not notify. */
-  notify(): void {
-    this.#pace.noteTold(performance.now());
+  /** Claims at once, and stays hot unless the `othersNotify`. */
+  notify(othersNotify: boolean): void {
+    // Where jobs wait for room, it may be another worker that makes it, and nobody tells of that.
+    const all = othersNotify && !this.#groupClaims && !this.#options.limiter;
+    this.#pace.noteTold(performance.now(), all);
     this.lanes.awaken();
-    this.#alarm.signal();
+    this.#bell.tell(all);
   }
 
   /** Looks without delay for jobs that have become due behind the floors. */
@@ -132,8 +134,8 @@ export class ClaimLoop implements IdleQueue {
     await mayClaim;
     this.#mayClaim = true;
     // What looked empty then is looked at again.
-    if (!this.#alarm.signalled) watch?.add(this, true);
-    if (watch !== undefined) await this.#alarm.wait();
+    if (!this.#bell.signalled) watch?.add(this, true);
+    if (watch !== undefined) await this.#bell.wait();
     watch?.remove(this);
     while (!this.#stopping.signal.aborted) {
       const { demand } = this.#claims;
@@ -144,9 +146,9 @@ export class ClaimLoop implements IdleQueue {
         continue;
       }
       // A signal from here on may tell of a job that this claim does not see.
-      this.#alarm.clear();
+      const told = this.#bell.clear();
       try {
-        const { claimed, next } = await this.#claim(demand);
+        const { claimed, next } = await this.#claim(demand, told);
         total += claimed;
         failures = 0;
         if (next === 'over') return total;
@@ -165,7 +167,7 @@ export class ClaimLoop implements IdleQueue {
     this.#stopping.abort();
     this.attempts.stop();
     this.#changes.signal();
-    this.#alarm.signal();
+    this.#bell.ring();
   }
 
   /** Resolves when no handler runs and every outcome is written. */
@@ -177,7 +179,7 @@ export class ClaimLoop implements IdleQueue {
     this.attempts.interrupt(reason);
   }
 
-  async #claim(demand: number): Promise<{ claimed: number; next: Next }> {
+  async #claim(demand: number, told: boolean): Promise<{ claimed: number; next: Next }> {
     const { queue, events, limiter } = this.#options;
     const startMs = performance.now();
     await this.holdings.releaseUnknown(startMs);
@@ -185,11 +187,11 @@ export class ClaimLoop implements IdleQueue {
     const quiet = this.attempts.size === 0;
     const claim = this.#claims.next(demand, this.attempts.beginning);
     const { answer, wasGone } = await this.holdings.answerTo(claim);
-    const { jobs, limit, among, goesOn, waitMs, endMs } = answer;
+    const { jobs, limit, among, endMs } = answer;
     const claimed = jobs.length;
     // What was left out may be all that there is.
     const quietly = quiet && !answer.leftOut;
-    const result = { demand: limit, claimed, among, quiet: quietly, goesOn, waitMs, nowMs: endMs };
+    const result = { ...answer, demand: limit, claimed, quiet: quietly, told, nowMs: endMs };
     const next = this.#pace.after(result);
     if (claimed > 0) {
       this.#announced = false;
@@ -215,7 +217,7 @@ export class ClaimLoop implements IdleQueue {
       if (await this.lanes.sweepNow(this.#stopping.signal)) this.#pace.noteSwept();
     } else if (next.rest === 'until woken') await this.#rest(next.anew);
     else if (this.#options.watch === undefined) await this.#rest(false, next.ms);
-    else await this.#alarm.wait(next.ms);
+    else await this.#bell.wait(next.ms);
   }
 
   /** Sleeps until the watch, a notification or the end of the last job; without a watch, at most `ms`. */
@@ -224,7 +226,7 @@ export class ClaimLoop implements IdleQueue {
     watch?.add(this, anew);
     this.#atRest = true;
     this.#lookAfterLast();
-    await this.#alarm.wait(ms);
+    await this.#bell.wait(ms);
     this.#atRest = false;
     watch?.remove(this);
   }

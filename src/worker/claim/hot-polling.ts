@@ -8,20 +8,23 @@ const HOT_MS = 300;
 const GAP_SHARE = 4;
 
 /**
- * How soon to look again after a claim that came back short. Enqueues notify only so often, so just after a
- * job or a notification others are likely: the queue is *hot*, and looked at often, then ever less so.
+ * How soon to look again after a claim that came back short. Just after a job that nobody has told of, others
+ * are likely: the queue is *hot*, and looked at often, then ever less so. The same after a notification that
+ * does not say that others notify as well.
  */
 export class HotPolling {
   readonly #maxGapMs: number;
   #lastMs = Number.NEGATIVE_INFINITY;
+  #hotMs = Number.NEGATIVE_INFINITY;
 
   constructor(maxGapMs: number) {
     this.#maxGapMs = maxGapMs;
   }
 
-  /** A job was found, or told of. `nowMs` is any monotonic clock. */
-  note(nowMs: number): void {
+  /** Jobs were found, or told of. `nowMs` is any monotonic clock. @param all whether no others are likely */
+  note(nowMs: number, all: boolean): void {
     this.#lastMs = nowMs;
+    if (!all) this.#hotMs = nowMs;
   }
 
   quietMs(nowMs: number): number {
@@ -30,7 +33,7 @@ export class HotPolling {
 
   /** How long to wait before the next look; `undefined` when the queue is no longer hot. */
   gapMs(nowMs: number): number | undefined {
-    const sinceMs = this.quietMs(nowMs);
+    const sinceMs = nowMs - this.#hotMs;
     if (sinceMs >= HOT_MS) return undefined;
     return Math.min(Math.max(sinceMs / GAP_SHARE, MIN_GAP_MS), this.#maxGapMs);
   }

@@ -21,6 +21,10 @@ export interface ClaimResult {
   readonly among: boolean;
   /** Whether no attempt ran when the claim began: what ends during a claim may be due again, unseen. */
   readonly quiet: boolean;
+  /** Whether it was made only since a job was told of, by one of those who tell of each. @default false */
+  readonly told?: boolean | undefined;
+  /** Whether it has seen the last due job. @default true */
+  readonly sawEnd?: boolean | undefined;
   /** Whether jobs are left to be claimed although it brought fewer than it asked for. @default false */
   readonly goesOn?: boolean | undefined;
   /** A rate is used up: until then nothing can be claimed. */
@@ -47,21 +51,22 @@ export class Pace {
     this.#pollIntervalMs = options.pollIntervalMs;
   }
 
-  /** A notification has come: others may follow that do not notify. */
-  noteTold(nowMs: number): void {
-    this.#eventful = true;
-    this.#hotPolling.note(nowMs);
+  /** A notification has come. @param othersNotify if not, jobs may follow that nobody tells of */
+  noteTold(nowMs: number, othersNotify: boolean): void {
+    if (!othersNotify) this.#eventful = true;
+    this.#hotPolling.note(nowMs, othersNotify);
   }
 
   noteSwept(): void {
     this.#swept = true;
   }
 
-  after({ demand, claimed, among, quiet, goesOn = false, waitMs, nowMs }: ClaimResult): Next {
+  after({ demand, claimed, among, quiet, goesOn = false, waitMs, nowMs, ...result }: ClaimResult): Next {
+    const { told = false, sawEnd = true } = result;
     if (claimed > 0) {
       this.#eventful = true;
       this.#swept = false;
-      this.#hotPolling.note(nowMs);
+      this.#hotPolling.note(nowMs, told && sawEnd);
     }
     // Others take their turn between two claims of what lay behind.
     if (among || claimed >= demand || goesOn) return 'claim';

@@ -14,6 +14,8 @@ const MAX_PAUSE_MS = 5_000;
 const MIN_PAUSE_MS = 10;
 /** And this part of the time since the last job: the longer that is ago, the fewer are still to commit. */
 const QUIET_SHARE = 10;
+/** Workers that serve the same queues find for each other, so each of up to so many sweeps less often. */
+const MAX_CREW = 50;
 /** In a queue where no job comes, slices need not follow each other sooner. */
 const MAX_QUIET_PAUSE_MS = 1_000;
 /** The least time between two passes beside a backlog. */
@@ -92,11 +94,12 @@ export class Sweep {
    * @param quietMs how long ago the last job came, or was told of
    * @param idleMs how often to begin a pass when that is long ago
    * @param backlog whether more jobs are due than claims can take: then a late one waits its turn anyway
+   * @param crew how many workers sweep this queue
    */
-  dueMs(quietMs: number, idleMs: number, backlog: boolean): number {
+  dueMs(quietMs: number, idleMs: number, backlog: boolean, crew = 1): number {
     if (this.urgent) return this.#endMs;
     const tookMs = this.#tookMs;
-    const quietPauseMs = Math.max(quietMs / QUIET_SHARE, MIN_PAUSE_MS);
+    const quietPauseMs = Math.max(quietMs / QUIET_SHARE, MIN_PAUSE_MS * Math.min(crew, MAX_CREW));
     const after = (restMs: number, pauseMs: number) =>
       this.#endMs + Math.max(Math.min(restMs, MAX_PAUSE_MS), pauseMs);
     if (this.#after === undefined && backlog) return after(tookMs * SHARE, BACKLOG_PAUSE_MS);

@@ -33,6 +33,8 @@ export interface SweeperOptions {
   readonly workerId: number;
   /** How often idle queues are swept, at this moment. */
   readonly idleMs: () => number;
+  /** How many workers serve the same queues, this one included. */
+  readonly crew: () => number;
   readonly events: WorkerEmitter;
   readonly retries: Retries;
 }
@@ -143,7 +145,7 @@ export class Sweeper implements BackgroundPart {
 
   #dueMs({ sweep, overlooked, bands, quietMs, attempts }: SweptQueue, nowMs: number): number {
     if (attempts.paused || overlooked.size >= ENOUGH) return nowMs + WAIT_MS;
-    return sweep.dueMs(quietMs, this.#options.idleMs(), bands.backlog);
+    return sweep.dueMs(quietMs, this.#options.idleMs(), bands.backlog, this.#options.crew());
   }
 
   async #sweep(batch: readonly SweptQueue[], all?: readonly Reach[]): Promise<void> {

@@ -2,7 +2,7 @@ import { Channel, type ProvenConnection } from '../../drivers/channel.ts';
 import type { Listen } from '../../drivers/listen.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database } from '../../sql/executor.ts';
-import { wakeChannel } from '../../sql/wake-channel.ts';
+import { OTHERS_NOTIFY, wakeChannel } from '../../sql/wake-channel.ts';
 import type { Retries } from '../../time/retries.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { BackgroundPart } from '../background.ts';
@@ -14,8 +14,12 @@ export interface ListenerOptions {
   readonly listen: Listen | undefined;
   readonly events: WorkerEmitter;
   readonly retries: Retries;
-  /** A job was enqueued into this queue; `undefined`: perhaps into any, as notifications may be missed. */
-  readonly onWake: (queue: string | undefined) => void;
+  /**
+   * A job was enqueued into this queue; `undefined`: perhaps into any, as notifications may be missed.
+   *
+   * @param othersNotify whether other enqueues notify as well for now
+   */
+  readonly onWake: (queue: string | undefined, othersNotify?: boolean) => void;
   /** Called when it must poll: what asks seldom while notifications arrive has to ask more often. */
   readonly onPolling?: () => void;
   /** Called with each connection on which notifications come back and statements can run. */
@@ -47,7 +51,11 @@ export class Listener implements BackgroundPart {
         listen,
         notHeard: NOT_HEARD,
         onReady: () => onWake(undefined),
-        onNotify: onWake,
+        onNotify: (payload) => {
+          // Also a queue may have such a name.
+          onWake(payload);
+          if (payload.startsWith(OTHERS_NOTIFY)) onWake(payload.slice(OTHERS_NOTIFY.length), true);
+        },
         onHeard: () => events.emit('listening'),
         onLost: (error, { first, heard }) => {
           // Once per outage, not for every try to end it.

@@ -80,6 +80,8 @@ export class Liveness implements BackgroundPart {
   #startedAt: string | undefined;
   /** It was declared gone, and has not yet looked what it has lost. */
   #wasGone = false;
+  /** How many workers serve the same queues, this one included. */
+  crew = 1;
   /** Until then it only says that it is alive. */
   #nextCheckMs = Number.NEGATIVE_INFINITY;
   #failures = 0;
@@ -210,6 +212,7 @@ export class Liveness implements BackgroundPart {
         : await checkWorkers(runner, tables, { worker, beat, limits: this.#limits });
     if (beat) this.#shown = { atMs, changes };
     if (check === undefined) return this.#suspicion.noteAnswer(performance.now());
+    this.crew = check.crew;
     if (check.unlocked) this.#session.noteUnlocked(check.pid);
     this.#wasGone ||=
       check.startedAt === undefined || check.startedAt !== (this.#startedAt ?? check.startedAt);

@@ -7,7 +7,8 @@
     returning (w.xmax = 0) as anew
     ),
     seen as materialized (
-      select w.id, w.session, extract(epoch from w.started_at)::text as started, extract(epoch from w.seen_at)::text as seen, l.free,
+      select w.id, w.session, w.queues, extract(epoch from w.started_at)::text as started,
+        extract(epoch from w.seen_at)::text as seen, l.free,
         case
         when greatest(w.seen_at, pg_postmaster_start_time()) < statement_timestamp()
           - case when not l.free then $7::float8 else $8::float8 end
@@ -30,11 +31,14 @@
     select own.*, pg_backend_pid() as pid, g.id, g.seen, g.why, g.session
     from (
       select count(distinct coalesce(s.session, -s.id)) as workers,
-        max(s.started) filter (where s.id = $13::int8) as started,
-        bool_or(s.free) filter (where s.id = $14::int8) as unlocked
+        count(*) filter (where s.queues = (
+          select m.queues from seen as m where m.id = $13::int8
+        )) as crew,
+        max(s.started) filter (where s.id = $14::int8) as started,
+        bool_or(s.free) filter (where s.id = $15::int8) as unlocked
       from seen as s
     ) as own
-    left join seen as g on g.why is not null and g.id <> $15::int8
+    left join seen as g on g.why is not null and g.id <> $16::int8
 -- $1 = 42
 -- $2 = "mail"
 -- $3 = "[\"mail\"]"
@@ -50,3 +54,4 @@
 -- $13 = 42
 -- $14 = 42
 -- $15 = 42
+-- $16 = 42

@@ -1,5 +1,6 @@
     with seen as materialized (
-      select w.id, w.session, extract(epoch from w.started_at)::text as started, extract(epoch from w.seen_at)::text as seen, l.free,
+      select w.id, w.session, w.queues, extract(epoch from w.started_at)::text as started,
+        extract(epoch from w.seen_at)::text as seen, l.free,
         case
         when greatest(w.seen_at, pg_postmaster_start_time()) < statement_timestamp()
           - case when not l.free then $1::float8 else $2::float8 end
@@ -10,7 +11,7 @@
         then 'lost'
       end as why
       from (
-        select k.id, k.session, k.node, to_timestamp(k.started::float8) as started_at,
+        select k.id, k.session, k.node, null::jsonb as queues, to_timestamp(k.started::float8) as started_at,
           to_timestamp(k.seen::float8) as seen_at
         from jsonb_to_recordset($4::text::jsonb)
           as k(id int8, session int4, node text, started text, seen text)
@@ -27,11 +28,14 @@
     select own.*, pg_backend_pid() as pid, g.id, g.seen, g.why, g.session
     from (
       select count(distinct coalesce(s.session, -s.id)) as workers,
-        max(s.started) filter (where s.id = $8::int8) as started,
-        bool_or(s.free) filter (where s.id = $9::int8) as unlocked
+        count(*) filter (where s.queues = (
+          select m.queues from seen as m where m.id = $8::int8
+        )) as crew,
+        max(s.started) filter (where s.id = $9::int8) as started,
+        bool_or(s.free) filter (where s.id = $10::int8) as unlocked
       from seen as s
     ) as own
-    left join seen as g on g.why is not null and g.id <> $10::int8
+    left join seen as g on g.why is not null and g.id <> $11::int8
 -- $1 = 60000
 -- $2 = 30000
 -- $3 = 10000
@@ -42,3 +46,4 @@
 -- $8 = 42
 -- $9 = 42
 -- $10 = 42
+-- $11 = 42

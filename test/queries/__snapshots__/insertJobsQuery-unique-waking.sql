@@ -9,7 +9,7 @@
         $8::text as unique_key, $9::text::jsonb as metadata, 1 as place) as i order by place
     on conflict (queue, kind, unique_key) where unique_key is not null do nothing
     returning id, queue, run_at)
-    select i.id, case when i.run_at <= statement_timestamp() then pg_notify($10::text, i.queue) is not null end as woke from inserted as i
+    select i.id, case when i.run_at <= statement_timestamp() then pg_notify($10::text, $11::text) is not null end as woke from inserted as i
 -- $1 = "mail"
 -- $2 = "mail"
 -- $3 = "{\"text\":\"mail\"}"
@@ -20,3 +20,4 @@
 -- $8 = "mail"
 -- $9 = "{\"text\":\"mail\"}"
 -- $10 = "queue_wake_queue_jobs"
+-- $11 = "\u0001mail"

@@ -20,7 +20,7 @@
     on conflict (queue, kind, unique_key) where unique_key is not null do nothing
       returning id, queue, run_at
     )
-    select n.place, i.id, case when i.run_at <= statement_timestamp() then pg_notify($10::text, i.queue) is not null end as woke
+    select n.place, i.id, case when i.run_at <= statement_timestamp() then pg_notify($10::text, $11::text) is not null end as woke
     from inserted as i join numbered as n on n.id = i.id
 -- $1 = "\"queue_jobs\""
 -- $2 = "mail"
@@ -32,3 +32,4 @@
 -- $8 = "{\"text\":\"mail\"}"
 -- $9 = "[{\"payload\":{\"text\":\"mail\"},\"unique_key\":\"mail\"},{\"payload\":{\"text\":\"mail\"},\"unique_key\":null}]"
 -- $10 = "queue_wake_queue_jobs"
+-- $11 = "\u0001mail"

@@ -35,4 +35,4 @@ with "inserted" as (
 -- $10 = "mail"
 -- $11 = 3
 -- $12 = "queue_wake_queue_jobs"
--- $13 = "mail"
+-- $13 = "\u0001mail"

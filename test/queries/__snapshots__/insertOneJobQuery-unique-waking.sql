@@ -25,7 +25,7 @@ with "inserted" as (
 -- $8 = "mail"
 -- $9 = "{\"text\":\"mail\"}"
 -- $10 = "queue_wake_queue_jobs"
--- $11 = "mail"
+-- $11 = "\u0001mail"
 -- $12 = "mail"
 -- $13 = "mail"
 -- $14 = "mail"

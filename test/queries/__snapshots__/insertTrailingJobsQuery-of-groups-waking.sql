@@ -62,11 +62,11 @@
       ) as n
       group by n.queue, n.due_at, n.part
     )
-    select n.place, i.id, i.id = n.id as is_new, case when i.run_at <= statement_timestamp() then pg_notify($20::text, i.queue) is not null end as woke
+    select n.place, i.id, i.id = n.id as is_new, case when i.run_at <= statement_timestamp() then pg_notify($20::text, $21::text) is not null end as woke
     from put as i
     join numbered as n on n.queue = i.queue and n.kind = i.kind and n.rule_key = i.waiting_key
     union all
-    select i.place, i.id, false, case when i.run_at <= statement_timestamp() then pg_notify($21::text, i.queue) is not null end as woke from replaced as i
+    select i.place, i.id, false, case when i.run_at <= statement_timestamp() then pg_notify($22::text, $23::text) is not null end as woke from replaced as i
 -- $1 = "mail"
 -- $2 = "mail"
 -- $3 = "{\"text\":\"mail\"}"
@@ -87,4 +87,6 @@
 -- $18 = 60000
 -- $19 = "mail"
 -- $20 = "queue_wake_queue_jobs"
--- $21 = "queue_wake_queue_jobs"
+-- $21 = "\u0001mail"
+-- $22 = "queue_wake_queue_jobs"
+-- $23 = "\u0001mail"

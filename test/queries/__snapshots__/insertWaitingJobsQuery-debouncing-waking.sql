@@ -23,7 +23,7 @@
           at time zone 'UTC')
       returning id, queue, kind, waiting_key, run_at
     )
-    select n.place, i.id, i.id = n.id as is_new, case when i.run_at <= statement_timestamp() then pg_notify($12::text, i.queue) is not null end as woke
+    select n.place, i.id, i.id = n.id as is_new, case when i.run_at <= statement_timestamp() then pg_notify($12::text, $13::text) is not null end as woke
     from put as i
     join numbered as n on n.queue = i.queue and n.kind = i.kind and n.rule_key = i.waiting_key
 -- $1 = "\"queue_jobs\""
@@ -38,3 +38,4 @@
 -- $10 = "[{\"payload\":{\"text\":\"mail\"},\"rule_key\":\"mail\"},{\"payload\":{\"text\":\"mail\"},\"rule_key\":\"mail 2\"}]"
 -- $11 = 30000
 -- $12 = "queue_wake_queue_jobs"
+-- $13 = "\u0001mail"

@@ -273,7 +273,7 @@ export function allStatements(
     passedMs: time.getTime() + 1,
     nextMs: null,
   };
-  const wakeUp = { channel, queues: [text] };
+  const wakeUp = { channel, queues: [text], othersNotify: true };
   const wholePage = { kind: undefined, queue: undefined, state: undefined, before: undefined, limit: 51 };
   const page = { kind: text, queue: text, before: id, limit: 51 };
   const known = { tables, metrics: queueMetrics };

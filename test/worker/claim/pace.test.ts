@@ -37,9 +37,33 @@ describe('a worker that runs on', () => {
     const pace = newPace(false);
     expect(pace.after(result(0))).toEqual(idle(true));
     expect(pace.after(result(0))).toEqual(idle(false));
-    pace.noteTold(NOW_MS);
+    pace.noteTold(NOW_MS, false);
     expect(pace.after(result(0))).toEqual(look(2));
     expect(pace.after(result(0, { nowMs: NOW_MS + 300 }))).toEqual(idle(true));
+  });
+});
+
+describe('a worker that is told of each job', () => {
+  test('looks once, whether or not it finds the job', () => {
+    const pace = newPace(false);
+    expect(pace.after(result(0))).toEqual(idle(true));
+    pace.noteTold(NOW_MS, true);
+    expect(pace.after(result(0, { told: true }))).toEqual(idle(false));
+    pace.noteTold(NOW_MS, true);
+    expect(pace.after(result(1, { told: true }))).toEqual(idle(true));
+    expect(pace.after(result(10, { told: true }))).toEqual('claim');
+  });
+
+  test('looks often after a job of which nobody has told', () => {
+    const pace = newPace(false);
+    pace.noteTold(NOW_MS, true);
+    expect(pace.after(result(1))).toEqual(look(2));
+  });
+
+  test('looks often where a claim did not get to the end: the jobs were too large', () => {
+    const pace = newPace(false);
+    pace.noteTold(NOW_MS, true);
+    expect(pace.after(result(1, { told: true, sawEnd: false }))).toEqual(look(2));
   });
 });
 

@@ -58,6 +58,18 @@ describe('a sweep', () => {
     expect(sweep.dueMs(0, IDLE_MS, false)).toBe(110);
   });
 
+  test('comes the less often, the more workers sweep, but for urgent ones', () => {
+    const sweep = new Sweep();
+    sweep.note(slice(99, 100));
+    sweep.note(slice(100, 101));
+    expect([1, 10, 50, 500].map((crew) => sweep.dueMs(0, IDLE_MS, false, crew) - 101)).toEqual([
+      10, 100, 500, 500,
+    ]);
+    expect(sweep.dueMs(0, 200, false, 500) - 101).toBe(200);
+    sweep.urge();
+    expect(sweep.dueMs(0, IDLE_MS, false, 500)).toBe(101);
+  });
+
   test('is not put off by one slice that had to wait', () => {
     const sweep = new Sweep();
     sweep.note(slice(98, 100));

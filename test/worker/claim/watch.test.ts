@@ -148,14 +148,25 @@ describe('HotPolling', () => {
   test('is idle until a job comes, then looks every few milliseconds, and less and less often', () => {
     const pace = new HotPolling(75);
     expect(pace.gapMs(0)).toBeUndefined();
-    pace.note(1_000);
+    pace.note(1_000, false);
     expect([1_000, 1_008, 1_100, 1_299].map((now) => pace.gapMs(now))).toEqual([2, 2, 25, 74.75]);
     expect(pace.gapMs(1_300)).toBeUndefined();
   });
 
+  test('stays idle after a job that was told of by one of those who tell of each', () => {
+    const pace = new HotPolling(75);
+    pace.note(1_000, true);
+    expect(pace.gapMs(1_000)).toBeUndefined();
+    expect(pace.quietMs(1_100)).toBe(100);
+    pace.note(2_000, false);
+    pace.note(2_100, true);
+    expect(pace.gapMs(2_100)).toBe(25);
+    expect(pace.gapMs(2_300)).toBeUndefined();
+  });
+
   test('never waits longer than the worker polls', () => {
     const pace = new HotPolling(5);
-    pace.note(0);
+    pace.note(0, false);
     expect(pace.gapMs(200)).toBe(5);
   });
 });

@@ -1,0 +1,38 @@
+import { Condition } from '../../time/condition.ts';
+
+/** Rings when there may be something to claim, and knows whether somebody has told of it. */
+export class Bell {
+  readonly #rung = new Condition();
+  #told = false;
+  #perhapsOthers = false;
+
+  get signalled(): boolean {
+    return this.#rung.signalled;
+  }
+
+  /** There may be something. */
+  ring(): void {
+    this.#rung.signal();
+  }
+
+  /** A job was told of. @param othersNotify if not, there may be jobs that nobody tells of */
+  tell(othersNotify: boolean): void {
+    this.#told = true;
+    if (!othersNotify) this.#perhapsOthers = true;
+    this.#rung.signal();
+  }
+
+  /** Begins anew; returns whether all that it has rung for was told of. */
+  clear(): boolean {
+    const told = this.#told && !this.#perhapsOthers;
+    this.#rung.clear();
+    this.#told = false;
+    this.#perhapsOthers = false;
+    return told;
+  }
+
+  /** Resolves when it rings, at once if it has, or after `ms`. */
+  async wait(ms?: number): Promise<void> {
+    await this.#rung.wait(ms);
+  }
+}

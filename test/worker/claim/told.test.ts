@@ -1,0 +1,62 @@
+import { drizzle } from 'drizzle-orm/postgres-js';
+import { createQueue, createWorker, defineJob, handle, unvalidated } from 'drizzle-queue';
+import postgres from 'postgres';
+import { expect, onTestFinished, test } from 'vitest';
+import { wakeChannel } from '../../../src/sql/wake-channel.ts';
+import { tables } from '../../queries/support/jobs.ts';
+import { useTestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+
+const database = useTestDatabase();
+const queue = createQueue();
+const job = defineJob('job', { payload: unvalidated<number>() });
+
+/** Workers that listen, each by connections of its own; how many claims they have sent, and what they have done. */
+async function listening(count: number) {
+  const seen = { claims: 0, done: [] as number[] };
+  for (let n = 0; n < count; n++) {
+    const debug = (_: number, text: string) => {
+      if (text.includes('with due as')) seen.claims++;
+    };
+    const client = postgres(database.url, { max: 2, debug });
+    const worker = createWorker(drizzle({ client }), {
+      queue,
+      handlers: [handle(job, ({ payload }) => void seen.done.push(payload))],
+    });
+    onTestFinished(async () => {
+      await worker.stop();
+      await client.end();
+    });
+    const heard = new Promise<void>((resolve) => worker.on('listening', () => resolve()));
+    const idle = new Promise<void>((resolve) => worker.on('idle', () => resolve()));
+    await worker.start();
+    await Promise.all([heard, idle]);
+  }
+  return seen;
+}
+
+test('workers that are told of each job look once for each, and once after its end', async () => {
+  const seen = await listening(2);
+  const before = seen.claims;
+  for (let n = 0; n < 30; n++) {
+    await queue.enqueue(database.db, job, n);
+    await until(() => seen.done.length > n, { intervalMs: 2 });
+  }
+  expect(seen.done).toEqual(Array.from({ length: 30 }, (_, n) => n));
+  // One of each worker for each job, one at its end, and one more where something else has made it look.
+  expect(seen.claims - before).toBeLessThanOrEqual(4 * 30);
+});
+
+test('a notification that does not say that others notify makes them look for a while', async () => {
+  const seen = await listening(1);
+  const before = seen.claims;
+  await database.client.notify(wakeChannel(tables), 'default');
+  await until(() => seen.claims >= before + 5);
+});
+
+test('of many enqueues at once, none waits for the next poll although few of them notify', async () => {
+  const seen = await listening(2);
+  await Promise.all(Array.from({ length: 300 }, (_, n) => queue.enqueue(database.db, job, n)));
+  await until(() => seen.done.length === 300);
+  expect(new Set(seen.done).size).toBe(300);
+});
