@@ -4,7 +4,7 @@ import { createQueue, defineJob, InvalidPayloadError, UnknownKindError } from 'd
 import { createQueueTables } from 'drizzle-queue/schema';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { wakeChannel } from '../../src/sql/wake-channel.ts';
+import { OTHERS_NOTIFY, wakeChannel } from '../../src/sql/wake-channel.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { begin, commit, twoBackends, untilBlocked } from '../queries/support/locks.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -73,12 +73,16 @@ test('a duplicate of a job that was not yet committed when it began has none', a
 
 test('notifies as an enqueue does: of what is due, as often as the throttle allows', async () => {
   const heard: string[] = [];
-  const { unlisten } = await database.client.listen(wakeChannel(tables), (payload) => heard.push(payload));
+  const { unlisten } = await database.client.listen(wakeChannel(tables), (payload) =>
+    heard.push(payload.replace(OTHERS_NOTIFY, '')),
+  );
   const own = createQueue();
   // Made within a moment; a busy machine may take long to send them.
+  const startMs = performance.now();
   const queries = Array.from({ length: 20 }, (_, n) =>
     own.enqueueQuery(database.db, greet, { name: `${n}` }),
   );
+  const elapsedMs = performance.now() - startMs;
   const notifying = queries.filter((query) => query.toSQL().sql.includes('pg_notify')).length;
   for (const query of queries) await query;
   await createQueue({ wakeUps: false }).enqueueQuery(database.db, plain);
@@ -88,7 +92,7 @@ test('notifies as an enqueue does: of what is due, as often as the throttle allo
   await until(() => heard.includes('last'));
   expect(heard).toEqual([...new Array(notifying).fill('mail'), 'last']);
   expect(notifying).toBeGreaterThanOrEqual(5);
-  expect(notifying).toBeLessThan(20);
+  expect(notifying).toBeLessThanOrEqual(Math.min(5 + Math.ceil(elapsedMs / 4), 20));
   await unlisten();
 });
 
