@@ -138,20 +138,22 @@ export class ClaimLoop implements IdleQueue {
     if (watch !== undefined) await this.#bell.wait();
     watch?.remove(this);
     while (!this.#stopping.signal.aborted) {
-      const { demand } = this.#claims;
-      if (demand <= 0) {
-        // A drain does not wait for the end of a pause.
-        if (watch === undefined && this.attempts.paused && this.attempts.size === 0) return total;
-        await this.#changes.wait();
-        continue;
-      }
-      // A signal from here on may tell of a job that this claim does not see.
-      const told = this.#bell.clear();
       try {
-        const { claimed, next } = await this.#claim(demand, told);
+        await this.holdings.releaseUnknown();
+        if (this.#stopping.signal.aborted) break;
+        const { demand } = this.#claims;
+        if (demand <= 0) {
+          // A drain does not wait for the end of a pause.
+          if (watch === undefined && this.attempts.paused && this.attempts.size === 0) return total;
+          await this.#changes.wait(this.holdings.releaseInMs);
+          continue;
+        }
+        // A signal from here on may tell of a job that this claim does not see.
+        const { claimed, next, failure } = await this.#claim(demand, this.#bell.clear());
         total += claimed;
+        if (failure !== undefined) throw failure;
         failures = 0;
-        if (next === 'over') return total;
+        if (next === 'over' && !this.holdings.mayHoldMore) return total;
         await this.#proceed(next);
       } catch (error) {
         events.emit('error', { error, during: `claiming from '${queue}'` });
@@ -179,11 +181,9 @@ export class ClaimLoop implements IdleQueue {
     this.attempts.interrupt(reason);
   }
 
-  async #claim(demand: number, told: boolean): Promise<{ claimed: number; next: Next }> {
+  async #claim(demand: number, told: boolean): Promise<{ claimed: number; next: Next; failure?: unknown }> {
     const { queue, events, limiter } = this.#options;
     const startMs = performance.now();
-    await this.holdings.releaseUnknown(startMs);
-    if (this.#stopping.signal.aborted) return { claimed: 0, next: 'claim' };
     const quiet = this.attempts.size === 0;
     const claim = this.#claims.next(demand, this.attempts.beginning);
     const { answer, wasGone } = await this.holdings.answerTo(claim);
@@ -191,8 +191,7 @@ export class ClaimLoop implements IdleQueue {
     const claimed = jobs.length;
     // What was left out may be all that there is.
     const quietly = quiet && !answer.leftOut;
-    const result = { ...answer, demand: limit, claimed, quiet: quietly, told, nowMs: endMs };
-    const next = this.#pace.after(result);
+    const next = this.#pace.after({ ...answer, demand: limit, claimed, quiet: quietly, told, nowMs: endMs });
     if (claimed > 0) {
       this.#announced = false;
       this.#sweepFirst();
@@ -206,29 +205,30 @@ export class ClaimLoop implements IdleQueue {
     // Claimed while peers took this worker for gone, they may be somebody else's by now.
     if (wasGone && claimed > 0) await this.holdings.endLost();
     if (quietly && !among && claimed === 0) this.#announceIdle();
-    return { claimed, next };
+    return { claimed, next, failure: answer.failure };
   }
 
   /** Sleeps until another claim is worth its statement. */
-  async #proceed(next: Exclude<Next, 'over'>): Promise<void> {
+  async #proceed(next: Next): Promise<void> {
+    const { releaseInMs } = this.holdings;
     if (next === 'claim') return;
-    if (next === 'sweep') {
+    if (next === 'over') await this.#bell.wait(releaseInMs);
+    else if (next === 'sweep') {
       this.#groupClaims?.seekFreed();
       if (await this.lanes.sweepNow(this.#stopping.signal)) this.#pace.noteSwept();
-    } else if (next.rest === 'until woken') await this.#rest(next.anew);
+    } else if (next.rest === 'until woken') await this.#rest(next.anew, releaseInMs);
     else if (this.#options.watch === undefined) await this.#rest(false, next.ms);
-    else await this.#bell.wait(next.ms);
+    else await this.#bell.wait(Math.min(next.ms, releaseInMs));
   }
 
-  /** Sleeps until the watch, a notification or the end of the last job; without a watch, at most `ms`. */
-  async #rest(anew: boolean, ms = Number.POSITIVE_INFINITY): Promise<void> {
-    const { watch } = this.#options;
-    watch?.add(this, anew);
+  /** Sleeps until the watch, a notification or the end of the last job, at most `ms`. */
+  async #rest(anew: boolean, ms: number): Promise<void> {
+    this.#options.watch?.add(this, anew);
     this.#atRest = true;
     this.#lookAfterLast();
     await this.#bell.wait(ms);
     this.#atRest = false;
-    watch?.remove(this);
+    this.#options.watch?.remove(this);
   }
 
   /** Claims again after the end of the last job: that may have left one, and if not, the queue is idle. */

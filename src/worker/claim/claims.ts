@@ -33,6 +33,8 @@ export interface ClaimAnswer {
   readonly goesOn?: boolean;
   /** A rate is used up: how long until some of it is free again. */
   readonly waitMs?: number | undefined;
+  /** Why a part of it has failed, which the server may have carried out all the same. */
+  readonly failure?: unknown;
 }
 
 /** The claims of one queue. */

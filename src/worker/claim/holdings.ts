@@ -6,6 +6,7 @@ import type { Holder } from '../../sql/fence.ts';
 import type { Retries } from '../../time/retries.ts';
 import type { Attempts } from '../attempt/attempts.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
+import type { ClaimAnswer } from './claims.ts';
 import { LostAnswers } from './lost-answers.ts';
 
 export interface HoldingsOptions {
@@ -29,15 +30,28 @@ export class Holdings {
   }
 
   /** Waits for the result of a claim; returns with it whether the worker was declared gone meanwhile. */
-  async answerTo<T>(claim: Promise<T>): Promise<{ readonly answer: T; readonly wasGone: boolean }> {
+  async answerTo(
+    claim: Promise<ClaimAnswer>,
+  ): Promise<{ readonly answer: ClaimAnswer; readonly wasGone: boolean }> {
     const returns = this.#returns;
     const answer = await this.#lostAnswers.answerTo(claim);
     return { answer, wasGone: this.#returns !== returns };
   }
 
+  /** Whether jobs may be held of which it is not known, and which were not looked for. */
+  get mayHoldMore(): boolean {
+    return this.#lostAnswers.owed;
+  }
+
+  /** When to call {@link releaseUnknown}, whatever else happens: `Infinity` as a rule. */
+  get releaseInMs(): number {
+    return this.#lostAnswers.releaseInMs(performance.now());
+  }
+
   /** To be called before a claim: an earlier one may have taken jobs, and its answer may have been lost. */
-  async releaseUnknown(nowMs: number): Promise<void> {
-    if (!this.#lostAnswers.releaseIsDue(nowMs)) return;
+  async releaseUnknown(): Promise<void> {
+    const nowMs = performance.now();
+    if (this.#lostAnswers.releaseInMs(nowMs) > 0) return;
     await this.#release();
     this.#lostAnswers.noteRelease(nowMs);
   }
@@ -46,7 +60,7 @@ export class Holdings {
   async giveBack(tooLate: AbortSignal): Promise<void> {
     await this.#options.attempts.giveBackLeftovers(this.#options, tooLate);
     if (tooLate.aborted) return;
-    if (this.#lostAnswers.suspected(performance.now())) await this.#release();
+    if (this.#lostAnswers.suspected) await this.#release();
   }
 
   /** Ends the attempts whose jobs are no longer held, after this worker was declared gone for a while. */

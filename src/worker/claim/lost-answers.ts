@@ -4,17 +4,23 @@ const RELEASE_EVERY_MS = 5_000;
 
 /** When to give back what a claim whose answer was lost may have taken: nobody knows that it is held. */
 export class LostAnswers {
-  #suspectUntilMs = 0;
-  #nextReleaseMs = 0;
+  #suspectUntilMs = Number.NEGATIVE_INFINITY;
+  #releasedMs = Number.NEGATIVE_INFINITY;
+  /** An answer was lost since the last release. */
+  #owed = false;
+  /** Until a release that came after all that the server may still do. */
+  #suspected = false;
   #awaited = false;
 
-  /** Waits for the answer to a claim, and learns when that is lost. */
-  async answerTo<T>(claim: Promise<T>): Promise<T> {
+  /** Waits for the answer to a claim, and learns when that is lost, or a part of it. */
+  async answerTo<T extends { readonly failure?: unknown }>(claim: Promise<T>): Promise<T> {
     this.#awaited = true;
     try {
-      return await claim;
+      const answer = await claim;
+      if (answer.failure !== undefined) this.#noteLost();
+      return answer;
     } catch (error) {
-      this.#suspectUntilMs = performance.now() + SUSPECT_MS;
+      this.#noteLost();
       throw error;
     } finally {
       this.#awaited = false;
@@ -22,15 +28,31 @@ export class LostAnswers {
   }
 
   /** Whether jobs may be held that this worker does not know of. */
-  suspected(nowMs: number): boolean {
-    return this.#awaited || nowMs <= this.#suspectUntilMs;
+  get suspected(): boolean {
+    return this.#awaited || this.#suspected;
   }
 
-  releaseIsDue(nowMs: number): boolean {
-    return this.suspected(nowMs) && nowMs >= this.#nextReleaseMs;
+  /** Whether nothing was given back since an answer was lost. */
+  get owed(): boolean {
+    return this.#owed;
   }
 
+  /** In how many milliseconds to give back; `Infinity` where there is nothing to. */
+  releaseInMs(nowMs: number): number {
+    if (!this.#suspected) return Number.POSITIVE_INFINITY;
+    return Math.max(this.#releasedMs + RELEASE_EVERY_MS - nowMs, 0);
+  }
+
+  /** @param nowMs when it began */
   noteRelease(nowMs: number): void {
-    this.#nextReleaseMs = nowMs + RELEASE_EVERY_MS;
+    this.#releasedMs = nowMs;
+    this.#owed = false;
+    this.#suspected = nowMs <= this.#suspectUntilMs;
+  }
+
+  #noteLost(): void {
+    this.#suspectUntilMs = performance.now() + SUSPECT_MS;
+    this.#owed = true;
+    this.#suspected = true;
   }
 }

@@ -1,0 +1,83 @@
+import { createQueue, createWorker, defineJob, drain, handle, unvalidated } from 'drizzle-queue';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { atFaultPoints } from '../../../src/sql/fault-point.ts';
+import { clearTables } from '../../queries/support/jobs.ts';
+import { useTestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+
+const database = useTestDatabase();
+const queue = createQueue();
+const work = defineJob('work', { payload: unvalidated<{ waits: boolean }>() });
+beforeEach(() => clearTables(database.client));
+afterEach(() => atFaultPoints());
+
+/** Two claims in a row that take effect, and of which the worker hears nothing; answers how many were. */
+function losingTwo(): { readonly lost: number } {
+  const seen = { lost: 0 };
+  atFaultPoints(async (at) => {
+    if (at !== 'claim: answered' || seen.lost === 2) return;
+    const held = await database.client`select from queue_jobs where worker_id is not null`;
+    if (held.length === 0) return;
+    seen.lost++;
+    throw new Error('the connection broke');
+  });
+  return seen;
+}
+
+test('an idle worker runs what two lost answers have brought within seconds of each other', async () => {
+  await queue.enqueue(database.db, work, { waits: false });
+  const seen = losingTwo();
+  let ran = 0;
+  const handlers = [handle(work, () => void ran++)];
+  const worker = createWorker(database.db, { queue, log: false, handlers });
+  onTestFinished(() => worker.stop());
+  await worker.start();
+  await until(() => ran === 1);
+  expect(seen.lost).toBe(2);
+  expect((await database.client`select attempt from queue_results`).map(({ attempt }) => attempt)).toEqual([
+    1,
+  ]);
+});
+
+test('a worker with no free slot gives them back, for others to run', async () => {
+  await queue.enqueue(database.db, work, { waits: false });
+  const seen = losingTwo();
+  const long = new AbortController();
+  const ran: string[] = [];
+  const of = (name: string) =>
+    createWorker(database.db, {
+      queue,
+      log: false,
+      concurrency: 1,
+      handlers: [
+        handle(work, async ({ payload }) => {
+          ran.push(name);
+          if (payload.waits) await new Promise((resolve) => long.signal.addEventListener('abort', resolve));
+        }),
+      ],
+    });
+  const [busy, other] = [of('busy'), of('other')];
+  onTestFinished(async () => {
+    long.abort();
+    await Promise.all([busy.stop(), other.stop()]);
+  });
+  await busy.start();
+  await until(() => seen.lost === 2);
+  await queue.enqueue(database.db, work, { waits: true }, { priority: 0 });
+  await until(() => ran.length === 1);
+  await other.start();
+  await until(() => ran.length === 2);
+  expect(ran).toEqual(['busy', 'other']);
+});
+
+test('a drain is not over before it has run them', async () => {
+  await queue.enqueue(database.db, work, { waits: false });
+  const seen = losingTwo();
+  const result = await drain(database.db, {
+    queue,
+    log: false,
+    handlers: [handle(work, () => {})],
+    deadlineMs: 20_000,
+  });
+  expect([seen.lost, result.completed, result.empty]).toEqual([2, 1, true]);
+});
