@@ -1,5 +1,5 @@
 import { admitGroups, MAX_NOTES } from '../../queries/admit-groups.ts';
-import { claimGroupedJobs } from '../../queries/claim-grouped-jobs.ts';
+import { claimGroupedJobs, type GroupClaimResult } from '../../queries/claim-grouped-jobs.ts';
 import type { Claim, ClaimedJob } from '../../queries/claim-jobs.ts';
 import { noteFreedGroups } from '../../queries/note-groups.ts';
 import type { Runner } from '../../sql/executor.ts';
@@ -86,25 +86,31 @@ export class GroupClaims implements QueueClaims {
       workerId,
       limits: { ...limits, run: attempts().run },
       newGroups: this.#newGroups,
-      beginning: beginning === 1 ? (1 as const) : (0 as const),
     };
     const shares = beside && limit >= 2 * MANY ? halves(limit) : [limit];
-    const claims = shares.map((limit) => claimGroupedJobs(runner, tables, { ...claim, limit }));
-    // All have answered before this fails: what one of them brought is given back then.
-    await Promise.allSettled([...claims, noting]);
-    const answers = await Promise.all(claims);
-    const jobs = answers.flatMap(({ jobs }) => jobs);
+    // Of two first jobs one waits behind many others: a crash must not spend its attempt.
+    const begins = beginning === 1 && shares.length === 1 ? 1 : 0;
+    const claims = shares.map((limit) =>
+      claimGroupedJobs(runner, tables, { ...claim, limit, beginning: begins }),
+    );
+    const outcomes = await Promise.allSettled(claims);
+    const answers = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+    const jobs = inTheirOrder(answers);
+    // One that fails takes nothing from the other, whose jobs are known to be held.
+    const failure: unknown = outcomes.find((outcome) => outcome.status === 'rejected')?.reason;
     const more = answers.some(({ more }) => more);
     const waitMs = answers.find(({ waitMs }) => waitMs !== undefined)?.waitMs;
     const noted = await noting;
+    if (failure !== undefined && jobs.length === 0) throw failure;
     this.#newGroups = noted?.newGroups ?? true;
-    this.#amongMany = noted !== undefined && areOfMany(jobs);
+    this.#amongMany = failure === undefined && noted !== undefined && areOfMany(jobs);
     // What was folded in beside it, no claim has seen yet.
     const isBehind = beside && noted?.used !== 0;
     // What is noted later is told of, or found by the watch.
     const goesOn = (more && jobs.length > 0) || isBehind || noted?.used === MAX_NOTES;
-    const sawEnd = jobs.length < limit && !more && !isBehind;
-    return { jobs, limit, kinds, among: false, sawEnd, leftOut, endMs: performance.now(), goesOn, waitMs };
+    const sawEnd = jobs.length < limit && !more && !isBehind && failure === undefined;
+    const endMs = performance.now();
+    return { jobs, limit, kinds, among: false, sawEnd, leftOut, endMs, goesOn, waitMs, failure };
   }
 
   /** How many jobs of one kind may be claimed. */
@@ -127,6 +133,12 @@ export class GroupClaims implements QueueClaims {
 function halves(limit: number): readonly number[] {
   const half = Math.ceil(limit / 2);
   return [half, limit - half];
+}
+
+/** The claim that was carried out first has taken the first jobs of a group that both have met. */
+function inTheirOrder(answers: readonly GroupClaimResult[]): readonly ClaimedJob[] {
+  const timeOf = ({ jobs }: GroupClaimResult) => jobs[0]?.claimedAt.getTime() ?? 0;
+  return [...answers].sort((a, b) => timeOf(a) - timeOf(b)).flatMap(({ jobs }) => jobs);
 }
 
 /** Whether most of them are of a group each, so that the next ones are probably of others. */

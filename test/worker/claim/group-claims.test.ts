@@ -14,14 +14,18 @@ beforeEach(async () => {
   [workerId = 0] = await addWorkers(database.client);
 });
 
+function nameOf(query: Parameters<Runner['execute']>[0]): 'admission' | 'claim' | 'other' {
+  const text = JSON.stringify(query, (key, value) => (key === 'table' ? undefined : value));
+  return text.includes('with free as') ? 'admission' : text.includes('seen as') ? 'claim' : 'other';
+}
+
 /** The statements that run, by their first CTE, and whether another ran at the same time. */
 function watched(failing: (name: string) => boolean) {
   const seen: { name: string; beside: boolean }[] = [];
   let running = 0;
   const runner: Runner = {
     async execute(query) {
-      const text = JSON.stringify(query, (key, value) => (key === 'table' ? undefined : value));
-      const name = text.includes('with free as') ? 'admission' : text.includes('seen as') ? 'claim' : 'other';
+      const name = nameOf(query);
       const one = { name, beside: running > 0 };
       seen.push(one);
       running++;
@@ -36,13 +40,13 @@ function watched(failing: (name: string) => boolean) {
   return { runner, seen };
 }
 
-function claimsOn(runner: Runner): GroupClaims {
+function claimsOn(runner: Runner, concurrency = 1): GroupClaims {
   return new GroupClaims({
     runner,
     queue: 'q',
     workerId,
     kinds: ['k'],
-    groups: { tables: groupedTables(), limits: { concurrency: 1, kindRates: new Map() }, serial: undefined },
+    groups: { tables: groupedTables(), limits: { concurrency, kindRates: new Map() }, serial: undefined },
     limiter: undefined,
     // All that claims ask of it.
     attempts: () => ({ demand: 200, run: undefined }) as Attempts,
@@ -101,8 +105,8 @@ describe('admission', () => {
 
 describe('two claims beside each other', () => {
   /** After a claim of many groups. */
-  async function amongMany(runner: Runner): Promise<GroupClaims> {
-    const claims = claimsOn(runner);
+  async function amongMany(runner: Runner, concurrency = 1): Promise<GroupClaims> {
+    const claims = claimsOn(runner, concurrency);
     expect((await claims.next(200, 0)).jobs).toHaveLength(200);
     return claims;
   }
@@ -128,15 +132,60 @@ describe('two claims beside each other', () => {
     expect(most).toBe(1);
   });
 
-  test('fail together, and not before both have answered', async () => {
+  test.each([2, 3])('one that fails takes nothing from the other: the claim number %i', async (failing) => {
     await addGrouped(database.client, keys(0, 600));
     let claimed = 0;
-    const { runner, seen } = watched((name) => name === 'claim' && ++claimed === 2);
+    const { runner, seen } = watched((name) => name === 'claim' && ++claimed === failing);
     const claims = await amongMany(runner);
-    await expect(claims.next(400, 0)).rejects.toThrow('The claim failed');
-    expect(seen.filter(({ name }) => name === 'claim')).toHaveLength(3);
-    // What the other one has brought is held: the loop gives back what it does not know.
+    const { jobs, failure, sawEnd } = await claims.next(400, 0);
+    expect([jobs.length, sawEnd]).toEqual([200, false]);
+    expect(failure).toEqual(new Error('The claim failed'));
     expect(await heldJobs()).toBe(400);
+    // The next one is alone.
+    const next = await claims.next(400, 0);
+    expect([next.jobs.length, next.failure]).toEqual([200, undefined]);
+    expect(seen.filter(({ name }) => name === 'claim')).toHaveLength(4);
+  });
+
+  test('fail where neither has brought a job', async () => {
+    await addGrouped(database.client, keys(0, 600));
+    let fails = false;
+    const claims = await amongMany(watched((name) => fails && name === 'claim').runner);
+    fails = true;
+    await expect(claims.next(400, 0)).rejects.toThrow('The claim failed');
+  });
+
+  test('begin no job whose attempt a crash must not spend: it waits behind others', async () => {
+    await addGrouped(
+      database.client,
+      keys(0, 600).map((job) => ({ ...job, maxAttempts: 1 })),
+    );
+    const { jobs } = await (await amongMany(database.db)).next(400, 1);
+    expect(jobs.length).toBeGreaterThan(200);
+    expect(jobs.filter(({ begun }) => begun)).toEqual([]);
+  });
+
+  test('bring the jobs of a group in their order, whichever of them comes first', async () => {
+    await addGrouped(database.client, [...keys(0, 300), ...keys(0, 300), ...keys(0, 300)]);
+    let claims = 0;
+    let tellOther: () => void = () => undefined;
+    const other = new Promise<void>((resolve) => {
+      tellOther = resolve;
+    });
+    const runner: Runner = {
+      async execute(query) {
+        const nth = nameOf(query) === 'claim' ? ++claims : 0;
+        if (nth === 2) await other;
+        const rows = await database.db.execute(query);
+        if (nth === 3) tellOther();
+        return rows;
+      },
+    };
+    const { jobs } = await (await amongMany(runner, 10)).next(400, 0);
+    const ofGroup = new Map<string, number[]>();
+    for (const { group = '', id } of jobs) ofGroup.set(group, [...(ofGroup.get(group) ?? []), id]);
+    expect([jobs.length, ofGroup.size]).toEqual([400, 300]);
+    for (const ids of ofGroup.values()) expect(ids).toEqual(ids.toSorted((a, b) => a - b));
   });
 
   async function heldJobs(): Promise<number> {
