@@ -30,7 +30,7 @@ export async function newImportedJob(
   }
   try {
     const { tables, own, maxPayloadBytes } = settings;
-    const given = rule.options?.(read) ?? {};
+    const given = givenBy(rule, read);
     const payload = payloadOf(read, rule);
     const merged: GivenOptions = { ...carriedOver(read, rule), ...given };
     refuseRules(merged);
@@ -57,6 +57,15 @@ function runsAlone(serial: string): string {
   return (
     `It runs one at a time with the others of '${serial}'. Say in the rule's \`options\` what stands for ` +
     'that here: (job) => ({ group: job.serial }) in a queue with groups of concurrency 1, or {} for nothing'
+  );
+}
+
+/** What the rule says; `undefined` says nothing, but of the key that there is none. */
+function givenBy({ options }: ImportRule, read: ReadJob): GivenOptions {
+  const given = options?.(read) ?? {};
+  if (given instanceof Promise) throw new TypeError('importJobs: options must not return a promise');
+  return Object.fromEntries(
+    Object.entries(given).filter(([name, value]) => value !== undefined || name === 'uniqueKey'),
   );
 }
 

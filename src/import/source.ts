@@ -2,28 +2,20 @@ import type { Executor } from '../sql/executor.ts';
 import type { ReadJob } from './foreign-job.ts';
 import type { BullmqLists } from './sources/bullmq-lists.ts';
 
-/** Where a read went on to; a text that only its source understands. */
-export type Cursor = string;
+/** Where a job stands in the order of its source; a text that only its source understands. */
+export type Place = string;
 
-export interface ReadPage {
-  /** The names to read. */
+export interface ListedPage {
+  /** The names to list. */
   readonly names: readonly string[];
-  readonly after: Cursor | undefined;
+  readonly after: Place | undefined;
   readonly limit: number;
-  /** Whether to lock the jobs until the transaction ends, and pass over those that others have locked. */
-  readonly lock: boolean;
-}
-
-export interface FoundPage {
-  readonly jobs: readonly ReadJob[];
-  /** Where the next one goes on; absent when this one is empty. */
-  readonly last?: Cursor;
 }
 
 /** How many jobs there are with a name. */
 export interface ForeignCount {
   readonly name: string;
-  /** Those that {@link TableSource.read} would return. */
+  /** Those that {@link TableSource.list} would return. */
   readonly waiting: number;
   /** Those that a worker has. */
   readonly active: number;
@@ -34,8 +26,14 @@ export interface TableSource {
   readonly type: 'table';
   readonly title: string;
   count(db: Executor): Promise<readonly ForeignCount[]>;
-  /** Those that wait, in an order in which `after` is where the page before ended. */
-  read(db: Executor, page: ReadPage): Promise<FoundPage>;
+  /** Where those stand that wait, in their order. Locks nothing. */
+  list(db: Executor, page: ListedPage): Promise<readonly Place[]>;
+  /**
+   * Of these, the jobs that still wait, in this order.
+   *
+   * @param lock whether to lock them until the transaction ends, and pass over those that others have locked
+   */
+  read(db: Executor, places: readonly Place[], lock: boolean): Promise<readonly ReadJob[]>;
   /** Takes away jobs that this transaction has locked; returns how many it took. */
   remove(db: Executor, jobs: readonly ReadJob[]): Promise<number>;
 }

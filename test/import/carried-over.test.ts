@@ -98,6 +98,8 @@ test('of graphile-worker: keys until the first run, named queues only with a wor
     { queue: 'mail', data: { n: 1 }, send: { jobKey: 'a' } },
     { queue: 'mail', data: { n: 2 }, send: { queueName: 'tenant', priority: 3 } },
     { queue: 'mail', data: { n: 3 }, send: { priority: -1, maxAttempts: 3 } },
+    // It keeps JSON as a text.
+    { queue: 'nul', data: { n: '\0' } },
   ];
   await fill(graphileWorker, place, { failing: [], jobs: [], others });
   expect(await importJobs(database.db, from.graphileWorker(), { mail: { job: numbered } })).toMatchObject({
@@ -108,13 +110,17 @@ test('of graphile-worker: keys until the first run, named queues only with a wor
     { kind: 'numbered', n: 1, unique_key: null, waiting_key: 'a', priority: 1 },
     { kind: 'numbered', n: 3, unique_key: null, waiting_key: null, priority: 0 },
   ]);
+  expect(await importJobs(database.db, from.graphileWorker(), { nul: { job: anything } })).toMatchObject({
+    imported: 0,
+    leftJobs: [{ why: 'invalid', message: expect.stringContaining('contains a NUL character') }],
+  });
   const again = {
     job: numbered,
     options: ({ serial }: { serial?: string | undefined }) => ({ metadata: { serial } }),
   };
   expect(await importJobs(database.db, from.graphileWorker(), { mail: again })).toMatchObject({
     imported: 1,
-    left: 0,
+    left: 1,
   });
 });
 
@@ -137,6 +143,19 @@ test('of graphile-worker: a role that may not see its rows is told so', async ()
   } finally {
     await unsafe.call(database.client, `drop owned by ${role}; drop role ${role}`);
   }
+});
+
+test('of BullMQ on Postgres: a job after which another one is to come, by keepLastIfActive, is left', async () => {
+  const place: Place = { url: database.url, queue: `q${randomBytes(4).toString('hex')}` };
+  const others = [{ queue: 'mail', data: { n: 1 }, send: { deduplication: { id: 'only' } } }];
+  await fill(bullmqOnPostgres, place, { failing: [], jobs: [], others });
+  // As an add does while the job runs, which then fails and is to run again.
+  await database.client`insert into bullmq.dedup_next values (${place.queue}, 'only', '{}')`;
+  const { source } = bullmqOnPostgres.open(place);
+  expect(await importJobs(database.db, source, { mail: { job: numbered } })).toMatchObject({
+    imported: 0,
+    leftJobs: [{ why: 'unfit', message: 'Another job is to come when it has ended (keepLastIfActive)' }],
+  });
 });
 
 const bullmqs = [bullmqOnPostgres, bullmqOnRedis] as const;

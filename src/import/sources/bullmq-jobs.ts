@@ -11,8 +11,11 @@ export function bullmqUnfit(job: {
   readonly hasChildren: boolean;
   readonly hasParent: boolean;
   readonly isScheduled: boolean;
+  /** Of a deduplication with `keepLastIfActive`: what came while it ran. It is in no list yet. */
+  readonly hasNext: boolean;
 }): string | undefined {
   if (job.hasChildren) return 'It waits for its children in a flow';
   if (job.hasParent) return 'Its parent in a flow waits for it';
+  if (job.hasNext) return 'Another job is to come when it has ended (keepLastIfActive)';
   return job.isScheduled ? 'A job scheduler makes these: declare a schedule for them' : undefined;
 }

@@ -160,6 +160,7 @@ function toReadJob(fields: readonly string[]): ReadJob {
       hasChildren: state === 'waiting-children',
       hasParent: parentKey !== '',
       isScheduled: schedulerId !== '',
+      hasNext: false,
     }),
     state: foreignState(attempts, state === 'delayed'),
   };

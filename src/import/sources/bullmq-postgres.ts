@@ -10,7 +10,9 @@ import {
   checkTable,
   foreignCounts,
   foreignRows,
-  pageOf,
+  inOrder,
+  listedIds,
+  locking,
   quoted,
   rowOf,
   textArray,
@@ -37,6 +39,7 @@ export function bullmqPostgresSource(options: BullmqPostgresOptions): TableSourc
   const place = { schema: checkSchema(what, schema), table: 'job' };
   const job = quoted(place);
   const dedup = quoted({ schema, table: 'dedup' });
+  const next = quoted({ schema, table: 'dedup_next' });
   const title = 'BullMQ';
   return {
     type: 'table',
@@ -53,20 +56,31 @@ export function bullmqPostgresSource(options: BullmqPostgresOptions): TableSourc
           group by j.name`,
       );
     },
-    async read(db, { names, after, limit, lock }) {
+    async list(db, { names, after, limit }) {
+      return await listedIds(
+        db,
+        sql`
+          select j.id
+          from ${job} as j
+          where j.queue = ${queue} and j.name = any(${textArray(names)}) and j.id > ${after ?? ''}
+            and j.state in ('waiting', 'delayed', 'waiting-children')
+          order by j.id limit ${limit}`,
+      );
+    },
+    async read(db, places, lock) {
       const rows = await foreignRows(
         db,
         sql`
-          select to_jsonb(j)::text as job,
+          select to_json(j)::text as job,
             to_timestamp(j.process_at_ms / 1000.0) > statement_timestamp() as later,
-            d.job_id is not null and d.expire_at_ms is null as holds_key
+            d.job_id is not null and d.expire_at_ms is null as holds_key, n.dedup_id is not null as has_next
           from ${job} as j
           left join ${dedup} as d on d.queue = j.queue and d.dedup_id = j.dedup_id and d.job_id = j.id
-          where j.queue = ${queue} and j.name = any(${textArray(names)}) and j.id > ${after ?? ''}
-            and j.state in ('waiting', 'delayed', 'waiting-children')
-          order by j.id limit ${limit}${lock ? sql` for update of j skip locked` : sql``}`,
+          left join ${next} as n on n.queue = d.queue and n.dedup_id = d.dedup_id
+          where j.queue = ${queue} and j.id = any(${textArray(places)})
+            and j.state in ('waiting', 'delayed', 'waiting-children')${locking(lock)}`,
       );
-      return pageOf(rows.map(toReadJob));
+      return inOrder(rows.map(toReadJob), places);
     },
     async remove(db, jobs) {
       const ids = textArray(jobs.map(({ id }) => id));
@@ -84,7 +98,7 @@ export function bullmqPostgresSource(options: BullmqPostgresOptions): TableSourc
   };
 }
 
-function toReadJob({ job, later, holds_key }: RawRow): ReadJob {
+function toReadJob({ job, later, holds_key, has_next }: RawRow): ReadJob {
   const row = rowOf(job);
   const attempts = Number(row.attempts_made);
   const priority = Number(row.priority);
@@ -109,6 +123,7 @@ function toReadJob({ job, later, holds_key }: RawRow): ReadJob {
       hasChildren: row.state === 'waiting-children',
       hasParent: row.parent_id !== null,
       isScheduled: row.scheduler_id !== null,
+      hasNext: has_next === true,
     }),
     state: foreignState(attempts, row.state === 'delayed' && later === true),
   };

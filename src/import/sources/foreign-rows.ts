@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { checkText } from '../../job/limits.ts';
 import type { Executor, RawRow } from '../../sql/executor.ts';
 import type { ReadJob } from '../foreign-job.ts';
-import type { ForeignCount, FoundPage } from '../source.ts';
+import type { ForeignCount, Place } from '../source.ts';
 
 /** Rows of another system's tables. Errors of the driver pass unchanged: the tables are not ours. */
 export async function foreignRows(db: Executor, query: SQL): Promise<RawRow[]> {
@@ -23,10 +23,25 @@ export async function foreignCounts(db: Executor, query: SQL): Promise<readonly 
   }));
 }
 
-/** Jobs in the order of their ids, and where the next page goes on. */
-export function pageOf(jobs: readonly ReadJob[]): FoundPage {
-  const last = jobs.at(-1);
-  return last === undefined ? { jobs } : { jobs, last: last.id };
+/** The column `id` of a statement that lists places. */
+export async function listedIds(db: Executor, query: SQL): Promise<Place[]> {
+  return (await foreignRows(db, query)).map(({ id }) => String(id));
+}
+
+/** Jobs in the order of these places. */
+export function inOrder(
+  jobs: readonly ReadJob[],
+  places: readonly Place[],
+  placeOf = ({ id }: ReadJob): Place => id,
+): ReadJob[] {
+  const at = new Map(places.map((place, index) => [place, index]));
+  const indexOf = (job: ReadJob): number => at.get(placeOf(job)) ?? 0;
+  return [...jobs].sort((a, b) => indexOf(a) - indexOf(b));
+}
+
+/** What makes a statement of {@link TableSource.read} lock its jobs. */
+export function locking(lock: boolean): SQL {
+  return lock ? sql` for update of j skip locked` : sql``;
 }
 
 /** One parameter for any number of texts. */
@@ -43,7 +58,10 @@ export function checkSchema(caller: string, schema: string): string {
   return checkText(`${caller}: schema`, schema, 63);
 }
 
-/** What `to_jsonb` makes of a row: a column that an older version lacks is `undefined`. */
+/**
+ * What `to_json` makes of a row: a column that an older version lacks is `undefined`. Not `to_jsonb`, which is
+ * an error for all rows where one has a column of the type `json` with a NUL character in it.
+ */
 export function rowOf(value: unknown): Readonly<Record<string, unknown>> {
   // Of our own statements, which return an object as text.
   return JSON.parse(String(value)) as Record<string, unknown>;
@@ -53,7 +71,7 @@ export function textOrNothing(value: unknown): string | undefined {
   return value === null || value === undefined || value === '' ? undefined : String(value);
 }
 
-/** A time as `to_jsonb` writes it; an invalid `Date` for an infinite one, which the enqueue refuses. */
+/** A time as `to_json` writes it; an invalid `Date` for an infinite one, which the enqueue refuses. */
 export function timeOf(value: unknown): Date {
   return new Date(String(value));
 }

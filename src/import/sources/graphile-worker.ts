@@ -8,7 +8,9 @@ import {
   checkTable,
   foreignCounts,
   foreignRows,
-  pageOf,
+  inOrder,
+  listedIds,
+  locking,
   quoted,
   rowOf,
   textArray,
@@ -51,20 +53,30 @@ export function graphileWorkerSource(options: GraphileWorkerOptions = {}): Table
           group by t.identifier`,
       );
     },
-    async read(db, { names, after, limit, lock }) {
+    async list(db, { names, after, limit }) {
+      return await listedIds(
+        db,
+        sql`
+          select j.id::text as id
+          from ${jobs} as j join ${tasks} as t on t.id = j.task_id
+          where t.identifier = any(${textArray(names)}) and j.id > ${after ?? '0'}::text::int8
+            and j.locked_at is null and j.attempts < j.max_attempts
+          order by j.id limit ${limit}`,
+      );
+    },
+    async read(db, places, lock) {
       const rows = await foreignRows(
         db,
         sql`
-          select to_jsonb(j)::text as job, j.run_at > statement_timestamp() as later,
+          select to_json(j)::text as job, j.run_at > statement_timestamp() as later,
             t.identifier as name, q.queue_name
           from ${jobs} as j
           join ${tasks} as t on t.id = j.task_id
           left join ${queues} as q on q.id = j.job_queue_id
-          where t.identifier = any(${textArray(names)}) and j.id > ${after ?? '0'}::text::int8
-            and j.locked_at is null and j.attempts < j.max_attempts
-          order by j.id limit ${limit}${lock ? sql` for update of j skip locked` : sql``}`,
+          where j.id = any(${textArray(places)}::int8[])
+            and j.locked_at is null and j.attempts < j.max_attempts${locking(lock)}`,
       );
-      return pageOf(rows.map(toReadJob));
+      return inOrder(rows.map(toReadJob), places);
     },
     async remove(db, found) {
       const rows = await foreignRows(

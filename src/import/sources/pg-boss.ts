@@ -1,13 +1,15 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { checkOptions, namesOf } from '../../job/known-options.ts';
 import type { RawRow } from '../../sql/executor.ts';
 import { foreignState, type ReadJob } from '../foreign-job.ts';
-import type { TableSource } from '../source.ts';
+import type { Place, TableSource } from '../source.ts';
 import {
   checkSchema,
   checkTable,
   foreignCounts,
   foreignRows,
+  inOrder,
+  locking,
   quoted,
   rowOf,
   textArray,
@@ -50,34 +52,59 @@ export function pgBossSource(options: PgBossOptions = {}): TableSource {
           group by j.name`,
       );
     },
-    async read(db, { names, after, limit, lock }) {
+    async list(db, { names, after, limit }) {
       // The primary key: every partition has it, and nothing that happens meanwhile moves a job in it.
       const [name, id]: unknown[] = after === undefined ? [] : JSON.parse(after);
       const further = after === undefined ? sql`` : sql` and (j.name, j.id) > (${name}::text, ${id}::uuid)`;
       const rows = await foreignRows(
         db,
         sql`
-          select to_jsonb(j)::text as job, j.start_after > statement_timestamp() as later
+          select j.name, j.id::text as id
           from ${job} as j
           where j.name = any(${textArray(names)}) and j.state in ('created', 'retry')${further}
-          order by j.name, j.id limit ${limit}${lock ? sql` for update of j skip locked` : sql``}`,
+          order by j.name, j.id limit ${limit}`,
       );
-      const jobs = rows.map(toReadJob);
-      const end = jobs.at(-1);
-      return end === undefined ? { jobs } : { jobs, last: JSON.stringify([end.name, end.id]) };
+      return rows.map((row) => placeOf({ name: String(row.name), id: String(row.id) }));
+    },
+    async read(db, places, lock) {
+      const rows = await foreignRows(
+        db,
+        sql`
+          select to_json(j)::text as job, j.start_after > statement_timestamp() as later
+          from ${job} as j
+          where ${among(places.map(nameAndId))} and j.state in ('created', 'retry')${locking(lock)}`,
+      );
+      return inOrder(rows.map(toReadJob), places, placeOf);
     },
     async remove(db, jobs) {
       const rows = await foreignRows(
         db,
-        sql`
-          delete from ${job} as j
-          where j.name = any(${textArray([...new Set(jobs.map(({ name }) => name))])})
-            and j.id = any(${textArray(jobs.map(({ id }) => id))}::uuid[])
-          returning j.id::text as id`,
+        sql`delete from ${job} as j where ${among(jobs)} returning j.id::text as id`,
       );
       return rows.length;
     },
   };
+}
+
+/** What the primary key is made of. */
+interface NameAndId {
+  readonly name: string;
+  readonly id: string;
+}
+
+function placeOf({ name, id }: NameAndId): Place {
+  return JSON.stringify([name, id]);
+}
+
+function nameAndId(place: Place): NameAndId {
+  const [name, id]: string[] = JSON.parse(place);
+  return { name: String(name), id: String(id) };
+}
+
+/** No two jobs have the same id, whatever their names. */
+function among(jobs: readonly NameAndId[]): SQL {
+  return sql`j.name = any(${textArray([...new Set(jobs.map(({ name }) => name))])})
+            and j.id = any(${textArray(jobs.map(({ id }) => id))}::uuid[])`;
 }
 
 function toReadJob({ job, later }: RawRow): ReadJob {

@@ -5,7 +5,7 @@ import { shown } from '../../job/shown.ts';
 import type { RawRow } from '../../sql/executor.ts';
 import { foreignState, type ReadJob } from '../foreign-job.ts';
 import type { TableSource } from '../source.ts';
-import { foreignCounts, foreignRows, pageOf, textArray, textOrNothing } from './foreign-rows.ts';
+import { foreignCounts, foreignRows, inOrder, textArray, textOrNothing } from './foreign-rows.ts';
 
 /** The columns of a hand-written table, each as a Drizzle column or an SQL expression. */
 export interface JobTableColumns {
@@ -78,8 +78,9 @@ export function jobTableSource(options: JobTableOptions): TableSource {
     column === undefined ? sql`null` : sql`(${column})::${sql.raw(cast)}`;
   const epochMs = (column: SQLWrapper | undefined): SQL =>
     column === undefined ? sql`null` : sql`extract(epoch from (${column})) * 1000`;
-  /** The type of the ids, once a row has told it. */
+  /** The type of the ids, once one has told it. */
   let idType = sql.raw('text');
+  const ids = (places: readonly string[]): SQL => sql`(${id}) = any(${textArray(places)}::${idType}[])`;
   const sign = first === 'smaller' ? 1 : -1;
   return {
     type: 'table',
@@ -93,35 +94,53 @@ export function jobTableSource(options: JobTableOptions): TableSource {
           from ${table} where (${where})${active === undefined ? sql`` : sql` or (${active})`} group by 1`,
       );
     },
-    async read(db, { names, after, limit, lock }) {
+    async list(db, { names, after, limit }) {
       const further = after === undefined ? sql`` : sql` and (${id}) > ${after}::text::${idType}`;
+      // Ordered by its place: a name would be that of the column `id` here, if theirs is called so.
       const rows = await foreignRows(
         db,
         sql`
-          select (${id})::text as id, pg_typeof(${id})::text as id_type, (${named})::text as name,
-            to_jsonb(${columns.payload})::text as payload, (${epochMs(columns.runAt)})::float8 as run_at_ms,
-            ${given(columns.priority, 'float8')} as priority, ${given(columns.attempts, 'int4')} as attempts,
-            ${given(columns.maxAttempts, 'int4')} as max_attempts, ${given(columns.key, 'text')} as key,
-            (${epochMs(columns.createdAt)})::float8 as created_at_ms,
-            (extract(epoch from statement_timestamp()) * 1000)::float8 as now_ms
-          from ${table}
-          where (${where}) and (${named})::text = any(${textArray(names)})${further}
-          order by ${id} limit ${limit}${lock ? sql` for update skip locked` : sql``}`,
+          select (l.id)::text as id, format_type(pg_typeof(l.id), -1) as id_type
+          from (
+            select ${id} as id from ${table}
+            where (${where}) and (${named})::text = any(${textArray(names)})${further}
+            order by 1 limit ${limit}
+          ) as l order by l.id`,
       );
       const type = rows[0]?.id_type;
-      // As PostgreSQL writes the name of a type, quoted where it must be.
+      // As PostgreSQL writes the name of a type, quoted where it must be; with -1 a `char` keeps its length.
       if (typeof type === 'string') idType = sql.raw(type);
-      return pageOf(rows.map((row) => toReadJob(row, sign)));
+      return rows.map((row) => String(row.id));
+    },
+    async read(db, places, lock) {
+      const rows = await foreignRows(
+        db,
+        sql`
+          select (${id})::text as id, (${named})::text as name,
+            to_json(${columns.payload})::text as payload, (${epochMs(columns.runAt)})::float8 as run_at_ms,
+            ${given(columns.priority, 'float8')} as priority, ${given(columns.attempts, 'float8')} as attempts,
+            ${given(columns.maxAttempts, 'float8')} as max_attempts, ${given(columns.key, 'text')} as key,
+            (${epochMs(columns.createdAt)})::float8 as created_at_ms,
+            (extract(epoch from statement_timestamp()) * 1000)::float8 as now_ms
+          from ${table} where ${ids(places)} and (${where})${lock ? sql` for update skip locked` : sql``}`,
+      );
+      return inOrder(
+        rows.map((row) => toReadJob(row, sign)),
+        places,
+      );
     },
     async remove(db, jobs) {
-      const ids = sql`(${id}) = any(${textArray(jobs.map((job) => job.id))}::${idType}[])`;
+      const these = ids(jobs.map((job) => job.id));
       if (take === 'delete') {
-        return (await foreignRows(db, sql`delete from ${table} where ${ids} returning 1 as taken`)).length;
+        return (await foreignRows(db, sql`delete from ${table} where ${these} returning 1 as taken`)).length;
       }
-      const taken = await foreignRows(db, sql`update ${table} set ${take} where ${ids} returning 1 as taken`);
+      const taken = await foreignRows(
+        db,
+        sql`update ${table} set ${take} where ${these} returning 1 as taken`,
+      );
       const [still] = await foreignRows(
         db,
-        sql`select 1 as found from ${table} where ${ids} and (${where}) limit 1`,
+        sql`select 1 as found from ${table} where ${these} and (${where}) limit 1`,
       );
       if (still === undefined) return taken.length;
       throw new Error(
