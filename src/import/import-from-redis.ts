@@ -1,5 +1,5 @@
 import { QueueError } from '../errors.ts';
-import { MAX_UNIQUE_KEY_BYTES, utf8Bytes } from '../job/limits.ts';
+import { checkText, MAX_UNIQUE_KEY_BYTES } from '../job/limits.ts';
 import { findImportedJobs } from '../queries/find-imported-jobs.ts';
 import { notifyWorkers } from '../queries/notify-workers.ts';
 import { IMPORT_MARK, type ImportMark, releaseImportedJobs } from '../queries/release-imported-jobs.ts';
@@ -36,29 +36,31 @@ const MAX_RELEASES = 10;
  */
 export async function importFromRedis(
   db: Database,
-  source: RedisSource,
+  { title, open }: RedisSource,
   call: ImportCall,
 ): Promise<ImportReport> {
   if (typeof Reflect.get(db, 'rollback') === 'function') {
     throw new TypeError(
-      `importJobs: ${source.title} on Redis knows nothing of a transaction, so the steps of this import ` +
+      `importJobs: ${title} on Redis knows nothing of a transaction, so the steps of this import ` +
         'commit by themselves: give it the database instead of a transaction',
     );
   }
-  const lists = await source.open();
+  const lists = await open();
   const tally = new Tally(new Map([...call.rules].map(([name, { job }]) => [name, job.kind])));
-  if (call.dryRun) return await new RedisImport(db, lists, call, tally).look();
-  await waitForLease(lists, call.signal ?? new AbortController().signal);
+  if (call.dryRun) return await new RedisImport(db, lists, call, tally, '').look();
+  const source = await waitForLease(lists, call.signal ?? new AbortController().signal);
   try {
-    return await new RedisImport(db, lists, call, tally).move();
+    return await new RedisImport(db, lists, call, tally, source).move();
   } finally {
     // It ends by itself, too.
     await lists.endLease().catch(() => undefined);
   }
 }
 
-async function waitForLease(lists: BullmqLists, signal: AbortSignal): Promise<void> {
-  for (let waits = 0; !(await lists.takeLease()); waits++) {
+async function waitForLease(lists: BullmqLists, signal: AbortSignal): Promise<string> {
+  for (let waits = 0; ; waits++) {
+    const source = await lists.takeLease();
+    if (source !== undefined) return source;
     if (waits === MAX_LEASE_WAITS) {
       throw new QueueError(`importJobs: another importer works on BullMQ's queue '${lists.queue}'`);
     }
@@ -69,17 +71,15 @@ async function waitForLease(lists: BullmqLists, signal: AbortSignal): Promise<vo
 
 class RedisImport {
   readonly #seen = new Set<string>();
-  /** What these jobs are called in the rows here. */
-  readonly #place: string;
 
+  /** @param source what these jobs are called in the rows here */
   constructor(
     readonly db: Database,
     readonly lists: BullmqLists,
     readonly call: ImportCall,
     readonly tally: Tally,
-  ) {
-    this.#place = `bullmq ${lists.place}`;
-  }
+    readonly source: string,
+  ) {}
 
   async look(): Promise<ImportReport> {
     const { waiting, active, held } = await this.lists.list();
@@ -98,7 +98,8 @@ class RedisImport {
     for (const [state, ids] of waiting) {
       for (const batch of this.#batches(ids)) {
         const chosen = await this.#choose(state, batch);
-        for (const job of await this.#moveBatch(chosen.map(({ read }) => read.id))) this.tally.addLeft(job);
+        const ids = chosen.map(({ read }) => read.id);
+        for (const job of await this.#moveBatch(ids, 'new')) this.tally.addLeft(job);
         this.#tell();
       }
     }
@@ -111,7 +112,7 @@ class RedisImport {
     // What is written here is as good as imported, whatever the mapping says by now.
     for (let after = 0; ; ) {
       const marked = await findImportedJobs(this.db, settings.tables, {
-        source: this.#place,
+        source: this.source,
         after,
         limit: batchSize,
       });
@@ -122,7 +123,7 @@ class RedisImport {
       after = last.id;
     }
     // What is given back is counted when it is found among the others.
-    for (const batch of this.#batches((await this.lists.list()).held)) await this.#moveBatch(batch);
+    for (const batch of this.#batches((await this.lists.list()).held)) await this.#moveBatch(batch, 'held');
   }
 
   /** Those of the jobs that can be imported; the others are counted as left. */
@@ -132,12 +133,11 @@ class RedisImport {
     const { made, left } = await madeOf(read, this.call);
     const { fresh, taken } = await withoutDuplicates(this.db, this.call.settings, made, this.#seen);
     for (const job of [...left, ...taken]) this.tally.addLeft(job);
-    const fit = fresh.filter((job) => {
+    return fresh.filter((job) => {
       const unfit = this.#unfit(job);
       if (unfit !== undefined) this.tally.addLeft(unfit);
       return unfit === undefined;
     });
-    return fit;
   }
 
   #unfit({ read: { id, name }, job }: ImportedJob): LeftJob | undefined {
@@ -149,12 +149,19 @@ class RedisImport {
         message: "importJobs: from BullMQ on Redis, unique can only be 'live'",
       };
     }
-    if (utf8Bytes(this.#keyOf(id)) <= MAX_UNIQUE_KEY_BYTES) return undefined;
-    return { id, name, why: 'unfit', message: 'Its id is too long' };
+    try {
+      checkText('Its id', this.#keyOf(id), MAX_UNIQUE_KEY_BYTES);
+      return undefined;
+    } catch (error) {
+      return { id, name, why: 'unfit', message: error instanceof Error ? error.message : String(error) };
+    }
   }
 
-  /** Does the four steps with the jobs of a batch; returns those that it has given back. */
-  async #moveBatch(ids: readonly string[]): Promise<readonly LeftJob[]> {
+  /**
+   * Does the four steps with the jobs of a batch; returns those that it has given back.
+   * @param were `held`: an importer that died may have written them after all
+   */
+  async #moveBatch(ids: readonly string[], were: 'new' | 'held'): Promise<readonly LeftJob[]> {
     if (ids.length === 0) return [];
     // What an old worker was faster with is not among them.
     const read = await this.lists.hold(ids);
@@ -167,12 +174,18 @@ class RedisImport {
     if (others.length > 0) await this.lists.putBack(others);
     const given = [...left, ...made.flatMap((job) => this.#unfit(job) ?? [])];
     if (fit.length === 0) return given;
-    const { settings } = this.call;
+    const fitIds = fit.map(({ read }) => read.id);
     const rows = await this.db.transaction(async (tx) => {
       const marked = fit.map((job) => this.#marked(job));
-      const { inserted, duplicates } = await insertImportedJobs(tx, settings, marked);
-      // Another importer has taken over from one that was silent for long: it has these jobs as well.
-      if (!(await this.lists.takeLease())) throw new QueueError('importJobs: another importer works');
+      const { inserted, duplicates } = await insertImportedJobs(tx, this.call.settings, marked).catch(
+        async (error) => {
+          // This transaction will not commit: without the next call, BullMQ's workers run them.
+          if (were === 'new') await this.lists.putBack(fitIds).catch(() => undefined);
+          throw error;
+        },
+      );
+      // Another importer may have taken over from one that was silent for long, and have ended since.
+      if (!(await this.lists.holds(fitIds))) throw new QueueError('importJobs: another one has these jobs');
       // A duplicate was written by an importer that has died meanwhile.
       return [
         ...inserted.map(({ newId, job }) => ({ id: newId, queue: job.queue })),
@@ -180,7 +193,7 @@ class RedisImport {
       ];
     });
     await faultPoint('import: written');
-    await this.lists.drop(fit.map(({ read }) => read.id));
+    await this.lists.drop(fitIds);
     await faultPoint('import: dropped');
     await this.#release(rows);
     for (const job of fit) this.tally.addImported(job.read);
@@ -190,7 +203,7 @@ class RedisImport {
   #marked({ read, job, payload }: ImportedJob): ImportedJob {
     const { id } = read;
     const runAtMs = job.runAtMs ?? read.runAt.getTime();
-    const mark: ImportMark = { source: this.#place, id, runAtMs, uniqueKey: job.uniqueKey };
+    const mark: ImportMark = { source: this.source, id, runAtMs, uniqueKey: job.uniqueKey };
     // Our own text of an object.
     const metadata = { ...JSON.parse(job.metadata), [IMPORT_MARK]: mark };
     const parked = { runAtMs: NEVER_MS, uniqueKey: this.#keyOf(id), metadata: JSON.stringify(metadata) };
@@ -207,7 +220,7 @@ class RedisImport {
   }
 
   #keyOf(id: string): string {
-    return `${this.#place}${id}`;
+    return `${this.source}${id}`;
   }
 
   *#batches(ids: readonly string[]): Iterable<readonly string[]> {

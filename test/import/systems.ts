@@ -97,6 +97,9 @@ interface BullmqQueue {
   toKey(type: string): string;
   waitUntilReady(): Promise<unknown>;
   getJobs(types: string[]): Promise<{ data: { n: number } }[]>;
+  add(name: string, data: object, options?: object): Promise<unknown>;
+  addBulk(jobs: readonly { readonly name: string; readonly data: object }[]): Promise<unknown>;
+  resume(): Promise<void>;
   close(): Promise<void>;
 }
 

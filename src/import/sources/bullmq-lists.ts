@@ -1,7 +1,7 @@
 import { QueueError } from '../../errors.ts';
 import { foreignState, type ReadJob } from '../foreign-job.ts';
 import { bullmqKey, bullmqUnfit } from './bullmq-jobs.ts';
-import { DROP, END_LEASE, HOLD, LIST, LOOK, PUT_BACK, TAKE_LEASE } from './bullmq-scripts.ts';
+import { DROP, END_LEASE, HOLD, HOLDS, LIST, LOOK, PUT_BACK, TAKE_LEASE } from './bullmq-scripts.ts';
 
 /** Runs a script on the server, as `EVAL` does. */
 export type RunScript = (
@@ -44,14 +44,26 @@ export class BullmqLists {
     this.#token = token;
   }
 
-  /** What a job of these lists is called by the rows that hold its place here. */
+  /** What the keys of these lists begin with. */
   get place(): string {
     return this.#key('');
   }
 
-  /** Whether no other importer works. Then none begins until this one ends, or is silent for 5 seconds. */
-  async takeLease(): Promise<boolean> {
-    return Number(await this.#script('TakeLease', TAKE_LEASE, ['lease'], this.#lease())) === 1;
+  /**
+   * Keeps other importers out until this one ends, or is silent for 5 seconds. Returns what the rows that hold
+   * the place of these jobs here are known by: another Redis may have a queue of this name.
+   *
+   * @returns `undefined`: another importer works
+   */
+  async takeLease(): Promise<string | undefined> {
+    const origin = await this.#script('TakeLease', TAKE_LEASE, ['lease', 'origin'], this.#lease());
+    return origin === null ? undefined : `bullmq ${this.place} ${String(origin)} `;
+  }
+
+  /** Whether all of these are still held. Not so once another importer has taken over, and has ended. */
+  async holds(ids: readonly string[]): Promise<boolean> {
+    const args = [...this.#lease(), ...ids];
+    return Number(await this.#script('Holds', HOLDS, ['lease', 'held'], args)) === 1;
   }
 
   async endLease(): Promise<void> {
@@ -89,7 +101,7 @@ export class BullmqLists {
 
   /** Gives held jobs back to BullMQ's workers, where they were. */
   async putBack(ids: readonly string[]): Promise<void> {
-    const keys = ['lease', 'held', 'wait', 'paused', 'prioritized', 'delayed', 'marker'];
+    const keys = ['lease', 'held', 'wait', 'paused', 'prioritized', 'delayed', 'marker', 'meta'];
     await this.#script('PutBack', PUT_BACK, keys, [...this.#lease(), this.place, ...ids]);
   }
 
@@ -120,10 +132,11 @@ export class BullmqLists {
   }
 }
 
-/** Keys that BullMQ does not know. */
+/** Keys that BullMQ does not know. Its `removeOrphanedJobs` takes none below `meta:` for a job. */
 const OWN: ReadonlyMap<string, string> = new Map([
-  ['lease', 'drizzle-queue-import-lease'],
-  ['held', 'drizzle-queue-import'],
+  ['lease', 'meta:drizzle-queue-import-lease'],
+  ['held', 'meta:drizzle-queue-import'],
+  ['origin', 'meta:drizzle-queue-import-origin'],
 ]);
 
 function texts(values: unknown): string[] {
@@ -135,33 +148,47 @@ function toReadJobs(values: unknown): ReadJob[] {
 }
 
 function toReadJob(fields: readonly string[]): ReadJob {
-  const [id = '', state, score, name = '', data = 'null', opts = '{}'] = fields;
-  const [timestamp, priorityText, made, parentKey, schedulerId, deduplicationId = ''] = fields.slice(6);
+  const [id = '', state, score, name = '', dataText, optsText] = fields;
+  const [timestamp, priorityText, made, parentKey, schedulerId, deduplicationId = '', next] = fields.slice(6);
+  const data = parsed(dataText);
+  const opts = parsed(optsText);
   const attempts = Number(made);
   const priority = Number(priorityText);
   const createdAt = new Date(Number(timestamp));
   const runAt = state === 'delayed' ? new Date(Math.floor(Number(score) / SCORE_PER_MS)) : createdAt;
-  const { attempts: total }: { attempts?: number } = JSON.parse(opts);
+  const total: unknown = Reflect.get(Object(opts), 'attempts') ?? 1;
+  const isParsed = data !== undefined && opts !== undefined;
   return {
     id,
     name,
-    data: JSON.parse(data),
+    data,
     priority,
     // 0 is none there, and goes before all others; of those the smallest is first.
     stepsBehind: priority,
     runAt,
     attempts,
-    attemptsLeft: Math.max((total ?? 1) - attempts, 1),
+    attemptsLeft: Math.max(Number(total) - attempts, 1),
     createdAt,
     key: bullmqKey(id, deduplicationId === '' ? undefined : deduplicationId),
     keyHolds: 'live',
     serial: undefined,
-    unfit: bullmqUnfit({
-      hasChildren: state === 'waiting-children',
-      hasParent: parentKey !== '',
-      isScheduled: schedulerId !== '',
-      hasNext: false,
-    }),
+    unfit: isParsed
+      ? bullmqUnfit({
+          hasChildren: state === 'waiting-children',
+          hasParent: parentKey !== '',
+          isScheduled: schedulerId !== '',
+          hasNext: next === '1',
+        })
+      : 'Its data or its options are not JSON',
     state: foreignState(attempts, state === 'delayed'),
   };
+}
+
+/** As BullMQ reads it; `undefined`: one job that somebody else has written must not stop the others. */
+function parsed(text = ''): unknown {
+  try {
+    return JSON.parse(text === '' ? '{}' : text);
+  } catch {
+    return undefined;
+  }
 }

@@ -14,9 +14,17 @@ local function leased()
   return true
 end`;
 
-/** KEYS: lease. ARGV: token, milliseconds. */
+/** KEYS: lease, origin. ARGV: token, milliseconds. Returns by what the rows tell this Redis from others. */
 export const TAKE_LEASE = `${LEASE}
-return leased() and 1 or 0`;
+if not leased() then return false end
+redis.call('SET', KEYS[2], ARGV[1], 'NX')
+return redis.call('GET', KEYS[2])`;
+
+/** KEYS: lease, held. ARGV: token, milliseconds, ids … Whether all are held, by nobody but this importer. */
+export const HOLDS = `${LEASE}
+if not leased() then return redis.error_reply('LEASE') end
+for i = 3, #ARGV do if redis.call('HEXISTS', KEYS[2], ARGV[i]) == 0 then return 0 end end
+return 1`;
 
 /** KEYS: lease. ARGV: token. */
 export const END_LEASE = `
@@ -37,18 +45,18 @@ return {oldest(KEYS[1]), oldest(KEYS[2]), redis.call('ZRANGE', KEYS[3], 0, -1),
 
 const READ = `
 local function deduplication(prefix, id, deid)
-  if not deid then return false end
-  local key = prefix .. 'de:' .. deid
+  local key = prefix .. 'de:' .. (deid or '')
+  if not deid or redis.call('GET', key) ~= id then return '', 0 end
   -- One with a time to live is a throttle, which ends by itself.
-  if redis.call('GET', key) ~= id or redis.call('PTTL', key) > 0 then return false end
-  return deid
+  return redis.call('PTTL', key) > 0 and '' or deid, redis.call('EXISTS', prefix .. 'dn:' .. deid)
 end
 local function read(prefix, id, state, score)
   local f = redis.call('HMGET', prefix .. id,
     'name', 'data', 'opts', 'timestamp', 'priority', 'atm', 'parentKey', 'rjk', 'deid')
   if not f[1] then return false end
-  return {id, state, score or '', f[1], f[2] or 'null', f[3] or '{}', f[4] or '', f[5] or '0', f[6] or '0',
-    f[7] or '', f[8] or '', deduplication(prefix, id, f[9]) or ''}
+  local deid, next = deduplication(prefix, id, f[9])
+  return {id, state, score or '', f[1], f[2] or '', f[3] or '', f[4] or '', f[5] or '0', f[6] or '0',
+    f[7] or '', f[8] or '', deid, next}
 end`;
 
 /** KEYS: prioritized, delayed, waiting-children. ARGV: prefix, state, ids … Changes nothing. */
@@ -66,31 +74,52 @@ return found`;
  */
 export const HOLD = `${LEASE}${READ}
 if not leased() then return redis.error_reply('LEASE') end
+local wanted, open = {}, 0
+for i = 4, #ARGV do
+  local id = ARGV[i]
+  if redis.call('HEXISTS', KEYS[2], id) == 0 and redis.call('EXISTS', ARGV[3] .. id .. ':lock') == 0 then
+    local state, key = 'delayed', KEYS[6]
+    local score = redis.call('ZSCORE', key, id)
+    if not score then
+      state, key = 'prioritized', KEYS[5]
+      score = redis.call('ZSCORE', key, id)
+    end
+    if score then
+      redis.call('ZREM', key, id)
+      redis.call('HSET', KEYS[2], id, state .. ' ' .. score)
+    else
+      wanted[id] = true
+      open = open + 1
+    end
+  end
+end
+-- One walk for all, from the end at which the next job is: an LREM for each would walk past the others each time.
+local function take(key, state)
+  local taken, last = 0, redis.call('LLEN', key) - 1
+  while open > 0 and last >= 0 do
+    local first = math.max(last - 999, 0)
+    local ids = redis.call('LRANGE', key, first, last)
+    for at = #ids, 1, -1 do
+      local id = ids[at]
+      if wanted[id] then
+        wanted[id] = nil
+        redis.call('HSET', KEYS[2], id, state .. ' ')
+        redis.call('LSET', key, first + at - 1, '')
+        taken, open = taken + 1, open - 1
+      end
+    end
+    last = first - 1
+  end
+  if taken > 0 then redis.call('LREM', key, -taken, '') end
+end
+take(KEYS[3], 'wait')
+take(KEYS[4], 'paused')
 local found = {}
 for i = 4, #ARGV do
   local id = ARGV[i]
-  local state, score = false, false
   local held = redis.call('HGET', KEYS[2], id)
   if held then
-    state, score = string.match(held, '^(%S+) ?(.*)$')
-  elseif redis.call('EXISTS', ARGV[3] .. id .. ':lock') == 0 then
-    score = redis.call('ZSCORE', KEYS[6], id)
-    if score then
-      redis.call('ZREM', KEYS[6], id)
-      state = 'delayed'
-    else
-      score = redis.call('ZSCORE', KEYS[5], id)
-      if score then
-        redis.call('ZREM', KEYS[5], id)
-        state = 'prioritized'
-      -- From the end at which the next job is, where these are.
-      elseif redis.call('LREM', KEYS[3], -1, id) == 1 then state = 'wait'
-      elseif redis.call('LREM', KEYS[4], -1, id) == 1 then state = 'paused' end
-    end
-    if state then redis.call('HSET', KEYS[2], id, state .. ' ' .. (score or '')) end
-  end
-  if state then
-    local job = read(ARGV[3], id, state, score)
+    local job = read(ARGV[3], id, string.match(held, '^(%S+) ?(.*)$'))
     if job then found[#found + 1] = job else redis.call('HDEL', KEYS[2], id) end
   end
 end
@@ -115,7 +144,12 @@ for i = 4, #ARGV do
 end
 return 1`;
 
-/** KEYS: lease, held, wait, paused, prioritized, delayed, marker. ARGV: as of DROP. Gives held jobs back. */
+/**
+ * KEYS: lease, held, wait, paused, prioritized, delayed, marker, meta. ARGV: as of DROP. Gives held jobs back.
+ *
+ * To the list of now, since the queue may have been paused or resumed meanwhile: BullMQ finds nothing in the
+ * list `paused` of a queue that is not, and 5 overwrites one list by the other.
+ */
 export const PUT_BACK = `${LEASE}
 if not leased() then return redis.error_reply('LEASE') end
 for i = #ARGV, 4, -1 do
@@ -125,8 +159,7 @@ for i = #ARGV, 4, -1 do
     local state, score = string.match(held, '^(%S+) ?(.*)$')
     if state == 'delayed' then redis.call('ZADD', KEYS[6], score, id)
     elseif state == 'prioritized' then redis.call('ZADD', KEYS[5], score, id)
-    elseif state == 'paused' then redis.call('RPUSH', KEYS[4], id)
-    else redis.call('RPUSH', KEYS[3], id) end
+    else redis.call('RPUSH', redis.call('HEXISTS', KEYS[8], 'paused') == 1 and KEYS[4] or KEYS[3], id) end
     redis.call('HDEL', KEYS[2], id)
     redis.call('ZADD', KEYS[7], 0, '0')
   end
