@@ -1,10 +1,15 @@
+import { sql } from 'drizzle-orm';
 import { createQueue, defineJob, drain, handle, limitsIn } from 'drizzle-queue';
 import { queueJobs, queuePauses, queueResults, queueWorkers } from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
 import { beforeEach, expect, test } from 'vitest';
 import { carryOverJobs } from '../../src/queries/carry-over-jobs.ts';
 import { findImportedJobs } from '../../src/queries/find-imported-jobs.ts';
-import { IMPORT_MARK, releaseImportedJobs } from '../../src/queries/release-imported-jobs.ts';
+import {
+  IMPORT_MARK,
+  releaseImportedJobs,
+  releaseImportedJobsQuery,
+} from '../../src/queries/release-imported-jobs.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -48,6 +53,19 @@ test('a release gives a job its time and its key; a key that is taken is left ou
   expect(found.map(({ unique_key }) => unique_key)).toEqual(['free', null, 'twice', null, null]);
   for (const row of found) expect(row).toMatchObject({ metadata: '{"kept": true}', run_at: 1 });
   expect(await releaseImportedJobs(database.db, tables, { queue: 'mail', ids })).toEqual([]);
+});
+
+test('a key that is taken is looked up in the unique index, whatever else the queue holds', async () => {
+  const ids = await parked('a');
+  const plan = await database.db.transaction(async (tx) => {
+    await tx.execute(sql`set local enable_seqscan = off`);
+    return await tx.execute(
+      sql`explain (costs off) ${releaseImportedJobsQuery(tables, { queue: 'mail', ids })}`,
+    );
+  });
+  expect(plan.map((row) => row['QUERY PLAN'])).toContainEqual(
+    expect.stringMatching(/Cond: \(\(queue = 'mail'::text\) AND \(kind = ANY .* AND \(unique_key = ANY /),
+  );
 });
 
 test('a job is released once: who comes second waits, and finds it done', async () => {

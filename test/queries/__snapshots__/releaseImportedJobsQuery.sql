@@ -9,7 +9,8 @@
     ),
     taken as materialized (
       select j.kind, j.unique_key from "queue_jobs" as j
-      where j.queue = $7 and j.unique_key = any(array(select unique_key from marked))
+      where j.queue = $7 and j.kind = any(array(select distinct kind from marked))
+        and j.unique_key = any(array(select unique_key from marked))
     ),
     i as materialized (
       select m.id, m.metadata, m.run_at, case when t.kind is null
