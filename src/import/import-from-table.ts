@@ -26,8 +26,8 @@ interface Batch {
 }
 
 /**
- * How many places are listed at once. Many more than a batch: without statistics, as after a restore, Postgres
- * sorts all jobs for a page of some. With a batch a page, 500,000 jobs of pg-boss took 20 s a page.
+ * How many places are listed at once. Many more than a batch: without statistics, as after a restore,
+ * Postgres sorts all jobs for a page of some. With a batch a page, 500,000 jobs of pg-boss took 20 s a page.
  */
 const LISTED = 50_000;
 

@@ -31,8 +31,8 @@ export interface ReleaseImported {
  * of the key at the same time is a unique violation, after which it can be called again. In a queue with
  * groups it also notes for the claims which groups to look at, which waits for nobody.
  *
- * The kinds beside the keys make the look for a taken key one in the unique index. Without them Postgres 15 read
- * all jobs for each batch: 3 s with 500,000 jobs, where this takes 2 ms.
+ * The kinds beside the keys make the look for a taken key one in the unique index. Without them Postgres 15
+ * read all jobs for each batch: 3 s with 500,000 jobs, where this takes 2 ms.
  */
 export async function releaseImportedJobs(
   db: Executor,

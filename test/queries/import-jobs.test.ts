@@ -63,8 +63,8 @@ test('a key that is taken is looked up in the unique index, whatever else the qu
       sql`explain (costs off) ${releaseImportedJobsQuery(tables, { queue: 'mail', ids })}`,
     );
   });
-  expect(plan.map((row) => row['QUERY PLAN'])).toContainEqual(
-    expect.stringMatching(/Cond: \(\(queue = 'mail'::text\) AND \(kind = ANY .* AND \(unique_key = ANY /),
+  expect(JSON.stringify(plan)).toMatch(
+    /Cond: \(\(queue = 'mail'::text\) AND \(kind = ANY [^"]* AND \(unique_key = ANY /,
   );
 });
 

@@ -50,8 +50,8 @@ export class BullmqLists {
   }
 
   /**
-   * Keeps other importers out until this one ends, or is silent for 5 seconds. Returns what the rows that hold
-   * the place of these jobs here are known by: another Redis may have a queue of this name.
+   * Keeps other importers out until this one ends, or is silent for 5 seconds. Returns what the rows that
+   * hold the place of these jobs here are known by: another Redis may have a queue of this name.
    *
    * @returns `undefined`: another importer works
    */

@@ -93,7 +93,8 @@ for i = 4, #ARGV do
     end
   end
 end
--- One walk for all, from the end at which the next job is: an LREM for each would walk past the others each time.
+-- One walk for all, from the end at which the next job is: an LREM for each would walk past the others each
+-- time.
 local function take(key, state)
   local taken, last = 0, redis.call('LLEN', key) - 1
   while open > 0 and last >= 0 do
@@ -145,7 +146,8 @@ end
 return 1`;
 
 /**
- * KEYS: lease, held, wait, paused, prioritized, delayed, marker, meta. ARGV: as of DROP. Gives held jobs back.
+ * KEYS: lease, held, wait, paused, prioritized, delayed, marker, meta. ARGV: as of DROP. Gives held jobs
+ * back.
  *
  * To the list of now, since the queue may have been paused or resumed meanwhile: BullMQ finds nothing in the
  * list `paused` of a queue that is not, and 5 overwrites one list by the other.

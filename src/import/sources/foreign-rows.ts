@@ -59,8 +59,8 @@ export function checkSchema(caller: string, schema: string): string {
 }
 
 /**
- * What `to_json` makes of a row: a column that an older version lacks is `undefined`. Not `to_jsonb`, which is
- * an error for all rows where one has a column of the type `json` with a NUL character in it.
+ * What `to_json` makes of a row: a column that an older version lacks is `undefined`. Not `to_jsonb`, which
+ * is an error for all rows where one has a column of the type `json` with a NUL character in it.
  */
 export function rowOf(value: unknown): Readonly<Record<string, unknown>> {
   // Of our own statements, which return an object as text.

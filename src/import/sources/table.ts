@@ -118,7 +118,8 @@ export function jobTableSource(options: JobTableOptions): TableSource {
         sql`
           select (${id})::text as id, (${named})::text as name,
             to_json(${columns.payload})::text as payload, (${epochMs(columns.runAt)})::float8 as run_at_ms,
-            ${given(columns.priority, 'float8')} as priority, ${given(columns.attempts, 'float8')} as attempts,
+            ${given(columns.priority, 'float8')} as priority,
+            ${given(columns.attempts, 'float8')} as attempts,
             ${given(columns.maxAttempts, 'float8')} as max_attempts, ${given(columns.key, 'text')} as key,
             (${epochMs(columns.createdAt)})::float8 as created_at_ms,
             (extract(epoch from statement_timestamp()) * 1000)::float8 as now_ms
