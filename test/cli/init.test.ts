@@ -89,6 +89,106 @@ test('takes the database that the app has, under its name, and leaves alone what
   expect(await files(join(cwd, 'src'))).not.toContain('db.ts');
 });
 
+const made = async (files: Readonly<Record<string, string>>) => {
+  const cwd = await cli.project(files);
+  const { stdout, stderr, code } = await runCli(cli.bin, ['init', '--dry-run', '--json'], { cwd });
+  expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
+  const { changes, notes }: { changes: { file: string; text: string }[]; notes: string[] } =
+    JSON.parse(stdout);
+  return { files: changes.map(({ file }) => file), texts: changes.map(({ text }) => text).join(''), notes };
+};
+const drizzleConfig = (path: string) => `export default { dialect: 'postgresql', schema: '${path}' };`;
+const exported = "import { drizzle } from 'drizzle-orm/node-postgres';\nexport const db = drizzle(pool);\n";
+
+test.each([
+  ['Nuxt', { nuxt: '4' }, 'server/db/schema.ts', ['app/app.vue'], 'server'],
+  ['Nuxt, with its tables at the root', { nuxt: '4' }, 'db/schema.ts', ['server/api/a.ts'], 'server'],
+  ['Next.js', { next: '16' }, 'lib/db/schema.ts', ['app/page.tsx'], 'lib'],
+  [
+    'Next.js, with its tables at the root',
+    { next: '16' },
+    'db/schema.ts',
+    ['app/page.tsx', 'lib/a.ts'],
+    'lib',
+  ],
+  ['Next.js, with nothing but an app', { next: '16' }, 'db/schema.ts', ['app/page.tsx'], '.'],
+  ['create-t3-app', { next: '16' }, 'src/server/db/schema.ts', ['src/app/page.tsx'], 'src/server'],
+  ['SvelteKit', {}, 'src/lib/server/db/schema.ts', ['src/routes/+page.ts'], 'src/lib/server'],
+  ['tables by feature', {}, 'src/modules/users/schema.ts', [], 'src'],
+  ['tables in folders', {}, 'src/db/schema/index.ts', [], 'src'],
+  ['tables that both sides share', {}, 'shared/schema.ts', ['server/a.ts', 'client/a.ts'], 'server'],
+  ['a library beside its build', {}, 'db/schema.ts', ['lib/a.js'], '.'],
+])('writes where an app has the code of its server: %s', async (_, dependencies, path, others, home) => {
+  const planned = await made({
+    'package.json': JSON.stringify({ type: 'module', dependencies }),
+    'drizzle.config.ts': drizzleConfig(`./${path}`),
+    [path]: schema,
+    [join(path, '../index.ts')]: path.endsWith('index.ts') ? schema : exported,
+    ...Object.fromEntries(others.map((file) => [file, ''])),
+  });
+  const names = ['jobs.ts', 'handlers.ts', 'worker.ts'].map((name) => join(home, name));
+  expect(planned.files).toEqual(expect.arrayContaining([path, ...names, 'queue.config.ts']));
+  expect(planned.notes).toEqual([]);
+});
+
+const nest = {
+  'package.json': '{ "dependencies": { "@nestjs/core": "11", "pg": "8" } }',
+  'drizzle.config.ts': drizzleConfig('./src/db/schema.ts'),
+  'src/db/schema.ts': schema,
+};
+const provider = `import { drizzle } from 'drizzle-orm/node-postgres';
+export const DB = Symbol('DB');
+export const provider = { provide: DB, useFactory: (pool: Pool) => drizzle(pool, { schema }), inject: [Pool] };
+`;
+
+test('opens no second database where NestJS injects one, and says how to go on', async () => {
+  const cwd = await cli.project({ ...nest, 'src/db/db.module.ts': provider });
+  const { code, stdout } = await runCli(cli.bin, ['init', '--yes'], { cwd });
+  expect(code).toBe(0);
+  expect(await files(join(cwd, 'src'))).toEqual([
+    'db',
+    'db/db.module.ts',
+    'db/schema.ts',
+    'queue',
+    'queue/jobs.ts',
+  ]);
+  expect(await readFile(join(cwd, 'src/db/schema.ts'), 'utf8')).toContain("from 'drizzle-queue/schema'");
+  expect(stdout).toContain('note: NestJS injects your database');
+  expect(stdout).toContain('guides/nestjs');
+  // What follows needs no handlers.
+  expect(stdout).toContain('drizzle-kit migrate');
+  expect(stdout).not.toContain('drizzle-queue work');
+
+  const plain = await made({ ...nest, 'src/db/index.ts': exported });
+  expect(plain.files).toEqual(expect.arrayContaining(['src/jobs.ts', 'src/worker.ts', 'queue.config.ts']));
+});
+
+test('a new database hides no module of the app, and a build keeps its layout', async () => {
+  const { files, texts, notes } = await made({
+    ...app,
+    'tsconfig.json': '{ "exclude": ["drizzle.config.ts"] }',
+    'src/db/index.ts':
+      "import { drizzle } from 'drizzle-orm/node-postgres';\nexport const open = () => drizzle(pool);\n",
+  });
+  expect(files).toContain('src/queue-db.ts');
+  expect(texts).toContain("import { db } from './queue-db';");
+  expect(notes).toEqual([
+    'src/db/index.ts opens a database and exports none, so src/queue-db.ts opens one for the worker',
+    'tsconfig.json excludes drizzle.config.ts: let it exclude queue.config.ts as well',
+  ]);
+});
+
+test('finds a database that is exported below', async () => {
+  const { files, texts } = await made({
+    ...app,
+    'src/db/index.ts':
+      "import { drizzle } from 'drizzle-orm/node-postgres';\nconst main = drizzle(pool);\nexport { main };\n",
+    'src/db/test/index.ts': exported,
+  });
+  expect(files).not.toContain('src/db.ts');
+  expect(texts).toContain("import { main } from './db/index';");
+});
+
 test('needs Drizzle', async () => {
   const cwd = await cli.project({ 'drizzle.config.mjs': "export default { dialect: 'sqlite' };" });
   expect(await runCli(cli.bin, ['init'], { cwd })).toMatchObject({

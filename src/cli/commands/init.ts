@@ -3,7 +3,7 @@ import { dirname, relative } from 'node:path';
 import type { Command } from 'commander';
 import { type Answer, type Call, call } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
-import { type Change, planOf } from '../init/plan.ts';
+import { type Change, notesOn, planOf } from '../init/plan.ts';
 import { type Survey, surveyApp } from '../init/survey.ts';
 import { loadEnv } from '../project/load-env.ts';
 import { complain } from '../terminal/complain.ts';
@@ -29,6 +29,7 @@ async function init({ flags, output }: Call<Flags>): Answer {
   loadEnv(cwd, flags.envFile ?? []);
   const survey = await surveyApp(cwd);
   const changes = planOf(survey);
+  const notes = notesOn(survey);
   const { dryRun = false, yes = false } = flags;
   const shown = (change: Change) => ({ ...change, file: relative(cwd, change.file) });
   const todo = changes.filter(({ action }) => action !== 'there');
@@ -39,6 +40,7 @@ async function init({ flags, output }: Call<Flags>): Answer {
       await output.line(action === 'append' ? `${file}: ${text.trim()}` : file);
       if (dryRun && action === 'create') await output.line(text.replaceAll(/^(?=.)/gm, '    '), 'dim');
     }
+    for (const note of notes) await output.line(`note: ${note}`);
   }
   if (!dryRun && todo.length > 0) {
     if (!(await confirm('Write this?', yes))) {
@@ -52,23 +54,25 @@ async function init({ flags, output }: Call<Flags>): Answer {
       else appendFileSync(file, text);
     }
   }
-  if (output.json) await output.document({ dryRun, changes: changes.map(shown) });
+  if (output.json) await output.document({ dryRun, changes: changes.map(shown), notes });
   else if (!dryRun) await output.write(nextSteps(survey, todo.length));
   return undefined;
 }
 
-function nextSteps({ hasQueue, driver, database }: Survey, written: number): string {
+function nextSteps({ hasQueue, driver, database, isInjected }: Survey, written: number): string {
   const packages = [
     ...(hasQueue ? [] : ['drizzle-queue']),
-    ...(driver === undefined && database === undefined ? ['postgres'] : []),
+    ...(driver === undefined && database === undefined && !isInjected ? ['postgres'] : []),
   ];
   return [
     '',
     written === 0 ? 'Everything is there already. To go on:' : 'Next:',
     ...(packages.length === 0 ? [] : [`  npm install ${packages.join(' ')}`]),
     '  npx drizzle-kit generate && npx drizzle-kit migrate',
-    `  npx drizzle-queue enqueue greet '{ "name": "Ada" }'`,
-    '  npx drizzle-queue work --watch',
+    // Both need the handlers, which only Nest has there.
+    ...(isInjected
+      ? []
+      : [`  npx drizzle-queue enqueue greet '{ "name": "Ada" }'`, '  npx drizzle-queue work --watch']),
     '  npx drizzle-queue dashboard',
     '',
   ].join('\n');

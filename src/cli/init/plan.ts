@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
+import type { ExportedDatabase } from './find-database.ts';
 import type { Survey } from './survey.ts';
 
 /** One file that `init` makes, or adds a line to. */
@@ -14,17 +15,20 @@ const SCHEMA_LINE = "export * from 'drizzle-queue/schema';";
 
 /** What `init` would write, file by file; nothing that is there changes but the schema's last line. */
 export function planOf(survey: Survey): Change[] {
-  const { sources, root, end, database, driver } = survey;
+  const { sources, root, end, isInjected } = survey;
   const at = (name: string) => join(sources, `${name}.${end}`);
-  const db = database ?? { file: at('db'), name: 'db' };
+  const jobs = at('jobs');
+  const firstJob = created(jobs, jobsText(survey));
+  // What else there is to write are providers, whose modules only the app knows.
+  if (isInjected) return [schemaChange(survey), firstJob];
+  const db = survey.database ?? newDatabase(survey);
   const imported = (from: string, to: string) => specifier(survey, from, to);
-  const [jobs, handlers, worker] = [at('jobs'), at('handlers'), at('worker')];
+  const [handlers, worker] = [at('handlers'), at('worker')];
   const config = join(root, `queue.config.${end}`);
-  const isTypeScript = end === 'ts';
   return [
     schemaChange(survey),
-    ...(database === undefined ? [created(db.file, databaseText(driver, isTypeScript))] : []),
-    created(jobs, jobsText(survey)),
+    ...(survey.database === undefined ? [created(db.file, databaseText(survey))] : []),
+    firstJob,
     created(
       handlers,
       `import { handle } from 'drizzle-queue';
@@ -72,6 +76,36 @@ export default defineConfig({
   ];
 }
 
+/** What the app must be told beside the list of files, a sentence each. */
+export function notesOn(survey: Survey): string[] {
+  const { root, end, isInjected, hiddenDatabase, database, buildConfig } = survey;
+  const named = (file: string) => relative(root, file).replaceAll('\\', '/');
+  if (isInjected)
+    return [`NestJS injects your database, so the handlers and the worker are providers: ${NEST_GUIDE}`];
+  return [
+    ...(database === undefined && hiddenDatabase !== undefined
+      ? [
+          `${named(hiddenDatabase)} opens a database and exports none, so ` +
+            `${named(newDatabase(survey).file)} opens one for the worker`,
+        ]
+      : []),
+    ...(buildConfig === undefined
+      ? []
+      : [`${buildConfig} excludes drizzle.config.ts: let it exclude queue.config.${end} as well`]),
+  ];
+}
+
+const NEST_GUIDE = 'https://drizzle-queue.github.io/drizzle-queue/guides/nestjs';
+
+/** A new file for a database, of a name that hides no module of the app. */
+function newDatabase({ sources, end }: Survey): ExportedDatabase {
+  const ends = ['ts', 'mts', 'cts', 'js', 'mjs', 'cjs'];
+  const isTaken = ends.some((each) =>
+    [`db.${each}`, join('db', `index.${each}`)].some((name) => existsSync(join(sources, name))),
+  );
+  return { file: join(sources, `${isTaken ? 'queue-db' : 'db'}.${end}`), name: 'db' };
+}
+
 function created(file: string, text: string): Change {
   return { file, action: existsSync(file) ? 'there' : 'create', text };
 }
@@ -106,8 +140,8 @@ export const greet = defineJob('greet', { payload: ${payload} });
 `;
 }
 
-function databaseText(driver: Survey['driver'], isTypeScript: boolean): string {
-  const url = `process.env.DATABASE_URL${isTypeScript ? '!' : ''}`;
+function databaseText({ driver, end }: Survey): string {
+  const url = `process.env.DATABASE_URL${end === 'ts' ? '!' : ''}`;
   if (driver === 'pg') {
     return `import { drizzle } from 'drizzle-orm/node-postgres';
 import pg from 'pg';

@@ -1,14 +1,16 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
 import { Failure } from '../failure.ts';
 import { readDrizzleConfig } from '../project/drizzle-config.ts';
 import { findConfig, findUpwards } from '../project/find-upwards.ts';
+import { type ExportedDatabase, findDatabase } from './find-database.ts';
+import { findSources } from './find-sources.ts';
 
 /** What `init` has found out about an app. */
 export interface Survey {
   /** The folder of its package.json. */
   readonly root: string;
-  /** Where its sources are: `src`, or the root. */
+  /** Where new files go. */
   readonly sources: string;
   /** The end of the files that are made. */
   readonly end: 'ts' | 'mjs';
@@ -16,8 +18,14 @@ export interface Survey {
   readonly importEnd: string;
   /** The files with its tables. */
   readonly schemaFiles: readonly string[];
-  /** Where its database is, and under which name; `undefined` where none was found. */
-  readonly database: { readonly file: string; readonly name: string } | undefined;
+  /** Where its database is, and under which name; `undefined` where none is exported. */
+  readonly database: ExportedDatabase | undefined;
+  /** A file that makes a database and exports none, such as a provider of NestJS. */
+  readonly hiddenDatabase: string | undefined;
+  /** Whether the database is one that NestJS injects: then so are what the handlers and the worker need. */
+  readonly isInjected: boolean;
+  /** A file that keeps drizzle.config.ts out of the app's build by its name; queue.config.ts must be kept out, too. */
+  readonly buildConfig: string | undefined;
   readonly driver: 'postgres' | 'pg' | undefined;
   readonly hasZod: boolean;
   readonly hasQueue: boolean;
@@ -42,15 +50,21 @@ export async function surveyApp(cwd: string): Promise<Survey> {
     readFileSync(manifest, 'utf8'),
   );
   const packages = new Set(Object.keys({ ...dependencies, ...devDependencies }));
-  const sources = existsSync(join(root, 'src')) ? join(root, 'src') : root;
+  const { home, base } = findSources(root, schemaFiles, packages);
+  const found = findDatabase(basename(base) === 'src' ? [home, base] : [home, base, root]);
+  const isInjected =
+    found.database === undefined && found.hidden !== undefined && packages.has('@nestjs/core');
   const isTypeScript = /\.[cm]?ts$/.test(config);
   return {
     root,
-    sources,
+    sources: isInjected ? join(home, 'queue') : home,
     end: isTypeScript ? 'ts' : 'mjs',
     importEnd: isTypeScript ? importEndOf(root) : '.mjs',
     schemaFiles,
-    database: findDatabase(sources),
+    database: found.database,
+    hiddenDatabase: found.hidden,
+    isInjected,
+    buildConfig: buildConfigOf(root),
     driver: packages.has('postgres') ? 'postgres' : packages.has('pg') ? 'pg' : undefined,
     hasZod: packages.has('zod'),
     hasQueue: packages.has('drizzle-queue'),
@@ -65,26 +79,11 @@ function importEndOf(root: string): string {
   return /"module(Resolution)?"\s*:\s*"node(16|18|20|next)"/i.test(text) ? '.js' : '';
 }
 
-const MOST_FILES = 2_000;
-const PASSED_OVER = /^(node_modules|dist|build|out|coverage|\..*)$/;
-const DATABASE = /^export\s+const\s+(\w+)[^=\n]*=\s*drizzle\s*[(<]/m;
-
-/** The first file that exports what `drizzle(…)` returns. */
-function findDatabase(sources: string): Survey['database'] {
-  const folders = [sources];
-  let looked = 0;
-  for (let folder = folders.shift(); folder !== undefined; folder = folders.shift()) {
-    for (const entry of readdirSync(folder, { withFileTypes: true })) {
-      const path = join(folder, entry.name);
-      if (entry.isDirectory()) {
-        if (!PASSED_OVER.test(entry.name)) folders.push(path);
-        continue;
-      }
-      if (!/(?<!\.d)\.[cm]?[jt]s$/.test(entry.name)) continue;
-      if (looked++ > MOST_FILES) return undefined;
-      const name = DATABASE.exec(readFileSync(path, 'utf8'))?.[1];
-      if (name !== undefined) return { file: path, name };
-    }
-  }
-  return undefined;
+/** A TypeScript build without `rootDir` puts its output elsewhere as soon as one file above `src` is part of it. */
+function buildConfigOf(root: string): string | undefined {
+  return ['tsconfig.build.json', 'tsconfig.json'].find((name) => {
+    const file = join(root, name);
+    const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+    return text.includes('"drizzle.config.ts"') && !text.includes('"queue.config.ts"');
+  });
 }
