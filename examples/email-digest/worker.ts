@@ -10,9 +10,20 @@ import { digests, tenants } from './schema.ts';
 const db = connect();
 // It takes no signal: what hangs must end before the job's timeout, or the next attempt would run beside it.
 const mailer = createTransport(
-  { url: process.env.SMTP_URL ?? 'smtp://localhost:25', connectionTimeout: 10_000, socketTimeout: 20_000 },
+  {
+    url: process.env.SMTP_URL ?? 'smtp://localhost:25',
+    connectionTimeout: 10_000,
+    greetingTimeout: 10_000,
+    socketTimeout: 20_000,
+  },
   { from: 'digest@app.example' },
 );
+
+interface SmtpError {
+  /** What the server has refused. */
+  readonly command?: string;
+  readonly responseCode?: number;
+}
 
 const sending = handle(sendDigest, async ({ payload: { tenantId }, job, complete }) => {
   const [tenant] = await db.select().from(tenants).where(eq(tenants.id, tenantId));
@@ -29,10 +40,11 @@ const sending = handle(sendDigest, async ({ payload: { tenantId }, job, complete
   const text = digest.lines.map((line) => `- ${line}\n`).join('');
   const subject = `${digest.lines.length} news for ${tenant.name}`;
   await mailer.sendMail({ messageId, to: tenant.email, subject, text }).catch((error: unknown) => {
-    // SMTP: 4xx may pass, and is retried; 5xx will not.
-    const code = error instanceof Error && 'responseCode' in error ? Number(error.responseCode) : 0;
-    if (code >= 500) throw new NonRetryableError(`The mail server answered ${code}`, { cause: error });
-    throw error;
+    // SMTP: 4xx may pass, and is retried; 5xx will not, if it is about the recipient. About anything else, such as a
+    // password that was changed, it concerns all tenants, and passes when somebody has seen to it.
+    const { command, responseCode = 0 }: SmtpError = Object(error);
+    if (command !== 'RCPT TO' || responseCode < 500) throw error;
+    throw new NonRetryableError(`The mail server answered ${responseCode}`, { cause: error });
   });
 
   // One commit for both: the digest is marked as sent, and the job is done.

@@ -7,7 +7,7 @@ import type { Manifest } from './manifest.ts';
 import { images } from './schema.ts';
 import type { Storage } from './storage.ts';
 
-/** Stores an upload; its job commits with its row. Answers the image's id. */
+/** Stores an upload; its job commits with its row. Returns the image's id. */
 export async function upload(
   db: Database,
   storage: Storage,
@@ -16,7 +16,8 @@ export async function upload(
 ): Promise<string> {
   const id = randomUUID();
   const key = `${id}/original`;
-  // Before the transaction: a worker may have the job a millisecond after the commit.
+  // Before the transaction: a worker may have the job a millisecond after the commit. Should this process die in between, the object
+  // is left over: in earnest, keep uploads where a rule of the storage deletes what is old, and have the job move them.
   await storage.put(key, data);
   try {
     await db.transaction(async (tx) => {
@@ -24,7 +25,8 @@ export async function upload(
       await tx.insert(images).values({ id, name, jobId });
     });
   } catch (error) {
-    await storage.remove(key);
+    // What counts for the caller is why the upload failed.
+    await storage.remove(key).catch(() => undefined);
     throw error;
   }
   return id;
@@ -50,7 +52,7 @@ export async function viewImage(db: Database, id: string): Promise<ImageView | u
   return { state: 'processing', ...(progress.data ?? { done: 0, of: 1 }) };
 }
 
-/** Ends what is being made of an image, and has its files removed. Answers false when it is too late for that. */
+/** Ends what is being made of an image, and has its files removed. Returns false when it is too late for that. */
 export async function cancelUpload(db: Database, id: string): Promise<boolean> {
   return await db.transaction(async (tx) => {
     const [image] = await tx

@@ -11,19 +11,21 @@ export interface Storage {
 export function openStorage(url = process.env.STORAGE_URL): Storage {
   const call = async (key: string, init: RequestInit): Promise<Response> => {
     const response = await fetch(new URL(key, url), init);
-    if (!response.ok) throw new Error(`${init.method} ${key}: the storage answered ${response.status}`);
-    return response;
+    if (response.ok) return response;
+    // What nobody reads would keep the connection.
+    await response.body?.cancel();
+    throw new Error(`${init.method} ${key}: the storage answered ${response.status}`);
   };
   return {
     async put(key, data, signal) {
-      await call(key, { method: 'PUT', body: data, signal: signal ?? null });
+      await (await call(key, { method: 'PUT', body: data, signal: signal ?? null })).body?.cancel();
     },
     async get(key, signal) {
       const response = await call(key, { method: 'GET', signal: signal ?? null });
       return Buffer.from(await response.arrayBuffer());
     },
     async remove(key) {
-      await call(key, { method: 'DELETE' });
+      await (await call(key, { method: 'DELETE' })).body?.cancel();
     },
     async list(prefix) {
       return (await (await call(`?prefix=${prefix}`, { method: 'GET' })).json()) as string[];

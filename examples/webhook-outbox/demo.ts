@@ -49,17 +49,17 @@ await onStage(import.meta.url, async ({ db, start }) => {
   console.log('Each event was delivered at least once, and done once.');
 });
 
-/** Places orders, and beside every fourth one that is declined. */
+/** Places orders, and beside every fourth one that is rolled back. */
 async function placeOrders(db: Stage['db'], count: number): Promise<void> {
   for (let number = 1; number <= count; number++) {
     const cart = { email: `customer-${number}@shop.example`, cents: number * 100 };
-    await placeOrder(db, { ...cart, charge: async () => {} });
-    if (number % 4 === 0) await placeOrder(db, { ...cart, charge: declined }).catch(() => undefined);
+    await placeOrder(db, { ...cart, reserve: async () => {} });
+    if (number % 4 === 0) await placeOrder(db, { ...cart, reserve: soldOut }).catch(() => undefined);
   }
 }
 
-async function declined(): Promise<never> {
-  throw new Error('The card was declined');
+async function soldOut(): Promise<never> {
+  throw new Error('Nothing is left of it');
 }
 
 async function connectionsRefused(db: Stage['db']): Promise<number> {

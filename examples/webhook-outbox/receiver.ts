@@ -10,7 +10,7 @@ const eventSchema = z.object({
   data: z.object({ orderId: z.number(), cents: z.number() }),
 });
 
-/** Takes a request with the body as it came; answers the status for it. */
+/** Takes a request with the body as it came; returns the status to answer with. */
 export async function receive(
   db: Database,
   secret: string,
@@ -18,11 +18,19 @@ export async function receive(
   body: string,
 ): Promise<number> {
   if (!isSigned(secret, headers, body)) return 401;
-  const { type, data } = eventSchema.parse(JSON.parse(body));
-  // What else the event leads to belongs into this transaction, behind the insert. A repetition inserts nothing.
-  await db
-    .insert(receivedEvents)
-    .values({ webhookId: String(headers['webhook-id']), type, data })
-    .onConflictDoNothing();
+  const event = eventSchema.safeParse(JSON.parse(body));
+  // Not an error of ours, which the sender would answer by sending it again.
+  if (!event.success) return 400;
+  await db.transaction(async (tx) => {
+    const [first] = await tx
+      .insert(receivedEvents)
+      .values({ webhookId: String(headers['webhook-id']), ...event.data })
+      .onConflictDoNothing()
+      .returning({ webhookId: receivedEvents.webhookId });
+    // Somebody has done it: it was sent again, or is being sent twice at once, and this insert has waited for the other.
+    if (first === undefined) return;
+    // What the event leads to stands here, by `tx`: it commits with the id, or both are undone and the sender tries again. What takes
+    // long or leaves the database (a mail, a request) is a job that is enqueued here.
+  });
   return 200;
 }

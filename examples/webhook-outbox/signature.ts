@@ -4,6 +4,8 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 /** How old, or how far ahead, a timestamp may be: a request that somebody has recorded is soon worth nothing. */
 const TOLERANCE_SECONDS = 5 * 60;
 
+const MIN_KEY_BYTES = 24;
+
 export interface WebhookHeaders extends Record<string, string> {
   'webhook-id': string;
   'webhook-timestamp': string;
@@ -53,5 +55,7 @@ export function isSigned(
 
 function sign(secret: string, id: string, timestamp: string, body: string): string {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64');
+  // An empty key, of a variable that was never set, is one that everybody knows.
+  if (key.length < MIN_KEY_BYTES) throw new TypeError('A secret is whsec_ and at least 24 bytes in base64');
   return createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
 }

@@ -1,5 +1,5 @@
 /** A process that delivers events, until SIGINT or SIGTERM. */
-import { eq } from 'drizzle-orm';
+import { and, eq } from 'drizzle-orm';
 import { cancel, createWorker, handle, NonRetryableError, snooze } from 'drizzle-queue';
 import { connect } from './database.ts';
 import { DeliveryError, retryAfterMs } from './delivery-error.ts';
@@ -33,9 +33,10 @@ const deliveries = handle(deliverEvent, async ({ payload: { endpointId, ...event
   const error = new DeliveryError(status, retryAfterMs(response.headers.get('retry-after')));
   // It wants fewer requests: no failure, so no attempt is spent.
   if (status === 429) return snooze(Math.max(error.retryAfterMs, 1_000));
-  // It wants none, ever again.
+  // It wants none, ever again. Unless its customer has moved it meanwhile: then only the old address is gone.
   if (status === 410) {
-    await db.update(endpoints).set({ disabledAt: new Date() }).where(eq(endpoints.id, endpointId));
+    const asked = and(eq(endpoints.id, endpointId), eq(endpoints.url, endpoint.url));
+    await db.update(endpoints).set({ disabledAt: new Date() }).where(asked);
   }
   // It will not like the same request any better later.
   if (status >= 400 && status < 500 && status !== 408) throw new NonRetryableError(error.message);

@@ -3,7 +3,7 @@ import { NonRetryableError } from 'drizzle-queue';
 import { z } from 'zod';
 
 const answerSchema = z.object({
-  choices: z.array(z.object({ message: z.object({ content: z.string().min(1) }) })).min(1),
+  choices: z.array(z.object({ message: z.object({ content: z.string() }) })).min(1),
 });
 
 /** What the same request would be answered again. */
@@ -47,11 +47,14 @@ export async function suggestTitle(text: string, user: string, signal: AbortSign
     throw new Error(message);
   }
   const { choices } = answerSchema.parse(await response.json());
-  return (choices[0]?.message.content ?? '').replaceAll('"', '').trim().slice(0, 80);
+  const title = (choices[0]?.message.content ?? '').replaceAll('"', '').trim().slice(0, 80);
+  // It happens, and another attempt may do better.
+  if (title === '') throw new Error('The model answered with nothing');
+  return title;
 }
 
-/** `Retry-After` holds seconds or a date; a second where it holds neither, and an hour at most. */
+/** `Retry-After` holds seconds or a date; a second where it holds neither or says less, and an hour at most. */
 function retryAfterMs(header: string | null): number {
   const ms = /^\d+$/.test(header ?? '') ? Number(header) * 1_000 : Date.parse(header ?? '') - Date.now();
-  return Number.isNaN(ms) ? 1_000 : Math.min(Math.max(ms, 0), 3_600_000);
+  return Number.isNaN(ms) ? 1_000 : Math.min(Math.max(ms, 1_000), 3_600_000);
 }
