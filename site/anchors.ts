@@ -19,10 +19,10 @@ export function mendAnchors(folder: string): void {
   }
   for (const path of paths) {
     const text = readFileSync(path, 'utf8');
-    const mended = text.replaceAll(/\]\(([^)#\s]*)#([^)\s]+)-1\)/g, (link, file: string, anchor: string) => {
+    const fixed = text.replaceAll(/\]\(([^)#\s]*)#([^)\s]+)-1\)/g, (link, file: string, anchor: string) => {
       const target = file === '' ? path : join(dirname(path), file);
       return counts.get(`${target}#${anchor}`) === 1 ? `](${file}#${anchor})` : link;
     });
-    if (mended !== text) writeFileSync(path, mended);
+    if (fixed !== text) writeFileSync(path, fixed);
   }
 }

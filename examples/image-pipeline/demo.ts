@@ -99,7 +99,7 @@ await onStage(import.meta.url, async ({ db, start }) => {
   addUp(numbers.map(([what, wanted, found]) => [what, shortened(wanted), shortened(found)]));
   console.log('The storage holds what the manifests name, and nothing of what was cancelled.');
 
-  /** Uploads an image whose third size gets no answer from the storage; answers when two are done. */
+  /** Uploads an image whose third size gets no answer from the storage; returns when two are done. */
   async function addAndStop(name: string): Promise<string> {
     hangs = true;
     const id = await add(name, await picture(1_000, 1_000));

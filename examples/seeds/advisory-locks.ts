@@ -36,7 +36,7 @@ const firstLocked = sql`
   select id from locked`;
 
 /**
- * Takes the first free item. Answers nothing when all candidates are locked, or when the one that it locked had just been
+ * Takes the first free item. Returns nothing when all candidates are locked, or when the one that it locked had just been
  * taken: then `available` is no longer true of the row as it is now. Ask again while there are items.
  */
 export function take(db: Db) {

@@ -43,7 +43,7 @@ export function hold(db: Db, seconds = 60) {
   });
 }
 
-/** Finishes a row, if this very hold still stands; answers nothing when another consumer has taken the row over. */
+/** Finishes a row, if this very hold still stands; returns nothing when another consumer has taken the row over. */
 export function finish(db: Db, { id, startedAt }: Held) {
   const stillHeld = and(eq(foo.id, id), sql`${foo.processingStartedAt} = ${startedAt}::timestamptz`);
   return db.update(foo).set({ processingFinishedAt: sql`now()` }).where(stillHeld).returning({ id: foo.id });
@@ -61,7 +61,7 @@ export async function blockAndFinish(db: Db, doWork: () => Promise<void>): Promi
   });
 }
 
-/** Holds, works, finishes. Answers the row that was finished, or `undefined` when none is free. */
+/** Holds, works, finishes. Returns the row that was finished, or `undefined` when none is free. */
 async function holdAndFinish(
   db: Db,
   doWork: () => Promise<void>,

@@ -38,7 +38,7 @@ export const createTables = sql`
 type Job = typeof jobs.$inferSelect;
 type Result = Omit<typeof results.$inferInsert, 'jobId'>;
 
-/** Runs the oldest job in one transaction. Answers it, or `undefined` when there is none. */
+/** Runs the oldest job in one transaction. Returns it, or `undefined` when there is none. */
 export async function runJob(
   db: Db,
   doWork: (job: Job) => Result | Promise<Result>,

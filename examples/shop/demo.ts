@@ -62,7 +62,7 @@ try {
   }
 }
 
-/** Answers whether every number adds up. */
+/** Returns whether every number adds up. */
 async function demo(signal: AbortSignal): Promise<boolean> {
   console.log(`${styled('bold', 'A small shop: orders over HTTP, receipts and parcels by two workers.')}\n`);
 
@@ -125,7 +125,7 @@ async function demo(signal: AbortSignal): Promise<boolean> {
   return addsUp;
 }
 
-/** Waits until the workers have registered; answers their names by id. */
+/** Waits until the workers have registered; returns their names by id. */
 async function waitForWorkers(db: ShopDatabase, signal: AbortSignal): Promise<Map<number, string>> {
   for await (const _ of setInterval(50, undefined, { signal })) {
     const registered = await db.select().from(queueWorkers).orderBy(asc(queueWorkers.id));

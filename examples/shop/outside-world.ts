@@ -41,7 +41,7 @@ export interface Mail {
 }
 
 /**
- * Delivers a mail and answers its message id.
+ * Delivers a mail and returns its message id.
  *
  * @throws MailServerError
  */

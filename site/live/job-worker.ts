@@ -66,11 +66,16 @@ async function start({ name, port, handler }: Extract<ToWorker, { type: 'start' 
   say({ type: 'started' });
 }
 
-addEventListener('message', async ({ data }: MessageEvent<ToWorker>) => {
-  if (data.type === 'start') await start(data);
-  else if (data.type === 'handler') await replaceHandler(data.handler);
+async function obey(message: ToWorker): Promise<void> {
+  if (message.type === 'start') await start(message);
+  else if (message.type === 'handler') await replaceHandler(message.handler);
   else {
     await stop?.();
     say({ type: 'stopped' });
   }
+}
+
+addEventListener('message', ({ data }: MessageEvent<ToWorker>) => {
+  // A rejection that nobody handles would not reach the page.
+  obey(data).catch((error: unknown) => say({ type: 'log', text: `has failed: ${error}` }));
 });

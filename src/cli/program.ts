@@ -45,7 +45,7 @@ export function createProgram(version: string, end: (code: ExitCode) => void): C
     .option('--config <file>', 'the queue.config.ts (default: the nearest from here upwards)', text)
     .option('--url <address>', 'the database, instead of that of the configs and of DATABASE_URL', text)
     .option('--env-file <file>', 'variables, instead of .env.local and .env; may be repeated', several)
-    .option('--json', 'answer in JSON, for programs')
+    .option('--json', 'print JSON, for programs')
     .option('--verbose', 'print the stack of what fails')
     .helpCommand('help [command]', 'print the help of a command')
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false })

@@ -36,7 +36,7 @@ export async function restartOnChange(): Promise<ExitCode> {
       const closed = once(child, 'exit');
       const isOver = await Promise.race([closed.then(() => true), change.then(() => false), interrupted]);
       if (isOver === true && !signal.aborted) {
-        // Its mistake is on the screen; the next change may mend it.
+        // Its mistake is on the screen; the next change may fix it.
         complain('The worker has ended; it starts again when a file changes.');
         await Promise.race([change, interrupted]);
       }

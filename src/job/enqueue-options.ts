@@ -71,7 +71,7 @@ interface NoRule {
 /** The options of an enqueue that is one plain insert: those of {@link Queue.enqueueQuery}. */
 export interface PlainEnqueueOptions extends JobSettings, DueTime, NoRule {
   /**
-   * While a live job of this kind in this queue has this key, another is refused: the answer is `duplicate`,
+   * While a live job of this kind in this queue has this key, another is refused: the result is a `duplicate`,
    * with the live job's id. At most 2,000 bytes; free again when the job has finished.
    */
   uniqueKey?: string | undefined;
@@ -121,7 +121,7 @@ interface PeriodOptions extends JobSettings, DueTime, NoRule {
   unique: { forMs: number };
 }
 
-/** Those with which an enqueue may be refused without saying for which job's sake: its answer has no id. */
+/** Those with which an enqueue may be refused without saying for which job's sake: its result has no id. */
 export type LimitedEnqueueOptions = ThrottleOptions | PeriodOptions;
 
 /** All of them, as the checks read them. */

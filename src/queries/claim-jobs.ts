@@ -48,7 +48,7 @@ export interface Claim {
 
 /**
  * Takes up to `limit` due jobs of one queue, in the order of the bands, `run_at`, id; fewer when their
- * payloads exceed 8 MB, but at least one if any is due. Answers them in that order, or in that of `ids`.
+ * payloads exceed 8 MB, but at least one if any is due. Returns them in that order, or in that of `ids`.
  *
  * **Under concurrency.** No job is given to two claims: a row that another claim has locked is skipped, and a
  * row that it has claimed no longer matches, whatever the bands of the two. No claim waits for another, and

@@ -13,7 +13,7 @@ import { notified, type WakeUp } from '../sql/wake-up.ts';
 export interface Redrive {
   /** @default 'discarded' */
   readonly state?: 'discarded' | 'cancelled' | undefined;
-  /** Only ids above this, of a redrive in batches: the answer then has the last id that it has looked at. */
+  /** Only ids above this, of a redrive in batches: the result then has the last id that it has looked at. */
   readonly after?: number | undefined;
   readonly id?: number | undefined;
   /** Only these. */

@@ -102,7 +102,7 @@ export class Queue<
    * database share their statements: about 25 ms apart at first, later half a second.
    *
    * Under concurrency: a job that ended before the call is found at once. One that is redriven meanwhile is
-   * waited for again. A lost connection only delays the answer.
+   * waited for again. A lost connection only delays the return.
    *
    * @throws WaitTimeoutError when the time is over; the job goes on, and one can wait again
    * @throws JobGoneError when there is no such job, or it has ended without a kept result
@@ -226,7 +226,7 @@ export class Queue<
    * What there is to do by queue and kind, how old the oldest due job is, and, with `metrics`, rates and
    * percentiles. Under a time limit, for a quarter of a percent of the time, however often it is asked.
    *
-   * Under concurrency: all who ask of one `db` share one answer, which is ten minutes old at most.
+   * Under concurrency: all who ask of one `db` share one result, which is ten minutes old at most.
    *
    * @throws RangeError | TypeError naming the option that is wrong; MissingMigrationError for a missing table
    */

@@ -1,7 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -61,6 +63,10 @@ test('the command of the image answers the probes of the manifest, and ends its 
   const [container] = manifest.spec.template.spec.containers;
   await until(async () => (await app().request(container.readinessProbe.httpGet.path)).status === 200);
   expect((await app().request(container.livenessProbe.httpGet.path)).status).toBe(200);
+  // What no probe sends ends no worker: it goes on below.
+  expect(await statusLineOf(`TRACE /live HTTP/1.1\r\nhost: worker\r\nconnection: close\r\n\r\n`)).toContain(
+    '200',
+  );
 
   await app().shell(`npx drizzle-queue enqueue greet '{"name":"Ada"}'`);
   await until(() => worker.output().includes('the handler has begun'));
@@ -115,6 +121,12 @@ describe('the files of the platforms', () => {
     expect(parsed('TOML', textOf('fly.toml')).checks.worker.port).toBe(port.containerPort);
   });
 });
+
+/** What the probes' server says to a request that `fetch` would not send. */
+async function statusLineOf(request: string): Promise<string> {
+  const socket = connect({ host: '127.0.0.1', port: app().port }).end(request);
+  return (await text(socket)).split('\r\n')[0] ?? '';
+}
 
 /** The command of a Dockerfile, which has to be a list: the other form would start a shell. */
 function commandOf(dockerfile: string): string[] {

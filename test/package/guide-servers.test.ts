@@ -37,7 +37,34 @@ describe.each([
     expect((await app().request(health)).status).toBe(200);
     await app().shell(ORDER);
     await finishedJobs(database, 2);
+
+    // A request that waits for the database when the signal comes.
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const locking = database.client.begin(async (sql) => {
+      await sql`lock table orders`;
+      await released;
+    });
+    const late = app().request('/orders', {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email: 'late@example.com' }),
+    });
+    await until(async () => (await database.client`select from pg_locks where not granted`).length > 0);
     server.signal('SIGTERM');
+    await until(() =>
+      app()
+        .request(health)
+        .then(
+          () => false,
+          () => true,
+        ),
+    );
+    release();
+    await locking;
+    expect((await late).status).toBe(201);
     expect(await server.ended, server.output()).toBe(0);
     expect(server.output()).toContain('A receipt for eve@example.com');
     expect(await database.client`select from queue_workers`).toHaveLength(0);

@@ -1,8 +1,8 @@
 import { connect, type Db } from './database.ts';
 
 /**
- * Runs several consumers at the same time, each on a connection of its own as if it were a process of its own, and answers what
- * each of them answers.
+ * Runs several consumers at the same time, each on a connection of its own as if it were a process of its own, and returns what
+ * each of them returns.
  */
 export async function runConsumers<T>(
   url: string,
@@ -19,7 +19,7 @@ export async function runConsumers<T>(
   }
 }
 
-/** Takes one item after the other until there is none, and answers them. */
+/** Takes one item after the other until there is none, and returns them. */
 export async function takeAll<T>(takeOne: () => Promise<T | undefined>): Promise<T[]> {
   const taken: T[] = [];
   for (;;) {

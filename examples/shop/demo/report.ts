@@ -78,7 +78,7 @@ export function printChecks(checks: readonly Check[]): void {
   );
 }
 
-/** Says in one sentence what was shown. Answers whether everything adds up. */
+/** Says in one sentence what was shown. Returns whether everything adds up. */
 export function printVerdict(
   checks: readonly Check[],
   { orders, outcomes }: Evidence,

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 /** A running `worker.ts`. */
 export interface WorkerProcess {
   readonly pid: number;
-  /** Asks it to stop, as a deploy would, and answers how it ended: its exit code, or the signal that killed it. */
+  /** Asks it to stop, as a deploy would, and returns how it ended: its exit code, or the signal that killed it. */
   stop(): Promise<number | NodeJS.Signals>;
 }
 

@@ -18,7 +18,7 @@ export class Browser {
     return { url: response.url, status: response.status, html: await response.text() };
   }
 
-  /** Sends the form of a page with these fields; answers where that leads. */
+  /** Sends the form of a page with these fields; returns where that leads. */
   async send(page: Page, fields: Readonly<Record<string, string>>): Promise<string> {
     const form = new FormData();
     for (const [input] of page.html.matchAll(/<input type="hidden"[^>]*>/g)) {

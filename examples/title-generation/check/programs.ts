@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 const running = new Set<ChildProcess>();
 
 export interface Program {
-  /** SIGTERM, as at a deploy; answers the exit code. */
+  /** SIGTERM, as at a deploy; returns the exit code. */
   stop(): Promise<number | null>;
 }
 

@@ -146,9 +146,12 @@ function databaseText({ driver, end }: Survey): string {
     return `import { drizzle } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
 
-const pool = new pg.Pool({ connectionString: ${url} });
-// Without a listener a broken connection ends the process.
-pool.on('error', (error) => console.error(error));
+const pool = new pg.Pool({ connectionString: ${url}, connectionTimeoutMillis: 10_000 });
+// Without listeners a broken connection ends the process.
+pool.on('connect', (client) => {
+  client.on('error', ({ message }) => console.warn('A connection was lost:', message));
+});
+pool.on('error', () => {}); // the same error, for a connection that was idle
 
 export const db = drizzle({ client: pool });
 `;

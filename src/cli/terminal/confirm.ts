@@ -3,7 +3,7 @@ import { misused } from '../failure.ts';
 import { InterruptedError } from '../interruption.ts';
 
 /**
- * Asks before something is done, and answers whether it may be: with `y` or `yes`, and nothing else.
+ * Asks before something is done, and returns whether it may be: with `y` or `yes`, and nothing else.
  *
  * @throws Failure where nobody can answer
  * @throws InterruptedError for Ctrl-C

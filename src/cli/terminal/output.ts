@@ -25,7 +25,7 @@ export interface Out extends Pick<NodeJS.WriteStream, 'write' | 'once' | 'off'> 
   readonly rows?: number;
 }
 
-/** Writes what a command answers: texts and tables for people, or documents of JSON. */
+/** Writes what a command prints: texts and tables for people, or documents of JSON. */
 export class Output {
   readonly json: boolean;
   readonly #out: Out;

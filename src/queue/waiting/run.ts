@@ -43,7 +43,7 @@ export async function run<TJob extends JobDefinition>(
   throw new JobFailedError(record);
 }
 
-/** Whether the answer of such an enqueue may have no id. */
+/** Whether the result of such an enqueue may have no id. */
 function unanswered({ throttle, unique }: GivenOptions): boolean {
   return (throttle !== undefined && throttle.trailing !== true) || typeof unique === 'object';
 }

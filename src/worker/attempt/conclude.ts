@@ -125,7 +125,7 @@ export async function giveBack(options: ConcludeOptions, attempt: Attempt, delay
   }
 }
 
-/** Tries until the database accepts it (a grant is given, a trigger mended), alone, to hold up no batch. */
+/** Tries until the database accepts it (a grant is given, a trigger fixed), alone, to hold up no batch. */
 async function untilAccepted(
   { events, leave, onLeftover }: ConcludeOptions,
   attempt: Attempt,

@@ -29,7 +29,7 @@ export function isAboutLocks(error: unknown): boolean {
   return sqlStateOf(error) === LOCK_NOT_AVAILABLE;
 }
 
-/** Whether a refusal is about rights or tables (class 42), not the row: it may be accepted once mended. */
+/** Whether a refusal is about rights or tables (class 42), not the row: it may be accepted once fixed. */
 export function isAboutAccess(error: unknown): boolean {
   return sqlStateOf(error)?.startsWith('42') ?? false;
 }
