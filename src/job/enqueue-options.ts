@@ -71,7 +71,7 @@ interface NoRule {
 /** The options of an enqueue that is one plain insert: those of {@link Queue.enqueueQuery}. */
 export interface PlainEnqueueOptions extends JobSettings, DueTime, NoRule {
   /**
-   * While a live job of this kind in this queue has this key, another is refused: the result is a `duplicate`,
+   * While a live job of this kind in this queue has this key, another is refused: the result is `duplicate`,
    * with the live job's id. At most 2,000 bytes; free again when the job has finished.
    */
   uniqueKey?: string | undefined;

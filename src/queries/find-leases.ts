@@ -12,7 +12,7 @@ export interface LimitQuestion extends LimitName {
 }
 
 /**
- * Looks how the limits of a worker are shared out; returns that in the order of the questions. On Citus it asks
+ * Looks how the limits of a worker are shared out, in the order of the questions. On Citus it asks
  * about each queue by a statement of its own.
  *
  * **Under concurrency.** A plain read, which locks nothing: only `takeLease` takes slots. Nobody but the

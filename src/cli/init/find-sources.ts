@@ -7,7 +7,7 @@ const BASES = ['src', 'server', 'lib', 'app'];
 const OF_TABLES = /^(db|database|drizzle|schemas?|models|tables)$/i;
 
 export interface Sources {
-  /** Where new files go: beside the folder of the tables, as in `server/db`, where that is among the sources. */
+  /** Where new files go: beside the folder of the tables, if that is among the sources. */
   readonly home: string;
   /** The whole of the app's sources. */
   readonly base: string;

@@ -24,7 +24,7 @@ export interface Survey {
   readonly hiddenDatabase: string | undefined;
   /** Whether the database is one that NestJS injects: then so are what the handlers and the worker need. */
   readonly isInjected: boolean;
-  /** A file that keeps drizzle.config.ts out of the app's build by its name; queue.config.ts must be kept out, too. */
+  /** A tsconfig that excludes drizzle.config.ts by name, and must exclude queue.config.ts as well. */
   readonly buildConfig: string | undefined;
   readonly driver: 'postgres' | 'pg' | undefined;
   readonly hasZod: boolean;
@@ -79,7 +79,7 @@ function importEndOf(root: string): string {
   return /"module(Resolution)?"\s*:\s*"node(16|18|20|next)"/i.test(text) ? '.js' : '';
 }
 
-/** A TypeScript build without `rootDir` puts its output elsewhere as soon as one file above `src` is part of it. */
+/** A build without `rootDir` puts its output elsewhere as soon as a file above `src` is part of it. */
 function buildConfigOf(root: string): string | undefined {
   return ['tsconfig.build.json', 'tsconfig.json'].find((name) => {
     const file = join(root, name);
