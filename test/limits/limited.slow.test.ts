@@ -221,31 +221,75 @@ describe('what goes wrong', () => {
   }, 60_000);
 
   test('a worker that is wrongly declared gone begins nothing beyond the limit once it is back', async () => {
-    const { workers, running, most, begun } = working(2);
-    const [first, second] = workers;
+    const running = { first: 0, second: 0 };
+    const begun: { readonly by: keyof typeof running; readonly own: number; readonly all: number }[] = [];
+    const long = new AbortController();
+    const [first, second] = (['first', 'second'] as const).map((by) => {
+      const handler = handle(few, async ({ payload: { ms }, signal }) => {
+        running[by]++;
+        begun.push({ by, own: running[by], all: running.first + running.second });
+        await setTimeout(ms, undefined, { signal: AbortSignal.any([signal, long.signal]) }).catch(() => {});
+        running[by]--;
+      });
+      const queues = { few: { concurrency: 10 } };
+      const worker = createWorker(database.db, { queue, log: false, handlers: [handler], queues });
+      onTestFinished(() => worker.stop());
+      return worker;
+    });
+    onTestFinished(() => long.abort());
+    const workerIds = async () =>
+      (await database.client<{ id: number }[]>`select id::int from queue_workers`).map(({ id }) => id);
     await first?.start();
-    // They run for as long as the test takes, on a busy machine too.
-    await queue.enqueueMany(database.db, few, many(3, 25_000));
-    await until(() => begun.length === 3);
+    const [id = 0] = await workerIds();
+    await queue.enqueueMany(database.db, few, many(3, 600_000));
+    await until(() => running.first === 3);
     await second?.start();
-    await queue.enqueueMany(database.db, few, many(50, 50));
-    const [row] = await database.client`select min(id)::int as id from queue_workers`;
-    await database.client`delete from queue_workers where id = ${row?.id}`;
-    // It is back with the three that run: beyond them, whatever the other has begun in between.
-    await until(async () => (await database.client`select from queue_workers`).length === 2);
-    // The other one has begun as many as it has slots for: it may have some, and not have begun anything yet.
+    await queue.enqueueMany(database.db, few, many(500, 50));
+
+    // It is back, and does not know it yet; while it stands there, it cannot come back once more.
+    let isBack = false;
+    let tell: () => void = () => undefined;
+    const told = new Promise<void>((resolve) => {
+      tell = resolve;
+    });
+    atFaultPoints(async (point) => {
+      if (point !== 'liveness: returned') return;
+      isBack = true;
+      await told;
+    });
+    await database.client`delete from queue_workers where id = ${id}`;
+    await until(() => isBack);
+    await database.client`delete from queue_workers where id = ${id}`;
+    await until(() => begun.some(({ by, own }) => by === 'second' && own === 3));
+    // What it still runs is beyond the limit.
+    expect(Math.max(...begun.map(({ all }) => all))).toBe(6);
+
+    const known = begun.length;
+    atFaultPoints();
+    tell();
+    // The others have seen that there are too many, and have let go of what they had.
     await until(async () => {
+      const isRegistered = (await workerIds()).length === 2;
       const [usage] = await database.client<{ leases: Record<string, [has: number]> }[]>`
         select leases from queue_usage where queue = 'few'`;
-      const slots = Object.entries(usage?.leases ?? {}).map(([id, [has]]) => ({ id: Number(id), has }));
-      const others = slots.filter(({ id }) => id !== row?.id).reduce((sum, { has }) => sum + has, 0);
-      const all = slots.reduce((sum, { has }) => sum + has, 0);
-      return all >= 3 && begun.length >= 3 + others && running.get('few') === 3;
+      const leases = Object.entries(usage?.leases ?? {}).map(([of, [has]]) => ({ of: Number(of), has }));
+      const all = leases.reduce((sum, { has }) => sum + has, 0);
+      const own = leases.find(({ of }) => of === id)?.has ?? 0;
+      return isRegistered && all <= 3 && running.first <= own && running.second <= all - own;
     });
-    most.clear();
-    await setTimeout(1_000);
-    expect(most.get('few') ?? 0).toBe(0);
+    const covered = begun.length;
     await database.client`delete from queue_jobs where worker_id is null`;
+    long.abort();
+    // As many as may run at once, and no more.
+    await until(async () => {
+      if ((await left()) < 10) await queue.enqueueMany(database.db, few, many(60, 100));
+      return begun.slice(covered).some(({ all }) => all === 3);
+    });
+    await until(async () => (await left()) === 0);
+    expect(begun.slice(known).filter(({ by, all }) => by === 'first' && all > 3)).toEqual([]);
+    expect(Math.max(...begun.slice(covered).map(({ all }) => all))).toBe(3);
+    // Nobody has declared this one gone.
+    expect(Math.max(...begun.flatMap(({ by, own }) => (by === 'second' ? own : [])))).toBe(3);
   }, 60_000);
 
   test('the slots of a worker are free in the statement that removes its row', async () => {
