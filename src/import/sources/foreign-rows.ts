@@ -46,7 +46,13 @@ export function locking(lock: boolean): SQL {
 
 /** One parameter for any number of texts. */
 export function textArray(values: readonly string[]): SQL {
-  return sql`array(select jsonb_array_elements_text(${JSON.stringify(values)}::text::jsonb))`;
+  return arrayOf(values, sql.raw('text'));
+}
+
+/** The same as values of a type. Each is cast once: an array that is cast can be so anew for each row. */
+export function arrayOf(values: readonly string[], type: SQL): SQL {
+  const json = JSON.stringify(values);
+  return sql`array(select e::${type} from jsonb_array_elements_text(${json}::text::jsonb) as e)`;
 }
 
 /** For an SQL statement, quoted. */

@@ -4,6 +4,7 @@ import type { RawRow } from '../../sql/executor.ts';
 import { foreignState, type ReadJob } from '../foreign-job.ts';
 import type { TableSource } from '../source.ts';
 import {
+  arrayOf,
   checkSchema,
   checkTable,
   foreignCounts,
@@ -73,7 +74,7 @@ export function graphileWorkerSource(options: GraphileWorkerOptions = {}): Table
           from ${jobs} as j
           join ${tasks} as t on t.id = j.task_id
           left join ${queues} as q on q.id = j.job_queue_id
-          where j.id = any(${textArray(places)}::int8[])
+          where j.id = any(${arrayOf(places, sql.raw('int8'))})
             and j.locked_at is null and j.attempts < j.max_attempts${locking(lock)}`,
       );
       return inOrder(rows.map(toReadJob), places);
@@ -82,7 +83,10 @@ export function graphileWorkerSource(options: GraphileWorkerOptions = {}): Table
       const rows = await foreignRows(
         db,
         sql`
-          delete from ${jobs} as j where j.id = any(${textArray(found.map(({ id }) => id))}::int8[])
+          delete from ${jobs} as j where j.id = any(${arrayOf(
+            found.map(({ id }) => id),
+            sql.raw('int8'),
+          )})
           returning j.id`,
       );
       return rows.length;

@@ -4,6 +4,7 @@ import type { RawRow } from '../../sql/executor.ts';
 import { foreignState, type ReadJob } from '../foreign-job.ts';
 import type { Place, TableSource } from '../source.ts';
 import {
+  arrayOf,
   checkSchema,
   checkTable,
   foreignCounts,
@@ -67,12 +68,14 @@ export function pgBossSource(options: PgBossOptions = {}): TableSource {
       return rows.map((row) => placeOf({ name: String(row.name), id: String(row.id) }));
     },
     async read(db, places, lock) {
+      // `is true` keeps a planner without statistics from an index of the state, and all that are in it.
       const rows = await foreignRows(
         db,
         sql`
           select to_json(j)::text as job, j.start_after > statement_timestamp() as later
           from ${job} as j
-          where ${among(places.map(nameAndId))} and j.state in ('created', 'retry')${locking(lock)}`,
+          where ${among(places.map(nameAndId))}
+            and (j.state in ('created', 'retry')) is true${locking(lock)}`,
       );
       return inOrder(rows.map(toReadJob), places, placeOf);
     },
@@ -104,7 +107,10 @@ function nameAndId(place: Place): NameAndId {
 /** No two jobs have the same id, whatever their names. */
 function among(jobs: readonly NameAndId[]): SQL {
   return sql`j.name = any(${textArray([...new Set(jobs.map(({ name }) => name))])})
-            and j.id = any(${textArray(jobs.map(({ id }) => id))}::uuid[])`;
+            and j.id = any(${arrayOf(
+              jobs.map(({ id }) => id),
+              sql.raw('uuid'),
+            )})`;
 }
 
 function toReadJob({ job, later }: RawRow): ReadJob {

@@ -5,7 +5,7 @@ import { shown } from '../../job/shown.ts';
 import type { RawRow } from '../../sql/executor.ts';
 import { foreignState, type ReadJob } from '../foreign-job.ts';
 import type { TableSource } from '../source.ts';
-import { foreignCounts, foreignRows, inOrder, textArray, textOrNothing } from './foreign-rows.ts';
+import { arrayOf, foreignCounts, foreignRows, inOrder, textArray, textOrNothing } from './foreign-rows.ts';
 
 /** The columns of a hand-written table, each as a Drizzle column or an SQL expression. */
 export interface JobTableColumns {
@@ -80,7 +80,7 @@ export function jobTableSource(options: JobTableOptions): TableSource {
     column === undefined ? sql`null` : sql`extract(epoch from (${column})) * 1000`;
   /** The type of the ids, once one has told it. */
   let idType = sql.raw('text');
-  const ids = (places: readonly string[]): SQL => sql`(${id}) = any(${textArray(places)}::${idType}[])`;
+  const ids = (places: readonly string[]): SQL => sql`(${id}) = any(${arrayOf(places, idType)})`;
   const sign = first === 'smaller' ? 1 : -1;
   return {
     type: 'table',
@@ -113,6 +113,7 @@ export function jobTableSource(options: JobTableOptions): TableSource {
       return rows.map((row) => String(row.id));
     },
     async read(db, places, lock) {
+      // `is true` keeps a planner without statistics from an index for the `where`, and all that it finds.
       const rows = await foreignRows(
         db,
         sql`
@@ -123,7 +124,8 @@ export function jobTableSource(options: JobTableOptions): TableSource {
             ${given(columns.maxAttempts, 'float8')} as max_attempts, ${given(columns.key, 'text')} as key,
             (${epochMs(columns.createdAt)})::float8 as created_at_ms,
             (extract(epoch from statement_timestamp()) * 1000)::float8 as now_ms
-          from ${table} where ${ids(places)} and (${where})${lock ? sql` for update skip locked` : sql``}`,
+          from ${table}
+          where ${ids(places)} and (${where}) is true${lock ? sql` for update skip locked` : sql``}`,
       );
       return inOrder(
         rows.map((row) => toReadJob(row, sign)),
