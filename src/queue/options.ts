@@ -22,8 +22,8 @@ export interface CreateQueueOptions<
   /** The queue's tables, from `createQueueTables`. @default the tables of `drizzle-queue/schema` */
   tables?: TTables | undefined;
   /**
-   * Whether an enqueue of due jobs notifies the workers (`NOTIFY`), in the caller's transaction and at most
-   * about 250 times a second; the same for `cancel` of a running job, `pause` and `resume`.
+   * Whether an enqueue of due jobs notifies the workers (`NOTIFY`), in the caller's transaction: each, up to
+   * 250 jobs a second, and beyond that some; the same for `cancel` of a running job, `pause` and `resume`.
    * Workers also poll: without notifications jobs start a little later, and a listening worker learns of a
    * cancel or a pause up to six seconds later. Turn it off where Postgres has no `NOTIFY`, no worker listens,
    * or enqueues run in transactions that are prepared (`PREPARE TRANSACTION` refuses notifying ones).

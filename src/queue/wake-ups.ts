@@ -53,8 +53,7 @@ export class WakeUps {
     queues: Iterable<string>,
     run: (wakeUp: WakeUp | undefined) => Promise<T>,
   ): Promise<T> {
-    const asked = [...new Set(queues)];
-    const allowed = asked.filter((queue) => this.#take(db, queue));
+    const allowed = [...new Set(queues)].filter((queue) => this.#take(db, queue));
     const unused = new Set(allowed);
     try {
       const result = await run(allowed.length === 0 ? undefined : this.#wakeUp(allowed));
@@ -62,7 +61,7 @@ export class WakeUps {
         unused.delete(queue);
         this.#remember(db, queue);
       }
-      if (result.ids !== undefined) this.#rate.note(asked, result.ids);
+      if (result.ids !== undefined) this.#rate.note(result.ids);
       return result;
     } finally {
       for (const queue of unused) this.#giveBack(queue);
@@ -90,7 +89,7 @@ export class WakeUps {
     const now = this.now();
     if (this.#buckets.size >= MAX_QUEUES && !this.#buckets.has(queue)) this.#forgetFull(now);
     const bucket = this.#buckets.get(queue) ?? { tokens: BURST, atMs: now };
-    bucket.tokens = this.#tokensOf(queue, bucket, now);
+    bucket.tokens = this.#tokensOf(bucket, now);
     bucket.atMs = now;
     this.#buckets.set(queue, bucket);
     if (bucket.tokens < 1) return false;
@@ -98,8 +97,8 @@ export class WakeUps {
     return true;
   }
 
-  #tokensOf(queue: string, { tokens, atMs }: Bucket, now: number): number {
-    return Math.min(BURST, tokens + (now - atMs) / this.#rate.intervalMs(queue));
+  #tokensOf({ tokens, atMs }: Bucket, now: number): number {
+    return Math.min(BURST, tokens + (now - atMs) / this.#rate.intervalMs);
   }
 
   #giveBack(queue: string): void {
@@ -117,7 +116,7 @@ export class WakeUps {
   /** A full bucket behaves like no bucket. */
   #forgetFull(now: number): void {
     for (const [queue, bucket] of this.#buckets) {
-      if (this.#tokensOf(queue, bucket, now) >= BURST) this.#buckets.delete(queue);
+      if (this.#tokensOf(bucket, now) >= BURST) this.#buckets.delete(queue);
     }
   }
 }
