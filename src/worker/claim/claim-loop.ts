@@ -139,7 +139,7 @@ export class ClaimLoop implements IdleQueue {
     watch?.remove(this);
     while (!this.#stopping.signal.aborted) {
       try {
-        await this.holdings.releaseUnknown();
+        if ((await this.holdings.releaseUnknown()) > 0) this.sweepSoon();
         if (this.#stopping.signal.aborted) break;
         const { demand } = this.#claims;
         if (demand <= 0) {

@@ -48,12 +48,16 @@ export class Holdings {
     return this.#lostAnswers.releaseInMs(performance.now());
   }
 
-  /** To be called before a claim: an earlier one may have taken jobs, and its answer may have been lost. */
-  async releaseUnknown(): Promise<void> {
+  /**
+   * To be called before a claim: an earlier one may have taken jobs, and its answer may have been lost.
+   * Returns how many were given back, to places that claims may have passed.
+   */
+  async releaseUnknown(): Promise<number> {
     const nowMs = performance.now();
-    if (this.#lostAnswers.releaseInMs(nowMs) > 0) return;
-    await this.#release();
+    if (this.#lostAnswers.releaseInMs(nowMs) > 0) return 0;
+    const released = await this.#release();
     this.#lostAnswers.noteRelease(nowMs);
+    return released;
   }
 
   /** Gives back what is held at the very end; reads the whole queue only if a claim's answer was lost. */
@@ -73,8 +77,8 @@ export class Holdings {
     attempts.endLost(unfinished, await findHeldJobs(db, tables, holder, jobs));
   }
 
-  async #release(): Promise<void> {
+  async #release(): Promise<number> {
     const { db, tables, holder, attempts } = this.#options;
-    await releaseJobs(db, tables, { ...holder, except: attempts.jobs });
+    return await releaseJobs(db, tables, { ...holder, except: attempts.jobs });
   }
 }

@@ -8,6 +8,8 @@ import { until } from '../../support/until.ts';
 const database = useTestDatabase();
 const queue = createQueue();
 const work = defineJob('work', { payload: unvalidated<{ waits: boolean }>() });
+/** On a busy machine, too: each of the two is found again before it is lost. */
+const patience = { timeoutMs: 40_000 };
 beforeEach(() => clearTables(database.client));
 afterEach(() => atFaultPoints());
 
@@ -32,12 +34,11 @@ test('an idle worker runs what two lost answers have brought within seconds of e
   const worker = createWorker(database.db, { queue, log: false, handlers });
   onTestFinished(() => worker.stop());
   await worker.start();
-  await until(() => ran === 1);
-  expect(seen.lost).toBe(2);
-  expect((await database.client`select attempt from queue_results`).map(({ attempt }) => attempt)).toEqual([
-    1,
-  ]);
-});
+  const results = async () => await database.client`select attempt from queue_results`;
+  await until(async () => (await results()).length > 0, patience);
+  expect([seen.lost, ran]).toEqual([2, 1]);
+  expect(await results()).toMatchObject([{ attempt: 1 }]);
+}, 60_000);
 
 test('a worker with no free slot gives them back, for others to run', async () => {
   await queue.enqueue(database.db, work, { waits: false });
@@ -62,13 +63,13 @@ test('a worker with no free slot gives them back, for others to run', async () =
     await Promise.all([busy.stop(), other.stop()]);
   });
   await busy.start();
-  await until(() => seen.lost === 2);
+  await until(() => seen.lost === 2, patience);
   await queue.enqueue(database.db, work, { waits: true }, { priority: 0 });
-  await until(() => ran.length === 1);
+  await until(() => ran.length === 1, patience);
   await other.start();
-  await until(() => ran.length === 2);
+  await until(() => ran.length === 2, patience);
   expect(ran).toEqual(['busy', 'other']);
-});
+}, 60_000);
 
 test('a drain is not over before it has run them', async () => {
   await queue.enqueue(database.db, work, { waits: false });
