@@ -8,11 +8,11 @@ import { startDemo } from './demo-process.ts';
 // The demo uses drizzle-orm 0.45 whatever this run was started for.
 describe.skipIf(process.env.DRIZZLE === 'v1')('npm run demo', () => {
   test('ends with 1 when a single number does not add up, and drops its database', {
-    timeout: 60_000,
+    timeout: 120_000,
   }, async () => {
     const { url } = inject('testServer');
     const demo = startDemo({ DATABASE_URL: url });
-    await until(() => demo.output().includes('The shop is open'));
+    await shopOpens(demo);
     const database = await demo.database(url);
     await connect(Object.assign(new URL(url), { pathname: database ?? '' }).href)`
       update products set stock = stock - 1 where sku = 'mug'`;
@@ -28,9 +28,9 @@ describe.skipIf(process.env.DRIZZLE === 'v1')('npm run demo', () => {
 describe.skipIf(process.env.DRIZZLE === 'v1' || process.platform !== 'linux')(
   'npm run demo leaves no process',
   () => {
-    test('after Ctrl-C', { timeout: 60_000 }, async () => {
+    test('after Ctrl-C', { timeout: 120_000 }, async () => {
       const demo = startDemo();
-      await until(() => demo.output().includes('The shop is open'));
+      await shopOpens(demo);
       // So that the empty list below means something.
       expect((await demo.processes()).filter((command) => command.includes('worker.ts'))).toHaveLength(2);
 
@@ -41,17 +41,17 @@ describe.skipIf(process.env.DRIZZLE === 'v1' || process.platform !== 'linux')(
       await until(async () => (await demo.processes()).length === 0);
     });
 
-    test('after it was killed', { timeout: 60_000 }, async () => {
+    test('after it was killed', { timeout: 120_000 }, async () => {
       const demo = startDemo();
-      await until(() => demo.output().includes('The shop is open'));
+      await shopOpens(demo);
       demo.kill('SIGKILL');
       await demo.ended();
       await until(async () => (await demo.processes()).length === 0);
     });
 
-    test('after a worker crashed, and ends with 1', { timeout: 60_000 }, async () => {
+    test('after a worker crashed, and ends with 1', { timeout: 120_000 }, async () => {
       const demo = startDemo();
-      await until(() => demo.output().includes('The shop is open'));
+      await shopOpens(demo);
       const pid = Number(/pid (\d+)/.exec(demo.output())?.[1]);
       process.kill(pid, 'SIGKILL');
 
@@ -61,6 +61,11 @@ describe.skipIf(process.env.DRIZZLE === 'v1' || process.platform !== 'linux')(
     });
   },
 );
+
+/** A server is installed, started and migrated first, which takes long on a busy machine. */
+async function shopOpens(demo: ReturnType<typeof startDemo>): Promise<void> {
+  await until(() => demo.output().includes('The shop is open'), { timeoutMs: 60_000 });
+}
 
 function connect(url: string): postgres.Sql {
   const sql = postgres(url, { max: 1 });

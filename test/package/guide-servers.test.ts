@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -54,14 +55,7 @@ describe.each([
     });
     await until(async () => (await database.client`select from pg_locks where not granted`).length > 0);
     server.signal('SIGTERM');
-    await until(() =>
-      app()
-        .request(health)
-        .then(
-          () => false,
-          () => true,
-        ),
-    );
+    await until(() => isRefused(app().port));
     release();
     await locking;
     expect((await late).status).toBe(201);
@@ -92,3 +86,16 @@ describe('bun', () => {
     expect(await database.client`select from queue_workers`).toHaveLength(0);
   });
 });
+
+/** Whether nobody takes connections any more; those that are open may still be served. */
+async function isRefused(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    return await new Promise((resolve) => {
+      socket.once('connect', () => resolve(false));
+      socket.once('error', () => resolve(true));
+    });
+  } finally {
+    socket.destroy();
+  }
+}
