@@ -24,7 +24,7 @@ export interface Stretch extends Progress {
 export interface Work {
   /** The ids of the first {@link BATCH} behind this one, in order; `undefined` when looking took too long. */
   find(after: number): Promise<readonly number[] | undefined>;
-  /** Returns with how many of them it was done. */
+  /** Returns for how many of them it was done. */
   act(ids: readonly number[]): Promise<number>;
 }
 

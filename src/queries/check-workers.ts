@@ -27,7 +27,7 @@ export interface WorkersCheckOptions {
 export interface WorkersCheck {
   /** How many workers are registered; those that share a connection for their sessions count as one. */
   readonly workers: number;
-  /** How many of them, itself included, serve the same queues; 1 where that is not known. */
+  /** How many of them, itself included, serve the same queues and kinds; 1 where that is not known. */
   readonly crew: number;
   /**
    * When the checking worker was registered, as text with all its digits; `undefined` when it is not. A new
@@ -107,16 +107,16 @@ export function checkWorkersQuery(
     `
         : sql``
     }seen as materialized (
-      select w.id, w.session, w.queues, extract(epoch from w.started_at)::text as started,
-        ${seenText} as seen, l.free,
+      select w.id, w.session, w.queues || jsonb_build_array(w.kinds) as work,
+        extract(epoch from w.started_at)::text as started, ${seenText} as seen, l.free,
         ${whyGone(limits)} as why
       from ${from} as w cross join lateral ${testedLock(tables, worker.id)} as l
     )
     select own.*, pg_backend_pid() as pid, g.id, g.seen, g.why, g.session
     from (
       select count(distinct coalesce(s.session, -s.id)) as workers,
-        count(*) filter (where s.queues = (
-          select m.queues from seen as m where m.id = ${worker.id}::int8
+        count(*) filter (where s.work = (
+          select m.work from seen as m where m.id = ${worker.id}::int8
         )) as crew,
         max(s.started) filter (where s.id = ${worker.id}::int8) as started,
         bool_or(s.free) filter (where s.id = ${worker.id}::int8) as unlocked

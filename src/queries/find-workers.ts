@@ -34,8 +34,8 @@ export function findWorkersQuery({ queueWorkers }: QueueTables): SQL {
 /** The rows again, for a `FROM` of a statement that reads no table. A float has room for the microseconds. */
 export function knownWorkers(workers: readonly KnownWorker[]): SQL {
   return sql`(
-        select k.id, k.session, k.node, null::jsonb as queues, to_timestamp(k.started::float8) as started_at,
-          to_timestamp(k.seen::float8) as seen_at
+        select k.id, k.session, k.node, null::jsonb as queues, null::jsonb as kinds,
+          to_timestamp(k.started::float8) as started_at, to_timestamp(k.seen::float8) as seen_at
         from jsonb_to_recordset(${JSON.stringify(workers)}::text::jsonb)
           as k(id int8, session int4, node text, started text, seen text)
       )`;

@@ -400,13 +400,14 @@ test('on Citus, where it may wait for a beat, removing looks again as well', asy
   tables = plain;
 });
 
-test('a check counts the workers that serve the same queues', async () => {
+test('a check counts the workers that serve the same queues and kinds', async () => {
   tables = plain;
   const [one] = await Promise.all([
     registerWorker(database.db, plain, { name: 'one', queues: ['a', 'b'] }),
     registerWorker(database.db, plain, { name: 'two', queues: ['a', 'b'] }),
-    registerWorker(database.db, plain, { name: 'other', queues: ['a'] }),
+    registerWorker(database.db, plain, { name: 'of fewer queues', queues: ['a'] }),
+    registerWorker(database.db, plain, { name: 'of other kinds', queues: ['a', 'b'], kinds: ['k'] }),
   ]);
-  expect(await checkAs(one)).toMatchObject({ workers: 3, crew: 2 });
-  expect(await checkAs(999_999)).toMatchObject({ workers: 3, crew: 1 });
+  expect(await checkAs(one)).toMatchObject({ workers: 4, crew: 2 });
+  expect(await checkAs(999_999)).toMatchObject({ workers: 4, crew: 1 });
 });

@@ -33,7 +33,7 @@ export interface SweeperOptions {
   readonly workerId: number;
   /** How often idle queues are swept, at this moment. */
   readonly idleMs: () => number;
-  /** How many workers serve the same queues, this one included. */
+  /** How many workers serve the same queues and kinds, this one included. */
   readonly crew: () => number;
   readonly events: WorkerEmitter;
   readonly retries: Retries;

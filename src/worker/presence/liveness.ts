@@ -80,7 +80,7 @@ export class Liveness implements BackgroundPart {
   #startedAt: string | undefined;
   /** It was declared gone, and has not yet looked what it has lost. */
   #wasGone = false;
-  /** How many workers serve the same queues, this one included. */
+  /** How many workers serve the same queues and kinds, this one included. */
   crew = 1;
   /** Until then it only says that it is alive. */
   #nextCheckMs = Number.NEGATIVE_INFINITY;

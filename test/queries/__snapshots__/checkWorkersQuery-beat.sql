@@ -7,8 +7,8 @@
     returning (w.xmax = 0) as anew
     ),
     seen as materialized (
-      select w.id, w.session, w.queues, extract(epoch from w.started_at)::text as started,
-        extract(epoch from w.seen_at)::text as seen, l.free,
+      select w.id, w.session, w.queues || jsonb_build_array(w.kinds) as work,
+        extract(epoch from w.started_at)::text as started, extract(epoch from w.seen_at)::text as seen, l.free,
         case
         when greatest(w.seen_at, pg_postmaster_start_time()) < statement_timestamp()
           - case when not l.free then $7::float8 else $8::float8 end
@@ -31,8 +31,8 @@
     select own.*, pg_backend_pid() as pid, g.id, g.seen, g.why, g.session
     from (
       select count(distinct coalesce(s.session, -s.id)) as workers,
-        count(*) filter (where s.queues = (
-          select m.queues from seen as m where m.id = $13::int8
+        count(*) filter (where s.work = (
+          select m.work from seen as m where m.id = $13::int8
         )) as crew,
         max(s.started) filter (where s.id = $14::int8) as started,
         bool_or(s.free) filter (where s.id = $15::int8) as unlocked

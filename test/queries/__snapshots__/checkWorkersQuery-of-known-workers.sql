@@ -1,6 +1,6 @@
     with seen as materialized (
-      select w.id, w.session, w.queues, extract(epoch from w.started_at)::text as started,
-        extract(epoch from w.seen_at)::text as seen, l.free,
+      select w.id, w.session, w.queues || jsonb_build_array(w.kinds) as work,
+        extract(epoch from w.started_at)::text as started, extract(epoch from w.seen_at)::text as seen, l.free,
         case
         when greatest(w.seen_at, pg_postmaster_start_time()) < statement_timestamp()
           - case when not l.free then $1::float8 else $2::float8 end
@@ -11,8 +11,8 @@
         then 'lost'
       end as why
       from (
-        select k.id, k.session, k.node, null::jsonb as queues, to_timestamp(k.started::float8) as started_at,
-          to_timestamp(k.seen::float8) as seen_at
+        select k.id, k.session, k.node, null::jsonb as queues, null::jsonb as kinds,
+          to_timestamp(k.started::float8) as started_at, to_timestamp(k.seen::float8) as seen_at
         from jsonb_to_recordset($4::text::jsonb)
           as k(id int8, session int4, node text, started text, seen text)
       ) as w cross join lateral (
@@ -28,8 +28,8 @@
     select own.*, pg_backend_pid() as pid, g.id, g.seen, g.why, g.session
     from (
       select count(distinct coalesce(s.session, -s.id)) as workers,
-        count(*) filter (where s.queues = (
-          select m.queues from seen as m where m.id = $8::int8
+        count(*) filter (where s.work = (
+          select m.work from seen as m where m.id = $8::int8
         )) as crew,
         max(s.started) filter (where s.id = $9::int8) as started,
         bool_or(s.free) filter (where s.id = $10::int8) as unlocked

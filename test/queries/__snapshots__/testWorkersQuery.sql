@@ -8,8 +8,8 @@
         then 'lost'
       end as why
     from (
-        select k.id, k.session, k.node, null::jsonb as queues, to_timestamp(k.started::float8) as started_at,
-          to_timestamp(k.seen::float8) as seen_at
+        select k.id, k.session, k.node, null::jsonb as queues, null::jsonb as kinds,
+          to_timestamp(k.started::float8) as started_at, to_timestamp(k.seen::float8) as seen_at
         from jsonb_to_recordset($4::text::jsonb)
           as k(id int8, session int4, node text, started text, seen text)
       ) as w cross join lateral (
