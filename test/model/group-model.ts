@@ -128,6 +128,14 @@ export class GroupModel {
     return blocking.length === 0 ? null : Math.min(...blocking);
   }
 
+  /** The groups that are stopped for good. */
+  blocked(queue: string): string[] {
+    const stops = [...this.#stops.values()];
+    return stops.flatMap(({ queue: of, group, until }) =>
+      of === queue && until === FOR_GOOD ? [group] : [],
+    );
+  }
+
   /** Delays count from a statement that was run between these times. */
   learn(earlierUs: number, nowUs: number): void {
     for (const stop of this.#stops.values()) {

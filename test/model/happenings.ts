@@ -65,7 +65,11 @@ const atOnce = {
   enqueueUnaware: newJob,
   timePasses: fc.record({ minutes: fc.constantFrom(4, 25, 61, 121, 200) }),
   setLimit: fc.record({ limit, commit: fc.constantFrom(true, true, false) }),
-  unblock: fc.record({ group: fc.constantFrom('a', 'a', 'b', 'c', '-') }),
+  /** Any group, or one that is stopped: these are few. */
+  unblock: fc.record({
+    group: fc.constantFrom('a', 'b', 'c', '-'),
+    stopped: fc.constantFrom(true, true, false),
+  }),
   /** As workers do now and then. */
   lookAfterGroups: fc.record({ forgotten: fc.constantFrom(false, false, true) }),
   lookAtLimits: fc.record({ page: fc.integer({ min: 1, max: 3 }) }),
@@ -124,7 +128,7 @@ const groupWeights: Weights = {
   claim: 40,
   claimTwice: 12,
   enqueue: 24,
-  redriveMany: 4,
+  redriveMany: 7,
   beat: 6,
   setSchedule: 1,
   changeSchedule: 1,
@@ -134,7 +138,7 @@ const groupWeights: Weights = {
   enqueueUnaware: 3,
   timePasses: 14,
   setLimit: 9,
-  unblock: 5,
+  unblock: 8,
   lookAfterGroups: 4,
   lookAtLimits: 5,
 };

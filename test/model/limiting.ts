@@ -62,8 +62,9 @@ export function limiting(
     setLimit: ({ limit, commit }) => setLimit(limit, commit, []),
     setLimitWhile: ({ limit, commit, set }) => setLimit(limit, commit, set),
 
-    unblock: async ({ group }) => {
+    unblock: async ({ group: any, stopped }) => {
       if (model.groups.declaredOf(name).groups === undefined) return;
+      const group = (stopped ? model.groups.blocked(name)[0] : undefined) ?? any;
       const undo = new Error('undo');
       const expected = model.groups.blockedBy(name, group) !== null;
       // Groups are seldom stopped, so each is let go on twice: first in a transaction that rolls back.
