@@ -11,6 +11,8 @@ const KEPT = 200;
 /** What else is read takes a tenth of a percent of the time each: counts shall not wait for it. */
 const APART = 1_000;
 const APART_BURST_MS = 100;
+/** What reads a few rows is slow only where it has to wait, and somebody may wait for what it shows. */
+const MAX_SMALL_REST_MS = 5_000;
 
 /**
  * With what a look rests. `figures`: with those of `queue.stats`. `slow`: apart from these, since it changes
@@ -42,7 +44,8 @@ export class Looks {
   constructor(db: Database, tables: QueueTables) {
     this.#db = db;
     this.#tables = tables;
-    const [slow, small] = [new Rest(APART, APART_BURST_MS), new Rest(APART, APART_BURST_MS)];
+    const slow = new Rest(APART, APART_BURST_MS);
+    const small = new Rest(APART, APART_BURST_MS, MAX_SMALL_REST_MS);
     this.#rests = { figures: figuresOf(tables, db).rest, slow, small };
   }
 

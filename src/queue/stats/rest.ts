@@ -21,22 +21,24 @@ export class Rest {
   #owedAt = 0;
   readonly #times: number;
   readonly #burstMs: number;
+  readonly #maxRestMs: number;
 
   /** @param times one part in so many of the time @param burstMs and so much at once */
-  constructor(times = TIMES, burstMs = BURST_MS) {
+  constructor(times = TIMES, burstMs = BURST_MS, maxRestMs = MAX_REST_MS) {
     this.#times = times;
     this.#burstMs = burstMs;
+    this.#maxRestMs = maxRestMs;
   }
 
   /** When what took so long may be asked for again, by the monotonic clock. */
   after(tookMs: number): number {
     const now = performance.now();
     const owedMs = Math.max(0, this.#owedMs - (now - this.#owedAt) / this.#times) + tookMs;
-    this.#owedMs = Math.min(owedMs, this.#burstMs + MAX_REST_MS / this.#times);
+    this.#owedMs = Math.min(owedMs, this.#burstMs + this.#maxRestMs / this.#times);
     this.#owedAt = now;
     const soonest = Math.max(this.#until, now) + tookMs * LEAST_TIMES;
     const paid = now + (this.#owedMs - this.#burstMs) * this.#times;
-    this.#until = Math.min(Math.max(soonest, paid), now + MAX_REST_MS);
+    this.#until = Math.min(Math.max(soonest, paid), now + this.#maxRestMs);
     return this.#until;
   }
 }

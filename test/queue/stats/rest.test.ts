@@ -57,6 +57,14 @@ describe('answers that share a rest', () => {
     expect(seen.spentMs).toBeLessThanOrEqual((performance.now() - startMs) / 20 + 100);
   });
 
+  test('rest no longer than they may, however long one has taken', async () => {
+    const { seen, during } = asked(new Rest(1_000, 100, 5_000), 2_000);
+    await during(60_000);
+    const rests = seen.times.slice(1).map((time, at) => time - (seen.times[at] ?? 0) - 2_000);
+    expect(rests.length).toBeGreaterThan(5);
+    for (const rest of rests) expect(rest).toBeLessThanOrEqual(6_000);
+  });
+
   test('rest for ten minutes at most, however long one has taken', async () => {
     const { seen, during } = asked(new Rest(), 60_000);
     await during(1_500_000);
