@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { claimedAt } from '../sql/claim-beginning.ts';
 import { claimRates } from '../sql/claim-rates.ts';
-import { type ClaimedJob, claimedColumns, claimedRows, toClaimedJob } from '../sql/claimed-job.ts';
+import { type ClaimedJob, claimedColumns, claimedRows, toClaimedJobs } from '../sql/claimed-job.ts';
 import { CONTROL_ENTRY } from '../sql/control-entry.ts';
-import { queryRows, type RawRow, type Runner } from '../sql/executor.ts';
+import { queryRows, type Runner } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
 import type { GroupClaim } from '../sql/group-claim.ts';
 import type { GroupTables } from '../sql/grouping.ts';
@@ -47,16 +47,12 @@ export async function claimGroupedJobs(
   const rows = await queryRows(db, tables, claimGroupedJobsQuery(tables, claim), { entry: CONTROL_ENTRY });
   await faultPoint('claim: answered');
   const [first] = rows;
-  const jobs = rows
-    .filter(({ id }) => id !== null)
-    .sort((a, b) => Number(a.rank) - Number(b.rank))
-    .map((row) => toGroupedJob(tables, row, claim.queue));
+  const taken = rows.filter(({ id }) => id !== null).sort((a, b) => Number(a.rank) - Number(b.rank));
+  const jobs = toClaimedJobs(tables.queueJobs, taken, claim.queue).map((job, at) =>
+    Object.assign(job, { group: String(taken[at]?.group_key) }),
+  );
   const waitMs = first?.wait_ms === null || first === undefined ? undefined : Number(first.wait_ms);
   return { jobs, more: first?.more === true, waitMs };
-}
-
-function toGroupedJob({ queueJobs }: GroupTables, row: RawRow, queue: string): ClaimedJob {
-  return { ...toClaimedJob(queueJobs, row, queue), group: String(row.group_key) };
 }
 
 export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): SQL {

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Beginners, claimedAt, isLate, wordsOf } from '../sql/claim-beginning.ts';
-import { type ClaimedJob, claimedColumns, claimedRows, toClaimedJob } from '../sql/claimed-job.ts';
+import { type ClaimedJob, claimedColumns, claimedRows, toClaimedJobs } from '../sql/claimed-job.ts';
 import { queryRows, type RawRow, type Runner } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
 import { arrayText } from '../sql/fence.ts';
@@ -70,7 +70,7 @@ export async function claimJobs(db: Runner, tables: QueueTables, claim: Claim): 
   const rows = await queryRows(db, tables, claimJobsQuery(tables, claim));
   await faultPoint('claim: answered');
   // The rows of an update come in no order.
-  return inClaimOrder(rows, claim).map((row) => toClaimedJob(tables.queueJobs, row, claim.queue));
+  return toClaimedJobs(tables.queueJobs, inClaimOrder(rows, claim), claim.queue);
 }
 
 /** Whether a claim saw the end of what is due: neither its limit nor the payloads' size stopped it. */
@@ -139,7 +139,7 @@ function inBands(
   columns: SQL,
   due: SQL,
 ): SQL {
-  const split = bands.some(({ ceilingMs }) => ceilingMs !== undefined);
+  const split = !bands.every(isWhole);
   const rows = bands.map((band) => (split ? toSplitBandRow(band) : toBandRow(band)));
   return sql`${planAnew()} cross join jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
         as band(priority int2, floor timestamptz${split ? sql`, ceiling timestamptz` : sql``})
@@ -175,6 +175,10 @@ function among(
       ) as j`;
 }
 
+function isWhole({ ceilingMs }: Band): boolean {
+  return ceilingMs === undefined;
+}
+
 function toBandRow({ priority, floorMs }: Band): { priority: number; floor: string } {
   return { priority, floor: Number.isFinite(floorMs) ? new Date(floorMs).toISOString() : '-infinity' };
 }
@@ -188,12 +192,28 @@ function toSplitBandRow(band: Band): object {
 }
 
 /** Compares rows, because a Date loses the microseconds of `run_at`. */
-function inClaimOrder(rows: readonly RawRow[], { bands, ids }: Claim): RawRow[] {
+function inClaimOrder(rows: readonly RawRow[], { bands, ids }: Claim): readonly RawRow[] {
+  if (ids === undefined && bands.every(isWhole) && areInOrder(rows)) return rows;
   const placeOf = ids === undefined ? placesIn(bands) : placesAmong(ids);
   return rows
     .map((row) => ({ row, place: placeOf(row), runAt: Number(row.run_at), id: Number(row.id) }))
     .sort((a, b) => a.place - b.place || a.runAt - b.runAt || a.id - b.id)
     .map(({ row }) => row);
+}
+
+/** As they mostly come: of one priority, and written in the order in which they are due. */
+function areInOrder(rows: readonly RawRow[]): boolean {
+  const priority = rows[0]?.priority;
+  let runAt = Number.NEGATIVE_INFINITY;
+  let id = 0;
+  for (const row of rows) {
+    const nextAt = Number(row.run_at);
+    const nextId = Number(row.id);
+    if (row.priority !== priority || nextAt < runAt || (nextAt === runAt && nextId < id)) return false;
+    runAt = nextAt;
+    id = nextId;
+  }
+  return true;
 }
 
 /** Which band a row was found in. */

@@ -44,7 +44,7 @@ export function claimedColumns(queueJobs: QueueTables['queueJobs']): SQL {
   return sql`${COLUMNS}${ownNames(ownColumnsOf(queueJobs), 'j.')}`;
 }
 
-/** The rows of {@link claimedColumns}, by the name `claimed`, as {@link toClaimedJob} reads them. */
+/** The rows of {@link claimedColumns}, by the name `claimed`, as {@link toClaimedJobs} reads them. */
 export function claimedRows(queueJobs: QueueTables['queueJobs']): SQL {
   return sql`
     select j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
@@ -56,8 +56,27 @@ export function claimedRows(queueJobs: QueueTables['queueJobs']): SQL {
     from claimed as j`;
 }
 
-export function toClaimedJob(queueJobs: QueueTables['queueJobs'], row: RawRow, queue: string): ClaimedJob {
+/**
+ * Reads the rows of one claim. Times that are the same share a `Date`: of all that a job keeps in memory
+ * while it waits, three of them were a third.
+ */
+export function toClaimedJobs(
+  queueJobs: QueueTables['queueJobs'],
+  rows: readonly RawRow[],
+  queue: string,
+): ClaimedJob[] {
+  const claimedAt = dateOf(rows[0]?.claimed_at);
+  return rows.map((row) => toClaimedJob(queueJobs, row, queue, claimedAt));
+}
+
+function toClaimedJob(
+  queueJobs: QueueTables['queueJobs'],
+  row: RawRow,
+  queue: string,
+  claimedAt: Date,
+): ClaimedJob {
   const own = ownColumnsOf(queueJobs);
+  const runAt = dateOf(row.run_at);
   const job = {
     id: Number(row.id),
     queue,
@@ -65,7 +84,7 @@ export function toClaimedJob(queueJobs: QueueTables['queueJobs'], row: RawRow, q
     payload: row.payload,
     payloadBytes: Number(row.payload_bytes),
     priority: Number(row.priority),
-    runAt: dateOf(row.run_at),
+    runAt,
     attempt: Number(row.attempt),
     maxAttempts: Number(row.max_attempts),
     begun: row.begun === true,
@@ -74,8 +93,8 @@ export function toClaimedJob(queueJobs: QueueTables['queueJobs'], row: RawRow, q
     // Only this library writes the two jsonb columns, in these shapes; empty ones travel as null.
     errors: (row.errors ?? []) as AttemptError[],
     metadata: (row.metadata ?? {}) as Record<string, unknown>,
-    createdAt: dateOf(row.created_at),
-    claimedAt: dateOf(row.claimed_at),
+    createdAt: row.created_at === row.run_at ? runAt : dateOf(row.created_at),
+    claimedAt,
     cancelReason: row.cancel_reason === null ? null : String(row.cancel_reason),
   };
   return own.length === 0 ? job : Object.assign(job, ownRecord(own, row));
