@@ -11,13 +11,16 @@ export interface FatesOptions {
 }
 
 /**
- * Asks where jobs of one queue are now: in one statement what is asked in one turn of the event loop, as when
- * the jobs of a batch end together.
+ * Asks where jobs of one queue are now, one question at a time: what is asked while one is under way, or in
+ * one turn of the event loop, goes into the next. So the more handlers end by `complete(tx)`, the less each
+ * costs.
  */
 export class Fates {
   readonly #options: FatesOptions;
   #asked: HeldJob[] = [];
   #answer: Promise<ReadonlyMap<number, JobFate>> | undefined;
+  /** The question that is under way. Never rejects. */
+  #before: Promise<unknown> = Promise.resolve();
 
   constructor(options: FatesOptions) {
     this.#options = options;
@@ -31,11 +34,13 @@ export class Fates {
   }
 
   async #ask(): Promise<ReadonlyMap<number, JobFate>> {
-    await nextTurn();
+    await Promise.all([nextTurn(), this.#before]);
     const { db, tables, queue } = this.#options;
     const asked = this.#asked;
     this.#asked = [];
     this.#answer = undefined;
-    return await findFates(db, tables, queue, asked);
+    const answer = findFates(db, tables, queue, asked);
+    this.#before = answer.catch(() => undefined);
+    return await answer;
   }
 }
