@@ -1,3 +1,4 @@
+import type { Outcome } from '../../job/outcome.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import { onNextTurn } from '../../runtime.ts';
 import type { Beginners } from '../../sql/claim-beginning.ts';
@@ -5,9 +6,10 @@ import type { Attempt } from './attempt.ts';
 import type { AttemptsOptions } from './attempts-options.ts';
 import { Batches, REFUSED_MS } from './batches.ts';
 import { Beginnings } from './beginnings.ts';
+import type { Conclusion } from './conclude.ts';
 import { Demand } from './demand.ts';
 import { Endings } from './endings.ts';
-import { executeJob } from './execute-job.ts';
+import { Executions } from './executions.ts';
 import type { Leftovers } from './leftovers.ts';
 import { Patience } from './patience.ts';
 import { Prefetch } from './prefetch.ts';
@@ -26,8 +28,7 @@ export class Attempts {
   readonly #runs: Runs;
   readonly #waiting: Waiting;
   readonly #demand: Demand;
-  /** Two of them may be of one job: a lost one whose handler goes on, and a newer. */
-  readonly #running = new Set<Attempt>();
+  readonly #executions: Executions;
   readonly #turn = new Turn(() => this.beginWaiting());
   #stopped = false;
   #paused = false;
@@ -36,23 +37,27 @@ export class Attempts {
   constructor(options: AttemptsOptions) {
     this.#options = options;
     const { tables } = options.environment;
-    this.#endings = new Endings(options, () => this.#announceChange());
-    this.#beginnings = new Beginnings({ ...options, tables });
-    this.#runs = new Runs(options.serial);
-    const shared = { tables, running: this.#running, endings: this.#endings, prefetch: this.#prefetch };
-    this.#batches = new Batches({
-      ...options,
-      ...shared,
-      mayBegin: () => this.#mayBegin,
-      onChange: () => this.#proceed(),
+    const onChange = () => this.#proceed();
+    const endings = new Endings(options, {
+      onConcluded: (...concluded) => this.#noteConcluded(...concluded),
+      onGivenBack: () => this.#announceChange(),
     });
-    const parts = { ...options, beginnings: this.#beginnings, batches: this.#batches, runs: this.#runs };
+    const beginnings = new Beginnings({ ...options, tables });
+    const runs = new Runs(options.serial);
+    const shared = { ...options, tables, endings, prefetch: this.#prefetch, beginnings, runs, onChange };
+    this.#executions = new Executions({ ...shared, onEnd: (...ended) => this.#noteEnd(...ended) });
+    const { running } = this.#executions;
+    this.#batches = new Batches({ ...shared, running, mayBegin: () => this.#mayBegin });
+    this.#endings = endings;
+    this.#beginnings = beginnings;
+    this.#runs = runs;
+    const parts = { ...shared, running, batches: this.#batches };
     this.#waiting = new Waiting(parts);
-    this.#demand = new Demand({ ...parts, ...shared, waiting: this.#waiting });
+    this.#demand = new Demand({ ...parts, waiting: this.#waiting });
   }
 
   get size(): number {
-    return this.#waiting.size + this.#running.size + this.#endings.size;
+    return this.#waiting.size + this.#executions.running.size + this.#endings.size;
   }
 
   get jobs(): ClaimedJob[] {
@@ -125,7 +130,7 @@ export class Attempts {
 
   /** Those that somebody may ask to end: they run, or gather for a batch, which may take a minute. */
   get running(): readonly Attempt[] {
-    return [...this.#running, ...this.#batches.waiting];
+    return [...this.#executions.running, ...this.#batches.waiting];
   }
 
   /** Gives back those that gather for a batch and were told to end. */
@@ -140,10 +145,9 @@ export class Attempts {
   }
 
   interrupt(reason: Error): void {
-    for (const attempt of this.#running) attempt.interrupt(reason);
+    for (const attempt of this.#executions.running) attempt.interrupt(reason);
   }
 
-  /** Those that wait for a slot of their own, in their order. */
   get waiting(): readonly Attempt[] {
     return this.#waiting.ahead;
   }
@@ -153,20 +157,21 @@ export class Attempts {
   }
 
   get unfinished(): readonly Attempt[] {
-    return [...this.#waiting.all, ...this.#running, ...this.#runs.standing];
+    return [...this.#waiting.all, ...this.#executions.running, ...this.#runs.standing];
   }
 
   /** Ends those of `asked` whose job and fence are not in `held`, which says nothing of later claims. */
   endLost(asked: readonly Attempt[], held: ReadonlyMap<number, number>): void {
     const lost = asked.filter(({ job }) => held.get(job.id) !== job.fence);
     this.#giveBack(this.#waiting.dropLost(lost));
-    for (const attempt of lost) if (this.#running.has(attempt)) attempt.lose();
+    for (const attempt of lost) if (this.#executions.running.has(attempt)) attempt.lose();
     this.#announceChange();
   }
 
   /** Begins what has a free slot. */
   beginWaiting(): void {
     let began = false;
+    let ended = false;
     let isKnown = true;
     while (this.#demand.free > 0 && !this.#turn.isFull) {
       const attempt = this.#waiting.first;
@@ -175,14 +180,14 @@ export class Attempts {
         if (attempt === undefined || !attempt.mayBegin) break;
         this.#waiting.begin(attempt);
         isKnown &&= this.#beginnings.isProven(attempt.job.kind);
-        this.#running.add(attempt);
-        void this.#execute(attempt);
+        ended = this.#executions.begin(attempt) || ended;
       }
       began = true;
       this.#turn.noteBeginning();
     }
     if (began) this.#patience.noteBeginning();
-    if (this.waiting.length > 0 || this.#batches.isReady) this.#patience.watch();
+    if (ended) this.#announceChange();
+    if (this.#waiting.ahead.length > 0 || this.#batches.isReady) this.#patience.watch();
     // A handler that kills its worker at once does so before the next ones are recorded.
     if (!this.#beginnings.hasUnrecorded || !this.#beginnings.isDue(this.#demand.soon)) return;
     if (isKnown) void this.#recordBeginnings();
@@ -190,7 +195,7 @@ export class Attempts {
   }
 
   async #recordBeginnings(): Promise<void> {
-    const result = await this.#beginnings.record(this.waiting, this.#demand.soon);
+    const result = await this.#beginnings.record(this.#waiting.ahead, this.#demand.soon);
     if (result === undefined) return;
     const { lost, locked, refused } = result;
     this.#giveBack(this.#waiting.dropLost(lost));
@@ -203,7 +208,7 @@ export class Attempts {
   }
 
   #losePatience(): void {
-    const late = [...this.waiting, ...this.#batches.late];
+    const late = [...this.#waiting.ahead, ...this.#batches.late];
     if (late.length > 0) this.#prefetch.distrust();
     this.#giveBack(this.#waiting.take(late));
   }
@@ -213,24 +218,19 @@ export class Attempts {
     for (const attempt of attempts) this.#endings.giveBack(attempt, delayMs);
   }
 
-  async #execute(attempt: Attempt): Promise<void> {
-    const startMs = performance.now();
-    const outcome = await executeJob(attempt);
-    const durationMs = performance.now() - startMs;
-    this.#running.delete(attempt);
-    this.#options.limiter?.end(attempt.job.kind);
-    this.#endings.add(attempt);
-    this.#prefetch.note(durationMs);
-    this.#beginnings.noteEnd(attempt);
-    const { areServed } = this.#runs;
-    const goesOn = areServed && this.#runs.goesOn(outcome);
-    if (goesOn) this.#goOn(attempt);
-    this.#proceed();
-    const conclusion = await this.#endings.conclude(attempt, outcome, durationMs);
-    if (!areServed) return;
-    if (!this.#runs.goesOnAfter(conclusion)) this.#giveBack(this.#waiting.takeBehind(attempt, goesOn));
-    else if (!goesOn) this.#goOn(attempt);
-    if (!goesOn) this.#proceed();
+  #noteEnd(attempt: Attempt, outcome: Outcome): void {
+    if (this.#runs.areServed && this.#runs.goesOn(outcome)) this.#goOn(attempt);
+  }
+
+  /** What stands behind it begins or is given back, unless it has begun at the end of the handler. */
+  #noteConcluded(attempt: Attempt, outcome: Outcome, conclusion: Conclusion): void {
+    if (this.#runs.areServed) {
+      const wentOn = this.#runs.goesOn(outcome);
+      if (!this.#runs.goesOnAfter(conclusion)) this.#giveBack(this.#waiting.takeBehind(attempt, wentOn));
+      else if (!wentOn) this.#goOn(attempt);
+      if (!wentOn) this.beginWaiting();
+    }
+    this.#announceChange();
   }
 
   #goOn(attempt: Attempt): void {

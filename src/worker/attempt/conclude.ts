@@ -11,6 +11,7 @@ import type { WorkerEmitter } from './events.ts';
 import type { Fates } from './fates.ts';
 import { isAboutAccess, isCancelled } from './refusal.ts';
 import type { Settler } from './settle.ts';
+import type { SettlementListener } from './settlement.ts';
 
 export interface ConcludeOptions {
   readonly settler: Settler;
@@ -21,7 +22,7 @@ export interface ConcludeOptions {
   /** Called with an attempt of which nothing could be written: its job stays held. */
   readonly onLeftover: (attempt: Attempt) => void;
   /** Called when nothing more is written about an attempt that has ended. */
-  readonly onConcluded: (attempt: Attempt) => void;
+  readonly onConcluded: (attempt: Attempt, outcome: Outcome, conclusion: Conclusion) => void;
   /** Aborted when refused outcomes are to be left as they are, and tried no more. */
   readonly leave: AbortSignal;
 }
@@ -35,41 +36,63 @@ export type Conclusion = 'over' | 'not over' | 'unknown';
 interface AttemptEnd {
   readonly verdict: Verdict;
   readonly transition: Transition;
-  readonly settled: EndResult;
   readonly durationMs: number;
 }
 
 const FIRST_AGAIN_MS = 1_000;
 const MAX_AGAIN_MS = 60_000;
 
-/**
- * Writes how an attempt has ended, then announces it; never rejects. Thousands of these wait for their batch
- * at once, and each async function around them would be garbage that outlives its generation: it cost a fifth
- * of a short job. So all that is rare stands behind the `catch`.
- */
-export async function conclude(
+/** Writes how an attempt has ended, then announces it; throws nothing. */
+export function conclude(
   options: ConcludeOptions,
   attempt: Attempt,
   outcome: Outcome,
   durationMs: number,
-): Promise<Conclusion> {
+): void {
   const { facts } = attempt;
   const verdict = verdictOn(outcome, facts);
   const transition = transitionFor(verdict, facts);
-  let settled: EndResult | undefined;
-  try {
-    settled = await write(options, attempt, transition, false);
-    noteSettled(options, attempt, { verdict, transition, settled, durationMs });
-  } catch (refusal) {
-    settled = undefined;
-    await concludeAgain(options, attempt, outcome, durationMs, refusal);
+  const conclusion = new Concluding(options, attempt, outcome, verdict, transition, durationMs);
+  if (!attempt.completeRan) options.settler.settleFor(attempt.job, transition, conclusion);
+  else {
+    writeUnlessCompleted(options, attempt, transition).then(
+      (settled) => conclusion.settled(settled),
+      (refusal) => conclusion.refused(refusal),
+    );
   }
-  options.onConcluded(attempt);
-  return conclusionOf(settled, transition);
 }
 
-/** What was settled only after a refusal is not known here. */
-function conclusionOf(settled: EndResult | undefined, transition: Transition): Conclusion {
+/**
+ * An attempt whose outcome is on its way. Thousands of them wait for their batch at once, so what each waits
+ * with outlives its generation: promises and async functions around it cost a fifth of a short job. Only what
+ * is rare makes some.
+ */
+class Concluding implements SettlementListener, AttemptEnd {
+  constructor(
+    private readonly options: ConcludeOptions,
+    private readonly attempt: Attempt,
+    private readonly outcome: Outcome,
+    readonly verdict: Verdict,
+    readonly transition: Transition,
+    readonly durationMs: number,
+  ) {}
+
+  settled(settled: EndResult): void {
+    noteSettled(this.options, this.attempt, this, settled);
+    this.#conclude(conclusionOf(settled, this.transition));
+  }
+
+  refused(refusal: unknown): void {
+    const { options, attempt, outcome, durationMs } = this;
+    void concludeAgain(options, attempt, outcome, durationMs, refusal).then(() => this.#conclude('unknown'));
+  }
+
+  #conclude(conclusion: Conclusion): void {
+    this.options.onConcluded(this.attempt, this.outcome, conclusion);
+  }
+}
+
+function conclusionOf(settled: EndResult, transition: Transition): Conclusion {
   // Cancelled, although it was to be put back.
   if (settled === 'completed by handler' || typeof settled === 'object') return 'over';
   if (settled !== 'written') return 'unknown';
@@ -88,7 +111,7 @@ async function concludeAgain(
     const verdict = verdictOn(ended, attempt.facts);
     const transition = transitionFor(verdict, attempt.facts);
     const settled = await write(options, attempt, transition, true);
-    noteSettled(options, attempt, { verdict, transition, settled, durationMs });
+    noteSettled(options, attempt, { verdict, transition, durationMs }, settled);
   };
   // Drizzle's error around the driver's repeats the parameters, and the output is among them.
   const writeFailed = (error: unknown) => {
@@ -116,7 +139,7 @@ export async function giveBack(options: ConcludeOptions, attempt: Attempt, delay
     const settled = await write(options, attempt, transition, alone);
     // It has not begun, so its loss is of no interest.
     if (settled === 'lost') return;
-    noteSettled(options, attempt, { verdict, transition, settled, durationMs: 0 });
+    noteSettled(options, attempt, { verdict, transition, durationMs: 0 }, settled);
   };
   try {
     await writeOnce(false);
@@ -154,9 +177,9 @@ async function untilAccepted(
 function noteSettled(
   { events, onPutBack, onLeftover }: ConcludeOptions,
   attempt: Attempt,
-  ended: AttemptEnd,
+  { verdict, transition, durationMs }: AttemptEnd,
+  settled: EndResult,
 ): void {
-  const { settled, transition } = ended;
   if (settled === 'abandoned') {
     onLeftover(attempt);
     return;
@@ -168,10 +191,10 @@ function noteSettled(
   if (onAwaitedEnd && isAwaited(attempt.job.metadata) && hasEnded(settled, transition)) {
     onAwaitedEnd(attempt.job);
   }
-  announce(events, attempt, ended.verdict, { ...ended, settled });
+  announce(events, attempt, verdict, { transition, settled, durationMs });
   // What never began and was put back was no attempt.
-  if (onEnd && (attempt.began || ended.verdict.type !== 'interrupted')) {
-    onEnd(endedOf(attempt, { ...ended, settled }));
+  if (onEnd && (attempt.began || verdict.type !== 'interrupted')) {
+    onEnd(endedOf(attempt, { verdict, transition, settled, durationMs }));
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Outcome } from '../../job/outcome.ts';
 import type { Holder } from '../../sql/fence.ts';
 import type { Attempt, AttemptEnvironment } from './attempt.ts';
-import { type ConcludeOptions, type Conclusion, conclude, giveBack } from './conclude.ts';
+import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
 import { Fates } from './fates.ts';
 import { Leftovers } from './leftovers.ts';
 
@@ -19,19 +19,24 @@ export class Endings {
   readonly #leaving = new AbortController();
   readonly #leftovers = new Leftovers();
   readonly #unsettled = new Set<Attempt>();
-  readonly #onSettled: () => void;
+  readonly #onGivenBack: () => void;
 
-  /** @param onSettled called after each of them */
-  constructor(options: EndingsOptions, onSettled: () => void) {
+  constructor(
+    options: EndingsOptions,
+    told: Pick<ConcludeOptions, 'onConcluded'> & { onGivenBack: () => void },
+  ) {
     const { environment, holder } = options;
     this.#conclude = {
       ...options,
       fates: new Fates({ ...environment, queue: holder.queue }),
       leave: this.#leaving.signal,
       onLeftover: (attempt) => this.#leftovers.add(attempt),
-      onConcluded: (attempt) => this.#forget(attempt),
+      onConcluded: (attempt, ...concluded) => {
+        this.#unsettled.delete(attempt);
+        told.onConcluded(attempt, ...concluded);
+      },
     };
-    this.#onSettled = onSettled;
+    this.#onGivenBack = told.onGivenBack;
     if (!options.persistent) this.#leaving.abort();
   }
 
@@ -43,26 +48,19 @@ export class Endings {
     return this.#unsettled;
   }
 
-  /** Before `conclude`, when something is to be done in between: an attempt must never be nowhere. */
-  add(attempt: Attempt): void {
+  /** Writes how an attempt has ended, and announces it; throws nothing. */
+  conclude(attempt: Attempt, outcome: Outcome, durationMs: number): void {
     this.#unsettled.add(attempt);
-  }
-
-  /** Writes how an attempt has ended, and announces it; never rejects. */
-  conclude(attempt: Attempt, outcome: Outcome, durationMs: number): Promise<Conclusion> {
-    this.#unsettled.add(attempt);
-    return conclude(this.#conclude, attempt, outcome, durationMs);
+    conclude(this.#conclude, attempt, outcome, durationMs);
   }
 
   /** Puts a job back that never began: see `giveBack`. */
   giveBack(attempt: Attempt, delayMs?: number): void {
     this.#unsettled.add(attempt);
-    void giveBack(this.#conclude, attempt, delayMs).then(() => this.#forget(attempt));
-  }
-
-  #forget(attempt: Attempt): void {
-    this.#unsettled.delete(attempt);
-    this.#onSettled();
+    void giveBack(this.#conclude, attempt, delayMs).then(() => {
+      this.#unsettled.delete(attempt);
+      this.#onGivenBack();
+    });
   }
 
   /** What the database refuses is tried no more. */

@@ -7,8 +7,11 @@ import type { Attempt } from './attempt.ts';
 /**
  * Runs one attempt and returns how it ended; throws nothing and writes nothing. The payload's schema, the
  * handler and the output's schema share the `timeoutMs`, and a stop waits for none of them for long.
+ *
+ * What is there at once is returned at once, and makes no promise: each one of a job that waits outlives its
+ * generation in the garbage collector.
  */
-export async function executeJob(attempt: Attempt): Promise<Outcome> {
+export function executeJob(attempt: Attempt): Outcome | Promise<Outcome> {
   const { job, handler } = attempt;
   // Asked for before it began: while an earlier attempt ran, whose worker died or gave it back.
   if (attempt.unwanted) return { type: 'interrupted' };
@@ -18,25 +21,53 @@ export async function executeJob(attempt: Attempt): Promise<Outcome> {
   }
   attempt.begin();
   const { timeoutMs } = handler.job;
-  const timer =
-    timeoutMs === undefined
-      ? undefined
-      : setTimeout(() => attempt.end(new JobTimeoutError(job.kind, job.id, timeoutMs)), timeoutMs);
+  if (timeoutMs === undefined) return handled(attempt, undefined);
+  const timer = setTimeout(() => attempt.end(new JobTimeoutError(job.kind, job.id, timeoutMs)), timeoutMs);
+  return handled(attempt, timer);
+}
+
+type Timer = ReturnType<typeof setTimeout>;
+
+function handled(attempt: Attempt, timer: Timer | undefined): Outcome | Promise<Outcome> {
+  const { job, handler } = attempt;
   try {
-    // Without a schema there is nothing to wait for.
-    const payload =
-      handler.job.payload === undefined
-        ? undefined
-        : await attempt.until(payloadFromStore(handler.job, job.payload));
-    const returned = await attempt.run(payload);
-    return outcomeWithoutOutput(attempt, returned) ?? (await completed(attempt, returned));
+    const payload = attempt.until(payloadFromStore(handler.job, job.payload));
+    const returned =
+      payload instanceof Promise ? payload.then((payload) => attempt.run(payload)) : attempt.run(payload);
+    if (!(returned instanceof Promise)) return over(attempt, outcomeOf(attempt, returned), timer);
+    return returned.then(
+      (returned) => over(attempt, outcomeOf(attempt, returned), timer),
+      (error) => over(attempt, failureOf(attempt, error), timer),
+    );
   } catch (error) {
-    if (attempt.interrupted) return { type: 'interrupted' };
-    // A handler that heeds its signal throws an AbortError of its own; the reason says more.
-    return { type: 'failed', error: attempt.reason ?? error };
-  } finally {
-    if (timer !== undefined) clearTimeout(timer);
-    attempt.close();
+    return over(attempt, failureOf(attempt, error), timer);
+  }
+}
+
+/** The attempt's end is decided with its outcome. */
+function over(
+  attempt: Attempt,
+  outcome: Outcome | Promise<Outcome>,
+  timer: Timer | undefined,
+): Outcome | Promise<Outcome> {
+  if (outcome instanceof Promise) return outcome.then((outcome) => over(attempt, outcome, timer));
+  if (timer !== undefined) clearTimeout(timer);
+  attempt.close();
+  return outcome;
+}
+
+function failureOf(attempt: Attempt, error: unknown): Outcome {
+  if (attempt.interrupted) return { type: 'interrupted' };
+  // A handler that heeds its signal throws an AbortError of its own; the reason says more.
+  return { type: 'failed', error: attempt.reason ?? error };
+}
+
+/** Throws nothing: anything can be returned, even a proxy that throws when it is asked what it is. */
+function outcomeOf(attempt: Attempt, returned: unknown): Outcome | Promise<Outcome> {
+  try {
+    return outcomeWithoutOutput(attempt, returned) ?? completed(attempt, returned);
+  } catch (error) {
+    return failureOf(attempt, error);
   }
 }
 
@@ -52,7 +83,11 @@ function outcomeWithoutOutput(attempt: Attempt, returned: unknown): Outcome | un
 }
 
 async function completed(attempt: Attempt, returned: unknown): Promise<Outcome> {
-  // What an output schema takes is checked by it; without one, anything that JSON can hold is an output.
-  const output = outputToStore(attempt.handler.job, returned as OutputInput<JobDefinition>);
-  return { type: 'completed', output: await attempt.until(output) };
+  try {
+    // What an output schema takes is checked by it; without one, anything that JSON can hold is an output.
+    const output = outputToStore(attempt.handler.job, returned as OutputInput<JobDefinition>);
+    return { type: 'completed', output: await attempt.until(output) };
+  } catch (error) {
+    return failureOf(attempt, error);
+  }
 }

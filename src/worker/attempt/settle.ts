@@ -1,18 +1,24 @@
 import { QueueError } from '../../errors.ts';
 import type { Transition } from '../../job/transition.ts';
 import { nextTurn } from '../../runtime.ts';
+import type { HeldJob } from '../../sql/fence.ts';
 import type { Retries } from '../../time/retries.ts';
 import { sleep } from '../../time/sleep.ts';
+import { nextBatch } from './next-batch.ts';
 import { isAboutLocks, isAboutTheServer } from './refusal.ts';
-import { PendingSettlement, type Settlement, type SettleResult } from './settlement.ts';
+import {
+  OpenSettlements,
+  PendingSettlement,
+  type Settlement,
+  type SettlementListener,
+  type SettleResult,
+} from './settlement.ts';
 import { type WriteSettlementsOptions, writeSettlements } from './write-settlements.ts';
 
 export interface SettlerOptions extends WriteSettlementsOptions {
   readonly retries: Retries;
 }
 
-const MAX_BATCH = 2_000;
-const MAX_BATCH_CHARACTERS = 8 * 1024 * 1024;
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5_000;
 const FIRST_LOCKED_MS = 25;
@@ -32,8 +38,7 @@ const MAX_LOCKED_MS = 500;
  */
 export class Settler {
   readonly #options: SettlerOptions;
-  /** What has no answer yet. */
-  readonly #open = new Set<PendingSettlement>();
+  readonly #open = new OpenSettlements();
   #waiting: PendingSettlement[] = [];
   #locked: PendingSettlement[] = [];
   #refused: PendingSettlement[][] = [];
@@ -53,21 +58,25 @@ export class Settler {
    * @throws what the database says about this row
    */
   settle(settlement: Settlement): Promise<SettleResult> {
-    const pending = this.#take(settlement);
-    if (pending.answered) return pending.result;
+    return promised((listener) => this.settleFor(settlement, settlement.transition, listener));
+  }
+
+  /** The same for one who waits without a promise. */
+  settleFor(job: HeldJob, transition: Transition, listener: SettlementListener): void {
+    const pending = this.#take(job, transition, listener);
+    if (pending.answered) return;
     this.#waiting.push(pending);
-    if (!this.#writing) {
-      this.#writing = true;
-      this.#run(this.#writeAll());
-    }
-    return pending.result;
+    if (this.#writing) return;
+    this.#writing = true;
+    this.#run(this.#writeAll());
   }
 
   /** The same in its own statement: for a row that was refused, or that the handler may have locked. */
   settleAlone(settlement: Settlement): Promise<SettleResult> {
-    const pending = this.#take(settlement);
-    if (!pending.answered) this.#run(this.#writeBeside([pending]));
-    return pending.result;
+    return promised((listener) => {
+      const pending = this.#take(settlement, settlement.transition, listener);
+      if (!pending.answered) this.#run(this.#writeBeside([pending]));
+    });
   }
 
   get hasGivenUp(): boolean {
@@ -79,8 +88,8 @@ export class Settler {
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
   }
 
-  #take({ id, fence, transition }: Settlement): PendingSettlement {
-    const pending = new PendingSettlement(id, fence, transition, this.#open);
+  #take({ id, fence }: HeldJob, transition: Transition, listener: SettlementListener): PendingSettlement {
+    const pending = new PendingSettlement(id, fence, transition, listener, this.#open);
     if (this.#options.giveUp.aborted) pending.answer('abandoned');
     else this.#open.add(pending);
     this.#listen();
@@ -95,11 +104,12 @@ export class Settler {
 
   #abandon(): void {
     const { events, holder } = this.#options;
-    if (this.#open.size > 0) {
+    const open = this.#open.all;
+    if (open.length > 0) {
       const error = new QueueError('The worker gave up before the outcomes of these jobs were written');
-      events.emit('error', { error, during: `settling ${this.#open.size} jobs of '${holder.queue}'` });
+      events.emit('error', { error, during: `settling ${open.length} jobs of '${holder.queue}'` });
     }
-    for (const pending of [...this.#open]) pending.answer('abandoned');
+    for (const pending of open) pending.answer('abandoned');
     this.#waiting = [];
     this.#locked = [];
     this.#refused = [];
@@ -219,28 +229,6 @@ export class Settler {
   }
 }
 
-/**
- * The next rows of one statement, each job once: its answer is told by its id, and a lost attempt may end
- * together with a newer one. And no more output than one parameter carries well.
- */
-function nextBatch(waiting: readonly PendingSettlement[]): {
-  batch: PendingSettlement[];
-  rest: PendingSettlement[];
-} {
-  const batch = new Map<number, PendingSettlement>();
-  const again: PendingSettlement[] = [];
-  let at = 0;
-  for (let characters = 0; at < waiting.length && batch.size < MAX_BATCH; at++) {
-    const next = waiting[at];
-    if (next === undefined) break;
-    characters += outputLength(next.transition);
-    if (characters > MAX_BATCH_CHARACTERS && batch.size > 0) break;
-    if (batch.has(next.id)) again.push(next);
-    else batch.set(next.id, next);
-  }
-  return { batch: [...batch.values()], rest: [...again, ...waiting.slice(at)] };
-}
-
-function outputLength(transition: Transition): number {
-  return transition.type === 'finish' ? (transition.output?.length ?? 0) : 0;
+function promised(send: (listener: SettlementListener) => void): Promise<SettleResult> {
+  return new Promise((resolve, reject) => send({ settled: resolve, refused: reject }));
 }

@@ -13,50 +13,96 @@ export interface Settlement<TTransition extends Transition = Transition> {
  */
 export type SettleResult = 'written' | 'lost' | { readonly cancelled: string } | 'abandoned';
 
+/** Who waits for what became of a settlement; called once, by one of the two. */
+export interface SettlementListener {
+  settled(result: SettleResult): void;
+  /** @param refusal what the database says about this row */
+  refused(refusal: unknown): void;
+}
+
 /** A settlement on its way. Its answer is given once; what comes later changes nothing. */
 export class PendingSettlement<TTransition extends Transition = Transition>
   implements Settlement<TTransition>
 {
-  readonly result: Promise<SettleResult>;
   /** Whether the last try got as far as sending it. */
   sent = false;
   /** Whether a try may have taken effect whose answer was lost. */
   uncertain = false;
+  /** Where it is among those without an answer. */
+  place = -1;
   #answered = false;
-  #resolve: (result: SettleResult) => void = () => undefined;
-  #reject: (refusal: unknown) => void = () => undefined;
+  #result: SettleResult | undefined;
+  #refusal: unknown;
 
   constructor(
     readonly id: number,
     readonly fence: number,
     readonly transition: TTransition,
-    /** All that have no answer yet; this one leaves them with its answer. */
-    private readonly open: Set<PendingSettlement>,
-  ) {
-    this.result = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
-  }
+    private readonly listener: SettlementListener,
+    private readonly open: OpenSettlements,
+  ) {}
 
   get answered(): boolean {
     return this.#answered;
   }
 
   answer(result: SettleResult): void {
-    if (this.#answer()) this.#resolve(result);
+    if (this.#answered) return;
+    this.#result = result;
+    this.#close();
   }
 
   /** @param refusal what the database says about this row */
   refuse(refusal: unknown): void {
-    if (this.#answer()) this.#reject(refusal);
+    if (this.#answered) return;
+    this.#refusal = refusal;
+    this.#close();
   }
 
-  #answer(): boolean {
-    if (this.#answered) return false;
+  #close(): void {
     this.#answered = true;
-    this.open.delete(this);
-    return true;
+    this.open.close(this);
+  }
+
+  /** Tells the listener the answer. */
+  tell(): void {
+    if (this.#result === undefined) this.listener.refused(this.#refusal);
+    else this.listener.settled(this.#result);
+  }
+}
+
+/**
+ * The settlements of one settler that have no answer yet. Listeners are told a moment after the answer, as by
+ * a promise: one of them may stop the worker, and must not do so while a batch is answered by half.
+ */
+export class OpenSettlements {
+  /** In no order. A set of thousands that come and go is made anew all the time. */
+  readonly #open: PendingSettlement[] = [];
+  #untold: PendingSettlement[] = [];
+
+  get all(): readonly PendingSettlement[] {
+    return [...this.#open];
+  }
+
+  add(settlement: PendingSettlement): void {
+    settlement.place = this.#open.push(settlement) - 1;
+  }
+
+  /** It has its answer. */
+  close(settlement: PendingSettlement): void {
+    const { place } = settlement;
+    const last = this.#open[place] === settlement ? this.#open.pop() : undefined;
+    if (last !== undefined && last !== settlement) {
+      this.#open[place] = last;
+      last.place = place;
+    }
+    if (this.#untold.push(settlement) === 1) queueMicrotask(() => this.#tell());
+  }
+
+  #tell(): void {
+    const untold = this.#untold;
+    this.#untold = [];
+    for (const settlement of untold) settlement.tell();
   }
 }
 
