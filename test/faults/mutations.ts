@@ -179,8 +179,8 @@ const mutations: readonly Mutation[] = [
     edits: [
       {
         file: 'src/worker/attempt/attempts.ts',
-        text: 'if (!this.#runs.goesOnAfter(conclusion)) this.#giveBack(this.#waiting.takeBehind(attempt, goesOn));',
-        by: 'if (!goesOn && !this.#runs.goesOnAfter(conclusion)) this.#giveBack(this.#waiting.takeBehind(attempt, goesOn));',
+        text: 'if (!this.#runs.goesOnAfter(conclusion)) this.#giveBack(this.#waiting.takeBehind(attempt, wentOn));',
+        by: 'if (!wentOn && !this.#runs.goesOnAfter(conclusion)) this.#giveBack(this.#waiting.takeBehind(attempt, wentOn));',
       },
       {
         file: 'src/worker/attempt/waiting.ts',
