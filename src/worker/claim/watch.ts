@@ -53,6 +53,8 @@ export class Watch implements BackgroundPart {
   readonly #alarm = new Condition();
   /** Idle for a moment only, and not looked at since. */
   readonly #anew = new Set<IdleQueue>();
+  /** Those that were idle throughout the last look at all, or one since. The others it has missed. */
+  readonly #looked = new Set<IdleQueue>();
   /** How long the last look at all idle queues took, and when the next one is due. */
   #tookMs = 0;
   #nextMs = Number.NEGATIVE_INFINITY;
@@ -63,12 +65,13 @@ export class Watch implements BackgroundPart {
   }
 
   /**
-   * Watches a queue until something may be due in it; without delay if it was busy (`anew`). One woken in
-   * vain is not: what made it look due (a job that is locked by an open transaction, say) would do so again.
+   * Watches a queue until something may be due in it; without delay if it was busy (`anew`), or when all were
+   * looked at. One woken in vain is not: what made it look due (a job that is locked by an open transaction,
+   * say) would do so again.
    */
   add(idle: IdleQueue, anew: boolean): void {
     this.#idle.add(idle);
-    if (!anew) return;
+    if (!anew && this.#looked.has(idle)) return;
     this.#anew.add(idle);
     this.#alarm.signal();
   }
@@ -102,7 +105,9 @@ export class Watch implements BackgroundPart {
       this.#alarm.clear();
       const intervalMs = Math.max(this.#options.intervalMs(), this.#tookMs * (SHARE - 1));
       let pauseMs = Number.POSITIVE_INFINITY;
-      if (this.#idle.size > 0) {
+      if (this.#idle.size === 0) {
+        this.#looked.clear();
+      } else {
         try {
           await this.#look(intervalMs, signal);
           failures = 0;
@@ -111,6 +116,8 @@ export class Watch implements BackgroundPart {
           this.#options.events.emit('error', { error, during: 'looking for due jobs' });
           this.#nextMs = Number.NEGATIVE_INFINITY;
           pauseMs = jitter(Math.min(intervalMs * 2 ** failures++, MAX_ERROR_PAUSE_MS));
+          // After the pause, however often they are woken in vain meanwhile.
+          for (const idle of this.#idle) this.#looked.add(idle);
         }
         lookedMs = performance.now();
       }
@@ -126,6 +133,7 @@ export class Watch implements BackgroundPart {
     const all = this.#idle.size <= MANY || startMs >= this.#nextMs;
     const idle = [...(all ? this.#idle : this.#anew)];
     this.#anew.clear();
+    if (all) this.#looked.clear();
     for (let at = 0; at < idle.length && !signal.aborted; at += MAX_LOOKS) {
       await this.#lookAt(idle.slice(at, at + MAX_LOOKS), intervalMs);
     }
@@ -158,7 +166,9 @@ export class Watch implements BackgroundPart {
     for (const answer of answers) {
       const queue = byName.get(answer.queue);
       // It may have been woken while the answer was on its way.
-      if (queue !== undefined && this.#idle.has(queue)) this.#heed(queue, answer, endMs, intervalMs);
+      if (queue === undefined || !this.#idle.has(queue)) continue;
+      this.#looked.add(queue);
+      this.#heed(queue, answer, endMs, intervalMs);
     }
   }
 

@@ -1,0 +1,86 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { WorkerEmitter } from '../../../src/worker/attempt/events.ts';
+import { type IdleQueue, Watch } from '../../../src/worker/claim/watch.ts';
+import { tables } from '../../queries/support/jobs.ts';
+import { useTestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+
+const database = useTestDatabase();
+
+/** A watch that runs, and how many rounds it has begun. */
+function watching(intervalMs: number) {
+  const seen = { rounds: 0 };
+  const watch = new Watch({
+    runner: database.db,
+    tables,
+    kinds: ['kind'],
+    intervalMs: () => {
+      seen.rounds++;
+      return intervalMs;
+    },
+    events: new WorkerEmitter(),
+  });
+  const over = new AbortController();
+  const running = watch.run(over.signal);
+  onTestFinished(async () => {
+    over.abort();
+    await running;
+  });
+  return { watch, seen };
+}
+
+function emptyQueue(queue: string): IdleQueue & { looks: number } {
+  return {
+    queue,
+    looks: 0,
+    lowestFloorMs: Number.NEGATIVE_INFINITY,
+    groupTables: undefined,
+    wake: () => {},
+    noteNothing() {
+      this.looks++;
+    },
+  };
+}
+
+test('the only queue is looked at all the same if it was awake in vain when a look was due', async () => {
+  const { watch, seen } = watching(20);
+  const idle = emptyQueue('a');
+  watch.add(idle, true);
+  await until(() => idle.looks > 0);
+  watch.remove(idle);
+  const { rounds } = seen;
+  await until(() => seen.rounds > rounds);
+  const { looks } = idle;
+  watch.add(idle, false);
+  await until(() => idle.looks > looks + 3);
+});
+
+test('one of several that was awake in vain when they were looked at is not left out', async () => {
+  // Nothing but what is missed is looked at.
+  const { watch } = watching(3_600_000);
+  const [idle, awake] = [emptyQueue('a'), emptyQueue('b')];
+  watch.add(idle, true);
+  watch.add(awake, true);
+  await until(() => idle.looks > 0 && awake.looks > 0);
+  watch.remove(awake);
+  const { looks } = idle;
+  watch.look();
+  await until(() => idle.looks > looks);
+  const before = awake.looks;
+  watch.add(awake, false);
+  await until(() => awake.looks > before);
+});
+
+test('a queue that is awake in vain again and again is looked at no more often', async () => {
+  const { watch, seen } = watching(3_600_000);
+  const idle = emptyQueue('a');
+  watch.add(idle, true);
+  await until(() => idle.looks > 0);
+  const { rounds } = seen;
+  for (let n = 0; n < 100; n++) {
+    watch.remove(idle);
+    watch.add(idle, false);
+    await new Promise(setImmediate);
+  }
+  expect(seen.rounds).toBe(rounds);
+});
