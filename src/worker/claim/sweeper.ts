@@ -69,6 +69,8 @@ export class Sweeper implements BackgroundPart {
   #round: SweptQueue[] = [];
   #nextRoundMs = Number.NEGATIVE_INFINITY;
   #nextIdleMs = Number.NEGATIVE_INFINITY;
+  /** Until then nothing is due, as far as it knew when it went to sleep. */
+  #asleepUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: SweeperOptions) {
     this.#options = options;
@@ -81,7 +83,8 @@ export class Sweeper implements BackgroundPart {
 
   /** Jobs come in this queue, or its sweep is urgent. */
   awaken(queue: SweptQueue): void {
-    if (this.#awake.has(queue) && !queue.sweep.urgent) return;
+    const soon = queue.sweep.urgent || this.#dueMs(queue, performance.now()) < this.#asleepUntilMs;
+    if (this.#awake.has(queue) && !soon) return;
     this.#awake.add(queue);
     this.#alarm.signal();
   }
@@ -95,7 +98,9 @@ export class Sweeper implements BackgroundPart {
       const nowMs = performance.now();
       const batch = this.#next(nowMs);
       if (batch.length === 0) {
-        await this.#alarm.wait(Math.max(this.#nextMs(nowMs) - nowMs, 1), signal);
+        this.#asleepUntilMs = this.#nextMs(nowMs);
+        await this.#alarm.wait(Math.max(this.#asleepUntilMs - nowMs, 1), signal);
+        this.#asleepUntilMs = Number.NEGATIVE_INFINITY;
         continue;
       }
       const ofRound = batch.every((queue) => !this.#awake.has(queue));
