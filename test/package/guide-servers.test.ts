@@ -53,7 +53,11 @@ describe.each([
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ email: 'late@example.com' }),
     });
-    await until(async () => (await database.client`select from pg_locks where not granted`).length > 0);
+    await until(async () => {
+      const waiting = await database.client`
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+      return waiting.length > 0;
+    });
     server.signal('SIGTERM');
     await until(() => isRefused(app().port));
     release();

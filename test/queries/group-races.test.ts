@@ -72,7 +72,9 @@ describe('a job that comes between the look of a claim and its lock', () => {
     const claim = claimInBetween(one, worker, without);
     for (let waits = false; !waits; ) {
       const [row] = await database.client<{ n: number }[]>`
-        select count(*)::int as n from pg_locks where locktype = 'advisory' and not granted`;
+        select count(*)::int as n from pg_locks
+        where locktype = 'advisory' and not granted
+          and database = (select oid from pg_database where datname = current_database())`;
       waits = row?.n === 1;
     }
     const [second] = await addGrouped(database.client, [{ group: 'a' }]);
