@@ -149,7 +149,9 @@ export class Sweeper implements BackgroundPart {
   }
 
   #dueMs({ sweep, overlooked, bands, quietMs, attempts }: SweptQueue, nowMs: number): number {
-    if (attempts.paused || overlooked.size >= ENOUGH) return nowMs + WAIT_MS;
+    // Its resume asks for an urgent sweep.
+    if (attempts.paused) return Number.POSITIVE_INFINITY;
+    if (overlooked.size >= ENOUGH) return nowMs + WAIT_MS;
     return sweep.dueMs(quietMs, this.#options.idleMs(), bands.backlog, this.#options.crew());
   }
 

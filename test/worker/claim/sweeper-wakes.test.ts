@@ -1,17 +1,19 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { Retries } from '../../../src/time/retries.ts';
 import { WorkerEmitter } from '../../../src/worker/attempt/events.ts';
 import { Bands } from '../../../src/worker/claim/bands.ts';
 import { OverlookedJobs } from '../../../src/worker/claim/overlooked-jobs.ts';
 import { Sweep } from '../../../src/worker/claim/sweep.ts';
 import { Sweeper, type SweptQueue } from '../../../src/worker/claim/sweeper.ts';
-import { addJob, tables } from '../../queries/support/jobs.ts';
+import { addJob, clearTables, tables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
 const database = useTestDatabase();
+beforeEach(() => clearTables(database.client));
 
-test('a queue where no job came for a while is swept at once when one comes', async () => {
+/** A sweeper that runs, and a queue of it whose claims have come up to now. */
+function sweeping() {
   const sweeper = new Sweeper({
     runner: database.db,
     tables,
@@ -23,7 +25,7 @@ test('a queue where no job came for a while is swept at once when one comes', as
   });
   const bands = new Bands();
   bands.noteNothing(Date.now(), performance.now());
-  const clock = { quietMs: 0 };
+  const state = { quietMs: 0, paused: false };
   const queue: SweptQueue = {
     queue: 'mail',
     kinds: ['late'],
@@ -31,9 +33,13 @@ test('a queue where no job came for a while is swept at once when one comes', as
     sweep: new Sweep(),
     overlooked: new OverlookedJobs(),
     get quietMs() {
-      return clock.quietMs;
+      return state.quietMs;
     },
-    attempts: { paused: false },
+    attempts: {
+      get paused() {
+        return state.paused;
+      },
+    },
     wake: () => {},
   };
   const over = new AbortController();
@@ -42,17 +48,41 @@ test('a queue where no job came for a while is swept at once when one comes', as
     over.abort();
     await running;
   });
-  const late = async () => await addJob(database.client, { queue: 'mail', kind: 'late', dueInMs: -60_000 });
+  return { sweeper, queue, state };
+}
 
-  await late();
+const addLate = async () => await addJob(database.client, { queue: 'mail', kind: 'late', dueInMs: -60_000 });
+
+test('a queue where no job came for a while is swept at once when one comes', async () => {
+  const { sweeper, queue, state } = sweeping();
+  await addLate();
   // The next pass is due after a tenth of this.
-  clock.quietMs = 1_800_000;
+  state.quietMs = 1_800_000;
   sweeper.awaken(queue);
   await until(() => queue.overlooked.size === 1);
 
-  await late();
-  clock.quietMs = 0;
+  await addLate();
+  state.quietMs = 0;
   sweeper.awaken(queue);
   await until(() => queue.overlooked.size === 2);
   expect(queue.sweep.ended).toBe(true);
+});
+
+test('a paused queue is asked about no more, and swept at once when it is resumed', async () => {
+  const { sweeper, queue, state } = sweeping();
+  await addLate();
+  state.paused = true;
+  const timers = vi.spyOn(globalThis, 'setTimeout');
+  sweeper.awaken(queue);
+  await new Promise(setImmediate);
+  const sleeps = timers.mock.calls.map(([, ms]) => Number(ms));
+  timers.mockRestore();
+  expect(sleeps).toHaveLength(1);
+  expect(Math.min(...sleeps)).toBeGreaterThan(60_000);
+  expect(queue.overlooked.size).toBe(0);
+
+  state.paused = false;
+  queue.sweep.urge('newest first');
+  sweeper.awaken(queue);
+  await until(() => queue.overlooked.size > 0);
 });
