@@ -138,13 +138,12 @@ async function send(
     run: (wakeUp?: WakeUp) => Promise<PutResult>,
   ): Promise<PutResult['jobs']> => {
     if (wakeUps === undefined) return (await run()).jobs;
-    return (
-      await wakeUps.allow(
-        db,
-        jobs.filter(mayBeDue).map(({ queue }) => queue),
-        run,
-      )
-    ).jobs;
+    const queues = jobs.filter(mayBeDue).map(({ queue }) => queue);
+    const put = await wakeUps.allow(db, queues, async (wakeUp) => {
+      const result = await run(wakeUp);
+      return { ...result, ids: result.jobs.map((job) => job?.id) };
+    });
+    return put.jobs;
   };
   if (rule.type === 'waiting') {
     return await insertOrFind(jobs, {

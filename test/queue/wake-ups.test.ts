@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { createQueue, defineJob, type Executor, unvalidated } from 'drizzle-queue';
 import { createQueueTables } from 'drizzle-queue/schema';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { OTHERS_NOTIFY, wakeChannel } from '../../src/sql/wake-channel.ts';
 import { addJobs, clearTables, tables } from '../queries/support/jobs.ts';
 import { begin, commit, rollback, twoBackends } from '../queries/support/locks.ts';
@@ -181,6 +181,32 @@ describe('at most about 250 a second', () => {
     const count = (await notified()).length;
     expect(count).toBeGreaterThanOrEqual(5);
     expect(count).toBeLessThanOrEqual(5 + Math.ceil(elapsedMs / 4));
+  });
+
+  test.each<[string, (key: string) => object]>([
+    ['without keys', () => ({})],
+    ['with unique keys', (uniqueKey) => ({ uniqueKey })],
+    ['that replace each other', (key) => ({ replace: { key } })],
+    ['with keys until they are claimed', (uniqueKey) => ({ uniqueKey, unique: 'waiting' })],
+  ])('where more jobs come, %s, it notifies once in 50 ms', async (_, options) => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    let keys = 0;
+    const enqueue = async (count: number) => {
+      const entries = Array.from({ length: count }, () => ({ payload: 1, ...options(String(keys++)) }));
+      await queue.enqueueMany(database.db, job, entries);
+    };
+    await enqueue(100);
+    vi.advanceTimersByTime(200);
+    await enqueue(100);
+    for (let n = 0; n < 5; n++) await enqueue(1);
+    await notified();
+    vi.advanceTimersByTime(40);
+    await enqueue(1);
+    expect(await notified()).toEqual([]);
+    vi.advanceTimersByTime(20);
+    await enqueue(1);
+    expect(await notified()).toEqual(['mail']);
   });
 
   test('an enqueue whose transaction commits late is notified at its commit, whatever came in between', async () => {
