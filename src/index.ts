@@ -29,6 +29,7 @@ export {
   defineJob,
   type JobDefinition,
   type JobOptions,
+  type KeepResult,
   type OutputInput,
   type Payload,
   type PayloadInput,

@@ -2,7 +2,6 @@ import { UnknownKindError } from '../errors.ts';
 import { type Backoff, exponentialBackoff } from './backoff.ts';
 import { checkOptions, namesOf } from './known-options.ts';
 import {
-  checkBoolean,
   checkDurationMs,
   checkInteger,
   checkText,
@@ -25,10 +24,14 @@ export const DEFAULT_QUEUE = 'default';
 export const DEFAULT_PRIORITY = 5;
 export const DEFAULT_MAX_ATTEMPTS = 20;
 
+/** What a completed job leaves in `queue_results`: see {@link JobOptions.keepResult}. */
+export type KeepResult = boolean | 'outcome';
+
 /** The options of {@link defineJob}. */
 export interface JobOptions<
   TPayload extends StandardSchema | undefined = StandardSchema | undefined,
   TOutput extends StandardSchema | undefined = StandardSchema | undefined,
+  TKeep extends KeepResult = KeepResult,
 > {
   /**
    * The payload's schema (zod, valibot, arktype, …), or `unvalidated<T>()`. It checks the payload on enqueue
@@ -52,8 +55,13 @@ export interface JobOptions<
   timeoutMs?: number | undefined;
   /** How long to wait after a failed attempt. @default exponentialBackoff() */
   backoff?: Backoff | undefined;
-  /** Whether a completed job leaves a row in `queue_results`, as all others do. @default true */
-  keepResult?: boolean | undefined;
+  /**
+   * Whether a completed job leaves a row in `queue_results`, as all others do. `'outcome'`: one without the
+   * payload, which need not be written a second time; all else is in it, and the payload is read as
+   * `undefined`. Discarded and cancelled jobs keep theirs, so that they can be redriven.
+   * @default true
+   */
+  keepResult?: TKeep | undefined;
   /**
    * The group of a job, by the payload as its enqueue is given it: a text of 1–200 bytes. For queues with
    * groups: see {@link limitsIn}. Not called where the enqueue names the `group`.
@@ -100,12 +108,32 @@ export interface JobDefinition<
   readonly maxAttempts: number;
   readonly timeoutMs: number | undefined;
   readonly backoff: Backoff;
-  readonly keepResult: boolean;
+  readonly keepResult: KeepResult;
   /** For payloads of this definition alone, so that a definition of any payload is a `JobDefinition`. */
   readonly group: ((payload: never) => string) | undefined;
   /** As `group`. */
   readonly weight: ((payload: never) => number) | undefined;
 }
+
+/**
+ * A definition as {@link defineJob} makes it. Only where its results may lack the payload does its type say how
+ * they are kept, and then never `false`: that tells it from a type of which this is not known.
+ */
+export type DefinedJob<
+  TKind extends string,
+  TPayload extends StandardSchema | undefined,
+  TOutput extends StandardSchema | undefined,
+  TKeep extends KeepResult,
+> = 'outcome' extends TKeep
+  ? JobDefinition<TKind, TPayload, TOutput> & { readonly keepResult: Exclude<TKeep, false> }
+  : JobDefinition<TKind, TPayload, TOutput>;
+
+/** What `find`, `list` and `waitFor` add to the payload of a completed job: `undefined` where it is not kept. */
+export type PayloadNotKept<TJob extends JobDefinition> = false extends TJob['keepResult']
+  ? never
+  : 'outcome' extends TJob['keepResult']
+    ? undefined
+    : never;
 
 /**
  * What `enqueue` takes: the payload schema's input, `undefined` for a job without payload, or `unknown` when
@@ -146,10 +174,11 @@ export function defineJob<
   const TKind extends string,
   TPayload extends StandardSchema | undefined = undefined,
   TOutput extends StandardSchema | undefined = undefined,
+  TKeep extends KeepResult = true,
 >(
   kind: TKind,
-  options: JobOptions<TPayload, TOutput> & ReturnFromJson<TPayload, TOutput> = {},
-): JobDefinition<TKind, TPayload, TOutput> {
+  options: JobOptions<TPayload, TOutput, TKeep> & ReturnFromJson<TPayload, TOutput> = {},
+): DefinedJob<TKind, TPayload, TOutput, TKeep> {
   checkText('defineJob: kind', kind, MAX_NAME_BYTES);
   const what = (option: string) => `defineJob('${kind}'): ${option}`;
   checkOptions(what('its options'), options, OPTIONS);
@@ -173,7 +202,11 @@ export function defineJob<
       );
     }
   }
-  return Object.freeze({
+  const keepResult = options.keepResult ?? true;
+  if (typeof keepResult !== 'boolean' && keepResult !== 'outcome') {
+    throw new TypeError(`${what('keepResult')} must be true, false or 'outcome', got ${shown(keepResult)}`);
+  }
+  const definition: JobDefinition<TKind, TPayload, TOutput> = {
     kind,
     // An absent schema is `undefined` in the type, too; TypeScript cannot follow that through the default.
     payload: options.payload as TPayload,
@@ -189,10 +222,12 @@ export function defineJob<
     timeoutMs:
       timeoutMs === undefined ? undefined : checkDurationMs(what('timeoutMs'), timeoutMs, 1, MAX_TIMER_MS),
     backoff,
-    keepResult: checkBoolean(what('keepResult'), options.keepResult ?? true),
+    keepResult,
     group: options.group,
     weight: options.weight,
-  });
+  };
+  // The type says what `keepResult` is.
+  return Object.freeze(definition) as DefinedJob<TKind, TPayload, TOutput, TKeep>;
 }
 
 /** For callers without TypeScript. @throws UnknownKindError unless {@link defineJob} made `value` */

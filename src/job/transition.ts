@@ -1,6 +1,7 @@
 import { NonRetryableError, QueueError } from '../errors.ts';
 import type { FinalState } from '../schema/queue-results.ts';
 import { type Backoff, exponentialBackoff } from './backoff.ts';
+import type { KeepResult } from './definition.ts';
 import { describeError, type ErrorRecord, storable } from './describe-error.ts';
 import { MAX_DELAY_MS } from './limits.ts';
 import type { Outcome } from './outcome.ts';
@@ -16,7 +17,7 @@ export interface Finish {
   readonly output: string | null;
   /** The error of this attempt, to be added with the database's time. */
   readonly error: ErrorRecord | null;
-  readonly keepResult: boolean;
+  readonly keepResult: KeepResult;
 }
 
 /** The job stays, held by nobody, and is due later. */
@@ -49,7 +50,8 @@ export interface AttemptFacts {
   readonly attempt: number;
   readonly maxAttempts: number;
   readonly backoff: Backoff;
-  readonly keepResult: boolean;
+  /** Of a completed job; the others keep all of theirs. */
+  readonly keepResult: KeepResult;
   /** Asked only where an error is recorded, since most jobs have none. */
   readonly timing?: AttemptTiming | undefined;
   /** Why somebody has asked for the job's end (`queue.cancel`); `undefined` when nobody has. */

@@ -26,6 +26,8 @@ export interface FinishOptions {
  * Ends held jobs of one queue: deletes them from `queue_jobs` and writes their results, in one statement.
  * Returns the ids of those it ended; the others were no longer held under this fence, and stay as they are.
  *
+ * A result that keeps only the outcome has null for its payload, which is then not written a second time.
+ *
  * **Under concurrency.** Fenced: a job that was claimed again, rescheduled or ended in between does not
  * match. Where another transaction is just changing the job, this waits for it and looks again. Delete and
  * insert commit together, so no reader ever sees the job in both tables or in neither.
@@ -115,6 +117,10 @@ export function finishJobsQuery(
   const stops =
     groupingOf(tables, holder.queue)?.serial === 'success' &&
     finishes.some(({ transition }) => transition.state === 'discarded');
+  // The others do not pay for the choice.
+  const bare = finishes.some(({ transition }) => transition.keepResult === 'outcome');
+  const whole = bare ? sql`, whole` : sql``;
+  const payload = bare ? sql`case when i.whole then f.payload end` : sql`f.payload`;
   return endHolds(tables, {
     queue: holder.queue,
     blocks: stops
@@ -124,10 +130,10 @@ export function finishJobsQuery(
     with i as materialized (
       select id, fence, coalesce(state, 'completed') as state, coalesce(keep, true) as keep,
         nullif(output, 'null') as output,
-        ${withTime(sql`nullif(error, 'null')`)} as error
+        ${withTime(sql`nullif(error, 'null')`)} as error${whole}
       from ${from}
-      cross join rows from (${idsAndFences(finishes)}, ${endings(finishes)})
-        as r(id, fence, state, keep, output, error)
+      cross join rows from (${idsAndFences(finishes)}, ${endings(finishes)}${bare ? wholes(finishes) : sql``})
+        as r(id, fence, state, keep, output, error${whole})
     )${free}`,
     change: 'delete',
     where,
@@ -139,7 +145,7 @@ export function finishJobsQuery(
       insert into ${queueResults} (job_id, queue, kind, payload, state, output, errors, attempt, max_attempts,
         priority, weight, fence, batch_id, unique_key, group_key, metadata, worker_id, created_at, run_at,
         claimed_at, finished_at${ownNames(own)})
-      select f.id, f.queue, f.kind, f.payload, i.state, i.output, ${withError(sql`f.errors`, sql`i.error`)},
+      select f.id, f.queue, f.kind, ${payload}, i.state, i.output, ${withError(sql`f.errors`, sql`i.error`)},
         f.attempt, f.max_attempts, f.priority, f.weight, f.fence, f.batch_id, f.unique_key, f.group_key,
         f.metadata, f.worker_id, f.created_at, f.run_at, f.claimed_at,
         statement_timestamp()${ownNames(own, 'f.')}
@@ -150,6 +156,12 @@ export function finishJobsQuery(
   });
 }
 
+/** Whether each result keeps its payload, as a further function; null where none does. */
+function wholes(finishes: readonly FinishedJob[]): SQL {
+  const kept = finishes.map(({ transition }) => transition.keepResult === true);
+  return sql`, unnest(${arrayText(kept.includes(true) ? kept : [])}::text::bool[])`;
+}
+
 /** State, keep, output and error for `rows from (…)`; what all leave at its default is null there. */
 function endings(finishes: readonly FinishedJob[]): SQL {
   const transitions = finishes.map(({ transition }) => transition);
@@ -158,7 +170,7 @@ function endings(finishes: readonly FinishedJob[]): SQL {
     : transitions.map(({ state }) => state);
   const keeps = transitions.every(({ keepResult }) => keepResult)
     ? []
-    : transitions.map(({ keepResult }) => keepResult);
+    : transitions.map(({ keepResult }) => keepResult !== false);
   const outputs = transitions.every(({ output }) => output === null || output === 'null')
     ? []
     : transitions.map(({ output }) => output ?? 'null');

@@ -15,7 +15,8 @@ export interface JsonText {
 
 /** All that a person sees of one job. */
 export interface ShownJob extends JobLine {
-  readonly payloadText: JsonText;
+  /** `null` for one that is not kept, which a stored `null` is not. */
+  readonly payloadText: JsonText | null;
   readonly metadataText: JsonText;
   /** `null` for none, which a stored `null` is not. */
   readonly outputText: JsonText | null;
@@ -51,7 +52,7 @@ export async function showJob(
   const nothing: JsonText = { text: 'null', length: 4 };
   return {
     ...toJobLine(row, ownColumnsOf(tables.queueJobs)),
-    payloadText: textOf('payload') ?? nothing,
+    payloadText: textOf('payload'),
     metadataText: textOf('metadata') ?? nothing,
     outputText: textOf('output'),
     progressText: textOf('progress'),

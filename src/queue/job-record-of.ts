@@ -1,4 +1,4 @@
-import type { JobDefinition, OutputInput, PayloadInput } from '../job/definition.ts';
+import type { JobDefinition, OutputInput, PayloadInput, PayloadNotKept } from '../job/definition.ts';
 import type { StoredValue } from '../job/stored.ts';
 import type { JobRecord } from '../sql/job-record.ts';
 
@@ -6,6 +6,7 @@ import type { JobRecord } from '../sql/job-record.ts';
 export type JobRecordOf<TJob extends JobDefinition, TOwn = unknown> = JobRecord<
   TJob['kind'],
   StoredValue<PayloadInput<TJob>>,
-  StoredValue<OutputInput<TJob>>
+  StoredValue<OutputInput<TJob>>,
+  StoredValue<PayloadInput<TJob>> | PayloadNotKept<TJob>
 > &
   TOwn;

@@ -34,7 +34,7 @@ export type ResultColumns = {
   jobId: NotNull<BigintColumn>;
   queue: NotNull<TextColumn>;
   kind: NotNull<TextColumn>;
-  payload: NotNull<JsonColumn>;
+  payload: JsonColumn;
   state: NotNull<TextColumnOf<FinalState>>;
   output: JsonColumn;
   errors: NotNull<JsonColumn<AttemptError[]>>;
@@ -65,7 +65,7 @@ export type ResultsTable<
  * `queue_results`: what became of a job. It has every column of the job as it was when it ended, plus
  * `state`, `output` and `finished_at`, so `redrive` can put a discarded job back whole. That includes the
  * fence: it goes on from where it was, so a worker that held the job in its first life is never its holder in
- * the second.
+ * the second. Only the payload of a completed job may be missing (`keepResult: 'outcome'`).
  */
 export function defineResultsTable<
   TName extends string,
@@ -92,7 +92,8 @@ export function defineResultsTable<
       state: text('state').$type<FinalState>().notNull(),
       uniqueKey: text('unique_key'),
       groupKey: text('group_key'),
-      payload: jsonb('payload').notNull(),
+      // Null: not kept. A payload that is null itself is the JSON null.
+      payload: jsonb('payload'),
       output: jsonb('output'),
       errors: jsonb('errors').$type<AttemptError[]>().notNull(),
       metadata: jsonb('metadata').$type<Record<string, unknown>>().notNull(),

@@ -26,8 +26,10 @@ export interface JobLine {
   readonly runAt: Date | null;
   readonly claimedAt: Date | null;
   readonly finishedAt: Date | null;
-  /** The beginning of its payload as Postgres writes it; `null` for one of more than 256 kB. */
+  /** The beginning of its payload as Postgres writes it; `null` for one of more than 256 kB, or not kept. */
   readonly payload: string | null;
+  /** Whether the payload is kept. */
+  readonly payloadKept: boolean;
   /** Its newest error, `Name: message`; `null` without one. */
   readonly error: string | null;
   /** The app's own columns. */
@@ -52,6 +54,7 @@ export function lineColumns({ queueJobs }: QueueTables, alias: 'j' | 'r', excerp
         ${live ? sql.raw('null::float8') : epochMs('r.finished_at')} as finished_at,
         case when pg_column_size(${raw('@.payload')}) <= ${sql.raw(String(MAX_READ))}
           then left(${raw('@.payload')}::text, ${excerpt}) end as payload,
+        ${live ? sql.raw('true') : sql.raw('r.payload is not null')} as payload_kept,
         left(${raw(`(@.errors -> -1 ->> 'name') || ': ' || (@.errors -> -1 ->> 'message')`)}, 300)
           as error${own}`;
 }
@@ -77,6 +80,7 @@ export function toJobLine(row: RawRow, own: readonly OwnColumn[]): JobLine {
     claimedAt: timeOf(row.claimed_at),
     finishedAt: timeOf(row.finished_at),
     payload: textOf(row.payload),
+    payloadKept: row.payload_kept === true,
     error: textOf(row.error),
     own: ownRecord(own, row),
   };

@@ -38,8 +38,16 @@ interface CommonRecord<TKind extends string, TPayload, TRunAt = Date> {
   readonly runAt: TRunAt;
 }
 
-/** A job, still to do or finished, distinguished by `state`. */
-export type JobRecord<TKind extends string = string, TPayload = unknown, TOutput = unknown> =
+/**
+ * A job, still to do or finished, distinguished by `state`. The payload of a completed job is `undefined` where
+ * it is not kept (`keepResult: 'outcome'`), while a job without one has `null`; `TKept` is its type.
+ */
+export type JobRecord<
+  TKind extends string = string,
+  TPayload = unknown,
+  TOutput = unknown,
+  TKept = TPayload,
+> =
   | (CommonRecord<TKind, TPayload> & LiveFields & { readonly state: 'scheduled' | 'due' })
   | (CommonRecord<TKind, TPayload, null> & LiveFields & { readonly state: 'waiting' })
   | (CommonRecord<TKind, TPayload> &
@@ -48,8 +56,7 @@ export type JobRecord<TKind extends string = string, TPayload = unknown, TOutput
         readonly workerId: number;
         readonly claimedAt: Date;
       })
-  | (CommonRecord<TKind, TPayload> &
-      FinishedFields & { readonly state: 'completed'; readonly output: TOutput })
+  | (CommonRecord<TKind, TKept> & FinishedFields & { readonly state: 'completed'; readonly output: TOutput })
   | (CommonRecord<TKind, TPayload> & FinishedFields & { readonly state: 'discarded' | 'cancelled' });
 
 interface LiveFields {
@@ -73,7 +80,7 @@ export function liveRecords({ queueJobs }: QueueTables, where: SQL, from = sql`$
         j.attempt, j.max_attempts, j.priority, j.unique_key, j.group_key, j.metadata, j.worker_id,
         ${epochMs('j.created_at')} as created_at, ${epochMs('j.run_at')} as run_at,
         ${epochMs('j.claimed_at')} as claimed_at, null::float8 as finished_at,
-        j.progress, j.cancel_reason${selectOwn(ownColumnsOf(queueJobs), 'j')}
+        j.progress, j.cancel_reason, true as payload_kept${selectOwn(ownColumnsOf(queueJobs), 'j')}
       from ${from} as j where ${where}`;
 }
 
@@ -88,7 +95,8 @@ export function resultRecords(
         r.attempt, r.max_attempts, r.priority, r.unique_key, r.group_key, r.metadata, r.worker_id,
         ${epochMs('r.created_at')} as created_at, ${epochMs('r.run_at')} as run_at,
         ${epochMs('r.claimed_at')} as claimed_at, ${epochMs('r.finished_at')} as finished_at,
-        null::jsonb as progress, null::text as cancel_reason${selectOwn(ownColumnsOf(queueJobs), 'r')}
+        null::jsonb as progress, null::text as cancel_reason,
+        r.payload is not null as payload_kept${selectOwn(ownColumnsOf(queueJobs), 'r')}
       from ${from} as r where ${where}`;
 }
 
@@ -104,7 +112,8 @@ export function toJobRecord(row: RawRow, own: readonly OwnColumn[]): JobRecord {
     id: Number(row.id),
     queue: String(row.queue),
     kind: String(row.kind),
-    payload: row.payload,
+    // Drivers read null for the JSON null, too.
+    payload: row.payload_kept === true ? row.payload : undefined,
     priority: Number(row.priority),
     attempt: Number(row.attempt),
     maxAttempts: Number(row.max_attempts),

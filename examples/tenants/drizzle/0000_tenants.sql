@@ -65,7 +65,7 @@ CREATE TABLE "queue_results" (
 	"state" text NOT NULL,
 	"unique_key" text,
 	"group_key" text,
-	"payload" jsonb NOT NULL,
+	"payload" jsonb,
 	"output" jsonb,
 	"errors" jsonb NOT NULL,
 	"metadata" jsonb NOT NULL,

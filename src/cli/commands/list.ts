@@ -122,10 +122,15 @@ export const STATE_STYLES: Readonly<Record<JobRecord['state'], Style | undefined
   cancelled: 'dim',
 };
 
+/** The payload in a line; as JSON it is left out where it is not kept. */
+export function payloadText({ payload }: JobRecord): string {
+  return payload === undefined ? 'not kept' : json(payload);
+}
+
 export function rowOf(job: JobRecord, nowMs: number): Cell[] {
   const { id, state, queue, kind, attempt, maxAttempts } = job;
   const when = 'finishedAt' in job ? job.finishedAt : 'claimedAt' in job ? job.claimedAt : job.runAt;
-  const payload = json(job.payload);
+  const payload = payloadText(job);
   return [
     { text: String(id), style: 'bold' },
     { text: state, style: STATE_STYLES[state] },

@@ -70,9 +70,9 @@ async function print(output: Output, job: JobRecord, own: readonly string[]): Pr
     ['output', 'output' in job ? job.output : null],
   ];
   for (const [name, value] of values) {
-    if (value === null || value === undefined) continue;
+    if (value === null) continue;
     await output.line(name, 'bold');
-    await output.line(indented(json(value, 2)));
+    await output.line(value === undefined ? '  not kept' : indented(json(value, 2)));
   }
   if (job.errors.length > 0) await output.line('errors', 'bold');
   for (const error of job.errors) {

@@ -7,8 +7,7 @@ import type { ExitCode } from '../exit-code.ts';
 import { pauseFor, untilInterrupted } from '../interruption.ts';
 import { addFilter, FINAL_STATES, type FilterFlags, listFilter } from '../job-filter.ts';
 import { duration } from '../terminal/duration.ts';
-import { json } from '../terminal/printable.ts';
-import { STATE_STYLES } from './list.ts';
+import { payloadText, STATE_STYLES } from './list.ts';
 
 interface Flags extends FilterFlags {
   readonly every?: number;
@@ -100,7 +99,7 @@ function lineOf({ output }: Context<Flags>, job: Ended): string {
           { text: job.finishedAt.toISOString().slice(11, 23), style: 'dim' },
           { text: state.padEnd(9), style: STATE_STYLES[state] },
           { text: String(job.id), style: 'bold' },
-          { text: `${job.queue} ${job.kind}${ran}${why === '' ? ` ${json(job.payload)}` : why}` },
+          { text: `${job.queue} ${job.kind}${ran}${why === '' ? ` ${payloadText(job)}` : why}` },
         ],
       ],
       new Set(),

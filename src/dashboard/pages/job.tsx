@@ -90,7 +90,14 @@ export function jobPage(visit: Visit, job: ShownJob) {
         </section>
       </div>
       {job.progressText === null ? null : <Progress visit={visit} job={job} />}
-      <Value visit={visit} job={job} field="payload" title="Payload" json={job.payloadText} />
+      {job.payloadText === null ? (
+        <section class="card" aria-labelledby="payload-title">
+          <h2 id="payload-title">Payload</h2>
+          <p class="muted">not kept</p>
+        </section>
+      ) : (
+        <Value visit={visit} job={job} field="payload" title="Payload" json={job.payloadText} />
+      )}
       {job.outputText === null ? null : (
         <Value visit={visit} job={job} field="output" title="Output" json={job.outputText} />
       )}

@@ -93,6 +93,7 @@ function About({ visit, job }: { readonly visit: Visit; readonly job: JobLine })
     const text = revealed(visit, job, 'error', { text: job.error ?? '', cut: job.error?.length === 300 });
     return text === null ? <Hidden /> : <span class="line bad">{<Foreign text={oneLine(text)} />}</span>;
   }
+  if (!job.payloadKept) return <span class="muted">not kept</span>;
   if (job.payload === null) return <span class="muted">more than 256 kB</span>;
   if (job.payload === 'null') return <span class="muted">–</span>;
   const text = revealed(visit, job, 'payload', {

@@ -13,7 +13,8 @@
         r.attempt, r.max_attempts, r.priority, r.unique_key, r.group_key, r.metadata, r.worker_id,
         date_part('epoch', r.created_at) * 1000 as created_at, date_part('epoch', r.run_at) * 1000 as run_at,
         date_part('epoch', r.claimed_at) * 1000 as claimed_at, date_part('epoch', r.finished_at) * 1000 as finished_at,
-        null::jsonb as progress, null::text as cancel_reason
+        null::jsonb as progress, null::text as cancel_reason,
+        r.payload is not null as payload_kept
       from (
         select r.* from "queue_results" as r where r.job_id < $4 and r.job_id > coalesce((select id from unsearched), 0)
         order by r.job_id desc limit $5::int8

@@ -17,7 +17,7 @@
         j.attempt, j.max_attempts, j.priority, j.unique_key, j.group_key, j.metadata, j.worker_id,
         date_part('epoch', j.created_at) * 1000 as created_at, date_part('epoch', j.run_at) * 1000 as run_at,
         date_part('epoch', j.claimed_at) * 1000 as claimed_at, null::float8 as finished_at,
-        j.progress, j.cancel_reason
+        j.progress, j.cancel_reason, true as payload_kept
       from (
         select j.* from "queue_jobs" as j where true and j.id > coalesce((select id from unsearched), 0)
         order by j.id desc limit $4::int8
@@ -26,7 +26,8 @@
         r.attempt, r.max_attempts, r.priority, r.unique_key, r.group_key, r.metadata, r.worker_id,
         date_part('epoch', r.created_at) * 1000 as created_at, date_part('epoch', r.run_at) * 1000 as run_at,
         date_part('epoch', r.claimed_at) * 1000 as claimed_at, date_part('epoch', r.finished_at) * 1000 as finished_at,
-        null::jsonb as progress, null::text as cancel_reason
+        null::jsonb as progress, null::text as cancel_reason,
+        r.payload is not null as payload_kept
       from (
         select r.* from "queue_results" as r where true and r.job_id > coalesce((select id from unsearched), 0)
         order by r.job_id desc limit $9::int8

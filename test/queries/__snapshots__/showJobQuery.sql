@@ -9,6 +9,7 @@
         null::float8 as finished_at,
         case when pg_column_size(j.payload) <= 262144
           then left(j.payload::text, $1) end as payload,
+        true as payload_kept,
         left((j.errors -> -1 ->> 'name') || ': ' || (j.errors -> -1 ->> 'message'), 300)
           as error, j.errors, j.cancel_reason,
         left(jsonb_pretty(j.payload), $2) as payload_text,
@@ -32,6 +33,7 @@
         date_part('epoch', r.finished_at) * 1000 as finished_at,
         case when pg_column_size(r.payload) <= 262144
           then left(r.payload::text, $7) end as payload,
+        r.payload is not null as payload_kept,
         left((r.errors -> -1 ->> 'name') || ': ' || (r.errors -> -1 ->> 'message'), 300)
           as error, r.errors, null::text,
         left(jsonb_pretty(r.payload), $8) as payload_text,

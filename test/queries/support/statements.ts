@@ -450,6 +450,9 @@ export function allStatements(
       { id, fence: 1, transition: finish },
       { id: id + 1, fence: 2, transition: discard },
     ]),
+    'finishJobsQuery, outcomes': finishJobsQuery(tables, held, [
+      { id, fence: 1, transition: { ...finish, keepResult: 'outcome' } },
+    ]),
     'finishJobsQuery, only in a transaction': finishJobsQuery(
       tables,
       held,
