@@ -30,7 +30,7 @@ const jobOptions = {
   maxAttempts: fc.integer({ min: 1, max: 20 }),
   timeoutMs: milliseconds,
   backoff: fc.constant(() => 1),
-  keepResult: fc.boolean(),
+  keepResult: fc.constantFrom(true, 'outcome', false),
   group: fc.constant(() => 'a'),
   weight: fc.constant(() => 1),
 };

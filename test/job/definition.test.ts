@@ -51,6 +51,7 @@ describe('defineJob', () => {
       keepResult: false,
     };
     expect(defineJob('send', options)).toEqual({ kind: 'send', ...options });
+    expect(defineJob('send', { keepResult: 'outcome' }).keepResult).toBe('outcome');
   });
 
   test('takes the limits of its numbers', () => {
@@ -103,7 +104,7 @@ describe('defineJob', () => {
     [{ timeoutMs: Number.POSITIVE_INFINITY }, 'got Infinity'],
     [{ backoff: 1_000 }, 'backoff must be a function, got 1000'],
     [{ backoff: { initialMs: 5 } }, 'backoff must be a function, got [object Object]'],
-    [{ keepResult: 'no' }, "keepResult must be true or false, got 'no'"],
+    [{ keepResult: 'no' }, "keepResult must be true, false or 'outcome', got 'no'"],
   ])('refuses %o, naming kind, option and value', (options, message) => {
     const define = () => defineJob('send', options as JobOptions);
     expect(define).toThrow(/^defineJob\('send'\): /);

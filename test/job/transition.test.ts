@@ -109,7 +109,7 @@ function facts(overrides: Partial<AttemptFacts> = {}): AttemptFacts {
 describe('the transition table', () => {
   const cases = Object.keys(outcomes).flatMap((outcome) =>
     Object.keys(places).flatMap((place) =>
-      [true, false].map((keepResult) => ({ outcome, place, keepResult })),
+      ([true, 'outcome', false] as const).map((keepResult) => ({ outcome, place, keepResult })),
     ),
   );
 
@@ -281,7 +281,7 @@ describe('whatever the outcome', () => {
     attempt: fc.integer({ min: 1, max: 10_001 }),
     maxAttempts: fc.integer({ min: 1, max: 10_000 }),
     backoff: anyBackoff,
-    keepResult: fc.boolean(),
+    keepResult: fc.constantFrom(true, 'outcome' as const, false),
   });
   const anyThrown = fc.oneof(
     fc.anything(),
@@ -336,7 +336,7 @@ describe('whatever the outcome', () => {
     });
   });
 
-  test('a job that was not completed leaves a result, and only a completed one has an output', () => {
+  test('a job that was not completed leaves a whole result, and only a completed one has an output', () => {
     always((outcome, { keepResult }, transition) => {
       if (transition.type !== 'finish') return;
       expect(transition.keepResult).toBe(outcome.type === 'completed' ? keepResult : true);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type Ending, KIND_WITHOUT_RESULT } from './model-job.ts';
+import { type Ending, KIND_OF_OUTCOMES, KIND_WITHOUT_RESULT } from './model-job.ts';
 import { DAY_MS } from './schedule-model.ts';
 
 export const HOUR_MS = 3_600_000;
@@ -8,8 +8,8 @@ export const HOUR_MS = 3_600_000;
 export const which = fc.nat(1_000);
 
 export const queue = fc.constantFrom('mail', 'mail', 'mail', 'slow');
-export const kind = fc.constantFrom('kept', 'kept', KIND_WITHOUT_RESULT);
-export const bothKinds = ['kept', KIND_WITHOUT_RESULT];
+export const kind = fc.constantFrom('kept', 'kept', KIND_OF_OUTCOMES, KIND_WITHOUT_RESULT);
+export const allKinds = ['kept', KIND_OF_OUTCOMES, KIND_WITHOUT_RESULT];
 
 export const newJob = fc.record({
   queue,
@@ -49,7 +49,7 @@ export const claim = fc.record({
   /** By a worker of the past, which was declared gone and does not know it yet. */
   byOneOfThePast: fc.constantFrom(false, false, false, true),
   queue,
-  kinds: fc.constantFrom(bothKinds, bothKinds, ['kept']),
+  kinds: fc.constantFrom(allKinds, allKinds, ['kept']),
   limit: fc.integer({ min: 1, max: 5 }),
   sweep: fc.boolean(),
   /** Which begin at once: so many of the first; `undefined`: all. */
@@ -58,7 +58,7 @@ export const claim = fc.record({
     0 as const,
     0 as const,
     1 as const,
-    { atMost: 3, provenKinds: bothKinds },
+    { atMost: 3, provenKinds: allKinds },
     { atMost: 3, provenKinds: ['kept'] },
   ),
 });
@@ -77,7 +77,7 @@ export const schedule = fc.record({
 /** A worker looks, which may declare some itself. */
 export const fire = fc.record({
   worker: which,
-  kinds: fc.constantFrom(bothKinds, bothKinds, ['kept']),
+  kinds: fc.constantFrom(allKinds, allKinds, ['kept']),
   declares: fc.uniqueArray(schedule, { maxLength: 2, selector: ({ name }) => name }),
 });
 

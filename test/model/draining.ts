@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { bothKinds } from './choices.ts';
+import { allKinds } from './choices.ts';
 import { enqueueing } from './enqueueing.ts';
 import { claimGroups } from './group-claiming.ts';
 import { limiting } from './limiting.ts';
@@ -55,7 +55,7 @@ export async function drain(
     }
     const [worker = workers[0], workerId = 0] = [workers[0], workerIds[0]];
     if (worker === undefined) throw new Error('no worker');
-    const claim = { queue: name, kinds: bothKinds, limit: 20, sweep: true, beginning: undefined };
+    const claim = { queue: name, kinds: allKinds, limit: 20, sweep: true, beginning: undefined };
     const most = here().length + 2;
     for (let round = 0; here().length > 0; round++) {
       expect(

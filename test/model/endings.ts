@@ -20,6 +20,7 @@ import {
   BACKOFF_MS,
   type Ending,
   endingOfRunNext,
+  KIND_OF_OUTCOMES,
   KIND_WITHOUT_RESULT,
   type ModelAttempt,
   SNOOZE_MS,
@@ -31,6 +32,7 @@ import type { PastClaims } from './past-claims.ts';
 const backoff = fixedBackoff(BACKOFF_MS);
 const kept = defineJob('kept', { backoff });
 const forgotten = defineJob(KIND_WITHOUT_RESULT, { backoff, keepResult: false });
+const outcomeOnly = defineJob(KIND_OF_OUTCOMES, { backoff, keepResult: 'outcome' });
 
 /** An attempt in the hands of the worker that made it, with the whole claimed job. */
 export interface Claimed extends ModelAttempt {
@@ -62,7 +64,8 @@ const outcomes: Readonly<Record<Exclude<Ending, 'wait' | 'wait for a time'>, Out
 };
 
 export function definitionOf(kind: string) {
-  return kind === KIND_WITHOUT_RESULT ? forgotten : kept;
+  if (kind === KIND_WITHOUT_RESULT) return forgotten;
+  return kind === KIND_OF_OUTCOMES ? outcomeOnly : kept;
 }
 
 /** What a worker writes about an attempt that ended so. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {
-  bothKinds,
+  allKinds,
   claim,
   ending,
   endings,
@@ -234,7 +234,7 @@ function interruptedBy(single: fc.Arbitrary<SingleStep>) {
     setLimitWhile: fc.record({ limit, commit: fc.boolean(), set: betweenPatient }),
     runNextWhile: fc.record({
       queue,
-      kinds: fc.constantFrom(bothKinds, ['kept']),
+      kinds: fc.constantFrom(allKinds, ['kept']),
       ending,
       ran: betweenPatient,
     }),

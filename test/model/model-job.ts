@@ -79,6 +79,8 @@ export const WAIT_MS = 10_800_000;
 
 /** The kind whose completed jobs leave no result. */
 export const KIND_WITHOUT_RESULT = 'forgotten';
+/** The kind whose completed jobs leave a result without the payload. */
+export const KIND_OF_OUTCOMES = 'outcome';
 
 /** Nothing interrupts `runNext`, and its handlers do not wait. */
 export function endingOfRunNext(ending: Ending): Ending {

@@ -1,7 +1,7 @@
 import type postgres from 'postgres';
 import { expect } from 'vitest';
 import type { JobModel } from './job-model.ts';
-import type { ModelJob } from './model-job.ts';
+import { KIND_OF_OUTCOMES, type ModelJob } from './model-job.ts';
 import { type ModelSchedule, nextTickMs, type ScheduleModel } from './schedule-model.ts';
 
 /** What no row says by itself. */
@@ -12,6 +12,7 @@ interface Row extends Omit<ModelJob, 'state' | 'runAt' | Unseen> {
   readonly state: string;
   readonly runAt: number;
   readonly output: unknown;
+  readonly payloadKept: boolean;
 }
 
 /** What a row of the schedules is compared by. */
@@ -35,11 +36,11 @@ export async function readState(client: postgres.Sql): Promise<QueueState> {
   const [row] = await client<[{ state: QueueState }]>`
     with jobs as (
       select id, queue, kind, priority, max_attempts, unique_key, 'live' as state, attempt, fence, worker_id, errors, run_at,
-        claimed_at, null::jsonb as output, cancel_reason, group_key, weight, waiting_key
+        claimed_at, null::jsonb as output, cancel_reason, group_key, weight, waiting_key, payload
       from queue_jobs
     ), results as (
       select job_id, queue, kind, priority, max_attempts, unique_key, state, attempt, fence, worker_id, errors, run_at,
-        claimed_at, output, null as cancel_reason, group_key, weight, null as waiting_key
+        claimed_at, output, null as cancel_reason, group_key, weight, null as waiting_key, payload
       from queue_results
     )
     select json_build_object(
@@ -63,7 +64,7 @@ function rowAsJson(id: string): string {
   return `json_build_object('id', ${id}, 'queue', queue, 'kind', kind, 'priority', priority, 'maxAttempts', max_attempts,
     'uniqueKey', unique_key, 'state', state, 'attempt', attempt, 'fence', fence, 'workerId', worker_id,
     'errors', jsonb_path_query_array(errors, '$[*].name'), 'runAt', ${micros('run_at')},
-    'begun', claimed_at is not null, 'cancelRequested', cancel_reason is not null, 'output', output,
+    'begun', claimed_at is not null, 'cancelRequested', cancel_reason is not null, 'output', output, 'payloadKept', payload is not null,
     'group', group_key, 'weight', coalesce(weight, 1), 'waitingKey', waiting_key)`;
 }
 
@@ -84,8 +85,10 @@ export function expectSound({ jobs, results }: QueueState, highestFences: Map<nu
     highestFences.set(id, fence);
   }
   for (const { begun, workerId } of jobs) if (workerId === null) expect(begun).toBe(false);
-  for (const { state, output } of results)
+  for (const { state, output, kind, payloadKept } of results) {
     expect(output).toEqual(state === 'completed' ? { done: true } : null);
+    expect(payloadKept).toBe(state !== 'completed' || kind !== KIND_OF_OUTCOMES);
+  }
 }
 
 /** The tables hold what the model says; times that it could not know are learnt from them. */
@@ -103,7 +106,7 @@ export function expectAsModelled(state: QueueState, model: JobModel, earlierUs: 
   const expected = [...model.jobs.values()]
     .filter(({ state }) => state !== 'gone')
     .map(({ lastRecorded: _, unparked: __, redriven: ___, ...job }) => job);
-  const actual = [...state.jobs, ...state.results].map(({ output: _, ...row }) => row);
+  const actual = [...state.jobs, ...state.results].map(({ output: _, payloadKept: __, ...row }) => row);
   expect(actual.sort(byId)).toEqual(expected.sort(byId));
   expect(state.workerIds).toEqual([...model.livingWorkers].sort((a, b) => a - b));
 }

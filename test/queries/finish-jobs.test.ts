@@ -122,6 +122,49 @@ describe('the result', () => {
     expect(await jobRow(database.client, dropped)).toBeUndefined();
   });
 
+  test('has no payload where only the outcome is kept, which a payload of null is not', async () => {
+    const jobs = [
+      { keepResult: 'outcome', kept: false },
+      { keepResult: true, kept: true },
+      { keepResult: false, kept: undefined },
+    ] as const;
+    for (const mixed of [jobs, jobs.slice(0, 1), jobs.filter(({ kept }) => kept !== true)]) {
+      for (const payload of [{ orderId: 7 }, null]) {
+        const ids = await addJobs(
+          database.client,
+          mixed.map(() => ({ workerId: 1, fence: 3, payload, metadata: { tenant: 't' } })),
+        );
+        const ended = await finishJobs(
+          database.db,
+          tables,
+          { queue: 'q', workerId: 1 },
+          mixed.map(({ keepResult }, index) => ({
+            id: Number(ids[index]),
+            fence: 3,
+            transition: { ...completed, keepResult },
+          })),
+        );
+        expect(ended).toEqual(new Set(ids));
+        const rows = await database.client`
+          select job_id, payload is not null as kept, payload::text from queue_results where job_id = any(${ids})`;
+        expect(new Map(rows.map(({ job_id, kept }) => [job_id, kept]))).toEqual(
+          new Map(
+            mixed.flatMap(({ kept }, index) => (kept === undefined ? [] : [[String(ids[index]), kept]])),
+          ),
+        );
+        for (const { kept, payload: text } of rows) {
+          expect(kept ? JSON.parse(text) : text).toEqual(kept ? payload : null);
+        }
+        expect(await resultRow(database.client, Number(ids[0]))).toMatchObject({
+          state: 'completed',
+          output: { sent: true },
+          fence: 3,
+          metadata: { tenant: 't' },
+        });
+      }
+    }
+  });
+
   test.each(['null', '0', 'false', '""', '"10.5"', '[]', '{"a":null}', '"ü😀\\n\\"quoted\\""'])(
     'keeps the output %s as it is',
     async (output) => {

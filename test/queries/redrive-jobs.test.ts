@@ -1,3 +1,4 @@
+import { cancel, createQueue, defineJob, drain, handle, NonRetryableError, unvalidated } from 'drizzle-queue';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { finishJobs } from '../../src/queries/finish-jobs.ts';
 import { insertJobs as insertJobsAndWake } from '../../src/queries/insert-jobs.ts';
@@ -12,6 +13,11 @@ const insertJobs = async (...args: Parameters<typeof insertJobsAndWake>) =>
   (await insertJobsAndWake(...args)).ids;
 
 const database = useTestDatabase();
+const queue = createQueue();
+const outcomeOnly = defineJob('outcome-only', {
+  payload: unvalidated<{ n: number }>(),
+  keepResult: 'outcome',
+});
 
 beforeEach(() => clearTables(database.client));
 
@@ -96,6 +102,33 @@ describe('a job that is put back', () => {
     ]);
     expect(late).toEqual(new Set());
   });
+});
+
+test('a kind that keeps only outcomes: what failed or was cancelled comes back with its payload', async () => {
+  const { id: failed } = await queue.enqueue(database.db, outcomeOnly, { n: 1 });
+  const { id: cancelled } = await queue.enqueue(database.db, outcomeOnly, { n: 2 });
+  const { id: withdrawn } = await queue.enqueue(database.db, outcomeOnly, { n: 3 });
+  const { id: done } = await queue.enqueue(database.db, outcomeOnly, { n: 4 });
+  await queue.cancel(database.db, withdrawn);
+  const handler = handle(outcomeOnly, ({ payload }) => {
+    if (payload.n === 1) throw new NonRetryableError('no');
+    return payload.n === 2 ? cancel('gone') : payload.n;
+  });
+  await drain(database.db, { queue, handlers: [handler], deadlineMs: 10_000 });
+  expect(await queue.redrive(database.db, { ids: [failed, cancelled, withdrawn, done] })).toMatchObject({
+    redriven: 1,
+  });
+  expect(await queue.redrive(database.db, { kind: 'outcome-only', state: 'cancelled' })).toMatchObject({
+    redriven: 2,
+  });
+  expect(await queue.redrive(database.db, done)).toEqual({ redriven: 0, duplicates: 0 });
+  const payloads = await database.client`select id, payload from queue_jobs order by id`;
+  expect(payloads.map(({ id, payload }) => [Number(id), payload])).toEqual([
+    [failed, { n: 1 }],
+    [cancelled, { n: 2 }],
+    [withdrawn, { n: 3 }],
+  ]);
+  expect(await queue.find(database.db, outcomeOnly, done)).toMatchObject({ payload: undefined, output: 4 });
 });
 
 describe('which', () => {

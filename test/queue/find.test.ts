@@ -13,6 +13,11 @@ const sendReceipt = defineJob('send-receipt', {
   queue: 'q',
 });
 const other = defineJob('other', { queue: 'q' });
+const resize = defineJob('resize', {
+  payload: z.object({ url: z.string() }),
+  queue: 'q',
+  keepResult: 'outcome',
+});
 
 beforeEach(() => clearTables(database.client));
 
@@ -76,6 +81,25 @@ describe('a job in every state', () => {
       finishedAt: expect.any(Date),
     });
     if (record?.state === 'completed') expectTypeOf(record.output).toEqualTypeOf<{ messageId: string }>();
+  });
+
+  test('completed, where only the outcome is kept: without its payload, which is not one of null', async () => {
+    const { id } = await queue.enqueue(database.db, resize, { url: 'a' });
+    const { id: kept } = await queue.enqueue(database.db, other);
+    await endJob(database.db, { kind: 'resize', output: { width: 3 }, keepResult: 'outcome' });
+    await endJob(database.db, { kind: 'other' });
+    const record = await queue.find(database.db, resize, id);
+    expect(record).toMatchObject({ state: 'completed', output: { width: 3 }, attempt: 1, workerId: 1 });
+    expect(record).toHaveProperty('payload', undefined);
+    expect(await queue.find(database.db, other, kept)).toHaveProperty('payload', null);
+    expect((await queue.list(database.db, { queue: 'q' })).jobs.map(({ payload }) => payload)).toEqual([
+      null,
+      undefined,
+    ]);
+    expect((await queue.list(database.db, { payload: { url: 'a' } })).jobs).toEqual([]);
+    if (record?.state === 'completed') {
+      expectTypeOf(record.payload).toEqualTypeOf<{ url: string } | undefined>();
+    }
   });
 
   test('discarded, with its errors, and no output', async () => {

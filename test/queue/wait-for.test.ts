@@ -56,6 +56,13 @@ describe('waitFor', () => {
       payload: { url: 'a' },
     });
 
+    const last = await enqueue();
+    await endJob(database.db, { kind: 'resize', output: { width: 4 }, keepResult: 'outcome' });
+    expect(await queue.waitFor(database.db, resize, last)).toMatchObject({
+      output: { width: 4 },
+      payload: undefined,
+    });
+
     const failing = await enqueue();
     const failed = queue.waitFor(database.db, resize, failing);
     await end('discarded');

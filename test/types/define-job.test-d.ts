@@ -126,6 +126,12 @@ describe('group and weight of a definition', () => {
 
 describe('definitions among each other', () => {
   test('every definition is a JobDefinition', () => {
+    const brief = defineJob('brief', { payload: z.string(), keepResult: 'outcome' });
+    expectTypeOf(brief).toExtend<JobDefinition<'brief'>>();
+    expectTypeOf(brief.keepResult).toEqualTypeOf<'outcome'>();
+    expectTypeOf<PayloadInput<typeof brief>>().toEqualTypeOf<string>();
+    const plain = defineJob('plain');
+    expectTypeOf(plain).toEqualTypeOf<JobDefinition<'plain', undefined, undefined>>();
     expectTypeOf(defineJob('a')).toExtend<JobDefinition>();
     const b = defineJob('b', { payload: z.string().transform(Number), output: v.number() });
     expectTypeOf(b).toExtend<JobDefinition>();
@@ -184,8 +190,10 @@ describe('the options of defineJob', () => {
     defineJob('send', { priority: 'high' });
     // @ts-expect-error a text
     defineJob('send', { queue: 5 });
-    // @ts-expect-error a boolean
+    // @ts-expect-error a boolean or 'outcome'
     defineJob('send', { keepResult: 1 });
+    // @ts-expect-error a boolean or 'outcome'
+    defineJob('send', { keepResult: 'payload' });
     // @ts-expect-error unknown option
     exponentialBackoff({ maxDelayMs: 5 });
   });

@@ -33,6 +33,28 @@ describe('find', () => {
     if (record.state === 'completed') expectTypeOf(record.output).toEqualTypeOf<{ messageId: string }>();
   });
 
+  test('says that a payload may not be kept, of kinds that say so alone, and of completed jobs alone', async () => {
+    const brief = defineJob('brief', { payload: z.object({ to: z.string() }), keepResult: 'outcome' });
+    const record = await queue.find(db, brief, 1);
+    expectTypeOf(record?.payload).toEqualTypeOf<{ to: string } | undefined>();
+    if (record?.state === 'completed')
+      expectTypeOf(record.payload).toEqualTypeOf<{ to: string } | undefined>();
+    if (record?.state === 'discarded') expectTypeOf(record.payload).toEqualTypeOf<{ to: string }>();
+    if (record?.state === 'due') expectTypeOf(record.payload).toEqualTypeOf<{ to: string }>();
+    const ended = await queue.waitFor(db, brief, 1);
+    if (ended.state === 'completed') expectTypeOf(ended.payload).toEqualTypeOf<{ to: string } | undefined>();
+    else expectTypeOf(ended.payload).toEqualTypeOf<{ to: string }>();
+    for (const keepResult of [true, false] as const) {
+      const kept = defineJob('kept', { payload: z.object({ to: z.string() }), keepResult });
+      expectTypeOf<JobRecordOf<typeof kept>['payload']>().toEqualTypeOf<{ to: string }>();
+    }
+    const either = defineJob('either', {
+      payload: z.object({ to: z.string() }),
+      keepResult: process.pid > 1 ? 'outcome' : true,
+    });
+    expectTypeOf<JobRecordOf<typeof either>['payload']>().toEqualTypeOf<{ to: string } | undefined>();
+  });
+
   test('takes ids that are numbers', () => {
     // @ts-expect-error a text
     queue.find(db, '1');

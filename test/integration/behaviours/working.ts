@@ -23,6 +23,11 @@ const greet = defineJob('greet', {
 });
 const flaky = defineJob('flaky', { queue: 'flaky', maxAttempts: 3, backoff: fixedBackoff(0) });
 const forgotten = defineJob('forgotten', { queue: 'forgotten', keepResult: false });
+const brief = defineJob('brief', {
+  payload: unvalidated<number | null>(),
+  queue: 'brief',
+  keepResult: 'outcome',
+});
 const claimed = defineJob('claimed', { payload: unvalidated<number>(), queue: 'claim-race' });
 const worked = defineJob('worked', { payload: unvalidated<number>(), queue: 'worked' });
 
@@ -56,6 +61,24 @@ export const working: readonly Behaviour[] = [
       const handlers = [handle(forgotten, () => {})];
       assert.equal((await drain(db, { queue, handlers, deadlineMs })).completed, 1);
       assert.equal(await queue.find(db, id), undefined);
+    },
+  },
+  {
+    name: 'keeps no payload where only the outcome is wanted, and that of what failed',
+    async run({ db }) {
+      const done = await queue.enqueue(db, brief, 7);
+      const failed = await queue.enqueue(db, brief, null);
+      const handlers = [
+        handle(brief, ({ payload }) => {
+          if (payload === null) throw new NonRetryableError('no');
+          return payload;
+        }),
+      ];
+      assert.equal((await drain(db, { queue, handlers, deadlineMs })).completed, 1);
+      const found = await queue.find(db, brief, done.id);
+      assert.equal(found?.state, 'completed');
+      assert.deepEqual([found.payload, found.output], [undefined, 7]);
+      assert.equal((await queue.find(db, brief, failed.id))?.payload, null);
     },
   },
   {

@@ -7,7 +7,7 @@ interface Ending {
   readonly kind?: string;
   readonly state?: FinalState;
   readonly output?: unknown;
-  readonly keepResult?: boolean;
+  readonly keepResult?: boolean | 'outcome';
   readonly limit?: number;
 }
 

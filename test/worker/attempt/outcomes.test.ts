@@ -8,6 +8,7 @@ import {
   handle,
   type JobRecord,
   NonRetryableError,
+  runNext,
   snooze,
   unvalidated,
 } from 'drizzle-queue';
@@ -160,6 +161,43 @@ describe('how an attempt ends', () => {
     });
     expect(await queue.find(database.db, good?.id ?? 0)).toBeUndefined();
     expect(await queue.find(database.db, bad?.id ?? 0)).toMatchObject({ state: 'discarded' });
+  });
+
+  test("keepResult: 'outcome' keeps all but the payload of a completed job, also of complete(tx)", async () => {
+    const brief = defineJob('brief', {
+      payload: unvalidated<number>(),
+      keepResult: 'outcome',
+      maxAttempts: 1,
+    });
+    const kept = defineJob('kept', { payload: unvalidated<number>() });
+    const ids = await queue.enqueueMany(
+      database.db,
+      brief,
+      [1, 2, 3].map((payload) => ({ payload })),
+    );
+    const whole = await queue.enqueue(database.db, kept, 4);
+    await drain(database.db, {
+      queue,
+      deadlineMs: 10_000,
+      handlers: [
+        handle(brief, async ({ payload, complete }) => {
+          if (payload === 1) throw new Error('bad');
+          if (payload === 2) return payload;
+          await database.db.transaction((tx) => complete(tx, payload));
+        }),
+        handle(kept, ({ payload }) => payload),
+      ],
+    });
+    const found = await Promise.all([...ids, whole].map(({ id }) => queue.find(database.db, id ?? 0)));
+    expect(found).toMatchObject([
+      { state: 'discarded', payload: 1, errors: [{ message: 'bad' }] },
+      { state: 'completed', payload: undefined, output: 2, errors: [] },
+      { state: 'completed', payload: undefined, output: 3 },
+      { state: 'completed', payload: 4, output: 4 },
+    ]);
+    const { id } = await queue.enqueue(database.db, brief, 5);
+    await runNext(database.db, { queue, handlers: [handle(brief, ({ payload }) => payload)] });
+    expect(await queue.find(database.db, id)).toMatchObject({ payload: undefined, output: 5 });
   });
 
   test('an outcome that the database refuses is a failed attempt, and harms no other of its batch', async () => {
