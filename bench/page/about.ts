@@ -7,7 +7,7 @@ installed, from pgbench. What a job of yours does will take longer than any of t
 
 Keep in mind what each does per job. graphile-worker deletes a finished job and keeps nothing; compare it with "no results". pg-boss
 keeps every finished job, and its handler takes a whole batch that succeeds or fails as one. drizzle-queue
-with results keeps each job, its payload and its output.`,
+with results keeps each job, its payload and its output; with outcomes, all of it but the payload.`,
   pinned: `Some report, some forgotten transaction, some replica holds an old snapshot: Postgres may then remove no dead row, and a
 queue makes at least one per job. Does the queue get slower with each job that is done?`,
   scheduled: `A queue holds more than what is due for this worker: jobs for tomorrow, other queues, kinds that only newer workers

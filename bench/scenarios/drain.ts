@@ -6,7 +6,12 @@ import { SERVER_TEXT } from '../harness/server.ts';
 import { LARGE, SMALL, type System } from '../harness/system.ts';
 import type { Scenario, ScenarioResult } from '../scenario.ts';
 import { bullmqOnPostgres, bullmqOnRedis } from '../systems/bullmq/system.ts';
-import { onNodePostgres, withoutResults, withResults } from '../systems/drizzle-queue/system.ts';
+import {
+  onNodePostgres,
+  withOutcomes,
+  withoutResults,
+  withResults,
+} from '../systems/drizzle-queue/system.ts';
 import { graphileBest, graphileDefaults } from '../systems/graphile-worker/system.ts';
 import { hasPgbench } from '../systems/limit/pgbench.ts';
 import { limit, limitByPgbench } from '../systems/limit/system.ts';
@@ -15,6 +20,7 @@ import { pgBossBest, pgBossDefaults } from '../systems/pg-boss/system.ts';
 const SYSTEMS: readonly System[] = [
   withoutResults,
   withResults,
+  withOutcomes,
   onNodePostgres,
   limit,
   ...(hasPgbench() ? [limitByPgbench] : []),
@@ -28,7 +34,7 @@ const SYSTEMS: readonly System[] = [
 /** A system that needs longer is stopped; what it has done until then is its figure. */
 const LIMIT_MS = 15_000;
 /** With the large payload only these: what it costs is what they show. */
-const WITH_LARGE = [withoutResults, withResults, limit, graphileBest, pgBossBest];
+const WITH_LARGE = [withoutResults, withResults, withOutcomes, limit, graphileBest, pgBossBest];
 
 /** The medians of one system with one size of payload. */
 interface Row extends Drained {

@@ -116,8 +116,8 @@ export interface JobDefinition<
 }
 
 /**
- * A definition as {@link defineJob} makes it. Only where its results may lack the payload does its type say how
- * they are kept, and then never `false`: that tells it from a type of which this is not known.
+ * A definition as {@link defineJob} makes it. Only where its results may lack the payload does its type say
+ * how they are kept, and then never `false`: that tells it from a type of which this is not known.
  */
 export type DefinedJob<
   TKind extends string,
@@ -128,7 +128,7 @@ export type DefinedJob<
   ? JobDefinition<TKind, TPayload, TOutput> & { readonly keepResult: Exclude<TKeep, false> }
   : JobDefinition<TKind, TPayload, TOutput>;
 
-/** What `find`, `list` and `waitFor` add to the payload of a completed job: `undefined` where it is not kept. */
+/** What the payload of a completed job may be besides: `undefined` where it is not kept. */
 export type PayloadNotKept<TJob extends JobDefinition> = false extends TJob['keepResult']
   ? never
   : 'outcome' extends TJob['keepResult']

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Finish } from '../job/transition.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { ownColumnsOf } from '../schema/own-columns.ts';
+import { type OwnColumn, ownColumnsOf } from '../schema/own-columns.ts';
 import { queryRows, type Runner } from '../sql/executor.ts';
 import { arrayText, type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence.ts';
 import { groupingOf } from '../sql/grouping.ts';
@@ -117,10 +117,7 @@ export function finishJobsQuery(
   const stops =
     groupingOf(tables, holder.queue)?.serial === 'success' &&
     finishes.some(({ transition }) => transition.state === 'discarded');
-  // The others do not pay for the choice.
-  const bare = finishes.some(({ transition }) => transition.keepResult === 'outcome');
-  const whole = bare ? sql`, whole` : sql``;
-  const payload = bare ? sql`case when i.whole then f.payload end` : sql`f.payload`;
+  const { whole, wholes, payload, returning } = payloads(finishes, own);
   return endHolds(tables, {
     queue: holder.queue,
     blocks: stops
@@ -132,12 +129,12 @@ export function finishJobsQuery(
         nullif(output, 'null') as output,
         ${withTime(sql`nullif(error, 'null')`)} as error${whole}
       from ${from}
-      cross join rows from (${idsAndFences(finishes)}, ${endings(finishes)}${bare ? wholes(finishes) : sql``})
+      cross join rows from (${idsAndFences(finishes)}, ${endings(finishes)}${wholes})
         as r(id, fence, state, keep, output, error${whole})
     )${free}`,
     change: 'delete',
     where,
-    returning: sql`j.*`,
+    returning,
     answer: {
       name: 'finished',
       select: sql`,
@@ -156,10 +153,28 @@ export function finishJobsQuery(
   });
 }
 
-/** Whether each result keeps its payload, as a further function; null where none does. */
-function wholes(finishes: readonly FinishedJob[]): SQL {
-  const kept = finishes.map(({ transition }) => transition.keepResult === true);
-  return sql`, unnest(${arrayText(kept.includes(true) ? kept : [])}::text::bool[])`;
+/**
+ * The payloads of the results. Where all keep theirs, or none does, no row says so; and where none does, they
+ * are not carried from the delete to the insert either, which is a copy of each, or a file beyond `work_mem`.
+ */
+function payloads(finishes: readonly FinishedJob[], own: readonly OwnColumn[]) {
+  const any = (kept: true | 'outcome') => finishes.some(({ transition }) => transition.keepResult === kept);
+  if (!any('outcome')) {
+    return { whole: sql``, wholes: sql``, payload: sql`f.payload`, returning: sql`j.*` };
+  }
+  if (!any(true)) {
+    const returning = sql`j.id, j.queue, j.kind, j.errors, j.attempt, j.max_attempts, j.priority, j.weight,
+      j.fence, j.batch_id, j.unique_key, j.group_key, j.metadata, j.worker_id, j.created_at, j.run_at,
+      j.claimed_at${ownNames(own, 'j.')}`;
+    return { whole: sql``, wholes: sql``, payload: sql`null`, returning };
+  }
+  const wholes = arrayText(finishes.map(({ transition }) => transition.keepResult === true));
+  return {
+    whole: sql`, whole`,
+    wholes: sql`, unnest(${wholes}::text::bool[])`,
+    payload: sql`case when i.whole then f.payload end`,
+    returning: sql`j.*`,
+  };
 }
 
 /** State, keep, output and error for `rows from (…)`; what all leave at its default is null there. */

@@ -39,8 +39,8 @@ interface CommonRecord<TKind extends string, TPayload, TRunAt = Date> {
 }
 
 /**
- * A job, still to do or finished, distinguished by `state`. The payload of a completed job is `undefined` where
- * it is not kept (`keepResult: 'outcome'`), while a job without one has `null`; `TKept` is its type.
+ * A job, still to do or finished, distinguished by `state`. The payload of a completed job is `undefined`
+ * where it is not kept (`keepResult: 'outcome'`), while a job without one has `null`; `TKept` is its type.
  */
 export type JobRecord<
   TKind extends string = string,

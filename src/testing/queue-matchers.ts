@@ -55,7 +55,8 @@ export type QueueMatchers = {
 export interface QueueAssertions {
   /**
    * That a job of a kind was enqueued, whatever became of it: in a transaction by that itself, in a database
-   * by anyone. A job that has completed and whose kind keeps no result is not seen.
+   * by anyone. A job that has completed and whose kind keeps no result is not seen, and where it keeps only
+   * the outcome, its payload is `undefined` by then.
    */
   toHaveEnqueued<TJob extends JobDefinition>(job: TJob, expected?: ExpectedJob<TJob>): Promise<void>;
   /** That such a job has completed, and kept its result. */

@@ -202,6 +202,18 @@ describe('show', () => {
     });
   });
 
+  test('says that a payload is not kept; as JSON it is absent', async () => {
+    const brief = defineJob('brief', { payload: z.number(), queue: 'brief', keepResult: 'outcome' });
+    const { id } = await queue.enqueue(database.db, brief, 7);
+    await runNext(database.db, { queue, handlers: [handle(brief, ({ payload }) => payload)] });
+    const { stdout } = await run('show', String(id));
+    expect(stdout).toMatch(/^payload\n {2}not kept\noutput\n {2}7$/m);
+    expect((await run('list', '--kind', 'brief')).stdout).toContain('not kept');
+    const { job } = await answer('show', String(id));
+    expect(job).toMatchObject({ id, state: 'completed', output: 7 });
+    expect(job).not.toHaveProperty('payload');
+  });
+
   test('shows nothing that a terminal would obey', async () => {
     const { stdout } = await run('show', String(evil));
     expect(stdout).toContain('--json');

@@ -239,6 +239,24 @@ describe('one job', () => {
     expect((await file.text()).length).toBeGreaterThan(10_000_000);
   });
 
+  test('whose payload is not kept says so, as its row does, and one of null does not', async () => {
+    const [id, ofNull] = await addJobs(database.client, [
+      { kind: 'send-receipt', payload: { orderId: 7 } },
+      { kind: 'send-receipt' },
+    ]);
+    await endJob(database.db, { keepResult: 'outcome', output: { messageId: 'm' } });
+    await endJob(database.db);
+    const dashboard = dashboardFor();
+    const html = await page(dashboard, `/admin/queue/jobs/${id}`);
+    expect(textOf(html)).toMatch(/Payload\s+not kept/);
+    expect(textOf(html)).toContain('"messageId": "m"');
+    expect((await get(dashboard, `/admin/queue/jobs/${id}/payload`)).status).toBe(404);
+    expect(textOf(await page(dashboard, `/admin/queue/jobs/${ofNull}`))).toMatch(/Payload\s+null/);
+    const rows = textOf(await page(dashboard, '/admin/queue/jobs'));
+    expect(rows.match(/not kept/g)).toHaveLength(1);
+    expect(textOf(await page(dashboard, '/admin/queue/jobs?q=payload.orderId:7'))).toContain('No job fits');
+  });
+
   test('that is not there', async () => {
     const dashboard = dashboardFor();
     for (const path of ['/jobs/999999', '/jobs/99999999999999999999', '/jobs/1/secret', '/jobs/x'])

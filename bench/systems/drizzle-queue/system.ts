@@ -42,6 +42,7 @@ export function drizzleQueue(name: string, options: Partial<DrizzleQueueOptions>
 
 export const withoutResults = drizzleQueue('no results', { keepResult: false });
 export const withResults = drizzleQueue('results kept');
+export const withOutcomes = drizzleQueue('results kept as outcomes', { keepResult: 'outcome' });
 export const onNodePostgres = drizzleQueue('no results, node-postgres', {
   keepResult: false,
   driver: 'node-postgres',

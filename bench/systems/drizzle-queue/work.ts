@@ -7,6 +7,7 @@ import {
   type Database,
   defineJob,
   handle,
+  type KeepResult,
   limitsIn,
   type QueueLimits,
   unvalidated,
@@ -19,7 +20,7 @@ import type { Program } from '../../child/programs.ts';
 
 export interface DrizzleQueueOptions {
   readonly driver: 'postgres.js' | 'node-postgres';
-  readonly keepResult: boolean;
+  readonly keepResult: KeepResult;
   /** How many queues; the worker serves all of them. The jobs are in the first. */
   readonly queues?: number;
   /** Serve another queue than the one that the jobs are in: listen, with nothing to do. */

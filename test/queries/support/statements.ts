@@ -453,6 +453,10 @@ export function allStatements(
     'finishJobsQuery, outcomes': finishJobsQuery(tables, held, [
       { id, fence: 1, transition: { ...finish, keepResult: 'outcome' } },
     ]),
+    'finishJobsQuery, some outcomes': finishJobsQuery(tables, held, [
+      { id, fence: 1, transition: { ...finish, keepResult: 'outcome' } },
+      { id: id + 1, fence: 2, transition: discard },
+    ]),
     'finishJobsQuery, only in a transaction': finishJobsQuery(
       tables,
       held,
