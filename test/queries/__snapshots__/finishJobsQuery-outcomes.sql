@@ -1,25 +1,27 @@
     with i as materialized (
       select id, fence, coalesce(state, 'completed') as state, coalesce(keep, true) as keep,
         nullif(output, 'null') as output,
-        nullif(error, 'null') || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as error, whole
+        nullif(error, 'null') || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) as error
       from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c
       cross join rows from (unnest($4::text::int8[]), unnest($5::text::int8[]), unnest($6::text::text[]), unnest($7::text::bool[]),
         jsonb_array_elements($8::text::jsonb),
-        jsonb_array_elements($9::text::jsonb), unnest($10::text::bool[]))
-        as r(id, fence, state, keep, output, error, whole)
+        jsonb_array_elements($9::text::jsonb))
+        as r(id, fence, state, keep, output, error)
     ),
     finished as (
     delete from "queue_jobs" as j
-    where j.queue = $11 and j.id = any(array(select id from i))
-        and j.worker_id is not distinct from $12::int8
+    where j.queue = $10 and j.id = any(array(select id from i))
+        and j.worker_id is not distinct from $11::int8
         and ((j.id, j.fence) in (select id, fence from i)) is true
-    returning j.*
+    returning j.id, j.queue, j.kind, j.errors, j.attempt, j.max_attempts, j.priority, j.weight,
+      j.fence, j.batch_id, j.unique_key, j.group_key, j.metadata, j.worker_id, j.created_at, j.run_at,
+      j.claimed_at
     ),
     recorded as (
       insert into "queue_results" (job_id, queue, kind, payload, state, output, errors, attempt, max_attempts,
         priority, weight, fence, batch_id, unique_key, group_key, metadata, worker_id, created_at, run_at,
         claimed_at, finished_at)
-      select f.id, f.queue, f.kind, case when i.whole then f.payload end, i.state, i.output, case when i.error is null then f.errors
+      select f.id, f.queue, f.kind, null, i.state, i.output, case when i.error is null then f.errors
         else (case when jsonb_array_length(f.errors) >= 10 then f.errors - 0 else f.errors end) || i.error end,
         f.attempt, f.max_attempts, f.priority, f.weight, f.fence, f.batch_id, f.unique_key, f.group_key,
         f.metadata, f.worker_id, f.created_at, f.run_at, f.claimed_at,
@@ -37,6 +39,5 @@
 -- $7 = "{}"
 -- $8 = "[{\"text\":\"mail\"}]"
 -- $9 = "[]"
--- $10 = "{}"
--- $11 = "mail"
--- $12 = 42
+-- $10 = "mail"
+-- $11 = 42
