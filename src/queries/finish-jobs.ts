@@ -166,7 +166,7 @@ function payloads(finishes: readonly FinishedJob[], own: readonly OwnColumn[]) {
     const returning = sql`j.id, j.queue, j.kind, j.errors, j.attempt, j.max_attempts, j.priority, j.weight,
       j.fence, j.batch_id, j.unique_key, j.group_key, j.metadata, j.worker_id, j.created_at, j.run_at,
       j.claimed_at${ownNames(own, 'j.')}`;
-    return { whole: sql``, wholes: sql``, payload: sql`null`, returning };
+    return { whole: sql``, wholes: sql``, payload: sql`null::jsonb`, returning };
   }
   const wholes = arrayText(finishes.map(({ transition }) => transition.keepResult === true));
   return {

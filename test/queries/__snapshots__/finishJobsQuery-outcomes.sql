@@ -21,7 +21,7 @@
       insert into "queue_results" (job_id, queue, kind, payload, state, output, errors, attempt, max_attempts,
         priority, weight, fence, batch_id, unique_key, group_key, metadata, worker_id, created_at, run_at,
         claimed_at, finished_at)
-      select f.id, f.queue, f.kind, null, i.state, i.output, case when i.error is null then f.errors
+      select f.id, f.queue, f.kind, null::jsonb, i.state, i.output, case when i.error is null then f.errors
         else (case when jsonb_array_length(f.errors) >= 10 then f.errors - 0 else f.errors end) || i.error end,
         f.attempt, f.max_attempts, f.priority, f.weight, f.fence, f.batch_id, f.unique_key, f.group_key,
         f.metadata, f.worker_id, f.created_at, f.run_at, f.claimed_at,
