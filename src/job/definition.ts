@@ -128,12 +128,12 @@ export type DefinedJob<
   ? JobDefinition<TKind, TPayload, TOutput> & { readonly keepResult: Exclude<TKeep, false> }
   : JobDefinition<TKind, TPayload, TOutput>;
 
-/** What the payload of a completed job may be besides: `undefined` where it is not kept. */
-export type PayloadNotKept<TJob extends JobDefinition> = false extends TJob['keepResult']
-  ? never
+/** Whether the payload of a completed job of the kind may be missing. */
+export type MayLackPayload<TJob extends JobDefinition> = false extends TJob['keepResult']
+  ? false
   : 'outcome' extends TJob['keepResult']
-    ? undefined
-    : never;
+    ? true
+    : false;
 
 /**
  * What `enqueue` takes: the payload schema's input, `undefined` for a job without payload, or `unknown` when

@@ -40,14 +40,9 @@ interface CommonRecord<TKind extends string, TPayload, TRunAt = Date> {
 
 /**
  * A job, still to do or finished, distinguished by `state`. The payload of a completed job is `undefined`
- * where it is not kept (`keepResult: 'outcome'`), while a job without one has `null`; `TKept` is its type.
+ * where it is not kept (`keepResult: 'outcome'`); that of a job without one is `null`.
  */
-export type JobRecord<
-  TKind extends string = string,
-  TPayload = unknown,
-  TOutput = unknown,
-  TKept = TPayload,
-> =
+export type JobRecord<TKind extends string = string, TPayload = unknown, TOutput = unknown> =
   | (CommonRecord<TKind, TPayload> & LiveFields & { readonly state: 'scheduled' | 'due' })
   | (CommonRecord<TKind, TPayload, null> & LiveFields & { readonly state: 'waiting' })
   | (CommonRecord<TKind, TPayload> &
@@ -56,8 +51,14 @@ export type JobRecord<
         readonly workerId: number;
         readonly claimedAt: Date;
       })
-  | (CommonRecord<TKind, TKept> & FinishedFields & { readonly state: 'completed'; readonly output: TOutput })
+  | (CommonRecord<TKind, TPayload> &
+      FinishedFields & { readonly state: 'completed'; readonly output: TOutput })
   | (CommonRecord<TKind, TPayload> & FinishedFields & { readonly state: 'discarded' | 'cancelled' });
+
+/** A job of a kind whose completed jobs may lack the payload. */
+export type OutcomeRecord<TKind extends string, TPayload, TOutput> =
+  | Exclude<JobRecord<TKind, TPayload, TOutput>, { readonly state: 'completed' }>
+  | Extract<JobRecord<TKind, TPayload | undefined, TOutput>, { readonly state: 'completed' }>;
 
 interface LiveFields {
   /** The last value of `job.progress(value)`, in this attempt or an earlier one; `null` before that. */

@@ -1,6 +1,7 @@
 import {
   createQueue,
   defineJob,
+  type JobDefinition,
   type JobRecord,
   type JobRecordOf,
   type JobState,
@@ -53,6 +54,15 @@ describe('find', () => {
       keepResult: process.pid > 1 ? 'outcome' : true,
     });
     expectTypeOf<JobRecordOf<typeof either>['payload']>().toEqualTypeOf<{ to: string } | undefined>();
+  });
+
+  test('tells the states apart where the definition is a parameter, too', () => {
+    const idOf = async <TJob extends JobDefinition>(job: TJob) => {
+      const record = await queue.find(db, job, 1);
+      if (record?.state === 'completed') return [record.id, record.output, record.finishedAt];
+      return [record?.id, record?.payload];
+    };
+    expectTypeOf(idOf(send)).resolves.toExtend<readonly unknown[]>();
   });
 
   test('takes ids that are numbers', () => {
