@@ -4,7 +4,7 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 import { anyInGroup, groupColumns, notedGroups } from '../sql/grouped-jobs.ts';
-import { type GivenColumn, jobRows } from '../sql/job-rows.ts';
+import { type GivenColumn, jobRows, jobValues } from '../sql/job-rows.ts';
 import { ownNames } from '../sql/own-values.ts';
 import { quotedName } from '../sql/quoted-name.ts';
 import { notified, type WakeUp, wakePayload } from '../sql/wake-up.ts';
@@ -35,19 +35,23 @@ export async function insertJobs(
   const ids = new Array<number | undefined>(jobs.length).fill(undefined);
   const woken = new Set<string>();
   if (jobs.length === 0) return { ids, woken };
-  const numbered = jobs.length > 1 && jobs.some(hasKey);
-  const query = numbered ? insertKeyedJobsQuery(tables, jobs, wakeUp) : insertJobsQuery(tables, jobs, wakeUp);
-  for (const [at, { id, place, woke }] of (await queryRows(db, tables, query)).entries()) {
-    const index = numbered ? Number(place) - 1 : at;
-    ids[index] = Number(id);
+  const query = jobs.length > 1 && jobs.some(hasKey) ? insertKeyedJobsQuery : insertJobsQuery;
+  const rows = await queryRows(db, tables, query(tables, jobs, wakeUp));
+  for (const [at, { id, ids: all, place, woke }] of rows.entries()) {
+    const index = place === undefined ? at : Number(place) - 1;
     if (woke === true) woken.add(jobs[index]?.queue ?? '');
+    if (all !== undefined) return { ids: JSON.parse(String(all ?? '[]')), woken };
+    ids[index] = Number(id);
   }
   return { ids, woken };
 }
 
 /**
  * One job, or any number without unique keys. Only a single job can be refused here, and `RETURNING` keeps
- * the order of the insert, so a row's position identifies its job.
+ * the order of the insert, so the position of an id identifies its job.
+ *
+ * Several jobs of one queue to be notified are answered in one row: a call of `pg_notify` for each takes
+ * longer.
  */
 export function insertJobsQuery(tables: QueueTables, jobs: readonly NewJob[], wakeUp?: WakeUp): SQL {
   const grouped = anyInGroup(jobs);
@@ -56,8 +60,26 @@ export function insertJobsQuery(tables: QueueTables, jobs: readonly NewJob[], wa
   const noted = grouped ? notedGroups(tables, 'inserted') : sql``;
   // The rows of the CTE are in the order of the insert.
   return sql`
-    with inserted as (${insert}, queue, run_at${grouped ? sql`, group_key` : sql``})${noted}
-    select i.id${wakeUp === undefined ? sql`` : sql`, ${woke(jobs, wakeUp)}`} from inserted as i`;
+    with inserted as (${insert}${sql.raw(returnedBeside(jobs, wakeUp))})${noted}
+    select ${wakeUp === undefined ? sql`i.id` : idAndWoke(jobs, wakeUp)} from inserted as i`;
+}
+
+/** What is read of a new row beside its id. */
+function returnedBeside(jobs: readonly NewJob[], wakeUp: WakeUp | undefined): string {
+  if (anyInGroup(jobs)) return ', queue, run_at, group_key';
+  if (inSeveralQueues(jobs)) return ', queue, run_at';
+  return wakeUp === undefined || jobs.every(isDueAtOnce) ? '' : ', run_at';
+}
+
+function idAndWoke(jobs: readonly NewJob[], wakeUp: WakeUp): SQL {
+  const [first] = jobs;
+  if (first === undefined || inSeveralQueues(jobs)) return sql`i.id, ${woke(jobs, wakeUp)}`;
+  const notify = notified(wakeUp.channel, wakePayload(first.queue, wakeUp));
+  const one = jobs.length === 1;
+  const id = one ? sql`i.id` : sql`json_agg(i.id)::text as ids`;
+  if (jobs.every(isDueAtOnce)) return sql`${id}, ${notify} as woke`;
+  const due = sql`i.run_at <= statement_timestamp()`;
+  return sql`${id}, case when ${one ? due : sql`bool_or(${due})`} then ${notify} end as woke`;
 }
 
 /** The insert of {@link insertJobsQuery} alone, up to the first column that it returns: the `id`. */
@@ -66,9 +88,14 @@ export function plainInsert({ queueJobs }: QueueTables, jobs: readonly NewJob[])
   const unlessDuplicate = jobs.some(hasKey) ? UNLESS_DUPLICATE : sql``;
   const own = givenColumns(queueJobs, jobs);
   const columns = sql`${sql.raw(COLUMNS)}${groupColumns(anyInGroup(jobs))}`;
+  const [job] = jobs;
+  const rows =
+    jobs.length === 1 && job !== undefined
+      ? sql`values (${jobValues(job, own)})`
+      : sql`select ${columns}${ownValues(own)} from (${jobRows(jobs, own)}) as i order by place`;
   return sql`
     insert into ${queueJobs} (${columns}${ownNames(own)})
-    select ${columns}${ownValues(own)} from (${jobRows(jobs, own)}) as i order by place${unlessDuplicate}
+    ${rows}${unlessDuplicate}
     returning id`;
 }
 
@@ -119,13 +146,22 @@ const UNLESS_DUPLICATE = sql`
 /** Notifies for a new row `i` that is due by the database's clock. */
 export function woke(jobs: readonly NewJob[], wakeUp: WakeUp): SQL {
   const { channel, queues } = wakeUp;
-  const mixed = jobs.some(({ queue }) => queue !== jobs[0]?.queue);
+  const mixed = inSeveralQueues(jobs);
   const [job] = jobs;
   const payload = mixed || job === undefined ? sql`i.queue` : wakePayload(job.queue, wakeUp);
   // A call per row is harmless: Postgres sends equal notifications of a transaction once.
   return sql`case when i.run_at <= statement_timestamp()${
     mixed ? sql` and ${JSON.stringify(queues)}::text::jsonb @> to_jsonb(i.queue)` : sql``
   } then ${notified(channel, payload)} end as woke`;
+}
+
+function inSeveralQueues(jobs: readonly NewJob[]): boolean {
+  return jobs.some(({ queue }) => queue !== jobs[0]?.queue);
+}
+
+/** Whether its `run_at` is the time of the statement. */
+function isDueAtOnce({ delayMs, runAtMs }: NewJob): boolean {
+  return delayMs === 0 && runAtMs === null;
 }
 
 function hasKey({ uniqueKey }: NewJob): boolean {

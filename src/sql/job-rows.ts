@@ -96,6 +96,28 @@ export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = [
         )}, r.place from ${rows} as r`;
 }
 
+/**
+ * One job as the values of an insert, in the order of the columns that {@link jobRows} names: Postgres plans
+ * a row of values in two thirds of the time that a select takes, and takes their types from the columns.
+ */
+export function jobValues(job: NewJob, own: readonly GivenColumn[] = []): SQL {
+  const { queue, kind, payload, priority, maxAttempts, uniqueKey, metadata } = job;
+  const grouped = anyInGroup([job]) ? sql`, ${GROUP.of(job)}, ${WEIGHT.of(job)}` : sql``;
+  const ofApp = own.map(
+    (column) => sql`, ${ownValue(column, sql`${job.own?.[column.index] ?? null}::text`)}`,
+  );
+  return sql`${queue}, ${kind}, ${payload}::text::jsonb, ${priority}, ${runAt(job)}, statement_timestamp(),
+      ${maxAttempts}, ${uniqueKey}, ${metadata}::text::jsonb${grouped}${sql.join(ofApp)}`;
+}
+
+function runAt({ runAtMs, delayMs }: NewJob): SQL {
+  if (runAtMs !== null) return sql`to_timestamp(${runAtMs}::float8 / 1000)`;
+  if (delayMs === 0) return NOW;
+  return sql`statement_timestamp() + ${delayMs}::float8 * interval '1 millisecond'`;
+}
+
+const NOW = sql`statement_timestamp()`;
+
 /** An own column in the rows of an insert. */
 interface OwnSetting {
   readonly column: GivenColumn;

@@ -1,12 +1,7 @@
 with "inserted" as (
     insert into "queue_jobs" (queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata)
-    select queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata from (
-      select $1::text as queue, $2::text as kind,
-        $3::text::jsonb as payload, $4::int2 as priority,
-        coalesce(to_timestamp($5::float8 / 1000),
-          statement_timestamp() + $6::float8 * interval '1 millisecond') as run_at,
-        statement_timestamp() as created_at, $7::int2 as max_attempts,
-        $8::text as unique_key, $9::text::jsonb as metadata, 1 as place) as i order by place
+    values ($1, $2, $3::text::jsonb, $4, statement_timestamp(), statement_timestamp(),
+      $5, $6, $7::text::jsonb)
     returning id, run_at), "enqueued" as (
     select coalesce(i.id, null) as id, i.id is null as duplicate
     from (select 1) as one left join inserted as i on true) select "id", "duplicate" from "enqueued"
@@ -14,8 +9,6 @@ with "inserted" as (
 -- $2 = "mail"
 -- $3 = "{\"text\":\"mail\"}"
 -- $4 = 5
--- $5 = null
--- $6 = 0
--- $7 = 20
--- $8 = null
--- $9 = "{\"text\":\"mail\"}"
+-- $5 = 20
+-- $6 = null
+-- $7 = "{\"text\":\"mail\"}"
