@@ -28,6 +28,7 @@ export const measurements = {
     (await import('../scenarios/scheduled/time-claims.ts')).timeClaims,
   transactions: async (): Promise<Measurement> =>
     (await import('../scenarios/enqueue/transactions.ts')).transactions,
+  single: async (): Promise<Measurement> => (await import('../scenarios/enqueue/single.ts')).single,
   bulk: async (): Promise<Measurement> => (await import('../scenarios/enqueue/bulk.ts')).bulk,
   arrivals: async (): Promise<Measurement> => (await import('../scenarios/latency/arrivals.ts')).arrivals,
 };

@@ -58,7 +58,7 @@ export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = [
   if (first === undefined) throw new TypeError('jobRows needs a job');
   const grouped = anyInGroup(jobs);
   const ruled = first.rule !== undefined;
-  // Written out: Drizzle takes much longer to build nested SQL, and most enqueues are of one job.
+  // Written out: Drizzle takes much longer to build nested SQL, and most enqueues with a rule are of one job.
   if (jobs.length === 1 && own.length === 0) {
     return sql`
       select ${first.queue}::text as queue, ${first.kind}::text as kind,

@@ -1,12 +1,12 @@
-import { sql } from 'drizzle-orm';
-import { integer, pgTable } from 'drizzle-orm/pg-core';
+import { type SQL, sql } from 'drizzle-orm';
+import { integer, PgDialect, pgTable } from 'drizzle-orm/pg-core';
 import { createQueue, defineJob, unvalidated } from 'drizzle-queue';
 import { nowMs } from '../../child/counter.ts';
 import { type EnqueuerRequest, openEnqueuer } from '../../child/enqueuer.ts';
 import { connectApp } from '../../child/orders.ts';
 
 /** What puts the rows in: an enqueuer, or a statement of its own. */
-export type BulkForm = 'enqueuer' | 'bare' | 'bare, returning ids' | 'enqueueFrom' | 'bare select';
+export type BulkForm = 'enqueuer' | 'bare' | 'bare, prepared' | 'enqueueFrom' | 'bare select';
 
 export interface BulkRequest extends EnqueuerRequest {
   readonly form: BulkForm;
@@ -42,25 +42,34 @@ async function open(request: BulkRequest): Promise<{ run(): Promise<unknown>; cl
     return { run: () => many(0, jobs), close };
   }
   const { client, db, close } = connectApp(url, 1);
-  const returning = form === 'bare, returning ids' ? 'returning id' : '';
   const forms = {
     enqueueFrom: () => createQueue().enqueueFrom(db, job, db.select({ n: numbers.n }).from(numbers)),
     'bare select': () =>
       db.execute(sql`
         insert into queue_jobs (queue, kind, payload, max_attempts)
         select 'bench', 'bench', jsonb_build_object('n', n), 20 from numbers`),
-    bare: insertBare,
-    'bare, returning ids': insertBare,
+    bare: () => db.execute(bareInsert(payloads())),
+    'bare, prepared': insertPrepared,
   };
   return { run: forms[form], close };
 
-  async function insertBare(): Promise<unknown> {
-    const rows = JSON.stringify(Array.from({ length: jobs }, (_, n) => ({ payload: { n } })));
-    return await client.unsafe(
-      `insert into queue_jobs (queue, kind, payload, max_attempts)
-       select 'bench', 'bench', r.payload, 20 from jsonb_to_recordset($1::text::jsonb) as r(payload jsonb) ${returning}`,
-      [rows],
-      { prepare: true },
-    );
+  async function insertPrepared(): Promise<unknown> {
+    const { sql: text, params } = new PgDialect().sqlToQuery(bareInsert(payloads()));
+    return await client.unsafe(text, params as never[], { prepare: true });
   }
+
+  function payloads(): string {
+    return JSON.stringify(Array.from({ length: jobs }, (_, n) => ({ n })));
+  }
+}
+
+/** The columns that `enqueueMany` sets, and what it asks for, from what it sends: the payloads, and once what they share. */
+function bareInsert(payloads: string): SQL {
+  return sql`
+    insert into queue_jobs
+      (queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata)
+    select ${'bench'}::text, ${'bench'}::text, r.payload, ${5}::int2, statement_timestamp(), statement_timestamp(),
+      ${20}::int2, ${null}::text, ${'{}'}::text::jsonb
+    from jsonb_array_elements(${payloads}::text::jsonb) as r(payload)
+    returning id`;
 }

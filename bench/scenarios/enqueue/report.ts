@@ -18,9 +18,21 @@ export interface BulkRow {
   readonly rowsPerSecond: number;
 }
 
+export interface SingleRow {
+  readonly form: 'bare' | 'enqueue';
+  readonly driver: string;
+  readonly cpuMicros: number;
+  readonly micros: number;
+}
+
 const WITHOUT = 'drizzle-queue, wakeUps: false';
 
-export function reportOf(forms: readonly FormRow[], bulks: readonly BulkRow[], runs: number): Report {
+export function reportOf(
+  forms: readonly FormRow[],
+  bulks: readonly BulkRow[],
+  singles: readonly SingleRow[],
+  runs: number,
+): Report {
   const without = (connections: number) =>
     forms.find((row) => row.form === WITHOUT && row.connections === connections)?.perSecond ?? Number.NaN;
   return {
@@ -60,6 +72,21 @@ export function reportOf(forms: readonly FormRow[], bulks: readonly BulkRow[], r
           times(rowsPerSecond, bulks.find((row) => row.bulk === against)?.rowsPerSecond ?? Number.NaN),
         ]),
       },
+      {
+        title: `enqueue: one job at a time, one connection; medians of ${runs}`,
+        header: ['', 'driver', "the process's CPU, µs", '÷ bare', 'µs', '÷ bare'],
+        rows: singles.map(({ form, driver, cpuMicros, micros }) => {
+          const bare = singles.find((row) => row.form === 'bare' && row.driver === driver);
+          return [
+            form === 'bare' ? 'an insert of the same columns by Drizzle' : 'enqueue',
+            driver,
+            figure(cpuMicros),
+            times(cpuMicros, bare?.cpuMicros ?? Number.NaN),
+            figure(micros),
+            times(micros, bare?.micros ?? Number.NaN),
+          ];
+        }),
+      },
     ],
     charts: [
       {
@@ -75,6 +102,7 @@ export function reportOf(forms: readonly FormRow[], bulks: readonly BulkRow[], r
     ],
     remarks: [
       'All transactions go through Drizzle on postgres.js. A process of workers listens meanwhile, for other jobs of the same tables; "at work": for these.',
+      'The bare INSERT … SELECT sets what enqueueMany sets, from what it sends, returns the ids, and goes through Drizzle as well, as an app would write it in its transaction; it checks and wakes nothing. Only a statement beside Drizzle can be prepared.',
       'BullMQ cannot take part in a transaction of the app. graphile-worker has only its SQL function for it.',
       SERVER_TEXT,
     ],
