@@ -272,11 +272,16 @@ describe.each(Object.entries(drivers))('with %s', (_, open) => {
     const { db, close } = await open(database);
     const several = () =>
       queue.enqueueMany(db, job, [{ payload: 1 }, { payload: 2, queue: 'b' }, { payload: 3 }]);
+    const alike = (second: { runAt?: Date }) =>
+      queue.enqueueMany(db, job, [{ payload: 4 }, { payload: 5, ...second }, { payload: 6 }]);
     for (let n = 0; n < 10; n++) {
       const { id } = await queue.enqueue(db, job, n);
       expect(await queue.find(db, job, id)).toMatchObject({ payload: n });
       const records = await Promise.all((await several()).map(({ id }) => queue.find(db, job, id)));
       expect(records.map((record) => record?.payload)).toEqual([1, 2, 3]);
+      const ids = [...(await alike({})), ...(await alike({ runAt: new Date(0) }))].map(({ id }) => id);
+      const found = await Promise.all(ids.map((id) => queue.find(db, job, id)));
+      expect(found.map((record) => record?.payload)).toEqual([4, 5, 6, 4, 5, 6]);
       expect(await queue.enqueueFrom(db, job, numbers(0))).toEqual({ enqueued: 0, duplicates: 0 });
     }
     await close();
