@@ -5,6 +5,7 @@ export const scenarios: Readonly<Record<string, () => Promise<Scenario>>> = {
   drain: async () => (await import('./scenarios/drain.ts')).drain,
   pinned: async () => (await import('./scenarios/pinned.ts')).pinned,
   scheduled: async () => (await import('./scenarios/scheduled/scenario.ts')).scheduled,
+  handlers: async () => (await import('./scenarios/handlers.ts')).handlers,
   enqueue: async () => (await import('./scenarios/enqueue/scenario.ts')).enqueue,
   latency: async () => (await import('./scenarios/latency/scenario.ts')).latency,
   concurrency: async () => (await import('./scenarios/concurrency.ts')).concurrency,

@@ -33,7 +33,7 @@ export class Counter {
     private readonly noteStarts: boolean,
   ) {}
 
-  /** To be called when a job's handler begins; no-ops end at once. */
+  /** To be called once by a job's handler: where it begins, or where it ends when that is later. */
   count(n: number): void {
     const index = this.#count++;
     if (index % this.sampleEvery === 0) {

@@ -16,6 +16,15 @@ export const createOrders = `create table orders (
 
 export const newOrder = { item: 'a pound of tea', quantity: 2 };
 
+/** What `complete(tx)` may follow: any transaction of Drizzle on Postgres. */
+interface Inserting {
+  insert(table: typeof orders): { values(order: typeof newOrder): PromiseLike<unknown> };
+}
+
+export async function insertOrder(tx: Inserting): Promise<void> {
+  await tx.insert(orders).values(newOrder);
+}
+
 /** The app's database: the same driver whichever queue stands beside it. */
 export function connectApp(url: string, connections: number) {
   const client = postgres(url, { max: connections, onnotice: () => {} });

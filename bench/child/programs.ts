@@ -1,7 +1,7 @@
 /** Where a program finds its database, and whom it tells about each job. */
 export interface Stage {
   readonly url: string;
-  /** To be called by the handler of each job with the number that is in its payload. */
+  /** To be called once by the handler of each job with the number that is in its payload. */
   onJob(n: number): void;
 }
 
@@ -11,6 +11,7 @@ export type Program = (stage: Stage, options: unknown) => Promise<() => Promise<
 /** What may run in a measured process, by name. Loaded when asked for: a peer's memory is its own. */
 export const programs = {
   'drizzle-queue': async (): Promise<Program> => (await import('../systems/drizzle-queue/work.ts')).work,
+  timers: async (): Promise<Program> => (await import('../systems/limit/timers.ts')).work,
   limit: async (): Promise<Program> => (await import('../systems/limit/work.ts')).work,
   'graphile-worker': async (): Promise<Program> => (await import('../systems/graphile-worker/work.ts')).work,
   'pg-boss': async (): Promise<Program> => (await import('../systems/pg-boss/work.ts')).work,

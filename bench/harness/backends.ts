@@ -18,17 +18,22 @@ export async function readBackends(sql: Sql): Promise<Backends> {
   const pids = await sql<{ pid: number }[]>`
     select pid from pg_stat_activity
     where datname = current_database() and application_name <> 'bench' and backend_type = 'client backend' /* bench */`;
+  return {
+    connections: pids.length,
+    statements: await countStatements(sql),
+    cpuMs: pids.reduce((sum, { pid }) => sum + cpuMsOf(pid), 0),
+  };
+}
+
+/** Of a database since it was made, on a server with the settings of {@link COUNTING}. */
+export async function countStatements(sql: Sql): Promise<number> {
   // The extension is created in the database that asks first, and tells of all. Our own statements are told by their comment.
   await sql`create extension if not exists pg_stat_statements /* bench */`;
   const [counted] = await sql<{ statements: number }[]>`
     select coalesce(sum(calls), 0)::float8 as statements from pg_stat_statements /* bench */
     where dbid = (select oid from pg_database where datname = current_database()) and query not like '%/* bench */%'
       and toplevel`;
-  return {
-    connections: pids.length,
-    statements: counted?.statements ?? Number.NaN,
-    cpuMs: pids.reduce((sum, { pid }) => sum + cpuMsOf(pid), 0),
-  };
+  return counted?.statements ?? Number.NaN;
 }
 
 /** Ticks of the kernel's clock are hundredths of a second wherever Node.js runs on Linux. */

@@ -15,10 +15,13 @@ export interface DrainLoad {
 }
 
 /** What one drain has shown. */
-export interface Drained extends Omit<Footprint, 'walBytes'> {
+export interface Drained extends Omit<Footprint, 'walBytes' | 'commits' | 'statements'> {
   readonly jobs: number;
   readonly jobsPerSecond: number;
   readonly walBytesPerJob: number;
+  readonly commitsPerJob: number;
+  /** NaN on a server that does not count them. */
+  readonly statementsPerJob: number;
   /** Processor time of the worker's processes per job, in microseconds. */
   readonly cpuUsPerJob: number;
 }
@@ -58,12 +61,14 @@ async function drainSite(site: Site, load: DrainLoad): Promise<Drained> {
   }
   if (endMs !== undefined) working.checkOnce(handled, jobs);
   const done = doneBy(handled);
-  const { walBytes, ...footprint } = await count();
+  const { walBytes, commits, statements, ...footprint } = await count();
   return {
     ...footprint,
     jobs: done,
     jobsPerSecond: rateOf(handled, endMs),
     walBytesPerJob: walBytes / done,
+    commitsPerJob: commits / done,
+    statementsPerJob: statements / done,
     cpuUsPerJob: (handled.reduce((sum, { cpuMs }) => sum + cpuMs, 0) * 1_000) / done,
   };
 }
@@ -93,6 +98,8 @@ export function medianOfDrains(drains: readonly Drained[]): Drained {
     walBytesPerJob: of(({ walBytesPerJob }) => walBytesPerJob),
     hotShare: of(({ hotShare }) => hotShare),
     deadlocks: Math.max(...drains.map(({ deadlocks }) => deadlocks)),
+    commitsPerJob: of(({ commitsPerJob }) => commitsPerJob),
+    statementsPerJob: of(({ statementsPerJob }) => statementsPerJob),
     cpuUsPerJob: of(({ cpuUsPerJob }) => cpuUsPerJob),
   };
 }

@@ -24,7 +24,7 @@ export async function drainOthers(
     const handled = await working.handled();
     await working.end();
     if (all) working.checkOnce(handled, jobs);
-    const { walBytes, ...footprint } = await count();
+    const { walBytes, commits, statements, ...footprint } = await count();
     const [{ count: done, cpuMs, starts } = { count: 0, cpuMs: 0, starts: new Float64Array() }] = handled;
     const begun = starts
       .slice(0, others)
@@ -37,6 +37,8 @@ export async function drainOthers(
       jobsPerSecond:
         ((begun.length - 1 - first) * 1_000) / ((begun.at(-1) ?? Number.NaN) - (begun[first] ?? Number.NaN)),
       walBytesPerJob: walBytes / done,
+      commitsPerJob: commits / done,
+      statementsPerJob: statements / done,
       cpuUsPerJob: (cpuMs * 1_000) / done,
     };
   } finally {

@@ -1,5 +1,6 @@
 import { createPostgresBackend, Queue, runMigrations } from 'bullmq';
 import pg from 'pg';
+import type { Handling } from '../../child/handling.ts';
 import { padBytes, type System } from '../../harness/system.ts';
 import { startRedis } from './redis.ts';
 import type { BullmqOptions } from './work.ts';
@@ -32,6 +33,15 @@ export const bullmqOnPostgres: System = {
     return row?.left ?? false;
   },
 };
+
+export function bullmqHandling(name: string, concurrency: number, handling: Handling): System {
+  return {
+    ...bullmqOnPostgres,
+    name: `BullMQ on Postgres, ${name}`,
+    setup: `concurrency ${concurrency}`,
+    options: { concurrency, handling } satisfies BullmqOptions,
+  };
+}
 
 /** With its limit of what runs in all processes together. */
 export const bullmqLimited: System = {

@@ -6,16 +6,20 @@ import {
   createWorker,
   type Database,
   defineJob,
+  type HandlerContext,
   handle,
   type KeepResult,
   limitsIn,
   type QueueLimits,
+  type Transaction,
   unvalidated,
   type Worker,
 } from 'drizzle-queue';
 import * as control from 'drizzle-queue/schema/control';
 import pg from 'pg';
 import postgres from 'postgres';
+import { wait } from '../../child/handling.ts';
+import { insertOrder } from '../../child/orders.ts';
 import type { Program } from '../../child/programs.ts';
 
 export interface DrizzleQueueOptions {
@@ -33,6 +37,13 @@ export interface DrizzleQueueOptions {
   readonly poolEach?: boolean;
   /** How long a job runs, unless its worker stops before. @default 0 */
   readonly holdMs?: number;
+  /** How long a handler waits before its job is done. @default 0 */
+  readonly waitMs?: number;
+  /**
+   * Each handler inserts an order in a transaction of its own: `plain` leaves the end of the job to the worker, `completing` ends it
+   * there, by `complete(tx)`. @default none
+   */
+  readonly orders?: 'plain' | 'completing';
   /** How many connections the app's pool has at most. @default the driver's */
   readonly poolSize?: number;
   /** Whether postgres.js may prepare; not behind a pooler in transaction mode. @default true */
@@ -43,6 +54,7 @@ export interface DrizzleQueueOptions {
 
 /** drizzle-queue with its default options: one worker, one handler per job. */
 export const work: Program = async ({ url, onJob }, options) => {
+  const settings = options as DrizzleQueueOptions;
   const {
     driver,
     keepResult,
@@ -51,15 +63,14 @@ export const work: Program = async ({ url, onJob }, options) => {
     limits,
     workers = 1,
     poolEach = false,
-    holdMs = 0,
     poolSize,
     prepare = true,
     worker,
-  } = options as DrizzleQueueOptions;
+  } = settings;
   const pools = Array.from({ length: poolEach ? workers : 1 }, () => connect(driver, url, poolSize, prepare));
   const jobs = Array.from({ length: queues }, (_, index) => {
     const name = index === 0 && !servesOther ? 'bench' : `bench-${index}`;
-    return defineJob(name, { payload: unvalidated<{ n: number }>(), queue: name, keepResult });
+    return jobOf(name, keepResult);
   });
   const queue =
     limits === undefined ? createQueue() : createQueue({ limits: limitsIn(control, { bench: limits }) });
@@ -67,38 +78,86 @@ export const work: Program = async ({ url, onJob }, options) => {
   for (let index = 0; index < workers; index++) {
     const pool = pools[index % pools.length];
     if (pool === undefined) throw new TypeError('There is a pool for each worker, or one for all');
+    const run = handlerOf(settings, pool, onJob);
     const one = createWorker(pool.db, {
       log: false,
       queue,
-      handlers: jobs.map((job) =>
-        handle(job, ({ payload, signal }) => {
-          onJob(payload.n);
-          // A stop ends it, and gives the job back.
-          return holdMs > 0 ? sleep(holdMs, undefined, { signal }) : undefined;
-        }),
-      ),
+      handlers: jobs.map((job) => handle(job, run)),
       ...worker,
     });
     await one.start();
     started.push(one);
   }
+
   return async () => {
     await Promise.all(started.map((one) => one.stop()));
     await Promise.all(pools.map(({ close }) => close()));
   };
 };
 
+const jobOf = (name: string, keepResult: boolean) =>
+  defineJob(name, { payload: unvalidated<{ n: number }>(), queue: name, keepResult });
+
+type Context = HandlerContext<ReturnType<typeof jobOf>>;
+
+/** What a job does; only what it needs is asked of its context. */
+function handlerOf(
+  { holdMs = 0, waitMs = 0, orders }: DrizzleQueueOptions,
+  pool: Pool,
+  onJob: (n: number) => void,
+): (context: Context) => Promise<void> | void {
+  if (orders === 'plain') return ({ payload }) => pool.writeOrder().then(() => onJob(payload.n));
+  if (orders === 'completing') {
+    return ({ payload, complete }) => pool.writeOrder((tx) => complete(tx)).then(() => onJob(payload.n));
+  }
+  if (waitMs > 0) return ({ payload }) => wait(waitMs).then(() => onJob(payload.n));
+  if (holdMs > 0) {
+    return ({ payload, signal }) => {
+      onJob(payload.n);
+      // A stop ends it, and gives the job back.
+      return sleep(holdMs, undefined, { signal });
+    };
+  }
+  return ({ payload }) => onJob(payload.n);
+}
+
+/** The app's database, which the worker shares. */
+interface Pool {
+  readonly db: Database;
+  /** Inserts an order in a transaction, with what else is to be done in it. */
+  writeOrder(end?: (tx: Transaction) => Promise<void>): Promise<void>;
+  close(): Promise<void>;
+}
+
 function connect(
   driver: DrizzleQueueOptions['driver'],
   url: string,
   max: number | undefined,
   prepare: boolean,
-): { db: Database; close(): Promise<void> } {
+): Pool {
   const pool = max === undefined ? {} : { max };
   if (driver === 'postgres.js') {
     const client = postgres(url, { onnotice: () => {}, prepare, ...pool });
-    return { db: drizzlePostgresJs({ client }), close: () => client.end() };
+    const db = drizzlePostgresJs({ client });
+    return {
+      db,
+      writeOrder: (end) =>
+        db.transaction(async (tx) => {
+          await insertOrder(tx);
+          await end?.(tx);
+        }),
+      close: () => client.end(),
+    };
   }
   const client = new pg.Pool({ connectionString: url, ...pool });
-  return { db: drizzleNodePostgres({ client }), close: () => client.end() };
+  const db = drizzleNodePostgres({ client });
+  return {
+    db,
+    writeOrder: (end) =>
+      db.transaction(async (tx) => {
+        await insertOrder(tx);
+        await end?.(tx);
+      }),
+    close: () => client.end(),
+  };
 }

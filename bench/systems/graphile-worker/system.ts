@@ -41,6 +41,16 @@ export const graphileBest = graphileWorker(
   { concurrency: 24, batches: true },
 );
 
+/** As its page on performance recommends, with a local queue that is large enough for so many jobs at once. */
+export function graphileHandling(name: string, options: Omit<GraphileWorkerOptions, 'batches'>): System {
+  const { concurrency, localQueueSize = 500, poolSize = 10 } = options;
+  return graphileWorker(
+    name,
+    `localQueue.size ${localQueueSize}, completeJobBatchDelay 0, failJobBatchDelay 0, prepared statements, concurrency ${concurrency}, maxPoolSize ${poolSize}`,
+    { ...options, localQueueSize, poolSize, batches: true },
+  );
+}
+
 /** The jobs of a named queue run one after the other: without a local queue, which would wait for each. */
 export function graphileQueues(name: string, queueName: string, concurrency: number): System {
   const setup = `concurrency ${concurrency}, named queues, no local queue, pollInterval 10`;

@@ -2,6 +2,7 @@ import { countFootprint } from '../../harness/footprint.ts';
 import type { System } from '../../harness/system.ts';
 import { drizzleQueue } from '../drizzle-queue/system.ts';
 import { runPgbench } from './pgbench.ts';
+import type { TimersOptions } from './timers.ts';
 import type { LimitOptions } from './work.ts';
 
 const options: LimitOptions = { batch: 1_000 };
@@ -23,7 +24,7 @@ export const limitByPgbench: System = {
   async drain(site, { jobs }) {
     const count = await countFootprint(site.sql, limit.table);
     const jobsPerSecond = await runPgbench(site.url, jobs, options.batch);
-    const { walBytes, ...footprint } = await count();
+    const { walBytes, commits, statements, ...footprint } = await count();
     const [left] = await site.sql<{ jobs: number }[]>`select count(*)::int4 as jobs from queue_jobs`;
     const done = jobs - (left?.jobs ?? 0);
     return {
@@ -31,7 +32,23 @@ export const limitByPgbench: System = {
       jobs: done,
       jobsPerSecond,
       walBytesPerJob: walBytes / done,
+      commitsPerJob: commits / done,
+      statementsPerJob: statements / done,
       cpuUsPerJob: Number.NaN,
     };
   },
 };
+
+/** The handlers' waits without any queue: how many a second the timers of Node.js allow. */
+export function timers(options: TimersOptions): System {
+  return {
+    name: 'the waits without a queue',
+    setup: `${options.concurrency} loops that wait in the same way, one wait after the other; no queue, no database`,
+    program: 'timers',
+    options,
+    table: 'none',
+    create: async () => undefined,
+    fill: async () => undefined,
+    anyLeft: async () => false,
+  };
+}

@@ -1,5 +1,6 @@
 import { type JobInsert, PgBoss, type QueuePolicy } from 'pg-boss';
 import type postgres from 'postgres';
+import type { Handling } from '../../child/handling.ts';
 import { padBytes, type System } from '../../harness/system.ts';
 import type { PgBossOptions } from './work.ts';
 
@@ -64,6 +65,34 @@ const best = { batchSize: 500, burstWhenBatchFull: true, localConcurrency: 4, po
 
 /** The fastest that it can be set to. */
 export const pgBossBest = pgBoss('best', BEST, { work: best, listen: false });
+
+/** Handlers that take a whole batch, and do for all of its jobs at once what each asks for. */
+export function pgBossHandling(
+  name: string,
+  { batchSize, localConcurrency }: { readonly batchSize: number; readonly localConcurrency: number },
+  handling: Handling,
+): System {
+  return pgBoss(
+    name,
+    `batchSize ${batchSize}, burstWhenBatchFull, localConcurrency ${localConcurrency}, pollingIntervalSeconds 0.5; its handler does all jobs of its batch at once`,
+    { work: { ...best, batchSize, localConcurrency }, listen: false, handling },
+  );
+}
+
+/** A transaction per job, which `transactional` opens and in which it ends the job. */
+export function pgBossTransactional(name: string, localConcurrency: number): System {
+  return pgBoss(
+    name,
+    `transactional, batchSize 1, localConcurrency ${localConcurrency}, burstWhenReadyExceeds 1, its counts taken every second`,
+    {
+      work: { burstWhenReadyExceeds: 1, pollingIntervalSeconds: 0.5, localConcurrency },
+      listen: false,
+      counts: true,
+      ordersInside: true,
+      poolSize: localConcurrency + 5,
+    },
+  );
+}
 
 /** The jobs of a key run one after the other. With a single key no batch is full, so that one counts what waits. */
 export function pgBossInOrder(name: string, keyOf: (n: number) => string, single: boolean): System {
