@@ -6,6 +6,7 @@ export const scenarios: Readonly<Record<string, () => Promise<Scenario>>> = {
   pinned: async () => (await import('./scenarios/pinned.ts')).pinned,
   scheduled: async () => (await import('./scenarios/scheduled/scenario.ts')).scheduled,
   handlers: async () => (await import('./scenarios/handlers.ts')).handlers,
+  transactional: async () => (await import('./scenarios/transactional.ts')).transactional,
   enqueue: async () => (await import('./scenarios/enqueue/scenario.ts')).enqueue,
   latency: async () => (await import('./scenarios/latency/scenario.ts')).latency,
   concurrency: async () => (await import('./scenarios/concurrency.ts')).concurrency,
