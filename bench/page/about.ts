@@ -21,7 +21,8 @@ and ending the job afterwards, which is what a queue does that cannot take part 
   enqueue: `The transactions of the app, each with an order and a job. What wakes the workers must not slow these down: \`NOTIFY\`
 holds a lock of the whole server during the commit. And in bulk: what does an enqueue cost beyond the insert itself?`,
   latency: `From the moment that the enqueuer knows of its commit, to the handler's first line in another process. A job that is
-visible later than others with a later time (a *late commit*: its transaction stayed open) must not be overlooked.`,
+visible later than others with a later time (a *late commit*: its transaction stayed open) must not be overlooked. A user who
+waits for a job waits for this on top of its work, and at every rate it is shown beside the peers that are quick enough to compare.`,
   concurrency: `One queue, and more and more claim loops on two cores. They share what the machine has, so the total cannot double
 for ever; it must not fall.`,
   idle: `Most workers wait most of the time. What does waiting cost?`,

@@ -8,6 +8,8 @@ import { pgBossBest, pgBossListening } from '../../systems/pg-boss/system.ts';
 /** Jobs that arrive, and who waits for them. */
 export interface Load {
   readonly name: string;
+  /** Whether it is a peer of ours. */
+  readonly isPeer: boolean;
   readonly system: System;
   readonly enqueuer: EnqueuerName;
   readonly perSecond: number;
@@ -32,6 +34,7 @@ const RATES = [
 export function loadsOf(quick: boolean): Load[] {
   const load = (system: System, enqueuer: EnqueuerName, perSecond: number, seconds: number): Load => ({
     name: system.name,
+    isPeer: enqueuer !== 'drizzle-queue',
     system,
     enqueuer,
     perSecond,
@@ -40,21 +43,24 @@ export function loadsOf(quick: boolean): Load[] {
     openMs: 0,
   });
   const rates = quick ? RATES.slice(1, 2) : RATES;
-  const own = (system: System): Load[] => [
-    ...rates.map(({ perSecond, seconds }) => load(system, 'drizzle-queue', perSecond, seconds)),
-    {
-      ...load(system, 'drizzle-queue', 50, 6),
-      name: `${system.name}, a tenth late`,
-      lateEvery: 10,
-      openMs: quick ? 200 : 2_000,
-    },
+  const ofEachRate = (system: System, enqueuer: EnqueuerName): Load[] =>
+    rates.map(({ perSecond, seconds }) => load(system, enqueuer, perSecond, seconds));
+  const late = (system: System, enqueuer: EnqueuerName): Load => ({
+    ...load(system, enqueuer, 50, 6),
+    name: `${system.name}, a tenth late`,
+    lateEvery: 10,
+    openMs: quick ? 200 : 2_000,
+  });
+  const ofAll = (system: System, enqueuer: EnqueuerName): Load[] => [
+    ...ofEachRate(system, enqueuer),
+    late(system, enqueuer),
   ];
   return [
-    ...own(listening),
-    ...own(polling),
-    load(graphileBest, 'graphile-worker', 100, 4),
-    load(graphileDefaults, 'graphile-worker', 100, 4),
-    load(pgBossListening, 'pg-boss', 100, 4),
+    ...ofAll(listening, 'drizzle-queue'),
+    ...ofAll(polling, 'drizzle-queue'),
+    ...ofAll(graphileBest, 'graphile-worker'),
+    ...ofEachRate(graphileDefaults, 'graphile-worker'),
+    ...ofAll(pgBossListening, 'pg-boss'),
     load(pgBossBest, 'pg-boss', 100, 4),
     load(bullmqOnPostgres, 'bullmq', 100, 4),
   ];
