@@ -10,6 +10,8 @@ export interface DrainLoad {
   readonly payloadBytes: number;
   /** Stop looking after this time; what was done until then is the figure. */
   readonly limitMs: number;
+  /** So many jobs at the end are not counted: while they run, slots stand empty. @default 0 */
+  readonly uncounted?: number;
   /** How many processes work. @default 1 */
   readonly processes?: number;
 }
@@ -47,7 +49,7 @@ export async function drainFresh(sites: Sites, system: System, load: DrainLoad):
 
 /** Measures how fast the system works off the jobs that are there, the numbers from 0 on. */
 async function drainSite(site: Site, load: DrainLoad): Promise<Drained> {
-  const { jobs, limitMs, processes = 1 } = load;
+  const { jobs, limitMs, uncounted = 0, processes = 1 } = load;
   const count = await countFootprint(site.sql, site.system.table);
   const sampleEvery = Math.max(1, Math.floor(jobs / 1_000 / processes));
   const working = await Working.start(site, { processes, sampleEvery });
@@ -65,7 +67,7 @@ async function drainSite(site: Site, load: DrainLoad): Promise<Drained> {
   return {
     ...footprint,
     jobs: done,
-    jobsPerSecond: rateOf(handled, endMs),
+    jobsPerSecond: uncounted === 0 ? rateOf(handled, endMs) : rateBefore(handled, jobs - uncounted),
     walBytesPerJob: walBytes / done,
     commitsPerJob: commits / done,
     statementsPerJob: statements / done,
@@ -83,6 +85,16 @@ function rateOf(handled: readonly Handled[], endMs: number | undefined): number 
     endMs === undefined ? (samples.length - 1 - first) * perSample : done - 1 - first * perSample;
   const last = endMs ?? samples.at(-1) ?? Number.NaN;
   return (counted * 1_000) / (last - (samples[first] ?? Number.NaN));
+}
+
+/** From the moment that the warm-up was over, to that at which so many jobs were done, or the last that was seen. */
+function rateBefore(handled: readonly Handled[], jobs: number): number {
+  const samples = Float64Array.from(handled.flatMap(({ samples }) => [...samples])).sort();
+  const perSample = doneBy(handled) / samples.length;
+  const first = Math.floor((samples.length * WARM_UP_SHARE) / (1 + WARM_UP_SHARE));
+  const last = Math.min(Math.floor(jobs / perSample), samples.length - 1);
+  const tookMs = (samples[last] ?? Number.NaN) - (samples[first] ?? Number.NaN);
+  return ((last - first) * perSample * 1_000) / tookMs;
 }
 
 function doneBy(handled: readonly Handled[]): number {

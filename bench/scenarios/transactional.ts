@@ -151,7 +151,7 @@ function reportOf(
     ],
     remarks: [
       'With complete(tx), and with what pg-boss calls transactional, a job has ended if and only if its order is there. With the others a crash between the two transactions writes the order a second time.',
-      'Orders are inserted through Drizzle on postgres.js; in the transaction of pg-boss by SQL, which is what that takes. A statement is a round trip, `begin` and `commit` included.',
+      'Orders are inserted through Drizzle on postgres.js; in the transaction of pg-boss by SQL, which is what that takes. Statements are those that the server counts: `begin` is one, but not the `commit` of postgres.js, which is prepared.',
       ...forms.map(({ name, system }) => `${name}: ${system.setup}.`),
       `Where fewer jobs stand in the table the system was stopped after ${LIMIT_MS / 1_000} s. The server counts statements meanwhile (pg_stat_statements).`,
       SERVER_TEXT,
