@@ -12,7 +12,7 @@ import { drizzleQueue } from '../systems/drizzle-queue/system.ts';
 import { graphileHandling } from '../systems/graphile-worker/system.ts';
 import { pgBossHandling, pgBossTransactional } from '../systems/pg-boss/system.ts';
 
-/** How many handlers are in a transaction at once; the app's pool has as many connections, and ours three more for the worker. */
+/** How many handlers are in a transaction at once. Everybody has ten connections more: ours in the app's pool, the peers in their own. */
 const AT_ONCE = 24;
 
 type Kind = 'completing' | 'plain' | 'peer';
@@ -35,8 +35,8 @@ function withOrders(kind: Kind, system: System): Form {
 }
 
 function own(name: string, orders: 'plain' | 'completing', keepResult: boolean): Form {
-  const options = { keepResult, orders, poolSize: AT_ONCE + 3, worker: { concurrency: AT_ONCE } };
-  const setup = `concurrency ${AT_ONCE}, a pool of ${AT_ONCE + 3}, everything else by default; the storage parameters of docs/schema.md`;
+  const options = { keepResult, orders, poolSize: AT_ONCE + 10, worker: { concurrency: AT_ONCE } };
+  const setup = `concurrency ${AT_ONCE}, a pool of ${AT_ONCE + 10}, everything else by default; the storage parameters of docs/schema.md`;
   return withOrders(orders, { ...drizzleQueue(name, options), setup });
 }
 
