@@ -15,13 +15,14 @@ import { pgBossHandling } from '../systems/pg-boss/system.ts';
 interface Load {
   readonly concurrency: number;
   readonly waitMs: number;
-  /** How pg-boss reaches this concurrency best. */
+  /** How the peers reach this concurrency best, by trial. */
+  readonly localQueueSize: number;
   readonly pgBoss: { readonly batchSize: number; readonly localConcurrency: number };
 }
 
 const LOADS: readonly Load[] = [
-  { concurrency: 100, waitMs: 5, pgBoss: { batchSize: 10, localConcurrency: 10 } },
-  { concurrency: 1_000, waitMs: 50, pgBoss: { batchSize: 50, localConcurrency: 20 } },
+  { concurrency: 100, waitMs: 5, localQueueSize: 200, pgBoss: { batchSize: 100, localConcurrency: 1 } },
+  { concurrency: 1_000, waitMs: 50, localQueueSize: 1_000, pgBoss: { batchSize: 125, localConcurrency: 8 } },
 ];
 
 /** The waits without a queue, our library, and its peers. */
@@ -35,11 +36,10 @@ interface Cell {
 }
 
 function cellsOf(load: Load): Cell[] {
-  const { concurrency, waitMs, pgBoss } = load;
+  const { concurrency, waitMs, localQueueSize, pgBoss } = load;
   const handling = { waitMs };
   const worker = { concurrency };
   const setup = `concurrency ${concurrency}, everything else by default; the storage parameters of docs/schema.md`;
-  const localQueueSize = Math.max(500, 2 * concurrency);
   const systems: readonly (readonly [Kind, System])[] = [
     ['limit', timers({ concurrency, waitMs })],
     ['own', { ...drizzleQueue('no results', { keepResult: false, waitMs, worker }), setup }],
