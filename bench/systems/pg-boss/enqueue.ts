@@ -5,7 +5,14 @@ import { connectApp, newOrder, orders } from '../../child/orders.ts';
 
 /** `send`, and within the app's transaction `send` with its adapter for Drizzle. */
 export const openEnqueuer: OpenEnqueuer = async ({ url, connections }) => {
-  const boss = new PgBoss({ connectionString: url, max: connections, supervise: false, schedule: false });
+  const boss = new PgBoss({
+    connectionString: url,
+    max: connections,
+    // Where more is asked of it than it can send, the rest waits, as with the others.
+    connectionTimeoutMillis: 60_000,
+    supervise: false,
+    schedule: false,
+  });
   boss.on('error', (error) => console.error('pg-boss:', error));
   await boss.start();
   const { db, close } = connectApp(url, connections);
