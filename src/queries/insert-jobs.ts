@@ -60,26 +60,16 @@ export function insertJobsQuery(tables: QueueTables, jobs: readonly NewJob[], wa
   const noted = grouped ? notedGroups(tables, 'inserted') : sql``;
   // The rows of the CTE are in the order of the insert.
   return sql`
-    with inserted as (${insert}${sql.raw(returnedBeside(jobs, wakeUp))})${noted}
+    with inserted as (${insert}, queue, run_at${grouped ? sql`, group_key` : sql``})${noted}
     select ${wakeUp === undefined ? sql`i.id` : idAndWoke(jobs, wakeUp)} from inserted as i`;
 }
 
-/** What is read of a new row beside its id. */
-function returnedBeside(jobs: readonly NewJob[], wakeUp: WakeUp | undefined): string {
-  if (anyInGroup(jobs)) return ', queue, run_at, group_key';
-  if (inSeveralQueues(jobs)) return ', queue, run_at';
-  return wakeUp === undefined || jobs.every(isDueAtOnce) ? '' : ', run_at';
-}
-
 function idAndWoke(jobs: readonly NewJob[], wakeUp: WakeUp): SQL {
-  const [first] = jobs;
-  if (first === undefined || inSeveralQueues(jobs)) return sql`i.id, ${woke(jobs, wakeUp)}`;
+  const [first, second] = jobs;
+  if (!first || !second || inSeveralQueues(jobs)) return sql`i.id, ${woke(jobs, wakeUp)}`;
   const notify = notified(wakeUp.channel, wakePayload(first.queue, wakeUp));
-  const one = jobs.length === 1;
-  const id = one ? sql`i.id` : sql`json_agg(i.id)::text as ids`;
-  if (jobs.every(isDueAtOnce)) return sql`${id}, ${notify} as woke`;
-  const due = sql`i.run_at <= statement_timestamp()`;
-  return sql`${id}, case when ${one ? due : sql`bool_or(${due})`} then ${notify} end as woke`;
+  return sql`json_agg(i.id)::text as ids,
+      case when bool_or(i.run_at <= statement_timestamp()) then ${notify} end as woke`;
 }
 
 /** The insert of {@link insertJobsQuery} alone, up to the first column that it returns: the `id`. */
@@ -157,11 +147,6 @@ export function woke(jobs: readonly NewJob[], wakeUp: WakeUp): SQL {
 
 function inSeveralQueues(jobs: readonly NewJob[]): boolean {
   return jobs.some(({ queue }) => queue !== jobs[0]?.queue);
-}
-
-/** Whether its `run_at` is the time of the statement. */
-function isDueAtOnce({ delayMs, runAtMs }: NewJob): boolean {
-  return delayMs === 0 && runAtMs === null;
 }
 
 function hasKey({ uniqueKey }: NewJob): boolean {

@@ -51,25 +51,13 @@ export interface GivenColumn extends OwnColumn {
  * is in a group, and `rule_key` if all have a rule for their key.
  *
  * A setting that all jobs share is one parameter instead of a part of every row: of 1,000 jobs that differ
- * only in their payloads, Postgres parses only the payloads. A single job needs no JSON around it.
+ * only in their payloads, Postgres parses only the payloads.
  */
 export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = []): SQL {
   const [first] = jobs;
   if (first === undefined) throw new TypeError('jobRows needs a job');
   const grouped = anyInGroup(jobs);
   const ruled = first.rule !== undefined;
-  // Written out: Drizzle takes much longer to build nested SQL, and most enqueues with a rule are of one job.
-  if (jobs.length === 1 && own.length === 0) {
-    return sql`
-      select ${first.queue}::text as queue, ${first.kind}::text as kind,
-        ${first.payload}::text::jsonb as payload, ${first.priority}::int2 as priority,
-        coalesce(to_timestamp(${first.runAtMs}::float8 / 1000),
-          statement_timestamp() + ${first.delayMs}::float8 * interval '1 millisecond') as run_at,
-        statement_timestamp() as created_at, ${first.maxAttempts}::int2 as max_attempts,
-        ${first.uniqueKey}::text as unique_key, ${first.metadata}::text::jsonb as metadata${
-          grouped ? sql`, ${GROUP.of(first)}::text as group_key, ${WEIGHT.of(first)}::int2 as weight` : sql``
-        }${ruled ? sql`, ${RULE_KEY.of(first)}::text as rule_key` : sql``}, 1 as place`;
-  }
   const ownSettings = own.map(toOwnSetting);
   const varying = varyingSettings(first, jobs, ownSettings);
   const value = (setting: Setting) =>
@@ -78,9 +66,8 @@ export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = [
   return sql`
       select ${value(QUEUE)} as queue, ${value(KIND)} as kind, ${payload} as payload,
         ${value(PRIORITY)} as priority,
-        coalesce(to_timestamp(${value(RUN_AT)} / 1000),
-          statement_timestamp() + ${value(DELAY)} * interval '1 millisecond') as run_at,
-        statement_timestamp() as created_at, ${value(MAX_ATTEMPTS)} as max_attempts,
+        ${runAt(value(RUN_AT), value(DELAY))} as run_at,
+        ${NOW} as created_at, ${value(MAX_ATTEMPTS)} as max_attempts,
         ${value(UNIQUE_KEY)} as unique_key,
         ${value(METADATA)} as metadata${
           grouped ? sql`, ${value(GROUP)} as group_key, ${value(WEIGHT)} as weight` : sql``
@@ -106,17 +93,20 @@ export function jobValues(job: NewJob, own: readonly GivenColumn[] = []): SQL {
   const ofApp = own.map(
     (column) => sql`, ${ownValue(column, sql`${job.own?.[column.index] ?? null}::text`)}`,
   );
-  return sql`${queue}, ${kind}, ${payload}::text::jsonb, ${priority}, ${runAt(job)}, statement_timestamp(),
+  return sql`${queue}, ${kind}, ${payload}::text::jsonb, ${priority}, ${dueAt(job)}, ${NOW},
       ${maxAttempts}, ${uniqueKey}, ${metadata}::text::jsonb${grouped}${sql.join(ofApp)}`;
 }
 
-function runAt({ runAtMs, delayMs }: NewJob): SQL {
-  if (runAtMs !== null) return sql`to_timestamp(${runAtMs}::float8 / 1000)`;
-  if (delayMs === 0) return NOW;
-  return sql`statement_timestamp() + ${delayMs}::float8 * interval '1 millisecond'`;
+/** Most are due at once, and Postgres plans that in less time. */
+function dueAt({ runAtMs, delayMs }: NewJob): SQL {
+  return runAtMs === null && delayMs === 0 ? NOW : runAt(sql`${runAtMs}::float8`, sql`${delayMs}::float8`);
 }
 
-const NOW = sql`statement_timestamp()`;
+function runAt(runAtMs: SQL, delayMs: SQL): SQL {
+  return sql`coalesce(to_timestamp(${runAtMs} / 1000), ${NOW} + ${delayMs} * interval '1 millisecond')`;
+}
+
+const NOW = sql.raw('statement_timestamp()');
 
 /** An own column in the rows of an insert. */
 interface OwnSetting {

@@ -95,7 +95,7 @@ export const work: Program = async ({ url, onJob }, options) => {
   };
 };
 
-const jobOf = (name: string, keepResult: boolean) =>
+const jobOf = (name: string, keepResult: KeepResult) =>
   defineJob(name, { payload: unvalidated<{ n: number }>(), queue: name, keepResult });
 
 type Context = HandlerContext<ReturnType<typeof jobOf>>;

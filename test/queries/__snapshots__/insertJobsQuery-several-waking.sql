@@ -3,16 +3,16 @@
     select queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata from (
       select $1::text as queue, $2::text as kind, r.element as payload,
         $3::int2 as priority,
-        coalesce(to_timestamp($4::float8 / 1000),
-          statement_timestamp() + $5::float8 * interval '1 millisecond') as run_at,
+        coalesce(to_timestamp($4::float8 / 1000), statement_timestamp() + $5::float8 * interval '1 millisecond') as run_at,
         statement_timestamp() as created_at, $6::int2 as max_attempts,
         $7::text as unique_key,
         $8::text::jsonb as metadata, r.place from (
         select r.element, r.place as place
         from jsonb_array_elements($9::text::jsonb)
           with ordinality as r(element, place)) as r) as i order by place
-    returning id)
-    select json_agg(i.id)::text as ids, pg_notify($10::text, $11::text) is not null as woke from inserted as i
+    returning id, queue, run_at)
+    select json_agg(i.id)::text as ids,
+      case when bool_or(i.run_at <= statement_timestamp()) then pg_notify($10::text, $11::text) is not null end as woke from inserted as i
 -- $1 = "mail"
 -- $2 = "mail"
 -- $3 = 5

@@ -2,8 +2,7 @@
     select queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata from (
       select $1::text as queue, $2::text as kind, r.element as payload,
         $3::int2 as priority,
-        coalesce(to_timestamp($4::float8 / 1000),
-          statement_timestamp() + $5::float8 * interval '1 millisecond') as run_at,
+        coalesce(to_timestamp($4::float8 / 1000), statement_timestamp() + $5::float8 * interval '1 millisecond') as run_at,
         statement_timestamp() as created_at, $6::int2 as max_attempts,
         $7::text as unique_key,
         $8::text::jsonb as metadata, r.place from (

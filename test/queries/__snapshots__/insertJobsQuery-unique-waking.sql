@@ -3,8 +3,8 @@
     values ($1, $2, $3::text::jsonb, $4, statement_timestamp(), statement_timestamp(),
       $5, $6, $7::text::jsonb)
     on conflict (queue, kind, unique_key) where unique_key is not null do nothing
-    returning id)
-    select i.id, pg_notify($8::text, $9::text) is not null as woke from inserted as i
+    returning id, queue, run_at)
+    select i.id, case when i.run_at <= statement_timestamp() then pg_notify($8::text, $9::text) is not null end as woke from inserted as i
 -- $1 = "mail"
 -- $2 = "mail"
 -- $3 = "{\"text\":\"mail\"}"

@@ -2,8 +2,7 @@
       select * from (
       select r.queue as queue, r.kind as kind, coalesce(r.payload, 'null'::jsonb) as payload,
         r.priority as priority,
-        coalesce(to_timestamp(r.run_at_ms / 1000),
-          statement_timestamp() + r.delay_ms * interval '1 millisecond') as run_at,
+        coalesce(to_timestamp(r.run_at_ms / 1000), statement_timestamp() + r.delay_ms * interval '1 millisecond') as run_at,
         statement_timestamp() as created_at, r.max_attempts as max_attempts,
         $1::text as unique_key,
         r.metadata as metadata, r.group_key as group_key, r.weight as weight, r.rule_key as rule_key, r.place from (

@@ -1,11 +1,14 @@
     with wanted as materialized (
       select * from (
-      select $1::text as queue, $2::text as kind,
-        $3::text::jsonb as payload, $4::int2 as priority,
-        coalesce(to_timestamp($5::float8 / 1000),
-          statement_timestamp() + $6::float8 * interval '1 millisecond') as run_at,
-        statement_timestamp() as created_at, $7::int2 as max_attempts,
-        $8::text as unique_key, $9::text::jsonb as metadata, $10::text as rule_key, 1 as place) as i
+      select $1::text as queue, $2::text as kind, r.element as payload,
+        $3::int2 as priority,
+        coalesce(to_timestamp($4::float8 / 1000), statement_timestamp() + $5::float8 * interval '1 millisecond') as run_at,
+        statement_timestamp() as created_at, $6::int2 as max_attempts,
+        $7::text as unique_key,
+        $8::text::jsonb as metadata, $9::text as rule_key, r.place from (
+        select r.element, r.place as place
+        from jsonb_array_elements($10::text::jsonb)
+          with ordinality as r(element, place)) as r) as i
     ),
     slots as (
       insert into "queue_keys" as k (queue, kind, key, until)
@@ -53,14 +56,14 @@
     select i.place, i.id, false, null as woke from replaced as i
 -- $1 = "mail"
 -- $2 = "mail"
--- $3 = "{\"text\":\"mail\"}"
--- $4 = 5
--- $5 = null
--- $6 = 0
--- $7 = 20
--- $8 = null
--- $9 = "{\"text\":\"mail\"}"
--- $10 = "mail"
+-- $3 = 5
+-- $4 = null
+-- $5 = 0
+-- $6 = 20
+-- $7 = null
+-- $8 = "{\"text\":\"mail\"}"
+-- $9 = "mail"
+-- $10 = "[{\"text\":\"mail\"}]"
 -- $11 = 60000
 -- $12 = 60000
 -- $13 = 60000

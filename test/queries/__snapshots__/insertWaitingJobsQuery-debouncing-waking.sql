@@ -4,8 +4,7 @@
         (select * from (
       select $2::text as queue, $3::text as kind, coalesce(r.payload, 'null'::jsonb) as payload,
         $4::int2 as priority,
-        coalesce(to_timestamp($5::float8 / 1000),
-          statement_timestamp() + $6::float8 * interval '1 millisecond') as run_at,
+        coalesce(to_timestamp($5::float8 / 1000), statement_timestamp() + $6::float8 * interval '1 millisecond') as run_at,
         statement_timestamp() as created_at, $7::int2 as max_attempts,
         $8::text as unique_key,
         $9::text::jsonb as metadata, r.rule_key as rule_key, r.place from (

@@ -2,12 +2,15 @@
       select nextval(s.sequence) as id, o.*
       from (select pg_get_serial_sequence($1, 'id')::regclass as sequence) as s,
         (select * from (
-      select $2::text as queue, $3::text as kind,
-        $4::text::jsonb as payload, $5::int2 as priority,
-        coalesce(to_timestamp($6::float8 / 1000),
-          statement_timestamp() + $7::float8 * interval '1 millisecond') as run_at,
-        statement_timestamp() as created_at, $8::int2 as max_attempts,
-        $9::text as unique_key, $10::text::jsonb as metadata, $11::text as rule_key, 1 as place) as i order by place) as o
+      select $2::text as queue, $3::text as kind, r.element as payload,
+        $4::int2 as priority,
+        coalesce(to_timestamp($5::float8 / 1000), statement_timestamp() + $6::float8 * interval '1 millisecond') as run_at,
+        statement_timestamp() as created_at, $7::int2 as max_attempts,
+        $8::text as unique_key,
+        $9::text::jsonb as metadata, $10::text as rule_key, r.place from (
+        select r.element, r.place as place
+        from jsonb_array_elements($11::text::jsonb)
+          with ordinality as r(element, place)) as r) as i order by place) as o
     ),
     put as (
       insert into "queue_jobs" as old
@@ -23,11 +26,11 @@
 -- $1 = "\"queue_jobs\""
 -- $2 = "mail"
 -- $3 = "mail"
--- $4 = "{\"text\":\"mail\"}"
--- $5 = 5
--- $6 = null
--- $7 = 0
--- $8 = 20
--- $9 = null
--- $10 = "{\"text\":\"mail\"}"
--- $11 = "mail"
+-- $4 = 5
+-- $5 = null
+-- $6 = 0
+-- $7 = 20
+-- $8 = null
+-- $9 = "{\"text\":\"mail\"}"
+-- $10 = "mail"
+-- $11 = "[{\"text\":\"mail\"}]"
