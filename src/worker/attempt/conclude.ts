@@ -4,6 +4,7 @@ import type { Outcome } from '../../job/outcome.ts';
 import { type Transition, transitionFor, type Verdict, verdictOn } from '../../job/transition.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import { sleep } from '../../time/sleep.ts';
+import { handlerHasEnded, writeIfHeld, writeUnlessCompleted } from './after-complete.ts';
 import { announce, type EndResult } from './announce.ts';
 import type { Attempt } from './attempt.ts';
 import { endedOf } from './ended-of.ts';
@@ -49,18 +50,33 @@ export function conclude(
   outcome: Outcome,
   durationMs: number,
 ): void {
-  const { facts } = attempt;
-  const verdict = verdictOn(outcome, facts);
-  const transition = transitionFor(verdict, facts);
-  const conclusion = new Concluding(options, attempt, outcome, verdict, transition, durationMs);
-  if (!attempt.completeRan) options.settler.settleFor(attempt.job, transition, conclusion);
+  if (attempt.completeRan) {
+    void concludeCompleted(options, attempt, outcome, durationMs);
+    return;
+  }
+  const concluding = new Concluding(options, attempt, outcome, durationMs);
+  options.settler.settleFor(attempt.job, concluding.transition, concluding);
+}
+
+/** Asks first: as a rule the job has ended, and an error with its stack would be made for nothing. */
+async function concludeCompleted(
+  options: ConcludeOptions,
+  attempt: Attempt,
+  outcome: Outcome,
+  durationMs: number,
+): Promise<void> {
+  const ended = await handlerHasEnded(options, attempt.job);
+  const concluding = new Concluding(options, attempt, outcome, durationMs, ended ? COMPLETED : outcome);
+  if (ended) concluding.settled('completed by handler');
   else {
-    writeUnlessCompleted(options, attempt, transition).then(
-      (settled) => conclusion.settled(settled),
-      (refusal) => conclusion.refused(refusal),
+    writeIfHeld(options, attempt.job, concluding.transition).then(
+      (settled) => concluding.settled(settled),
+      (refusal) => concluding.refused(refusal),
     );
   }
 }
+
+const COMPLETED: Outcome = { type: 'completed', output: 'null' };
 
 /**
  * An attempt whose outcome is on its way. Thousands of them wait for their batch at once, so what each waits
@@ -68,14 +84,20 @@ export function conclude(
  * is rare makes some.
  */
 class Concluding implements SettlementListener, AttemptEnd {
+  readonly verdict: Verdict;
+  readonly transition: Transition;
+
   constructor(
     private readonly options: ConcludeOptions,
     private readonly attempt: Attempt,
     private readonly outcome: Outcome,
-    readonly verdict: Verdict,
-    readonly transition: Transition,
     readonly durationMs: number,
-  ) {}
+    became = outcome,
+  ) {
+    const { facts } = attempt;
+    this.verdict = verdictOn(became, facts);
+    this.transition = transitionFor(this.verdict, facts);
+  }
 
   settled(settled: EndResult): void {
     noteSettled(this.options, this.attempt, this, settled);
@@ -210,38 +232,8 @@ function write(
   transition: Transition,
   alone: boolean,
 ): Promise<EndResult> {
-  if (attempt.completeRan) return writeUnlessCompleted(options, attempt, transition);
+  if (attempt.completeRan) return writeUnlessCompleted(options, attempt.job, transition);
   const { id, fence } = attempt.job;
   const settlement = { id, fence, transition };
   return alone ? options.settler.settleAlone(settlement) : options.settler.settle(settlement);
-}
-
-/**
- * After `complete(tx)` only the database knows whether it has committed: the handler may have swallowed a
- * rollback, or lost the answer to COMMIT. While it is open the job looks held, and its row is locked.
- */
-async function writeUnlessCompleted(
-  options: ConcludeOptions,
-  attempt: Attempt,
-  transition: Transition,
-): Promise<EndResult> {
-  if (await handlerHasEnded(options, attempt)) return 'completed by handler';
-  const { id, fence } = attempt.job;
-  const settled = await options.settler.settleAlone({ id, fence, transition });
-  return settled === 'lost' && (await handlerHasEnded(options, attempt)) ? 'completed by handler' : settled;
-}
-
-async function handlerHasEnded(
-  { events, settler, fates }: ConcludeOptions,
-  { job }: Attempt,
-): Promise<boolean> {
-  if (settler.hasGivenUp) return false;
-  try {
-    const fate = await fates.of(job);
-    // A completion that keeps no result leaves nothing.
-    return fate === undefined || (fate.state !== null && fate.fence === job.fence);
-  } catch (error) {
-    events.emit('error', { error, during: `asking what became of job ${job.id} of '${job.queue}'` });
-    return false;
-  }
 }
