@@ -4,7 +4,7 @@ import { startDemo } from './demo-process.ts';
 
 // The demo uses drizzle-orm 0.45 whatever this run was started for.
 describe.skipIf(process.env.DRIZZLE === 'v1')('npm run demo', () => {
-  test('takes orders, works them off, and proves that everything adds up', { timeout: 60_000 }, async () => {
+  test('takes orders, works them off, and proves that everything adds up', { timeout: 180_000 }, async () => {
     const demo = startDemo();
     expect(await demo.ended(), demo.output()).toBe(0);
 
@@ -59,7 +59,9 @@ describe.skipIf(process.env.DRIZZLE === 'v1')('npm run demo', () => {
     timeout: 180_000,
   }, async () => {
     const demo = startDemo({}, ['--dashboard']);
-    const url = await until(async () => /http:\S+\/admin\/queue/.exec(demo.output())?.[0]);
+    const url = await until(async () => /http:\S+\/admin\/queue/.exec(demo.output())?.[0], {
+      timeoutMs: 60_000,
+    });
     const page = await fetch(`${url}/queues`);
     expect(await page.text()).toContain('warehouse');
     await until(async () => demo.output().includes('until Ctrl-C'), { timeoutMs: 60_000 });

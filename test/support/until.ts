@@ -1,9 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Waits until `condition` returns something true, and returns that. */
+/**
+ * Waits until `condition` returns something true, and returns that. As long as a test may take: on a busy machine a
+ * program alone may need half a minute to start.
+ */
 export async function until<T>(
   condition: () => T | Promise<T>,
-  { timeoutMs = 20_000, intervalMs = 20 }: { readonly timeoutMs?: number; readonly intervalMs?: number } = {},
+  { timeoutMs = 50_000, intervalMs = 20 }: { readonly timeoutMs?: number; readonly intervalMs?: number } = {},
 ): Promise<T> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
