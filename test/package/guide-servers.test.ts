@@ -44,9 +44,13 @@ describe.each([
     const released = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const locking = database.client.begin(async (sql) => {
-      await sql`lock table orders`;
-      await released;
+    let locking: Promise<unknown> = released;
+    await new Promise<void>((resolve) => {
+      locking = database.client.begin(async (sql) => {
+        await sql`lock table orders`;
+        resolve();
+        await released;
+      });
     });
     const late = app().request('/orders', {
       method: 'POST',
