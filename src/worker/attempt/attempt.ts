@@ -161,7 +161,7 @@ export class Attempt {
 
   /** The result of one stage of the attempt; rejects as soon as the attempt is ended from outside. */
   until<T>(answer: T | PromiseLike<T>): T | Promise<T> {
-    if (!isPromiseLike(answer)) return answer;
+    if (!isPromise(answer)) return answer;
     return new Promise((resolve, reject) => {
       // What is left behind may still reject; this promise has been settled by then, so nobody hears of it.
       answer.then(resolve, reject);
@@ -244,6 +244,7 @@ export class Attempt {
   }
 }
 
-function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
+/** By its `then`: an app may have put something else in the place of `Promise`. */
+export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }

@@ -2,7 +2,7 @@ import { JobTimeoutError, WorkerLostError } from '../../errors.ts';
 import type { JobDefinition, OutputInput } from '../../job/definition.ts';
 import { isCancel, isFail, isSnooze, type Outcome } from '../../job/outcome.ts';
 import { outputToStore, payloadFromStore } from '../../job/validate.ts';
-import type { Attempt } from './attempt.ts';
+import { type Attempt, isPromise } from './attempt.ts';
 
 /**
  * Runs one attempt and returns how it ended; throws nothing and writes nothing. The payload's schema, the
@@ -11,7 +11,7 @@ import type { Attempt } from './attempt.ts';
  * What is there at once is returned at once, and makes no promise: each one of a job that waits outlives its
  * generation in the garbage collector.
  */
-export function executeJob(attempt: Attempt): Outcome | Promise<Outcome> {
+export function executeJob(attempt: Attempt): Outcome | PromiseLike<Outcome> {
   const { job, handler } = attempt;
   // Asked for before it began: while an earlier attempt ran, whose worker died or gave it back.
   if (attempt.unwanted) return { type: 'interrupted' };
@@ -28,13 +28,14 @@ export function executeJob(attempt: Attempt): Outcome | Promise<Outcome> {
 
 type Timer = ReturnType<typeof setTimeout>;
 
-function handled(attempt: Attempt, timer: Timer | undefined): Outcome | Promise<Outcome> {
+function handled(attempt: Attempt, timer: Timer | undefined): Outcome | PromiseLike<Outcome> {
   const { job, handler } = attempt;
   try {
     const payload = attempt.until(payloadFromStore(handler.job, job.payload));
-    const returned =
-      payload instanceof Promise ? payload.then((payload) => attempt.run(payload)) : attempt.run(payload);
-    if (!(returned instanceof Promise)) return over(attempt, outcomeOf(attempt, returned), timer);
+    const returned = isPromise(payload)
+      ? payload.then((payload) => attempt.run(payload))
+      : attempt.run(payload);
+    if (!isPromise(returned)) return over(attempt, outcomeOf(attempt, returned), timer);
     return returned.then(
       (returned) => over(attempt, outcomeOf(attempt, returned), timer),
       (error) => over(attempt, failureOf(attempt, error), timer),
@@ -47,10 +48,10 @@ function handled(attempt: Attempt, timer: Timer | undefined): Outcome | Promise<
 /** The attempt's end is decided with its outcome. */
 function over(
   attempt: Attempt,
-  outcome: Outcome | Promise<Outcome>,
+  outcome: Outcome | PromiseLike<Outcome>,
   timer: Timer | undefined,
-): Outcome | Promise<Outcome> {
-  if (outcome instanceof Promise) return outcome.then((outcome) => over(attempt, outcome, timer));
+): Outcome | PromiseLike<Outcome> {
+  if (isPromise(outcome)) return outcome.then((outcome) => over(attempt, outcome, timer));
   if (timer !== undefined) clearTimeout(timer);
   attempt.close();
   return outcome;
@@ -63,7 +64,7 @@ function failureOf(attempt: Attempt, error: unknown): Outcome {
 }
 
 /** Throws nothing: anything can be returned, even a proxy that throws when it is asked what it is. */
-function outcomeOf(attempt: Attempt, returned: unknown): Outcome | Promise<Outcome> {
+function outcomeOf(attempt: Attempt, returned: unknown): Outcome | PromiseLike<Outcome> {
   try {
     return outcomeWithoutOutput(attempt, returned) ?? completed(attempt, returned);
   } catch (error) {

@@ -1,6 +1,6 @@
 import type { Outcome } from '../../job/outcome.ts';
 import type { QueueLimiter } from '../limits/queue-limiter.ts';
-import type { Attempt } from './attempt.ts';
+import { type Attempt, isPromise } from './attempt.ts';
 import type { Beginnings } from './beginnings.ts';
 import type { Endings } from './endings.ts';
 import { executeJob } from './execute-job.ts';
@@ -33,7 +33,7 @@ export class Executions {
     this.running.add(attempt);
     const startMs = performance.now();
     const outcome = executeJob(attempt);
-    if (outcome instanceof Promise) {
+    if (isPromise(outcome)) {
       void outcome.then((outcome) => {
         this.#end(attempt, outcome, startMs);
         this.#options.onChange();

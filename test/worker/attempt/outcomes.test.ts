@@ -40,6 +40,22 @@ async function makeDue(): Promise<void> {
 }
 
 describe('how an attempt ends', () => {
+  test('the same where something else has taken the place of Promise, as some tracers do', async () => {
+    const { id } = await queue.enqueue(database.db, double, { n: 21 });
+    const before = globalThis.Promise;
+    const handler = handle(double, ({ payload }) => {
+      // What an async function returns is none of these.
+      globalThis.Promise = class extends before<never> {} as typeof before;
+      setTimeout(() => (globalThis.Promise = before));
+      return { doubled: payload.n * 2 };
+    });
+    try {
+      expect(await work(id, handler)).toMatchObject({ state: 'completed', output: { doubled: 42 } });
+    } finally {
+      globalThis.Promise = before;
+    }
+  });
+
   test('a returned output is validated, stored and found', async () => {
     const { id } = await queue.enqueue(database.db, double, { n: 21 });
     const record = await work(

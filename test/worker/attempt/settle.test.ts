@@ -182,4 +182,26 @@ describe('giving up', () => {
     expect(statements).toBe(last);
     expect(errors.at(-1)).toBe("settling 500 jobs of 'default'");
   });
+
+  test('by who hears the first answer of a batch takes none of the others away', async () => {
+    const ids = await given(3);
+    const giveUp = new AbortController();
+    const settler = new Settler({
+      db: database.db,
+      tables: queue.tables,
+      holder,
+      events: new WorkerEmitter(),
+      retries: new Retries(),
+      giveUp: giveUp.signal,
+    });
+    const heard: unknown[] = [];
+    const settled = (result: unknown) => {
+      giveUp.abort();
+      heard.push(result);
+    };
+    const refused = (refusal: unknown) => void heard.push(refusal);
+    for (const id of ids) settler.settleFor({ id, fence: 1 }, finish('1'), { settled, refused });
+    await settler.idle();
+    expect(heard).toEqual(['written', 'written', 'written']);
+  });
 });
