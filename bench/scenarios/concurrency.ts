@@ -68,6 +68,11 @@ export const concurrency: Scenario = async (options) => {
         reached: jobsPerSecond / (own[index]?.jobsPerSecond ?? Number.NaN),
         atLeast: 0.95,
       })),
+      {
+        what: 'most loops ÷ one',
+        reached: (own.at(-1)?.jobsPerSecond ?? Number.NaN) / (own[0]?.jobsPerSecond ?? Number.NaN),
+        atLeast: 0.9,
+      },
       { what: 'deadlocks', reached: Math.max(...own.map(({ deadlocks }) => deadlocks)), atMost: 0 },
     ]),
     report,

@@ -95,13 +95,31 @@ export const enqueue: Scenario = async (options) => {
       ...CONNECTIONS.map((connections) => ({
         what: `with wake-ups ÷ without, ${connections} connections`,
         reached: rate('drizzle-queue', connections) / rate('drizzle-queue, wakeUps: false', connections),
-        atLeast: 0.9,
+        atLeast: 0.95,
       })),
       {
         what: 'enqueueMany ÷ a bare INSERT … SELECT',
         reached: rows('enqueueMany of 1,000') / rows(BARE),
         atLeast: 0.95,
       },
+      ...DRIVERS.flatMap((driver) => {
+        const row = (form: SingleRow['form']) =>
+          singleRows.find((row) => row.driver === driver && row.form === form);
+        const ratio = (of: 'micros' | 'cpuMicros') =>
+          (row('enqueue')?.[of] ?? Number.NaN) / (row('bare')?.[of] ?? Number.NaN);
+        return [
+          {
+            what: `time of one enqueue over ${driver} ÷ a bare insert's`,
+            reached: ratio('micros'),
+            atMost: 1.1,
+          },
+          {
+            what: `CPU of one enqueue over ${driver} ÷ a bare insert's`,
+            reached: ratio('cpuMicros'),
+            atMost: 1.1,
+          },
+        ];
+      }),
     ]),
     report,
   };
