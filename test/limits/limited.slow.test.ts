@@ -170,7 +170,8 @@ describe('a change at run time', () => {
   test('is heeded both ways, and interrupts nobody', async () => {
     const { workers, running, most, errors } = working(3);
     await Promise.all(workers.map((worker) => worker.start()));
-    await queue.enqueueMany(database.db, few, many(5_000, 100));
+    // They take longer than a claim on a busy machine: shorter ones might never run so many at once.
+    await queue.enqueueMany(database.db, few, many(5_000, 500));
     await until(() => most.get('few') === 3);
     await queue.limits.set(database.db, { queue: 'few' }, { concurrency: 12 });
     await until(() => most.get('few') === 12, { timeoutMs: 10_000 });
@@ -190,7 +191,7 @@ describe('a change at run time', () => {
   test('gives a limit to a queue that declares none, and takes it away', async () => {
     const { workers, running, most } = working(2);
     await Promise.all(workers.map((worker) => worker.start()));
-    await queue.enqueueMany(database.db, open, many(5_000, 100));
+    await queue.enqueueMany(database.db, open, many(5_000, 500));
     await until(() => most.get('open') === 20);
     expect(await database.client`select from queue_usage where queue = 'open'`).toHaveLength(0);
     await queue.limits.set(database.db, { queue: 'open' }, { concurrency: 4 });
