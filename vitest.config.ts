@@ -53,7 +53,8 @@ export default defineConfig({
     maxWorkers: 4,
     // Far more than a test takes: a busy machine is no failure.
     testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // Some fill a table with a million rows.
+    hookTimeout: 180_000,
     // Part of a run with --typecheck only.
     typecheck: {
       // TypeScript 7 takes a third of the time; `TYPESCRIPT=5` is for the one that builds.

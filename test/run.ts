@@ -32,12 +32,14 @@ const DIFFERS = [
   'test/support/drizzle-version.test.ts',
 ];
 /**
- * Races of many processes take the machine from the tests beside them, and their SQL is the same on both majors; so is what
- * a million jobs cost.
+ * Races of many processes take the machine from the tests beside them, and their SQL is the same on both majors; so are
+ * its plans, and what a million jobs cost.
  */
-const NO_CROWDS = ['test/limits/*processes.slow.test.ts', 'test/dashboard/cost.slow.test.ts'].flatMap(
-  (path) => ['--exclude', path],
-);
+const NO_CROWDS = [
+  'test/limits/*processes.slow.test.ts',
+  'test/queries/*plan*.slow.test.ts',
+  'test/dashboard/cost.slow.test.ts',
+].flatMap((path) => ['--exclude', path]);
 const NOT_SLOW = ['--exclude', '**/*.slow.test.ts'];
 const FULL = { DEPTH: 'full' };
 const V1 = { DRIZZLE: 'v1' };
