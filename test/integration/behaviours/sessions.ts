@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { inspect } from 'node:util';
 import { sql } from 'drizzle-orm';
 import { createQueue, createWorker, type Database, defineJob, handle } from 'drizzle-queue';
 import { until } from '../../support/until.ts';
@@ -74,7 +75,15 @@ export const sessions: readonly Behaviour[] = [
       assert.equal(again?.id, first?.id, 'declared gone, although it came back');
       // Nor may it hand one to whoever comes next.
       const asked = () => Promise.all(Array.from({ length: 10 }, () => locks(db)));
-      await until(() => asked().catch(() => undefined), patience);
+      let refused: unknown;
+      const answered = await until(
+        () =>
+          asked().catch((error: unknown) => {
+            refused = error;
+          }),
+        patience,
+      ).catch(() => undefined);
+      assert.ok(answered, inspect(refused));
       await worker.stop();
       await until(async () => (await locks(db)) === companions, patience);
       assert.deepEqual(await rows(db), []);
