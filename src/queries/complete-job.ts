@@ -1,6 +1,7 @@
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Transaction } from '../sql/executor.ts';
 import type { Holder } from '../sql/fence.ts';
+import { type CompletedJob, completeOneJob } from './complete-one-job.ts';
 import { type FinishedJob, finishJobs } from './finish-jobs.ts';
 import { transactionId } from './transaction-id.ts';
 
@@ -28,7 +29,12 @@ export async function completeJobs(
   holder: Holder,
   jobs: readonly FinishedJob[],
 ): Promise<Completion> {
+  const one = onlyCompleted(jobs);
   const end = async () => {
+    if (one !== undefined) {
+      const some = await completeOneJob(tx, tables, holder, one);
+      return { some, lost: some ? [] : jobs };
+    }
     const ended = await finishJobs(tx, tables, holder, jobs, { onlyInTransaction: true });
     return { some: ended.size > 0, lost: jobs.filter(({ id }) => !ended.has(id)) };
   };
@@ -39,4 +45,13 @@ export async function completeJobs(
   const { some, lost } = await end();
   if (lost.length === 0) return 'completed';
   return some || id === (await transactionId(tx, tables)) ? { lost } : 'outside';
+}
+
+/** `null` is the output of a handler that gives none; where no result is kept, none is written. */
+function onlyCompleted([only, ...others]: readonly FinishedJob[]): CompletedJob | undefined {
+  if (only === undefined || others.length > 0 || only.transition.state !== 'completed') return undefined;
+  const { id, fence, transition } = only;
+  const { output, keepResult } = transition;
+  const isWritten = keepResult !== false && output !== null && output !== 'null';
+  return { id, fence, keepResult, output: isWritten ? output : undefined };
 }

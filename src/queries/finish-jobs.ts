@@ -6,7 +6,7 @@ import { queryRows, type Runner } from '../sql/executor.ts';
 import { arrayText, type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence.ts';
 import { groupingOf } from '../sql/grouping.ts';
 import { endHolds } from '../sql/hold-end.ts';
-import { ownNames } from '../sql/own-values.ts';
+import { insertResults, withoutPayload } from '../sql/insert-results.ts';
 import { planAnew } from '../sql/plan-anew.ts';
 import { withError, withTime } from '../sql/recorded-error.ts';
 import { lockPatience, type RowLocks } from '../sql/row-locks.ts';
@@ -77,7 +77,7 @@ export function finishJobsQuery(
   finishes: readonly FinishedJob[],
   { onlyInTransaction = false, locks = 'wait' }: FinishOptions = {},
 ): SQL {
-  const { queueJobs, queueResults } = tables;
+  const { queueJobs } = tables;
   // A statement that writes gets its transaction's id as it does so, not before.
   const inTransaction = onlyInTransaction ? sql` and pg_current_xact_id_if_assigned() is not null` : sql``;
   const own = ownColumnsOf(queueJobs);
@@ -139,13 +139,12 @@ export function finishJobsQuery(
       name: 'finished',
       select: sql`,
     recorded as (
-      insert into ${queueResults} (job_id, queue, kind, payload, state, output, errors, attempt, max_attempts,
-        priority, weight, fence, batch_id, unique_key, group_key, metadata, worker_id, created_at, run_at,
-        claimed_at, finished_at${ownNames(own)})
-      select f.id, f.queue, f.kind, ${payload}, i.state, i.output, ${withError(sql`f.errors`, sql`i.error`)},
-        f.attempt, f.max_attempts, f.priority, f.weight, f.fence, f.batch_id, f.unique_key, f.group_key,
-        f.metadata, f.worker_id, f.created_at, f.run_at, f.claimed_at,
-        statement_timestamp()${ownNames(own, 'f.')}
+      ${insertResults(tables, {
+        payload,
+        state: sql`i.state`,
+        output: sql`i.output`,
+        errors: withError(sql`f.errors`, sql`i.error`),
+      })}
       from finished as f join i on i.id = f.id and i.fence = f.fence
       where i.keep
     )${rest}`,
@@ -163,10 +162,7 @@ function payloads(finishes: readonly FinishedJob[], own: readonly OwnColumn[]) {
     return { whole: sql``, wholes: sql``, payload: sql`f.payload`, returning: sql`j.*` };
   }
   if (!any(true)) {
-    const returning = sql`j.id, j.queue, j.kind, j.errors, j.attempt, j.max_attempts, j.priority, j.weight,
-      j.fence, j.batch_id, j.unique_key, j.group_key, j.metadata, j.worker_id, j.created_at, j.run_at,
-      j.claimed_at${ownNames(own, 'j.')}`;
-    return { whole: sql``, wholes: sql``, payload: sql`null::jsonb`, returning };
+    return { whole: sql``, wholes: sql``, payload: sql`null::jsonb`, returning: withoutPayload(own) };
   }
   const wholes = arrayText(finishes.map(({ transition }) => transition.keepResult === true));
   return {

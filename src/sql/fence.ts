@@ -23,6 +23,12 @@ export function stillHeld({ queue, workerId }: Holder): SQL {
         and ((j.id, j.fence) in (select id, fence from i)) is true`;
 }
 
+/** {@link stillHeld} of one job, by its primary key. */
+export function isStillHeld({ queue, workerId }: Holder, { id, fence }: HeldJob): SQL {
+  return sql`j.queue = ${queue} and j.id = ${id}::int8
+        and j.worker_id is not distinct from ${workerId}::int8 and j.fence = ${fence}::int8`;
+}
+
 /** What a statement needs to know of a held job. */
 export interface HeldJob {
   readonly id: number;

@@ -23,6 +23,7 @@ import { missingGrantsQuery } from '../../../src/queries/check-grants.ts';
 import { checkWorkersQuery } from '../../../src/queries/check-workers.ts';
 import { claimGroupedJobsQuery } from '../../../src/queries/claim-grouped-jobs.ts';
 import { claimJobsQuery } from '../../../src/queries/claim-jobs.ts';
+import { completeOneJobQuery } from '../../../src/queries/complete-one-job.ts';
 import { countFinishedQuery } from '../../../src/queries/count-finished.ts';
 import { countJobsQuery } from '../../../src/queries/count-jobs.ts';
 import { countResultsQuery } from '../../../src/queries/count-results.ts';
@@ -189,6 +190,7 @@ export function allStatements(
     keepResult: true,
   };
   const discard: Finish = { ...finish, state: 'discarded', output: null, error };
+  const completed = { id, fence: 1, output: JSON.stringify({ text }), keepResult: true };
   const retry: Reschedule = { type: 'reschedule', delayMs: 1_000, attempt: 1, error };
   const giveBack: Reschedule = { type: 'reschedule', delayMs: null, attempt: 0, error: null };
   const selected = {
@@ -446,6 +448,31 @@ export function allStatements(
     hasGroupsQuery: hasGroupsQuery(tables, 'q'),
     findStandingJobsQuery: findStandingJobsQuery(tables, [keyed]),
     'findStandingJobsQuery, waiting': findStandingJobsQuery(tables, [{ ...job, rule: waiting }]),
+    completeOneJobQuery: completeOneJobQuery(tables, held, completed),
+    'completeOneJobQuery, as text': completeOneJobQuery(
+      tables,
+      held,
+      { ...completed, output: undefined },
+      true,
+    ),
+    'completeOneJobQuery, outcome, as text': completeOneJobQuery(
+      tables,
+      held,
+      { ...completed, output: undefined, keepResult: 'outcome' },
+      true,
+    ),
+    'completeOneJobQuery, no result': completeOneJobQuery(tables, held, { ...completed, keepResult: false }),
+    'completeOneJobQuery, no result, as text': completeOneJobQuery(
+      tables,
+      held,
+      { ...completed, output: undefined, keepResult: false },
+      true,
+    ),
+    'completeOneJobQuery, of groups': completeOneJobQuery(grouped(), held, completed),
+    'completeOneJobQuery, no result, of groups': completeOneJobQuery(grouped(), held, {
+      ...completed,
+      keepResult: false,
+    }),
     finishJobsQuery: finishJobsQuery(tables, held, [
       { id, fence: 1, transition: finish },
       { id: id + 1, fence: 2, transition: discard },
