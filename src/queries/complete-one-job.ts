@@ -65,8 +65,7 @@ export function completeOneJobQuery(
     answer: {
       name: 'finished',
       select: sql`,
-    recorded as (
-      ${insert}
+    recorded as (${insert}
       from finished as f
     )
     select id from finished`,

@@ -138,13 +138,12 @@ export function finishJobsQuery(
     answer: {
       name: 'finished',
       select: sql`,
-    recorded as (
-      ${insertResults(tables, {
-        payload,
-        state: sql`i.state`,
-        output: sql`i.output`,
-        errors: withError(sql`f.errors`, sql`i.error`),
-      })}
+    recorded as (${insertResults(tables, {
+      payload,
+      state: sql`i.state`,
+      output: sql`i.output`,
+      errors: withError(sql`f.errors`, sql`i.error`),
+    })}
       from finished as f join i on i.id = f.id and i.fence = f.fence
       where i.keep
     )${rest}`,

@@ -17,7 +17,8 @@ export function insertResults(
   { payload, state, output, errors }: ResultValues,
 ): SQL {
   const own = ownColumnsOf(queueJobs);
-  return sql`insert into ${queueResults} (job_id, queue, kind, payload, state, output, errors, attempt, max_attempts,
+  return sql`
+      insert into ${queueResults} (job_id, queue, kind, payload, state, output, errors, attempt, max_attempts,
         priority, weight, fence, batch_id, unique_key, group_key, metadata, worker_id, created_at, run_at,
         claimed_at, finished_at${ownNames(own)})
       select f.id, f.queue, f.kind, ${payload}, ${state}, ${output}, ${errors},
