@@ -36,6 +36,11 @@ const mutations: readonly Mutation[] = [
         text: `and j.worker_id is not distinct from \${workerId}::int8 and ((j.id, j.fence) in (select id, fence from i)) is true`,
         by: `and (\${workerId}::int8 is null or true)`,
       },
+      {
+        file: HELD,
+        text: `and j.worker_id is not distinct from \${workerId}::int8 and j.fence = \${fence}::int8`,
+        by: `and (\${workerId}::int8 is null or \${fence}::int8 is null or true)`,
+      },
       { file: 'src/queries/reschedule-jobs.ts', text: 'and i.fence = j.fence', by: '' },
       { file: 'src/queries/finish-jobs.ts', text: 'and i.fence = f.fence', by: '' },
     ],
@@ -45,6 +50,7 @@ const mutations: readonly Mutation[] = [
     name: 'settling asks for the holder, and not for the fence',
     edits: [
       { file: HELD, text: 'and ((j.id, j.fence) in (select id, fence from i)) is true', by: '' },
+      { file: HELD, text: `and j.fence = \${fence}::int8`, by: `and (\${fence}::int8 is null or true)` },
       { file: 'src/queries/reschedule-jobs.ts', text: 'and i.fence = j.fence', by: '' },
       { file: 'src/queries/finish-jobs.ts', text: 'and i.fence = f.fence', by: '' },
     ],

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { claimJobsQuery } from '../../src/queries/claim-jobs.ts';
+import { completeOneJobQuery } from '../../src/queries/complete-one-job.ts';
 import { finishJobsQuery } from '../../src/queries/finish-jobs.ts';
 import { rescheduleJobsQuery } from '../../src/queries/reschedule-jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -132,6 +133,15 @@ function testSettling(held: () => readonly number[]): void {
       expectPrimaryKey(plan);
       // Measured: 6 to 8 pages per row, of which 3 are the way through the index.
       expect(buffersOf(plan)).toBeLessThanOrEqual(20 + 10 * count);
+    },
+  );
+
+  test.each(modes.flatMap((mode) => keeps.map((keepResult) => [mode, keepResult] as const)))(
+    'complete(tx), which prepares where the app does: %s, keepResult: %s',
+    async (mode, keepResult) => {
+      const job = { id: Number(held()[0]), fence: 1, output: '1', keepResult };
+      // Its transaction has written nothing, so it finds nothing; the plan is the same.
+      expectPrimaryKey(await explain(backend, completeOneJobQuery(tables, holder, job), mode));
     },
   );
 
