@@ -36,6 +36,8 @@ describe.each([
     // Started as a platform does it, so that the signal reaches the program itself.
     const server = await app().launch(SERVER.replace('npx tsx', 'node --import tsx'));
     expect((await app().request(health)).status).toBe(200);
+    // The one before ran below npx and tsx, which may end first; what was then killed has left its row behind.
+    const [own] = await database.client`select max(id) as id from queue_workers`;
     await app().shell(ORDER);
     await finishedJobs(database, 2);
 
@@ -69,7 +71,7 @@ describe.each([
     expect((await late).status).toBe(201);
     expect(await server.ended, server.output()).toBe(0);
     expect(server.output()).toContain('A receipt for eve@example.com');
-    expect(await database.client`select from queue_workers`).toHaveLength(0);
+    expect(await database.client`select from queue_workers where id = ${own?.id}`).toHaveLength(0);
   });
 });
 
