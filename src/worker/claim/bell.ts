@@ -1,5 +1,13 @@
 import { Condition } from '../../time/condition.ts';
 
+/** What a bell has rung for. */
+export interface Rung {
+  /** Whether it was told of a job. */
+  readonly heard: boolean;
+  /** Whether it was told of all jobs that there may be. */
+  readonly told: boolean;
+}
+
 /** Rings when there may be something to claim, and knows whether somebody has told of it. */
 export class Bell {
   readonly #rung = new Condition();
@@ -22,13 +30,13 @@ export class Bell {
     this.#rung.signal();
   }
 
-  /** Begins anew; returns whether all that it has rung for was told of. */
-  clear(): boolean {
-    const told = this.#told && !this.#perhapsOthers;
+  /** Begins anew; returns what it has rung for. */
+  clear(): Rung {
+    const rung = { heard: this.#told, told: this.#told && !this.#perhapsOthers };
     this.#rung.clear();
     this.#told = false;
     this.#perhapsOthers = false;
-    return told;
+    return rung;
   }
 
   /** Resolves when it rings, at once if it has, or after `ms`. */

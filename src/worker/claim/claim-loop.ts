@@ -3,7 +3,7 @@ import { Condition } from '../../time/condition.ts';
 import { jitter } from '../../time/jitter.ts';
 import type { Attempts } from '../attempt/attempts.ts';
 import { attemptsOf } from './attempts-of.ts';
-import { Bell } from './bell.ts';
+import { Bell, type Rung } from './bell.ts';
 import type { ClaimLoopOptions } from './claim-loop-options.ts';
 import { Claims, type QueueClaims } from './claims.ts';
 import { GroupClaims } from './group-claims.ts';
@@ -103,7 +103,6 @@ export class ClaimLoop implements IdleQueue {
     // Where jobs wait for room, it may be another worker that makes it, and nobody tells of that.
     const all = othersNotify && !this.#groupClaims && !this.#options.limiter;
     this.#pace.noteTold(performance.now(), all);
-    this.lanes.awaken();
     this.#bell.tell(all);
   }
 
@@ -181,7 +180,7 @@ export class ClaimLoop implements IdleQueue {
     this.attempts.interrupt(reason);
   }
 
-  async #claim(demand: number, told: boolean): Promise<{ claimed: number; next: Next; failure?: unknown }> {
+  async #claim(demand: number, rung: Rung): Promise<{ claimed: number; next: Next; failure?: unknown }> {
     const { queue, events, limiter } = this.#options;
     const startMs = performance.now();
     const quiet = this.attempts.size === 0;
@@ -189,15 +188,16 @@ export class ClaimLoop implements IdleQueue {
     const { answer, wasGone } = await this.holdings.answerTo(claim);
     const { jobs, limit, among, endMs } = answer;
     const claimed = jobs.length;
-    // What was left out may be all that there is.
-    const quietly = quiet && !answer.leftOut;
-    const next = this.#pace.after({ ...answer, demand: limit, claimed, quiet: quietly, told, nowMs: endMs });
+    const quietly = quiet && !answer.leftOut; // What was left out may be all that there is.
+    const seen = { ...answer, ...rung, demand: limit, claimed };
+    const next = this.#pace.after({ ...seen, quiet: quietly, nowMs: endMs });
     if (claimed > 0) {
       this.#announced = false;
       this.#sweepFirst();
       events.emit('claimed', { queue, count: claimed, durationMs: endMs - startMs });
-      this.lanes.awaken();
     }
+    // What was told of may be behind the floors. A sweep beside the claim would slow that down.
+    if (claimed > 0 || rung.heard) this.lanes.awaken();
     this.attempts.add(jobs);
     limiter?.noteClaim(answer);
     // A drain waits for nothing that is not due.

@@ -1,8 +1,9 @@
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { createQueue, createWorker, defineJob, handle, unvalidated } from 'drizzle-queue';
 import postgres from 'postgres';
-import { expect, onTestFinished, test } from 'vitest';
-import { wakeChannel } from '../../../src/sql/wake-channel.ts';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { OTHERS_NOTIFY, wakeChannel } from '../../../src/sql/wake-channel.ts';
+import { Sweeper } from '../../../src/worker/claim/sweeper.ts';
 import { tables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
@@ -12,11 +13,13 @@ const queue = createQueue();
 const job = defineJob('job', { payload: unvalidated<number>() });
 
 /** Workers that listen, each by connections of its own; how many claims they have sent, and what they have done. */
-async function listening(count: number) {
+async function listening(count: number, onClaim = () => {}) {
   const seen = { claims: 0, done: [] as number[] };
   for (let n = 0; n < count; n++) {
     const debug = (_: number, text: string) => {
-      if (text.includes('with due as')) seen.claims++;
+      if (!text.includes('due as (')) return;
+      seen.claims++;
+      onClaim();
     };
     const client = postgres(database.url, { max: 2, debug });
     const worker = createWorker(drizzle({ client }), {
@@ -52,6 +55,19 @@ test('a notification that does not say that others notify makes them look for a 
   const before = seen.claims;
   await database.client.notify(wakeChannel(tables), 'default');
   await until(() => seen.claims >= before + 5);
+});
+
+test('no sweep is sent beside the claim for which a notification has come', async () => {
+  const sent: string[] = [];
+  const awaken = vi.spyOn(Sweeper.prototype, 'awaken').mockImplementation(() => void sent.push('sweep'));
+  onTestFinished(() => awaken.mockRestore());
+  const seen = await listening(1, () => sent.push('claim'));
+  const before = seen.claims;
+  sent.length = 0;
+  await database.client.notify(wakeChannel(tables), `${OTHERS_NOTIFY}default`);
+  await until(() => sent.includes('sweep'));
+  expect(seen.claims).toBeGreaterThan(before);
+  expect(sent[0]).toBe('claim');
 });
 
 test('of many enqueues at once, none waits for the next poll although few of them notify', async () => {
