@@ -9,10 +9,16 @@ interface PostgresJsClient {
     parameters: readonly unknown[],
     options: { readonly prepare: boolean },
   ): PromiseLike<unknown>;
+  readonly options?: { readonly prepare?: boolean };
 }
 
 /** The statement is unknown, exists or is refused: a pooler gives each transaction another connection. */
 const REFUSED = /^(26000|42P05|0A000)$/;
+
+export interface WorkerRunner extends Runner {
+  /** Whether it prepares what it runs, so that Postgres may keep a plan. @default false */
+  readonly prepares?: boolean;
+}
 
 const dialect = new PgDialect();
 
@@ -26,11 +32,15 @@ const dialect = new PgDialect();
  *
  * @param onRefused called once, with the error
  */
-export function preparing(db: Database, onRefused: (error: unknown) => void): Runner {
+export function preparing(db: Database, onRefused: (error: unknown) => void): WorkerRunner {
   const client = postgresJsClientOf(db);
   if (client === undefined) return db;
   let refused = false;
+  const may = client.options?.prepare !== false;
   return {
+    get prepares() {
+      return may && !refused;
+    },
     async execute(query: SQLWrapper): Promise<unknown> {
       if (refused) return await db.execute(query);
       const { sql, params } = dialect.sqlToQuery(query.getSQL());

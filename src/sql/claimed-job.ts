@@ -44,16 +44,21 @@ export function claimedColumns(queueJobs: QueueTables['queueJobs']): SQL {
   return sql`${COLUMNS}${ownNames(ownColumnsOf(queueJobs), 'j.')}`;
 }
 
-/** The rows of {@link claimedColumns}, by the name `claimed`, as {@link toClaimedJobs} reads them. */
-export function claimedRows(queueJobs: QueueTables['queueJobs']): SQL {
+/**
+ * The rows of {@link claimedColumns}, by the name `claimed`, as {@link toClaimedJobs} reads them.
+ *
+ * @param withSize whether with `small` of `tableSize`, and with a row of that alone where none is claimed
+ */
+export function claimedRows(queueJobs: QueueTables['queueJobs'], withSize = false): SQL {
+  const size = withSize ? sql`t.small, ` : sql``;
   return sql`
-    select j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
+    select ${size}j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
       j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,
       nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata,
       ${epochMs('j.run_at')} as run_at, ${epochMs('j.created_at')} as created_at,
       ${epochMs('statement_timestamp()')} as claimed_at,
       j.cancel_reason${selectOwn(ownColumnsOf(queueJobs), 'j')}
-    from claimed as j`;
+    from ${withSize ? sql`table_size as t left join claimed as j on true` : sql`claimed as j`}`;
 }
 
 /**

@@ -2,9 +2,11 @@ import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { preparing } from '../../src/drivers/prepared.ts';
-import { claimJobs } from '../../src/queries/claim-jobs.ts';
+import { claimFromSmallTable, claimJobs } from '../../src/queries/claim-jobs.ts';
 import { finishJobs } from '../../src/queries/finish-jobs.ts';
 import type { Runner } from '../../src/sql/executor.ts';
+import { Claims } from '../../src/worker/claim/claims.ts';
+import { Lane } from '../../src/worker/claim/lane.ts';
 import { claimOf, clearTables, fillJobs, tables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
@@ -15,6 +17,13 @@ beforeEach(async () => {
   refused.mockReset();
   await clearTables(database.client);
 });
+
+/** One of a queue that has room for five jobs. */
+function lanesOf(kind: string): readonly Lane[] {
+  const attempts = { paused: false, demand: 5, demandOf: () => 5 };
+  const loop = { queue: 'q', quietMs: 0, agingMs: undefined, attempts, wake: () => {} };
+  return [new Lane(loop, [kind])];
+}
 
 interface Prepared {
   readonly custom_plans: string;
@@ -69,6 +78,43 @@ test('are planned for what the table holds, also when it was empty at first', as
     expect(Number(custom_plans)).toBeGreaterThanOrEqual(40);
     expect(Number(generic_plans)).toBe(0);
   }
+});
+
+test('claims of a small table keep their plan, and a large one is left to those that are planned anew', async () => {
+  const { client } = database;
+  await client`alter table queue_jobs set (autovacuum_enabled = off)`;
+  await fillJobs(client, 100);
+  await client`delete from queue_jobs`;
+  await client`vacuum analyze queue_jobs`;
+  const db = preparing(database.db, refused);
+  const claim = () => claimFromSmallTable(db, tables, claimOf({ limit: 2 }));
+  for (let times = 0; times < 20; times++) expect(await claim()).toEqual([]);
+  await fillJobs(client, 3);
+  expect(await claim()).toHaveLength(2);
+  expect(await claim()).toHaveLength(1);
+  const [plans] = await client<Prepared[]>`
+    select custom_plans, generic_plans from pg_prepared_statements where statement ~ '^\\s*with table_size'`;
+  expect(Number(plans?.generic_plans)).toBeGreaterThanOrEqual(15);
+
+  await fillJobs(client, 20_000);
+  await client.unsafe('begin');
+  const read = async () => {
+    const [row] = await client`select pg_stat_get_xact_tuples_returned('queue_jobs'::regclass)::int4 as rows`;
+    return row?.rows;
+  };
+  const before = await read();
+  expect(await claim()).toBeUndefined();
+  expect(await read()).toBe(before);
+  await client.unsafe('rollback');
+  const claims = new Claims({
+    runner: db,
+    tables,
+    queue: 'q',
+    workerId: 1,
+    lanes: lanesOf('k'),
+  });
+  expect((await claims.next(5, 1)).jobs).toHaveLength(5);
+  expect((await claims.next(5, 1)).jobs).toHaveLength(5);
 });
 
 describe('where statements cannot be prepared', () => {

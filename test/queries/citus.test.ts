@@ -43,6 +43,7 @@ const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; instead
   'redriveJobsQuery, waking': { refused: ['lock', 'target'], instead: 'redriveJobsQuery, filtered' },
   countSomeJobsQuery: { refused: ['lateral'], instead: 'countJobsQuery' },
   findHeadsQuery: { refused: ['lateral'], instead: 'countJobsQuery' },
+  'claimJobsQuery, of a small table': { refused: ['beside'], instead: 'claimJobsQuery' },
   checkWorkersQuery: { refused: ['session'], instead: 'checkWorkersQuery, of known workers' },
   'checkWorkersQuery, beat': { refused: ['session'], instead: 'checkWorkersQuery, of known workers' },
   removeGoneWorkersQuery: { refused: ['beside', 'session'], instead: 'removeUnseenWorkerQuery' },

@@ -207,6 +207,7 @@ describe('statements about held and waiting jobs', () => {
       'adoptJobsQuery',
       'findGroupsQuery',
       'claimJobsQuery',
+      'claimJobsQuery, of a small table',
       'claimJobsQuery, beginning many',
       'claimJobsQuery, aging',
       'claimJobsQuery, among',
@@ -342,6 +343,7 @@ describe("an app's own columns", () => {
       'claimGroupedJobsQuery, by rates',
       'claimGroupedJobsQuery, one after the other by rates',
       'claimJobsQuery',
+      'claimJobsQuery, of a small table',
       'claimJobsQuery, beginning many',
       'claimJobsQuery, aging',
       'claimJobsQuery, among',
@@ -422,13 +424,14 @@ describe('functions', () => {
     expect([...names].filter((name) => !known.has(name))).toEqual([]);
   });
 
-  test('the only volatile ones draw ids and notify, beside an INSERT, and lock, set up and place a session', async () => {
+  test('the only volatile ones draw ids and notify, beside an INSERT, lock, set up and place a session, and ask for a size', async () => {
     const names = new Set(texts.flatMap(([, text]) => functionsIn(text)));
     expect((await ofVolatility(names, 'v')).sort()).toEqual([
       'nextval',
       'pg_advisory_unlock',
       'pg_control_system',
       'pg_notify',
+      'pg_relation_size',
       'pg_try_advisory_lock',
       'pg_try_advisory_xact_lock_shared',
       'set_config',

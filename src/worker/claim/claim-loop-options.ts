@@ -1,5 +1,5 @@
+import type { WorkerRunner } from '../../drivers/prepared.ts';
 import type { ClaimLimits } from '../../queries/claim-grouped-jobs.ts';
-import type { Runner } from '../../sql/executor.ts';
 import type { GroupTables, Serial } from '../../sql/grouping.ts';
 import type { Retries } from '../../time/retries.ts';
 import type { AttemptEnvironment } from '../attempt/attempt.ts';
@@ -20,7 +20,7 @@ export interface ClaimGroups {
 export interface ClaimLoopOptions {
   readonly environment: AttemptEnvironment & { readonly workerId: number };
   /** Runs the claims and the settlements. */
-  readonly runner: Runner;
+  readonly runner: WorkerRunner;
   readonly queue: string;
   readonly kinds: readonly string[];
   readonly handlers: ReadonlyMap<string, Handler>;

@@ -1,15 +1,26 @@
-import { type Band, type Claim, type ClaimedJob, claimJobs, sawTheEnd } from '../../queries/claim-jobs.ts';
+import type { WorkerRunner } from '../../drivers/prepared.ts';
+import {
+  type Band,
+  type Claim,
+  type ClaimedJob,
+  claimFromSmallTable,
+  claimJobs,
+  sawTheEnd,
+} from '../../queries/claim-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import type { Runner } from '../../sql/executor.ts';
+import { isDistributed } from '../../sql/server-facts.ts';
 import type { Lane } from './lane.ts';
 
 export interface ClaimsOptions {
-  readonly runner: Runner;
+  readonly runner: WorkerRunner;
   readonly tables: QueueTables;
   readonly queue: string;
   readonly workerId: number;
   readonly lanes: readonly Lane[];
 }
+
+/** A table that has grown stays large, unless a vacuum finds its end empty. */
+const LARGE_MS = 10_000;
 
 /** What one claim has brought. */
 export interface ClaimAnswer {
@@ -57,6 +68,8 @@ export class Claims implements QueueClaims {
   #leftOut: readonly Lane[] = [];
   /** How many lanes' overlooked jobs have had their turn. */
   #turns = 0;
+  /** When the table was last found too large for a kept plan. */
+  #foundLargeMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: ClaimsOptions) {
     this.#options = options;
@@ -149,7 +162,20 @@ export class Claims implements QueueClaims {
     claim: Pick<Claim, 'kinds' | 'bands' | 'limit' | 'beginning' | 'ids'> & { fromGoneWorkers?: boolean },
   ): Promise<ClaimedJob[]> {
     const { runner, tables, queue, workerId } = this.#options;
-    return await claimJobs(runner, tables, { queue, workerId, fromGoneWorkers: false, ...claim });
+    const complete = { queue, workerId, fromGoneWorkers: false, ...claim };
+    if (claim.ids === undefined && this.#mayBeSmall) {
+      const jobs = await claimFromSmallTable(runner, tables, complete);
+      if (jobs !== undefined) return jobs;
+      this.#foundLargeMs = performance.now();
+    }
+    return await claimJobs(runner, tables, complete);
+  }
+
+  /** Whether a claim by a kept plan is worth a try. */
+  get #mayBeSmall(): boolean {
+    const { runner, tables } = this.#options;
+    if (runner.prepares !== true || isDistributed(tables)) return false;
+    return performance.now() - this.#foundLargeMs > LARGE_MS;
   }
 }
 

@@ -338,6 +338,7 @@ export function allStatements(
     findDueGroupsQuery: findDueGroupsQuery(grouped(), [{ queue: text }, { queue: `${text}, too` }]),
     'findDueGroupsQuery, of one queue': findDueGroupsQuery(grouped(), [{ queue: text }]),
     claimJobsQuery: claimJobsQuery(tables, { ...claim, beginning: 1 }),
+    'claimJobsQuery, of a small table': claimJobsQuery(tables, { ...claim, beginning: 1, onlyIfSmall: true }),
     'claimJobsQuery, beginning many': claimJobsQuery(tables, {
       ...claim,
       beginning: { atMost: 3, provenKinds: [text] },

@@ -1,0 +1,30 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { quotedName } from './quoted-name.ts';
+
+/** To read so much ten times takes a millisecond or two. */
+const SMALL_BYTES = 512 * 1024;
+
+const known = new WeakMap<QueueTables['queueJobs'], SQL>();
+
+/**
+ * The CTE `table_size`, which says whether the table is `small` when the statement runs. A statement that
+ * reads nothing unless it is, may go by a plan for an empty table, and need not be planned anew. A
+ * partitioned table counts as large. Not for Citus, where the table's own size is always 0.
+ */
+export function tableSize(queueJobs: QueueTables['queueJobs']): SQL {
+  const made = known.get(queueJobs) ?? tableSizeOf(queueJobs);
+  known.set(queueJobs, made);
+  return made;
+}
+
+function tableSizeOf(queueJobs: QueueTables['queueJobs']): SQL {
+  return sql`table_size as materialized (
+      select c.relkind = 'r' and pg_relation_size(c.oid) <= ${SMALL_BYTES}::int8 as small
+      from pg_class as c where c.oid = ${quotedName(queueJobs)}::text::regclass
+    ),
+    `;
+}
+
+/** As a condition of what reads the table: it is evaluated once, before anything is read. */
+export const isSmall: SQL = sql.raw('(select t.small from table_size as t)');
