@@ -46,14 +46,13 @@ export class ClaimLoop implements IdleQueue {
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
     const { environment, runner, queue, groups, limiter, watch, pollIntervalMs } = options;
-    const { workerId, tables } = environment;
+    const { workerId } = environment;
     const holder = { queue, workerId };
     // Claims of groups pass nothing over.
     this.lanes = new Lanes(this, options.sweeper, groups === undefined ? options.kinds : [], limiter?.kinds);
     this.#groupClaims =
       groups && new GroupClaims({ ...options, groups, workerId, attempts: () => this.attempts });
-    this.#claims =
-      this.#groupClaims ?? new Claims({ runner, tables, queue, workerId, lanes: this.lanes.all });
+    this.#claims = this.#groupClaims ?? new Claims({ ...environment, runner, queue, lanes: this.lanes.all });
     this.#hotPolling = new HotPolling(pollIntervalMs);
     this.#pace = new Pace(this.#hotPolling, { untilEmpty: watch === undefined, pollIntervalMs });
     this.attempts = attemptsOf(options, {
@@ -240,7 +239,7 @@ export class ClaimLoop implements IdleQueue {
   #sweepFirst(): void {
     if (this.#begun) return;
     this.#begun = true;
-    this.lanes.urge();
+    this.lanes.sweepFirst();
   }
 
   #announceIdle(): void {

@@ -8,10 +8,14 @@ import {
   sawTheEnd,
 } from '../../queries/claim-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import type { Database } from '../../sql/executor.ts';
 import { isDistributed } from '../../sql/server-facts.ts';
+import { ClaimTurn } from './claim-turn.ts';
 import type { Lane } from './lane.ts';
 
 export interface ClaimsOptions {
+  /** Shared by workers of one process. */
+  readonly db: Database;
   readonly runner: WorkerRunner;
   readonly tables: QueueTables;
   readonly queue: string;
@@ -61,6 +65,7 @@ export interface QueueClaims {
 /** One queue's claims: of the next jobs from the floors on, and of overlooked ones by id, in fair turns. */
 export class Claims implements QueueClaims {
   readonly #options: ClaimsOptions;
+  readonly #turn: ClaimTurn;
   /** The next ones in order have their turn now. */
   #tookOverlooked = false;
   /** The last claim took as many as the kind with the fewest free slots bears, and left others waiting. */
@@ -73,6 +78,7 @@ export class Claims implements QueueClaims {
 
   constructor(options: ClaimsOptions) {
     this.#options = options;
+    this.#turn = ClaimTurn.of(options.db, options.tables, options.queue);
   }
 
   /** How many jobs to claim now, at most. */
@@ -114,6 +120,14 @@ export class Claims implements QueueClaims {
     beginning: Claim['beginning'],
   ): Promise<Omit<ClaimAnswer, 'among'>> {
     const limit = mostOf(lanes, demand);
+    return await this.#turn.take(limit, () => this.#nextOf(lanes, limit, beginning));
+  }
+
+  async #nextOf(
+    lanes: readonly Lane[],
+    limit: number,
+    beginning: Claim['beginning'],
+  ): Promise<Omit<ClaimAnswer, 'among'>> {
     const kinds = kindsOf(lanes);
     const leftOut = this.#leftOut.length > 0;
     const startMs = performance.now();

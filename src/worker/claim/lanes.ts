@@ -66,6 +66,12 @@ export class Lanes {
     this.awaken();
   }
 
+  /** As a worker begins, which must not rely on anybody's having done so. Peers go on sweeping for all. */
+  sweepFirst(): void {
+    if (this.#sweeper.hasPeers) this.awaken();
+    else this.urge();
+  }
+
   /** For a drain: sweeps until enough is found, or to the end; returns whether it got there. */
   async sweepNow(signal: AbortSignal): Promise<boolean> {
     for (const lane of this.all) if (!(await this.#sweeper.sweepNow(lane, signal))) return false;

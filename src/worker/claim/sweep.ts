@@ -99,10 +99,12 @@ export class Sweep {
   dueMs(quietMs: number, idleMs: number, backlog: boolean, crew = 1): number {
     if (this.urgent) return this.#endMs;
     const tookMs = this.#tookMs;
-    const quietPauseMs = Math.max(quietMs / QUIET_SHARE, MIN_PAUSE_MS * Math.min(crew, MAX_CREW));
+    const sharing = Math.min(crew, MAX_CREW);
+    const quietPauseMs = Math.max(quietMs / QUIET_SHARE, MIN_PAUSE_MS * sharing);
     const after = (restMs: number, pauseMs: number) =>
       this.#endMs + Math.max(Math.min(restMs, MAX_PAUSE_MS), pauseMs);
-    if (this.#after === undefined && backlog) return after(tookMs * SHARE, BACKLOG_PAUSE_MS);
+    if (this.#after === undefined && backlog)
+      return after(tookMs * SHARE * sharing, BACKLOG_PAUSE_MS * sharing);
     if (this.#after === undefined)
       return after(Math.max(tookMs * END_SHARE, (tookMs - END_MS) * SHARE), Math.min(quietPauseMs, idleMs));
     // What it finds are jobs to do, no waste.

@@ -81,6 +81,11 @@ export class Sweeper implements BackgroundPart {
     this.#queues = queues;
   }
 
+  /** Whether other workers sweep the same queues for the same kinds. */
+  get hasPeers(): boolean {
+    return this.#options.crew() > 1;
+  }
+
   /** Jobs come in this queue, or its sweep is urgent. */
   awaken(queue: SweptQueue): void {
     const soon = queue.sweep.urgent || this.#dueMs(queue, performance.now()) < this.#asleepUntilMs;

@@ -29,7 +29,14 @@ async function medians(limit: number, turns: number): Promise<{ plainMs: number;
   const claimsOf = (workerId: number, agingMs: number | undefined) => {
     const attempts = { paused: false, demand: 1, demandOf: () => 1 };
     const lane = new Lane({ queue: 'q', quietMs: 0, agingMs, attempts, wake: () => undefined }, ['k']);
-    const claims = new Claims({ runner: database.db, tables, queue: 'q', workerId, lanes: [lane] });
+    const claims = new Claims({
+      db: database.db,
+      runner: database.db,
+      tables,
+      queue: 'q',
+      workerId,
+      lanes: [lane],
+    });
     return { claims, tookMs: [] as number[] };
   };
   const sides = [claimsOf(1, undefined), claimsOf(2, AFTER)];

@@ -65,6 +65,9 @@ describe('a sweep', () => {
     expect([1, 10, 50, 500].map((crew) => sweep.dueMs(0, IDLE_MS, false, crew) - 101)).toEqual([
       10, 100, 500, 500,
     ]);
+    expect([1, 10, 50, 500].map((crew) => sweep.dueMs(0, IDLE_MS, true, crew) - 101)).toEqual([
+      100, 1_000, 5_000, 5_000,
+    ]);
     expect(sweep.dueMs(0, 200, false, 500) - 101).toBe(200);
     sweep.urge();
     expect(sweep.dueMs(0, IDLE_MS, false, 500)).toBe(101);

@@ -2,6 +2,7 @@ import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { Retries } from '../../../src/time/retries.ts';
 import { WorkerEmitter } from '../../../src/worker/attempt/events.ts';
 import { Bands } from '../../../src/worker/claim/bands.ts';
+import { Lanes } from '../../../src/worker/claim/lanes.ts';
 import { OverlookedJobs } from '../../../src/worker/claim/overlooked-jobs.ts';
 import { Sweep } from '../../../src/worker/claim/sweep.ts';
 import { Sweeper, type SweptQueue } from '../../../src/worker/claim/sweeper.ts';
@@ -13,13 +14,13 @@ const database = useTestDatabase();
 beforeEach(() => clearTables(database.client));
 
 /** A sweeper that runs, and a queue of it whose claims have come up to now. */
-function sweeping() {
+function sweeping(crew = 1) {
   const sweeper = new Sweeper({
     runner: database.db,
     tables,
     workerId: 1,
     idleMs: () => 3_600_000,
-    crew: () => 1,
+    crew: () => crew,
     events: new WorkerEmitter(),
     retries: new Retries(),
   });
@@ -85,4 +86,16 @@ test('a paused queue is asked about no more, and swept at once when it is resume
   queue.sweep.urge('newest first');
   sweeper.awaken(queue);
   await until(() => queue.overlooked.size > 0);
+});
+
+test('a worker that begins goes through all without pauses, unless peers sweep as well', () => {
+  const attempts = { paused: false, demand: 1, demandOf: () => 1 };
+  const loop = { queue: 'mail', quietMs: 0, agingMs: undefined, attempts, wake: () => undefined };
+  const idle = { ...loop, lowestFloorMs: 0, groupTables: undefined, noteNothing: () => undefined };
+  const urgent = [1, 2].map((crew) => {
+    const lanes = new Lanes(idle, sweeping(crew).sweeper, ['late']);
+    lanes.sweepFirst();
+    return lanes.all.map(({ sweep }) => sweep.urgent);
+  });
+  expect(urgent).toEqual([[true], [false]]);
 });

@@ -1,0 +1,82 @@
+import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import type { Runner } from '../../../src/sql/executor.ts';
+import { Claims } from '../../../src/worker/claim/claims.ts';
+import { Lane } from '../../../src/worker/claim/lane.ts';
+import { clearTables, fillJobs, tables } from '../../queries/support/jobs.ts';
+import { useTestDatabase } from '../../support/test-database.ts';
+
+const database = useTestDatabase();
+beforeEach(() => clearTables(database.client));
+
+const attempts = { paused: false, demand: 1_000, demandOf: () => 1_000 };
+
+/** Claims of workers of one process: they share a pool of several connections. */
+function claimsOf(workerId: number, runner: Runner = database.db): Claims {
+  const loop = { queue: 'q', quietMs: 0, agingMs: undefined, attempts, wake: () => undefined };
+  const lanes = [new Lane(loop, ['k'])];
+  return new Claims({ db: database.db, runner, tables, queue: 'q', workerId, lanes });
+}
+
+/** Counts how many statements are under way. */
+function counting(): { readonly runner: Runner; readonly most: () => number } {
+  let underWay = 0;
+  let most = 0;
+  const runner: Runner = {
+    execute: async (query) => {
+      most = Math.max(most, ++underWay);
+      try {
+        return await database.db.execute(query);
+      } finally {
+        underWay--;
+      }
+    },
+  };
+  return { runner, most: () => most };
+}
+
+/** Sends nothing before the test is over. */
+function hanging(): Runner {
+  const over = new Promise<void>((resolve) => onTestFinished(() => resolve()));
+  return { execute: () => over.then(() => []) };
+}
+
+test('large claims of one queue by the workers of a process follow each other', async () => {
+  await fillJobs(database.client, 3_000);
+  const { runner, most } = counting();
+  const answers = await Promise.all([1, 2, 3, 4].map((id) => claimsOf(id, runner).next(1_000, 1)));
+  expect(most()).toBe(1);
+  expect(answers.map(({ jobs }) => jobs.length)).toEqual([1_000, 1_000, 1_000, 0]);
+  expect(answers.map(({ sawEnd }) => sawEnd)).toEqual([false, false, false, true]);
+  expect(new Set(answers.flatMap(({ jobs }) => jobs.map(({ id }) => id))).size).toBe(3_000);
+});
+
+test('one that fails lets the next go on', async () => {
+  await fillJobs(database.client, 1_000);
+  const failing: Runner = { execute: () => Promise.reject(new Error('lost')) };
+  const first = claimsOf(1, failing).next(1_000, 1);
+  const second = claimsOf(2).next(1_000, 1);
+  await expect(first).rejects.toThrow('lost');
+  expect((await second).jobs).toHaveLength(1_000);
+});
+
+test('small claims go out at once, together, but for a large one under way', async () => {
+  await fillJobs(database.client, 1_000);
+  const { runner, most } = counting();
+  const small = await Promise.all([1, 2, 3].map((id) => claimsOf(id, runner).next(10, 1)));
+  expect(most()).toBe(3);
+  const [large, after] = await Promise.all([claimsOf(1).next(500, 1), claimsOf(2).next(10, 1)]);
+  const [last = 0] = large.jobs.slice(-1).map(({ id }) => id);
+  expect(after.jobs.every(({ id }) => id > last)).toBe(true);
+  expect([...small, large, after].map(({ jobs }) => jobs.length)).toEqual([10, 10, 10, 500, 10]);
+});
+
+test('one without an answer does not hold up the others for ever, and is waited for once', async () => {
+  await fillJobs(database.client, 4_000);
+  void claimsOf(1, hanging()).next(1_000, 1);
+  const others = await Promise.all([claimsOf(2).next(1_000, 1), claimsOf(3).next(1_000, 1)]);
+  expect(others.map(({ jobs }) => jobs.length)).toEqual([1_000, 1_000]);
+  const { runner, most } = counting();
+  const peer = claimsOf(4, runner).next(1_000, 1);
+  expect(most()).toBe(1);
+  expect((await peer).jobs).toHaveLength(1_000);
+});
