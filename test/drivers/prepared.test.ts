@@ -107,6 +107,7 @@ test('claims of a small table keep their plan, and a large one is left to those 
   expect(await read()).toBe(before);
   await client.unsafe('rollback');
   const claims = new Claims({
+    db: database.db,
     runner: db,
     tables,
     queue: 'q',
