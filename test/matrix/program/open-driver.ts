@@ -30,7 +30,8 @@ export const openDriver: Readonly<Record<Driver, (place: Place) => Promise<OpenD
   'postgres.js': async ({ url, drizzle: version }) => {
     const { default: postgres } = await import('postgres');
     const { drizzle } = await import('drizzle-orm/postgres-js');
-    const client = postgres(url, { max: CONNECTIONS, onnotice: () => undefined });
+    // A connection that broke in the middle of a write needs some ten tries, each of which waits for so many seconds.
+    const client = postgres(url, { max: CONNECTIONS, connect_timeout: 3, onnotice: () => undefined });
     // Without the timeout it waits for ever for a connection that was lost in the middle of a statement.
     return {
       db: version === '0.34' ? drizzle(client) : drizzle({ client }),
