@@ -43,8 +43,8 @@ export async function handlerHasEnded(
   if (settler.hasGivenUp) return false;
   try {
     const fate = await fates.of(job);
-    // A completion that keeps no result leaves nothing.
-    return fate === undefined || (fate.state !== null && fate.fence === job.fence);
+    // A completion that keeps no result leaves nothing. A cancel by force ends it under the same fence.
+    return fate === undefined || (fate.state === 'completed' && fate.fence === job.fence);
   } catch (error) {
     events.emit('error', { error, during: `asking what became of job ${job.id} of '${job.queue}'` });
     return false;

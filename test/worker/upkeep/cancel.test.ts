@@ -327,6 +327,27 @@ describe('a running job that is cancelled by force', () => {
     },
   );
 
+  test('is lost, and not completed, for a handler whose complete(tx) has rolled back', async () => {
+    const go = gate();
+    const { id, worker, find, events } = await running(async ({ complete }) => {
+      await database.db
+        .transaction(async (tx) => {
+          await complete(tx);
+          throw new Error('rolled back');
+        })
+        .catch(() => {});
+      await go.opened;
+    });
+    const over = Promise.race([nextEvent(worker, 'lost'), nextEvent(worker, 'completed')]);
+    // A row that the transaction still locks is left alone; nobody is notified.
+    const silent = createQueue({ wakeUps: false });
+    await until(async () => (await silent.cancel(database.db, id, { force: true })).cancelled === true);
+    go.open();
+    await over;
+    expect(events).toEqual(['lost']);
+    expect(await find()).toMatchObject({ state: 'cancelled' });
+  });
+
   test('rolls back the writes of a complete(tx) that comes a moment later', async () => {
     const go = gate();
     let late: unknown;
