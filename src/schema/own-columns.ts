@@ -60,6 +60,9 @@ const ALSO_TAKEN = [
   'finishedBefore',
 ] as const;
 
+/** Names that the end of a hold gives to columns beside all those of a job: see `endHolds`. */
+const NAMES_BESIDE = ['ended_group', 'ended_run_at'] as const;
+
 /** Keys that are not available for an own column. */
 export type TakenKey = keyof JobColumns | keyof ResultColumns | (typeof ALSO_TAKEN)[number];
 
@@ -81,7 +84,10 @@ function libraryColumns() {
     library = {
       jobKeys: new Set(Object.keys(jobs)),
       keys: new Set([...Object.keys(jobs), ...Object.keys(results), ...ALSO_TAKEN]),
-      names: new Set([...Object.values(jobs), ...Object.values(results)].map(({ name }) => name)),
+      names: new Set([
+        ...[...Object.values(jobs), ...Object.values(results)].map(({ name }) => name),
+        ...NAMES_BESIDE,
+      ]),
     };
   }
   return library;

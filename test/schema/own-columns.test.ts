@@ -30,6 +30,7 @@ describe('own columns', () => {
     ['an option of a list', { cursor: integer('other') }, 'columns.cursor: the name is taken'],
     ['a name in the jobs', { mine: text('run_at') }, 'the column name run_at is taken'],
     ['a name in the results', { mine: text('output') }, 'the column name output is taken'],
+    ['a name that statements use', { mine: text('ended_group') }, 'the column name ended_group is taken'],
     ['no column', { mine: 'text' }, 'must be a column'],
     ['a name with NUL', { mine: text('a\0') }, 'NUL'],
     ['no name', { mine: text() }, 'give it a name in the database'],
