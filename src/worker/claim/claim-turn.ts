@@ -9,12 +9,6 @@ const MAX_TURN_MS = 1_000;
 
 const turns = new WeakMap<Database, WeakMap<QueueTables, Map<string, ClaimTurn>>>();
 
-/** A claim that was sent, or waits for its turn. */
-interface Turn {
-  readonly begun: Promise<unknown>;
-  readonly over: Promise<unknown>;
-}
-
 /**
  * Lets the large claims of one queue by the workers of one process follow each other, and no other claim go
  * beside one. A claim that began before another has committed locks and leaves, one by one, all the rows that
@@ -22,7 +16,8 @@ interface Turn {
  * the locks of the rows decide.
  */
 export class ClaimTurn {
-  #last: Turn | undefined;
+  /** Fulfilled when the last large claim has an answer, or has had its time. */
+  #last: Promise<void> | undefined;
 
   /** Where the workers of a process meet that share a database object. */
   static of(db: Database, tables: QueueTables, queue: string): ClaimTurn {
@@ -38,13 +33,16 @@ export class ClaimTurn {
   /** Sends a claim of at most `limit` jobs when it is its turn. */
   take<T>(limit: number, claim: () => Promise<T>): Promise<T> {
     const last = this.#last;
-    const begun = last?.begun.then(() => resultWithin(last.over, MAX_TURN_MS)) ?? Promise.resolve();
-    const mine = last === undefined ? claim() : begun.then(claim);
+    const mine = last === undefined ? claim() : last.then(claim);
     if (limit < MANY) return mine;
     const end = () => {
       if (this.#last === turn) this.#last = undefined;
     };
-    const turn: Turn = { begun, over: mine.then(end, end) };
+    const over = mine.then(end, end);
+    // Its time runs from its own beginning, whoever waits: no claim waits again for one that hangs.
+    const turn = Promise.resolve(last)
+      .then(() => resultWithin(over, MAX_TURN_MS))
+      .then(end);
     this.#last = turn;
     return mine;
   }

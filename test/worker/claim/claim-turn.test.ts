@@ -80,3 +80,13 @@ test('one without an answer does not hold up the others for ever, and is waited 
   expect(most()).toBe(1);
   expect((await peer).jobs).toHaveLength(1_000);
 });
+
+test('nor is each of the small ones after it held up anew', async () => {
+  await fillJobs(database.client, 3);
+  void claimsOf(1, hanging()).next(1_000, 1);
+  expect((await claimsOf(2).next(1, 1)).jobs).toHaveLength(1);
+  const { runner, most } = counting();
+  const next = claimsOf(2, runner).next(1, 1);
+  expect(most()).toBe(1);
+  expect((await next).jobs).toHaveLength(1);
+});
