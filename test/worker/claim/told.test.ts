@@ -70,6 +70,22 @@ test('no sweep is sent beside the claim for which a notification has come', asyn
   expect(sent[0]).toBe('claim');
 });
 
+test('a sweep follows the claim for which a notification has come although that fails', async () => {
+  const sent: string[] = [];
+  const awaken = vi.spyOn(Sweeper.prototype, 'awaken').mockImplementation(() => void sent.push('sweep'));
+  onTestFinished(() => awaken.mockRestore());
+  await listening(1, () => sent.push('claim'));
+  await database.client`alter table queue_jobs rename to jobs_away`;
+  try {
+    sent.length = 0;
+    await database.client.notify(wakeChannel(tables), `${OTHERS_NOTIFY}default`);
+    await until(() => sent.includes('sweep'));
+    expect(sent[0]).toBe('claim');
+  } finally {
+    await database.client`alter table jobs_away rename to queue_jobs`;
+  }
+});
+
 test('of many enqueues at once, none waits for the next poll although few of them notify', async () => {
   const seen = await listening(2);
   await Promise.all(Array.from({ length: 300 }, (_, n) => queue.enqueue(database.db, job, n)));
