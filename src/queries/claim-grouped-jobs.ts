@@ -8,7 +8,7 @@ import { faultPoint } from '../sql/fault-point.ts';
 import type { GroupClaim } from '../sql/group-claim.ts';
 import type { GroupTables } from '../sql/grouping.ts';
 import { groupsInTurn } from '../sql/groups-in-turn.ts';
-import { endHolds } from '../sql/hold-end.ts';
+import { handOver } from '../sql/hold-end.ts';
 import { jobsOfGroups } from '../sql/jobs-of-groups.ts';
 
 export type { ClaimLimits, GroupClaim } from '../sql/group-claim.ts';
@@ -61,16 +61,13 @@ export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): S
   const rated = limits.queueRate !== undefined || limits.kindRates.size > 0;
   const taken = newGroups ? sql`taken` : sql`within`;
   const attempt = sql`j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4`;
-  return endHolds(tables, {
-    queue,
+  return handOver(tables, {
     ctes: sql`
     with ${groupsInTurn(tables, claim)}${rated ? claimRates(tables, claim) : sql``},
     ${jobsOfGroups(tables, claim, rated)}`,
-    change: {
-      holder: sql`${workerId}::int8`,
-      claimedAt: claimedAt(attempt, claim.beginning),
-      set: sql`attempt = ${attempt}, fence = j.fence + 1, waiting_key = null`,
-    },
+    holder: sql`${workerId}::int8`,
+    claimedAt: claimedAt(attempt, claim.beginning === undefined ? 'all' : { first: claim.beginning }),
+    set: sql`attempt = ${attempt}, fence = j.fence + 1, waiting_key = null`,
     where: sql`j.queue = ${queue} and j.id = any(array(select id from ${taken}))`,
     returning: claimedColumns(queueJobs),
     answer: {

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { servedKind } from './served-kind.ts';
+import type { Value } from './kept-statement.ts';
 
 /**
  * The first jobs of a claim up to one that may kill its worker: one of another kind, or one that has to begin
@@ -10,16 +10,19 @@ export interface Beginners {
   readonly provenKinds: readonly string[];
 }
 
+/** `all`, those that are not {@link isLate}, or so many of the first. */
+export type Beginning = 'all' | 'unless late' | { readonly first: Value<0 | 1> };
+
 /**
- * The new `claimed_at` of the claimed job `j`. `within` names the claimed jobs in their order, and with
- * {@link Beginners} which of them are {@link isLate}.
+ * The new `claimed_at` of the claimed job `j`. `within` names the claimed jobs in their order, and
+ * where it is asked for, which of them are {@link isLate}.
  *
  * Null for a job that is claimed without beginning: the array has no second element. Citus takes no function
  * of time within a CASE.
  */
-export function claimedAt(attempt: SQL, beginning: 0 | 1 | Beginners | undefined): SQL {
-  if (beginning === undefined) return sql`statement_timestamp()`;
-  if (typeof beginning === 'object') {
+export function claimedAt(attempt: SQL, beginning: Beginning): SQL {
+  if (beginning === 'all') return sql`statement_timestamp()`;
+  if (beginning === 'unless late') {
     // Hardly ever a row: to list those that begin would cost a search among all of them for each.
     return sql`(array[statement_timestamp()])[case
         when j.id in (select id from within where late) then 2 else 1
@@ -27,7 +30,7 @@ export function claimedAt(attempt: SQL, beginning: 0 | 1 | Beginners | undefined
   }
   return sql`(array[statement_timestamp()])[case
         when (${attempt} = j.max_attempts or ${withoutWord(attempt)} > 0)
-          and (j.id = (select id from within limit ${beginning}::int8)) is not true then 2
+          and (j.id = (select id from within limit ${beginning.first}::int8)) is not true then 2
         else 1
       end]`;
 }
@@ -39,9 +42,12 @@ function withoutWord(attempt: SQL): SQL {
             then ${attempt} - 1 - ${lastRecorded} else 0 end`;
 }
 
-/** What {@link isLate} asks of the due job `j`: to look into its errors once costs enough. */
-export function wordsOf(attempt: SQL, kinds: readonly string[], { provenKinds }: Beginners): SQL {
-  const proven = kinds.every((kind) => provenKinds.includes(kind)) ? sql`true` : servedKind(provenKinds);
+/**
+ * What {@link isLate} asks of the due job `j`: to look into its errors once costs enough.
+ *
+ * @param proven whether its kind is
+ */
+export function wordsOf(attempt: SQL, proven: SQL): SQL {
   return sql`${attempt} = j.max_attempts as last, ${withoutWord(attempt)} as silent,
           ${proven} as proven`;
 }
@@ -55,7 +61,7 @@ const CALM = sql.raw('(proven and silent <= (not last)::int4)');
  *
  * @param before the window of those rows that come before this one
  */
-export function isLate({ atMost }: Beginners, before: SQL): SQL {
+export function isLate(atMost: Value<number>, before: SQL): SQL {
   return sql`(last or silent > 0) and not (
           ${CALM} and coalesce(bool_and(${CALM}) over ${before}, true)
           and count(*) over ${before} < ${atMost}::int8) as late`;

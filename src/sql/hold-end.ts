@@ -7,12 +7,11 @@ import { insertNotes } from './note-groups.ts';
 export type HoldEndChange =
   /** They leave the table. */
   | 'delete'
-  /** They stay: held by nobody, unless a `holder` takes them in the same statement. */
+  /** They stay, held by nobody. */
   | {
       readonly set: SQL;
       /** Rows that `set` and `where` refer to, as a `FROM` names them. */
       readonly from?: SQL;
-      readonly holder?: SQL;
       readonly claimedAt?: SQL;
     };
 
@@ -23,6 +22,20 @@ export interface HoldEnd {
   /** Which rows of `queue_jobs as j`; it names their queue. */
   readonly where: SQL;
   readonly returning: SQL;
+}
+
+/** How a claim hands jobs to their next holder. */
+export interface HandOver {
+  /** The CTEs before it, from `with` on. */
+  readonly ctes: SQL;
+  readonly holder: SQL;
+  readonly claimedAt: SQL;
+  readonly set: SQL;
+  /** Which rows of `queue_jobs as j`; it names their queue. */
+  readonly where: SQL;
+  readonly returning: SQL;
+  /** The statement's own result and its name for the rows of `returning`. */
+  readonly answer: { readonly name: string; readonly select: SQL };
 }
 
 /** A statement around a {@link HoldEnd}. */
@@ -51,12 +64,10 @@ export interface HoldEndStatement extends HoldEnd {
 export function endHolds(tables: QueueTables, statement: HoldEndStatement): SQL {
   const { queue, change, where, returning, ctes = sql``, answer, blocks } = statement;
   const grouping = groupingOf(tables, queue);
-  // A job that is taken over has a new hold.
-  const noted = grouping !== undefined && (change === 'delete' || change.holder === undefined);
   const ended = sql`${changed(tables, change)}
     where ${where}
-    returning ${returning}${noted ? sql`, j.group_key as ended_group, j.run_at as ended_run_at` : sql``}`;
-  if (answer === undefined && !noted) return sql`${ctes}${ended}`;
+    returning ${returning}${grouping ? sql`, j.group_key as ended_group, j.run_at as ended_run_at` : sql``}`;
+  if (answer === undefined && grouping === undefined) return sql`${ctes}${ended}`;
   const { name, select } = answer ?? {
     name: 'ended',
     select: sql`
@@ -69,7 +80,22 @@ export function endHolds(tables: QueueTables, statement: HoldEndStatement): SQL 
       : sql`${ctes},
     `
   }${sql.raw(name)} as (${ended}
-    )${noted ? notes(grouping.tables, { queue, name, change, blocks }) : sql``}${select}`;
+    )${grouping ? notes(grouping.tables, { queue, name, change, blocks }) : sql``}${select}`;
+}
+
+/**
+ * The same door where a new holder takes the jobs: what hangs on the end of a hold has to wait for the end of
+ * theirs.
+ *
+ * **Under concurrency.** As {@link endHolds}.
+ */
+export function handOver(tables: QueueTables, statement: HandOver): SQL {
+  const { ctes, holder, claimedAt, set, where, returning, answer } = statement;
+  return sql`${ctes},
+    ${sql.raw(answer.name)} as (${updated(tables, { holder, claimedAt, set })}
+    where ${where}
+    returning ${returning}
+    )${answer.select}`;
 }
 
 /** Tells claims that a slot of these groups is free, and when jobs that were put back are due again. */
@@ -121,12 +147,16 @@ function notes(
     )`;
 }
 
-function changed({ queueJobs }: QueueTables, change: HoldEndChange): SQL {
-  if (change === 'delete') {
-    return sql`
-    delete from ${queueJobs} as j`;
-  }
-  const { set, from, holder = sql`null`, claimedAt = sql`null` } = change;
+function changed(tables: QueueTables, change: HoldEndChange): SQL {
+  if (change !== 'delete') return updated(tables, { holder: sql`null`, claimedAt: sql`null`, ...change });
+  return sql`
+    delete from ${tables.queueJobs} as j`;
+}
+
+function updated(
+  { queueJobs }: QueueTables,
+  { holder, claimedAt, set, from }: Pick<HandOver, 'holder' | 'claimedAt' | 'set'> & { readonly from?: SQL },
+): SQL {
   return sql`
     update ${queueJobs} as j
     set worker_id = ${holder}, claimed_at = ${claimedAt}, ${set}${

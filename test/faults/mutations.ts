@@ -23,7 +23,7 @@ interface Mutation {
 }
 
 const HELD = 'src/sql/fence.ts';
-const CLAIM = 'src/queries/claim-jobs.ts';
+const CLAIM = 'src/sql/claim-statement.ts';
 const GROUPS = 'src/sql/groups-in-turn.ts';
 const OVERLOOKED = 'src/queries/find-overlooked.ts';
 
@@ -72,7 +72,7 @@ const mutations: readonly Mutation[] = [
     name: 'no sweep takes the jobs of a worker that is gone',
     edits: [
       { file: OVERLOOKED, text: `else j.worker_id <>`, by: 'else false and j.worker_id <>' },
-      { file: CLAIM, text: 'const held = claim.fromGoneWorkers', by: 'const held = claim.limit < 0' },
+      { file: CLAIM, text: 'const held = fromGoneWorkers', by: 'const held = fromGoneWorkers && !among' },
     ],
     test: ['faults/kill', 'SIGKILL of one of four'],
   },

@@ -1,0 +1,42 @@
+import { is, Placeholder, type SQL, sql } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
+
+/** A value that is known as a statement is made, or the place of one that each execution gives. */
+export type Value<T> = T | Placeholder;
+
+/** In no statement: Postgres takes no NUL byte. */
+const MARK = '\0';
+
+class MarkingDialect extends PgDialect {
+  /** The same for each parameter, so that the text can be taken apart at them. */
+  override escapeParam(): string {
+    return MARK;
+  }
+}
+
+const dialect = new MarkingDialect();
+
+/**
+ * A statement whose text is made once, and from then on filled in with values. In a process that has little
+ * else to do, Drizzle takes 0.3 ms to make that of a claim: a quarter of the time until it has its answer.
+ */
+export class KeptStatement<Values extends object> {
+  readonly #texts: TemplateStringsArray;
+  /** What stands between the texts: places, and values that are always the same. */
+  readonly #between: readonly unknown[];
+
+  /** @param make gets the place of a value by its name; it must not use anything that may change */
+  constructor(make: (place: (name: keyof Values & string) => Placeholder) => SQL) {
+    const { sql: text, params } = dialect.sqlToQuery(make((name) => sql.placeholder(name)));
+    const texts = text.split(MARK);
+    this.#texts = Object.assign(texts, { raw: texts });
+    this.#between = params;
+  }
+
+  with(values: Values): SQL {
+    const all = this.#between.map((one) =>
+      is(one, Placeholder) ? Reflect.get(values, Reflect.get(one, 'name')) : one,
+    );
+    return sql(this.#texts, ...all);
+  }
+}

@@ -1,0 +1,90 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { PgDialect, pgTable, text } from 'drizzle-orm/pg-core';
+import { createQueueTables } from 'drizzle-queue/schema';
+import { expect, test } from 'vitest';
+import { type Claim, claimJobsQuery } from '../../src/queries/claim-jobs.ts';
+import { KeptStatement } from '../../src/sql/kept-statement.ts';
+import { claimOf } from '../queries/support/jobs.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+
+const database = useTestDatabase();
+const dialect = new PgDialect();
+const render = (query: SQL) => {
+  const { sql, params } = dialect.sqlToQuery(query);
+  return { sql, params };
+};
+
+test('its text is made once, and each execution gives the values by their names', () => {
+  let made = 0;
+  const statement = new KeptStatement<{ a: string | null; b: number }>((place) => {
+    made++;
+    return sql`select ${place('b')}, ${'always'}, ${place('a')}, ${place('b')}`;
+  });
+  expect(render(statement.with({ a: 'x', b: 1 }))).toEqual({
+    sql: 'select $1, $2, $3, $4',
+    params: [1, 'always', 'x', 1],
+  });
+  expect(render(statement.with({ a: null, b: 2 })).params).toEqual([2, 'always', null, 2]);
+  expect(made).toBe(1);
+});
+
+test('it may be a part of another, and names that look like parameters stay as they are', () => {
+  const odd = pgTable('odd $1', { id: text().primaryKey() });
+  const statement = new KeptStatement<{ a: string }>(
+    (place) => sql`select '$1' from ${odd} where id = ${place('a')}`,
+  );
+  const query = sql`select ${0}, (${statement.with({ a: '$2' })})`;
+  expect(render(query)).toEqual({
+    sql: `select $1, (select '$1' from "odd $1" where id = $2)`,
+    params: [0, '$2'],
+  });
+});
+
+test('executions at once on two connections have their own values', async () => {
+  const statement = new KeptStatement<{ n: number }>(
+    (place) => sql`select ${place('n')}::int4 as n, pg_sleep(0.01)`,
+  );
+  const numbers = Array.from({ length: 20 }, (_, n) => n);
+  const rows = await Promise.all(
+    numbers.map(async (n) => {
+      const [row] = await database.db.execute<{ n: number }>(statement.with({ n }));
+      return row?.n;
+    }),
+  );
+  expect(rows).toEqual(numbers);
+});
+
+/** Claims whose texts differ, by what makes them differ. */
+const claims: Readonly<Record<string, Partial<Claim>>> = {
+  plain: {},
+  'from gone workers': { fromGoneWorkers: true },
+  'heeding pauses': { heedPauses: true },
+  'of a small table': { onlyIfSmall: true },
+  'of one that begins': { beginning: 1 },
+  'of many that begin': { beginning: { atMost: 3, provenKinds: ['k'] } },
+  'of many of whose kinds some are proven': {
+    kinds: ['k', 'l'],
+    beginning: { atMost: 3, provenKinds: ['k'] },
+  },
+  'of a part of a band': { bands: [{ priority: 5, floorMs: 0, ceilingMs: 1 }] },
+  'of ids': { ids: [1, 2] },
+};
+
+test('each claim has the text of its own shape, whatever came before', () => {
+  const own = createQueueTables();
+  const other = createQueueTables({ prefix: 'other_' });
+  const textOf = (tables: Parameters<typeof claimJobsQuery>[0], claim: Partial<Claim>) =>
+    render(claimJobsQuery(tables, claimOf(claim))).sql;
+  const texts = Object.values(claims).map((claim) => textOf(own, claim));
+  expect(new Set(texts).size).toBe(texts.length);
+  // In another order, and by other values, of tables that have none yet.
+  const fresh = createQueueTables();
+  const again = Object.values(claims)
+    .reverse()
+    .map((claim) => textOf(fresh, { ...claim, queue: 'another', workerId: 7, limit: 3 }));
+  expect(again.reverse()).toEqual(texts);
+  for (const [at, claim] of Object.values(claims).entries()) {
+    expect(textOf(own, claim)).toBe(texts[at]);
+    expect(textOf(other, claim)).not.toContain('"queue_jobs"');
+  }
+});
