@@ -9,6 +9,15 @@ const MAX_TURN_MS = 1_000;
 
 const turns = new WeakMap<Database, WeakMap<QueueTables, Map<string, ClaimTurn>>>();
 
+/** That of a large claim. Only those who wait for it need a timer: most claims meet no other. */
+interface Turn {
+  /** Fulfilled when it may begin. */
+  readonly ready: Promise<void> | undefined;
+  beganMs: number;
+  /** Fulfilled when its claim has an answer. */
+  readonly over: Promise<void>;
+}
+
 /**
  * Lets the large claims of one queue by the workers of one process follow each other, and no other claim go
  * beside one. A claim that began before another has committed locks and leaves, one by one, all the rows that
@@ -16,8 +25,7 @@ const turns = new WeakMap<Database, WeakMap<QueueTables, Map<string, ClaimTurn>>
  * the locks of the rows decide.
  */
 export class ClaimTurn {
-  /** Fulfilled when the last large claim has an answer, or has had its time. */
-  #last: Promise<void> | undefined;
+  #last: Turn | undefined;
 
   /** Where the workers of a process meet that share a database object. */
   static of(db: Database, tables: QueueTables, queue: string): ClaimTurn {
@@ -33,17 +41,30 @@ export class ClaimTurn {
   /** Sends a claim of at most `limit` jobs when it is its turn. */
   take<T>(limit: number, claim: () => Promise<T>): Promise<T> {
     const last = this.#last;
-    const mine = last === undefined ? claim() : last.then(claim);
+    const ready = last === undefined || leftMs(last) <= 0 ? undefined : passed(last);
+    const begin = () => {
+      turn.beganMs = performance.now();
+      return claim();
+    };
+    const turn = { ready, beganMs: Number.POSITIVE_INFINITY };
+    const mine = ready === undefined ? begin() : ready.then(begin);
     if (limit < MANY) return mine;
     const end = () => {
-      if (this.#last === turn) this.#last = undefined;
+      if (this.#last === large) this.#last = undefined;
     };
-    const over = mine.then(end, end);
-    // Its time runs from its own beginning, whoever waits: no claim waits again for one that hangs.
-    const turn = Promise.resolve(last)
-      .then(() => resultWithin(over, MAX_TURN_MS))
-      .then(end);
-    this.#last = turn;
+    const large = Object.assign(turn, { over: mine.then(end, end) });
+    this.#last = large;
     return mine;
   }
+}
+
+/** Its time runs from its own beginning, whoever waits: no claim waits again for one that hangs. */
+function leftMs({ beganMs }: Turn): number {
+  return beganMs + MAX_TURN_MS - performance.now();
+}
+
+async function passed(turn: Turn): Promise<void> {
+  await turn.ready;
+  const ms = leftMs(turn);
+  if (ms > 0) await resultWithin(turn.over, ms);
 }
