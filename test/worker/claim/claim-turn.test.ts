@@ -1,4 +1,5 @@
-import { beforeEach, expect, onTestFinished, test } from 'vitest';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import type { Runner } from '../../../src/sql/executor.ts';
 import { Claims } from '../../../src/worker/claim/claims.ts';
 import { Lane } from '../../../src/worker/claim/lane.ts';
@@ -89,4 +90,16 @@ test('nor is each of the small ones after it held up anew', async () => {
   const next = claimsOf(2, runner).next(1, 1);
   expect(most()).toBe(1);
   expect((await next).jobs).toHaveLength(1);
+});
+
+test('a large claim that meets no other sets no timer', async () => {
+  const set = vi.spyOn(globalThis, 'setTimeout');
+  onTestFinished(() => set.mockRestore());
+  const ofTurns = () => set.mock.calls.filter(([, ms = 0]) => ms > 900 && ms <= 1_000);
+  void claimsOf(1, hanging()).next(1_000, 1);
+  await nextTurn();
+  expect(ofTurns()).toHaveLength(0);
+  void claimsOf(2, hanging()).next(1_000, 1);
+  await nextTurn();
+  expect(ofTurns()).toHaveLength(1);
 });
