@@ -4,7 +4,7 @@ CREATE TABLE "queue_jobs" (
 	"created_at" timestamp with time zone DEFAULT now() NOT NULL,
 	"claimed_at" timestamp with time zone,
 	"worker_id" bigint,
-	"fence" bigint DEFAULT 0 NOT NULL,
+	"fence" bigint DEFAULT floor((EXTRACT(epoch FROM statement_timestamp()) * (1000)::numeric)) NOT NULL,
 	"batch_id" bigint,
 	"blockers" integer,
 	"priority" smallint DEFAULT 5 NOT NULL,
@@ -72,5 +72,9 @@ CREATE INDEX "queue_jobs_group_idx" ON "queue_jobs" USING btree ("queue","group_
 CREATE UNIQUE INDEX "queue_jobs_unique_key_idx" ON "queue_jobs" USING btree ("queue","kind","unique_key") WHERE unique_key is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "queue_jobs_waiting_key_idx" ON "queue_jobs" USING btree ("queue","kind","waiting_key") WHERE waiting_key is not null;--> statement-breakpoint
 CREATE INDEX "queue_jobs_batch_idx" ON "queue_jobs" USING btree ("batch_id") WHERE batch_id is not null;--> statement-breakpoint
+CREATE INDEX "queue_jobs_failed_idx" ON "queue_jobs" USING btree ("queue","run_at","id") WHERE errors <> '[]'::jsonb;--> statement-breakpoint
 CREATE INDEX "queue_results_finished_at_idx" ON "queue_results" USING btree ("finished_at");--> statement-breakpoint
+CREATE INDEX "queue_results_discarded_idx" ON "queue_results" USING btree ("finished_at") WHERE state = 'discarded';--> statement-breakpoint
+CREATE INDEX "queue_results_unique_key_idx" ON "queue_results" USING btree ("unique_key","job_id") WHERE unique_key is not null;--> statement-breakpoint
+CREATE INDEX "queue_results_group_idx" ON "queue_results" USING btree ("group_key","job_id") WHERE group_key is not null;--> statement-breakpoint
 CREATE INDEX "queue_results_batch_idx" ON "queue_results" USING btree ("batch_id") WHERE batch_id is not null;

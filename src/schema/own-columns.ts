@@ -151,8 +151,8 @@ function toOwnColumn(key: string, column: Column): OwnColumn {
   if (values === undefined || column.generated !== undefined || column.generatedIdentity !== undefined) {
     return refuse(
       key,
-      `a column of type ${column.getSQLType()} cannot be used. ` +
-        'Text, numbers, booleans, dates, uuid, enums, json and customType can',
+      `${column.getSQLType()} cannot be used: only text, numbers, booleans, dates, uuid, enums, json and ` +
+        'customType',
     );
   }
   return { key, name, values, castTo: castOf(column), column };

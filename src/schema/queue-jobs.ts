@@ -93,7 +93,12 @@ export function defineJobsTable<
       createdAt: timestamp('created_at', { withTimezone: true }).notNull().defaultNow(),
       claimedAt: timestamp('claimed_at', { withTimezone: true }),
       workerId: bigint('worker_id', { mode: 'number' }),
-      fence: bigint('fence', { mode: 'number' }).notNull().default(0),
+      // Each life of an id begins with a fence of its own: the milliseconds of its insert. From 0, an attempt
+      // from before a restored backup, a failover or a TRUNCATE would match a new job that has its id.
+      // Postgres prints the default in just this form, so that drizzle-kit sees no change in it.
+      fence: bigint('fence', { mode: 'number' })
+        .notNull()
+        .default(sql`floor((EXTRACT(epoch FROM statement_timestamp()) * (1000)::numeric))`),
       batchId: bigint('batch_id', { mode: 'number' }),
       blockers: integer('blockers'),
       priority: smallint('priority').notNull().default(5),
@@ -131,6 +136,9 @@ export function defineJobsTable<
         .where(sql`waiting_key is not null`),
       // The members of a batch; no claim changes it.
       index(`${name}_batch_idx`).on(t.batchId).where(sql`batch_id is not null`),
+      // Jobs that have failed and are to be tried again, for people. A job that never fails has no entry
+      // here, and only the write of a failure, which changes `run_at` besides, makes or changes one.
+      index(`${name}_failed_idx`).on(t.queue, t.runAt, t.id).where(sql`errors <> '[]'::jsonb`),
       check(`${name}_priority_check`, sql`priority between 0 and 9`),
     ],
   );

@@ -103,6 +103,11 @@ export function defineResultsTable<
       primaryKey({ name: `${name}_pkey`, columns: [t.jobId, t.queue] }),
       // Pruning reads the oldest results; without this index it would read the whole history every minute.
       index(`${name}_finished_at_idx`).on(t.finishedAt),
+      // The discarded jobs of some hours, among millions that were completed. These have no entry here.
+      index(`${name}_discarded_idx`).on(t.finishedAt).where(sql`state = 'discarded'`),
+      // Finding what became of a job by its key or its group. Others have no entry here.
+      index(`${name}_unique_key_idx`).on(t.uniqueKey, t.jobId).where(sql`unique_key is not null`),
+      index(`${name}_group_idx`).on(t.groupKey, t.jobId).where(sql`group_key is not null`),
       // The outputs of a batch's members.
       index(`${name}_batch_idx`).on(t.batchId).where(sql`batch_id is not null`),
       check(`${name}_state_check`, sql`state in ('completed', 'discarded', 'cancelled')`),

@@ -19,7 +19,7 @@ export function partitionsSql(place: TablePlace, partitioning: Partitioning): st
   partition by ${by} (queue)`;
   const parts = (table: string) => partitionsOf(at(table), partitioning);
   return migration([
-    ...flat('jobs', ['claim', 'group', 'unique_key', 'waiting_key', 'batch']),
+    ...flat('jobs', ['claim', 'group', 'unique_key', 'waiting_key', 'batch', 'failed']),
     `alter sequence ${at('jobs')}_id_seq rename to ${bare('jobs')}_flat_id_seq`,
     made('jobs'),
     `alter table ${at('jobs')} add constraint ${bare('jobs')}_pkey primary key (id, queue)`,
@@ -32,14 +32,22 @@ export function partitionsSql(place: TablePlace, partitioning: Partitioning): st
     `create unique index ${bare('jobs')}_waiting_key_idx on ${at('jobs')} (queue, kind, waiting_key)
   where waiting_key is not null`,
     `create index ${bare('jobs')}_batch_idx on ${at('jobs')} (batch_id) where batch_id is not null`,
+    `create index ${bare('jobs')}_failed_idx on ${at('jobs')} (queue, run_at, id)
+  where errors <> '[]'::jsonb`,
     ...parts('jobs'),
     `insert into ${at('jobs')} overriding system value select * from ${at('jobs')}_flat`,
     `select setval('${at('jobs')}_id_seq', nextval('${at('jobs')}_flat_id_seq'))`,
     `drop table ${at('jobs')}_flat`,
-    ...flat('results', ['finished_at', 'batch']),
+    ...flat('results', ['finished_at', 'discarded', 'unique_key', 'group', 'batch']),
     made('results'),
     `alter table ${at('results')} add constraint ${bare('results')}_pkey primary key (job_id, queue)`,
     `create index ${bare('results')}_finished_at_idx on ${at('results')} (finished_at)`,
+    `create index ${bare('results')}_discarded_idx on ${at('results')} (finished_at)
+  where state = 'discarded'`,
+    `create index ${bare('results')}_unique_key_idx on ${at('results')} (unique_key, job_id)
+  where unique_key is not null`,
+    `create index ${bare('results')}_group_idx on ${at('results')} (group_key, job_id)
+  where group_key is not null`,
     `create index ${bare('results')}_batch_idx on ${at('results')} (batch_id) where batch_id is not null`,
     ...parts('results'),
     `insert into ${at('results')} select * from ${at('results')}_flat`,

@@ -4,7 +4,7 @@ CREATE TABLE "queue_jobs" (
 	"created_at" timestamp with time zone DEFAULT now() NOT NULL,
 	"claimed_at" timestamp with time zone,
 	"worker_id" bigint,
-	"fence" bigint DEFAULT 0 NOT NULL,
+	"fence" bigint DEFAULT floor((EXTRACT(epoch FROM statement_timestamp()) * (1000)::numeric)) NOT NULL,
 	"batch_id" bigint,
 	"blockers" integer,
 	"priority" smallint DEFAULT 5 NOT NULL,
