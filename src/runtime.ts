@@ -27,6 +27,23 @@ export function warn(warning: string): void {
   else console.warn(warning);
 }
 
+/** Runs a task in an async context of its own, and returns what the task returns. */
+export type InContext = <T>(task: () => T) => T;
+
+/**
+ * Keeps the values of `AsyncLocalStorage` as they are now. The returned function runs each task with these,
+ * and what a task changes by `enterWith` stays with the task and what it starts. Where the runtime has no
+ * such storage it only calls the task.
+ */
+export function keepContext(): InContext {
+  const AsyncResource = host.getBuiltinModule?.('node:async_hooks')?.AsyncResource;
+  if (AsyncResource === undefined) return (task) => task();
+  const kept = new AsyncResource('drizzle-queue');
+  const inherit = () => new AsyncResource('drizzle-queue');
+  // One for each task: before Node.js 24 `enterWith` changes the resource itself, for all that run in it.
+  return (task) => kept.runInAsyncScope(inherit).runInAsyncScope(task);
+}
+
 /** Runs `task` once the event loop has gone round: after whatever else this turn of it has to do. */
 export function onNextTurn(task: () => void): void {
   if (timers.setImmediate) timers.setImmediate(task);
@@ -71,4 +88,16 @@ export function offEndSignal(listener: () => void): void {
 export function isConsole(logger: object): boolean {
   const Console = host.getBuiltinModule?.('node:console').Console;
   return logger === console || (Console !== undefined && logger instanceof Console);
+}
+
+/** A value that the calls of one function see, awaited ones too. */
+export interface AsyncContext<T> {
+  run<R>(value: T, task: () => R): R;
+  getStore(): T | undefined;
+}
+
+/** `undefined` in a browser. */
+export function asyncContext<T>(): AsyncContext<T> | undefined {
+  const AsyncLocalStorage = host.getBuiltinModule?.('node:async_hooks').AsyncLocalStorage;
+  return AsyncLocalStorage === undefined ? undefined : new AsyncLocalStorage<T>();
 }

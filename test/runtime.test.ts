@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
-import { nextTurn, onNextTurn, setLooseTimeout } from '../src/runtime.ts';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { keepContext, nextTurn, onNextTurn, setLooseTimeout } from '../src/runtime.ts';
 
 afterEach(() => {
   vi.unstubAllGlobals();
@@ -35,4 +36,37 @@ test('a timer keeps no process from ending, and is set where timers are numbers,
     [task, 6],
   ]);
   expect(unref).toHaveBeenCalledOnce();
+});
+
+describe('a kept context', () => {
+  test('is that of its making in each task, whatever a task has changed', async () => {
+    const storage = new AsyncLocalStorage<string>();
+    const inContext = storage.run('kept', keepContext);
+    const seen: unknown[] = [];
+    const visit = async () => {
+      seen.push(storage.getStore());
+      storage.enterWith('changed');
+      await nextTurn();
+      seen.push(storage.getStore());
+    };
+    await Promise.all([inContext(visit), inContext(visit)]);
+    expect(seen).toEqual(['kept', 'kept', 'changed', 'changed']);
+    expect(storage.getStore()).toBeUndefined();
+  });
+
+  test('passes on what a task returns and throws', () => {
+    const inContext = keepContext();
+    expect(inContext(() => 7)).toBe(7);
+    expect(() =>
+      inContext(() => {
+        throw new Error('of the task');
+      }),
+    ).toThrow('of the task');
+  });
+
+  test('is none where the runtime has no AsyncLocalStorage: the task is called', () => {
+    vi.spyOn(process, 'getBuiltinModule').mockReturnValue(undefined as never);
+    onTestFinished(() => void vi.restoreAllMocks());
+    expect(keepContext()(() => 7)).toBe(7);
+  });
 });

@@ -1,17 +1,22 @@
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { preparing } from '../../src/drivers/prepared.ts';
 import { claimFromSmallTable, claimJobs } from '../../src/queries/claim-jobs.ts';
 import { finishJobs } from '../../src/queries/finish-jobs.ts';
-import type { Runner } from '../../src/sql/executor.ts';
+import type { Database, Runner } from '../../src/sql/executor.ts';
 import { Claims } from '../../src/worker/claim/claims.ts';
 import { Lane } from '../../src/worker/claim/lane.ts';
+import { Statements, type WorkerRunner } from '../../src/worker/statements/statements.ts';
 import { claimOf, clearTables, fillJobs, tables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const database = useTestDatabase({ max: 1 });
 const refused = vi.fn();
+
+/** Runs statements as a worker runs its hot ones. */
+function preparing(db: Database): WorkerRunner {
+  return new Statements({ db, open: undefined, onRefused: refused }).of('claims', { prepared: true });
+}
 
 beforeEach(async () => {
   refused.mockReset();
@@ -52,7 +57,7 @@ async function claimAndFinish(db: Runner, limit: number): Promise<number> {
 }
 
 test('claims and settlements are prepared on postgres.js, and answer as without', async () => {
-  const db = preparing(database.db, refused);
+  const db = preparing(database.db);
   await fillJobs(database.client, 10);
   expect(await claimAndFinish(db, 4)).toBe(4);
   expect(await claimAndFinish(database.db, 4)).toBe(4);
@@ -67,7 +72,7 @@ test('are planned for what the table holds, also when it was empty at first', as
   await database.client`delete from queue_jobs`;
   // Now its size is 0 pages, and nothing looks cheaper than reading all of them.
   await database.client`vacuum analyze queue_jobs`;
-  const db = preparing(database.db, refused);
+  const db = preparing(database.db);
   for (let times = 0; times < 20; times++) await claimAndFinish(db, 10);
   await fillJobs(database.client, 20_000);
   for (let times = 0; times < 20; times++) expect(await claimAndFinish(db, 10)).toBe(10);
@@ -86,7 +91,7 @@ test('claims of a small table keep their plan, and a large one is left to those 
   await fillJobs(client, 100);
   await client`delete from queue_jobs`;
   await client`vacuum analyze queue_jobs`;
-  const db = preparing(database.db, refused);
+  const db = preparing(database.db);
   const claim = () => claimFromSmallTable(db, tables, claimOf({ limit: 2 }));
   for (let times = 0; times < 20; times++) expect(await claim()).toEqual([]);
   await fillJobs(client, 3);
@@ -122,7 +127,7 @@ describe('where statements cannot be prepared', () => {
   test('by the client’s own setting: none is', async () => {
     const client = postgres(database.url, { max: 1, prepare: false, onnotice: () => {} });
     const { drizzle } = await import('drizzle-orm/postgres-js');
-    const db = preparing(drizzle({ client }), refused);
+    const db = preparing(drizzle({ client }));
     await fillJobs(database.client, 2);
     expect(await claimAndFinish(db, 2)).toBe(2);
     const statements = await client`select from pg_prepared_statements`.simple();
@@ -147,7 +152,7 @@ describe('where statements cannot be prepared', () => {
       const db = new Proxy(database.db, {
         get: (target, name) => (name === '$client' ? client : Reflect.get(target, name)),
       });
-      const runner = preparing(db, refused);
+      const runner = preparing(db);
       await fillJobs(database.client, 5);
       expect(await claimAndFinish(runner, 2)).toBe(2);
       expect(await claimAndFinish(runner, 3)).toBe(3);
@@ -157,7 +162,7 @@ describe('where statements cannot be prepared', () => {
   );
 
   test('and another error is passed on', async () => {
-    const runner = preparing(database.db, refused);
+    const runner = preparing(database.db);
     await expect(runner.execute(sql`select 1 / 0 + ${1}::int`)).rejects.toThrow('division by zero');
     expect(refused).not.toHaveBeenCalled();
   });
