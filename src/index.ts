@@ -135,4 +135,6 @@ export type { Logger, LogLevel } from './worker/log/logger.ts';
 export type { RunOptions, WorkerOptions } from './worker/options.ts';
 export { type RanJob, type RunNextOptions, runNext } from './worker/run-next.ts';
 export type { Aging, QueueSettings } from './worker/served-queues.ts';
+export { NoAnswerError } from './worker/statements/no-answer-error.ts';
+export type { WorkerPart } from './worker/statements/statements.ts';
 export { createWorker, type Worker } from './worker/worker.ts';

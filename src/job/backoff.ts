@@ -2,7 +2,9 @@ import { checkOptions, namesOf } from './known-options.ts';
 import { shown } from './shown.ts';
 
 /**
- * How long to wait before the next attempt, in milliseconds, at least 0.
+ * How long to wait before the next attempt, in milliseconds, at least 0. More than a year counts as a year,
+ * and the process warns of it once for each kind. A backoff that throws, or returns something else than such
+ * a number (a promise, say), is replaced by the default.
  *
  * @param attempt the attempt that has just failed, counted from 1
  * @param error what the handler threw

@@ -61,7 +61,7 @@ export function keyRuleOf(kind: string, options: GivenOptions): KeyRule | undefi
     if (replace.runAt !== undefined && replace.runAt !== 'keep') {
       throw new TypeError(
         `${what('replace.runAt')} can only be 'keep', got ${shown(replace.runAt)}; ` +
-          'the new time of the job is the option runAt or delayMs of the enqueue',
+          'runAt or delayMs of the enqueue is the new time',
       );
     }
     return {

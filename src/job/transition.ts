@@ -3,8 +3,10 @@ import type { FinalState } from '../schema/queue-results.ts';
 import { type Backoff, exponentialBackoff } from './backoff.ts';
 import type { KeepResult } from './definition.ts';
 import { describeError, type ErrorRecord, storable } from './describe-error.ts';
-import { MAX_DELAY_MS } from './limits.ts';
 import type { Outcome } from './outcome.ts';
+
+/** One year: a backoff that says more is a mistake, such as a power that has grown too large. */
+export const MAX_BACKOFF_MS = 365.25 * 24 * 3_600_000;
 
 /** The row change that an outcome calls for. */
 export type Transition = Finish | Reschedule | Park;
@@ -163,7 +165,7 @@ const fallback = exponentialBackoff();
 function backoffDelayMs(backoff: Backoff, attempt: number, error: unknown): number {
   try {
     const delayMs = backoff(attempt, error);
-    if (typeof delayMs === 'number' && delayMs >= 0) return Math.min(Math.round(delayMs), MAX_DELAY_MS);
+    if (typeof delayMs === 'number' && delayMs >= 0) return Math.min(Math.round(delayMs), MAX_BACKOFF_MS);
   } catch {
     // Falls through: the attempt's own error is worth more in the history than the backoff's.
   }

@@ -5,10 +5,19 @@ import { faultPoint } from '../sql/fault-point.ts';
 import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence.ts';
 import { planAnew } from '../sql/plan-anew.ts';
 import { lockPatience, type RowLocks } from '../sql/row-locks.ts';
+import { isDistributed } from '../sql/server-facts.ts';
+
+/**
+ * When a record is on the server's disk: `now`, as its statement ends, or `soon`, within about 0.6 seconds.
+ * All connections see it at once in both cases, so only a crash of the server can undo it.
+ */
+export type OnDisk = 'now' | 'soon';
 
 export interface BeginOptions {
   /** Anything but `wait` only outside of a user's transaction: see `lockPatience`. @default 'wait' */
   readonly locks?: RowLocks;
+  /** `soon` only outside of a user's transaction, whose commit would be as late. @default 'now' */
+  readonly onDisk?: OnDisk;
 }
 
 /** Which jobs have begun, and which are held but locked by another transaction. The others are lost. */
@@ -63,7 +72,7 @@ export function beginJobsQuery(
   tables: QueueTables,
   holder: Holder,
   jobs: readonly HeldJob[],
-  { locks = 'wait' }: BeginOptions = {},
+  { locks = 'wait', onDisk = 'now' }: BeginOptions = {},
 ): SQL {
   const { queueJobs } = tables;
   const skip = locks === 'skip';
@@ -88,7 +97,7 @@ export function beginJobsQuery(
     select id from i where id not in (select id from begun)`;
   return sql`
     with i as materialized (
-      select id, fence from ${planAnew()}${lockPatience(tables, locks)}
+      select id, fence from ${planAnew()}${lockPatience(tables, locks)}${commitPatience(tables, onDisk)}
         cross join rows from (${idsAndFences(jobs)}) as r(id, fence)
     )${free},
     begun as (
@@ -96,4 +105,11 @@ export function beginJobsQuery(
     where ${where}
     returning j.id
     )${answer}`;
+}
+
+/** Citus takes no volatile function beside locked rows: there each commit waits for the disk. */
+function commitPatience(tables: QueueTables, onDisk: OnDisk): SQL {
+  return onDisk === 'now' || isDistributed(tables)
+    ? sql``
+    : sql` cross join set_config('synchronous_commit', 'off', true) as haste`;
 }

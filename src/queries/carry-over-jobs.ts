@@ -48,6 +48,6 @@ export function carryOverJobsQuery(
     set attempt = i.attempt, created_at = coalesce(i.created_at, j.created_at)
     from i
     where j.queue = ${queue} and j.id = any(array(select id from i)) and i.id = j.id
-      and j.worker_id is null and j.fence = 0
+      and j.worker_id is null and j.attempt = 0
     returning j.id`;
 }

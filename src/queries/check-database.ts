@@ -3,7 +3,7 @@ import { getTableConfig } from 'drizzle-orm/pg-core';
 import { MissingMigrationError, UnsupportedPostgresError } from '../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { CONTROL_ENTRY } from '../sql/control-entry.ts';
-import { type Executor, queryRows } from '../sql/executor.ts';
+import { queryRows, type Runner } from '../sql/executor.ts';
 import { METRICS_ENTRY } from '../sql/metrics-entry.ts';
 import { quotedName } from '../sql/quoted-name.ts';
 import { withServerFacts } from '../sql/server-facts.ts';
@@ -21,7 +21,7 @@ export const OLDEST_SUPPORTED = 140_000;
  * @throws UnsupportedPostgresError | MissingMigrationError | QueueError saying what to do
  */
 export async function checkDatabase(
-  db: Executor,
+  db: Runner,
   tables: QueueTables,
   more: Partial<TablesInUse> = {},
 ): Promise<QueueTables> {

@@ -4,7 +4,7 @@ import { QueueError } from '../errors.ts';
 import type { ControlTables } from '../schema/control/index.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { MetricsTables } from '../schema/metrics/index.ts';
-import { type Executor, queryRows } from '../sql/executor.ts';
+import { queryRows, type Runner } from '../sql/executor.ts';
 import type { LimitTables } from '../sql/grouping.ts';
 import { quotedName } from '../sql/quoted-name.ts';
 
@@ -40,7 +40,7 @@ const FIRING: readonly Privilege[] = ['insert'];
  *
  * @throws QueueError with the missing grants, as SQL
  */
-export async function checkGrants(db: Executor, tables: TablesInUse): Promise<void> {
+export async function checkGrants(db: Runner, tables: TablesInUse): Promise<void> {
   const rows = await queryRows(db, tables, missingGrantsQuery(tables));
   const [first] = rows;
   if (first === undefined) return;

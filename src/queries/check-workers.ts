@@ -41,6 +41,8 @@ export interface WorkersCheck {
   readonly unlocked: boolean;
   /** The process id of the server's end of the connection that the check ran on. */
   readonly pid: number;
+  /** When the server was started that has run the check: another one has another time. */
+  readonly serverStartedAt: string;
   readonly gone: readonly GoneWorker[];
 }
 
@@ -67,6 +69,7 @@ export async function checkWorkers(
     startedAt: typeof row?.started === 'string' ? row.started : undefined,
     unlocked: row?.unlocked === true,
     pid: Number(row?.pid),
+    serverStartedAt: String(row?.server),
     gone: rows
       .filter(({ id }) => id !== null)
       // The words are the statement's own.
@@ -112,7 +115,8 @@ export function checkWorkersQuery(
         ${whyGone(limits)} as why
       from ${from} as w cross join lateral ${testedLock(tables, worker.id)} as l
     )
-    select own.*, pg_backend_pid() as pid, g.id, g.seen, g.why, g.session
+    select own.*, pg_backend_pid() as pid, extract(epoch from pg_postmaster_start_time())::text as server,
+      g.id, g.seen, g.why, g.session
     from (
       select count(distinct coalesce(s.session, -s.id)) as workers,
         count(*) filter (where s.work = (

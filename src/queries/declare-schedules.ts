@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Executor } from '../sql/executor.ts';
+import type { Runner } from '../sql/executor.ts';
 import { jsonRows } from '../sql/json-rows.ts';
 import { lockPatience } from '../sql/row-locks.ts';
 import { queryScheduleRows, type ScheduleTables } from '../sql/schedule-tables.ts';
@@ -29,7 +29,7 @@ export interface Declaration {
  * row that a user's open transaction has changed, and then fails with 55P03.
  */
 export async function declareSchedules(
-  db: Executor,
+  db: Runner,
   tables: ScheduleTables,
   declaration: Declaration,
 ): Promise<boolean> {

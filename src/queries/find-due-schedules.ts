@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { epochMs } from '../sql/epoch-ms.ts';
-import type { Executor } from '../sql/executor.ts';
+import type { Runner } from '../sql/executor.ts';
 import { queryScheduleRows, type ScheduleTables } from '../sql/schedule-tables.ts';
 import { type StoredTiming, timingColumns, toStoredTiming } from '../sql/stored-schedule.ts';
 
@@ -32,7 +32,7 @@ export interface DueSchedule extends StoredTiming {
  * that was read. It reads the index on `next_at` up to the horizon, and no schedule beyond.
  */
 export async function findDueSchedules(
-  db: Executor,
+  db: Runner,
   tables: ScheduleTables,
   question: ScheduleQuestion,
 ): Promise<DueSchedule[]> {

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows } from '../sql/executor.ts';
+import { queryRows, type Runner } from '../sql/executor.ts';
 import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence.ts';
 
 /**
@@ -8,7 +8,7 @@ import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence
  * date when it arrives: use it only to stop work early. Every write checks the fence itself.
  */
 export async function findHeldJobs(
-  db: Executor,
+  db: Runner,
   tables: QueueTables,
   holder: Holder,
   jobs: readonly HeldJob[],

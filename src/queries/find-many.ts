@@ -3,6 +3,7 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
 import { arrayText } from '../sql/fence.ts';
 import type { JobScope } from '../sql/job-scope.ts';
+import { isClaimRefused } from '../sql/refused-claim.ts';
 import { type JobSearch, jobFits } from './browse-jobs.ts';
 
 /** What is to be done with many jobs. */
@@ -10,7 +11,8 @@ export type ManyAction = 'cancel' | 'redrive' | 'run-now';
 
 /** Jobs that somebody has chosen: those that fit a search, or some of these, if it can be done with them. */
 export interface ManyJobs {
-  readonly action: ManyAction;
+  /** `force`: also those that were asked to end already. */
+  readonly action: ManyAction | 'force';
   readonly search: JobSearch;
   readonly scope: JobScope;
   readonly ids: readonly number[] | undefined;
@@ -79,12 +81,15 @@ function areMeant({ action, search, scope, ids }: ManyJobs): SQL {
 }
 
 /** The states that it can be done in; cancelled jobs are put back only by who asks for them. */
-function canBe(action: ManyAction, { state }: JobSearch): SQL {
+function canBe(action: ManyJobs['action'], { state }: JobSearch): SQL {
   switch (action) {
     case 'cancel':
       return sql.raw('j.cancel_reason is null');
+    case 'force':
+      return sql.raw('true');
     case 'run-now':
-      return sql.raw(`j.worker_id is null and j.run_at > statement_timestamp() and j.run_at < 'infinity'`);
+      return sql`j.worker_id is null and j.run_at > statement_timestamp()
+        and (j.run_at < 'infinity' or ${isClaimRefused})`;
     case 'redrive':
       return sql.raw(`r.state = '${state === 'cancelled' ? 'cancelled' : 'discarded'}'`);
   }

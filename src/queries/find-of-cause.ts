@@ -15,11 +15,12 @@ export interface CauseOfErrors {
   readonly bound: number;
   /** Only jobs that were discarded before this time. */
   readonly finishedBefore: Date;
+  /** Only jobs that were discarded at this time or later. */
+  readonly finishedAfter?: Date | undefined;
 }
 
 /** A part of them, by id. */
 export interface CauseSlice extends CauseOfErrors {
-  readonly finishedAfter: Date;
   readonly after: number;
   readonly limit: number;
 }

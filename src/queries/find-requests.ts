@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows, type RawRow } from '../sql/executor.ts';
+import { queryRows, type RawRow, type Runner } from '../sql/executor.ts';
 import { type HeldJob, idsAndFences } from '../sql/fence.ts';
 import { perStatement, queueOf } from '../sql/one-queue.ts';
 import { isDistributed } from '../sql/server-facts.ts';
@@ -36,7 +36,7 @@ export interface RequestsAnswer {
  * early. Every write checks the fence itself.
  */
 export async function findRequests(
-  db: Executor,
+  db: Runner,
   tables: QueueTables,
   question: RequestsQuestion,
 ): Promise<RequestsAnswer> {

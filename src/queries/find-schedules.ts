@@ -6,6 +6,8 @@ import { type StoredSchedule, scheduleColumns, toStoredSchedule } from '../sql/s
 
 export interface SchedulesPage {
   readonly kind?: string | undefined;
+  /** Only those that enqueue into one of these. */
+  readonly queues?: readonly string[] | undefined;
   /** The last name of the page before. */
   readonly after?: string | undefined;
   readonly limit: number;
@@ -22,12 +24,17 @@ export async function findSchedules(
 
 export function findSchedulesQuery(
   { queueSchedules }: ScheduleTables,
-  { kind, after, limit }: SchedulesPage,
+  { kind, queues, after, limit }: SchedulesPage,
 ): SQL {
   return sql`
     select ${scheduleColumns} from ${queueSchedules} as s
     where ${after === undefined ? sql`true` : sql`s.name > ${after}`}${
       kind === undefined ? sql`` : sql` and s.kind = ${kind}`
+    }${
+      queues === undefined
+        ? sql``
+        : sql` and s.queue in (
+        select jsonb_array_elements_text(${JSON.stringify(queues)}::text::jsonb))`
     }
     order by s.name limit ${limit}`;
 }

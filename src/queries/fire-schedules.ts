@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { ownColumnsOf } from '../schema/own-columns.ts';
-import type { Executor } from '../sql/executor.ts';
+import type { Runner } from '../sql/executor.ts';
 import { groupColumns, isGroupedQueue, notedGroups } from '../sql/grouped-jobs.ts';
 import { hasGroups, NO_GROUP } from '../sql/grouping.ts';
 import { jsonRows } from '../sql/json-rows.ts';
@@ -42,7 +42,7 @@ export interface Fired {
  * @param channel where the workers of the queues are notified; `undefined`: nowhere
  */
 export async function fireSchedules(
-  db: Executor,
+  db: Runner,
   tables: ScheduleTables,
   firings: readonly Firing[],
   channel: string | undefined,

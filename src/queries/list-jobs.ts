@@ -10,14 +10,19 @@ import {
   resultRecords,
   toJobRecord,
 } from '../sql/job-record.ts';
+import type { JobScope } from '../sql/job-scope.ts';
 import { type OwnWanted, ownValue } from '../sql/own-values.ts';
+import { isRetrying } from '../sql/retrying.ts';
 import { type TimeRange, timeIsWithin } from '../sql/time-range.ts';
+import { type JobSearch, jobFits } from './browse-jobs.ts';
+
+const EVERYTHING: JobScope = { queues: undefined, own: [] };
 
 export interface JobsPage {
   readonly kind: string | undefined;
   readonly queue: string | undefined;
   readonly group?: string | undefined;
-  readonly state: JobState | undefined;
+  readonly state: JobState | 'retrying' | undefined;
   readonly before: number | undefined;
   readonly limit: number;
   /** What the payload must contain, as JSON text. */
@@ -26,6 +31,8 @@ export interface JobsPage {
   readonly finished?: TimeRange | undefined;
   /** How many of the newest ids it looks through at most; `undefined`: through all. */
   readonly searchLimit?: number | undefined;
+  /** What else a filter text asks for. */
+  readonly search?: JobSearch | undefined;
   /** The values that own columns must have, as texts. */
   readonly own?: readonly OwnWanted[];
 }
@@ -54,7 +61,7 @@ export async function listJobs(db: Executor, tables: QueueTables, page: JobsPage
 }
 
 export function listJobsQuery(tables: QueueTables, page: JobsPage): SQL {
-  const { kind, queue, group, state, before, limit, payload, created, finished, own = [] } = page;
+  const { kind, queue, group, state, before, limit, payload, created, finished, own = [], search } = page;
   const where = (table: 'j' | 'r', id: string, stateText: SQL): SQL => {
     const column = (name: string) => sql.raw(`${table}.${name}`);
     const conditions = [
@@ -62,11 +69,12 @@ export function listJobsQuery(tables: QueueTables, page: JobsPage): SQL {
       queue === undefined ? undefined : sql`${column('queue')} = ${queue}`,
       group === undefined ? undefined : sql`${column('group_key')} = ${group}`,
       kind === undefined ? undefined : sql`${column('kind')} = ${kind}`,
-      state === undefined ? undefined : sql`${stateText} = ${state}`,
+      state === undefined ? undefined : state === 'retrying' ? isRetrying : sql`${stateText} = ${state}`,
       payload === undefined ? undefined : sql`${column('payload')} @> ${payload}::text::jsonb`,
       ...timeIsWithin(column('created_at'), created),
       ...(table === 'r' ? timeIsWithin(column('finished_at'), finished) : []),
       ...own.map((wanted) => is(column(wanted.column.name), wanted)),
+      search === undefined ? undefined : jobFits({ search, scope: EVERYTHING }, table),
     ].filter((condition) => condition !== undefined);
     const all = conditions.length === 0 ? sql`true` : sql.join(conditions, sql` and `);
     // Ordered and limited inside each half, which then reads its primary key only as far as the page needs.
@@ -132,6 +140,6 @@ function is(column: SQL, { column: own, text }: OwnWanted): SQL {
   return text === null ? sql`${column} is null` : sql`${column} = ${ownValue(own, sql`${text}::text`)}`;
 }
 
-function isLive(state: JobState): boolean {
-  return state === 'waiting' || state === 'scheduled' || state === 'due' || state === 'running';
+function isLive(state: JobState | 'retrying'): boolean {
+  return state !== 'completed' && state !== 'discarded' && state !== 'cancelled';
 }

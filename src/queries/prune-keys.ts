@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { CONTROL_ENTRY } from '../sql/control-entry.ts';
-import { type Executor, queryRows } from '../sql/executor.ts';
+import { queryRows, type Runner } from '../sql/executor.ts';
 import { isDistributed } from '../sql/server-facts.ts';
 import { type KeyTables, withKeys } from './insert-limited-jobs.ts';
 import { countWorkersQuery, type PruneResult } from './prune-queue.ts';
@@ -12,7 +12,7 @@ import { countWorkersQuery, type PruneResult } from './prune-queue.ts';
  * **Under concurrency.** Passes over a key that an enqueue is just taking again, or another prune deleting,
  * so it waits for nobody. An enqueue that meets a deletion waits for its end, and takes the key anew.
  */
-export async function pruneKeys(db: Executor, known: KeyTables, limit: number): Promise<PruneResult> {
+export async function pruneKeys(db: Runner, known: KeyTables, limit: number): Promise<PruneResult> {
   const { tables, keys } = known;
   if (isDistributed(tables)) return await pruneKeysByQueue(db, known, limit);
   const query = pruneKeysQuery(known, limit);
@@ -38,7 +38,7 @@ export function pruneKeysQuery({ tables, keys }: KeyTables, limit: number): SQL 
 }
 
 /** **Under concurrency.** As {@link pruneKeys}, in each of the queues. */
-async function pruneKeysByQueue(db: Executor, known: KeyTables, limit: number): Promise<PruneResult> {
+async function pruneKeysByQueue(db: Runner, known: KeyTables, limit: number): Promise<PruneResult> {
   const tables = withKeys(known.tables, known.keys);
   const entry = { entry: CONTROL_ENTRY };
   let pruned = 0;

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows } from '../sql/executor.ts';
+import { queryRows, type Runner } from '../sql/executor.ts';
 
 /** What a prune has done, and how many workers there are that prune as well. */
 export interface PruneResult {
@@ -19,11 +19,7 @@ export interface Prune {
  *
  * **Under concurrency.** As `pruneResults`.
  */
-export async function pruneQueueByQueue(
-  db: Executor,
-  tables: QueueTables,
-  prune: Prune,
-): Promise<PruneResult> {
+export async function pruneQueueByQueue(db: Runner, tables: QueueTables, prune: Prune): Promise<PruneResult> {
   const queues = await queryRows(db, tables, findExpiredQuery(tables, prune.retentionMs));
   let pruned = 0;
   for (const { queue } of queues) {

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows } from '../sql/executor.ts';
+import { queryRows, type Runner } from '../sql/executor.ts';
 import { isDistributed } from '../sql/server-facts.ts';
 import { isExpired, type Prune, type PruneResult, pruneQueueByQueue } from './prune-queue.ts';
 
@@ -13,7 +13,7 @@ export type { PruneResult } from './prune-queue.ts';
  * **Under concurrency.** Skips a result that another prune or a redrive has locked, so any number of workers
  * may prune at once and none waits.
  */
-export async function pruneResults(db: Executor, tables: QueueTables, prune: Prune): Promise<PruneResult> {
+export async function pruneResults(db: Runner, tables: QueueTables, prune: Prune): Promise<PruneResult> {
   if (isDistributed(tables)) return await pruneQueueByQueue(db, tables, prune);
   const [row] = await queryRows(db, tables, pruneResultsQuery(tables, prune));
   return { pruned: Number(row?.pruned), workers: Number(row?.workers) };

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows } from '../sql/executor.ts';
+import { queryRows, type Runner } from '../sql/executor.ts';
 
 /** A worker that begins to live. */
 export interface NewWorker {
@@ -11,7 +11,7 @@ export interface NewWorker {
 }
 
 /** Adds a worker; returns its id. Ids come from a sequence, so no two workers ever share one. */
-export async function registerWorker(db: Executor, tables: QueueTables, worker: NewWorker): Promise<number> {
+export async function registerWorker(db: Runner, tables: QueueTables, worker: NewWorker): Promise<number> {
   const [row] = await queryRows(db, tables, registerWorkerQuery(tables, worker));
   return Number(row?.id);
 }

@@ -4,6 +4,7 @@ import { type Executor, queryRows } from '../sql/executor.ts';
 import { arrayText } from '../sql/fence.ts';
 import { notedGroups } from '../sql/grouped-jobs.ts';
 import { groupingOf } from '../sql/grouping.ts';
+import { isClaimRefused } from '../sql/refused-claim.ts';
 
 export interface JobToRun {
   readonly id: number;
@@ -18,6 +19,7 @@ export interface JobsToRun {
 
 /**
  * Makes a job that nobody holds due now, unless it waits for something without an end; returns whether it is.
+ * One that was parked because its claim was refused is made due as well.
  * A job that has been due for longer keeps its place. Where it keeps those of its group waiting for its next
  * attempt, that time is over, too: it is still the first of them.
  *
@@ -57,7 +59,7 @@ export function findRunnableQuery({ queueJobs }: QueueTables, ids: readonly numb
   return sql`
     select j.id, j.queue from ${queueJobs} as j
     where j.id = any(array(select unnest(${arrayText(ids)}::text::int8[])))
-      and j.worker_id is null and j.run_at < 'infinity'`;
+      and j.worker_id is null and (j.run_at < 'infinity' or ${isClaimRefused})`;
 }
 
 export function runJobNowQuery(tables: QueueTables, jobs: JobToRun | JobsToRun): SQL {
@@ -69,7 +71,8 @@ export function runJobNowQuery(tables: QueueTables, jobs: JobToRun | JobsToRun):
     with now as materialized (select statement_timestamp() as at),
     free as materialized (
       select j.id from ${queueJobs} as j
-      where j.queue = ${queue} and j.id = ${ids} and j.worker_id is null and j.run_at < 'infinity'
+      where j.queue = ${queue} and j.id = ${ids} and j.worker_id is null
+        and (j.run_at < 'infinity' or ${isClaimRefused})
       for no key update skip locked
     )`;
   const update = sql`

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Executor } from '../sql/executor.ts';
+import type { Runner } from '../sql/executor.ts';
 import { queryScheduleRows, type ScheduleTables } from '../sql/schedule-tables.ts';
 
 /** The schedules that a worker keeps, and when it removes those that nobody keeps. */
@@ -17,7 +17,7 @@ export interface Tidying {
  *
  * **Under concurrency.** Passes over rows that another transaction has locked, and waits for nothing.
  */
-export async function tidySchedules(db: Executor, tables: ScheduleTables, tidying: Tidying): Promise<void> {
+export async function tidySchedules(db: Runner, tables: ScheduleTables, tidying: Tidying): Promise<void> {
   await queryScheduleRows(db, tables, tidySchedulesQuery(tables, tidying));
 }
 

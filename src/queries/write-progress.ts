@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { type Executor, queryRows } from '../sql/executor.ts';
+import { queryRows, type Runner } from '../sql/executor.ts';
 import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence.ts';
 
 export interface JobProgress extends HeldJob {
@@ -17,7 +17,7 @@ export interface JobProgress extends HeldJob {
  * deadlock.
  */
 export async function writeProgress(
-  db: Executor,
+  db: Runner,
   tables: QueueTables,
   holder: Holder,
   jobs: readonly JobProgress[],

@@ -11,15 +11,16 @@ const LIVE_STATES: Readonly<Record<LiveState, true>> = {
   waiting: true,
 };
 
-const STATES: Readonly<Record<JobState, true>> = {
+const STATES: Readonly<Record<JobState | 'retrying', true>> = {
   ...LIVE_STATES,
+  retrying: true,
   completed: true,
   discarded: true,
   cancelled: true,
 };
 
 /** A misspelt state would find nothing, which looks like good news. @throws TypeError */
-export function checkState(method: string, state: JobState): JobState {
+export function checkState(method: string, state: JobState | 'retrying'): JobState | 'retrying' {
   if (typeof state === 'string' && Object.hasOwn(STATES, state)) return state;
   throw new TypeError(
     `${method}: state must be one of ${Object.keys(STATES).join(', ')}; got ${shown(state)}`,

@@ -18,7 +18,8 @@ export interface ListFilter<TJob extends JobDefinition = JobDefinition> {
   queue?: string | undefined;
   /** Only jobs of this group; together with `queue`. */
   group?: string | undefined;
-  state?: JobState | undefined;
+  /** `retrying`: those that have failed and wait for their next attempt; they are due or scheduled. */
+  state?: JobState | 'retrying' | undefined;
   /**
    * Only jobs whose stored payload contains this, as `@>` of Postgres's jsonb: `{ user: { id: 7 } }` for
    * those with at least that. No index serves it.
@@ -103,7 +104,7 @@ export async function list(
   const state = filter.state === undefined ? undefined : checkState('list', filter.state);
   const created = checkCreated('list', filter);
   const finished = checkFinished('list', filter);
-  if (finished !== undefined && isLiveState(state)) {
+  if (finished !== undefined && (state === 'retrying' || isLiveState(state))) {
     throw new TypeError(`list: finishedAfter and finishedBefore are of ended jobs, and none is '${state}'`);
   }
   const payload = filter.payload === undefined ? undefined : payloadText('list', filter.payload);

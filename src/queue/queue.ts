@@ -238,7 +238,7 @@ export class Queue<
   /** What alerts watch, each with what to do about it, the worst first. Costs and shares as {@link stats}. */
   async vitals(db: Database): Promise<QueueVitals> {
     const { vitals } = await import('./stats/vitals.ts'); // As above.
-    return await vitals(db, this);
+    return await vitals(db, this, this.#limits);
   }
 
   /** What is wrong with the database's set-up and what to do about it, errors first; empty if nothing is. */

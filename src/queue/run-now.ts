@@ -5,6 +5,8 @@ import { findRunnable, runJobNow, runJobsNow } from '../queries/run-job-now.ts';
 import type { QueueTables } from '../schema/index.ts';
 import { checkExecutor, type Executor } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
+import type { JobRecord } from '../sql/job-record.ts';
+import { CLAIM_REFUSED } from '../sql/refused-claim.ts';
 import type { WakeUps } from './wake-ups.ts';
 
 /**
@@ -47,7 +49,9 @@ export async function runNow(
     // A job that was there and is gone has completed with `keepResult: false`.
     if (found === undefined) return { due: false, reason: wasThere ? 'finished' : 'not-found' };
     if ('finishedAt' in found) return { due: false, reason: 'finished' };
-    if (found.state === 'running' || found.state === 'waiting') return { due: false, reason: found.state };
+    const { state } = found;
+    if (state === 'running' || (state === 'waiting' && !wasRefused(found)))
+      return { due: false, reason: state };
     wasThere = true;
     await faultPoint('runNow: found');
     if (await runIn(found.queue)) return { due: true };
@@ -65,6 +69,11 @@ export async function runNow(
     });
     return due;
   }
+}
+
+/** Whether it was parked because the database refused its claim. */
+function wasRefused({ errors }: JobRecord): boolean {
+  return errors.at(-1)?.name === CLAIM_REFUSED;
 }
 
 /**

@@ -10,13 +10,15 @@ import { type ScheduleRecord, toScheduleRecord } from './schedule-record.ts';
 export interface ScheduleFilter {
   /** Only schedules of this definition's kind. */
   job?: JobDefinition | undefined;
+  /** Only schedules whose jobs go to these queues. @default all queues */
+  queues?: readonly string[] | undefined;
   /** The `nextCursor` of the previous page. @default the first page */
   cursor?: string | undefined;
   /** 1–1,000 schedules a page. @default 50 */
   limit?: number | undefined;
 }
 
-const FILTER = namesOf<ScheduleFilter>({ job: true, cursor: true, limit: true });
+const FILTER = namesOf<ScheduleFilter>({ job: true, queues: true, cursor: true, limit: true });
 
 /** One page of schedules, by name. */
 export interface ScheduleList {
@@ -35,8 +37,11 @@ export async function listSchedules(
   const limit = checkInteger('schedules.list: limit', filter.limit ?? 50, 1, 1_000);
   if (filter.job !== undefined) checkDefinition('schedules.list', filter.job);
   if (filter.cursor !== undefined) checkText('schedules.list: cursor', filter.cursor, MAX_NAME_BYTES);
+  for (const name of filter.queues ?? [])
+    checkText('schedules.list: the name of a queue', name, MAX_NAME_BYTES);
   const found = await findSchedules(db, tables, {
     kind: filter.job?.kind,
+    queues: filter.queues,
     after: filter.cursor,
     limit: limit + 1,
   });

@@ -5,8 +5,9 @@ import { type Band, isWhole } from './claim-order.ts';
 import { claimedColumns, claimedRows } from './claimed-job.ts';
 import { arrayText } from './fence.ts';
 import { handOver } from './hold-end.ts';
+import { payloadBytes } from './payload-bytes.ts';
 import { planAnew } from './plan-anew.ts';
-import { servedKindOf } from './served-kind.ts';
+import { isNotAmong, servedKindOf } from './served-kind.ts';
 import { isSmall, tableSize } from './small-table.ts';
 
 /** A claim stops at the job that takes it above this: 500 payloads of a megabyte would exhaust memory. */
@@ -19,6 +20,8 @@ export interface Claim {
   readonly bands: readonly Band[];
   /** Instead of the bands: those of these jobs that can be claimed, in no order; no more than the limit. */
   readonly ids?: readonly number[] | undefined;
+  /** Leaves these jobs where they are: see `SetAside`. @default undefined none */
+  readonly without?: readonly number[] | undefined;
   /** The most jobs to claim; fewer when their payloads are large. */
   readonly limit: number;
   /**
@@ -40,6 +43,8 @@ export interface Claim {
 /** What the text of a claim depends on. */
 export interface ClaimShape {
   readonly among: boolean;
+  /** Whether it leaves jobs out by their ids. */
+  readonly without: boolean;
   /** Whether a band ends somewhere. */
   readonly split: boolean;
   readonly beginning: 'all' | 'first' | 'unless late';
@@ -59,6 +64,7 @@ export interface ClaimValues {
   readonly limit: number;
   /** The bands, or the ids. */
   readonly places: string;
+  readonly without: string;
   readonly first: 0 | 1;
   readonly atMost: number;
   readonly provenKinds: string;
@@ -67,10 +73,12 @@ export interface ClaimValues {
 type ClaimPlace = (name: keyof ClaimValues) => Placeholder;
 
 export function shapeOf(claim: Claim): ClaimShape {
-  const { kinds, bands, ids, beginning, fromGoneWorkers, heedPauses = false, onlyIfSmall = false } = claim;
+  const { kinds, bands, ids, without, beginning, fromGoneWorkers } = claim;
+  const { heedPauses = false, onlyIfSmall = false } = claim;
   const many = typeof beginning === 'object' ? beginning : undefined;
   return {
     among: ids !== undefined,
+    without: without !== undefined && without.length > 0,
     split: ids === undefined && !bands.every(isWhole),
     beginning: many ? 'unless late' : beginning === undefined ? 'all' : 'first',
     proven: many !== undefined && kinds.every((kind) => many.provenKinds.includes(kind)),
@@ -81,7 +89,7 @@ export function shapeOf(claim: Claim): ClaimShape {
 }
 
 export function valuesOf(
-  { queue, kinds, workerId, limit, bands, ids, beginning }: Claim,
+  { queue, kinds, workerId, limit, bands, ids, without = [], beginning }: Claim,
   { split }: ClaimShape,
 ): ClaimValues {
   const many = typeof beginning === 'object' ? beginning : undefined;
@@ -92,6 +100,7 @@ export function valuesOf(
     workerId,
     limit,
     places: ids === undefined ? rows() : arrayText(ids),
+    without: arrayText(without),
     first: beginning === 1 ? 1 : 0,
     atMost: many?.atMost ?? 0,
     provenKinds: JSON.stringify(many?.provenKinds ?? []),
@@ -101,7 +110,7 @@ export function valuesOf(
 /** See `claimJobs`. */
 export function claimStatement(tables: QueueTables, shape: ClaimShape, place: ClaimPlace): SQL {
   const { queueJobs, queueWorkers, queuePauses } = tables;
-  const { among, beginning, proven, fromGoneWorkers, heedPauses, onlyIfSmall } = shape;
+  const { among, without, beginning, proven, fromGoneWorkers, heedPauses, onlyIfSmall } = shape;
   const workerId = place('workerId');
   const held = fromGoneWorkers
     ? // Never its own: a worker that was declared gone by mistake still runs what it holds.
@@ -113,13 +122,18 @@ export function claimStatement(tables: QueueTables, shape: ClaimShape, place: Cl
           and not exists (select from ${queuePauses} as p where p.queue = ${place('queue')})`
     : sql``;
   const due = sql`${held}${unlessPaused}
-          and ${servedKindOf(place('kinds'))}`;
+          and ${servedKindOf(place('kinds'))}${
+            without
+              ? sql`
+          and ${isNotAmong(place('without'))}`
+              : sql``
+          }`;
   const attempt = fromGoneWorkers
     ? sql`j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4`
     : sql`j.attempt + 1`;
   const asksWords = beginning === 'unless late';
   const words = wordsOf(attempt, proven ? sql`true` : servedKindOf(place('provenKinds')));
-  const columns = sql`j.id, pg_column_size(j.payload) as bytes${asksWords ? sql`, ${words}` : sql``}`;
+  const columns = sql`j.id, ${payloadBytes} as bytes${asksWords ? sql`, ${words}` : sql``}`;
   const from = among
     ? amongIds(queueJobs, columns, due, place)
     : inBands(queueJobs, shape, columns, due, place);

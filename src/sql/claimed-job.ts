@@ -5,6 +5,7 @@ import { ownColumnsOf } from '../schema/own-columns.ts';
 import { dateOf, epochMs } from './epoch-ms.ts';
 import type { RawRow } from './executor.ts';
 import { ownNames, ownRecord, selectOwn } from './own-values.ts';
+import { payloadBytes } from './payload-bytes.ts';
 
 /** A job that this worker holds. The values of the app's own columns stand beside these. */
 export interface ClaimedJob {
@@ -15,7 +16,10 @@ export interface ClaimedJob {
   readonly group?: string;
   /** As stored: not validated yet. */
   readonly payload: unknown;
-  /** Its size in the database: less than that of its JSON text where Postgres has compressed it. */
+  /**
+   * Its size in bytes as PostgreSQL keeps it in memory, uncompressed: about that of its JSON text. Its row
+   * may take less, because PostgreSQL compresses what it stores.
+   */
   readonly payloadBytes: number;
   readonly priority: number;
   readonly runAt: Date;
@@ -52,7 +56,7 @@ export function claimedColumns(queueJobs: QueueTables['queueJobs']): SQL {
 export function claimedRows(queueJobs: QueueTables['queueJobs'], withSize = false): SQL {
   const size = withSize ? sql`t.small, ` : sql``;
   return sql`
-    select ${size}j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
+    select ${size}j.id, j.kind, j.payload, ${payloadBytes} as payload_bytes, j.priority,
       j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,
       nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata,
       ${epochMs('j.run_at')} as run_at, ${epochMs('j.created_at')} as created_at,

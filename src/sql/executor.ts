@@ -43,8 +43,8 @@ export function checkExecutor(caller: string, db: object): void {
 export function checkTransaction(caller: string, db: object): void {
   if (typeof Reflect.get(Object(db), 'rollback') === 'function') return;
   throw new TypeError(
-    `${caller}: this queue requires a transaction (createQueue({ requireTransaction: true })), so that a ` +
-      `job exists if and only if what causes it commits: db.transaction((tx) => queue.${caller}(tx, …))`,
+    `${caller}: this queue requires a transaction (createQueue({ requireTransaction: true })): ` +
+      `db.transaction((tx) => queue.${caller}(tx, …))`,
   );
 }
 

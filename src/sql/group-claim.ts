@@ -25,6 +25,8 @@ export interface GroupClaim {
   /** How many of the first begin with the claim: see `claimJobs`. @default undefined all of them */
   readonly beginning?: 0 | 1 | undefined;
   readonly workerId: number;
+  /** Leaves these jobs where they are: see `SetAside`. @default undefined none */
+  readonly without?: readonly number[] | undefined;
   /** Whether it also looks at groups that no claim has met: see `queue_notes`. */
   readonly newGroups: boolean;
 }

@@ -27,8 +27,7 @@ export function notGrouped(what: string, option: 'group' | 'weight', queue: stri
   return new TypeError(
     `${what}: ${option} is for queues with groups, and '${queue}' has none in this process: ` +
       `give createQueue \`limits: limitsIn(control, { '${queue}': { groups: {} } })\`, ` +
-      `or leave the ${option} out, ` +
-      'which may be that of the definition',
+      `or leave out the ${option}, also in the definition`,
   );
 }
 

@@ -30,14 +30,17 @@ export interface JobLine {
   readonly payload: string | null;
   /** Whether the payload is kept. */
   readonly payloadKept: boolean;
-  /** Its newest error, `Name: message`; `null` without one. */
-  readonly error: string | null;
+  /** The name and the beginning of the message of its newest error; `null` without one. */
+  readonly error: { readonly name: string; readonly message: string } | null;
   /** The app's own columns. */
   readonly own: Readonly<Record<string, unknown>>;
 }
 
 /** Above this many bytes as they are stored, a list does not turn a payload into text. */
 const MAX_READ = 262_144;
+
+/** How many characters of an error's message a list reads. */
+export const ERROR_EXCERPT = 300;
 
 /** The columns of a {@link JobLine}, of a live job `j` or a result `r`. */
 export function lineColumns({ queueJobs }: QueueTables, alias: 'j' | 'r', excerpt: number): SQL {
@@ -55,8 +58,8 @@ export function lineColumns({ queueJobs }: QueueTables, alias: 'j' | 'r', excerp
         case when pg_column_size(${raw('@.payload')}) <= ${sql.raw(String(MAX_READ))}
           then left(${raw('@.payload')}::text, ${excerpt}) end as payload,
         ${live ? sql.raw('true') : sql.raw('r.payload is not null')} as payload_kept,
-        left(${raw(`(@.errors -> -1 ->> 'name') || ': ' || (@.errors -> -1 ->> 'message')`)}, 300)
-          as error${own}`;
+        left(${raw("@.errors -> -1 ->> 'name'")}, 100) as error_name,
+        left(${raw("@.errors -> -1 ->> 'message'")}, ${sql.raw(String(ERROR_EXCERPT))}) as error${own}`;
 }
 
 export function toJobLine(row: RawRow, own: readonly OwnColumn[]): JobLine {
@@ -81,7 +84,7 @@ export function toJobLine(row: RawRow, own: readonly OwnColumn[]): JobLine {
     finishedAt: timeOf(row.finished_at),
     payload: textOf(row.payload),
     payloadKept: row.payload_kept === true,
-    error: textOf(row.error),
+    error: row.error === null ? null : { name: textOf(row.error_name) ?? '', message: String(row.error) },
     own: ownRecord(own, row),
   };
 }

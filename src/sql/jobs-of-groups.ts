@@ -1,10 +1,12 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { dueInGroup, nextInGroup } from './due-in-group.ts';
+import { arrayText } from './fence.ts';
 import type { GroupClaim } from './group-claim.ts';
 import { isFree } from './group-hold.ts';
 import type { GroupTables } from './grouping.ts';
+import { payloadBytes } from './payload-bytes.ts';
 import { rateFreeAt, rateWith } from './rate-used.ts';
-import { servedKind } from './served-kind.ts';
+import { isNotAmong, servedKind } from './served-kind.ts';
 
 /** As in `claimJobs`: it stops at the job that takes it above this. */
 const MAX_CLAIM_BYTES = 8 * 1024 * 1024;
@@ -21,7 +23,7 @@ const LOOK_PAST = 100;
  */
 export function jobsOfGroups(
   tables: GroupTables,
-  { queue, kinds, limits, workerId, newGroups }: GroupClaim,
+  { queue, kinds, limits, workerId, newGroups, without = [] }: GroupClaim,
   rated: boolean,
 ): SQL {
   const serial = limits.run !== undefined;
@@ -31,10 +33,15 @@ export function jobsOfGroups(
   const next = (most: SQL) => dueInGroup(tables, { queue, group: sql`c.group_key`, most });
   // A worker that is taken for gone by mistake still runs what it holds: that is for others.
   const lock = sql`
-          select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(j.payload) as bytes
+          select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, ${payloadBytes} as bytes
           from ${queueJobs} as j
           where j.ctid = k.at and j.id = k.id and ${inGroup} and ${due} and ${servedKind(kinds)}
-            and j.worker_id is distinct from ${workerId}::int8
+            and j.worker_id is distinct from ${workerId}::int8${
+              without.length === 0
+                ? sql``
+                : sql`
+            and ${isNotAmong(arrayText(without))}`
+            }
           for no key update skip locked`;
   // What a lower limit was set for may have been used up before.
   const most = sql`greatest(least(c.room, c.budget), 0)`;

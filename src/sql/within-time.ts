@@ -66,6 +66,6 @@ export async function withinTime<T>(
 }
 
 /** What Drizzle says for drivers that send one statement at a time. */
-function hasNoTransactions(error: unknown): boolean {
+export function hasNoTransactions(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('No transactions support');
 }

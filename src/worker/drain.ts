@@ -41,6 +41,8 @@ export interface DrainResult {
  * ```ts
  * export const GET = async () => Response.json(await drain(db, { queue, handlers, deadlineMs: 50_000 }));
  * ```
+ *
+ * @throws TypeError when `db` is a transaction, or a single client in place of a connection pool
  */
 export async function drain<
   TDb extends Database,
@@ -59,7 +61,7 @@ export async function drain<
   const worker = new Worker(db, settings, true);
   const count = { completed: 0, failed: 0, discarded: 0, snoozed: 0, cancelled: 0, interrupted: 0 };
   for (const event of Object.keys(count) as (keyof typeof count)[]) {
-    worker.on(event, (told) => {
+    worker.onOwn(event, (told) => {
       // What was claimed ahead and given back has not run.
       if (!('began' in told) || told.began) count[event]++;
     });

@@ -1,7 +1,7 @@
 import { listenOrPoll } from '../drivers/listen-or-poll.ts';
-import { preparing } from '../drivers/prepared.ts';
 import { pruneKeys } from '../queries/prune-keys.ts';
 import { pruneResults } from '../queries/prune-results.ts';
+import type { InContext } from '../runtime.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Database } from '../sql/executor.ts';
 import { withFactsOf } from '../sql/server-facts.ts';
@@ -21,6 +21,8 @@ import { leasesOf } from './limits/leases-of.ts';
 import type { WorkerSettings } from './options.ts';
 import { Listener } from './presence/listener.ts';
 import { Liveness } from './presence/liveness.ts';
+import { OwnConnection } from './statements/own-connection.ts';
+import type { Statements } from './statements/statements.ts';
 import { Firing } from './upkeep/firing.ts';
 import { GroupUpkeep } from './upkeep/group-upkeep.ts';
 import { metricsPartsOf } from './upkeep/metrics-parts.ts';
@@ -37,6 +39,7 @@ const POLLING_SWEEP_MS = 250;
 
 export interface PartsOptions {
   readonly db: Database;
+  readonly statements: Statements;
   readonly tables: QueueTables;
   readonly handlers: ReadonlyMap<string, Handler>;
   readonly settings: WorkerSettings;
@@ -45,6 +48,8 @@ export interface PartsOptions {
   readonly workerId: number;
   readonly declared: readonly NewSchedule[];
   readonly events: WorkerEmitter;
+  /** Runs what the app has written. */
+  readonly inContext: InContext;
   /** Aborted when settling must no longer be repeated. */
   readonly giveUp: AbortSignal;
 }
@@ -68,16 +73,15 @@ export interface WorkerParts {
 
 /** Builds the parts of a worker and connects them; the only place that knows all of them. */
 export function buildParts(options: PartsOptions): WorkerParts {
-  const { db, tables, handlers, settings, untilEmpty, workerId, declared, events, giveUp } = options;
+  const { db, statements, tables, handlers, settings, untilEmpty, workerId, declared, events, giveUp } =
+    options;
   const { servedQueues, pollIntervalMs, retentionMs, listen, schedules, limits, keys, metrics } = settings;
   const environment = { db, tables, workerId };
   const kinds = [...handlers.keys()];
   const retries = new Retries();
-  const runner = preparing(db, (error) =>
-    events.emit('error', { error, during: 'preparing a statement; from now on none is prepared' }),
-  );
+  const upkeep = statements.of('upkeep');
   const listener = new Listener({
-    db,
+    db: statements.of('listening'),
     tables,
     listen: listen && !untilEmpty ? listenOrPoll(db) : undefined,
     events,
@@ -97,17 +101,26 @@ export function buildParts(options: PartsOptions): WorkerParts {
       firing?.wake();
       watch.look();
     },
-    onProven: (connection) => liveness.holdSession(connection),
+    onProven: (connection) => {
+      const own = new OwnConnection(connection);
+      statements.offer(own);
+      liveness.holdSession(own);
+    },
     onUnproven: () => liveness.expectNoSession(),
   });
-  const liveness = new Liveness({
+  const liveness: Liveness = new Liveness({
     ...settings,
-    db,
+    db: statements.of('heartbeat'),
+    deadlines: statements.deadlines,
     tables,
     workerId,
     queues: [...servedQueues.keys()],
     kinds,
     events,
+    onSilence: () => {
+      for (const loop of loops) loop.forsake();
+    },
+    hasJobs: () => loops.some(({ attempts }) => attempts.size > 0),
     onDeclaredGone: async () => {
       leases?.noteGone();
       await Promise.all(loops.map((loop) => loop.holdings.endLost()));
@@ -116,17 +129,29 @@ export function buildParts(options: PartsOptions): WorkerParts {
       for (const loop of loops) loop.sweepSoon();
       leases?.askSoon();
     },
+    onOtherServer: () => {
+      for (const loop of loops) loop.noteOtherServer();
+    },
     onReturn: () => {
       retries.now();
       leases?.askSoon();
+      for (const loop of loops) loop.goOn();
     },
   });
-  const leases = leasesOf({ db, tables, workerId, limits: settings.limits, servedQueues, kinds, events });
+  const leases = leasesOf({
+    db: statements.of('limits'),
+    tables,
+    workerId,
+    limits: settings.limits,
+    servedQueues,
+    kinds,
+    events,
+  });
   const firing =
     schedules === undefined
       ? undefined
       : new Firing({
-          db,
+          db: statements.of('schedules'),
           tables: withFactsOf(tables, schedules.tables),
           channel: schedules.channel,
           workerId,
@@ -137,7 +162,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
           retries,
         });
   const watch = new Watch({
-    runner,
+    runner: statements.of('sweeps', { prepared: true }),
     tables,
     kinds,
     intervalMs: () => (listener.listening ? Math.max(WATCH_MS, pollIntervalMs) : pollIntervalMs),
@@ -146,7 +171,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
   // Who looks for new jobs seldom needs old ones no sooner.
   const pollingSweepMs = Math.min(Math.max(POLLING_SWEEP_MS, pollIntervalMs), LISTENING_SWEEP_MS);
   const sweeper = new Sweeper({
-    runner,
+    runner: statements.of('sweeps', { prepared: true }),
     tables,
     workerId,
     idleMs: () => (listener.listening ? LISTENING_SWEEP_MS : pollingSweepMs),
@@ -154,21 +179,30 @@ export function buildParts(options: PartsOptions): WorkerParts {
     events,
     retries,
   });
-  const progress = new Progress(environment, events);
-  const endNotices = new EndNotices({ db, tables, events });
-  const metricsParts = metrics && metricsPartsOf({ db, workerId, events, known: { tables, metrics } });
-  const loops = [...servedQueues].map(
+  const progress = new Progress({ db: upkeep, tables }, events);
+  const endNotices = new EndNotices({ db: upkeep, tables, events });
+  const metricsParts =
+    metrics && metricsPartsOf({ db: upkeep, workerId, events, known: { tables, metrics } });
+  const claims = statements.of('claims', { prepared: true });
+  const settlements = statements.of('settlements', { prepared: true });
+  const questions = statements.of('settlements');
+  const loops: readonly ClaimLoop[] = [...servedQueues].map(
     ([queue, { concurrency, agingMs }]) =>
       new ClaimLoop({
         environment: {
           ...environment,
           around: settings.around,
+          inContext: options.inContext,
+          showsJobs: () => events.showsJobs,
           onBegin: ({ job }) => events.emit('began', { job }),
           onProgress: (attempt, value) => progress.report(attempt, value),
           onAwaitedEnd: ({ id }) => endNotices.note(id),
           onEnd: metricsParts && ((ended) => metricsParts.reporting.note(ended)),
         },
-        runner,
+        claims,
+        settlements,
+        questions,
+        isCutOff: () => liveness.isCutOff,
         queue,
         kinds,
         handlers,
@@ -187,16 +221,24 @@ export function buildParts(options: PartsOptions): WorkerParts {
   sweeper.serve(loops.flatMap(({ lanes }) => lanes.all));
   if (untilEmpty) liveness.expectNoSession();
   const loopsByQueue = new Map(loops.map((loop) => [loop.queue, loop]));
-  const requests = new Requests({ ...environment, loops, listener, events, retries });
+  const requests = new Requests({
+    db: statements.of('requests'),
+    tables,
+    workerId,
+    loops,
+    listener,
+    events,
+    retries,
+  });
   // A drain is over soon, and may be all that prunes.
   const firstWithinMs = untilEmpty ? 0 : FIRST_PRUNE_WITHIN_MS;
   const groupUpkeep = groupUpkeepOf(options, loops);
-  const prune = (limit: number) => pruneResults(db, tables, { retentionMs, limit });
+  const prune = (limit: number) => pruneResults(upkeep, tables, { retentionMs, limit });
   const ofResults = new Pruning({ prune, what: 'results', firstWithinMs, events });
   const ofKeys =
     keys &&
     new Pruning({
-      prune: (limit) => pruneKeys(db, { tables, keys }, limit),
+      prune: (limit) => pruneKeys(upkeep, { tables, keys }, limit),
       what: 'keys',
       firstWithinMs,
       events,
@@ -225,7 +267,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
 }
 
 function groupUpkeepOf(
-  { db, settings, events }: PartsOptions,
+  { statements, settings, events }: PartsOptions,
   loops: readonly ClaimLoop[],
 ): GroupUpkeep | undefined {
   const [tables] = loops.flatMap(({ groupTables }) => groupTables ?? []);
@@ -239,5 +281,5 @@ function groupUpkeepOf(
       seekFreed: () => loop.sweepSoon(),
       wake: () => loop.wake(),
     }));
-  return new GroupUpkeep({ db, tables, queues, events });
+  return new GroupUpkeep({ db: statements.of('upkeep'), tables, queues, events });
 }

@@ -2,7 +2,7 @@ import { transactionUntil } from '../drivers/transaction-until.ts';
 import { LeaseLostError, QueueError } from '../errors.ts';
 import { isAwaited } from '../job/awaited.ts';
 import type { Outcome } from '../job/outcome.ts';
-import { type Finish, type Reschedule, transitionFor, verdictOn } from '../job/transition.ts';
+import { type Finish, type Reschedule, verdictOn } from '../job/transition.ts';
 import type { ClaimedJob } from '../queries/claim-jobs.ts';
 import { findHeldJobs } from '../queries/find-held-jobs.ts';
 import { finishJobs } from '../queries/finish-jobs.ts';
@@ -11,12 +11,14 @@ import { reclaimJob } from '../queries/reclaim-job.ts';
 import { rescheduleJobs } from '../queries/reschedule-jobs.ts';
 import { transactionId } from '../queries/transaction-id.ts';
 import type { Queue } from '../queue/queue.ts';
+import { keepContext } from '../runtime.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Database, Executor, Transaction } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
 import { Attempt, type AttemptEnvironment } from './attempt/attempt.ts';
 import { executeJob } from './attempt/execute-job.ts';
 import type { Handler } from './attempt/handler.ts';
+import { transitionOf } from './attempt/transition-of.ts';
 
 /** The job that {@link runNext} has run, and how its attempt ended. */
 export interface RanJob {
@@ -65,7 +67,7 @@ export async function runInTransaction(
       if (job === undefined || handler === undefined) return undefined;
       const { attempt, outcome } = await runInSavepoint(tx, { tables, around }, job, handler);
       await faultPoint('runNext: ran');
-      const transition = outcome.type === 'committed' ? undefined : transitionFor(outcome, attempt.facts);
+      const transition = outcome.type === 'committed' ? undefined : transitionOf(attempt, outcome);
       if (transition !== undefined) await write(tx, tables, attempt, transition);
       // Heard at the commit.
       if (isAwaited(job.metadata) && transition?.type !== 'reschedule')
@@ -96,6 +98,9 @@ async function runInSavepoint(
       tables,
       workerId: null,
       around,
+      inContext: keepContext(),
+      // The caller gets the job.
+      showsJobs: () => true,
       checkTransaction,
     });
     return attempt;
@@ -144,7 +149,7 @@ async function writeAnew(
 ): Promise<void> {
   await db.transaction(async (tx) => {
     if (!(await reclaimJob(tx, tables, attempt.job))) return;
-    await write(tx, tables, attempt, transitionFor(outcome, attempt.facts));
+    await write(tx, tables, attempt, transitionOf(attempt, outcome));
   });
 }
 

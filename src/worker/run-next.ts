@@ -2,13 +2,13 @@ import { namesOf } from '../job/known-options.ts';
 import { checkId, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import { shown } from '../job/shown.ts';
 import type { Limits } from '../limits/limits.ts';
-import { claimJobs } from '../queries/claim-jobs.ts';
+import { type Claim, claimJobs } from '../queries/claim-jobs.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import { checkExecutor, type Database, NO_DATABASE } from '../sql/executor.ts';
 import type { Handler, TransactionOf } from './attempt/handler.ts';
 import { NextClaims } from './claim/next-claims.ts';
 import { checkRunOptions, type RunOptions } from './options.ts';
-import { type RanJob, runInTransaction } from './run-in-transaction.ts';
+import { type RanJob, type RunEnvironment, runInTransaction } from './run-in-transaction.ts';
 
 /** Settings of {@link runNext}. */
 export interface RunNextOptions<TDb, TOwn extends OwnColumns = OwnColumns> extends RunOptions<TDb, TOwn> {
@@ -44,7 +44,8 @@ export type { RanJob } from './run-in-transaction.ts';
  *
  * Under concurrency: no other claim sees the job before the transaction ends. A paused queue has no job for
  * it. The job cannot be cancelled from outside, since its row is locked. Queues with limits are refused: only
- * a worker can have slots of them.
+ * a worker can have slots of them. With a single client in place of a connection pool, nothing else may use
+ * that client meanwhile: it would write into this transaction.
  *
  * @throws QueueError for a queue that `limitsIn` names
  */
@@ -66,14 +67,41 @@ export async function runNext<TDb extends Database, TOwn extends OwnColumns>(
     (options.queue.limits as Limits | undefined)?.checkNone('runNext', queue);
     // Drizzle hands over its own transaction type, which is what the handlers were typed for.
     const byKind = handlers as unknown as ReadonlyMap<string, Handler>;
-    const ran = await runInTransaction(db, options.queue, byKind, async (tx) => {
-      const kinds = [...byKind.keys()];
-      const claim = { queue, kinds, workerId: null, fromGoneWorkers: true, heedPauses: true };
-      if (id === undefined) return await NextClaims.of(db, tables, queue, kinds).next(tx, tables, claim);
-      const [job] = await claimJobs(tx, tables, { ...claim, ids: [id], bands: [], limit: 1 });
-      return job;
-    });
+    const kinds = [...byKind.keys()];
+    const claim = { queue, kinds, workerId: null, fromGoneWorkers: true, heedPauses: true };
+    const ran =
+      id === undefined
+        ? await runNextOf(db, options.queue, byKind, claim)
+        : await runInTransaction(db, options.queue, byKind, async (tx) => {
+            const [job] = await claimJobs(tx, tables, { ...claim, ids: [id], bands: [], limit: 1 });
+            return job;
+          });
     if (ran !== undefined) return ran;
   }
   return undefined;
+}
+
+/** The next job whose claim the database accepts: a refused one has ended its transaction. */
+async function runNextOf(
+  db: Database,
+  queue: RunEnvironment,
+  handlers: ReadonlyMap<string, Handler>,
+  claim: Omit<Claim, 'bands' | 'limit'>,
+): Promise<RanJob | undefined> {
+  const { tables } = queue;
+  const claims = NextClaims.of(db, tables, claim.queue, claim.kinds);
+  await claims.prepare();
+  for (;;) {
+    let refusal: unknown;
+    try {
+      return await runInTransaction(db, queue, handlers, (tx) =>
+        claims.next(tx, tables, claim).catch((error: unknown) => {
+          refusal = error;
+          throw error;
+        }),
+      );
+    } catch (error) {
+      if (refusal === undefined || !(await claims.overcome(refusal, db, tables, claim))) throw error;
+    }
+  }
 }

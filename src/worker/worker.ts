@@ -1,11 +1,15 @@
+import { hasOneConnection, listenOf } from '../drivers/detect.ts';
 import { aborted } from '../drivers/listen.ts';
+import { checkPool } from '../drivers/single-connection.ts';
 import { QueueError } from '../errors.ts';
 import { checkDatabase } from '../queries/check-database.ts';
 import { registerWorker } from '../queries/register-worker.ts';
-import { allowManyListeners } from '../runtime.ts';
+import { removeWorker } from '../queries/remove-worker.ts';
+import { allowManyListeners, keepContext } from '../runtime.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import { checkExecutor, type Database } from '../sql/executor.ts';
+import { wakeChannel } from '../sql/wake-channel.ts';
 import { resultWithin } from '../time/resolves-within.ts';
 import { WorkerEmitter, type WorkerEvents } from './attempt/events.ts';
 import { type Handler, handlersByKind } from './attempt/handler.ts';
@@ -17,10 +21,15 @@ import { onFirstSignal } from './on-first-signal.ts';
 import { type WorkerOptions, type WorkerSettings, workerSettings } from './options.ts';
 import { buildParts, type WorkerParts } from './parts.ts';
 import { reached } from './reached.ts';
+import { NoAnswerError } from './statements/no-answer-error.ts';
+import { openBeside } from './statements/own-connection.ts';
+import { Statements } from './statements/statements.ts';
 import { stopGracefully } from './stop.ts';
 
 /** How long a stop waits for the answer to a start. */
 const START_MS = 3_000;
+/** A migration may hold a lock that the first statements wait for, and each that is given up waits on. */
+const START_DEADLINE_MS = 30_000;
 
 /** Claims and runs jobs in this process; made by {@link createWorker}. */
 export class Worker {
@@ -29,8 +38,11 @@ export class Worker {
   readonly #handlers: ReadonlyMap<string, Handler>;
   readonly #settings: WorkerSettings;
   readonly #untilEmpty: boolean;
-  readonly #events = new WorkerEmitter();
+  /** In which the worker was created: that of no job, whatever the handlers do to theirs. */
+  readonly #inContext = keepContext();
+  readonly #events = new WorkerEmitter(this.#inContext);
   readonly #background = new Background(this.#events);
+  readonly #statements: Statements;
   /** Ends a start that is under way, with the reason why another is refused. */
   readonly #stopping = new AbortController();
   readonly #giveUp = new AbortController();
@@ -46,6 +58,7 @@ export class Worker {
   /** @internal use {@link createWorker} */
   constructor(db: Database, options: WorkerOptions<Database>, untilEmpty = false) {
     checkExecutor('createWorker', db);
+    checkPool(untilEmpty ? 'drain' : 'createWorker', db);
     this.#settings = workerSettings(options); // First: it checks them.
     // Each queue that settles listens to it, and Node.js warns of more than ten listeners.
     allowManyListeners(this.#giveUp.signal);
@@ -57,14 +70,32 @@ export class Worker {
       this.#markStopped = resolve;
     });
     const { log } = this.#settings;
+    const listen = hasOneConnection(db) ? undefined : listenOf(db);
+    this.#statements = new Statements({
+      db,
+      open: listen && (() => openBeside(listen, wakeChannel(this.#tables))),
+      onRefused: (error) =>
+        this.#events.emit('error', {
+          error,
+          during: 'preparing a statement; from now on none is prepared',
+        }),
+    });
     if (log === undefined) printWorker(this.#events, untilEmpty);
     else if (log !== false) logWorker(this.#events, log);
   }
 
-  /** Listens to what the worker does. Listeners are called after the database knows. */
+  /**
+   * Listens to what the worker does. Listeners are called after the database knows. One that throws, or is
+   * `async` and rejects, is an `error` event; of a listener of `error`, the error is printed.
+   */
   on<K extends keyof WorkerEvents>(event: K, listener: (...args: WorkerEvents[K]) => void): this {
-    this.#events.on(event, listener);
+    this.#events.onForApp(event, listener);
     return this;
+  }
+
+  /** Listens for the library itself, which looks at no payload. @internal */
+  onOwn<K extends keyof WorkerEvents>(event: K, listener: (...args: WorkerEvents[K]) => void): void {
+    this.#events.on(event, listener);
   }
 
   off<K extends keyof WorkerEvents>(event: K, listener: (...args: WorkerEvents[K]) => void): this {
@@ -124,6 +155,7 @@ export class Worker {
     const { signal } = this.#stopping;
     return healthOf({
       parts: this.#parts,
+      unansweredMs: this.#statements.unansweredMs,
       state: signal.aborted && this.#state !== 'stopped' ? 'stopping' : this.#state,
       hasFailed: this.#background.hasFailed,
       slots: [...this.#settings.servedQueues.values()].reduce((slots, queue) => slots + queue.concurrency, 0),
@@ -145,15 +177,16 @@ export class Worker {
     const limited = queues.some((queue) => limits?.has(queue)) ? limits?.tables : undefined;
     const own = { ...(keys && { queueKeys: keys }), ...(metrics && { queueMetrics: metrics }) };
     const more = { ...schedules?.tables, ...limited, ...own };
-    const tables = await reached(checkDatabase(this.#db, this.#tables, more));
+    const runner = this.#statements.of('start', { leastMs: START_DEADLINE_MS });
+    const tables = await reached(this.#answered(() => checkDatabase(runner, this.#tables, more)));
     signal.throwIfAborted();
-    const workerId = await registerWorker(this.#db, tables, {
-      name,
-      queues,
-      kinds: [...this.#handlers.keys()],
-    });
+    const kinds = [...this.#handlers.keys()];
+    const workerId = await this.#answered(() => registerWorker(runner, tables, { name, queues, kinds }));
+    // The stop did not wait for this answer: else peers would declare this worker gone after a while.
+    if (this.#state === 'stopped') await this.#unregister(tables, workerId);
     const parts = buildParts({
       db: this.#db,
+      statements: this.#statements,
       tables,
       handlers: this.#handlers,
       settings: this.#settings,
@@ -161,6 +194,7 @@ export class Worker {
       workerId,
       declared: stored.filter((schedule) => schedule !== undefined),
       events: this.#events,
+      inContext: this.#inContext,
       giveUp: this.#giveUp.signal,
     });
     this.#parts = parts;
@@ -186,6 +220,29 @@ export class Worker {
     return parts;
   }
 
+  /** Asks until there is an answer: a start waits for the database, and for locks on its tables. */
+  async #answered<T>(ask: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (!(error instanceof NoAnswerError)) throw error;
+        this.#events.emit('error', { error, during: 'starting' });
+        this.#stopping.signal.throwIfAborted();
+      }
+    }
+  }
+
+  /** @throws why this worker cannot be started */
+  async #unregister(tables: QueueTables, workerId: number): Promise<never> {
+    try {
+      await removeWorker(this.#db, tables, workerId);
+    } catch (error) {
+      this.#events.emit('error', { error, during: 'stopping' });
+    }
+    throw this.#stopping.signal.reason;
+  }
+
   async #runLoops(loops: WorkerParts['loops'], mayClaim: Promise<unknown>): Promise<void> {
     let claimed: number[];
     do {
@@ -209,6 +266,7 @@ export class Worker {
         giveUp: this.#giveUp,
       });
     }
+    this.#statements.end();
     this.#state = 'stopped';
     this.#events.emit('stopped');
     this.#markStopped();
@@ -226,6 +284,7 @@ export class Worker {
  *
  * @throws UnknownKindError | RangeError | TypeError when a setting is wrong, or one of its `jobs` has no
  * handler
+ * @throws TypeError when `db` is a transaction, or a single client in place of a connection pool
  */
 export function createWorker<
   TDb extends Database,

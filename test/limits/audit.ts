@@ -47,7 +47,7 @@ export class Audit {
       create table departures (worker_id bigint not null, at timestamptz not null);
       create table actions (queue text not null, group_key text not null, at timestamptz not null);
       create function note_start() returns trigger language plpgsql as $$ begin
-        insert into starts values (new.queue, new.group_key, new.id, new.fence, coalesce(new.weight, 1), new.created_at, new.run_at,
+        insert into starts values (new.queue, new.group_key, new.id, new.fence - floor(extract(epoch from new.created_at) * 1000), coalesce(new.weight, 1), new.created_at, new.run_at,
           statement_timestamp());
         return null;
       end $$;

@@ -4,6 +4,7 @@ import { beatWorker } from '../../src/queries/beat-worker.ts';
 import { findHeldJobs } from '../../src/queries/find-held-jobs.ts';
 import { registerWorker } from '../../src/queries/register-worker.ts';
 import { removeWorker } from '../../src/queries/remove-worker.ts';
+import { Deadlines } from '../../src/time/deadlines.ts';
 import { WorkerEmitter } from '../../src/worker/attempt/events.ts';
 import { Liveness } from '../../src/worker/presence/liveness.ts';
 import { claim } from './claiming.ts';
@@ -78,6 +79,8 @@ export function living(world: World): Pick<Doings, 'die' | 'beat' | 'comeBack' |
       events.on('error', ({ error }) => failures.push(error));
       const liveness = new Liveness({
         db: app.db,
+        deadlines: new Deadlines(),
+        onSilence: () => undefined,
         tables,
         workerId: id,
         name: 'w',
@@ -88,8 +91,10 @@ export function living(world: World): Pick<Doings, 'die' | 'beat' | 'comeBack' |
         frozenMs: 1e9,
         reconnectMs: 1e9,
         events,
+        hasJobs: () => false,
         onDeclaredGone: endLost,
         onOthersGone: () => undefined,
+        onOtherServer: () => undefined,
         onReturn: () => undefined,
       });
       await world.interrupted(() => liveness.look(), {

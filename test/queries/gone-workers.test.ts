@@ -234,6 +234,7 @@ describe.each(places)('a check%s', (_, kind) => {
       startedAt: expect.stringMatching(SECONDS),
       unlocked: false,
       pid: expect.any(Number),
+      serverStartedAt: expect.stringMatching(SECONDS),
       gone: [],
     });
     expect(await checkAs(id, { beat: true })).toMatchObject({ workers: 2, startedAt: first.startedAt });

@@ -99,7 +99,7 @@ test('what a job brings along is written before others see it, and never to a jo
   const [row] =
     await database.client`select id::int, attempt, extract(epoch from created_at)::int as at from queue_jobs`;
   expect(row).toMatchObject({ attempt: 3, at: 5 });
-  await database.client`update queue_jobs set fence = 1`;
+  await database.client`update queue_jobs set attempt = 1`;
   expect(
     await carryOverJobs(database.db, tables, 'mail', [{ id: row?.id, attempt: 0, createdAtMs: 1 }]),
   ).toBe(0);

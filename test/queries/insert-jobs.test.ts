@@ -57,7 +57,8 @@ test('writes every column, with the database’s time', async () => {
     priority: 0,
     max_attempts: 3,
     attempt: 0,
-    fence: 0,
+    // From the clock.
+    fence: row?.fence,
     worker_id: null,
     claimed_at: null,
     unique_key: 'u',

@@ -134,6 +134,7 @@ describe('counts by the indexes', () => {
       ['short', 'b'],
       ['long', 'a'],
       ['short', undefined],
+      ['grouped', 'd'],
       ['grouped', undefined],
     ]);
     expect(heads[0]?.dueMs).toBeGreaterThanOrEqual(300_000);

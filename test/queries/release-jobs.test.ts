@@ -49,6 +49,21 @@ test('except the jobs that the worker knows of', async () => {
   expect(await jobRow(database.client, anew)).toMatchObject({ worker_id: null, attempt: 1 });
 });
 
+test('gives back no attempt that has begun, where the server may have forgotten its end', async () => {
+  const [begun, ahead] = await addJobs(database.client, [
+    { workerId: 1, fence: 3, attempt: 2 },
+    { workerId: 1, fence: 3, attempt: 2 },
+  ]);
+  await database.client`update queue_jobs set claimed_at = null where id = ${ahead}`;
+  expect(await releaseJobs(database.db, tables, { ...mine, mayHaveBegun: true })).toBe(2);
+  expect(await jobRow(database.client, begun)).toMatchObject({
+    worker_id: null,
+    claimed_at: null,
+    attempt: 2,
+  });
+  expect(await jobRow(database.client, ahead)).toMatchObject({ worker_id: null, attempt: 1 });
+});
+
 test('a job that a peer is just taking over stays with the peer', async () => {
   const id = await addJob(database.client, { workerId: 1, fence: 1, attempt: 1 });
   const [one, two] = await twoBackends(database);

@@ -164,6 +164,7 @@ describe('tables', () => {
       alter index queue_jobs_group_idx rename to flat_group_idx;
       alter index queue_jobs_waiting_key_idx rename to flat_waiting_key_idx;
       alter index queue_jobs_batch_idx rename to flat_batch_idx;
+      alter index queue_jobs_failed_idx rename to flat_failed_idx;
       create table queue_jobs (like flat including defaults including constraints) partition by list (queue);
       create table jobs_mail partition of queue_jobs for values in ('mail');
       create table jobs_other partition of queue_jobs default;
@@ -173,6 +174,7 @@ describe('tables', () => {
       create index on queue_jobs (queue, group_key, priority, run_at, id) where group_key is not null;
       create unique index on queue_jobs (queue, kind, waiting_key) where waiting_key is not null;
       create index on queue_jobs (batch_id) where batch_id is not null;
+      create index on queue_jobs (queue, run_at, id) where errors <> '[]'::jsonb;
       create unique index on queue_jobs (queue, kind, unique_key) where unique_key is not null;
       alter table queue_results set (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.05);
       alter table jobs_mail set (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.05)`);
@@ -434,10 +436,27 @@ test('a standby: that it is one', async () => {
   }
 });
 
+test('jobs that are parked because their claim was refused, and one that idle workers leave out', async () => {
+  const found = await foundAfter(`
+    insert into queue_workers (name, queues, kinds) values ('w', '["q"]', '["k"]');
+    insert into queue_jobs (queue, kind, payload, max_attempts, run_at, errors)
+      values ('q', 'k', 'null', 1, 'infinity', '[{"attempt": 1, "name": "ClaimRefusedError"}]'),
+        ('q', 'k', 'null', 1, 'infinity', '[{"attempt": 1, "name": "Error"}]'),
+        ('q', 'k', 'null', 1, now() - interval '5 minutes', '[]')`);
+  const refused = found.filter(({ code }) => code === 'claims-refused');
+  expect(refused.map(({ severity }) => severity)).toEqual(['warning', 'warning']);
+  expect(refused.map(({ message }) => message.replace(/job \d+/, 'job #'))).toEqual([
+    "1 jobs of 'q' are parked, job # the first of them, because the database refused their claims",
+    "Workers of 'q' leave out job # ('k'), which has been due for 5 minutes: the database refuses its claim, or " +
+      'a transaction has locked its row',
+  ]);
+});
+
 test('every finding has an entry in the guide', async () => {
   const all: Record<FindingCode, true> = {
     'autovacuum-off': true,
     'check-missing': true,
+    'claims-refused': true,
     'column-differs': true,
     'column-missing': true,
     'column-unexpected': true,
@@ -453,6 +472,7 @@ test('every finding has an entry in the guide', async () => {
     'pooled-by-transaction': true,
     'postgres-too-old': true,
     'read-only': true,
+    'single-connection': true,
     'tables-elsewhere': true,
     'tables-missing': true,
     'worker-silent': true,

@@ -65,7 +65,6 @@ describe('one job per row', () => {
         priority: 4,
         max_attempts: 3,
         attempt: 0,
-        fence: 0,
         unique_key: null,
         metadata: {},
         errors: [],

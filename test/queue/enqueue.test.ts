@@ -50,8 +50,8 @@ describe('a queue that requires a transaction', () => {
     async (name, enqueue) => {
       // Types refuse it, too.
       await expect(enqueue(database.db as unknown as Transaction)).rejects.toThrow(
-        `${name}: this queue requires a transaction (createQueue({ requireTransaction: true })), so that a job exists if and ` +
-          `only if what causes it commits: db.transaction((tx) => queue.${name}(tx, …))`,
+        `${name}: this queue requires a transaction (createQueue({ requireTransaction: true })): ` +
+          `db.transaction((tx) => queue.${name}(tx, …))`,
       );
       expect(await visible()).toBe(0);
       await database.db.transaction(enqueue);
@@ -134,7 +134,6 @@ describe('options', () => {
       priority: 3,
       max_attempts: 7,
       attempt: 0,
-      fence: 0,
       worker_id: null,
       unique_key: null,
       errors: [],

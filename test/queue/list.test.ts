@@ -54,6 +54,24 @@ describe('filters', () => {
     }
   });
 
+  test('retrying: those that have failed and wait for their next attempt, due or not', async () => {
+    const errors = [{ attempt: 1, name: 'Error', message: 'no', at: '2026-01-01T00:00:00.000Z' }];
+    await oneOfEach();
+    const [due, later] = await addJobs(database.client, [
+      { attempt: 1, errors },
+      { attempt: 2, errors, dueInMs: 60_000 },
+      { attempt: 2, errors, workerId: 3 },
+    ]);
+    const { jobs } = await queue.list(database.db, { state: 'retrying' });
+    expect(jobs.map(({ id, state }) => [id, state])).toEqual([
+      [later, 'scheduled'],
+      [due, 'due'],
+    ]);
+    await expect(queue.list(database.db, { state: 'retrying', finishedAfter: new Date(0) })).rejects.toThrow(
+      "none is 'retrying'",
+    );
+  });
+
   test('by queue, kind and definition, alone and together', async () => {
     const [a, b, c] = await addJobs(database.client, [
       { queue: 'q', kind: 'index' },

@@ -86,11 +86,11 @@ describe.each(Object.entries(places))('tables %s', (_, tables) => {
     });
 
     const [job] = await claimJobs(db, tables, claimOf({ kinds: ['sync'] }));
-    expect(job).toMatchObject({ id, fence: 1 });
+    expect(job).toMatchObject({ id, attempt: 1 });
     await finishJobs(db, tables, { queue: 'q', workerId: 1 }, [
       {
         id,
-        fence: 1,
+        fence: job?.fence ?? 0,
         transition: { type: 'finish', state: 'discarded', output: null, error: null, keepResult: true },
       },
     ]);

@@ -206,6 +206,19 @@ describe('waitFor', () => {
     expect(await waiting).toMatchObject({ id, state: 'completed' });
   });
 
+  test('a look without an answer is given up: who waits, and who comes later, has the next one', async () => {
+    const id = await enqueue();
+    const isSilent = (attempt: number) => attempt === 1;
+    const db = watched(async (_, attempt) => {
+      if (isSilent(attempt)) await new Promise(() => {});
+    });
+    const waiting = queue.waitFor(db, resize, id, { timeoutMs: 40_000 });
+    await until(() => looks(db.texts).length === 1);
+    await end();
+    expect(await queue.waitFor(db, resize, id, { timeoutMs: 40_000 })).toMatchObject({ id });
+    expect(await waiting).toMatchObject({ id, state: 'completed' });
+  });
+
   test('a database that cannot be reached: the time ends, and the error says why', async () => {
     const id = await enqueue();
     const lost = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' });

@@ -92,6 +92,7 @@ describe('when connections break', () => {
     const started = nextEvent(worker, 'started');
     const { id } = await queue.enqueue(database.db, work);
     let stopping: Promise<void> | undefined;
+    let lostBy = 0;
     await database.db.transaction(async (tx) => {
       // The worker may look whether a job is due, but not claim one.
       await tx.execute('lock table queue_jobs in exclusive mode');
@@ -99,10 +100,13 @@ describe('when connections break', () => {
       const [{ workerId }] = await started;
       await breakStatement('for no key update');
       await lost;
-      // As the claim leaves it, had the server carried it out all the same.
-      await tx.execute(
-        `update queue_jobs set attempt = 1, fence = 1, worker_id = ${workerId}, claimed_at = now() where id = ${id}`,
-      );
+      lostBy = workerId;
+    });
+    // As the claim leaves it, had the server carried it out all the same.
+    await database.client`
+      update queue_jobs set attempt = 1, fence = fence + 1, worker_id = ${lostBy}, claimed_at = now() where id = ${id}`;
+    await database.db.transaction(async (tx) => {
+      await tx.execute(`select from queue_jobs where id = ${id} for update`);
       stopping = worker.stop();
       // Once: the next try is on a connection that lives.
       await breakStatement('attempt = j.attempt - 1');

@@ -1,6 +1,6 @@
 import { createQueue, createWorker, defineJob, handle, limitsIn, unvalidated } from 'drizzle-queue';
 import * as control from 'drizzle-queue/schema/control';
-import { afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { admitGroups } from '../../src/queries/admit-groups.ts';
 import { sqlStateOf } from '../../src/sql/executor.ts';
 import { groupedTables } from '../queries/support/groups.ts';
@@ -19,7 +19,8 @@ const tables = groupedTables();
 const SERIALIZATION_FAILURE = '40001';
 
 beforeAll(() => addControlTables(database));
-afterEach(() =>
+// Not after each: then a worker that `onTestFinished` stops still runs, and the truncate meets its locks.
+beforeEach(() =>
   database.client.unsafe(`
     truncate queue_jobs, queue_results, queue_groups, queue_notes, queue_holds, queue_limits, queue_usage`),
 );

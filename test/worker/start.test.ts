@@ -15,6 +15,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { startPostgres } from '../support/embedded-postgres.ts';
 import { hasPostgres } from '../support/postgres-binaries.ts';
 import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 
 const database = useTestDatabase({ template: false });
 const migrated = useTestDatabase();
@@ -55,6 +56,32 @@ describe('start', () => {
       }
     },
   );
+
+  test('that answers only after a stop has ended leaves no row, for which peers would wait', async () => {
+    const rows = () => migrated.client`select name from queue_workers`;
+    const ids = async () => JSON.stringify(await migrated.client`select * from queue_workers_id_seq`);
+    const before = await ids();
+    const worker = createWorker(migrated.db, { queue, handlers, name: 'late' });
+    const errors: unknown[] = [];
+    worker.on('error', (error) => errors.push(error));
+    let starting: Promise<unknown> = Promise.resolve();
+    await migrated.client.begin(async (tx) => {
+      await tx`lock table queue_workers in exclusive mode`;
+      starting = worker.start();
+      await until(async () => {
+        const waiting = await tx`
+          select from pg_locks where relation = 'queue_workers'::regclass and not granted`;
+        return waiting.length > 0;
+      });
+      await worker.stop();
+    });
+    await starting;
+    await until(async () => (await ids()) !== before);
+    // Waits until that insert is visible.
+    await migrated.client.begin(async (tx) => await tx`lock table queue_workers in share mode`);
+    await until(async () => (await rows()).length === 0, { timeoutMs: 20_000 });
+    expect(errors).toEqual([]);
+  });
 
   test('a database that cannot be reached is said to be that, with the reason', async () => {
     const client = postgres('postgres://127.0.0.1:1/none', { connect_timeout: 2 });

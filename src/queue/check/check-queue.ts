@@ -11,12 +11,14 @@ import type { MetricsTables } from '../../schema/metrics/index.ts';
 import { type Executor, sqlStateOf } from '../../sql/executor.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
 import { checkColumns } from './check-columns.ts';
+import { checkConnection } from './check-connection.ts';
 import { checkIndexes } from './check-indexes.ts';
 import { checkPooler } from './check-pooler.ts';
 import { missingKeys, missingMetrics, missingTables } from './check-presence.ts';
 import { checkServer } from './check-server.ts';
 import { checkUpkeep } from './check-upkeep.ts';
 import type { Finding } from './finding.ts';
+import { refusedClaims } from './refused-claims.ts';
 import { unservedKinds } from './unserved-kinds.ts';
 
 /** Five times the default `frozenMs`: any living worker would have declared such a worker gone. */
@@ -27,7 +29,7 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 /** What a queue has beside its own tables. */
 export interface CapabilitiesToCheck {
   readonly schedules?: Pick<Schedules, 'tables' | 'missing'> | undefined;
-  readonly limits?: Pick<Limits, 'tables' | 'missing' | 'isGrouped'> | undefined;
+  readonly limits?: Pick<Limits, 'tables' | 'missing' | 'isGrouped' | 'declared'> | undefined;
   readonly keys?: ControlTables['queueKeys'] | undefined;
   readonly metrics?: MetricsTables['queueMetrics'] | undefined;
 }
@@ -45,7 +47,7 @@ export async function checkQueue(
   { schedules, limits, keys, metrics }: CapabilitiesToCheck = {},
 ): Promise<Finding[]> {
   const server = await inspectServer(db, tables);
-  const findings = [...checkServer(server), ...(await checkPooler(db))];
+  const findings = [...checkServer(server), ...checkConnection(db), ...(await checkPooler(db))];
   const states = new Map<PgTable, TableState>();
   const all: PgTable[] = Object.values({ ...tables, ...schedules?.tables, ...limits?.tables });
   if (keys !== undefined) all.push(keys);
@@ -90,6 +92,9 @@ export async function checkQueue(
       mayAsk(queuePauses, [queuePauses.queue, queuePauses.pausedAt]);
     if (mayAskKinds && mayAsk(queueJobs, [id, queue, kind, groupKey, priority, runAt, workerId])) {
       findings.push(...(await unservedKinds(db, tables)));
+      if (mayAsk(queueJobs, [queueJobs.errors])) {
+        findings.push(...(await refusedClaims(db, tables, (name) => limits?.declared.has(name) ?? false)));
+      }
     }
     if (mayAsk(queueJobs, [queueJobs.queue, queueJobs.groupKey])) {
       findings.push(...(await undeclaredGroups(db, tables, (queue) => limits?.isGrouped(queue) ?? false)));

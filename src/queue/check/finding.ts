@@ -2,6 +2,7 @@
 export type FindingCode =
   | 'autovacuum-off'
   | 'check-missing'
+  | 'claims-refused'
   | 'column-differs'
   | 'column-missing'
   | 'column-unexpected'
@@ -17,6 +18,7 @@ export type FindingCode =
   | 'pooled-by-transaction'
   | 'postgres-too-old'
   | 'read-only'
+  | 'single-connection'
   | 'tables-elsewhere'
   | 'tables-missing'
   | 'worker-silent';

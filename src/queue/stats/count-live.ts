@@ -1,9 +1,10 @@
 import { type CountedKind, countJobs } from '../../queries/count-jobs.ts';
 import { type CountedResults, countResults } from '../../queries/count-results.ts';
+import { type CountedRetrying, countRetrying } from '../../queries/count-retrying.ts';
 import { COUNTED_JOBS, countSomeJobs } from '../../queries/count-some-jobs.ts';
 import { estimateJobs } from '../../queries/estimate-jobs.ts';
 import { type Crew, findCrews } from '../../queries/find-crews.ts';
-import { findHeads } from '../../queries/find-heads.ts';
+import { findHeads, type Head } from '../../queries/find-heads.ts';
 import { findPauses, type PausedQueue } from '../../queries/find-pauses.ts';
 import { isCitus } from '../../queries/is-citus.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
@@ -19,6 +20,8 @@ export interface LiveFigures {
   readonly queues: ReadonlyMap<string, LiveCounts>;
   readonly kinds: readonly (CountedKind & { readonly precision: Precision })[];
   readonly results: readonly CountedResults[];
+  /** `undefined` where it could not be counted in time. */
+  readonly retrying: CountedRetrying | undefined;
   readonly crews: readonly Crew[];
   readonly pauses: readonly PausedQueue[];
 }
@@ -32,6 +35,8 @@ export interface ExactCounting {
 /** How long the statements of each way of counting may take. */
 const EXACT_MS = 2_000;
 const CAPPED_MS = 1_000;
+const HEADS_MS = 500;
+const RETRYING_MS = 500;
 const ESTIMATED_MS = 500;
 /** After a count of everything that took too long: a tenth of a percent of the time. */
 const EXACT_AGAIN_MS = EXACT_MS * 1_000;
@@ -43,7 +48,8 @@ type Counted = Pick<LiveFigures, 'queues' | 'kinds'>;
 
 /**
  * Counts the live jobs: all of them, or if that takes too long the first of each queue, or else it asks the
- * planner. Each way has a transaction of its own, since a statement that took too long has ended it.
+ * planner and looks which job of each queue has been due for longest. Each way has a transaction of its own,
+ * since a statement that took too long has ended it.
  */
 export async function countLive(
   db: Database,
@@ -55,7 +61,8 @@ export async function countLive(
   const around = begun ?? { countedAt: new Date(), crews: [], pauses: [], results: [] };
   const names = [...around.crews.flatMap(({ queues }) => queues), ...around.pauses.map(({ queue }) => queue)];
   const counted = await countSomehow(db, tables, known, [...new Set(names)]);
-  return { ...around, ...counted, tookMs: performance.now() - startMs };
+  const retrying = await withinTime(db, tables, RETRYING_MS, ({ runner }) => countRetrying(runner, tables));
+  return { ...around, ...counted, retrying, tookMs: performance.now() - startMs };
 }
 
 /** All but the live jobs. */
@@ -77,13 +84,38 @@ async function countSomehow(
     if (exact !== undefined) return exact;
     known.exactAgainAt = performance.now() + EXACT_AGAIN_MS;
   }
-  return (
-    (await withinTime(db, tables, CAPPED_MS, ({ runner }) => countCapped(runner, tables, names))) ??
-    (await withinTime(db, tables, ESTIMATED_MS, ({ runner }) => estimate(runner, tables, names))) ?? {
-      queues: new Map(names.map((queue) => [queue, { ...NONE, precision: 'unknown' as const }])),
-      kinds: [],
-    }
-  );
+  const capped = await withinTime(db, tables, CAPPED_MS, ({ runner }) => countCapped(runner, tables, names));
+  if (capped !== undefined) return capped;
+  // How long jobs have waited is what matters most, and found where counting is not.
+  const heads =
+    (await withinTime(db, tables, HEADS_MS, async ({ runner }) =>
+      (await isCitus(runner, tables)) ? undefined : await findHeads(runner, tables, MAX_QUEUES),
+    )) ?? undefined;
+  const all = [...new Set([...(heads ?? []).map(({ queue }) => queue), ...names])];
+  const estimated = await withinTime(db, tables, ESTIMATED_MS, ({ runner }) => estimate(runner, tables, all));
+  const queues =
+    estimated ?? new Map(all.map((queue) => [queue, { ...NONE, precision: 'unknown' as const }]));
+  return heads === undefined ? { queues, kinds: [] } : withHeads(queues, heads);
+}
+
+/** What is known of some queues, with the job of each that has been due for longest. */
+function withHeads(queues: ReadonlyMap<string, LiveCounts>, heads: readonly Head[]): Counted {
+  const due = heads.flatMap(({ queue, kind, dueMs }) => (kind === undefined ? [] : [{ queue, kind, dueMs }]));
+  const oldestOf = (of: readonly { readonly dueMs: number }[]) =>
+    of.length === 0 ? undefined : Math.max(...of.map(({ dueMs }) => dueMs));
+  const found = [...queues].map(([queue, counts]) => {
+    const oldestDueMs = oldestOf(due.filter((head) => head.queue === queue));
+    return [queue, { ...counts, oldestDueMs, due: oldestDueMs === undefined ? 0 : counts.due }] as const;
+  });
+  const kinds = new Map(due.map(({ queue, kind }) => [JSON.stringify([queue, kind]), { queue, kind }]));
+  return {
+    queues: new Map(found),
+    kinds: [...kinds.values()].map((one) => ({
+      ...one,
+      ...{ ...NONE, due: 1, killers: 0, precision: 'at-least' as const },
+      oldestDueMs: oldestOf(due.filter(({ queue, kind }) => queue === one.queue && kind === one.kind)),
+    })),
+  };
 }
 
 async function countExactly(runner: Executor, tables: QueueTables): Promise<Counted> {
@@ -125,14 +157,18 @@ function jobsRead(counted: readonly CountedKind[]): Map<string, number> {
   return read;
 }
 
-async function estimate(runner: Executor, tables: QueueTables, names: readonly string[]): Promise<Counted> {
+async function estimate(
+  runner: Executor,
+  tables: QueueTables,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, LiveCounts>> {
   const queues = new Map<string, LiveCounts>();
   for (const name of names.slice(0, MAX_ESTIMATED_QUEUES)) {
     const { live, due, running } = await estimateJobs(runner, tables, name);
     const scheduled = Math.max(0, live - due - running);
     queues.set(name, { ...NONE, due, running, scheduled, precision: 'estimated' });
   }
-  return { queues, kinds: [] };
+  return queues;
 }
 
 const NONE = { due: 0, grouped: 0, running: 0, scheduled: 0, waiting: 0, oldestDueMs: undefined };

@@ -1,5 +1,6 @@
 import type { LiveFigures } from './count-live.ts';
-import { inWords, judge, unknown } from './make-vital.ts';
+import { amountInWords, inWords, judge, unknown } from './make-vital.ts';
+import { isOldestUnknown } from './queue-stats.ts';
 import type { Vital } from './queue-vitals.ts';
 import { workersOf } from './workers-of.ts';
 
@@ -10,30 +11,36 @@ const DAY_MS = 86_400_000;
 export function judgeQueues({ queues, crews, pauses, countedAt }: LiveFigures): Vital[] {
   const paused = new Set(pauses.map(({ queue }) => queue));
   const late = [...queues].filter(([queue]) => !paused.has(queue));
-  const unseen = late.filter(([, { precision }]) => precision === 'unknown' || precision === 'estimated');
+  const unseen = late.filter(([, counts]) => isOldestUnknown(counts));
+  const oldest = judge(
+    { code: 'oldest-due', unit: 'ms', warningFrom: MINUTE_MS, errorFrom: 10 * MINUTE_MS },
+    late.map(([queue, { oldestDueMs = 0, due, running, precision }]) => ({
+      queue,
+      value: oldestDueMs,
+      message:
+        `The oldest of ${amountInWords(due, precision)} due jobs in '${queue}' has waited ` +
+        inWords(oldestDueMs),
+      fix:
+        workersOf(crews, queue) === 0
+          ? `No worker serves '${queue}': start one.`
+          : `${amountInWords(running, precision)} jobs run: give '${queue}' more concurrency or workers, ` +
+            'or shorter jobs.',
+    })),
+    'No due job has waited for a minute',
+  );
   return [
-    ...(unseen.length > 0
-      ? [
+    // What is not known of one queue says nothing against what is known of another.
+    ...(unseen.length === 0 ? oldest : oldest.filter(({ severity }) => severity !== 'ok')),
+    ...(unseen.length === 0
+      ? []
+      : [
           unknown(
             'oldest-due',
             'ms',
-            `Nobody could look in time for how long jobs of ${unseen.length} queues have been due`,
+            `Timed out looking for how long jobs of ${unseen.length} queues have been due`,
             'Look at oldest-snapshot and dead-rows, and at who holds a lock on queue_jobs in pg_locks.',
           ),
-        ]
-      : judge(
-          { code: 'oldest-due', unit: 'ms', warningFrom: MINUTE_MS, errorFrom: 10 * MINUTE_MS },
-          late.map(([queue, { oldestDueMs = 0, due, running }]) => ({
-            queue,
-            value: oldestDueMs,
-            message: `The oldest of ${due} due jobs in '${queue}' has waited ${inWords(oldestDueMs)}`,
-            fix:
-              workersOf(crews, queue) === 0
-                ? `No worker serves '${queue}': start one.`
-                : `${running} jobs run: give '${queue}' more concurrency or workers, or shorter jobs.`,
-          })),
-          'No due job has waited for a minute',
-        )),
+        ]),
     ...judge(
       { code: 'pause-forgotten', unit: 'ms', warningFrom: DAY_MS, errorFrom: Number.POSITIVE_INFINITY },
       pauses.map(({ queue, pausedAt }) => {

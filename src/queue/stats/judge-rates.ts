@@ -9,10 +9,10 @@ const LEAST = 10;
 export function judgeRates(rates: QueueRates | undefined, hasMetrics: boolean): Vital[] {
   if (rates === undefined) {
     const message = hasMetrics
-      ? 'The metrics of the workers could not be read in time'
+      ? 'The metrics of the workers could not be read'
       : 'Without metrics nobody knows how many attempts end, and how';
     const fix = hasMetrics
-      ? 'Look at who holds a lock on the table of metrics in pg_locks.'
+      ? 'queue.check says whether their table is missing; if not, look for locks on it in pg_locks.'
       : "createQueue({ metrics: queueMetrics }), with the table of 'drizzle-queue/schema/metrics'.";
     return [unknown('discard-rate', 'ratio', message, fix), unknown('retry-rate', 'ratio', message, fix)];
   }

@@ -1,3 +1,4 @@
+import type { Precision } from './queue-stats.ts';
 import type { Vital, VitalCode } from './queue-vitals.ts';
 
 /** What a value is judged by. */
@@ -38,6 +39,14 @@ export function judge(by: Judgement, values: readonly JudgedValue[], okMessage: 
 export function unknown(code: VitalCode, unit: Vital['unit'], message: string, fix: string): Vital {
   const about = { queue: undefined, kind: undefined, value: undefined };
   return { code, severity: 'unknown', ...about, unit, message, fix };
+}
+
+/** A count for people, and how good it is. */
+export function amountInWords(count: number, precision: Precision): string {
+  if (precision === 'exact') return String(count);
+  return precision === 'unknown'
+    ? 'an unknown number of'
+    : `${precision === 'at-least' ? 'at least' : 'about'} ${count}`;
 }
 
 /** A duration for people. */

@@ -28,11 +28,20 @@ export interface LiveCounts {
   /** Parked without a time, such as jobs that wait for jobs. */
   readonly waiting: number;
   /**
-   * For how long the oldest due job has been due, in milliseconds; `undefined` when none is, or nobody could
-   * look in time.
+   * For how long the oldest due job has been due, in milliseconds; `undefined` when none is due. Where `due`
+   * is more than 0, or nothing is known (`precision: 'unknown'`), `undefined` means that it is not known.
    */
   readonly oldestDueMs: number | undefined;
   readonly precision: Precision;
+}
+
+/** Whether nobody could look in time for how long the oldest due job has been due. */
+export function isOldestUnknown({
+  due,
+  oldestDueMs,
+  precision,
+}: Pick<LiveCounts, 'due' | 'oldestDueMs' | 'precision'>): boolean {
+  return oldestDueMs === undefined && (due > 0 || precision === 'unknown');
 }
 
 /** The live jobs of one queue. */
@@ -135,6 +144,17 @@ export interface QueueStats {
     /** When the oldest of them finished; `undefined` when there is none. */
     readonly since: Date | undefined;
   };
-  /** `undefined` unless the queue has `metrics`, and if these could not be read in time. */
+  /**
+   * How many jobs have failed and wait for another attempt, due or scheduled, by queue and kind; `undefined`
+   * when they could not be counted in time. Of the jobs that have failed 10,000 are read; `isLeast` says that
+   * there may be more.
+   */
+  readonly retrying:
+    | {
+        readonly kinds: readonly { readonly queue: string; readonly kind: string; readonly jobs: number }[];
+        readonly isLeast: boolean;
+      }
+    | undefined;
+  /** `undefined` unless the queue has `metrics`, and if these could not be read: in time, or at all. */
   readonly rates: QueueRates | undefined;
 }

@@ -8,10 +8,14 @@ export type VitalCode =
   | 'discard-rate'
   /** Retries among the attempts of the last 15 minutes. A ratio. */
   | 'retry-rate'
+  /** Jobs of a kind have failed and wait for another attempt, many beside those that complete. A count. */
+  | 'jobs-retrying'
   /** Workers that have not been seen for long and are still registered. A count. */
   | 'workers-silent'
   /** Jobs whose workers died at them, twice or more. A count. */
   | 'workers-killed'
+  /** Jobs that workers leave out, because the database refuses their claims. A count. */
+  | 'claims-refused'
   /** A transaction keeps the server from removing dead rows. In milliseconds. */
   | 'oldest-snapshot'
   /** A replication slot does. The transactions that it is behind. */

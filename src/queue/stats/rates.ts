@@ -3,6 +3,7 @@ import type { Counted } from '../../queries/report-metrics.ts';
 import { type SummedMetrics, sumMetrics } from '../../queries/sum-metrics.ts';
 import type { Database } from '../../sql/executor.ts';
 import type { KnownMetrics } from '../../sql/metrics-tables.ts';
+import { unlessMissing } from '../../sql/unless-missing.ts';
 import { withinTime } from '../../sql/within-time.ts';
 import type { KindRates, Percentiles, QueueRates } from './queue-stats.ts';
 
@@ -10,14 +11,19 @@ const READ_MS = 2_000;
 /** For longer times the hours are read, which are added up already. */
 const MAX_BY_MINUTE = 120;
 
-/** What workers have reported in the last minutes; `undefined` when it could not be read in time. */
+/**
+ * What workers have reported in the last minutes; `undefined` when it could not be read in time, or while its
+ * table is missing, as `queue.check` says: everything else can be told without it.
+ */
 export async function readRates(
   db: Database,
   known: KnownMetrics,
   minutes: number,
 ): Promise<QueueRates | undefined> {
-  const steps = await withinTime(db, known.tables, READ_MS, ({ runner }) =>
-    sumMetrics(runner, known, minutes, isHourly(minutes)),
+  const steps = await unlessMissing(
+    withinTime(db, known.tables, READ_MS, ({ runner }) =>
+      sumMetrics(runner, known, minutes, isHourly(minutes)),
+    ),
   );
   return steps && ratesIn(steps, minutes);
 }

@@ -1,3 +1,4 @@
+import type { PassedOver } from '../../queries/find-passed-over.ts';
 import type { SilentWorker } from '../../queries/find-silent-workers.ts';
 import type { ServerVitals } from '../../queries/inspect-vitals.ts';
 
@@ -5,4 +6,6 @@ import type { ServerVitals } from '../../queries/inspect-vitals.ts';
 export interface ServerFigures {
   readonly server: ServerVitals;
   readonly silent: readonly SilentWorker[];
+  /** `undefined` when that took too long, and on Citus. */
+  readonly passedOver: readonly PassedOver[] | undefined;
 }

@@ -38,6 +38,7 @@ export async function stats(db: Database, queue: QueueOfFigures, options: StatsO
     workers: live.crews.reduce((sum, { workers }) => sum + workers, 0),
     kinds,
     results: { read, truncated: read >= COUNTED_RESULTS, since },
+    retrying: live.retrying,
     rates,
   };
 }

@@ -1,8 +1,10 @@
+import { QueueError } from '../../errors.ts';
 import { findJobs } from '../../queries/find-jobs.ts';
 import { findLiveIds } from '../../queries/find-live-ids.ts';
 import type { QueueTables } from '../../schema/index.ts';
 import { type Executor, NO_DATABASE, sqlStateOf } from '../../sql/executor.ts';
 import { isLoss } from '../../sql/is-loss.ts';
+import { settlesWithin } from '../../time/resolves-within.ts';
 import type { FinalRecord } from './final-record.ts';
 import type { NoticeListener } from './notice-listener.ts';
 
@@ -15,6 +17,9 @@ const NOTIFIED_PACE = 2;
 const NOTICE_MS = 5;
 /** The most ids of one statement. */
 const MOST_IDS = 1_000;
+/** A look without an answer is given up after this time, and repeated on another connection of the pool. */
+const ANSWER_MS = 5_000;
+const NO_ANSWER = `The database has not answered for ${ANSWER_MS} ms`;
 
 /** What becomes of one who waits. */
 export interface Waiter {
@@ -161,9 +166,11 @@ export class Waiters {
     // Who joins during the look may have missed what it sees.
     const asked = jobs.map((job) => ({ job, waiters: [...job.waiters], looks: job.looks }));
     try {
-      const live = await findLiveIds(this.#db, this.#tables, idsOf(jobs));
+      const answer = this.#ask(idsOf(jobs));
+      // A look that its connection has forgotten must not hold up all later ones.
+      if (!(await settlesWithin(answer, ANSWER_MS))) throw new QueueError(NO_ANSWER);
+      const { live, found } = await answer;
       const ended = asked.filter(({ job }) => !live.has(job.id));
-      const found = await this.#find(idsOf(ended.map(({ job }) => job)));
       for (const { job } of asked) if (live.has(job.id)) job.wasLive = true;
       for (const { job, waiters } of ended) this.#answer(job, found.get(job.id), waiters);
     } catch (error) {
@@ -176,6 +183,15 @@ export class Waiters {
     const now = performance.now();
     // One who joined meanwhile has set it back to now.
     for (const { job, looks } of asked) if (job.looks === looks) job.dueAt = now + job.pauseMs;
+  }
+
+  /** Which of these jobs are live, and what became of the others. */
+  async #ask(ids: readonly number[]): Promise<{
+    readonly live: ReadonlySet<number>;
+    readonly found: ReadonlyMap<number, FinalRecord | 'live'>;
+  }> {
+    const live = await findLiveIds(this.#db, this.#tables, ids);
+    return { live, found: await this.#find(ids.filter((id) => !live.has(id))) };
   }
 
   async #find(ids: readonly number[]): Promise<Map<number, FinalRecord | 'live'>> {

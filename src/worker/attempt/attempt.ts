@@ -1,8 +1,9 @@
 import { JobCancelledError, LeaseLostError, QueueError } from '../../errors.ts';
+import { copyJson } from '../../job/copy-json.ts';
 import type { AttemptFacts } from '../../job/transition.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import { type Around, goAround } from '../../queue/around.ts';
-import { setLooseTimeout } from '../../runtime.ts';
+import { type InContext, setLooseTimeout } from '../../runtime.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database, Executor, Transaction } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
@@ -11,6 +12,7 @@ import { Batch } from './batch.ts';
 import { Completion } from './completion.ts';
 import { Context } from './context.ts';
 import type { Handler, JobHandler } from './handler.ts';
+import { isPromise } from './is-promise.ts';
 
 /** What all attempts of one worker share. */
 export interface AttemptEnvironment {
@@ -21,6 +23,10 @@ export interface AttemptEnvironment {
   readonly workerId: number | null;
   /** What `createQueue` was given to wrap attempts in. */
   readonly around?: Around | undefined;
+  /** Whether anything but the handler may see the payload of its job. @default it does not */
+  readonly showsJobs?: () => boolean;
+  /** Runs what the app has written in an async context of its own. @default in that of the caller */
+  readonly inContext?: InContext;
   /** Throws when `complete` must not run in this transaction. */
   readonly checkTransaction?: (tx: Executor) => Promise<void>;
   /** Called when an attempt begins; absent in `runNext`. */
@@ -41,12 +47,13 @@ const INTERRUPT_GRACE_MS = 1_000;
  * by themselves, so what only the others need is made on demand: an AbortController costs more than the rest.
  */
 export class Attempt {
-  readonly #arrivedMs = performance.now();
+  /** By how much the database's clock was ahead of the process's at the claim, in milliseconds. */
+  readonly #aheadMs: number;
   #controller: AbortController | undefined;
   #reason: Error | undefined;
   /** Rejects the promise that `until` has returned. */
   #reject: ((reason: Error) => void) | undefined;
-  /** By the process's clock, as `#arrivedMs`. */
+  /** By the process's clock. */
   #beganMs: number | undefined;
   #ended = false;
   #interrupted = false;
@@ -66,6 +73,14 @@ export class Attempt {
     readonly environment: AttemptEnvironment,
   ) {
     this.#cancelReason = job.cancelReason ?? undefined;
+    // Not asked again: a listener may change the date, which all jobs of a claim share.
+    this.#aheadMs = job.claimedAt.getTime() - performance.now();
+  }
+
+  /** The handler's own, where listeners see that of the job: secrets may be added to it. */
+  get payload(): unknown {
+    const { payload } = this.job;
+    return this.environment.showsJobs?.() ? copyJson(payload) : payload;
   }
 
   /** Whether nothing about its beginning is left to be recorded. */
@@ -98,7 +113,7 @@ export class Attempt {
   /** When it began, by the database's clock; `undefined` when it did not. */
   get beganAt(): Date | undefined {
     if (this.#beganMs === undefined) return undefined;
-    return new Date(this.job.claimedAt.getTime() + this.#beganMs - this.#arrivedMs);
+    return new Date(this.#beganMs + this.#aheadMs);
   }
 
   begin(): void {
@@ -189,6 +204,16 @@ export class Attempt {
     if (this.open) this.end(new LeaseLostError(this.job.kind, this.job.id));
   }
 
+  /** Ends the attempt because its job may be another worker's by now. If it is not, the job is given back. */
+  forsake(): void {
+    if (!this.open || this.#interrupted) return;
+    this.#interrupted = true;
+    const { kind, id } = this.job;
+    this.end(
+      new LeaseLostError(kind, id, 'the database has not answered for so long that another may have it'),
+    );
+  }
+
   /** Ends the attempt because the worker stops; the handler gets a moment to return by itself. */
   interrupt(reason: Error): void {
     if (this.#over || this.#interrupted) return;
@@ -207,8 +232,15 @@ export class Attempt {
   #abort(reason: Error): void {
     // The first reason stays, as a signal's does.
     this.#reason ??= reason;
-    this.#controller?.abort(this.#reason);
+    // Calls what the handler has added to the signal.
+    if (this.#controller !== undefined) this.inContext(() => this.#controller?.abort(this.#reason));
     this.batch?.noteTold(this);
+  }
+
+  /** Calls something of the app: no `AsyncLocalStorage.enterWith` in it reaches other jobs, or the worker. */
+  inContext<T>(task: () => T): T {
+    const { inContext } = this.environment;
+    return inContext === undefined ? task() : inContext(task);
   }
 
   /** Stops waiting for the handler. */
@@ -242,9 +274,4 @@ export class Attempt {
     const error = this.overError ?? (this.#ended ? this.#reason : undefined);
     if (error !== undefined) throw error;
   }
-}
-
-/** By its `then`: an app may have put something else in the place of `Promise`. */
-export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }

@@ -10,6 +10,8 @@ export interface AttemptsOptions extends EndingsOptions, Omit<BeginningsOptions,
   readonly environment: AttemptEnvironment;
   readonly handlers: ReadonlyMap<string, Handler>;
   readonly concurrency: number;
+  /** Whether peers may take this worker for gone. Then nothing begins. */
+  readonly isCutOff: () => boolean;
   /** Where the jobs of a group run one after the other. */
   readonly serial?: Serial | undefined;
   /** `undefined` where the queue has no limits. */

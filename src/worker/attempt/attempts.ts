@@ -47,7 +47,7 @@ export class Attempts {
     const shared = { ...options, tables, endings, prefetch: this.#prefetch, beginnings, runs, onChange };
     this.#executions = new Executions({ ...shared, onEnd: (...ended) => this.#noteEnd(...ended) });
     const { running } = this.#executions;
-    this.#batches = new Batches({ ...shared, running, mayBegin: () => this.#mayBegin });
+    this.#batches = new Batches({ ...shared, running, mayBegin: () => this.#mayBegin && !this.#isCutOff });
     this.#endings = endings;
     this.#beginnings = beginnings;
     this.#runs = runs;
@@ -68,14 +68,14 @@ export class Attempts {
     return this.#options.concurrency - this.#demand.free;
   }
 
-  /** How many jobs to claim now; 0 when there is enough to do. */
+  /** How many jobs to claim now; 0 when there is enough to do, while it is paused, and once it is stopped. */
   get demand(): number {
-    return this.#paused ? 0 : this.#demand.size;
+    return this.#mayBegin && !this.#isCutOff ? this.#demand.size : 0;
   }
 
   /** How many jobs of one kind to claim now, where that has a limit of its own. */
   demandOf(kind: string): number {
-    return this.#paused ? 0 : this.#demand.ofKind(kind);
+    return this.#mayBegin && !this.#isCutOff ? this.#demand.ofKind(kind) : 0;
   }
 
   /** How many jobs of a group to claim at once, where they run one after the other. */
@@ -152,6 +152,25 @@ export class Attempts {
     return this.#waiting.ahead;
   }
 
+  /** The database answers again. */
+  goOn(): void {
+    this.#proceed();
+  }
+
+  /**
+   * Ends the attempts of jobs that peers may have taken over, since the database has not answered for so
+   * long. Those that they have not taken are given back, without spending an attempt, once it answers.
+   */
+  forsake(): void {
+    this.#giveBack(this.#waiting.takeAll());
+    for (const attempt of this.#executions.running) attempt.forsake();
+    this.#announceChange();
+  }
+
+  get #isCutOff(): boolean {
+    return this.#options.isCutOff();
+  }
+
   get #mayBegin(): boolean {
     return !this.#stopped && !this.#paused;
   }
@@ -170,6 +189,7 @@ export class Attempts {
 
   /** Begins what has a free slot. */
   beginWaiting(): void {
+    if (this.#isCutOff) return;
     let began = false;
     let ended = false;
     let isKnown = true;
@@ -195,13 +215,15 @@ export class Attempts {
   }
 
   async #recordBeginnings(): Promise<void> {
-    const result = await this.#beginnings.record(this.#waiting.ahead, this.#demand.soon);
+    const { isHurried } = this.#prefetch;
+    const result = await this.#beginnings.record(this.#waiting.ahead, this.#demand.soon, isHurried);
     if (result === undefined) return;
     const { lost, locked, refused } = result;
-    this.#giveBack(this.#waiting.dropLost(lost));
+    // Each of these reads all that wait, which may be thousands.
+    if (lost.length > 0) this.#giveBack(this.#waiting.dropLost(lost));
     for (const { job } of lost) this.#options.events.emit('lost', { job });
     if (this.#mayBegin) {
-      this.#giveBack(this.#waiting.take(locked));
+      if (locked.length > 0) this.#giveBack(this.#waiting.take(locked));
       if (refused !== undefined) this.#giveBack(this.#waiting.take([refused]), REFUSED_MS);
     } else this.#giveBack(this.#waiting.takeAll());
     this.#proceed();

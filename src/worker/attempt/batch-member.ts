@@ -20,6 +20,8 @@ export interface BatchMember {
   /** Why the attempt was told to end, if it was. */
   readonly reason: Error | undefined;
   report(value: unknown): void;
+  /** Calls something of the app. */
+  inContext<T>(task: () => T): T;
   /** Ends the attempt at once. */
   end(reason: Error): void;
   /** Throws when the attempt is over. */

@@ -57,7 +57,8 @@ export class Batch {
 
   /** Somebody has told an attempt to end. When that goes for all, it goes for the call. */
   noteTold(member: BatchMember): void {
-    if (this.#untold.delete(member) && this.#untold.size === 0) this.#controller.abort(member.reason);
+    if (!this.#untold.delete(member) || this.#untold.size > 0) return;
+    member.inContext(() => this.#controller.abort(member.reason));
   }
 
   #arrive(member: BatchMember): void {
@@ -74,7 +75,8 @@ export class Batch {
     const completion = new BatchCompletion(this.#handler.job, present);
     this.#completion = completion;
     try {
-      const returned = await this.#call(first, present, completion);
+      // Not in that of the job whose arrival has begun the call.
+      const returned = await first.inContext(() => this.#call(first, present, completion));
       const caller = `The batch handler of '${this.#handler.job.kind}' returned`;
       const results = completion.results ?? batchResults(caller, returned, present.length);
       for (const [at, member] of present.entries()) this.#entered.get(member)?.resolve(results[at]);

@@ -5,7 +5,7 @@ import type { Holder } from '../../sql/fence.ts';
 import type { Retries } from '../../time/retries.ts';
 import type { Attempt } from './attempt.ts';
 import type { WorkerEmitter } from './events.ts';
-import { isLastAfterDeath, isPrecious, MAX_BEGUN, MAX_RECORDED, mostTogether } from './precious-attempt.ts';
+import { isLastAfterDeath, isPrecious, MAX_RECORDED, mostTogether } from './precious-attempt.ts';
 import { recordBeginnings } from './record-beginnings.ts';
 import { isAboutTheServer } from './refusal.ts';
 
@@ -84,11 +84,6 @@ export class Beginnings {
     attempt.recording = undefined;
   }
 
-  /** How many to claim ahead: where most are precious, no more than begin with their claim. */
-  limit(ahead: number, soon: number): number {
-    return this.#mostArePrecious ? Math.min(ahead, soon, MAX_BEGUN) : ahead;
-  }
-
   /** Whether a statement has failed and is to be sent again: until then claiming more is of no use. */
   get isFailing(): boolean {
     return this.#refusals > 0 && this.#isRecording;
@@ -109,7 +104,8 @@ export class Beginnings {
     if (this.#standsApart || (this.#unrecorded > 0 && !waiting.every((attempt) => this.#isCalm(attempt))))
       return 0;
     for (const { job } of running) if (!this.isProven(job.kind)) return 0;
-    const atMost = Math.max(0, Math.min(soon, MAX_BEGUN) - waiting.length);
+    const atMost = soon - waiting.length;
+    if (atMost <= 0) return 0;
     return { atMost, provenKinds: [...this.#survivors.keys()] };
   }
 
@@ -142,14 +138,21 @@ export class Beginnings {
     return this.#recorded <= this.#ahead(soon) / 2;
   }
 
-  /** Records the next group of what waits, unless there is none. */
-  async record(waiting: readonly Attempt[], soon: number): Promise<RecordResult | undefined> {
+  /**
+   * Records the next group of what waits, unless there is none.
+   * @param isHurried whether the handlers are over sooner than the server writes to its disk
+   */
+  async record(
+    waiting: readonly Attempt[],
+    soon: number,
+    isHurried: boolean,
+  ): Promise<RecordResult | undefined> {
     if (!this.isDue(soon)) return undefined;
     const group = this.#nextGroup(waiting, this.#ahead(soon));
     if (group.length === 0) return undefined;
     this.#isRecording = true;
     for (const attempt of group) attempt.recording = 'recording';
-    const result = await this.#write(group);
+    const result = await this.#write(group, isHurried);
     this.#isRecording = false;
     return result;
   }
@@ -176,6 +179,7 @@ export class Beginnings {
       if (attempt === undefined) break;
       const survivors = this.#survivors.get(attempt.job.kind);
       if (attempt.recording === 'claimed') {
+        if (this.#recorded + group.length >= ahead) break;
         const most = Math.min(this.#most, survivors === undefined ? 1 : mostTogether(attempt.job, survivors));
         if (this.#recorded + group.length >= most) break;
         this.#most = most;
@@ -187,11 +191,16 @@ export class Beginnings {
     return group;
   }
 
-  async #write(group: readonly Attempt[]): Promise<RecordResult> {
+  async #write(group: readonly Attempt[], isHurried: boolean): Promise<RecordResult> {
     const { holder, events, retries } = this.#options;
     try {
       const jobs = group.map(({ job }) => job);
-      const { begun, locked } = await recordBeginnings(this.#options, jobs, this.#stopping.signal);
+      const { begun, locked } = await recordBeginnings(
+        this.#options,
+        jobs,
+        this.#stopping.signal,
+        isHurried ? 'soon' : 'now',
+      );
       const ranOut = this.#recorded === 0;
       this.#stock = ranOut
         ? Math.min(this.#stock * 2, MAX_RECORDED)

@@ -4,28 +4,26 @@ import type { Outcome } from '../../job/outcome.ts';
 import { type Transition, transitionFor, type Verdict, verdictOn } from '../../job/transition.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import { sleep } from '../../time/sleep.ts';
-import { handlerHasEnded, writeIfHeld, writeUnlessCompleted } from './after-complete.ts';
+import {
+  type AfterCompleteOptions,
+  handlerHasEnded,
+  writeIfHeld,
+  writeUnlessCompleted,
+} from './after-complete.ts';
 import { announce, type EndResult } from './announce.ts';
 import type { Attempt } from './attempt.ts';
 import { endedOf } from './ended-of.ts';
-import type { WorkerEmitter } from './events.ts';
-import type { Fates } from './fates.ts';
 import { isAboutAccess, isCancelled } from './refusal.ts';
-import type { Settler } from './settle.ts';
 import type { SettlementListener } from './settlement.ts';
+import { transitionOf } from './transition-of.ts';
 
-export interface ConcludeOptions {
-  readonly settler: Settler;
-  readonly fates: Fates;
-  readonly events: WorkerEmitter;
+export interface ConcludeOptions extends AfterCompleteOptions {
   /** Called when a job was put back, due after a delay or where it was (`undefined`). */
   readonly onPutBack: (job: ClaimedJob, delayMs: number | undefined) => void;
   /** Called with an attempt of which nothing could be written: its job stays held. */
   readonly onLeftover: (attempt: Attempt) => void;
   /** Called when nothing more is written about an attempt that has ended. */
   readonly onConcluded: (attempt: Attempt, outcome: Outcome, conclusion: Conclusion) => void;
-  /** Aborted when refused outcomes are to be left as they are, and tried no more. */
-  readonly leave: AbortSignal;
 }
 
 /**
@@ -94,9 +92,8 @@ class Concluding implements SettlementListener, AttemptEnd {
     readonly durationMs: number,
     became = outcome,
   ) {
-    const { facts } = attempt;
-    this.verdict = verdictOn(became, facts);
-    this.transition = transitionFor(this.verdict, facts);
+    this.verdict = verdictOn(became, attempt.facts);
+    this.transition = transitionOf(attempt, this.verdict);
   }
 
   settled(settled: EndResult): void {
@@ -131,7 +128,7 @@ async function concludeAgain(
 ): Promise<void> {
   const writeAlone = async (ended: Outcome) => {
     const verdict = verdictOn(ended, attempt.facts);
-    const transition = transitionFor(verdict, attempt.facts);
+    const transition = transitionOf(attempt, verdict);
     const settled = await write(options, attempt, transition, true);
     noteSettled(options, attempt, { verdict, transition, durationMs }, settled);
   };

@@ -1,3 +1,4 @@
+import { copyJson } from '../../job/copy-json.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../../schema/own-columns.ts';
@@ -51,7 +52,8 @@ export class Context implements UntypedContext {
 }
 
 /**
- * The handler's own copy: what it does to that reaches no listener. By name: a spread is ten times slower.
+ * The handler's own copy: what it does to that reaches no listener, and no other job, with which a job may
+ * share its dates. By name: a spread is ten times slower.
  */
 export function runningJob(attempt: Pick<ShownAttempt, 'job' | 'environment' | 'report'>): RunningJob {
   const { job, environment } = attempt;
@@ -61,19 +63,24 @@ export function runningJob(attempt: Pick<ShownAttempt, 'job' | 'environment' | '
     kind: job.kind,
     payloadBytes: job.payloadBytes,
     priority: job.priority,
-    runAt: job.runAt,
+    runAt: new Date(job.runAt.getTime()),
     attempt: job.attempt,
     maxAttempts: job.maxAttempts,
     fence: job.fence,
     uniqueKey: job.uniqueKey,
-    errors: job.errors,
-    metadata: job.metadata,
-    createdAt: job.createdAt,
-    claimedAt: job.claimedAt,
+    errors: copyJson(job.errors),
+    metadata: copyJson(job.metadata),
+    createdAt: new Date(job.createdAt.getTime()),
+    claimedAt: new Date(job.claimedAt.getTime()),
     progress: (value) => attempt.report(value),
   };
   for (const { key } of ownColumnsOf(environment.tables.queueJobs)) {
-    Reflect.set(running, key, Reflect.get(job, key));
+    Reflect.set(running, key, ownCopy(Reflect.get(job, key)));
   }
   return running;
+}
+
+/** Of the value of one of the app's own columns. */
+function ownCopy(value: unknown): unknown {
+  return value instanceof Date ? new Date(value.getTime()) : copyJson(value);
 }

@@ -35,8 +35,7 @@ export class Demand {
     const { prefetch, beginnings, batches, endings, waiting, limiter } = this.#options;
     if (endings.size >= MAX_UNSETTLED || beginnings.isFailing) return 0;
     const slots = this.#slots;
-    const most = prefetch.size(slots, batches.jobsPerSlot);
-    const ahead = beginnings.limit(most, prefetch.soon(slots));
+    const ahead = prefetch.size(slots, batches.jobsPerSlot);
     const here = waiting.ahead.length - (limiter?.heldUp ?? 0);
     // Refilled when half empty, so that a claim is worth its round trip.
     if (here > ahead / 2) return 0;
@@ -65,7 +64,7 @@ export class Demand {
 
   /** How many of those that wait, or are claimed now, will be called soon. */
   get soon(): number {
-    return this.#freeOf(this.#slots) + this.#options.prefetch.soon(this.#slots);
+    return this.#options.prefetch.soon(this.#slots, this.#freeOf(this.#slots));
   }
 
   /** For how many handlers there may soon be room. */

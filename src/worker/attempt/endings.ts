@@ -1,4 +1,5 @@
 import type { Outcome } from '../../job/outcome.ts';
+import type { Runner } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
 import type { Attempt, AttemptEnvironment } from './attempt.ts';
 import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
@@ -8,6 +9,8 @@ import { Leftovers } from './leftovers.ts';
 export interface EndingsOptions
   extends Omit<ConcludeOptions, 'fates' | 'leave' | 'onLeftover' | 'onConcluded'> {
   readonly environment: Pick<AttemptEnvironment, 'db' | 'tables'>;
+  /** Runs what is asked about jobs that a handler may have ended. */
+  readonly questions: Runner;
   readonly holder: Holder;
   /** Whether an outcome that the database refuses is tried again and again, until `stop`. */
   readonly persistent: boolean;
@@ -25,10 +28,10 @@ export class Endings {
     options: EndingsOptions,
     told: Pick<ConcludeOptions, 'onConcluded'> & { onGivenBack: () => void },
   ) {
-    const { environment, holder } = options;
+    const { environment, questions, holder } = options;
     this.#conclude = {
       ...options,
-      fates: new Fates({ ...environment, queue: holder.queue }),
+      fates: new Fates({ db: questions, tables: environment.tables, queue: holder.queue }),
       leave: this.#leaving.signal,
       onLeftover: (attempt) => this.#leftovers.add(attempt),
       onConcluded: (attempt, ...concluded) => {

@@ -1,7 +1,13 @@
 import { describeThrown, withoutQuery } from '../../job/describe-error.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
+import { type InContext, keepContext } from '../../runtime.ts';
+import { isPromise } from './is-promise.ts';
 
-/** What a worker announces, always after it is written. Each `job` is plain data, its payload as stored. */
+/**
+ * What a worker announces, always after it is written. Each `job` is plain data, its payload as stored: what
+ * the handler does to its own `payload` and `job` does not show here. Do not change it, since all listeners
+ * of all its events get the same one.
+ */
 export interface WorkerEvents {
   /** The worker is registered and claims; `concurrency` is by queue. */
   started: [
@@ -75,14 +81,48 @@ export interface WorkerEvents {
   stopped: [];
 }
 
-type Listener<K extends keyof WorkerEvents> = (...args: WorkerEvents[K]) => void;
+type Listener<K extends keyof WorkerEvents> = (...args: WorkerEvents[K]) => unknown;
 
-/** The events of one worker. Each of its listeners is called on its own: one that throws harms no other. */
+/** The events that show a job, and so a payload. */
+const SHOW_JOBS: readonly (keyof WorkerEvents)[] = [
+  'began',
+  'completed',
+  'failed',
+  'discarded',
+  'snoozed',
+  'cancelled',
+  'interrupted',
+  'lost',
+];
+
+/**
+ * The events of one worker. Each of its listeners is called on its own: one that throws, or whose promise
+ * rejects, harms no other, and is an `error` event. The listeners of one event share an async context, in
+ * which they leave nothing for others.
+ */
 export class WorkerEmitter {
   readonly #listeners = new Map<keyof WorkerEvents, Set<Listener<never>>>();
+  readonly #inContext: InContext;
+  #showsJobs = false;
 
+  constructor(inContext = keepContext()) {
+    this.#inContext = inContext;
+  }
+
+  /** For the library's own listeners: they look at no payload. */
   on<K extends keyof WorkerEvents>(event: K, listener: Listener<K>): void {
     this.#listeners.set(event, this.#of(event).add(listener));
+  }
+
+  /** For those of the app. */
+  onForApp<K extends keyof WorkerEvents>(event: K, listener: Listener<K>): void {
+    if (SHOW_JOBS.includes(event)) this.#showsJobs = true;
+    this.on(event, listener);
+  }
+
+  /** Whether the app has listened to events that show it jobs. */
+  get showsJobs(): boolean {
+    return this.#showsJobs;
   }
 
   off<K extends keyof WorkerEvents>(event: K, listener: Listener<K>): void {
@@ -98,14 +138,28 @@ export class WorkerEmitter {
     }
     const told = withoutParameters(event, args);
     // A copy: a listener may add and remove listeners.
-    for (const listener of [...listeners]) {
-      try {
-        listener(...told);
-      } catch (error) {
-        if (event === 'error') print({ error, during: 'a listener of its errors' });
-        else this.emit('error', { error, during: `a listener of '${event}'` });
+    const copy = [...listeners];
+    this.#inContext(() => {
+      for (const listener of copy) this.#tell(event, listener, told);
+    });
+  }
+
+  #tell<K extends keyof WorkerEvents>(event: K, listener: Listener<K>, told: WorkerEvents[K]): void {
+    try {
+      const returned = listener(...told);
+      // Without a listener of its own, a rejection would end the process.
+      if (isPromise(returned)) {
+        Promise.resolve(returned).catch((error: unknown) => this.#noteFailure(event, error));
       }
+    } catch (error) {
+      this.#noteFailure(event, error);
     }
+  }
+
+  /** An error of a listener of errors is printed: as an `error` event it would come back to that listener. */
+  #noteFailure(event: keyof WorkerEvents, error: unknown): void {
+    if (event === 'error') print({ error, during: 'a listener of its errors' });
+    else this.emit('error', { error, during: `a listener of '${event}'` });
   }
 
   /** A map cannot say that the listeners under a key are that key's; `on` is the only way in. */
@@ -119,7 +173,12 @@ function withoutParameters<K extends keyof WorkerEvents>(event: K, args: WorkerE
   if (event !== 'error' && event !== 'polling') return args;
   // These two events hold an `error`, and are the same without what is around it.
   const [told] = args as WorkerEvents['error' | 'polling'];
-  return [{ ...told, error: withoutQuery(told.error) }] as WorkerEvents[K];
+  try {
+    return [{ ...told, error: withoutQuery(told.error) }] as WorkerEvents[K];
+  } catch {
+    // Anything can be thrown, even a proxy that throws when it is asked what it is: that is no failed query.
+    return args;
+  }
 }
 
 /** What may be printed: anything else on an error (a row, a URL with its password) stays out of the log. */

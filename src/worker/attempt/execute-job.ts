@@ -2,7 +2,8 @@ import { JobTimeoutError, WorkerLostError } from '../../errors.ts';
 import type { JobDefinition, OutputInput } from '../../job/definition.ts';
 import { isCancel, isFail, isSnooze, type Outcome } from '../../job/outcome.ts';
 import { outputToStore, payloadFromStore } from '../../job/validate.ts';
-import { type Attempt, isPromise } from './attempt.ts';
+import type { Attempt } from './attempt.ts';
+import { isPromise } from './is-promise.ts';
 
 /**
  * Runs one attempt and returns how it ended; throws nothing and writes nothing. The payload's schema, the
@@ -21,17 +22,20 @@ export function executeJob(attempt: Attempt): Outcome | PromiseLike<Outcome> {
   }
   attempt.begin();
   const { timeoutMs } = handler.job;
-  if (timeoutMs === undefined) return handled(attempt, undefined);
-  const timer = setTimeout(() => attempt.end(new JobTimeoutError(job.kind, job.id, timeoutMs)), timeoutMs);
-  return handled(attempt, timer);
+  // Outside of the context of the handler, as all that goes on after it.
+  const timer =
+    timeoutMs === undefined
+      ? undefined
+      : setTimeout(() => attempt.end(new JobTimeoutError(job.kind, job.id, timeoutMs)), timeoutMs);
+  return attempt.inContext(() => handled(attempt, timer));
 }
 
 type Timer = ReturnType<typeof setTimeout>;
 
 function handled(attempt: Attempt, timer: Timer | undefined): Outcome | PromiseLike<Outcome> {
-  const { job, handler } = attempt;
+  const { handler } = attempt;
   try {
-    const payload = attempt.until(payloadFromStore(handler.job, job.payload));
+    const payload = attempt.until(payloadFromStore(handler.job, attempt.payload));
     const returned = isPromise(payload)
       ? payload.then((payload) => attempt.run(payload))
       : attempt.run(payload);

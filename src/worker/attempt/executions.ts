@@ -1,9 +1,10 @@
 import type { Outcome } from '../../job/outcome.ts';
 import type { QueueLimiter } from '../limits/queue-limiter.ts';
-import { type Attempt, isPromise } from './attempt.ts';
+import type { Attempt } from './attempt.ts';
 import type { Beginnings } from './beginnings.ts';
 import type { Endings } from './endings.ts';
 import { executeJob } from './execute-job.ts';
+import { isPromise } from './is-promise.ts';
 import type { Prefetch } from './prefetch.ts';
 
 export interface ExecutionsOptions {

@@ -1,11 +1,11 @@
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 
 /**
- * The most that have begun with their claims and are not called yet: a crash spends their attempts. The next
- * claim is sent when half of them are left; with fewer, the worker waits for it.
+ * The most that have begun and are not called yet, where there are fewer slots and their handlers are over at
+ * once: a crash spends these attempts. Each group is a round trip, so with fewer the worker waits for it.
  */
-export const MAX_BEGUN = 3_000;
-/** The most that one statement of its own records as begun, and that begin beside a job that may kill. */
+export const MAX_BEGUN = 100;
+/** The most that one statement records as begun, and the most that begin together with one job. */
 export const MAX_RECORDED = 2_000;
 /** Last attempts after a death go together, one for every this many of their kind that have ended. */
 const SURVIVORS_EACH = 16;

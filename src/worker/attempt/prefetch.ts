@@ -1,7 +1,9 @@
+import { MAX_BEGUN } from './precious-attempt.ts';
+
 /** Jobs that will have begun within this time are claimed ahead. */
 const HORIZON_MS = 50;
-/** What will be called within this time is recorded as begun. */
-const SOON_MS = 10;
+/** What will be called within this time is recorded as begun, or one for each slot. */
+const SOON_MS = 2;
 /** More brings no more throughput, and payloads take memory. */
 const MAX_PREFETCH = 4_000;
 /** The memory that waiting jobs may take, by the size that payloads have lately had. */
@@ -45,9 +47,18 @@ export class Prefetch {
     return Math.floor(Math.min(soon, byMemory, MAX_PREFETCH));
   }
 
-  /** How many jobs beyond the free slots will begin in a moment. */
-  soon(concurrency: number): number {
-    return this.#within(SOON_MS, concurrency);
+  /**
+   * How many jobs will begin in a moment, of those that wait: no more than there are slots, unless these are
+   * used several times in that moment.
+   */
+  soon(concurrency: number, free: number): number {
+    const within = this.#within(SOON_MS, concurrency);
+    return Math.min(free + within, Math.max(concurrency, Math.min(within, MAX_BEGUN)));
+  }
+
+  /** Whether handlers are over so soon that a commit to disk for each round of them would hold them up. */
+  get isHurried(): boolean {
+    return this.#attempts >= MIN_ATTEMPTS && this.#meanMs < HORIZON_MS;
   }
 
   /** How many jobs of a group that run one after the other to claim at once. */

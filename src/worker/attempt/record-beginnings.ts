@@ -1,4 +1,4 @@
-import { type Begun, beginFreeJobs, beginJobs } from '../../queries/begin-jobs.ts';
+import { type Begun, beginFreeJobs, beginJobs, type OnDisk } from '../../queries/begin-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { HeldJob, Holder } from '../../sql/fence.ts';
@@ -13,15 +13,17 @@ export interface RecordOptions {
 /**
  * Records that jobs are about to begin. A locked row costs the others one statement more.
  * @param stopping once aborted, the jobs count as locked after a lock: all are given back
+ * @param onDisk when the record is safe from a crash of the server
  * @throws what the database says
  */
 export async function recordBeginnings(
   { runner, tables, holder }: RecordOptions,
   jobs: readonly HeldJob[],
   stopping: AbortSignal,
+  onDisk: OnDisk = 'now',
 ): Promise<Begun> {
   try {
-    const begun = await beginJobs(runner, tables, holder, jobs, { locks: 'briefly' });
+    const begun = await beginJobs(runner, tables, holder, jobs, { locks: 'briefly', onDisk });
     return { begun, locked: new Set() };
   } catch (error) {
     if (!isAboutLocks(error)) throw error;

@@ -1,6 +1,8 @@
 import { sqlStateOf } from '../../sql/executor.ts';
 
 const CANCELLED_STATEMENT = '57014';
+/** Cancelled, or above a limit such as `temp_file_limit`: a smaller statement may be accepted. */
+const OF_THE_STATEMENT = /^(57014|53400)$/;
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
@@ -16,7 +18,7 @@ const ABOUT_THE_SERVER = /^(08|25|28|3D|40|53|57|58)/;
 export function isAboutTheServer(error: unknown): boolean {
   const sqlState = sqlStateOf(error);
   if (sqlState === undefined) return true;
-  return ABOUT_THE_SERVER.test(sqlState) && sqlState !== CANCELLED_STATEMENT;
+  return ABOUT_THE_SERVER.test(sqlState) && !OF_THE_STATEMENT.test(sqlState);
 }
 
 /** Whether it was cancelled: by an administrator, or because it took longer than `statement_timeout`. */
@@ -32,4 +34,28 @@ export function isAboutLocks(error: unknown): boolean {
 /** Whether a refusal is about rights or tables (class 42), not the row: it may be accepted once fixed. */
 export function isAboutAccess(error: unknown): boolean {
   return sqlStateOf(error)?.startsWith('42') ?? false;
+}
+
+/**
+ * Whether a smaller claim may succeed: it was cancelled, or took more resources (53) or more of some bound
+ * (54) than the server has; or the answer was too large for this process.
+ */
+export function isAboutSize(error: unknown): boolean {
+  const sqlState = sqlStateOf(error);
+  if (sqlState !== undefined) return sqlState === CANCELLED_STATEMENT || /^5[34]/.test(sqlState);
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if (at instanceof RangeError || TOO_LARGE.test(String(Reflect.get(at, 'code')))) return true;
+  }
+  return false;
+}
+
+/** What Node.js says of a string or a buffer that would be larger than it allows. */
+const TOO_LARGE = /^ERR_(STRING_TOO_LONG|BUFFER_TOO_LARGE|OUT_OF_RANGE|MEMORY_ALLOCATION_FAILED)$/;
+/** A full disk, and too many connections: a smaller statement at once would be one more. */
+const NOT_AT_ONCE = /^(53100|53300)$/;
+
+/** Whether a smaller claim is worth a try at once: the server has said that it did nothing. */
+export function mayBeSmaller(error: unknown): boolean {
+  const sqlState = sqlStateOf(error);
+  return sqlState !== undefined && !NOT_AT_ONCE.test(sqlState);
 }

@@ -79,10 +79,6 @@ export class Settler {
     });
   }
 
-  get hasGivenUp(): boolean {
-    return this.#options.giveUp.aborted;
-  }
-
   /** Resolves when everything has its answer and no statement is under way. */
   async idle(): Promise<void> {
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);

@@ -8,15 +8,16 @@ export function attemptsOf(
   options: ClaimLoopOptions,
   told: Pick<AttemptsOptions, 'onChange' | 'onPutBack'>,
 ): Attempts {
-  const { environment, runner, queue, groups, watch } = options;
+  const { environment, claims, settlements, queue, groups, watch } = options;
   const holder = { queue, workerId: environment.workerId };
   return new Attempts({
     ...options,
     ...told,
+    runner: claims,
     serial: groups?.serial,
     // A drain has to end.
     persistent: watch !== undefined,
     holder,
-    settler: new Settler({ ...options, ...environment, db: runner, holder }),
+    settler: new Settler({ ...options, ...environment, db: settlements, holder }),
   });
 }

@@ -1,11 +1,12 @@
-import type { WorkerRunner } from '../../drivers/prepared.ts';
 import type { ClaimLimits } from '../../queries/claim-grouped-jobs.ts';
+import type { Runner } from '../../sql/executor.ts';
 import type { GroupTables, Serial } from '../../sql/grouping.ts';
 import type { Retries } from '../../time/retries.ts';
 import type { AttemptEnvironment } from '../attempt/attempt.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { Handler } from '../attempt/handler.ts';
 import type { QueueLimiter } from '../limits/queue-limiter.ts';
+import type { WorkerRunner } from '../statements/statements.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { Watch } from './watch.ts';
 
@@ -19,8 +20,13 @@ export interface ClaimGroups {
 /** What the loop of one queue works with. */
 export interface ClaimLoopOptions {
   readonly environment: AttemptEnvironment & { readonly workerId: number };
-  /** Runs the claims and the settlements. */
-  readonly runner: WorkerRunner;
+  /** Runs the claims, and what begins jobs. */
+  readonly claims: WorkerRunner;
+  readonly settlements: WorkerRunner;
+  /** Runs what is seldom asked: what is still held, and what became of a job. */
+  readonly questions: Runner;
+  /** Whether peers may take this worker for gone: until it has an answer, nothing is claimed or begins. */
+  readonly isCutOff: () => boolean;
   readonly queue: string;
   readonly kinds: readonly string[];
   readonly handlers: ReadonlyMap<string, Handler>;

@@ -5,12 +5,14 @@ import type { Attempts } from '../attempt/attempts.ts';
 import { attemptsOf } from './attempts-of.ts';
 import { Bell, type Rung } from './bell.ts';
 import type { ClaimLoopOptions } from './claim-loop-options.ts';
+import { ClaimTries } from './claim-tries.ts';
 import { Claims, type QueueClaims } from './claims.ts';
 import { GroupClaims } from './group-claims.ts';
 import { Holdings } from './holdings.ts';
 import { HotPolling } from './hot-polling.ts';
 import { Lanes } from './lanes.ts';
 import { type Next, Pace } from './pace.ts';
+import type { SetAside } from './set-aside.ts';
 import type { IdleQueue } from './watch.ts';
 
 const MAX_ERROR_PAUSE_MS = 5_000;
@@ -25,6 +27,7 @@ const MAX_ERROR_PAUSE_MS = 5_000;
 export class ClaimLoop implements IdleQueue {
   readonly #options: ClaimLoopOptions;
   readonly lanes: Lanes;
+  readonly #tries: ClaimTries;
   readonly #claims: QueueClaims;
   /** The same, where the jobs are in groups. */
   readonly #groupClaims: GroupClaims | undefined;
@@ -45,14 +48,31 @@ export class ClaimLoop implements IdleQueue {
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
-    const { environment, runner, queue, groups, limiter, watch, pollIntervalMs } = options;
+    const { environment, claims, queue, groups, limiter, watch, pollIntervalMs } = options;
     const { workerId } = environment;
     const holder = { queue, workerId };
+    this.#tries = new ClaimTries({
+      ...options,
+      ...environment,
+      // Those of its group would not wait for it.
+      mayPark: groups?.serial === undefined || groups.serial === 'attempt',
+      onAccepted: (job) => this.lanes.expectAgain(job, undefined, watch),
+    });
     // Claims of groups pass nothing over.
     this.lanes = new Lanes(this, options.sweeper, groups === undefined ? options.kinds : [], limiter?.kinds);
     this.#groupClaims =
-      groups && new GroupClaims({ ...options, groups, workerId, attempts: () => this.attempts });
-    this.#claims = this.#groupClaims ?? new Claims({ ...environment, runner, queue, lanes: this.lanes.all });
+      groups &&
+      new GroupClaims({
+        ...options,
+        runner: claims,
+        groups,
+        workerId,
+        attempts: () => this.attempts,
+        tries: this.#tries,
+      });
+    const lanes = this.lanes.all;
+    this.#claims =
+      this.#groupClaims ?? new Claims({ ...environment, runner: claims, queue, lanes, tries: this.#tries });
     this.#hotPolling = new HotPolling(pollIntervalMs);
     this.#pace = new Pace(this.#hotPolling, { untilEmpty: watch === undefined, pollIntervalMs });
     this.attempts = attemptsOf(options, {
@@ -70,7 +90,17 @@ export class ClaimLoop implements IdleQueue {
       this.#changes.signal();
       if (this.#claims.hasNewRoom) this.wake();
     });
-    this.holdings = new Holdings({ ...options, ...environment, holder, attempts: this.attempts });
+    this.holdings = new Holdings({
+      ...options,
+      ...environment,
+      db: options.questions,
+      holder,
+      attempts: this.attempts,
+      onDue: () => {
+        this.#changes.signal();
+        this.wake();
+      },
+    });
   }
 
   get queue(): string {
@@ -83,6 +113,10 @@ export class ClaimLoop implements IdleQueue {
 
   get groupTables(): GroupTables | undefined {
     return this.#options.groups?.tables;
+  }
+
+  get setAside(): SetAside {
+    return this.#tries.setAside;
   }
 
   get lowestFloorMs(): number {
@@ -175,6 +209,22 @@ export class ClaimLoop implements IdleQueue {
     while (this.attempts.size > 0) await this.#changes.wait();
   }
 
+  /** The database answers again: what has waited for that begins. */
+  goOn(): void {
+    this.attempts.goOn();
+    this.#changes.signal();
+  }
+
+  /** The server may have forgotten how jobs ended: see {@link Holdings.noteOtherServer}. */
+  noteOtherServer(): void {
+    this.holdings.noteOtherServer();
+  }
+
+  /** Ends the attempts of jobs that peers may have taken over: see `Attempts.forsake`. */
+  forsake(): void {
+    this.attempts.forsake();
+  }
+
   interrupt(reason: Error): void {
     this.attempts.interrupt(reason);
   }
@@ -210,7 +260,7 @@ export class ClaimLoop implements IdleQueue {
 
   /** Sleeps until another claim is worth its statement. */
   async #proceed(next: Next): Promise<void> {
-    const { releaseInMs } = this.holdings;
+    const releaseInMs = Math.min(this.holdings.releaseInMs, this.setAside.againInMs(performance.now()));
     if (next === 'claim') return;
     if (next === 'over') await this.#bell.wait(releaseInMs);
     else if (next === 'sweep') {

@@ -1,4 +1,3 @@
-import type { WorkerRunner } from '../../drivers/prepared.ts';
 import {
   type Band,
   type Claim,
@@ -7,9 +6,13 @@ import {
   claimJobs,
   sawTheEnd,
 } from '../../queries/claim-jobs.ts';
+import { findDueIds } from '../../queries/find-due-ids.ts';
+import type { JobPlace } from '../../queries/find-overlooked.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database } from '../../sql/executor.ts';
 import { isDistributed } from '../../sql/server-facts.ts';
+import type { WorkerRunner } from '../statements/statements.ts';
+import { ClaimTries } from './claim-tries.ts';
 import { ClaimTurn } from './claim-turn.ts';
 import type { Lane } from './lane.ts';
 
@@ -21,6 +24,8 @@ export interface ClaimsOptions {
   readonly queue: string;
   readonly workerId: number;
   readonly lanes: readonly Lane[];
+  /** @default its own */
+  readonly tries?: ClaimTries | undefined;
 }
 
 /** A table that has grown stays large, unless a vacuum finds its end empty. */
@@ -40,7 +45,7 @@ export interface ClaimAnswer {
   readonly among: boolean;
   /** Whether it has seen the last due job of its kinds. */
   readonly sawEnd: boolean;
-  /** Whether kinds were left out that have no free slot. */
+  /** Whether kinds were left out that have no free slot; all of them, where it was not sent. */
   readonly leftOut: boolean;
   /** When the result came, by the monotonic clock. */
   readonly endMs: number;
@@ -66,6 +71,7 @@ export interface QueueClaims {
 export class Claims implements QueueClaims {
   readonly #options: ClaimsOptions;
   readonly #turn: ClaimTurn;
+  readonly #tries: ClaimTries;
   /** The next ones in order have their turn now. */
   #tookOverlooked = false;
   /** The last claim took as many as the kind with the fewest free slots bears, and left others waiting. */
@@ -79,6 +85,7 @@ export class Claims implements QueueClaims {
   constructor(options: ClaimsOptions) {
     this.#options = options;
     this.#turn = ClaimTurn.of(options.db, options.tables, options.queue);
+    this.#tries = options.tries ?? new ClaimTries({ ...options, mayPark: true });
   }
 
   /** How many jobs to claim now, at most. */
@@ -104,7 +111,7 @@ export class Claims implements QueueClaims {
     const wide = open.filter((lane) => lane.demand >= demand);
     const some = this.#heldUp && wide.length > 0 && wide.length < open.length;
     const answer = await this.#inOrder(some ? wide : open, demand, beginning);
-    this.#heldUp = answer.limit < demand && !answer.sawEnd;
+    this.#heldUp = mostOf(some ? wide : open, demand) < demand && !answer.sawEnd;
     return { ...answer, among: some };
   }
 
@@ -119,8 +126,22 @@ export class Claims implements QueueClaims {
     demand: number,
     beginning: Claim['beginning'],
   ): Promise<Omit<ClaimAnswer, 'among'>> {
-    const limit = mostOf(lanes, demand);
-    return await this.#turn.take(limit, () => this.#nextOf(lanes, limit, beginning));
+    const { runner, tables, queue } = this.#options;
+    const { setAside } = this.#tries;
+    // Stopped or paused while it waited for its turn, it claims nothing.
+    const left = (limit: number) => (lanes.some((lane) => lane.demand > 0) ? limit : 0);
+    return await this.#tries.send({
+      limit: mostOf(lanes, demand),
+      send: (limit) => this.#turn.take(limit, () => this.#nextOf(lanes, left(limit), beginning)),
+      candidates: (limit) =>
+        findDueIds(runner, tables, {
+          queue,
+          kinds: kindsOf(lanes),
+          bands: bandsOf(lanes, limit, performance.now()),
+          limit,
+          without: setAside.ids,
+        }),
+    });
   }
 
   async #nextOf(
@@ -129,7 +150,7 @@ export class Claims implements QueueClaims {
     beginning: Claim['beginning'],
   ): Promise<Omit<ClaimAnswer, 'among'>> {
     const kinds = kindsOf(lanes);
-    const leftOut = this.#leftOut.length > 0;
+    const leftOut = this.#leftOut.length > 0 || limit === 0;
     const startMs = performance.now();
     const sent = bandsOf(lanes, limit, startMs);
     const jobs = limit > 0 ? await this.#claim({ kinds, bands: sent, limit, beginning }) : [];
@@ -140,26 +161,49 @@ export class Claims implements QueueClaims {
   }
 
   async #among(lane: Lane, limit: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
-    const { kinds, overlooked, bands } = lane;
+    const { overlooked, bands } = lane;
     const places = overlooked.take(limit, bands.busyPriority);
-    const jobs = await this.#claim({
+    const { setAside } = this.#tries;
+    const idsLeft = () => places.map(({ id }) => id).filter((id) => !setAside.has(id));
+    return await this.#tries
+      .send({
+        limit: places.length,
+        send: (most) => this.#amongPlaces(lane, places, idsLeft().slice(0, most), beginning),
+        candidates: async () => idsLeft(),
+      })
+      .catch((error: unknown) => {
+        // They are where they were, or will be put back there.
+        overlooked.add(places);
+        throw error;
+      });
+  }
+
+  async #amongPlaces(
+    { kinds, overlooked, bands }: Lane,
+    places: readonly JobPlace[],
+    ids: readonly number[],
+    beginning: Claim['beginning'],
+  ): Promise<ClaimAnswer> {
+    const sent = {
       kinds,
-      bands: bands.next(limit, performance.now()),
-      limit: places.length,
+      bands: bands.next(ids.length, performance.now()),
+      limit: ids.length,
       // Named jobs come in no order, so none of them is known to stand before the others.
       beginning: typeof beginning === 'object' ? 0 : beginning,
       fromGoneWorkers: true,
-      ids: places.map(({ id }) => id),
-    }).catch((error: unknown) => {
-      // They are where they were, or will be put back there.
-      overlooked.add(places);
-      throw error;
-    });
+      ids,
+    };
+    const jobs = ids.length > 0 ? await this.#claim(sent) : [];
     const endMs = performance.now();
-    if (!sawTheEnd(places.length, jobs)) {
-      // Those that were not claimed: the payloads were too large for one claim.
-      const claimed = new Set(jobs.map(({ id }) => id));
-      overlooked.add(places.filter(({ id }) => !claimed.has(id)));
+    const isCut = !sawTheEnd(ids.length, jobs);
+    if (isCut || ids.length < places.length) {
+      // Those that were not claimed: the payloads were too large for one claim, or they were not sent.
+      const left = new Set(
+        (isCut ? places : places.filter(({ id }) => !ids.includes(id))).map(({ id }) => id),
+      );
+      for (const { id } of jobs) left.delete(id);
+      const { setAside } = this.#tries;
+      overlooked.add(places.filter(({ id }) => left.has(id) && !setAside.has(id)));
     }
     return {
       jobs,
@@ -176,7 +220,8 @@ export class Claims implements QueueClaims {
     claim: Pick<Claim, 'kinds' | 'bands' | 'limit' | 'beginning' | 'ids'> & { fromGoneWorkers?: boolean },
   ): Promise<ClaimedJob[]> {
     const { runner, tables, queue, workerId } = this.#options;
-    const complete = { queue, workerId, fromGoneWorkers: false, ...claim };
+    const without = claim.ids === undefined ? this.#tries.setAside.ids : undefined;
+    const complete = { queue, workerId, fromGoneWorkers: false, without, ...claim };
     if (claim.ids === undefined && this.#mayBeSmall) {
       const jobs = await claimFromSmallTable(runner, tables, complete);
       if (jobs !== undefined) return jobs;

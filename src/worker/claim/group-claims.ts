@@ -1,11 +1,13 @@
 import { admitGroups, MAX_NOTES } from '../../queries/admit-groups.ts';
 import { claimGroupedJobs, type GroupClaimResult } from '../../queries/claim-grouped-jobs.ts';
 import type { Claim, ClaimedJob } from '../../queries/claim-jobs.ts';
+import { findGroupedDueIds } from '../../queries/find-due-ids.ts';
 import { noteFreedGroups } from '../../queries/note-groups.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { Attempts } from '../attempt/attempts.ts';
 import type { QueueLimiter } from '../limits/queue-limiter.ts';
 import type { ClaimGroups } from './claim-loop-options.ts';
+import type { ClaimTries } from './claim-tries.ts';
 import type { ClaimAnswer, QueueClaims } from './claims.ts';
 
 export interface GroupClaimsOptions {
@@ -17,6 +19,8 @@ export interface GroupClaimsOptions {
   /** `undefined` where the queue has no limits. */
   readonly limiter: QueueLimiter | undefined;
   readonly attempts: () => Attempts;
+  /** @default none: a claim that is refused fails */
+  readonly tries?: ClaimTries | undefined;
 }
 
 /** From so many jobs on, a claim says something about how many groups there are. */
@@ -56,6 +60,18 @@ export class GroupClaims implements QueueClaims {
 
   /** They come in no order of their own, so none is known to stand before the others. */
   async next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
+    const { runner, queue, kinds, groups, tries } = this.#options;
+    if (tries === undefined) return await this.#next(demand, beginning);
+    const without = () => tries.setAside.ids;
+    return await tries.send({
+      limit: demand,
+      send: (limit) => this.#next(limit, beginning),
+      candidates: (limit) =>
+        findGroupedDueIds(runner, groups.tables, { queue, kinds, limit, without: without() }),
+    });
+  }
+
+  async #next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
     const { runner, queue, workerId, groups, attempts } = this.#options;
     const { tables, limits } = groups;
     await this.#noteFreed();
@@ -69,14 +85,15 @@ export class GroupClaims implements QueueClaims {
     // Its failure must not hide what the claim brings; the next one, before a claim, will tell.
     const noting = beside ? admission.catch(() => undefined) : Promise.resolve(await admission);
     if (!beside) this.#newGroups = (await noting)?.newGroups ?? true;
-    if (kinds.length === 0) {
+    // The worker may have been stopped, or the queue paused, while the notes were folded in.
+    if (kinds.length === 0 || attempts().demand <= 0) {
       return {
         jobs: [],
         limit: demand,
         kinds,
         among: false,
         sawEnd: false,
-        leftOut,
+        leftOut: true,
         endMs: performance.now(),
       };
     }
@@ -86,6 +103,7 @@ export class GroupClaims implements QueueClaims {
       workerId,
       limits: { ...limits, run: attempts().run },
       newGroups: this.#newGroups,
+      without: this.#options.tries?.setAside.ids,
     };
     const shares = beside && limit >= 2 * MANY ? halves(limit) : [limit];
     // Of two first jobs one waits behind many others: a crash must not spend its attempt.

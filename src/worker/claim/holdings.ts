@@ -1,7 +1,7 @@
 import { findHeldJobs } from '../../queries/find-held-jobs.ts';
 import { releaseJobs } from '../../queries/release-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import type { Database } from '../../sql/executor.ts';
+import type { Runner } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
 import type { Retries } from '../../time/retries.ts';
 import type { Attempts } from '../attempt/attempts.ts';
@@ -10,23 +10,30 @@ import type { ClaimAnswer } from './claims.ts';
 import { LostAnswers } from './lost-answers.ts';
 
 export interface HoldingsOptions {
-  readonly db: Database;
+  readonly db: Runner;
   readonly tables: QueueTables;
   readonly holder: Holder & { readonly workerId: number };
   readonly attempts: Attempts;
   readonly events: WorkerEmitter;
   readonly retries: Retries;
+  /** Called when jobs may be held of which it is not known: {@link Holdings.releaseUnknown} is due. */
+  readonly onDue: () => void;
 }
 
 /** Keeps what a worker knows it holds of one queue equal to what the database says that it holds. */
 export class Holdings {
   readonly #options: HoldingsOptions;
-  readonly #lostAnswers = new LostAnswers();
+  readonly #lostAnswers: LostAnswers;
   /** How often this worker was declared gone and came back. */
   #returns = 0;
+  /** Whether a claim has brought jobs since the last {@link noteOtherServer}. */
+  #hasClaimed = false;
+  /** Whether the server may have forgotten that jobs have ended, and the worker knows them no longer. */
+  #endsMayBeLost = false;
 
   constructor(options: HoldingsOptions) {
     this.#options = options;
+    this.#lostAnswers = new LostAnswers(options.onDue);
   }
 
   /** Waits for the result of a claim; returns with it whether the worker was declared gone meanwhile. */
@@ -35,6 +42,7 @@ export class Holdings {
   ): Promise<{ readonly answer: ClaimAnswer; readonly wasGone: boolean }> {
     const returns = this.#returns;
     const answer = await this.#lostAnswers.answerTo(claim);
+    if (answer.jobs.length > 0) this.#hasClaimed = true;
     return { answer, wasGone: this.#returns !== returns };
   }
 
@@ -46,6 +54,18 @@ export class Holdings {
   /** When to call {@link releaseUnknown}, whatever else happens: `Infinity` as a rule. */
   get releaseInMs(): number {
     return this.#lostAnswers.releaseInMs(performance.now());
+  }
+
+  /**
+   * Another server answers, or the same after a restart, and it may lack the last commits. Jobs whose ends
+   * were among them are held again, by a worker that knows them no longer: it looks for them once.
+   */
+  noteOtherServer(): void {
+    if (!this.#hasClaimed) return;
+    this.#hasClaimed = this.#options.attempts.size > 0;
+    this.#endsMayBeLost = true;
+    this.#lostAnswers.suspect();
+    this.#options.onDue();
   }
 
   /**
@@ -79,6 +99,9 @@ export class Holdings {
 
   async #release(): Promise<number> {
     const { db, tables, holder, attempts } = this.#options;
-    return await releaseJobs(db, tables, { ...holder, except: attempts.jobs });
+    const mayHaveBegun = this.#endsMayBeLost;
+    const released = await releaseJobs(db, tables, { ...holder, except: attempts.jobs, mayHaveBegun });
+    this.#endsMayBeLost = false;
+    return released;
   }
 }

@@ -1,6 +1,7 @@
 import type { Attempts } from '../attempt/attempts.ts';
 import { Bands } from './bands.ts';
 import { OverlookedJobs } from './overlooked-jobs.ts';
+import type { SetAside } from './set-aside.ts';
 import { Sweep } from './sweep.ts';
 import type { SweptQueue } from './sweeper.ts';
 
@@ -11,6 +12,8 @@ export interface LanesLoop {
   /** How long a job is due until it counts as one priority better; `undefined`: that never changes. */
   readonly agingMs: number | undefined;
   readonly attempts: Pick<Attempts, 'paused' | 'demand' | 'demandOf'>;
+  /** The jobs that claims leave out. @default none */
+  readonly setAside?: Pick<SetAside, 'has'> | undefined;
   wake(): void;
 }
 
@@ -56,6 +59,10 @@ export class Lane implements SweptQueue {
   get demand(): number {
     const { attempts } = this.#loop;
     return this.#limited === undefined ? attempts.demand : attempts.demandOf(this.#limited);
+  }
+
+  isSetAside(id: number): boolean {
+    return this.#loop.setAside?.has(id) ?? false;
   }
 
   wake(): void {

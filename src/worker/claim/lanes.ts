@@ -6,6 +6,9 @@ import type { IdleQueue, Watch } from './watch.ts';
 /** What is due later, the watch sees in time. */
 const MAX_EXPECTED_MS = 2_000;
 
+/** What is asked of a job that is due again. */
+type PutBackJob = Pick<ClaimedJob, 'id' | 'kind' | 'priority' | 'runAt'>;
+
 /** The lanes of a queue: one, unless some of its kinds have limits of their own. */
 export class Lanes {
   readonly all: readonly Lane[];
@@ -43,7 +46,7 @@ export class Lanes {
    * Nobody notifies this worker of what it puts back itself.
    * @param delayMs after which the job is due; without it, it keeps its place, which the floors have passed
    */
-  expectAgain(job: ClaimedJob, delayMs: number | undefined, watch: Watch | undefined): void {
+  expectAgain(job: PutBackJob, delayMs: number | undefined, watch: Watch | undefined): void {
     if (delayMs !== undefined) {
       if (delayMs <= MAX_EXPECTED_MS) watch?.expect(this.#loop, delayMs);
       return;

@@ -1,9 +1,17 @@
-/** For this long after a claim whose answer was lost, the server may still be carrying it out. */
-const SUSPECT_MS = 60_000;
-const RELEASE_EVERY_MS = 5_000;
+import { lateAnswerTo } from '../statements/no-answer-error.ts';
 
-/** When to give back what a claim whose answer was lost may have taken: nobody knows that it is held. */
+/**
+ * For this long after a claim whose answer was lost, the server may still be carrying it out, or get it: the
+ * operating system goes on sending what a closed connection had not sent.
+ */
+const SUSPECT_MS = 16 * 60_000;
+const FIRST_RELEASE_MS = 5_000;
+/** Each release reads the whole queue, and a claim that comes late is the less likely the later. */
+const TIMES_LATER = 1.5;
+
+/** When to give back what a claim whose answer was lost may have taken: its worker does not know of it. */
 export class LostAnswers {
+  readonly #onLate: () => void;
   #suspectUntilMs = Number.NEGATIVE_INFINITY;
   #releasedMs = Number.NEGATIVE_INFINITY;
   /** An answer was lost since the last release. */
@@ -11,16 +19,25 @@ export class LostAnswers {
   /** Until a release that came after all that the server may still do. */
   #suspected = false;
   #awaited = false;
+  /** How long after a release the next one is due. */
+  #pauseMs = FIRST_RELEASE_MS;
+  /** Answers that were given up and may still come. */
+  #late = 0;
+
+  /** @param onLate called when an answer that was given up has come: what it brought is to be given back */
+  constructor(onLate: () => void = () => undefined) {
+    this.#onLate = onLate;
+  }
 
   /** Waits for the answer to a claim, and learns when that is lost, or a part of it. */
   async answerTo<T extends { readonly failure?: unknown }>(claim: Promise<T>): Promise<T> {
     this.#awaited = true;
     try {
       const answer = await claim;
-      if (answer.failure !== undefined) this.#noteLost();
+      if (answer.failure !== undefined) this.#noteLost(answer.failure);
       return answer;
     } catch (error) {
-      this.#noteLost();
+      this.#noteLost(error);
       throw error;
     } finally {
       this.#awaited = false;
@@ -37,22 +54,40 @@ export class LostAnswers {
     return this.#owed;
   }
 
+  /** Jobs may be held for another reason that this worker does not know of: one release is due at once. */
+  suspect(): void {
+    this.#releasedMs = Number.NEGATIVE_INFINITY;
+    this.#owed = true;
+    this.#suspected = true;
+  }
+
   /** In how many milliseconds to give back; `Infinity` where there is nothing to. */
   releaseInMs(nowMs: number): number {
     if (!this.#suspected) return Number.POSITIVE_INFINITY;
-    return Math.max(this.#releasedMs + RELEASE_EVERY_MS - nowMs, 0);
+    return Math.max(this.#releasedMs + this.#pauseMs - nowMs, 0);
   }
 
   /** @param nowMs when it began */
   noteRelease(nowMs: number): void {
+    if (!this.#owed) this.#pauseMs *= TIMES_LATER;
     this.#releasedMs = nowMs;
     this.#owed = false;
-    this.#suspected = nowMs <= this.#suspectUntilMs;
+    this.#suspected = this.#late > 0 || nowMs <= this.#suspectUntilMs;
   }
 
-  #noteLost(): void {
+  #noteLost(error: unknown): void {
     this.#suspectUntilMs = performance.now() + SUSPECT_MS;
+    this.#pauseMs = FIRST_RELEASE_MS;
     this.#owed = true;
     this.#suspected = true;
+    const late = lateAnswerTo(error);
+    if (late === undefined) return;
+    this.#late++;
+    void late.then(() => {
+      this.#late--;
+      // The server is done with it.
+      this.suspect();
+      this.#onLate();
+    });
   }
 }

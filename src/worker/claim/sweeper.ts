@@ -23,6 +23,8 @@ export interface SweptQueue {
   readonly quietMs: number;
   /** Whether it claims at all. */
   readonly attempts: Pick<Attempts, 'paused'>;
+  /** Whether claims leave a job out: then it is not found. @default false */
+  readonly isSetAside?: ((id: number) => boolean) | undefined;
   /** Jobs were found. */
   wake(): void;
 }
@@ -181,7 +183,7 @@ export class Sweeper implements BackgroundPart {
     const idleMs = this.#options.idleMs();
     for (const queue of batch) {
       const after = stopped?.queue === queue.queue ? stopped.after : undefined;
-      const places = found.get(queue.queue) ?? [];
+      const places = (found.get(queue.queue) ?? []).filter(({ id }) => !queue.isSetAside?.(id));
       queue.overlooked.add(places);
       queue.sweep.note({ after, found: places.length, startMs, endMs });
       if (places.length > 0) queue.wake();

@@ -1,6 +1,6 @@
 import type { Limits } from '../../limits/limits.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import type { Database } from '../../sql/executor.ts';
+import type { Runner } from '../../sql/executor.ts';
 import { WHOLE_QUEUE } from '../../sql/limit-tables.ts';
 import { withFactsOf } from '../../sql/server-facts.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
@@ -10,7 +10,7 @@ import { Leases } from './leases.ts';
 import { QueueLimiter } from './queue-limiter.ts';
 
 export interface LeasesOfOptions {
-  readonly db: Database;
+  readonly db: Runner;
   readonly tables: QueueTables;
   readonly workerId: number;
   /** `undefined` where the queue was made without. */

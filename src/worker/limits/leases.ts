@@ -1,6 +1,6 @@
 import { findLeases } from '../../queries/find-leases.ts';
 import { takeLease } from '../../queries/take-lease.ts';
-import type { Database } from '../../sql/executor.ts';
+import type { Runner } from '../../sql/executor.ts';
 import type { LeaseTables } from '../../sql/limit-tables.ts';
 import { Condition } from '../../time/condition.ts';
 import { jitter } from '../../time/jitter.ts';
@@ -11,7 +11,7 @@ import type { Lease, Wish } from './lease.ts';
 import type { QueueLimiter } from './queue-limiter.ts';
 
 export interface LeasesOptions {
-  readonly db: Database;
+  readonly db: Runner;
   readonly tables: LeaseTables;
   readonly workerId: number;
   /** By queue; filled before any of it is used. */

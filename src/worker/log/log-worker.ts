@@ -65,7 +65,8 @@ export function logWorker(worker: EventSource, logger: Logger, options: LogWorke
 }
 
 interface Log {
-  readonly write: (line: LogLine) => void;
+  /** Returns what the logger returns: a promise of one that is `async` may reject. */
+  readonly write: (line: LogLine) => unknown;
   /** Whether lines of this level are written. */
   readonly wanted: (level: LogLevel) => boolean;
 }
@@ -76,13 +77,13 @@ const QUIET: readonly LoggedEvent[] = ['completed', 'snoozed', 'fired'];
 function subscribe(worker: EventSource, { write, wanted }: Log): () => void {
   let workerId: number | undefined;
   const say = (line: LogLine | undefined) => {
-    if (line === undefined || !wanted(line.level)) return;
-    write(workerId === undefined ? line : { ...line, fields: { ...line.fields, workerId } });
+    if (line === undefined || !wanted(line.level)) return undefined;
+    return write(workerId === undefined ? line : { ...line, fields: { ...line.fields, workerId } });
   };
   const ends = (Object.keys(LINES) as LoggedEvent[]).map((event) =>
     listen(worker, event, (...told) => {
-      if (QUIET.includes(event) && !wanted('debug')) return;
-      say(lineOf(event, told));
+      if (QUIET.includes(event) && !wanted('debug')) return undefined;
+      return say(lineOf(event, told));
     }),
   );
   ends.push(
@@ -104,7 +105,7 @@ function lineOf<K extends LoggedEvent>(event: K, told: WorkerEvents[K]): LogLine
 function listen<K extends keyof WorkerEvents>(
   worker: EventSource,
   event: K,
-  listener: (...args: WorkerEvents[K]) => void,
+  listener: (...args: WorkerEvents[K]) => unknown,
 ): () => void {
   worker.on(event, listener);
   return () => worker.off(event, listener);
@@ -115,27 +116,27 @@ function listen<K extends keyof WorkerEvents>(
  */
 function onStarted(
   worker: EventSource,
-  then: (started: WorkerEvents['started'][0], listening: boolean) => void,
+  then: (started: WorkerEvents['started'][0], listening: boolean) => unknown,
 ): () => void {
   let started: WorkerEvents['started'][0] | undefined;
   let listening: boolean | undefined;
   const proceed = () => {
-    if (started === undefined || listening === undefined) return;
-    then(started, listening);
+    if (started === undefined || listening === undefined) return undefined;
     end();
+    return then(started, listening);
   };
   const ends = [
     listen(worker, 'started', (told) => {
       started = told;
-      proceed();
+      return proceed();
     }),
     listen(worker, 'listening', () => {
       listening = true;
-      proceed();
+      return proceed();
     }),
     listen(worker, 'polling', () => {
       listening = false;
-      proceed();
+      return proceed();
     }),
   ];
   const end = () => {
@@ -145,17 +146,18 @@ function onStarted(
 }
 
 /** The line of the start says how it begins; only changes of that, and failures, are told. */
-function onLaterMode(worker: EventSource, say: (line: LogLine) => void): () => void {
+function onLaterMode(worker: EventSource, say: (line: LogLine) => unknown): () => void {
   let known = false;
   const ends = [
     listen(worker, 'listening', () => {
-      if (known) say(listeningLine());
+      const isFirst = !known;
       known = true;
+      return isFirst ? undefined : say(listeningLine());
     }),
     listen(worker, 'polling', ({ error }) => {
-      // Told not to listen, or with a driver that cannot, it polls from the start.
-      if (error !== undefined) say(pollingLine(error));
       known = true;
+      // Told not to listen, or with a driver that cannot, it polls from the start.
+      return error === undefined ? undefined : say(pollingLine(error));
     }),
   ];
   return () => {

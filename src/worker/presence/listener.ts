@@ -1,14 +1,14 @@
 import { Channel, type ProvenConnection } from '../../drivers/channel.ts';
 import type { Listen } from '../../drivers/listen.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import type { Database } from '../../sql/executor.ts';
+import type { Runner } from '../../sql/executor.ts';
 import { OTHERS_NOTIFY, wakeChannel } from '../../sql/wake-channel.ts';
 import type { Retries } from '../../time/retries.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { BackgroundPart } from '../background.ts';
 
 export interface ListenerOptions {
-  readonly db: Database;
+  readonly db: Runner;
   readonly tables: QueueTables;
   /** How the driver listens; `undefined` when it cannot, or must not. */
   readonly listen: Listen | undefined;

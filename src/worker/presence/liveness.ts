@@ -4,21 +4,27 @@ import { checkWorkers } from '../../queries/check-workers.ts';
 import { type RemovedWorker, removeGoneWorkers } from '../../queries/remove-gone-workers.ts';
 import { removeWorker } from '../../queries/remove-worker.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import type { Database } from '../../sql/executor.ts';
+import type { Runner } from '../../sql/executor.ts';
 import { faultPoint } from '../../sql/fault-point.ts';
+import { isRefusal } from '../../sql/is-loss.ts';
 import type { GoneLimits } from '../../sql/why-gone.ts';
 import { Condition } from '../../time/condition.ts';
+import type { Deadline, Deadlines } from '../../time/deadlines.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 import type { BackgroundPart } from '../background.ts';
 import { checkEveryMs } from './check-rate.ts';
 import { Session } from './session.ts';
 import { Suspicion } from './suspicion.ts';
 
-/** How often a worker looks whether others are gone, and whether it is itself. */
+/** How often a worker without jobs looks whether others are gone, and whether it is itself. */
 const CHECK_MS = 1_500;
-/** With every third look it says that it is alive. */
+/** A worker with jobs looks more often, since a busy machine delays each step of a recovery. */
+const BUSY_CHECK_MS = 1_000;
+/** By up to this part sooner, at random: workers that look together find a death no sooner than one. */
+const BUSY_SPREAD = 0.25;
+/** With the first look after this time it says that it is alive. */
 const HEARTBEAT_MS = 4_000;
-/** Without checks, with every second: a longer silence would count as its own trouble. */
+/** Without checks, sooner: a longer silence would count as its own trouble. */
 const LONE_HEARTBEAT_MS = 2_500;
 /** Suspects may have to be looked at sooner, but not in a tight loop. */
 const MIN_PAUSE_MS = 50;
@@ -35,7 +41,8 @@ const REPLACE_MS = 600;
 const START_RESPITE_MS = 10_000;
 
 export interface LivenessOptions {
-  readonly db: Database;
+  readonly db: Runner;
+  readonly deadlines: Deadlines;
   readonly tables: QueueTables;
   readonly workerId: number;
   readonly name: string;
@@ -46,10 +53,19 @@ export interface LivenessOptions {
   readonly frozenMs: number;
   readonly reconnectMs: number;
   readonly events: WorkerEmitter;
+  /** Called when the database has been silent for `silentMs`: others may take the jobs over. */
+  readonly onSilence: () => void;
+  /** Whether the worker has jobs at this moment. */
+  readonly hasJobs: () => boolean;
   /** Called when this worker had been declared gone: others may have claimed its jobs. */
   readonly onDeclaredGone: () => Promise<void>;
   /** Called when others were declared gone: their jobs are due. */
   readonly onOthersGone: () => void;
+  /**
+   * Called when another server answers than before, or the same one after a restart. It may lack the last
+   * commits: a standby that had not received them, or a server that had not written them to its disk.
+   */
+  readonly onOtherServer: () => void;
   /** Called when the database answers again after it did not. */
   readonly onReturn: () => void;
 }
@@ -74,10 +90,18 @@ export class Liveness implements BackgroundPart {
   #changes = 0;
   /** When the worker last showed itself, and after how many of these changes. */
   #shown = { atMs: performance.now(), changes: 0 };
+  /** When the last look was sent that the database has answered. */
+  #answeredMs = performance.now();
+  /** Passes when it has been silent for too long. */
+  #silence: Deadline | undefined;
+  /** Whether the row, as far as is known, shows a session. */
+  #showsSession = false;
   /** When it last lost its session. */
   #lostMs = Number.NEGATIVE_INFINITY;
   /** When it was registered, by the database's clock. */
   #startedAt: string | undefined;
+  /** The starts of all servers that have answered: behind one address there may be several. */
+  readonly #serverStarts = new Set<string>();
   /** It was declared gone, and has not yet looked what it has lost. */
   #wasGone = false;
   /** How many workers serve the same queues and kinds, this one included. */
@@ -124,6 +148,17 @@ export class Liveness implements BackgroundPart {
     return performance.now() - this.#shown.atMs;
   }
 
+  /**
+   * Whether no look was answered for as long as peers need to declare this worker gone: the network is
+   * silent, or this process was stopped or blocked. They may have its jobs by now, so until the next answer
+   * it claims nothing and begins nothing.
+   */
+  get isCutOff(): boolean {
+    const { silentMs, reconnectMs } = this.#options;
+    const patienceMs = this.#showsSession ? reconnectMs + CHECK_MS : silentMs;
+    return performance.now() - this.#answeredMs > patienceMs;
+  }
+
   /** Holds the session on this connection: notifications arrive on it, so it is this worker's own. */
   holdSession(connection: ProvenConnection): void {
     const holding = this.#session
@@ -150,6 +185,7 @@ export class Liveness implements BackgroundPart {
       share = 1;
     }
     clearTimeout(latest);
+    this.#endSilence();
     await Promise.all(this.#holding);
   }
 
@@ -172,9 +208,12 @@ export class Liveness implements BackgroundPart {
     const { events, onReturn } = this.#options;
     // A signal from here on may tell of something that this look does not see.
     this.#alarm.clear();
+    const wasCutOff = this.isCutOff;
     try {
       await this.#check();
     } catch (error) {
+      // A server that is down is so for the peers as well.
+      if (isRefusal(error)) this.#awaitSilence();
       const nowMs = performance.now();
       if (nowMs - this.#reportedMs >= REPORT_EVERY_MS) {
         this.#reportedMs = nowMs;
@@ -183,11 +222,15 @@ export class Liveness implements BackgroundPart {
       return Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_RETRY_MS);
     }
     if (this.#shown.changes > 0 || !this.#expectsSession) this.#markReady();
-    if (this.#failures > 0) onReturn();
+    if (this.#failures > 0 || wasCutOff) onReturn();
     this.#failures = 0;
     this.#reportedMs = Number.NEGATIVE_INFINITY;
     const nowMs = performance.now();
-    const sleepMs = Math.min(CHECK_MS, this.#suspicion.inMs(nowMs), this.#replacingMs(nowMs) || CHECK_MS);
+    const busyMs = BUSY_CHECK_MS * (1 - Math.random() * BUSY_SPREAD);
+    const checkMs = this.#options.hasJobs()
+      ? Math.min(Math.max(busyMs, this.#nextCheckMs - nowMs), CHECK_MS)
+      : CHECK_MS;
+    const sleepMs = Math.min(checkMs, this.#suspicion.inMs(nowMs), this.#replacingMs(nowMs) || checkMs);
     return Math.max(sleepMs, MIN_PAUSE_MS);
   }
 
@@ -206,13 +249,19 @@ export class Liveness implements BackgroundPart {
     if (lone && !beat) return;
     // A row that is written anew says that this worker was declared gone.
     if (lone && (await beatWorker(runner, tables, worker))) this.#nextCheckMs = atMs;
+    if (lone) this.#noteAnswer(atMs);
     const check =
       atMs < this.#nextCheckMs
         ? undefined
         : await checkWorkers(runner, tables, { worker, beat, limits: this.#limits });
-    if (beat) this.#shown = { atMs, changes };
+    if (check !== undefined) this.#noteAnswer(atMs);
+    if (beat) {
+      this.#shown = { atMs, changes };
+      this.#showsSession = session !== undefined;
+    }
     if (check === undefined) return this.#suspicion.noteAnswer(performance.now());
     this.crew = check.crew;
+    this.#noteServer(check.serverStartedAt);
     if (check.unlocked) this.#session.noteUnlocked(check.pid);
     this.#wasGone ||=
       check.startedAt === undefined || check.startedAt !== (this.#startedAt ?? check.startedAt);
@@ -229,6 +278,28 @@ export class Liveness implements BackgroundPart {
     if (condemned.length === 0) return;
     await faultPoint('liveness: checked');
     this.#announce(await removeGoneWorkers(runner, tables, condemned, this.#limits));
+  }
+
+  #noteServer(startedAt: string): void {
+    if (this.#serverStarts.has(startedAt)) return;
+    this.#serverStarts.add(startedAt);
+    if (this.#serverStarts.size > 1) this.#options.onOtherServer();
+  }
+
+  #noteAnswer(atMs: number): void {
+    this.#answeredMs = atMs;
+    this.#awaitSilence();
+  }
+
+  #awaitSilence(): void {
+    const { deadlines, silentMs, onSilence } = this.#options;
+    this.#endSilence();
+    if (!this.#left) this.#silence = deadlines.add(silentMs, onSilence);
+  }
+
+  #endSilence(): void {
+    if (this.#silence !== undefined) this.#options.deadlines.remove(this.#silence);
+    this.#silence = undefined;
   }
 
   /**

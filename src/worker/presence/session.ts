@@ -4,7 +4,7 @@ import { QueueError } from '../../errors.ts';
 import { type HeldSession, lockSession } from '../../queries/lock-session.ts';
 import { unlockSession } from '../../queries/unlock-session.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import type { Database, Runner } from '../../sql/executor.ts';
+import type { Runner } from '../../sql/executor.ts';
 import { isLoss } from '../../sql/is-loss.ts';
 import { jitter } from '../../time/jitter.ts';
 import { settlesWithin } from '../../time/resolves-within.ts';
@@ -12,7 +12,7 @@ import { sleep } from '../../time/sleep.ts';
 import type { WorkerEmitter } from '../attempt/events.ts';
 
 export interface SessionOptions {
-  readonly db: Database;
+  readonly db: Runner;
   readonly tables: QueueTables;
   readonly events: WorkerEmitter;
   /** Called when the lock was taken, and when it was lost. */
@@ -27,7 +27,7 @@ const MAX_RETRY_MS = 1_000;
 /** After this a statement goes to the pool too: peers need a sign of life before they declare it gone. */
 const PROMPT_MS = 1_000;
 /** After this the connection is taken for dead. */
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 5_000;
 
 /**
  * A worker's session: an advisory lock that it holds on the connection that listens, for as long as that

@@ -3,7 +3,7 @@ import { type DueSchedule, findDueSchedules } from '../../queries/find-due-sched
 import { type Firing as FiringOf, fireSchedules } from '../../queries/fire-schedules.ts';
 import { tidySchedules } from '../../queries/tidy-schedules.ts';
 import { toFiring } from '../../schedules/to-firing.ts';
-import type { Database } from '../../sql/executor.ts';
+import type { Runner } from '../../sql/executor.ts';
 import { faultPoint } from '../../sql/fault-point.ts';
 import type { ScheduleTables } from '../../sql/schedule-tables.ts';
 import type { NewSchedule } from '../../sql/stored-schedule.ts';
@@ -17,7 +17,7 @@ import type { BackgroundPart } from '../background.ts';
 import type { Listener } from '../presence/listener.ts';
 
 export interface FiringOptions {
-  readonly db: Database;
+  readonly db: Runner;
   readonly tables: ScheduleTables;
   /** Where workers are notified of the jobs; `undefined`: nowhere. */
   readonly channel: string | undefined;

@@ -1,7 +1,7 @@
 import { JobCancelledError, LeaseLostError } from '../../errors.ts';
 import { findRequests, type JobRequest } from '../../queries/find-requests.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import type { Database } from '../../sql/executor.ts';
+import type { Runner } from '../../sql/executor.ts';
 import { Condition } from '../../time/condition.ts';
 import { jitter } from '../../time/jitter.ts';
 import type { Retries } from '../../time/retries.ts';
@@ -22,7 +22,7 @@ export interface RequestTarget {
 }
 
 export interface RequestsOptions {
-  readonly db: Database;
+  readonly db: Runner;
   readonly tables: QueueTables;
   readonly workerId: number;
   readonly loops: readonly RequestTarget[];

@@ -11,32 +11,30 @@
         case when pg_column_size(j.payload) <= 262144
           then left(j.payload::text, $1) end as payload,
         true as payload_kept,
-        left((j.errors -> -1 ->> 'name') || ': ' || (j.errors -> -1 ->> 'message'), 300)
-          as error from (
-        select j.* from (
-          select j.* from "queue_jobs" as j where j.id < $2 order by j.id desc limit $3
-        ) as j
+        left(j.errors -> -1 ->> 'name', 100) as error_name,
+        left(j.errors -> -1 ->> 'message', 300) as error from (
+        select j.* from "queue_jobs" as j
         where j.queue in (
-        select jsonb_array_elements_text($4::text::jsonb)) and j.id = $5 and case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
-        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $6 and j.kind = $7 and j.queue = $8 and j.group_key = $9 and j.unique_key = $10 and j.worker_id = $11 and j.created_at >= $12::timestamptz and j.created_at < $13::timestamptz and (j.payload @> $14::text::jsonb or j.payload @> $15::text::jsonb)
+        select jsonb_array_elements_text($2::text::jsonb)) and j.id = $3 and case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
+        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $4 and j.kind = $5 and j.queue = $6 and j.group_key = $7 and (j.unique_key = $8 or j.waiting_key = $9) and j.worker_id = $10 and j.created_at >= $11::timestamptz and j.created_at < $12::timestamptz and (j.payload @> $13::text::jsonb or j.payload @> $14::text::jsonb) and j.id < $15
         order by j.id desc limit $16
       ) as j)
     ) as line
     order by id desc limit $17
 -- $1 = 240
--- $2 = 42
--- $3 = 100
--- $4 = "[\"mail\",\"mail, too\"]"
--- $5 = 42
--- $6 = "due"
+-- $2 = "[\"mail\",\"mail, too\"]"
+-- $3 = 42
+-- $4 = "due"
+-- $5 = "mail"
+-- $6 = "mail"
 -- $7 = "mail"
 -- $8 = "mail"
 -- $9 = "mail"
--- $10 = "mail"
--- $11 = 42
+-- $10 = 42
+-- $11 = "2024-02-29T12:34:56.789Z"
 -- $12 = "2024-02-29T12:34:56.789Z"
--- $13 = "2024-02-29T12:34:56.789Z"
--- $14 = "{\"text\":\"mail\"}"
--- $15 = "{}"
+-- $13 = "{\"text\":\"mail\"}"
+-- $14 = "{}"
+-- $15 = 42
 -- $16 = 50
 -- $17 = 50

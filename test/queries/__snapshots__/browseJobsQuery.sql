@@ -11,10 +11,11 @@
         case when pg_column_size(j.payload) <= 262144
           then left(j.payload::text, $1) end as payload,
         true as payload_kept,
-        left((j.errors -> -1 ->> 'name') || ': ' || (j.errors -> -1 ->> 'message'), 300)
-          as error from (
+        left(j.errors -> -1 ->> 'name', 100) as error_name,
+        left(j.errors -> -1 ->> 'message', 300) as error from (
         select j.* from (
-          select j.* from "queue_jobs" as j  order by j.id desc limit $2
+          select j.* from "queue_jobs" as j where true
+          order by j.id desc limit $2
         ) as j
         where true
         order by j.id desc limit $3
@@ -30,10 +31,11 @@
         case when pg_column_size(r.payload) <= 262144
           then left(r.payload::text, $4) end as payload,
         r.payload is not null as payload_kept,
-        left((r.errors -> -1 ->> 'name') || ': ' || (r.errors -> -1 ->> 'message'), 300)
-          as error from (
+        left(r.errors -> -1 ->> 'name', 100) as error_name,
+        left(r.errors -> -1 ->> 'message', 300) as error from (
         select r.* from (
-          select r.* from "queue_results" as r  order by r.job_id desc limit $5
+          select r.* from "queue_results" as r where true
+          order by r.job_id desc limit $5
         ) as r
         where true
         order by r.job_id desc limit $6

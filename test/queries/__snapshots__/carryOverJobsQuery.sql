@@ -8,7 +8,7 @@
     set attempt = i.attempt, created_at = coalesce(i.created_at, j.created_at)
     from i
     where j.queue = $4 and j.id = any(array(select id from i)) and i.id = j.id
-      and j.worker_id is null and j.fence = 0
+      and j.worker_id is null and j.attempt = 0
     returning j.id
 -- $1 = "{42,42}"
 -- $2 = "{2,0}"

@@ -165,7 +165,8 @@
             limit greatest(least(c.room, c.budget), 0)) as k
         ) as k
         left join lateral (
-          select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(j.payload) as bytes
+          select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
+        else j.payload #> '{}' end) as bytes
           from "queue_jobs" as j
           where j.ctid = k.at and j.id = k.id and j.queue = $32 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($33::text::jsonb))) is true
             and j.worker_id is distinct from $34::int8
@@ -355,7 +356,8 @@
       w.rank, w.group_key, a.*
     from (select 1) as one
     left join (taken as w join (
-    select j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
+    select j.id, j.kind, j.payload, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
+        else j.payload #> '{}' end) as payload_bytes, j.priority,
       j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,
       nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata,
       date_part('epoch', j.run_at) * 1000 as run_at, date_part('epoch', j.created_at) * 1000 as created_at,

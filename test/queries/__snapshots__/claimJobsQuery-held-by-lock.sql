@@ -3,7 +3,8 @@
       from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c cross join jsonb_to_recordset($4::text::jsonb)
         as band(priority int2, floor timestamptz)
       cross join lateral (
-        select j.id, pg_column_size(j.payload) as bytes from "queue_jobs" as j
+        select j.id, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
+        else j.payload #> '{}' end) as bytes from "queue_jobs" as j
         where j.queue = $5 and j.priority = band.priority and j.group_key is null
           and j.run_at >= band.floor and j.run_at <= statement_timestamp()
           and (j.worker_id is null or (j.worker_id is distinct from $6::int8
@@ -28,7 +29,8 @@
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
     )
-    select j.id, j.kind, j.payload, pg_column_size(j.payload) as payload_bytes, j.priority,
+    select j.id, j.kind, j.payload, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
+        else j.payload #> '{}' end) as payload_bytes, j.priority,
       j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,
       nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata,
       date_part('epoch', j.run_at) * 1000 as run_at, date_part('epoch', j.created_at) * 1000 as created_at,

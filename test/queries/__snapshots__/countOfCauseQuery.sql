@@ -5,11 +5,12 @@
         coalesce(r.errors -> -1 ->> 'name', '') as name,
         left(coalesce(r.errors -> -1 ->> 'message', ''), 500) as message,
         regexp_replace(left(coalesce(r.errors -> -1 ->> 'message', ''), 300),
-          '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|0x[0-9a-f]+|[0-9]+', '#', 'gi') as cause
+          '[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}|0[xX][0-9a-fA-F]+|[0-9]+', '#', 'g') as cause
       from (
-        select r.* from "queue_results" as r where r.finished_at < $1::timestamptz order by r.finished_at desc limit $2
+        select r.* from "queue_results" as r where r.state = 'discarded' and r.finished_at < $1::timestamptz
+        order by r.finished_at desc limit $2
       ) as r
-      where r.state = 'discarded' and r.kind = $3 and r.queue = $4) as d
+      where true and r.kind = $3 and r.queue = $4) as d
     where d.name = $5 and d.cause = $6
 -- $1 = "2024-02-29T12:34:56.789Z"
 -- $2 = 100

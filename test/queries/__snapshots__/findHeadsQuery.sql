@@ -20,6 +20,19 @@
         select j.queue from "queue_jobs" as j
         where j.group_key is not null and j.queue > g.queue order by j.queue limit 1
       ) as n
+    ),
+    part as (
+      (
+        select j.queue, j.group_key, j.priority from "queue_jobs" as j
+        where j.group_key is not null order by j.queue, j.group_key, j.priority limit 1
+      )
+      union all
+      select n.queue, n.group_key, n.priority from part as p cross join lateral (
+        select j.queue, j.group_key, j.priority from "queue_jobs" as j
+        where j.group_key is not null
+          and (j.queue, j.group_key, j.priority) > (p.queue, p.group_key, p.priority)
+        order by j.queue, j.group_key, j.priority limit 1
+      ) as n
     )
     (
       select b.queue, h.kind,
@@ -34,7 +47,20 @@
     )
     union all
     (
-      select g.queue, null, null from grouped as g limit $2
+      select p.queue, h.kind,
+        date_part('epoch', statement_timestamp() - h.run_at) * 1000 as due_ms
+      from (select * from part limit $2) as p
+      cross join lateral (
+        select j.kind, j.run_at from "queue_jobs" as j
+        where j.queue = p.queue and j.group_key = p.group_key and j.priority = p.priority
+          and j.run_at <= statement_timestamp() and j.worker_id is null
+        order by j.run_at, j.id limit 1
+      ) as h
+    )
+    union all
+    (
+      select g.queue, null, null from grouped as g limit $3
     )
 -- $1 = 1000
 -- $2 = 1000
+-- $3 = 1000

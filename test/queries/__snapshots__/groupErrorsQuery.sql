@@ -1,17 +1,19 @@
     select d.queue, d.kind, d.name, d.cause, count(*)::float8 as jobs,
       date_part('epoch', min(d.finished_at)) * 1000 as first_at, date_part('epoch', max(d.finished_at)) * 1000 as last_at,
       max(d.job_id)::float8 as sample_id, (array_agg(d.message order by d.job_id desc))[1] as message,
+      (array_agg(d.job_id order by d.job_id desc))[1:5]::text as newest,
       date_part('epoch', statement_timestamp()) * 1000 as seen_at
     from (
       select r.job_id, r.queue, r.kind, r.finished_at,
         coalesce(r.errors -> -1 ->> 'name', '') as name,
         left(coalesce(r.errors -> -1 ->> 'message', ''), 500) as message,
         regexp_replace(left(coalesce(r.errors -> -1 ->> 'message', ''), 300),
-          '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|0x[0-9a-f]+|[0-9]+', '#', 'gi') as cause
+          '[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}|0[xX][0-9a-fA-F]+|[0-9]+', '#', 'g') as cause
       from (
-        select r.* from "queue_results" as r order by r.finished_at desc limit $1
+        select r.* from "queue_results" as r where r.state = 'discarded'
+        order by r.finished_at desc limit $1
       ) as r
-      where r.state = 'discarded') as d
+      where true) as d
     group by d.queue, d.kind, d.name, d.cause
     order by count(*) desc, max(d.finished_at) desc limit $2
 -- $1 = 100

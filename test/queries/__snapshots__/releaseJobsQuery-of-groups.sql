@@ -1,10 +1,10 @@
-    with ended as (
+    with i as materialized (select id, fence from rows from (unnest($1::text::int8[]), unnest($2::text::int8[])) as r(id, fence)),
+    ended as (
     update "queue_jobs" as j
     set worker_id = null, claimed_at = null, attempt = j.attempt - 1
-    where j.queue = $1 and j.worker_id = $2
-      and not exists (
-        select from rows from (unnest($3::text::int8[]), unnest($4::text::int8[])) as i(id, fence)
-        where i.id = j.id and i.fence = j.fence)
+    where j.queue = $3 and j.id = any(array(select id from i))
+        and j.worker_id is not distinct from $4::int8
+        and ((j.id, j.fence) in (select id, fence from i)) is true
     returning j.id, j.group_key as ended_group, j.run_at as ended_run_at
     ),
     noted as (
@@ -26,9 +26,9 @@
       group by n.queue, n.due_at, n.part
     )
     select * from ended
--- $1 = "mail"
--- $2 = 42
--- $3 = "{}"
--- $4 = "{}"
+-- $1 = "{42}"
+-- $2 = "{7}"
+-- $3 = "mail"
+-- $4 = 42
 -- $5 = "mail"
 -- $6 = "mail"

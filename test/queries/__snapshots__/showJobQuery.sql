@@ -10,8 +10,8 @@
         case when pg_column_size(j.payload) <= 262144
           then left(j.payload::text, $1) end as payload,
         true as payload_kept,
-        left((j.errors -> -1 ->> 'name') || ': ' || (j.errors -> -1 ->> 'message'), 300)
-          as error, j.errors, j.cancel_reason,
+        left(j.errors -> -1 ->> 'name', 100) as error_name,
+        left(j.errors -> -1 ->> 'message', 300) as error, j.errors, j.cancel_reason,
         left(jsonb_pretty(j.payload), $2) as payload_text,
         length(jsonb_pretty(j.payload))::float8 as payload_length,
         left(jsonb_pretty(j.metadata), $3) as metadata_text,
@@ -34,8 +34,8 @@
         case when pg_column_size(r.payload) <= 262144
           then left(r.payload::text, $7) end as payload,
         r.payload is not null as payload_kept,
-        left((r.errors -> -1 ->> 'name') || ': ' || (r.errors -> -1 ->> 'message'), 300)
-          as error, r.errors, null::text,
+        left(r.errors -> -1 ->> 'name', 100) as error_name,
+        left(r.errors -> -1 ->> 'message', 300) as error, r.errors, null::text,
         left(jsonb_pretty(r.payload), $8) as payload_text,
         length(jsonb_pretty(r.payload))::float8 as payload_length,
         left(jsonb_pretty(r.metadata), $9) as metadata_text,

@@ -10,6 +10,7 @@ import { adoptJobsQuery } from '../../../src/queries/adopt-jobs.ts';
 import { backendPidQuery } from '../../../src/queries/backend-pid.ts';
 import { beatWorkerQuery } from '../../../src/queries/beat-worker.ts';
 import { beginJobsQuery } from '../../../src/queries/begin-jobs.ts';
+import { browseByRunAtQuery, findReadEndQuery } from '../../../src/queries/browse-by-run-at.ts';
 import { browseJobsQuery } from '../../../src/queries/browse-jobs.ts';
 import { cancelJobQuery } from '../../../src/queries/cancel-job.ts';
 import {
@@ -24,18 +25,25 @@ import { checkWorkersQuery } from '../../../src/queries/check-workers.ts';
 import { claimGroupedJobsQuery } from '../../../src/queries/claim-grouped-jobs.ts';
 import { claimJobsQuery } from '../../../src/queries/claim-jobs.ts';
 import { completeOneJobQuery } from '../../../src/queries/complete-one-job.ts';
+import { countDiscardedQuery } from '../../../src/queries/count-discarded.ts';
 import { countFinishedQuery } from '../../../src/queries/count-finished.ts';
 import { countJobsQuery } from '../../../src/queries/count-jobs.ts';
+import { countOfGroupQuery } from '../../../src/queries/count-of-group.ts';
 import { countResultsQuery } from '../../../src/queries/count-results.ts';
+import { countRetryingQuery } from '../../../src/queries/count-retrying.ts';
 import { countSomeJobsQuery } from '../../../src/queries/count-some-jobs.ts';
 import { databaseTimeQuery } from '../../../src/queries/database-time.ts';
 import { declareSchedulesQuery } from '../../../src/queries/declare-schedules.ts';
 import { ensureUsageQuery } from '../../../src/queries/ensure-usage.ts';
 import { estimatedJobsQuery } from '../../../src/queries/estimate-jobs.ts';
+import { findBandsQuery } from '../../../src/queries/find-bands.ts';
+import { findCauseQuery } from '../../../src/queries/find-cause.ts';
 import { findCrewsQuery } from '../../../src/queries/find-crews.ts';
 import { findDueQuery } from '../../../src/queries/find-due.ts';
 import { findDueGroupsQuery } from '../../../src/queries/find-due-groups.ts';
+import { findDueIdsQuery, findGroupedDueIdsQuery } from '../../../src/queries/find-due-ids.ts';
 import { findDueSchedulesQuery } from '../../../src/queries/find-due-schedules.ts';
+import { findEndedJobsQuery } from '../../../src/queries/find-ended-jobs.ts';
 import { findFatesQuery } from '../../../src/queries/find-fates.ts';
 import { findServedQueuesQuery, hasGroupsQuery } from '../../../src/queries/find-grouped-queues.ts';
 import { findGroupsQuery } from '../../../src/queries/find-groups.ts';
@@ -50,18 +58,21 @@ import { findLiveIdsQuery } from '../../../src/queries/find-live-ids.ts';
 import { countManyQuery, findManyQuery } from '../../../src/queries/find-many.ts';
 import { countOfCauseQuery, findOfCauseQuery } from '../../../src/queries/find-of-cause.ts';
 import { findOverlookedQuery } from '../../../src/queries/find-overlooked.ts';
+import { findPassedOverQuery } from '../../../src/queries/find-passed-over.ts';
 import { findPausesQuery } from '../../../src/queries/find-pauses.ts';
 import { findRequestsQuery, jobRequestsQuery } from '../../../src/queries/find-requests.ts';
 import { findScheduleQuery, findSchedulesQuery } from '../../../src/queries/find-schedules.ts';
 import { findSearchEndQuery } from '../../../src/queries/find-search-end.ts';
 import { findSilentWorkersQuery } from '../../../src/queries/find-silent-workers.ts';
 import { findStandingJobsQuery } from '../../../src/queries/find-standing-jobs.ts';
+import { findUnknownJobsQuery } from '../../../src/queries/find-unknown-jobs.ts';
 import { findUsageQuery } from '../../../src/queries/find-usage.ts';
 import { findWorkersQuery, knownWorkers } from '../../../src/queries/find-workers.ts';
 import { finishJobsQuery } from '../../../src/queries/finish-jobs.ts';
 import { fireSchedulesQuery } from '../../../src/queries/fire-schedules.ts';
 import { foldMetricsQuery } from '../../../src/queries/fold-metrics.ts';
 import { groupErrorsQuery } from '../../../src/queries/group-errors.ts';
+import { groupRetryingQuery } from '../../../src/queries/group-retrying.ts';
 import { insertJobsQuery, insertKeyedJobsQuery } from '../../../src/queries/insert-jobs.ts';
 import { insertLimitedJobsQuery } from '../../../src/queries/insert-limited-jobs.ts';
 import { insertOneJobQuery } from '../../../src/queries/insert-one-job.ts';
@@ -106,6 +117,7 @@ import { rescheduleJobsQuery } from '../../../src/queries/reschedule-jobs.ts';
 import { resumeQueueQuery } from '../../../src/queries/resume-queue.ts';
 import { findRunnableQuery, runJobNowQuery } from '../../../src/queries/run-job-now.ts';
 import { samplePayloadsQuery } from '../../../src/queries/sample-payloads.ts';
+import { findRefusedJobsQuery, setAsideJobQuery } from '../../../src/queries/set-aside-job.ts';
 import { setLimitQuery } from '../../../src/queries/set-limit.ts';
 import { setScheduleQuery } from '../../../src/queries/set-schedule.ts';
 import { showJobQuery } from '../../../src/queries/show-job.ts';
@@ -113,6 +125,7 @@ import { sumMetricsQuery } from '../../../src/queries/sum-metrics.ts';
 import { takeLeaseQuery } from '../../../src/queries/take-lease.ts';
 import { tidySchedulesQuery } from '../../../src/queries/tidy-schedules.ts';
 import { transactionIdQuery } from '../../../src/queries/transaction-id.ts';
+import { tryClaimQuery } from '../../../src/queries/try-claim.ts';
 import { unblockGroupQuery } from '../../../src/queries/unblock-group.ts';
 import { unlockSessionQuery } from '../../../src/queries/unlock-session.ts';
 import { unparkJobsQuery } from '../../../src/queries/unpark-jobs.ts';
@@ -223,6 +236,21 @@ export function allStatements(
     bound: 100,
     finishedBefore: time,
   };
+  const byRunAt = {
+    search: { kind: text, payload: [], own: [] },
+    scope: everything,
+    limit: 10,
+    excerpt: 240,
+  };
+  const inOrder = {
+    state: 'due',
+    bands: [
+      { queue: text, group: null, priority: 5 },
+      { queue: text, group: text, priority: 5 },
+    ],
+    after: { runUs: time.getTime() * 1_000, id },
+    bound: 100,
+  } as const;
   const groupClaim = {
     queue: text,
     kinds: [text],
@@ -286,6 +314,10 @@ export function allStatements(
   return {
     countJobsQuery: countJobsQuery(tables),
     countResultsQuery: countResultsQuery(tables),
+    countRetryingQuery: countRetryingQuery(tables),
+    'countRetryingQuery, of queues': countRetryingQuery(tables, { queues: [text], own: [] }),
+    countDiscardedQuery: countDiscardedQuery(tables, { hours: 24, bound: 100 }),
+    groupRetryingQuery: groupRetryingQuery(tables, { scope: everything, bound: 100, limit: 10 }),
     countSomeJobsQuery: countSomeJobsQuery(tables, [text]),
     estimatedJobsQuery: estimatedJobsQuery(tables, text, 'due'),
     'estimatedJobsQuery, live': estimatedJobsQuery(tables, text, 'live'),
@@ -301,6 +333,10 @@ export function allStatements(
     backendPidQuery,
     beatWorkerQuery: beatWorkerQuery(tables, worker),
     beginJobsQuery: beginJobsQuery(tables, held, [{ id, fence: 1 }]),
+    'beginJobsQuery, soon on disk': beginJobsQuery(tables, held, [{ id, fence: 1 }], {
+      locks: 'briefly',
+      onDisk: 'soon',
+    }),
     cancelJobQuery: cancelJobQuery(tables, { id, queue: text, reason: error }),
     'cancelJobQuery, forced': cancelJobQuery(tables, { id, queue: text, reason: error, force: { channel } }),
     checkWorkersQuery: checkWorkersQuery(tables, { worker, beat: false, limits }),
@@ -337,7 +373,23 @@ export function allStatements(
     unblockGroupQuery: unblockGroupQuery(grouped(), text, text),
     findDueGroupsQuery: findDueGroupsQuery(grouped(), [{ queue: text }, { queue: `${text}, too` }]),
     'findDueGroupsQuery, of one queue': findDueGroupsQuery(grouped(), [{ queue: text }]),
+    'claimGroupedJobsQuery, without some': claimGroupedJobsQuery(grouped(), {
+      ...groupClaim,
+      newGroups: false,
+      without: [id, id + 1],
+    }),
+    findDueIdsQuery: findDueIdsQuery(tables, { ...claim, without: [id, id + 1] }),
+    findGroupedDueIdsQuery: findGroupedDueIdsQuery(grouped(), { ...claim, without: [id, id + 1] }),
+    findPassedOverQuery: findPassedOverQuery(tables, 1_000),
+    findRefusedJobsQuery: findRefusedJobsQuery(tables, { queue: text, ids: [id, id + 1] }),
+    tryClaimQuery: tryClaimQuery(tables, { queue: text, ids: [id, id + 1], workerId: id }),
+    setAsideJobQuery: setAsideJobQuery(tables, { queue: text, id, error }),
     claimJobsQuery: claimJobsQuery(tables, { ...claim, beginning: 1 }),
+    'claimJobsQuery, without some': claimJobsQuery(tables, {
+      ...claim,
+      beginning: 1,
+      without: [id, id + 1],
+    }),
     'claimJobsQuery, of a small table': claimJobsQuery(tables, { ...claim, beginning: 1, onlyIfSmall: true }),
     'claimJobsQuery, beginning many': claimJobsQuery(tables, {
       ...claim,
@@ -383,6 +435,7 @@ export function allStatements(
     }),
     findScheduleQuery: findScheduleQuery(control, text),
     findSchedulesQuery: findSchedulesQuery(control, { kind: text, after: text, limit: 51 }),
+    'findSchedulesQuery, of queues': findSchedulesQuery(control, { queues: [text], limit: 51 }),
     fireSchedulesQuery: fireSchedulesQuery(control, [firing], channel),
     'fireSchedulesQuery, of groups': fireSchedulesQuery(controlOfGroups, [firing], channel),
     pauseScheduleQuery: pauseScheduleQuery(control, text),
@@ -414,6 +467,11 @@ export function allStatements(
     }),
     findFatesQuery: findFatesQuery(tables, text, [{ id, fence: 3 }]),
     findHeldJobsQuery: findHeldJobsQuery(tables, held, [{ id, fence: 1 }]),
+    findUnknownJobsQuery: findUnknownJobsQuery(tables, {
+      queue: text,
+      workerId: id,
+      except: [{ id, fence: 7 }],
+    }),
     findJobQuery: findJobQuery(tables, id),
     findJobsQuery: findJobsQuery(tables, [id, id + 1]),
     findLiveIdsQuery: findLiveIdsQuery(tables, [id, id + 1]),
@@ -512,7 +570,14 @@ export function allStatements(
     'rescheduleJobsQuery, of groups that keep their order': rescheduleJobsQuery(grouped('end'), held, [
       { id, fence: 1, transition: retry },
     ]),
-    'releaseJobsQuery, of groups': releaseJobsQuery(grouped(), { queue: text, workerId: id, except: [] }),
+    'releaseJobsQuery, of groups': releaseJobsQuery(grouped(), { queue: text, workerId: id }, [
+      { id, fence: 7 },
+    ]),
+    'releaseJobsQuery, after a failover': releaseJobsQuery(
+      tables,
+      { queue: text, workerId: id, mayHaveBegun: true },
+      [{ id, fence: 7 }],
+    ),
     cancelJobsQuery: cancelJobsQuery(tables, { ...slice, reason: { name: text, message: text } }),
     'cancelJobsQuery, of groups, forced': cancelJobsQuery(grouped(), {
       ...slice,
@@ -726,7 +791,7 @@ export function allStatements(
     findRunnableQuery: findRunnableQuery(tables, [id]),
     'runJobNowQuery, of groups': runJobNowQuery(grouped('end'), { id, queue: text }),
     registerWorkerQuery: registerWorkerQuery(tables, { name: text, queues: [text] }),
-    releaseJobsQuery: releaseJobsQuery(tables, { queue: text, workerId: id, except: [{ id, fence: 7 }] }),
+    releaseJobsQuery: releaseJobsQuery(tables, { queue: text, workerId: id }, [{ id, fence: 7 }]),
     removeGoneWorkersQuery: removeGoneWorkersQuery(
       tables,
       [{ id, seen: String(time.getTime() / 1_000) }],
@@ -750,6 +815,18 @@ export function allStatements(
       [{ id, fence: 1, transition: retry }],
       { locks: 'skip' },
     ),
+    findEndedJobsQuery: findEndedJobsQuery(tables, {
+      search: {
+        kind: text,
+        queue: text,
+        group: text,
+        state: 'discarded',
+        payload: [[JSON.stringify({ text })]],
+        own: [],
+      },
+      after: { endedUs: 0, id },
+      limit: 10,
+    }),
     browseJobsQuery: browseJobsQuery(tables, {
       search: { payload: [], own: [] },
       scope: everything,
@@ -778,6 +855,42 @@ export function allStatements(
       bound: 100,
       excerpt: 240,
     }),
+    'browseJobsQuery, of a key': browseJobsQuery(tables, {
+      ...byRunAt,
+      search: { uniqueKey: text, payload: [], own: [] },
+      before: undefined,
+      bound: 100,
+      live: 'key',
+      results: 'sought',
+    }),
+    'browseJobsQuery, of a key among the newest': browseJobsQuery(tables, {
+      ...byRunAt,
+      search: { uniqueKey: text, group: text, payload: [], own: [] },
+      before: undefined,
+      bound: 100,
+    }),
+    'browseJobsQuery, of a group': browseJobsQuery(tables, {
+      ...byRunAt,
+      search: { group: text, payload: [], own: [] },
+      before: id,
+      bound: 100,
+      live: 'group',
+      results: 'sought',
+    }),
+    'browseJobsQuery, of ended jobs of a group': browseJobsQuery(tables, {
+      ...byRunAt,
+      search: { state: 'completed', group: text, payload: [], own: [] },
+      before: id,
+      bound: 100,
+      results: 'sought',
+    }),
+    'browseJobsQuery, retrying': browseJobsQuery(tables, {
+      ...byRunAt,
+      search: { state: 'retrying', payload: [], own: [] },
+      before: undefined,
+      bound: 100,
+      live: 'failed',
+    }),
     countManyQuery: countManyQuery(tables, {
       action: 'redrive',
       search: { payload: [], own: [] },
@@ -800,7 +913,23 @@ export function allStatements(
       bound: 100,
       limit: 10,
     }),
-    findSearchEndQuery: findSearchEndQuery(tables, { before: id, bound: 100 }),
+    findSearchEndQuery: findSearchEndQuery(tables, {
+      before: id,
+      bound: 100,
+      of: { live: true, ended: true },
+    }),
+    'findSearchEndQuery, of a group': findSearchEndQuery(tables, {
+      before: id,
+      bound: 100,
+      of: { live: false, ended: true },
+      sought: { group: text },
+    }),
+    findBandsQuery: findBandsQuery(tables, { queues: undefined, group: undefined, limit: 10 }),
+    'findBandsQuery, of a group': findBandsQuery(tables, { queues: [text], group: text, limit: 10 }),
+    browseByRunAtQuery: browseByRunAtQuery(tables, { ...byRunAt, ...inOrder }),
+    findReadEndQuery: findReadEndQuery(tables, inOrder),
+    'findReadEndQuery, of a full page': findReadEndQuery(tables, { ...inOrder, until: inOrder.after }),
+    countOfGroupQuery: countOfGroupQuery(tables, { group: text, most: 10 }),
     showJobQuery: showJobQuery(tables, { id, scope: everything, cut: 100 }),
     'showJobQuery, of queues': showJobQuery(tables, { id, scope: { queues: [text], own: [] }, cut: 100 }),
     groupErrorsQuery: groupErrorsQuery(tables, { scope: everything, bound: 100, limit: 10 }),
@@ -808,14 +937,22 @@ export function allStatements(
       scope: { queues: [text], own: [] },
       kind: text,
       queue: text,
+      hours: 24,
       bound: 100,
       limit: 10,
+    }),
+    findCauseQuery: findCauseQuery(tables, { scope: everything, ids: [id], finishedBefore: time }),
+    'findCauseQuery, of queues': findCauseQuery(tables, {
+      scope: { queues: [text], own: [] },
+      ids: [id],
+      finishedBefore: time,
     }),
     countOfCauseQuery: countOfCauseQuery(tables, ofCause),
     findOfCauseQuery: findOfCauseQuery(tables, { ...ofCause, finishedAfter: time, after: id, limit: 10 }),
     'countJobsQuery, of queues': countJobsQuery(tables, { queues: [text], own: [] }),
     countFinishedQuery: countFinishedQuery(tables, { scope: everything, minutes: 60, bound: 100 }),
-    lookAtWorkersQuery: lookAtWorkersQuery(tables, 10),
+    lookAtWorkersQuery: lookAtWorkersQuery(tables, { queues: undefined, limit: 10 }),
+    'lookAtWorkersQuery, of queues': lookAtWorkersQuery(tables, { queues: [text], limit: 10 }),
     resumeQueueQuery: resumeQueueQuery(tables, text),
     databaseTimeQuery,
     transactionIdQuery,

@@ -38,7 +38,7 @@ describe('vitals', () => {
   test('are all ok in an empty queue, each with a value', async () => {
     const { severity, vitals } = await createQueue({ metrics: queueMetrics }).vitals(database.db);
     expect(severity).toBe('ok');
-    expect(new Set(vitals.map(({ code }) => code)).size).toBe(11);
+    expect(new Set(vitals.map(({ code }) => code)).size).toBe(13);
     for (const vital of vitals)
       expect(vital).toMatchObject({ severity: 'ok', value: expect.any(Number), fix: '' });
   });
@@ -97,6 +97,32 @@ describe('vitals', () => {
       'workers-killed': { severity: 'error', kind: 'mail', value: 1 },
       'workers-silent': { severity: 'warning', value: 1, message: expect.stringContaining("'w'") },
     });
+  });
+
+  test('name jobs that are parked because their claim was refused, and those that others have overtaken', async () => {
+    const queue = createQueue();
+    await addWorker(['mail']);
+    const ids = await Promise.all([1, 2, 3].map((n) => queue.enqueue(database.db, mail, n)));
+    await database.client`
+      update queue_jobs set run_at = 'infinity', errors = '[{"attempt": 1, "name": "ClaimRefusedError"}]'
+      where id = ${ids[0]?.id ?? 0}`;
+    expect(await bad()).toMatchObject({
+      'claims-refused': {
+        severity: 'warning',
+        queue: 'mail',
+        value: 1,
+        message: `1 jobs of 'mail' are parked, job ${ids[0]?.id} the first of them, because the database refused their claims`,
+      },
+    });
+    await database.client`update queue_jobs set run_at = now() - interval '3 minutes' where id = ${ids[0]?.id ?? 0}`;
+    await database.client`
+      update queue_jobs set worker_id = (select id from queue_workers), claimed_at = now() where id = ${ids[1]?.id ?? 0}`;
+    expect(await bad()).toMatchObject({
+      'claims-refused': { severity: 'warning', queue: 'mail', kind: 'mail', value: 1 },
+    });
+    // One that is held as long has not overtaken it.
+    await database.client`update queue_jobs set run_at = now() - interval '4 minutes' where id = ${ids[1]?.id ?? 0}`;
+    expect((await bad())['claims-refused']).toBeUndefined();
   });
 
   test('name the transaction that holds an old snapshot', async () => {

@@ -1,5 +1,5 @@
-import { eq, sql } from 'drizzle-orm';
-import { integer, pgTable, text } from 'drizzle-orm/pg-core';
+import { eq, type SQL, sql } from 'drizzle-orm';
+import { integer, PgDialect, pgTable, text } from 'drizzle-orm/pg-core';
 import {
   createQueue,
   createWorker,
@@ -110,6 +110,30 @@ describe('complete(tx)', () => {
     });
     expect(record).toMatchObject({ state: 'completed', errors: [] });
     expect(drained).toMatchObject({ completed: 1, failed: 0 });
+  });
+
+  test('a job that has committed is completed, however often the question about it loses its connection', async () => {
+    let lost = 0;
+    const dialect = new PgDialect();
+    const execute = async (query: SQL) => {
+      if (dialect.sqlToQuery(query).sql.includes('coalesce(j.fence, r.fence)') && lost < 4) {
+        lost++;
+        throw new Error('Connection terminated unexpectedly');
+      }
+      return await database.db.execute(query);
+    };
+    const db: typeof database.db = Object.create(database.db, { execute: { value: execute } });
+    const worker = createWorker(db, { queue, handlers: [handle(sendReceipt, writeAndComplete)] });
+    onTestFinished(() => worker.stop());
+    const told: string[] = [];
+    for (const event of ['completed', 'failed', 'lost'] as const) worker.on(event, () => told.push(event));
+    worker.on('error', () => undefined);
+    const { id } = await queue.enqueue(database.db, sendReceipt, { orderId: 7 });
+    await worker.start();
+    await until(() => told.length > 0);
+    expect(told).toEqual(['completed']);
+    expect(lost).toBe(4);
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'completed' });
   });
 
   test('a worker that has lost the job gets LeaseLostError, and its writes roll back', async () => {

@@ -63,5 +63,5 @@ test('a question that fails fails for those who asked it, and not for those behi
   await refused;
   await someTurns();
   waiting[1]?.();
-  expect(await answered).toMatchObject({ fence: 0, state: null });
+  expect(await answered).toMatchObject({ state: null, attempt: 0 });
 });

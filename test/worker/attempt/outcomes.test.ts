@@ -13,9 +13,10 @@ import {
   unvalidated,
 } from 'drizzle-queue';
 import { queueJobs } from 'drizzle-queue/schema';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { useTestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
 
 const database = useTestDatabase();
 const queue = createQueue();
@@ -85,6 +86,52 @@ describe('how an attempt ends', () => {
     expect(discarded.errors.map(({ attempt }) => attempt)).toEqual([1, 2]);
     expect(discarded.errors[1]?.stack).toContain('outcomes.test.ts');
     expect(new Date(discarded.errors[1]?.at ?? '').getTime()).not.toBeNaN();
+  });
+
+  test.each([1e300, Number.POSITIVE_INFINITY])(
+    'a backoff of %o ms is a year, of which its kind is warned once',
+    async (delayMs) => {
+      const warnings: string[] = [];
+      const listener = ({ message }: Error) => warnings.push(message);
+      process.on('warning', listener);
+      onTestFinished(() => void process.off('warning', listener));
+      const kind = `waits ${delayMs}`;
+      const patient = defineJob(kind, { maxAttempts: 3, backoff: () => delayMs });
+      const other = defineJob(`${kind} too`, { maxAttempts: 3, backoff: () => delayMs });
+      const jobs = [patient, patient, other];
+      const ids = [];
+      for (const job of jobs) ids.push((await queue.enqueue(database.db, job)).id);
+      const fail = () => {
+        throw new Error('no');
+      };
+      for (const id of ids) {
+        const { runAt } = await work(id, handle(patient, fail), handle(other, fail));
+        const inDays = (Number(runAt) - Date.now()) / 86_400_000;
+        expect(inDays).toBeGreaterThan(364);
+        expect(inDays).toBeLessThan(367);
+      }
+      await until(() => warnings.length >= 2);
+      const about = (name: string) => `The backoff of '${name}' has returned ${delayMs} milliseconds`;
+      expect(warnings).toEqual([
+        expect.stringContaining(about(kind)),
+        expect.stringContaining(about(`${kind} too`)),
+      ]);
+    },
+  );
+
+  test('a backoff that is async and rejects is replaced by the default, and harms nothing', async () => {
+    const backoff = (async () => await Promise.reject(new Error('in the backoff'))) as never;
+    const job = defineJob('async backoff', { maxAttempts: 2, backoff });
+    const { id } = await queue.enqueue(database.db, job);
+    const fail = handle(job, () => {
+      throw new Error('no');
+    });
+    const rejections: unknown[] = [];
+    const listener = (reason: unknown) => rejections.push(reason);
+    process.on('unhandledRejection', listener);
+    onTestFinished(() => void process.off('unhandledRejection', listener));
+    expect((await work(id, fail)).errors[0]).toMatchObject({ message: 'no' });
+    expect(rejections).toEqual([]);
   });
 
   test('a NonRetryableError discards at once, attempts left or not', async () => {

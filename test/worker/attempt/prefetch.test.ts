@@ -117,7 +117,7 @@ describe('a crash', () => {
         handle(work, async () => {
           began++;
           if (isLong) await finished;
-          else await new Promise((resolve) => setTimeout(resolve, 25));
+          else await new Promise((resolve) => setTimeout(resolve, 8));
         }),
       ],
     });

@@ -204,6 +204,28 @@ describe('job.progress', () => {
     expect(errors).toHaveLength(1);
   });
 
+  test('of one job that the database refuses holds up that of no other, and is written once it may be', async () => {
+    const { jobs, errors, written } = await running(5);
+    const [refused, ...others] = jobs;
+    await database.client`
+      alter table queue_jobs add constraint no_nines check (progress is null or progress <> '999')`;
+    onTestFinished(async () => {
+      await database.client`alter table queue_jobs drop constraint if exists no_nines`;
+    });
+    refused?.progress(999);
+    for (const job of others) job.progress(1);
+    for (const job of others) await until(async () => (await shown(job)) === 1);
+    await until(() => errors.length > 0);
+    const before = written();
+    // The next values of the others go out in one statement, without the refused one.
+    for (const job of others) job.progress(2);
+    for (const job of others) await until(async () => (await shown(job)) === 2);
+    expect(written()).toBe(before + 1);
+    expect(errors).toMatchObject([{ during: `writing the progress of job ${refused?.id} of 'default'` }]);
+    await database.client`alter table queue_jobs drop constraint no_nines`;
+    await until(async () => (await shown({ id: refused?.id ?? 0 })) === 999);
+  });
+
   test('in runNext changes nothing, and harms nothing', async () => {
     const { id } = await queue.enqueue(database.db, work);
     const ran = await runNext(database.db, {

@@ -1,10 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { createQueue, createWorker, defineJob, handle } from 'drizzle-queue';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { aborted } from '../../../src/drivers/listen.ts';
 import type { Runner } from '../../../src/sql/executor.ts';
+import { ClaimTurn } from '../../../src/worker/claim/claim-turn.ts';
 import { Claims } from '../../../src/worker/claim/claims.ts';
 import { Lane } from '../../../src/worker/claim/lane.ts';
 import { clearTables, fillJobs, tables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
 
 const database = useTestDatabase();
 beforeEach(() => clearTables(database.client));
@@ -12,8 +16,8 @@ beforeEach(() => clearTables(database.client));
 const attempts = { paused: false, demand: 1_000, demandOf: () => 1_000 };
 
 /** Claims of workers of one process: they share a pool of several connections. */
-function claimsOf(workerId: number, runner: Runner = database.db): Claims {
-  const loop = { queue: 'q', quietMs: 0, agingMs: undefined, attempts, wake: () => undefined };
+function claimsOf(workerId: number, runner: Runner = database.db, ofWorker = attempts): Claims {
+  const loop = { queue: 'q', quietMs: 0, agingMs: undefined, attempts: ofWorker, wake: () => undefined };
   const lanes = [new Lane(loop, ['k'])];
   return new Claims({ db: database.db, runner, tables, queue: 'q', workerId, lanes });
 }
@@ -102,4 +106,43 @@ test('a large claim that meets no other sets no timer', async () => {
   void claimsOf(2, hanging()).next(1_000, 1);
   await nextTurn();
   expect(ofTurns()).toHaveLength(1);
+});
+
+test('one whose worker is stopped or paused while it waits for its turn is not sent', async () => {
+  await fillJobs(database.client, 2_000);
+  let answer: (rows: never[]) => void = () => undefined;
+  const first = claimsOf(1, { execute: () => new Promise((resolve) => (answer = resolve)) }).next(1_000, 1);
+  const sent = vi.fn(database.db.execute.bind(database.db));
+  const stopped = { ...attempts };
+  const second = claimsOf(2, { execute: sent }, stopped).next(1_000, 1);
+  stopped.demand = 0;
+  answer([]);
+  await first;
+  expect(await second).toMatchObject({ jobs: [], limit: 0, sawEnd: false, leftOut: true });
+  expect(sent).not.toHaveBeenCalled();
+});
+
+test('a worker that is stopped while its claim waits for its turn holds nothing afterwards', async () => {
+  const queue = createQueue();
+  const work = defineJob('k', { queue: 'stopped' });
+  await queue.enqueue(database.db, work);
+  // As claims of other workers of the process, each of which is waited for for a second.
+  const open = new AbortController();
+  const turn = new ClaimTurn();
+  vi.spyOn(ClaimTurn, 'of').mockReturnValue(turn);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const others = Array.from({ length: 60 }, () => turn.take(1_000, () => aborted(open.signal)));
+  const take = vi.spyOn(turn, 'take');
+  onTestFinished(() => open.abort());
+  const handler = vi.fn();
+  const worker = createWorker(database.db, { queue, handlers: [handle(work, handler)] });
+  onTestFinished(() => worker.stop());
+  await worker.start();
+  await until(() => take.mock.calls.length > 0);
+  const stopping = worker.stop();
+  open.abort();
+  await Promise.all([stopping, ...others]);
+  const [job] = await database.client`select attempt, worker_id from queue_jobs where queue = 'stopped'`;
+  expect(job).toEqual({ attempt: 0, worker_id: null });
+  expect(handler).not.toHaveBeenCalled();
 });

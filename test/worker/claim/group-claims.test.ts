@@ -40,7 +40,7 @@ function watched(failing: (name: string) => boolean) {
   return { runner, seen };
 }
 
-function claimsOn(runner: Runner, concurrency = 1): GroupClaims {
+function claimsOn(runner: Runner, concurrency = 1, demand = () => 200): GroupClaims {
   return new GroupClaims({
     runner,
     queue: 'q',
@@ -49,7 +49,7 @@ function claimsOn(runner: Runner, concurrency = 1): GroupClaims {
     groups: { tables: groupedTables(), limits: { concurrency, kindRates: new Map() }, serial: undefined },
     limiter: undefined,
     // All that claims ask of it.
-    attempts: () => ({ demand: 200, run: undefined }) as Attempts,
+    attempts: () => ({ demand: demand(), run: undefined }) as Attempts,
   });
 }
 
@@ -76,6 +76,24 @@ describe('admission', () => {
       'claim',
       ...['admission', 'claim beside', 'claim beside', 'admission', 'claim beside', 'claim beside'],
     ]);
+  });
+
+  test('is all that is sent where the worker was stopped or the queue paused meanwhile', async () => {
+    let demand = 200;
+    const { runner, seen } = watched(() => false);
+    const claims = claimsOn(
+      {
+        execute: async (query) => {
+          demand = 0;
+          return await runner.execute(query);
+        },
+      },
+      1,
+      () => demand,
+    );
+    expect(await claims.next(200, 0)).toMatchObject({ jobs: [], leftOut: true });
+    expect(seen.map(({ name }) => name)).not.toContain('claim');
+    expect(seen.length).toBeGreaterThan(0);
   });
 
   test('what was folded in beside a claim that it has not seen is claimed by the next', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { LostAnswers } from '../../../src/worker/claim/lost-answers.ts';
+import { NoAnswerError } from '../../../src/worker/statements/no-answer-error.ts';
 
 const SECOND = 1_000;
 
@@ -14,7 +15,7 @@ test.each([
   ['an answer', () => Promise.reject(new Error('the connection broke')), /broke/],
   ['a part of one', () => Promise.resolve({ failure: new Error('the connection broke') }), undefined],
 ])(
-  'after %s was lost it is given back at once, then every 5 s, and once after a minute',
+  'after %s was lost it is given back at once, and again less and less often, for a quarter of an hour',
   async (...[, claim, error]) => {
     const answers = new LostAnswers();
     const lost = answers.answerTo(claim());
@@ -31,8 +32,30 @@ test.each([
       at.push((nowMs - lostMs) / SECOND);
       answers.noteRelease(nowMs);
     }
-    // What the server did in the minute is found by the last one.
-    expect(at).toEqual([5, 10, 15, 20, 25, 30, 35, 40, 45, 50, 55, 60]);
+    expect(at.slice(0, 4)).toEqual([5, 12.5, 23.75, 40.625]);
+    // The last one finds what the server did as late as it may have got the statement.
+    expect([at.length, at.filter((seconds) => seconds > 16 * 60).length]).toEqual([12, 1]);
     expect([answers.suspected, answers.owed]).toEqual([false, false]);
   },
 );
+
+test('an answer that was given up and comes late, however late, is looked for at once', async () => {
+  let comes: () => void = () => undefined;
+  const late = new Promise<void>((resolve) => {
+    comes = resolve;
+  });
+  let told = 0;
+  const answers = new LostAnswers(() => told++);
+  const claim = Promise.reject(new NoAnswerError('claims', 5_000, late));
+  await expect(answers.answerTo(claim)).rejects.toThrow('has not answered');
+  const hourLaterMs = performance.now() + 3_600 * SECOND;
+  answers.noteRelease(hourLaterMs);
+  // The server may still get the statement.
+  expect([answers.suspected, answers.owed, told]).toEqual([true, false, 0]);
+  comes();
+  await late;
+  await Promise.resolve();
+  expect([answers.owed, told, answers.releaseInMs(hourLaterMs)]).toEqual([true, 1, 0]);
+  answers.noteRelease(hourLaterMs);
+  expect([answers.suspected, answers.owed]).toEqual([false, false]);
+});

@@ -1,4 +1,6 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
+import type { Runner } from '../../../src/sql/executor.ts';
 import { WorkerEmitter } from '../../../src/worker/attempt/events.ts';
 import { type IdleQueue, Watch } from '../../../src/worker/claim/watch.ts';
 import { tables } from '../../queries/support/jobs.ts';
@@ -8,10 +10,10 @@ import { until } from '../../support/until.ts';
 const database = useTestDatabase();
 
 /** A watch that runs, and how many rounds it has begun. */
-function watching(intervalMs: number) {
+function watching(intervalMs: number, runner: Runner = database.db) {
   const seen = { rounds: 0 };
   const watch = new Watch({
-    runner: database.db,
+    runner,
     tables,
     kinds: ['kind'],
     intervalMs: () => {
@@ -83,4 +85,21 @@ test('a queue that is awake in vain again and again is looked at no more often',
     await new Promise(setImmediate);
   }
   expect(seen.rounds).toBe(rounds);
+});
+
+test('one look that had to wait does not make the next ones rare', async () => {
+  const sentMs: number[] = [];
+  const { watch } = watching(20, {
+    execute: async (query) => {
+      sentMs.push(performance.now());
+      const answer = await database.db.execute(query);
+      // The second is late, as on a machine that is busy for a moment.
+      if (sentMs.length === 2) await delay(2_000);
+      return answer;
+    },
+  });
+  watch.add(emptyQueue('a'), true);
+  await until(() => sentMs.length >= 5);
+  // By the time of the late look alone the fourth would come six to ten seconds after the third.
+  expect((sentMs[3] ?? 0) - (sentMs[2] ?? 0)).toBeLessThan(4_000);
 });

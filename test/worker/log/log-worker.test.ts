@@ -294,6 +294,29 @@ describe('a logger', () => {
     await worker.stop();
   });
 
+  test('that is async and rejects at every line harms nothing: its errors are those of the worker', async () => {
+    const reject = async () => await Promise.reject(new Error('disk full'));
+    const worker = createWorker(database.db, {
+      queue,
+      handlers,
+      log: { debug: reject, info: reject, warn: reject, error: reject },
+    });
+    const during = new Set<string>();
+    worker.on('error', (told) => during.add(told.during));
+    await queue.enqueue(database.db, work, 'good');
+    await queue.enqueue(database.db, work, 'bad');
+    await worker.start();
+    await until(() => during.size === 3);
+    const heard = [...during];
+    await worker.stop();
+    const events = ['started or listening', 'completed', 'discarded'];
+    expect(heard.map((one) => one.replace(/started|listening/, 'started or listening')).sort()).toEqual(
+      events.map((event) => `a listener of '${event}'`).sort(),
+    );
+    // By the logger's own lines of these errors.
+    await until(() => printed.some((line) => line.includes('a listener of its errors')));
+  });
+
   test('hears of errors, of pauses and of a lost connection', async () => {
     const logger = collecting();
     // postgres.js would listen anew by itself.

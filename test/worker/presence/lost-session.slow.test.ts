@@ -51,12 +51,12 @@ describe('a worker whose connection is lost', () => {
     // From here on no heartbeat is due for four seconds.
     await untilSeen(one.id);
     const [before, pid] = [await workerRow(one.id), await sessionPid(one.id)];
-    const query = pool.query;
-    Object.assign(pool, { query: () => Promise.reject(new Error('the network is away')) });
+    const { connect } = pool;
+    Object.assign(pool, { connect: () => Promise.reject(new Error('the network is away')) });
     const failed = nextEvent(one.worker, 'error', ({ during }) => during === 'the heartbeat');
     await terminate(pid);
     await failed;
-    pool.query = query;
+    pool.connect = connect;
     await until(async () => (await sessionHeld(one.id)) && (await sessionPid(one.id)) !== pid);
     // Otherwise peers that look only before and after this session take the two losses for one.
     const shown = async () => (await workerRow(one.id))?.seen !== before?.seen;

@@ -112,9 +112,9 @@ test(`a worker that was declared gone ${RETURNS} times under load knows of all t
   await until(async () => (await peer.client`select from queue_jobs`).length === 0, { timeoutMs: 60_000 });
   expect(problems).toEqual([]);
   expect(ran).toBe(enqueued);
-  expect(await peer.client`select distinct attempt, fence::int as fence, state from queue_results`).toEqual([
-    { attempt: 1, fence: 1, state: 'completed' },
-  ]);
+  expect(
+    await peer.client`select distinct attempt, (fence - floor(extract(epoch from created_at) * 1000))::int as claims, state from queue_results`,
+  ).toEqual([{ attempt: 1, claims: 1, state: 'completed' }]);
 });
 
 test('what it has claimed while it was gone, and a peer has taken over before the answer came, is ended', {
@@ -154,8 +154,8 @@ test('what it has claimed while it was gone, and a peer has taken over before th
   expect(performance.now() - startMs).toBeLessThan(1_000);
   expect(reason).toBeInstanceOf(LeaseLostError);
   const [row] =
-    await peer.client`select worker_id::int, fence::int, attempt from queue_jobs where id = ${id}`;
-  expect(row).toEqual({ worker_id: peerId, fence: 2, attempt: 2 });
+    await peer.client`select worker_id::int, (fence - floor(extract(epoch from created_at) * 1000))::int as claims, attempt from queue_jobs where id = ${id}`;
+  expect(row).toEqual({ worker_id: peerId, claims: 2, attempt: 2 });
 
   async function heldJobs(): Promise<number> {
     return (await peer.client`select from queue_jobs where worker_id is not null`).length;

@@ -31,7 +31,7 @@ beforeEach(async () => {
   await database.client`truncate queue_jobs, queue_results, queue_workers`;
 });
 
-type Driver = 'postgres.js' | 'node-postgres, a pool' | 'node-postgres, a client';
+type Driver = 'postgres.js' | 'node-postgres, a pool';
 
 const open: Readonly<Record<Driver, () => Promise<{ db: Database; client?: postgres.Sql }>>> = {
   'postgres.js': async () => {
@@ -44,13 +44,6 @@ const open: Readonly<Record<Driver, () => Promise<{ db: Database; client?: postg
     pool.on('error', () => {});
     onTestFinished(() => pool.end());
     return { db: drizzle({ client: pool }) as unknown as Database };
-  },
-  'node-postgres, a client': async () => {
-    const client = new pg.Client({ connectionString: database.url });
-    client.on('error', () => {});
-    await client.connect();
-    onTestFinished(() => client.end());
-    return { db: drizzle({ client }) as unknown as Database };
   },
 };
 

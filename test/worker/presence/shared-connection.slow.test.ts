@@ -1,4 +1,4 @@
 import { severalWorkers } from './several-workers.ts';
 
 severalWorkers([2, 5], ['postgres.js']);
-severalWorkers([2, 5, 20], ['node-postgres, a pool', 'node-postgres, a client']);
+severalWorkers([2, 5, 20], ['node-postgres, a pool']);

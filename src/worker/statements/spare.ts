@@ -1,0 +1,86 @@
+import { Condition } from '../../time/condition.ts';
+import { resultWithin } from '../../time/resolves-within.ts';
+import { sleep } from '../../time/sleep.ts';
+import { type OpeningConnection, OwnConnection } from './own-connection.ts';
+
+/** A connection that has owed an answer for this long is not asked any more. */
+const PROMPT_MS = 1_000;
+/** One that does not open within this time is tried again. */
+const OPENING_MS = 5_000;
+const AGAIN_MS = 500;
+
+/**
+ * The connection that serves in the place of a silent pool: the one that listens, or one that is opened for
+ * as long as it is needed.
+ */
+export class Spare {
+  readonly #open: (() => OpeningConnection) | undefined;
+  readonly #changed = new Condition();
+  #offered: OwnConnection | undefined;
+  #opened: OwnConnection | undefined;
+  /** Aborted when the one that was opened is not needed any more; `undefined` while none is. */
+  #wanted: AbortController | undefined;
+
+  /** @param open `undefined` where the driver has no connection beside the pool */
+  constructor(open: (() => OpeningConnection) | undefined) {
+    this.#open = open;
+  }
+
+  /** Whether there may ever be one. */
+  get isPossible(): boolean {
+    return this.#open !== undefined || this.#offered !== undefined;
+  }
+
+  /** One that answers, as far as is known. */
+  get connection(): OwnConnection | undefined {
+    return [this.#offered, this.#opened].find(
+      (one) => one !== undefined && !one.signal.aborted && one.unansweredMs < PROMPT_MS,
+    );
+  }
+
+  /** Takes the connection that listens. */
+  offer(connection: OwnConnection): void {
+    this.#offered = connection;
+    this.#changed.signal();
+  }
+
+  /** Sees to it that there is one, until {@link rest}. */
+  want(): void {
+    if (this.#open === undefined || this.#wanted !== undefined) return;
+    this.#wanted = new AbortController();
+    void this.#keepOpen(this.#open, this.#wanted.signal);
+  }
+
+  /** The pool answers again. */
+  rest(): void {
+    this.#wanted?.abort();
+    this.#wanted = undefined;
+    this.#opened = undefined;
+  }
+
+  /** Resolves when there is one, or the signal is aborted. */
+  async ready(signal: AbortSignal): Promise<void> {
+    while (this.connection === undefined && !signal.aborted) {
+      await this.#changed.wait(PROMPT_MS / 4, signal);
+    }
+  }
+
+  /** Never rejects: without it, statements try the pool. */
+  async #keepOpen(open: () => OpeningConnection, unwanted: AbortSignal): Promise<void> {
+    while (!unwanted.aborted) {
+      // The one that listens may be back by itself.
+      if (this.connection === undefined) {
+        const opening = open();
+        const close = () => opening.close();
+        unwanted.addEventListener('abort', close, { once: true });
+        const connection = await resultWithin(opening.opened, OPENING_MS).catch(() => undefined);
+        if (connection === undefined || unwanted.aborted) close();
+        else {
+          this.#opened = new OwnConnection(connection);
+          this.#changed.signal();
+        }
+      }
+      await sleep(AGAIN_MS, unwanted);
+    }
+  }
+}

@@ -1,0 +1,103 @@
+    with soonest as materialized (
+      select b.* from (
+        (select b.queue, b."group", b.priority, j.run_at, j.id from jsonb_to_recordset($1::text::jsonb) as b(queue text, "group" text, priority int2)
+        cross join lateral (
+          select j.* from (
+            select j.* from "queue_jobs" as j
+            where j.queue = b.queue and j.priority = b.priority and j.group_key is null and j.run_at <= statement_timestamp()
+              and j.run_at >= to_timestamp($2::text::float8 / 1000000) and (j.run_at, j.id) > (to_timestamp($3::text::float8 / 1000000), $4::int8)
+            order by j.run_at, j.id limit $5
+          ) as j
+          where case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
+        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $6 and j.kind = $7 order by j.run_at, j.id limit $8
+        ) as j)
+        union all
+        (select b.queue, b."group", b.priority, j.run_at, j.id from jsonb_to_recordset($9::text::jsonb) as b(queue text, "group" text, priority int2)
+        cross join lateral (
+          select j.* from (
+            select j.* from "queue_jobs" as j
+            where j.queue = b.queue and j.priority = b.priority and j.group_key = b."group" and j.run_at <= statement_timestamp()
+              and j.run_at >= to_timestamp($10::text::float8 / 1000000) and (j.run_at, j.id) > (to_timestamp($11::text::float8 / 1000000), $12::int8)
+            order by j.run_at, j.id limit $13
+          ) as j
+          where case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
+        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $14 and j.kind = $15 order by j.run_at, j.id limit $16
+        ) as j)
+      ) as b
+      order by b.run_at, b.id limit $17
+    )
+    select j.id, j.queue, j.kind,
+        case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
+        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end as state,
+        j.attempt, j.max_attempts, j.priority, j.unique_key, j.group_key, j.worker_id,
+        j.cancel_reason is not null as cancelling,
+        date_part('epoch', j.created_at) * 1000 as created_at,
+        date_part('epoch', nullif(j.run_at, 'infinity')) * 1000 as run_at,
+        date_part('epoch', j.claimed_at) * 1000 as claimed_at,
+        null::float8 as finished_at,
+        case when pg_column_size(j.payload) <= 262144
+          then left(j.payload::text, $18) end as payload,
+        true as payload_kept,
+        left(j.errors -> -1 ->> 'name', 100) as error_name,
+        left(j.errors -> -1 ->> 'message', 300) as error, (extract(epoch from j.run_at) * 1000000)::float8 as run_us from (
+      select * from (
+        (select j.* from (select b.* from soonest as b where b."group" is null) as b
+        cross join lateral (
+          select j.* from (
+            select j.* from "queue_jobs" as j
+            where j.queue = b.queue and j.priority = b.priority and j.group_key is null and j.run_at <= statement_timestamp()
+              and j.run_at >= to_timestamp($19::text::float8 / 1000000) and (j.run_at, j.id) > (to_timestamp($20::text::float8 / 1000000), $21::int8)
+            order by j.run_at, j.id limit $22
+          ) as j
+          where case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
+        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $23 and j.kind = $24 order by j.run_at, j.id limit $25
+        ) as j)
+        union all
+        (select j.* from (select b.* from soonest as b where b."group" is not null) as b
+        cross join lateral (
+          select j.* from (
+            select j.* from "queue_jobs" as j
+            where j.queue = b.queue and j.priority = b.priority and j.group_key = b."group" and j.run_at <= statement_timestamp()
+              and j.run_at >= to_timestamp($26::text::float8 / 1000000) and (j.run_at, j.id) > (to_timestamp($27::text::float8 / 1000000), $28::int8)
+            order by j.run_at, j.id limit $29
+          ) as j
+          where case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
+        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $30 and j.kind = $31 order by j.run_at, j.id limit $32
+        ) as j)
+      ) as j
+      order by j.run_at, j.id limit $33
+    ) as j
+    order by j.run_at, j.id
+-- $1 = "[{\"queue\":\"mail\",\"group\":null,\"priority\":5}]"
+-- $2 = "1709210096789000"
+-- $3 = "1709210096789000"
+-- $4 = 42
+-- $5 = 100
+-- $6 = "due"
+-- $7 = "mail"
+-- $8 = 1
+-- $9 = "[{\"queue\":\"mail\",\"group\":\"mail\",\"priority\":5}]"
+-- $10 = "1709210096789000"
+-- $11 = "1709210096789000"
+-- $12 = 42
+-- $13 = 100
+-- $14 = "due"
+-- $15 = "mail"
+-- $16 = 1
+-- $17 = 10
+-- $18 = 240
+-- $19 = "1709210096789000"
+-- $20 = "1709210096789000"
+-- $21 = 42
+-- $22 = 100
+-- $23 = "due"
+-- $24 = "mail"
+-- $25 = 10
+-- $26 = "1709210096789000"
+-- $27 = "1709210096789000"
+-- $28 = 42
+-- $29 = 100
+-- $30 = "due"
+-- $31 = "mail"
+-- $32 = 10
+-- $33 = 10

@@ -1,0 +1,56 @@
+    select * from (
+      (select j.id, j.queue, j.kind,
+        case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
+        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end as state,
+        j.attempt, j.max_attempts, j.priority, j.unique_key, j.group_key, j.worker_id,
+        j.cancel_reason is not null as cancelling,
+        date_part('epoch', j.created_at) * 1000 as created_at,
+        date_part('epoch', nullif(j.run_at, 'infinity')) * 1000 as run_at,
+        date_part('epoch', j.claimed_at) * 1000 as claimed_at,
+        null::float8 as finished_at,
+        case when pg_column_size(j.payload) <= 262144
+          then left(j.payload::text, $1) end as payload,
+        true as payload_kept,
+        left(j.errors -> -1 ->> 'name', 100) as error_name,
+        left(j.errors -> -1 ->> 'message', 300) as error from (
+        select j.* from (
+          select j.* from "queue_jobs" as j where true
+          order by j.id desc limit $2
+        ) as j
+        where j.group_key = $3 and (j.unique_key = $4 or j.waiting_key = $5)
+        order by j.id desc limit $6
+      ) as j) union all 
+      (select r.job_id as id, r.queue, r.kind,
+        r.state as state,
+        r.attempt, r.max_attempts, r.priority, r.unique_key, r.group_key, r.worker_id,
+        false as cancelling,
+        date_part('epoch', r.created_at) * 1000 as created_at,
+        date_part('epoch', nullif(r.run_at, 'infinity')) * 1000 as run_at,
+        date_part('epoch', r.claimed_at) * 1000 as claimed_at,
+        date_part('epoch', r.finished_at) * 1000 as finished_at,
+        case when pg_column_size(r.payload) <= 262144
+          then left(r.payload::text, $7) end as payload,
+        r.payload is not null as payload_kept,
+        left(r.errors -> -1 ->> 'name', 100) as error_name,
+        left(r.errors -> -1 ->> 'message', 300) as error from (
+        select r.* from (
+          select r.* from "queue_results" as r where true
+          order by r.job_id desc limit $8
+        ) as r
+        where r.group_key = $9 and r.unique_key = $10
+        order by r.job_id desc limit $11
+      ) as r)
+    ) as line
+    order by id desc limit $12
+-- $1 = 240
+-- $2 = 100
+-- $3 = "mail"
+-- $4 = "mail"
+-- $5 = "mail"
+-- $6 = 10
+-- $7 = 240
+-- $8 = 100
+-- $9 = "mail"
+-- $10 = "mail"
+-- $11 = 10
+-- $12 = 10

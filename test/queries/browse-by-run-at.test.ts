@@ -1,0 +1,69 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { browseByRunAt, findReadEnd } from '../../src/queries/browse-by-run-at.ts';
+import { findBands } from '../../src/queries/find-bands.ts';
+import { FIRST_PLACE, isBefore, type JobPlace } from '../../src/sql/job-place.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { clearTables, tables } from './support/jobs.ts';
+
+const database = useTestDatabase();
+const scope = { queues: undefined, own: [] };
+const MANY = 1_000;
+const LIMIT = 6;
+
+/** 40 groups and 3 plain queues, each of 2 priorities, whose jobs are due one after the other in no order of ids. */
+beforeAll(async () => {
+  await clearTables(database.client);
+  await database.client`
+    insert into queue_jobs (queue, kind, payload, max_attempts, priority, group_key, run_at)
+    select 'q' || n % 3, 'k' || n % 17, '{}', 20, 4 + n % 2,
+      case when n % 5 <> 0 then 'g' || n % 40 end, now() - (n * 7919 % 601) * interval '1 s'
+    from generate_series(1, 600) as n`;
+});
+
+async function pages(kind: string | undefined, bound: number) {
+  const bands = await findBands(database.db, tables, { queues: undefined, group: undefined, limit: MANY });
+  expect(bands.length).toBeGreaterThan(LIMIT);
+  const search = { kind, payload: [], own: [] };
+  const ids: number[] = [];
+  let stops = 0;
+  let after: JobPlace = FIRST_PLACE;
+  for (;;) {
+    const read = { state: 'due' as const, bands, after, bound };
+    const found = await browseByRunAt(database.db, tables, {
+      ...read,
+      search,
+      scope,
+      excerpt: 10,
+      limit: LIMIT,
+    });
+    const last = found.at(-1)?.place;
+    const everywhere = await findReadEnd(database.db, tables, read);
+    const until = found.length === LIMIT ? last : undefined;
+    const end = await findReadEnd(database.db, tables, { ...read, until });
+    // An end behind a full page is not looked for; one on it is the same.
+    const matters = everywhere !== undefined && (until === undefined || !isBefore(until, everywhere));
+    expect(end).toEqual(matters ? everywhere : undefined);
+    const seen = found.filter(({ place }) => end === undefined || !isBefore(end, place));
+    ids.push(...seen.map(({ job }) => job.id));
+    if (end !== undefined) stops++;
+    const next: JobPlace | undefined = end ?? (found.length === LIMIT ? last : undefined);
+    if (next === undefined) return { ids, stops };
+    after = next;
+  }
+}
+
+describe('pages of jobs in the order in which they are due', () => {
+  test.each([
+    ['all jobs, each band to its end', undefined, MANY, false],
+    ['all jobs, a few of each band at a time', undefined, 3, false],
+    ['one kind, each band to its end', 'k3', MANY, false],
+    ['one kind, a few of each band at a time', 'k3', 3, true],
+    ['a kind that no job has', 'none', 3, true],
+  ])('%s: each once, the longest due first', async (_, kind, bound, searchesOn) => {
+    const expected = await database.client<{ id: string }[]>`
+      select id from queue_jobs where ${kind ?? null}::text is null or kind = ${kind ?? null}::text order by run_at, id`;
+    const { ids, stops } = await pages(kind, bound);
+    expect(ids).toEqual(expected.map(({ id }) => Number(id)));
+    expect(stops > 0).toBe(searchesOn);
+  });
+});

@@ -1,0 +1,90 @@
+import type { SQL } from 'drizzle-orm';
+import { PgDialect } from 'drizzle-orm/pg-core';
+import { createQueue } from 'drizzle-queue';
+import { createDashboard } from 'drizzle-queue/dashboard';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { page, textOf } from '../../dashboard/support/visits.ts';
+import { addJobs, clearTables } from '../../queries/support/jobs.ts';
+import { useTestDatabase } from '../../support/test-database.ts';
+
+const database = useTestDatabase();
+const dialect = new PgDialect();
+
+/** A database that cancels the statements which contain a text, as it does after their time. */
+function cancelling(...texts: readonly string[]): typeof database.db {
+  const db: typeof database.db = Object.create(database.db);
+  db.transaction = (run, config) =>
+    database.db.transaction((tx) => {
+      const timed: typeof tx = Object.create(tx);
+      const execute = tx.execute.bind(tx);
+      timed.execute = ((query: SQL) => {
+        const { sql } = dialect.sqlToQuery(query);
+        if (texts.some((text) => sql.includes(text)))
+          throw Object.assign(new Error('canceling statement due to statement timeout'), { code: '57014' });
+        return execute(query);
+      }) as typeof tx.execute;
+      return run(timed);
+    }, config);
+  return db;
+}
+
+const COUNTS = ['group by j.queue, j.kind', 'group by j.kind'];
+const HEADS = 'with recursive band';
+
+/** What the tile of due jobs says. */
+async function dueTile(db: typeof database.db): Promise<string> {
+  const dashboard = createDashboard({ db, queue: createQueue(), authorize: () => 'read' });
+  return textOf(/<span class="tile-name">Due<\/span>.*?<\/a>/s.exec(await page(dashboard, '/'))?.[0] ?? '');
+}
+
+describe('where the jobs cannot be counted in time', () => {
+  beforeEach(async () => {
+    await clearTables(database.client);
+    await database.client`truncate queue_workers`;
+    await database.client`
+      insert into queue_workers (name, queues, kinds) values ('w', '["mail", "empty", "grouped"]', '["k"]')`;
+    await addJobs(database.client, [
+      { queue: 'mail', dueInMs: -3_600_000 },
+      { queue: 'mail', kind: 'unserved', dueInMs: -7_200_000, priority: 3 },
+      { queue: 'grouped', dueInMs: -10_800_000 },
+      { queue: 'empty', dueInMs: 60_000 },
+    ]);
+    await database.client`update queue_jobs set group_key = 'acme' where queue = 'grouped'`;
+    await database.client`analyze queue_jobs`;
+  });
+
+  test('the oldest due job of each queue is found all the same, and what is wrong with it', async () => {
+    const db = cancelling(...COUNTS);
+    const { queues } = await createQueue().stats(db);
+    const hours = queues.map(({ queue, precision, due, oldestDueMs }) => [
+      queue,
+      precision,
+      due > 0,
+      oldestDueMs === undefined ? undefined : Math.round(oldestDueMs / 3_600_000),
+    ]);
+    expect(hours).toEqual([
+      ['empty', 'estimated', false, undefined],
+      ['grouped', 'estimated', true, 3],
+      ['mail', 'estimated', true, 2],
+    ]);
+    const { vitals } = await createQueue().vitals(db);
+    const bad = vitals.filter(({ severity }) => severity === 'error');
+    expect(bad.map(({ code, queue, kind }) => [code, queue, kind])).toEqual([
+      ['oldest-due', 'mail', undefined],
+      ['oldest-due', 'grouped', undefined],
+      ['kind-unserved', 'mail', 'unserved'],
+    ]);
+    expect(bad[0]?.message).toMatch(/^The oldest of about \d+ due jobs in 'mail' has waited 2 hours$/);
+    expect(await dueTile(cancelling(...COUNTS))).toMatch(/Due ≈ \d+ oldest for 3 h/);
+  });
+
+  test('what is not known is never shown as none', async () => {
+    const db = cancelling(...COUNTS, HEADS);
+    const { queues } = await createQueue().stats(db);
+    expect(queues.every(({ due, oldestDueMs }) => due > 0 && oldestDueMs === undefined)).toBe(true);
+    const { vitals } = await createQueue().vitals(db);
+    const late = vitals.filter(({ code }) => code === 'oldest-due' || code === 'kind-unserved');
+    expect(late.map(({ severity }) => severity)).toEqual(['unknown', 'unknown']);
+    expect(await dueTile(cancelling(...COUNTS, HEADS))).toMatch(/Due ≈ \d+ for how long is not known/);
+  });
+});

@@ -1,0 +1,160 @@
+import { sql } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/node-postgres';
+import type { Database } from 'drizzle-queue';
+import pg from 'pg';
+import { expect, onTestFinished, test } from 'vitest';
+import { listenOf } from '../../../src/drivers/detect.ts';
+import { lateAnswerTo, NoAnswerError } from '../../../src/worker/statements/no-answer-error.ts';
+import { openBeside } from '../../../src/worker/statements/own-connection.ts';
+import { Statements } from '../../../src/worker/statements/statements.ts';
+import { TcpProxy } from '../../faults/tcp-proxy.ts';
+import { useTestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
+
+const database = useTestDatabase();
+const LEAST = { leastMs: 300 };
+
+/** A pool of node-postgres behind a proxy that can forget its connections. */
+async function pooled(max = 3) {
+  const proxy = await TcpProxy.start(Number(new URL(database.url).port));
+  const pool = new pg.Pool({ connectionString: proxy.url(database.url), max });
+  pool.on('error', () => {});
+  let made = 0;
+  pool.on('connect', (client) => {
+    made++;
+    client.on('error', () => {});
+  });
+  onTestFinished(async () => {
+    await proxy.close();
+    await pool.end();
+  });
+  const db = drizzle({ client: pool }) as unknown as Database;
+  return { pool, db, proxy, made: () => made };
+}
+
+function statementsOn(db: Database, withSpare = false) {
+  const listen = withSpare ? listenOf(db) : undefined;
+  const statements = new Statements({
+    db,
+    open: listen && (() => openBeside(listen, 'spare_connection')),
+    onRefused: () => undefined,
+  });
+  onTestFinished(() => statements.end());
+  return statements;
+}
+
+/** The process of the server that has answered. */
+const pidOf = (answer: unknown) => Number((answer as { rows: { pid: number }[] }).rows[0]?.pid);
+/** What it is rejected with. */
+const failure = async (answer: PromiseLike<unknown>): Promise<unknown> => {
+  try {
+    return await answer;
+  } catch (error) {
+    return error;
+  }
+};
+const PID = sql`select pg_backend_pid() as pid`;
+
+test('an answer passes through, and so does an error of the server', async () => {
+  const { db } = await pooled();
+  const runner = statementsOn(db).of('claims', LEAST);
+  expect(pidOf(await runner.execute(PID))).toBeGreaterThan(0);
+  await expect(runner.execute(sql`select 1 / 0`)).rejects.toThrow('division by zero');
+});
+
+test('past its deadline a statement is given up, its connection is closed, and so are others that are silent', async () => {
+  const { db, pool, proxy, made } = await pooled();
+  // Three idle connections, all of them forgotten.
+  const taken = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
+  for (const client of taken) client.release();
+  proxy.forget('both ways', 'all');
+  const statements = statementsOn(db);
+  const runner = statements.of('claims', LEAST);
+  const error: unknown = await failure(runner.execute(PID));
+  expect(error).toBeInstanceOf(NoAnswerError);
+  expect(error).toMatchObject({
+    part: 'claims',
+    message: expect.stringMatching(/has not answered .*claims/),
+  });
+  expect(statements.unansweredMs.claims).toBeGreaterThanOrEqual(300);
+  // What the server does with it is known once the connection is closed.
+  await lateAnswerTo(error);
+  expect(pidOf(await runner.execute(PID))).toBeGreaterThan(0);
+  expect(statements.unansweredMs).toEqual({});
+  await until(() => made() > 3);
+  const clients = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
+  for (const client of clients) {
+    expect((await client.query('select 1')).rowCount).toBe(1);
+    client.release();
+  }
+});
+
+test('a pool without a free connection is no silence: the statement is withdrawn, and is never sent', async () => {
+  const { db, pool } = await pooled(1);
+  const taken = await pool.connect();
+  const runner = statementsOn(db).of('claims', LEAST);
+  await database.client`create table if not exists withdrawn (n int)`;
+  const error: unknown = await failure(runner.execute(sql`insert into withdrawn values (1)`));
+  expect(error).toMatchObject({ message: expect.stringMatching(/pool had no connection .*larger/) });
+  expect(lateAnswerTo(error)).toBeUndefined();
+  taken.release();
+  expect(pidOf(await runner.execute(PID))).toBeGreaterThan(0);
+  expect(await database.client`select from withdrawn`).toHaveLength(0);
+});
+
+test('while the pool owes an answer, a connection of its own serves, and is closed afterwards', async () => {
+  // A driver that closes no connection, as postgres.js.
+  const { db } = database;
+  let answerLate: () => void = () => undefined;
+  const silentOnce = Object.create(db, {
+    execute: {
+      value: (query: Parameters<typeof db.execute>[0]) => {
+        Object.defineProperty(silentOnce, 'execute', { value: db.execute.bind(db) });
+        return new Promise((resolve) => {
+          answerLate = () => resolve(db.execute(query));
+        });
+      },
+      configurable: true,
+    },
+  });
+  const statements = statementsOn(silentOnce, true);
+  const runner = statements.of('claims', LEAST);
+  const error: unknown = await failure(runner.execute(PID));
+  expect(error).toBeInstanceOf(NoAnswerError);
+  const own = async () =>
+    await database.client`
+      select pid from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid() and query like '%pg_backend_pid() as pid%'`;
+  const [row] = (await runner.execute(PID)) as { pid: number }[];
+  expect((await own()).map(({ pid }) => pid)).toContain(row?.pid);
+  answerLate();
+  await lateAnswerTo(error);
+  await until(async () => !(await own()).some(({ pid }) => pid === row?.pid));
+  expect(await runner.execute(PID)).toHaveLength(1);
+});
+
+test('a sort of statements that is merely slow gets more time, and then keeps it', async () => {
+  const { db } = await pooled();
+  const statements = statementsOn(db);
+  const quick = statements.of('heartbeat', LEAST);
+  const slow = statements.of('sweeps', LEAST);
+  const slowly = () => slow.execute(sql`select pg_sleep(1.2), pg_backend_pid() as pid`);
+  const beat = setInterval(() => void failure(quick.execute(PID)), 50);
+  onTestFinished(() => clearInterval(beat));
+  let losses = 0;
+  await until(async () => {
+    try {
+      await slowly();
+      return true;
+    } catch (error) {
+      expect(error).toBeInstanceOf(NoAnswerError);
+      losses++;
+      return false;
+    }
+  });
+  // 0.3 s and 0.6 s, each and up to two ticks, are too short; 1.2 s and more are enough.
+  expect(losses).toBeGreaterThan(0);
+  expect(losses).toBeLessThanOrEqual(3);
+  await slowly();
+  await slowly();
+});
