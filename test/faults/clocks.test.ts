@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { until } from '../support/until.ts';
 import { ordinary, transactional } from './fixtures/ledger-jobs.ts';
-import { overlaps, violations } from './invariants.ts';
+import { declaredGone, overlaps, violations } from './invariants.ts';
 import { Load } from './load.ts';
 import { printTimes, recoveryTimes, startRespiteIsOver } from './recovery.ts';
 import { monotonicMs } from './run-log.ts';
@@ -59,4 +59,49 @@ test('hosts whose clocks are 10 minutes off, either way, have no effect', { time
   // And they were shared by hosts with every clock.
   const processes = new Set(fleet.entries().map(({ process }) => process));
   expect(processes.size).toBe(4);
+});
+
+const HOUR_MS = 3_600_000;
+
+test('clocks that jump by up to an hour, either way, while workers run have no effect', {
+  timeout: 180_000,
+}, async () => {
+  const { ledger, fleet } = stage;
+  const workers = await fleet.startMany(3, { clockJumpsMs: HOUR_MS });
+  await startRespiteIsOver(ledger);
+  const load = new Load(ledger);
+  const enqueuedAtMs = monotonicMs();
+  const delayed = await ledger.enqueue(
+    Array.from({ length: 40 }, () => ({ job: ordinary, work: { workMs: 0 }, delayMs: DELAY_MS })),
+  );
+  const begunAtMs = (id: number) =>
+    fleet.entries().find(({ event, job }) => event === 'begun' && job === id)?.atMs;
+  await until(() => delayed.every(begunAtMs), { timeoutMs: 60_000 });
+  await ledger.enqueue(Array.from({ length: 20 }, () => ({ job: transactional, work: { workMs: 1_000 } })));
+  const victim = await until(async () => {
+    for (const worker of workers) if ((await ledger.heldBy(worker.workerId)).length >= 3) return worker;
+    return undefined;
+  });
+  if (victim === undefined) throw new Error('no worker holds three jobs');
+  const killedAtMs = await victim.kill();
+  const held = await ledger.heldBy(victim.workerId);
+  const times = await recoveryTimes(ledger, fleet, victim, held, killedAtMs);
+  await load.end();
+  await ledger.settled();
+  expect(await fleet.stop()).toEqual([0, 0]);
+  printTimes('clocks that jump by up to an hour, from the kill to the start elsewhere', times);
+  expect(await violations(ledger, fleet)).toEqual([]);
+  expect(overlaps(fleet)).toEqual([]);
+  expect(new Set(declaredGone(fleet).map((line) => line.split(' ')[2]))).toEqual(new Set([victim.name]));
+  expect(Math.max(...times)).toBeLessThanOrEqual(5_000);
+  const waitedMs = delayed.map((id) => (begunAtMs(id) ?? 0) - enqueuedAtMs);
+  expect(Math.min(...waitedMs)).toBeGreaterThanOrEqual(DELAY_MS);
+  expect(Math.max(...waitedMs)).toBeLessThan(DELAY_MS + 20_000);
+  // Their clocks have jumped: with right ones, all of this would say nothing.
+  for (const { name, log } of workers) {
+    const aheadMs = log
+      .entries()
+      .flatMap(({ atMs, clockMs }) => (clockMs === undefined ? [] : [clockMs - atMs]));
+    expect(Math.max(...aheadMs) - Math.min(...aheadMs), name).toBeGreaterThan(HOUR_MS / 4);
+  }
 });

@@ -43,6 +43,8 @@ export interface LedgerWorkerSettings {
 export type StartOptions = Partial<Omit<LedgerWorkerSettings, 'name' | 'log' | 'gates'>> & {
   /** How far off its clock is. */
   readonly clockShiftMs?: number;
+  /** Its clock jumps while it runs, to somewhere within so much of the right time. */
+  readonly clockJumpsMs?: number;
 };
 
 /** What the names of all worker processes, in `pg_stat_activity` too, begin with. */
@@ -73,7 +75,7 @@ export class Fleet {
   }
 
   /** Starts a worker process, and waits for nothing of what that does. */
-  async spawn({ clockShiftMs, ...options }: StartOptions = {}): Promise<FleetWorker> {
+  async spawn({ clockShiftMs = 0, clockJumpsMs = 0, ...options }: StartOptions = {}): Promise<FleetWorker> {
     const program = await bundleWorker();
     const name = `${WORKER_NAME}-${this.#members.length + 1}`;
     const settings: LedgerWorkerSettings = {
@@ -92,8 +94,9 @@ export class Fleet {
       name,
       startProcess([], program, {
         LEDGER_WORKER: JSON.stringify(settings),
-        ...(clockShiftMs !== undefined && {
+        ...((clockShiftMs !== 0 || clockJumpsMs !== 0) && {
           CLOCK_SHIFT_MS: String(clockShiftMs),
+          CLOCK_JUMPS_MS: String(clockJumpsMs),
           NODE_OPTIONS: '--import ./test/faults/fixtures/shifted-clock.mjs',
         }),
       }),
@@ -113,9 +116,9 @@ export class Fleet {
     return this.#members.filter(({ running }) => running);
   }
 
-  /** Lets the attempts under a fence, of jobs with this gate, come to their end. */
-  openGate(gate: string, fence: number): void {
-    writeFileSync(join(this.#directory, `${gate}-${fence}`), '');
+  /** Lets the attempts of the how many-th claim, of jobs with this gate, come to their end. */
+  openGate(gate: string, claim: number): void {
+    writeFileSync(join(this.#directory, `${gate}-${claim}`), '');
   }
 
   /** All that was written down so far, in the order of time. */

@@ -5,15 +5,16 @@ import type { FleetWorker } from './fleet.ts';
 import { declaredGone, overlaps, violations } from './invariants.ts';
 import { print, printTimes, recoveryTimes, seconds } from './recovery.ts';
 import { monotonicMs, type RunEvent } from './run-log.ts';
+import { size } from './size.ts';
 import { useStage } from './stage.ts';
 
 const stage = useStage();
 
-/** The shortest that a worker allows: the default takes a minute. */
-const FROZEN_MS = 15_000;
-/** Without sessions, the blocked worker would be declared gone after this. */
-const SILENT_MS = 15_000;
-const BLOCKED_MS = 20_000;
+/** The shortest that a worker allows, or the default: a minute. */
+const FROZEN_MS = size(15_000, 60_000);
+/** Without a session, the blocked worker is declared gone after this. The shortest, or the default. */
+const SILENT_MS = size(15_000, 30_000);
+const BLOCKED_MS = size(20_000, 40_000);
 
 /** The jobs that a process has said this of. */
 function jobsOf(worker: FleetWorker, event: RunEvent, fence: number): number[] {
@@ -23,7 +24,7 @@ function jobsOf(worker: FleetWorker, event: RunEvent, fence: number): number[] {
 }
 
 describe('SIGSTOP for longer than the detection time, then SIGCONT', () => {
-  test('the sleeper comes back fenced and harmless, and works on', { timeout: 180_000 }, async () => {
+  test('the sleeper comes back fenced and harmless, and works on', { timeout: 240_000 }, async () => {
     const { ledger, fleet } = stage;
     const worker = { silentMs: SILENT_MS, frozenMs: FROZEN_MS };
     const sleeper = await fleet.start({ worker });
@@ -64,7 +65,7 @@ describe('SIGSTOP for longer than the detection time, then SIGCONT', () => {
 });
 
 describe('a blocked event loop', () => {
-  test('is no death while the session lives: nothing runs twice', { timeout: 120_000 }, async () => {
+  test('is no death while the session lives: nothing runs twice', { timeout: 180_000 }, async () => {
     const { ledger, fleet } = stage;
     const gate = 'blocked';
     const blocker = await fleet.start({ worker: { silentMs: SILENT_MS } });
@@ -88,5 +89,43 @@ describe('a blocked event loop', () => {
     expect(declaredGone(fleet)).toEqual([]);
     expect(fleet.entries().filter(({ event }) => event === 'begun')).toHaveLength(ids.length);
     expect(fleet.entries().filter(({ event }) => event === 'lost')).toEqual([]);
+  });
+
+  test('without a session is a death after silentMs: its jobs run elsewhere, and what it ends afterwards counts for nothing', {
+    timeout: 240_000,
+  }, async () => {
+    const { ledger, fleet } = stage;
+    const worker = { silentMs: SILENT_MS, listen: false };
+    const blocker = await fleet.start({ worker });
+    const jobs = [
+      { job: blocking, gate: 'block' },
+      ...[transactional, ordinary, flaky, snoozing].map((job) => ({ job, gate: 'afterwards' })),
+    ];
+    const ids = await ledger.enqueue(
+      jobs.map(({ job, gate }) => ({ job, work: { workMs: BLOCKED_MS, gate } })),
+    );
+    await until(() => jobsOf(blocker, 'begun', 1).length === ids.length);
+    const other = await fleet.start({ worker });
+
+    const blockedAtMs = monotonicMs();
+    fleet.openGate('block', 1);
+    const times = await recoveryTimes(ledger, fleet, blocker, ids, blockedAtMs);
+    printTimes(
+      `an event loop blocked without a session, silentMs ${SILENT_MS}: to the start elsewhere`,
+      times,
+    );
+    expect(Math.min(...times)).toBeGreaterThan(SILENT_MS / 2);
+    // The others end once the loop is free again, while the other worker runs the same jobs.
+    fleet.openGate('afterwards', 1);
+    await until(() => jobsOf(blocker, 'ended', 1).length === ids.length, { timeoutMs: 60_000 });
+    await until(() => jobsOf(blocker, 'lost', 1).length === ids.length);
+    expect(jobsOf(blocker, 'settled', 1)).toEqual([]);
+    expect(jobsOf(blocker, 'rescheduled', 1)).toEqual([]);
+    expect(await ledger.heldBy(other.workerId)).toHaveLength(ids.length);
+
+    for (const gate of ['block', 'afterwards']) fleet.openGate(gate, 2);
+    await ledger.settled(120_000);
+    expect(await fleet.stop()).toEqual([0, 0]);
+    expect(await violations(ledger, fleet)).toEqual([]);
   });
 });

@@ -335,23 +335,28 @@ test('SIGSTOP of a worker in the midst of runs for longer than the detection tim
     return (await grouped.enqueueMany(database.db, groupJob(name), entries)).map(({ id }) => id);
   };
   const sleeper = await start(1, settings);
-  // It learns that jobs are short, and claims several of a group at once.
-  for (const serial of serials) await enqueue(serial, repeated(30, plain('warm', 0)));
-  await settled();
   const ids = new Map<string, number[]>();
-  for (const serial of serials) {
-    ids.set(serial, await enqueue(serial, [plain('g', 3_000), ...repeated(5, plain('g', 400))]));
-  }
+  const isOfFirst = (job: number) => [...ids.values()].some(([first]) => first === job);
+  let group = '';
   const runsOfFirst = async () => {
     const runs = await Promise.all(serials.map((serial) => audit.runs(serial)));
-    return runs.flatMap((groups) =>
-      (groups.get('g') ?? []).filter(({ job }) => [...ids.values()].some(([first]) => first === job)),
-    );
+    return runs.flatMap((groups) => (groups.get(group) ?? []).filter(({ job }) => isOfFirst(job)));
   };
-  await until(async () => (await runsOfFirst()).length === serials.length);
-  const held = await database.client<{ queue: string; n: number }[]>`
-    select queue, count(*)::int as n from queue_jobs where worker_id is not null group by queue order by queue`;
-  expect(held.filter(({ n }) => n > 2).map(({ queue }) => queue)).toEqual([...serials].sort());
+  // It learns that jobs are short, and claims several of a group at once. On a busy machine they are not.
+  for (let turn = 1; ; turn++) {
+    group = `g${turn}`;
+    for (const serial of serials) await enqueue(serial, repeated(30, plain('warm', 0)));
+    await settled();
+    for (const serial of serials) {
+      ids.set(serial, await enqueue(serial, [plain(group, 3_000), ...repeated(5, plain(group, 400))]));
+    }
+    await until(async () => (await runsOfFirst()).length === serials.length);
+    const held = await database.client<{ queue: string; n: number }[]>`
+      select queue, count(*)::int as n from queue_jobs where worker_id is not null group by queue`;
+    if (held.filter(({ n }) => n > 2).length === serials.length) break;
+    if (turn === 10) throw new Error(`a run of jobs was never claimed at once: ${JSON.stringify(held)}`);
+    await settled();
+  }
   const process = sleeper.processes[0]?.child;
   process?.kill('SIGSTOP');
   const other = await start(1, settings);
@@ -360,7 +365,7 @@ test('SIGSTOP of a worker in the midst of runs for longer than the detection tim
   await settled();
   for (const fleet of [sleeper, other]) expect(await fleet.stop()).toEqual([0]);
   for (const serial of serials) {
-    const runs = (await audit.runs(serial)).get('g') ?? [];
+    const runs = (await audit.runs(serial)).get(group) ?? [];
     const [first] = ids.get(serial) ?? [];
     const [slept, worked] = runs.filter(({ job }) => job === first);
     // It may have begun one more before it could know.

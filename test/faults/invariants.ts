@@ -33,41 +33,68 @@ const MAX_LISTED = 5;
  */
 export async function violations(ledger: Ledger, fleet: Fleet): Promise<string[]> {
   const entries = fleet.entries();
-  const results = await ledger.rows<ResultRow>(
-    `select job_id, kind, state, fence::int as fence, attempt, worker_id, output from queue_results
-     where kind <> '${ticking.kind}'`,
-  );
-  const enqueued = await ledger.rows<{ n: number; job_id: string }>('select n, job_id from ledger_enqueued');
-  const effects = await ledger.rows<EffectRow>('select n, job_id, fence from ledger_effects');
+  const books = await readBooks(ledger);
+  const { results, jobOf } = books;
   const resultOf = new Map(results.map((result) => [Number(result.job_id), result]));
-  const jobOf = new Map(enqueued.map(({ n, job_id }) => [n, Number(job_id)]));
-  const completed = results.filter(({ state }) => state === 'completed');
   const counts = wrongCounts({ entries, results, killed: new Set(fleet.killedAtMs.keys()) });
   return [
     ...few(
       'a commit was acknowledged and is gone',
       [...ledger.acknowledged].filter((n) => !jobOf.has(n)),
     ),
-    ...few(
-      'a committed enqueue has no result',
-      [...jobOf.values()].filter((id) => !resultOf.has(id)),
-    ),
-    ...few('a result of no committed enqueue', withoutEnqueue(results, new Set(jobOf.values()))),
+    ...wrongInBooks(books),
     ...few(
       'a rolled-back enqueue ran',
       entries.filter(({ n }) => n !== undefined && ledger.rolledBack.has(n)).map(({ n }) => n),
     ),
-    ...few(
-      'a job did not complete',
-      results.filter((result) => !mayEndSo(result)).map(({ job_id, state }) => `${job_id} (${state})`),
-    ),
-    ...wrongOutputs(completed, jobOf),
-    ...wrongEffects(completed, effects),
     ...wrongRuns(entries, resultOf),
     ...few('an end that its worker does not know', counts.untold),
     ...few('told that it was lost, and nobody had claimed it', counts.notLost),
     ...few('attempts spent that never began', counts.overspent),
     ...(await unexpectedEnds(fleet)),
+  ];
+}
+
+/**
+ * What of this the tables alone show: that the jobs, their results, the books and the effects agree. It holds also where a failover has
+ * undone commits, of which the processes' logs still tell.
+ */
+export async function wrongBooks(ledger: Ledger): Promise<string[]> {
+  return wrongInBooks(await readBooks(ledger));
+}
+
+interface Books {
+  readonly results: readonly ResultRow[];
+  readonly effects: readonly EffectRow[];
+  /** By the number of the enqueue. */
+  readonly jobOf: ReadonlyMap<number, number>;
+}
+
+async function readBooks(ledger: Ledger): Promise<Books> {
+  const results = await ledger.rows<ResultRow>(
+    `select job_id, kind, state, (fence - floor(extract(epoch from created_at) * 1000))::int as fence, attempt, worker_id, output from queue_results
+     where kind <> '${ticking.kind}'`,
+  );
+  const enqueued = await ledger.rows<{ n: number; job_id: string }>('select n, job_id from ledger_enqueued');
+  const effects = await ledger.rows<EffectRow>('select n, job_id, fence from ledger_effects');
+  return { results, effects, jobOf: new Map(enqueued.map(({ n, job_id }) => [n, Number(job_id)])) };
+}
+
+function wrongInBooks({ results, effects, jobOf }: Books): string[] {
+  const ended = new Set(results.map(({ job_id }) => Number(job_id)));
+  const completed = results.filter(({ state }) => state === 'completed');
+  return [
+    ...few(
+      'a committed enqueue has no result',
+      [...jobOf.values()].filter((id) => !ended.has(id)),
+    ),
+    ...few('a result of no committed enqueue', withoutEnqueue(results, new Set(jobOf.values()))),
+    ...few(
+      'a job did not complete',
+      results.filter((result) => !mayEndSo(result)).map(({ job_id, state }) => `${job_id} (${state})`),
+    ),
+    ...wrongOutputs(completed, jobOf),
+    ...wrongEffects(completed, ofTheirJobs(effects, jobOf)),
   ];
 }
 
@@ -87,6 +114,11 @@ function wrongOutputs(results: readonly ResultRow[], jobOf: ReadonlyMap<number, 
     "a result with another job's output",
     wrong.map(({ job_id, output }) => `${job_id} (${output})`),
   );
+}
+
+/** Without those of jobs whose enqueue a failover has undone: they had begun, and their ids may have come again. */
+function ofTheirJobs(effects: readonly EffectRow[], jobOf: ReadonlyMap<number, number>): EffectRow[] {
+  return effects.filter(({ n, job_id }) => jobOf.get(n) === Number(job_id));
 }
 
 function wrongEffects(results: readonly ResultRow[], effects: readonly EffectRow[]): string[] {

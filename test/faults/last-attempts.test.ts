@@ -63,8 +63,8 @@ test(`SIGKILL of a worker, ${KILLS} times, while all jobs have one attempt: none
   expect(begunAtKills.size).toBeGreaterThan(KILLS);
   // Nothing that had not begun has lost its attempt.
   expect(discarded.filter(({ job_id }) => !begunAtKills.has(Number(job_id)))).toEqual([]);
-  // What had begun and was not called: no more than begin within about ten milliseconds.
-  expect(unrun.length).toBeLessThanOrEqual(KILLS * 2 * CONCURRENCY);
+  // What had begun and was not called: no more than there are slots, where handlers take longer than 2 ms.
+  expect(unrun.length).toBeLessThanOrEqual(KILLS * CONCURRENCY);
   // Most claims begin what they take, and then nothing is claimed ahead.
   if (times.length > 0) expect(Math.max(...times)).toBeLessThanOrEqual(5_000);
 });

@@ -7,10 +7,11 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { until } from '../support/until.ts';
 import { transactional } from './fixtures/ledger-jobs.ts';
 import type { StartOptions } from './fleet.ts';
-import { violations } from './invariants.ts';
+import { declaredGone, violations } from './invariants.ts';
 import { Load } from './load.ts';
 import { hasPgBouncer, type PgBouncer, startPgBouncer } from './pgbouncer.ts';
-import { print, printTimes, recoveryTimes, resumeTimes } from './recovery.ts';
+import { print, printTimes, recoveryTimes, resumeTimes, startRespiteIsOver } from './recovery.ts';
+import { monotonicMs } from './run-log.ts';
 import { useStage } from './stage.ts';
 
 const queue = createQueue();
@@ -145,4 +146,62 @@ describe.skipIf(!installed)('behind PgBouncer in transaction mode', () => {
     // What is used of them here is the same.
     return drizzlePostgresJs({ client }) as unknown as ReturnType<typeof drizzleNodePostgres>;
   }
+});
+
+describe.skipIf(!installed)('behind PgBouncer that discards all that a session has', () => {
+  const stage = useStage();
+
+  test('in session mode, after each client: a worker holds its session, and the jobs of a dead one begin elsewhere within 5 s', {
+    timeout: 120_000,
+  }, async () => {
+    const { ledger, fleet } = stage;
+    // Each client has a connection of its own for as long as it stays.
+    const pgBouncer = await startPgBouncer(stage.url, 80, { mode: 'session' });
+    onTestFinished(pgBouncer.stop);
+    const workers = await fleet.startMany(3, { url: pgBouncer.url(stage.url) });
+    await startRespiteIsOver(ledger);
+    const load = new Load(ledger);
+    await resumeTimes(fleet, workers, 0);
+    const [victim] = workers;
+    if (victim === undefined) throw new Error('no worker');
+    await until(async () => (await ledger.heldBy(victim.workerId)).length > 0);
+    const killedAtMs = await victim.kill();
+    const held = await ledger.heldBy(victim.workerId);
+    const times = await recoveryTimes(ledger, fleet, victim, held, killedAtMs);
+    const isGone = 'select not exists (select from queue_workers where id = $1)';
+    await until(async () => await ledger.value(isGone, [victim.workerId]));
+    const goneAfterMs = monotonicMs() - killedAtMs;
+    await load.end();
+    await ledger.settled();
+    expect(await fleet.stop()).toEqual([0, 0]);
+    printTimes('behind PgBouncer in session mode, from the kill to the start elsewhere', [
+      ...times,
+      goneAfterMs,
+    ]);
+    expect(await violations(ledger, fleet)).toEqual([]);
+    expect(Math.max(...times, goneAfterMs)).toBeLessThanOrEqual(5_000);
+    expect(workers.every((worker) => worker.entries().some(({ event }) => event === 'listening'))).toBe(true);
+  });
+
+  test('in transaction mode, after each transaction: workers work by polling, and lose nothing', {
+    timeout: 120_000,
+  }, async () => {
+    const { ledger, fleet } = stage;
+    const pgBouncer = await startPgBouncer(stage.url, 4, { resetAlways: true });
+    onTestFinished(pgBouncer.stop);
+    const url = pgBouncer.url(stage.url);
+    const workers = await Promise.all([
+      fleet.start({ url }),
+      fleet.start({ url, worker: { listen: false } }),
+    ]);
+    const load = new Load(ledger);
+    await resumeTimes(fleet, workers, 0);
+    await until(() => ledger.acknowledged.size >= 100);
+    await load.end();
+    await ledger.settled();
+    expect(await fleet.stop()).toEqual([0, 0]);
+    expect(await violations(ledger, fleet)).toEqual([]);
+    expect(declaredGone(fleet)).toEqual([]);
+    expect(fleet.entries().filter(({ event }) => event === 'listening')).toEqual([]);
+  });
 });

@@ -17,6 +17,8 @@ export interface PgBouncerOptions {
   readonly mode?: 'transaction' | 'session';
   /** How many clients it takes; 200 unless given. */
   readonly maxClients?: number;
+  /** Whether it sends `DISCARD ALL` after each transaction too, and not only after each client of the session mode; false unless given. */
+  readonly resetAlways?: boolean;
 }
 
 /** A PgBouncer before a server. */
@@ -31,7 +33,7 @@ export interface PgBouncer {
 export async function startPgBouncer(
   serverUrl: string,
   poolSize: number,
-  { mode = 'transaction', maxClients = 200 }: PgBouncerOptions = {},
+  { mode = 'transaction', maxClients = 200, resetAlways = false }: PgBouncerOptions = {},
 ): Promise<PgBouncer> {
   const user = serverUser();
   const directory = mkdtempSync(join(tmpdir(), 'drizzle-queue-pgbouncer-'));
@@ -51,6 +53,8 @@ auth_type = any
 pool_mode = ${mode}
 default_pool_size = ${poolSize}
 max_client_conn = ${maxClients}
+server_reset_query = DISCARD ALL
+server_reset_query_always = ${Number(resetAlways)}
 `,
   );
   if (user) chownSync(directory, user.uid, user.gid);

@@ -30,7 +30,7 @@ export interface RunEntry {
   readonly n?: number;
   /** What there is to say beside: the worker's id, an error's message. */
   readonly detail?: string;
-  /** Of 'started': what time it is by the process's own clock. */
+  /** Of 'started' and 'begun': what time it is by the process's own clock. */
   readonly clockMs?: number;
 }
 

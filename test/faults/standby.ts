@@ -6,19 +6,28 @@ import { type PostgresServer, startPostgres } from '../support/embedded-postgres
 /** The name under which a standby receives. */
 const STANDBY = 'standby';
 
-/**
- * Starts a streaming standby of a server, made of a copy of its data while it runs, and makes the server wait for it with each commit.
- */
-export async function startStandby(primary: PostgresServer): Promise<PostgresServer> {
+export interface StandbyOptions {
+  /** Whether the primary waits for it with each commit; true unless given. */
+  readonly synchronous?: boolean;
+  /** Where it finds the primary; the primary's own port unless given. */
+  readonly port?: number;
+}
+
+/** Starts a streaming standby of a server, made of a copy of its data while it runs. */
+export async function startStandby(
+  primary: PostgresServer,
+  { synchronous = true, port = primary.port }: StandbyOptions = {},
+): Promise<PostgresServer> {
   const client = new pg.Client({ connectionString: primary.url });
   await client.connect();
   try {
     const standby = await startPostgres({
       settings: {
-        primary_conninfo: `host=127.0.0.1 port=${primary.port} user=postgres application_name=${STANDBY}`,
+        primary_conninfo: `host=127.0.0.1 port=${port} user=postgres application_name=${STANDBY}`,
       },
       fillData: (data) => copyData(client, join(primary.directory, 'data'), data),
     });
+    if (!synchronous) return standby;
     await client.query(`alter system set synchronous_standby_names = '${STANDBY}'`);
     await client.query('select pg_reload_conf()');
     return standby;
@@ -33,16 +42,28 @@ export async function isSynchronous(primary: PostgresServer): Promise<boolean> {
   return rows.length > 0;
 }
 
+/** How far the server has written. */
+export async function writtenTo(primary: PostgresServer): Promise<string> {
+  const [row] = await ask<{ lsn: string }>(primary, 'select pg_current_wal_insert_lsn()::text as lsn');
+  return row?.lsn ?? '';
+}
+
+/** Whether the standby has received and replayed so much. */
+export async function hasReplayed(primary: PostgresServer, lsn: string): Promise<boolean> {
+  const rows = await ask(primary, `select from pg_stat_replication where replay_lsn >= '${lsn}'`);
+  return rows.length > 0;
+}
+
 /** Makes the standby a primary. */
 export async function promote(standby: PostgresServer): Promise<void> {
   await ask(standby, 'select pg_promote(true, 60)');
 }
 
-async function ask(server: PostgresServer, text: string): Promise<unknown[]> {
+async function ask<T extends pg.QueryResultRow>(server: PostgresServer, text: string): Promise<T[]> {
   const client = new pg.Client({ connectionString: server.url });
   await client.connect();
   try {
-    return (await client.query(text)).rows;
+    return (await client.query<T>(text)).rows;
   } finally {
     await client.end();
   }

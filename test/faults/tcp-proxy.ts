@@ -10,6 +10,9 @@ export type Weather =
   /** Accepts new connections and stays silent; on those that there are, nothing is passed on any more. */
   | 'silent';
 
+/** What is lost of a connection that something in between has forgotten, without a word to either end. */
+export type Silence = 'both ways' | 'to the client' | 'to the server';
+
 /** One connection through the proxy. */
 interface Link {
   readonly client: Socket;
@@ -17,6 +20,8 @@ interface Link {
   readonly server: Socket | undefined;
   /** Nothing is passed on any more. */
   deaf: boolean;
+  /** What was forgotten of it stays so, whatever the weather. */
+  forgotten: Silence | undefined;
   /** The answer to what was just passed on is to be swallowed. */
   swallowing: boolean;
 }
@@ -86,8 +91,21 @@ export class TcpProxy {
     this.#weather = weather;
     for (const link of this.#links) {
       if (weather === 'silent') link.deaf = true;
-      else if (link.deaf) this.#destroy(link);
+      else if (link.deaf && link.forgotten === undefined) this.#destroy(link);
+      else link.deaf = false;
     }
+  }
+
+  /** How many connections there are of which nothing is forgotten. */
+  get remembered(): number {
+    return [...this.#links].filter(({ forgotten }) => forgotten === undefined).length;
+  }
+
+  /** Forgets a connection, taken at random, or all. New ones are not affected. */
+  forget(silence: Silence, which: 'one' | 'all'): void {
+    const links = [...this.#links].filter(({ forgotten }) => forgotten === undefined);
+    const one = links[Math.floor(Math.random() * links.length)];
+    for (const link of which === 'all' ? links : one === undefined ? [] : [one]) link.forgotten = silence;
   }
 
   /** Breaks every connection. */
@@ -113,15 +131,17 @@ export class TcpProxy {
     }
     const deaf = this.#weather === 'silent';
     const server = deaf ? undefined : connect(this.#target, '127.0.0.1');
-    const link: Link = { client, server, deaf, swallowing: false };
+    const link: Link = { client, server, deaf, forgotten: undefined, swallowing: false };
     this.#links.add(link);
     for (const socket of [client, server]) {
       socket?.setNoDelay(true);
       socket?.on('error', () => {});
       // What one end has closed is closed for the other, unless nothing is passed on any more.
       socket?.on('close', () => {
-        if (!link.deaf) this.#destroy(link);
-        else if (socket === client) this.#links.delete(link);
+        const lost = socket === client ? lostToServer(link) : lostToClient(link);
+        if (!lost) this.#destroy(link);
+        // The server's end of a forgotten one stays open, with its locks, until all are cut.
+        else if (socket === client && link.forgotten === undefined) this.#links.delete(link);
       });
     }
     client.on('data', (bytes) => void this.#toServer(link, bytes));
@@ -141,12 +161,12 @@ export class TcpProxy {
     }
     // Timers of the same length fire in the order in which they were set, so bytes stay in theirs.
     if (this.delayMs > 0) await delay(this.delayMs);
-    if (!link.deaf) link.server?.write(bytes);
+    if (!lostToServer(link)) link.server?.write(bytes);
   }
 
   async #toClient(link: Link, bytes: Buffer): Promise<void> {
     if (this.delayMs > 0) await delay(this.delayMs);
-    if (!link.deaf && !link.swallowing) link.client.write(bytes);
+    if (!lostToClient(link) && !link.swallowing) link.client.write(bytes);
   }
 
   #destroy(link: Link): void {
@@ -155,4 +175,12 @@ export class TcpProxy {
     if (!link.client.destroyed) link.client.resetAndDestroy();
     link.server?.destroy();
   }
+}
+
+function lostToServer({ deaf, forgotten }: Link): boolean {
+  return deaf || forgotten === 'both ways' || forgotten === 'to the server';
+}
+
+function lostToClient({ deaf, forgotten }: Link): boolean {
+  return deaf || forgotten === 'both ways' || forgotten === 'to the client';
 }
