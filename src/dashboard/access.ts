@@ -68,7 +68,7 @@ export function granted(answer: Authorization, tables: QueueTables): Granted | u
   if (answer === 'read' || answer === 'write')
     return granted({ can: answer === 'write' ? answer : {} }, tables);
   if (answer instanceof Response) throw new TypeError('a Response grants nothing');
-  const access = typeof answer === 'object' ? answer : refuse(answer);
+  const access = isPlainObject(answer) ? answer : refuse(answer);
   const { actor, can = {}, queues, where } = access;
   for (const name of Object.keys(access)) {
     // A misspelt `where` must not mean every tenant.
@@ -94,6 +94,14 @@ export function granted(answer: Authorization, tables: QueueTables): Granted | u
     scope: { queues, own: where === undefined ? [] : wanted(where, tables) },
     whole: queues === undefined && where === undefined,
   };
+}
+
+/** An array, a date or a promise has no field that is wrong, so it would read as an access to everything. */
+function isPlainObject(answer: unknown): boolean {
+  if (typeof answer !== 'object' || answer === null || Array.isArray(answer)) return false;
+  const prototype: unknown = Object.getPrototypeOf(answer);
+  // Not compared with `Object.prototype`: test runners and other realms have one of their own.
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 function wanted(where: Readonly<Record<string, unknown>>, tables: QueueTables): JobScope['own'] {

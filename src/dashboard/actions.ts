@@ -4,12 +4,12 @@ import type { ManyAction } from '../queries/find-many.ts';
 import { showJob } from '../queries/show-job.ts';
 import type { DashboardAction } from './access.ts';
 import type { Deed } from './deed.ts';
-import { type Fields, numberOf, timeOf } from './form-fields.ts';
+import { type Fields, nameIn, numberOf, timeOf } from './form-fields.ts';
 import { limitText, RefusedLimitError, setLimit } from './limit-form.ts';
 import { chosenOf, doWithChosen, reasonOf } from './many-jobs.ts';
 import type { NoticeCode } from './parts/notice.tsx';
 import { redriveCause } from './redrive-cause.ts';
-import { hasQueue, limitsOf, may, schedulesOf, type Visit } from './visit.ts';
+import { audited, hasQueue, limitsOf, may, schedulesOf, type Visit } from './visit.ts';
 
 interface Act {
   /** The right that it needs. */
@@ -57,6 +57,7 @@ export async function act(visit: Visit, name: string, fields: Fields): Promise<A
     return { done: false, why: 'refused', message: error.message };
   } finally {
     visit.looks.forget();
+    visit.searches.forget();
   }
   if (deed === undefined) return { done: false, why: 'not-found' };
   const { ids = [], target = {}, outcome, ...said } = deed;
@@ -125,7 +126,8 @@ async function runNow(visit: Visit, { id: text = '' }: Fields): Promise<Deed | u
     : { notice: answer.reason, ids: [id], outcome: answer.reason };
 }
 
-async function pause(visit: Visit, { queue: name }: Fields, on: boolean): Promise<Deed | undefined> {
+async function pause(visit: Visit, fields: Fields, on: boolean): Promise<Deed | undefined> {
+  const name = nameIn(fields.queue);
   if (name === undefined || !hasQueue(visit, name)) return undefined;
   const { db, queue } = visit.settings;
   const changed = on ? await queue.pause(db, name) : await queue.resume(db, name);
@@ -135,14 +137,15 @@ async function pause(visit: Visit, { queue: name }: Fields, on: boolean): Promis
 
 async function schedule(
   visit: Visit,
-  { name }: Fields,
+  fields: Fields,
   what: 'run' | 'pause' | 'resume',
 ): Promise<Deed | undefined> {
+  const name = nameIn(fields.name);
   const schedules = schedulesOf(visit);
   const { db } = visit.settings;
   const found = name === undefined ? undefined : await schedules?.find(db, name);
   if (schedules === undefined || found === undefined || !hasQueue(visit, found.queue)) return undefined;
-  const target = { schedule: found.name };
+  const target = { schedule: audited(visit, undefined, 'schedule', found.name) };
   try {
     if (what === 'run') {
       const { id, duplicate } = await schedules.runNow(db, found.name);
@@ -160,14 +163,15 @@ async function schedule(
   }
 }
 
-async function unblock(visit: Visit, { queue, group }: Fields): Promise<Deed | undefined> {
+async function unblock(visit: Visit, fields: Fields): Promise<Deed | undefined> {
   const limits = limitsOf(visit);
-  if (limits === undefined || queue === undefined || group === undefined || group === '') return undefined;
+  const [queue, group] = [nameIn(fields.queue), nameIn(fields.group)];
+  if (limits === undefined || queue === undefined || group === undefined) return undefined;
   if (!limits.has(queue) || !hasQueue(visit, queue)) return undefined;
   const changed = await limits.unblock(visit.settings.db, { queue, group });
   return {
     notice: changed ? 'unblocked' : 'unchanged',
-    target: { queue, group },
+    target: { queue, group: audited(visit, undefined, 'group', group) },
     outcome: changed ? 'unblocked' : 'unchanged',
   };
 }
@@ -177,7 +181,11 @@ async function limit(visit: Visit, fields: Fields, remove: boolean): Promise<Dee
   const limits = limitsOf(visit);
   if (limits === undefined || !limits.has(queue) || !hasQueue(visit, queue)) return undefined;
   await setLimit(visit, limits, fields, remove);
-  const target = { queue, ...(kind !== '' && { kind }), ...(group !== '' && { group }) };
+  const target = {
+    queue,
+    ...(kind !== '' && { kind }),
+    ...(group !== '' && { group: audited(visit, undefined, 'group', group) }),
+  };
   const notice = remove ? 'unlimited' : 'limited';
   return { notice, target, outcome: remove ? 'removed' : limitText(fields) };
 }

@@ -1,5 +1,5 @@
+import { type Filter, word } from '../filter/filter.ts';
 import { samplePayloads } from '../queries/sample-payloads.ts';
-import { type Filter, word } from './filter.ts';
 import { LOOK_MS, scopeName, type Visit } from './visit.ts';
 
 /** Each of them has the whole filter in it. */
@@ -11,18 +11,16 @@ const SAMPLE = { payloads: 100, bound: 5_000, limit: 60 };
  * app hides parts of payloads: completing them would tell what it hides.
  */
 export async function completionsOf(visit: Visit, q: string, filter: Filter): Promise<string[]> {
-  const { settings, granted, looks } = visit;
+  const { settings, granted, searches, viewer } = visit;
   if (settings.show !== undefined || filter.problems.length > 0 || q.length > MAX_LENGTH) return [];
   const { kind } = filter.search;
-  const found = await looks.at(
-    `payloads ${scopeName(visit)} ${JSON.stringify(kind ?? null)}`,
-    LOOK_MS,
-    (db) => samplePayloads(db, settings.queue.tables, { scope: granted.scope, kind, ...SAMPLE }),
-    'slow',
+  const name = JSON.stringify(['payloads', scopeName(visit), kind]);
+  const found = await searches.at(viewer, name, LOOK_MS, (db) =>
+    samplePayloads(db, settings.queue.tables, { scope: granted.scope, kind, ...SAMPLE }),
   );
   const begin = q === '' ? '' : `${q} `;
   const wanted = new Set(filter.words.map(({ key }) => key));
-  return (found ?? [])
+  return (found?.value ?? [])
     .filter(({ key }) => !wanted.has(`payload.${key}`))
     .map(({ key, value }) => `${begin}${word(`payload.${key}`, value)}`);
 }

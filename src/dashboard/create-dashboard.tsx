@@ -1,15 +1,17 @@
 import type { Context } from 'hono';
-import { HTTPException } from 'hono/http-exception';
 import type { Child } from 'hono/jsx';
 import { Hono } from 'hono/tiny';
 import { MissingMigrationError } from '../errors.ts';
-import { showJob } from '../queries/show-job.ts';
+import { describeThrown } from '../job/describe-error.ts';
+import { type ShownJob, showJob } from '../queries/show-job.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
-import { type Granted, granted } from './access.ts';
+import { sqlStateOf } from '../sql/executor.ts';
+import { granted } from './access.ts';
 import { act, jobId } from './actions.ts';
 import { pageAnswer, textOf } from './answer.ts';
 import { assetAnswer } from './assets/assets.ts';
-import { fieldsOf } from './form-fields.ts';
+import { download } from './download.ts';
+import { fieldsOf, nameIn } from './form-fields.ts';
 import { Links, nameInPath, pathIn } from './links.ts';
 import { Looks } from './looks.ts';
 import { checkedOptions, type DashboardOptions, type DashboardSettings } from './options.ts';
@@ -21,19 +23,23 @@ import { limitsPage } from './pages/limits.tsx';
 import { goingOnPage, manyPage } from './pages/many.tsx';
 import { overviewPage } from './pages/overview.tsx';
 import { queuesPage } from './pages/queues.tsx';
-import { AUTHORIZE, refusedPage } from './pages/refused.tsx';
+import { refusedPage } from './pages/refused.tsx';
 import { schedulesPage } from './pages/schedules.tsx';
 import { workersPage } from './pages/workers.tsx';
+import { SlowPage } from './parts/layout.tsx';
 import { SAID } from './parts/notice.tsx';
 import { CUT } from './parts/value.tsx';
-import { ownForms, protectiveHeaders } from './protection.ts';
-import { limitsOf, schedulesOf, type Visit } from './visit.ts';
+import { isOwnRequest, protectiveHeaders } from './protection.ts';
+import { type Found, Searches, UNFIT, UnfitValueError } from './searches.ts';
+import { copyOf } from './shared-response.ts';
+import { TooManySearchesError } from './turns.ts';
+import { limitsOf, schedulesOf, scopeName, type Visit } from './visit.ts';
 
 /** Answers the requests of a browser. */
 export type Dashboard = (request: Request) => Promise<Response>;
 
-/** The largest value to download. */
-const MAX_VALUE = 100_000_000;
+/** How long reading one job may take: its values may have a hundred megabytes. */
+const JOB_MS = 10_000;
 
 interface Env {
   readonly Variables: { visit: Visit };
@@ -58,7 +64,8 @@ export function createDashboard<TOwn extends OwnColumns>(options: DashboardOptio
   const all = checkedOptions(options as unknown as DashboardOptions);
   const apps = all.map((settings) => {
     const links = new Links(settings.base, settings.name);
-    return appOf(settings, links, new Looks(settings.db, settings.queue.tables));
+    const { db, queue } = settings;
+    return appOf(settings, links, new Looks(db, queue.tables), new Searches(db, queue.tables));
   });
   return async (request) => {
     const { pathname } = new URL(request.url);
@@ -77,14 +84,12 @@ export function createDashboard<TOwn extends OwnColumns>(options: DashboardOptio
   };
 }
 
-function appOf(settings: DashboardSettings, links: Links, looks: Looks): Hono<Env> {
+function appOf(settings: DashboardSettings, links: Links, looks: Looks, searches: Searches): Hono<Env> {
   const app = new Hono<Env>({ getPath: (request) => pathOf(settings, request.url) });
-  const refused = async (c: Context, status: number, title: string, text: string, code?: string) =>
+  const refused = async (c: Context, status: number, title: string, text: string) =>
     await pageAnswer(
       c.req.raw,
-      await textOf(
-        refusedPage({ links, title, text, home: status !== 403, ...(code !== undefined && { code }) }),
-      ),
+      await textOf(refusedPage({ links, title, text, home: status !== 403 })),
       status,
     );
 
@@ -94,21 +99,23 @@ function appOf(settings: DashboardSettings, links: Links, looks: Looks): Hono<En
     if (settings.hosts?.includes(host) ?? true) return await next();
     return await refused(c, 403, 'Unknown host', 'The dashboard does not answer under this name.');
   });
-  app.use(ownForms(settings.trustedOrigins));
+  app.use(async (c, next) =>
+    isOwnRequest(c.req.raw, settings.trustedOrigins)
+      ? await next()
+      : await refused(c, 403, 'Refused', REFUSED_FORM),
+  );
   app.get(
     '/assets/*',
     async (c, next) => (await assetAnswer(c.req.raw, pathOf(settings, c.req.url))) ?? (await next()),
   );
   app.use(async (c, next) => {
     const answer = await settings.authorize(c.req.raw, settings.name);
-    if (answer instanceof Response) return answer;
+    if (answer instanceof Response) return await copyOf(answer);
     const allowed = granted(answer, settings.queue.tables);
     if (allowed === undefined) {
-      const text =
-        'The function authorize of this dashboard has not let you in. It decides about every request:';
-      return await refused(c, 403, 'Not allowed', text, AUTHORIZE);
+      return await refused(c, 403, 'Not allowed', 'Your account has no access to this dashboard.');
     }
-    c.set('visit', visitOf(settings, links, looks, allowed, c));
+    c.set('visit', visitOf({ settings, links, looks, searches, granted: allowed }, c));
     return await next();
   });
   pagesOf(app);
@@ -144,8 +151,15 @@ function appOf(settings: DashboardSettings, links: Links, looks: Looks): Hono<En
   });
   app.notFound(async (c) => await refused(c, 404, 'No such page', 'There is nothing at this address.'));
   app.onError(async (error, c) => {
-    if (error instanceof HTTPException) return await refused(c, error.status, 'Refused', REFUSED_FORM);
-    console.error('drizzle-queue dashboard:', error);
+    if (error instanceof TooManySearchesError) {
+      const answer = await refused(c, 503, 'Too many searches', 'Your last searches are still running.');
+      answer.headers.set('retry-after', '5');
+      return answer;
+    }
+    if (error instanceof UnfitValueError || sqlStateOf(error)?.startsWith('22'))
+      return await refused(c, 422, 'Not understood', UNFIT);
+    // Of a failed query the whole error would print its parameters, which may be what `show` hides.
+    console.error('drizzle-queue dashboard:', describeThrown(error));
     if (error instanceof MissingMigrationError)
       return await refused(c, 500, 'Tables are missing', error.message);
     return await refused(c, 500, 'Something failed', 'The server has printed what it was.');
@@ -165,32 +179,14 @@ function pagesOf(app: Hono<Env>): void {
   app.get('/jobs/many', (c) => show(c, manyPage(c.get('visit'))));
   app.get('/jobs/:id{\\d+}', async (c) => {
     const visit = c.get('visit');
-    const job = await findShown(visit, c.req.param('id'), CUT);
-    if (job === undefined) return await show(c, noJobPage(visit, c.req.param('id').slice(0, 20)), 404);
-    return await show(c, jobPage(visit, job));
+    const found = await findShown(visit, c.req.param('id'));
+    if (found === undefined) return await show(c, <SlowPage visit={visit} title="Job" />);
+    if (found.value !== undefined) return await show(c, jobPage(visit, found.value));
+    return await show(c, noJobPage(visit, c.req.param('id').slice(0, 20)), 404);
   });
   app.get('/jobs/:id{\\d+}/:field{payload|output|metadata|progress}', async (c, next) => {
-    const visit = c.get('visit');
-    // An app's own function decides what is shown of a value, not of a file.
-    if (visit.settings.show !== undefined) return await next();
-    const job = await findShown(visit, c.req.param('id'), MAX_VALUE);
-    const field = c.req.param('field');
-    const value =
-      job &&
-      {
-        payload: job.payloadText,
-        output: job.outputText,
-        metadata: job.metadataText,
-        progress: job.progressText,
-      }[field];
-    if (job === undefined || value === undefined || value === null) return await next();
-    return new Response(value.text, {
-      headers: {
-        'content-type': 'application/json; charset=utf-8',
-        'content-disposition': `attachment; filename="job-${job.id}-${field}.json"`,
-        'cache-control': 'no-store',
-      },
-    });
+    const { id, field } = c.req.param();
+    return (await download(c.get('visit'), jobId(id), field)) ?? (await next());
   });
   app.get('/errors', (c) => show(c, errorsPage(c.get('visit'))));
   app.get('/queues', async (c, next) => {
@@ -204,7 +200,9 @@ function pagesOf(app: Hono<Env>): void {
   app.get('/schedules', async (c, next) => {
     const visit = c.get('visit');
     const schedules = schedulesOf(visit);
-    return schedules === undefined ? await next() : await show(c, schedulesPage(visit, schedules));
+    const after = visit.query.get('after') || undefined;
+    if (schedules === undefined || (after !== undefined && nameIn(after) === undefined)) return await next();
+    return await show(c, schedulesPage(visit, schedules, after));
   });
   app.get('/limits', async (c, next) => {
     const visit = c.get('visit');
@@ -218,27 +216,30 @@ function pagesOf(app: Hono<Env>): void {
 }
 
 function visitOf(
-  settings: DashboardSettings,
-  links: Links,
-  looks: Looks,
-  allowed: Granted,
-  c: Context,
+  known: Pick<Visit, 'settings' | 'links' | 'looks' | 'searches' | 'granted'>,
+  { req }: Context,
 ): Visit {
-  const { search, searchParams } = new URL(c.req.url);
+  const { search, searchParams } = new URL(req.url);
   const query = new URLSearchParams(searchParams);
   const kept = new URLSearchParams(search);
   // What an action has said is not part of the page that it leads back to.
   for (const name of SAID) kept.delete(name);
-  const path = `${pathOf(settings, c.req.url)}${kept.size === 0 ? '' : `?${kept}`}`;
-  return { settings, links, looks, granted: allowed, path, query, nowMs: Date.now() };
+  const path = `${pathOf(known.settings, req.url)}${kept.size === 0 ? '' : `?${kept}`}`;
+  const { actor } = known.granted;
+  const viewer = JSON.stringify(actor ?? [req.header('cookie'), req.header('authorization')]);
+  return { ...known, viewer, path, query, nowMs: Date.now() };
 }
 
 function pathOf({ base, name }: DashboardSettings, url: string): string {
   return pathIn(nameInPath(name), pathIn(base, new URL(url).pathname));
 }
 
-async function findShown({ settings, granted }: Visit, text: string, cut: number) {
+/** `undefined` for none that they may see. */
+async function findShown(visit: Visit, text: string): Promise<Found<ShownJob | undefined> | undefined> {
+  const { searches, viewer, settings, granted } = visit;
   const id = jobId(text);
-  if (id === undefined) return undefined;
-  return await showJob(settings.db, settings.queue.tables, { id, scope: granted.scope, cut });
+  if (id === undefined) return { value: undefined, at: new Date(visit.nowMs) };
+  const show = { id, scope: granted.scope, cut: CUT };
+  const name = JSON.stringify(['job', scopeName(visit), id]);
+  return await searches.at(viewer, name, JOB_MS, (db) => showJob(db, settings.queue.tables, show));
 }

@@ -1,9 +1,17 @@
 import { countJobs } from '../queries/count-jobs.ts';
+import { type CountedRetrying, countRetrying } from '../queries/count-retrying.ts';
 import { findPauses } from '../queries/find-pauses.ts';
 import { lookAtWorkers, type WorkerLine } from '../queries/look-at-workers.ts';
 import { sumMetrics } from '../queries/sum-metrics.ts';
-import type { LiveCounts, Precision, QueueRates } from '../queue/stats/queue-stats.ts';
+import { figuresOf } from '../queue/stats/known-figures.ts';
+import {
+  isOldestUnknown,
+  type LiveCounts,
+  type Precision,
+  type QueueRates,
+} from '../queue/stats/queue-stats.ts';
 import { ratesIn } from '../queue/stats/rates.ts';
+import { unlessMissing } from '../sql/unless-missing.ts';
 import { LOOK_MS, scopeName, type Visit } from './visit.ts';
 
 /** The counts of `queue.stats`, which a page shows as they age. */
@@ -11,8 +19,8 @@ type Ageing = Omit<LiveCounts, 'grouped'>;
 
 /** How many live jobs there are, by state. */
 export interface Counts extends Omit<Ageing, 'oldestDueMs'> {
-  /** Since when the oldest due job has been due; `null` when none is. */
-  readonly oldestDueAt: Date | null;
+  /** Since when the oldest due job has been due; `null` when none is, `undefined` when it is not known. */
+  readonly oldestDueAt: Date | null | undefined;
 }
 
 /** What stands in one queue. */
@@ -29,6 +37,12 @@ export interface KindLine extends Counts {
   readonly kind: string;
 }
 
+/** How many jobs wait for another attempt after a failed one. */
+export interface Retrying {
+  readonly jobs: number;
+  readonly precision: Precision;
+}
+
 /** What there is to do, as far as somebody may see it. */
 export interface Figures {
   readonly countedAt: Date;
@@ -38,13 +52,19 @@ export interface Figures {
   readonly kinds: readonly KindLine[];
   /** Only for who sees everything. */
   readonly workers: number | undefined;
+  /** How many jobs wait for another attempt after a failed one; `undefined`: not known. */
+  readonly retrying: Retrying | undefined;
   /** What workers have reported of these queues; only for who sees whole queues, in a queue with metrics. */
   readonly rates: QueueRates | undefined;
+  /** Whether the queue has metrics that could not be read. */
+  readonly unreported: boolean;
 }
 
 /** The time that charts are about. */
 export const MINUTES = 60;
 const MAX_WORKERS = 500;
+/** For so long the first figures of a process are those that are had at once. */
+const FIRST_MS = 10_000;
 
 /** From the best to the worst. */
 const PRECISIONS: readonly Precision[] = ['exact', 'at-least', 'estimated', 'unknown'];
@@ -59,6 +79,9 @@ export async function figuresSeen(visit: Visit): Promise<Figures | undefined> {
 
 async function wholeFigures(visit: Visit): Promise<Figures> {
   const { settings, granted } = visit;
+  // Counting a million jobs takes a second, which nobody shall wait for: the first count is bounded.
+  const known = figuresOf(settings.queue.tables, settings.db);
+  if (known.exactAgainAt === 0) known.exactAgainAt = performance.now() + FIRST_MS;
   const stats = await settings.queue.stats(settings.db, { minutes: MINUTES });
   const { countedAt } = stats;
   const isSeen = ({ queue }: { readonly queue: string }) => granted.scope.queues?.includes(queue) ?? true;
@@ -74,6 +97,7 @@ async function wholeFigures(visit: Visit): Promise<Figures> {
   const added = (pauses ?? [])
     .filter((pause) => isSeen(pause) && !queues.some(({ queue }) => queue === pause.queue))
     .map((pause) => ({ ...NONE, ...pause, workers: 0 }));
+  const rates = granted.whole ? stats.rates : await ratesSeen(visit);
   return {
     countedAt,
     total: totalOf(queues),
@@ -83,8 +107,10 @@ async function wholeFigures(visit: Visit): Promise<Figures> {
       queue: counts.queue,
       kind: counts.kind,
     })),
+    retrying: retryingOf(stats.retrying && { ...stats.retrying, kinds: stats.retrying.kinds.filter(isSeen) }),
     workers: granted.whole ? stats.workers : undefined,
-    rates: granted.whole ? stats.rates : await ratesSeen(visit),
+    rates,
+    unreported: settings.queue.metrics !== undefined && rates === undefined,
   };
 }
 
@@ -93,9 +119,10 @@ async function ownFigures(visit: Visit): Promise<Figures | undefined> {
   const counted = await looks.at(`live ${scopeName(visit)}`, LOOK_MS, async (db) => ({
     countedAt: new Date(),
     counts: await countJobs(db, settings.queue.tables, granted.scope),
+    retrying: await countRetrying(db, settings.queue.tables, granted.scope),
   }));
   if (counted === undefined) return undefined;
-  const { countedAt, counts } = counted;
+  const { countedAt, counts, retrying } = counted;
   const kinds = counts.map((count) => ({
     ...dated({ ...count, precision: 'exact' }, countedAt),
     queue: count.queue,
@@ -106,8 +133,10 @@ async function ownFigures(visit: Visit): Promise<Figures | undefined> {
     total: totalOf(kinds),
     queues: [],
     kinds: kinds.filter(({ due, running, scheduled, waiting }) => due + running + scheduled + waiting > 0),
+    retrying: retryingOf(retrying),
     workers: undefined,
     rates: undefined,
+    unreported: false,
   };
 }
 
@@ -115,11 +144,8 @@ async function ownFigures(visit: Visit): Promise<Figures | undefined> {
 async function ratesSeen({ settings, granted, looks }: Visit): Promise<QueueRates | undefined> {
   const { tables, metrics } = settings.queue;
   if (metrics === undefined) return undefined;
-  const reported = await looks.at(
-    'reported',
-    LOOK_MS,
-    (db) => sumMetrics(db, { tables, metrics }, MINUTES, false),
-    'slow',
+  const reported = await unlessMissing(
+    looks.at('reported', LOOK_MS, (db) => sumMetrics(db, { tables, metrics }, MINUTES, false), 'slow'),
   );
   const { queues } = granted.scope;
   return (
@@ -139,13 +165,16 @@ async function pausesSeen({ settings, looks }: Visit) {
 /** The workers of the queues that may be seen; `undefined` when counting what they hold took too long. */
 export async function workersSeen(visit: Visit): Promise<readonly WorkerLine[] | undefined> {
   const { settings, granted, looks } = visit;
-  const workers = await looks.at('workers', LOOK_MS, (db) =>
-    lookAtWorkers(db, settings.queue.tables, MAX_WORKERS),
+  const look = { queues: granted.scope.queues, limit: MAX_WORKERS };
+  return await looks.at(`workers ${scopeName(visit)}`, LOOK_MS, (db) =>
+    lookAtWorkers(db, settings.queue.tables, look),
   );
-  const { queues } = granted.scope;
-  return queues === undefined
-    ? workers
-    : workers?.filter((worker) => worker.queues.some((queue) => queues.includes(queue)));
+}
+
+function retryingOf(counted: CountedRetrying | undefined): Retrying | undefined {
+  if (counted === undefined) return undefined;
+  const jobs = counted.kinds.reduce((sum, kind) => sum + kind.jobs, 0);
+  return { jobs, precision: counted.isLeast ? 'at-least' : 'exact' };
 }
 
 const NONE: Counts = {
@@ -161,22 +190,24 @@ function dated(
   { due, running, scheduled, waiting, oldestDueMs, precision }: Ageing,
   countedAt: Date,
 ): Counts {
-  const oldestDueAt = oldestDueMs === undefined ? null : new Date(countedAt.getTime() - oldestDueMs);
+  const none = isOldestUnknown({ due, oldestDueMs, precision }) ? undefined : null;
+  const oldestDueAt = oldestDueMs === undefined ? none : new Date(countedAt.getTime() - oldestDueMs);
   return { due, running, scheduled, waiting, oldestDueAt, precision };
 }
 
-/** The sum of some counts, as precise as the worst of them, and the oldest of their oldest jobs. */
+/** The sum of some counts, as precise as the worst of them, and the oldest of their oldest known jobs. */
 function totalOf(counts: readonly Counts[]): Counts {
   const sum = (name: 'due' | 'running' | 'scheduled' | 'waiting') =>
     counts.reduce((total, count) => total + count[name], 0);
-  const times = counts.flatMap(({ oldestDueAt }) => (oldestDueAt === null ? [] : [oldestDueAt.getTime()]));
+  const times = counts.flatMap(({ oldestDueAt }) => (oldestDueAt ? [oldestDueAt.getTime()] : []));
+  const none = counts.some(({ oldestDueAt }) => oldestDueAt === undefined) ? undefined : null;
   const worst = Math.max(0, ...counts.map(({ precision }) => PRECISIONS.indexOf(precision)));
   return {
     due: sum('due'),
     running: sum('running'),
     scheduled: sum('scheduled'),
     waiting: sum('waiting'),
-    oldestDueAt: times.length === 0 ? null : new Date(times.reduce((a, b) => Math.min(a, b))),
+    oldestDueAt: times.length === 0 ? none : new Date(times.reduce((a, b) => Math.min(a, b))),
     precision: PRECISIONS[worst] ?? 'exact',
   };
 }

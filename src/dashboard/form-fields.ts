@@ -1,4 +1,5 @@
 import type { Context } from 'hono';
+import { MAX_NAME_BYTES } from '../job/limits.ts';
 import { HALF_SURROGATE } from '../job/stored-json.ts';
 
 /** What a form sent. */
@@ -49,4 +50,10 @@ const MAX_TIME = Date.UTC(9999, 0);
 /** The time of such a number, in milliseconds since 1970. */
 export function timeOf(ms: number): Date {
   return new Date(Math.min(ms, MAX_TIME));
+}
+
+/** A name that a form or a URL sent, as PostgreSQL can keep one; `undefined` for anything else. */
+export function nameIn(text: string | undefined): string | undefined {
+  if (text === undefined || text === '' || text.includes('\0') || HALF_SURROGATE.test(text)) return undefined;
+  return new TextEncoder().encode(text).byteLength <= MAX_NAME_BYTES ? text : undefined;
 }

@@ -2,5 +2,6 @@
 
 export type { Authorization, DashboardAccess, DashboardAction } from './access.ts';
 export { createDashboard, type Dashboard } from './create-dashboard.tsx';
-export type { ActionDone, DashboardOptions, LookOptions, QueueOfDashboard, ShownField } from './options.ts';
+export type { ActionDone, DashboardOptions, LookOptions, QueueOfDashboard } from './options.ts';
+export type { JobOfValue, Show, ShownField } from './show.ts';
 export { type NodeHandler, type NodeRequest, type NodeResponse, toNode } from './to-node.ts';

@@ -5,7 +5,7 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Database, Executor } from '../sql/executor.ts';
 import { withinTime } from '../sql/within-time.ts';
 
-/** So many are kept: one for each scope and kind of look. */
+/** So many are kept: one for each scope and kind of look. No name contains what a viewer writes. */
 const KEPT = 200;
 
 /** What else is read takes a tenth of a percent of the time each: counts shall not wait for it. */
@@ -67,10 +67,11 @@ export class Looks {
   async shared<T>(name: string, ask: () => Promise<T>, pace: Pace): Promise<T> {
     const known = this.#answers.get(name);
     const shared = known ?? new SharedAnswer<unknown>(this.#rests[pace]);
-    if (known === undefined) {
-      if (this.#answers.size >= KEPT) this.#answers.clear();
-      this.#answers.set(name, shared);
-    }
+    // The last one is the one that was used last.
+    this.#answers.delete(name);
+    this.#answers.set(name, shared);
+    const [oldest] = this.#answers.keys();
+    if (this.#answers.size > KEPT && oldest !== undefined) this.#answers.delete(oldest);
     // The name says what kind of value stands under it.
     return (await shared.get(ask)) as T;
   }

@@ -1,10 +1,11 @@
+import { MAX_FILTER, pinned } from '../filter/filter.ts';
+import { databaseTime } from '../queries/database-time.ts';
 import { countMany, findMany, type ManyAction, type ManyJobs } from '../queries/find-many.ts';
-import { ownColumnsOf } from '../schema/own-columns.ts';
 import type { DashboardAction } from './access.ts';
-import { filterOf, MAX_FILTER, pinned } from './filter.ts';
 import { within } from './looks.ts';
 import { BATCH, doStretch, type Progress, type Stretch } from './stretch.ts';
-import type { Visit } from './visit.ts';
+import { LOOK_MS, scopeName, type Visit } from './visit.ts';
+import { filterOfVisit } from './visit-filter.ts';
 
 /** How long one statement that looks for jobs may take. */
 export const FIND_MS = 5_000;
@@ -33,9 +34,8 @@ export function chosenOf(
   { action, of, q, ids }: { action: string; of: string; q: string; ids: readonly string[] },
 ): Chosen | undefined {
   if (!isManyAction(action) || (of !== 'selected' && of !== 'all') || q.length > MAX_FILTER) return undefined;
-  const { settings, granted } = visit;
-  const own = ownColumnsOf(settings.queue.tables.queueJobs);
-  const filter = filterOf(q, own, settings.show === undefined);
+  const { granted } = visit;
+  const filter = filterOfVisit(visit, q);
   if (of === 'all') {
     if (filter.problems.length > 0) return undefined;
     const jobs = { action, search: filter.search, scope: granted.scope, ids: undefined };
@@ -51,11 +51,27 @@ export function chosenOf(
   return { action, q, ids: selected, jobs };
 }
 
-/** How many jobs these are now, and the last of them; `undefined` when counting took too long. */
-export async function countChosen({ settings }: Visit, { jobs }: Chosen) {
-  return await within(settings.db, settings.queue.tables, FIND_MS, (db) =>
-    countMany(db, settings.queue.tables, jobs),
-  );
+/** How many jobs these are. */
+export interface Counted {
+  readonly jobs: number;
+  /** The last of them. */
+  readonly until: number;
+}
+
+/** How many jobs these are, and by the database's clock when; `undefined` when counting took too long. */
+export async function countChosen(
+  visit: Visit,
+  chosen: Chosen,
+): Promise<(Counted & { readonly asOf: number }) | undefined> {
+  const { searches, viewer, settings } = visit;
+  const { tables } = settings.queue;
+  const name = JSON.stringify(['count', scopeName(visit), chosen.action, chosen.q, chosen.ids]);
+  const found = await searches.at(viewer, name, LOOK_MS, async (db) => {
+    // Rounded up: what has ended in the same millisecond is among them.
+    const asOf = (await databaseTime(db, tables)).getTime() + 1;
+    return { ...(await countMany(db, tables, chosen.jobs)), asOf };
+  });
+  return found?.value;
 }
 
 /** How far it is to go, and of what it must know. */

@@ -4,7 +4,8 @@ import { shown } from '../job/shown.ts';
 import type { Queue } from '../queue/queue.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
 import type { Database } from '../sql/executor.ts';
-import type { Authorization, DashboardAccess, DashboardAction } from './access.ts';
+import type { Authorization, DashboardAction } from './access.ts';
+import type { Show } from './show.ts';
 
 /** What somebody did. */
 export interface ActionDone {
@@ -13,7 +14,10 @@ export interface ActionDone {
   /** The name of the queue, where the dashboard shows several. */
   readonly name: string | undefined;
   readonly action: DashboardAction;
-  /** What it was done to: a queue, a schedule, a limit, a group, a group of errors, or a filter. */
+  /**
+   * What it was done to: a queue, a schedule, a limit, a group, a group of errors, or a filter. Values are as
+   * `show` shows them, and `hidden` where it hides them.
+   */
   readonly target: Readonly<Record<string, string>>;
   /** The jobs, where it was done to jobs: of many those that it was tried with. */
   readonly ids: readonly number[];
@@ -21,22 +25,6 @@ export interface ActionDone {
   readonly outcome: string;
   /** By this process's clock. */
   readonly at: Date;
-}
-
-/** Something of a job that may be secret. */
-export interface ShownField {
-  readonly job: {
-    readonly id: number;
-    readonly kind: string;
-    readonly queue: string;
-    readonly own: Readonly<Record<string, unknown>>;
-  };
-  readonly field: 'payload' | 'output' | 'metadata' | 'progress' | 'error';
-  /** As Postgres writes it, so that large numbers are exact; of an error its message or its stack. */
-  readonly text: string;
-  /** Whether the text is only the beginning. */
-  readonly cut: boolean;
-  readonly access: DashboardAccess;
 }
 
 /** A queue in a database. */
@@ -72,10 +60,12 @@ export interface LookOptions {
   /** The path under which the app serves the dashboard, such as `/admin/queue`. @default '/' */
   readonly basePath?: string | undefined;
   /**
-   * Decides how a value of a job is shown: returns a text, or `null` to hide it. With it the jobs cannot be
-   * searched by their payload, which would tell what it hides. @default everything is shown
+   * Decides how each value is shown: returns a text, or `null` to hide it; throwing hides it too. With it
+   * jobs cannot be searched by their payload, which would tell what it hides. They can be searched by unique
+   * keys, groups and own columns for those values that it shows unchanged without a `job`.
+   * @default everything is shown
    */
-  readonly show?: ((field: ShownField) => string | null) | undefined;
+  readonly show?: Show | undefined;
   /**
    * Is told of each action, after it was done. If it throws, whoever did the action is told so. @default a
    * line on the console

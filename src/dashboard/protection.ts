@@ -1,22 +1,29 @@
-import type { Context } from 'hono';
-import { csrf } from 'hono/csrf';
 import { secureHeaders } from 'hono/secure-headers';
 
-/** Refuses forms that come from another site: by `Sec-Fetch-Site`, or by the origin where there is none. */
-export function ownForms(trusted: readonly string[] | undefined) {
-  return csrf({ origin: (origin, c) => isOwnOrigin(origin, c, trusted) });
+/**
+ * Whether a request may change something: it comes from a page of the dashboard, or from a trusted origin.
+ * The browser says so in `Sec-Fetch-Site`. One that does not send it, such as any over plain HTTP, is judged
+ * by its `Origin`.
+ */
+export function isOwnRequest(request: Request, trusted: readonly string[] = []): boolean {
+  if (request.method === 'GET' || request.method === 'HEAD') return true;
+  const [site, origin] = [request.headers.get('sec-fetch-site'), request.headers.get('origin')];
+  if (origin !== null && trusted.includes(origin)) return true;
+  // An origin with the right host proves nothing where the browser says that the page is another's.
+  if (site !== null) return site === 'same-origin';
+  return origin !== null && isOwnOrigin(origin, request);
 }
 
 /** Whether an origin is the one that the browser sees, which a proxy may have put into another header. */
-function isOwnOrigin(origin: string, c: Context, trusted: readonly string[] = []): boolean {
-  if (trusted.includes(origin)) return true;
-  const own = [c.req.header('host'), c.req.header('x-forwarded-host'), new URL(c.req.url).host];
-  try {
-    const { host, protocol } = new URL(origin);
-    return /^https?:$/.test(protocol) && own.includes(host);
-  } catch {
-    return false; // Such as `null`.
-  }
+function isOwnOrigin(origin: string, { headers, url }: Request): boolean {
+  if (!URL.canParse(origin)) return false; // Such as `null`.
+  const { host, protocol } = new URL(origin);
+  const own = new URL(url);
+  if (![headers.get('host'), headers.get('x-forwarded-host'), own.host].includes(host)) return false;
+  if (protocol === 'https:') return true;
+  // A page that came in the clear may be anybody's: it must not act on a host that speaks TLS.
+  const secure = own.protocol === 'https:' || headers.get('x-forwarded-proto')?.startsWith('https') === true;
+  return protocol === 'http:' && !secure;
 }
 
 /** The headers of each answer: no code but the dashboard's own files, and nothing from anywhere else. */

@@ -1,3 +1,4 @@
+import { describeThrown } from '../job/describe-error.ts';
 import type { Dashboard } from './create-dashboard.tsx';
 
 /** What is read of a request of `node:http`, also as Express, Fastify and NestJS pass it on. */
@@ -36,23 +37,42 @@ export function toNode(dashboard: Dashboard): NodeHandler {
   return async (request, response) => {
     const ended = new AbortController();
     response.once('close', () => ended.abort());
-    let answer: Response;
-    try {
-      answer = await dashboard(await toRequest(request, ended.signal));
-    } catch (error) {
-      if (!(error instanceof RefusedRequestError)) console.error('drizzle-queue dashboard:', error);
-      answer = new Response(null, { status: error instanceof RefusedRequestError ? error.status : 500 });
-    }
-    const body = new Uint8Array(await answer.arrayBuffer());
+    const { status, headers, cookies, body } = await answerOf(dashboard, request, ended.signal);
     if (response.destroyed) return;
-    response.statusCode = answer.status;
-    for (const [name, value] of answer.headers) {
-      if (name !== 'set-cookie') response.setHeader(name, value);
-    }
-    const cookies = answer.headers.getSetCookie();
+    response.statusCode = status;
+    for (const [name, value] of headers) response.setHeader(name, value);
     if (cookies.length > 0) response.setHeader('set-cookie', cookies);
     response.end(request.method === 'HEAD' ? undefined : body);
   };
+}
+
+interface NodeAnswer {
+  readonly status: number;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly cookies: readonly string[];
+  readonly body: Uint8Array;
+}
+
+/** It never rejects: `node:http` does not await its listeners, so a rejection would end the process. */
+async function answerOf(
+  dashboard: Dashboard,
+  request: NodeRequest,
+  signal: AbortSignal,
+): Promise<NodeAnswer> {
+  try {
+    const answer = await dashboard(await toRequest(request, signal));
+    return {
+      status: answer.status,
+      headers: [...answer.headers].filter(([name]) => name !== 'set-cookie'),
+      cookies: answer.headers.getSetCookie(),
+      body: new Uint8Array(await answer.arrayBuffer()),
+    };
+  } catch (error) {
+    if (!(error instanceof RefusedRequestError))
+      console.error('drizzle-queue dashboard:', describeThrown(error));
+    const status = error instanceof RefusedRequestError ? error.status : 500;
+    return { status, headers: [], cookies: [], body: new Uint8Array() };
+  }
 }
 
 class RefusedRequestError extends Error {

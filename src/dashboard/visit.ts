@@ -1,10 +1,11 @@
 import type { Limits } from '../limits/limits.ts';
 import type { Schedules } from '../schedules/schedules.ts';
-import type { JobLine } from '../sql/job-line.ts';
 import type { DashboardAction, Granted } from './access.ts';
 import type { Links } from './links.ts';
 import type { Looks } from './looks.ts';
-import type { DashboardSettings, ShownField } from './options.ts';
+import type { DashboardSettings } from './options.ts';
+import type { Searches } from './searches.ts';
+import { type JobOfValue, type ShownField, shownText } from './show.ts';
 
 /** One authorized request for a page or an action. */
 export interface Visit {
@@ -12,6 +13,9 @@ export interface Visit {
   readonly links: Links;
   readonly granted: Granted;
   readonly looks: Looks;
+  readonly searches: Searches;
+  /** Who looks, as far as their searches take turns: their name, or their session where they have none. */
+  readonly viewer: string;
   /** The path in the dashboard, with its query. */
   readonly path: string;
   readonly query: URLSearchParams;
@@ -47,16 +51,41 @@ export function limitsOf({ settings, granted }: Visit): Limits | undefined {
   return granted.scope.own.length > 0 ? undefined : (settings.queue.limits as Limits | undefined);
 }
 
-/** A value of a job as it may be shown; `null` when it is hidden. */
+/** A value as it may be shown; `null` when it is hidden. */
 export function revealed(
   { settings, granted }: Visit,
-  job: Pick<JobLine, 'id' | 'kind' | 'queue' | 'own'>,
+  job: JobOfValue | undefined,
   field: ShownField['field'],
-  { text, cut }: { readonly text: string; readonly cut: boolean },
+  { text, cut = false, column }: { readonly text: string; readonly cut?: boolean; readonly column?: string },
 ): string | null {
-  if (settings.show === undefined) return text;
-  const { id, kind, queue, own } = job;
-  const shown = settings.show({ job: { id, kind, queue, own }, field, text, cut, access: granted.access });
-  // A function that forgets to return something hides it.
-  return typeof shown === 'string' ? shown : null;
+  const of = job && { id: job.id, kind: job.kind, queue: job.queue, own: job.own };
+  const { access } = granted;
+  return shownText(settings.show, {
+    job: of,
+    field,
+    text,
+    cut,
+    access,
+    ...(column !== undefined && { column }),
+  });
+}
+
+/** Whether a value is shown as it is, so that links and forms may contain it. */
+export function isPlain(
+  visit: Visit,
+  job: JobOfValue | undefined,
+  field: ShownField['field'],
+  value: { readonly text: string; readonly column?: string },
+): boolean {
+  return revealed(visit, job, field, value) === value.text;
+}
+
+/** A value as the audit of an action names it. */
+export function audited(
+  visit: Visit,
+  job: JobOfValue | undefined,
+  field: ShownField['field'],
+  text: string,
+): string {
+  return revealed(visit, job, field, { text }) ?? 'hidden';
 }

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { createDashboard, type NodeHandler, toNode } from 'drizzle-queue/dashboard';
-import type { Browser, Page, Request } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { useTestDatabase } from '../support/test-database.ts';
 import { type BusyShop, fillShop, queue } from './support/busy-shop.ts';
@@ -44,6 +44,33 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
     // It listens on a port.
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     browser = await launch();
+  });
+
+  test.each([
+    ['a redirect to the login', () => new Response(null, { status: 303, headers: { location: '/login' } })],
+    ['a refusal', () => 'none' as const],
+    ['a login page in its place', () => new Response('<h1>Log in</h1>')],
+  ])('after a logout an open page drops its rows: %s', async (_, out) => {
+    let isIn = true;
+    const before = answer;
+    const options = { db: Object.create(database.db) as typeof database.db, queue, basePath: BASE };
+    answer = toNode(
+      createDashboard({ ...options, authorize: () => (isIn ? { actor: 'ann', can: 'write' } : out()) }),
+    );
+    const { page, context } = await openPage(browser, origin, { width: 1280, colorScheme: 'light' });
+    try {
+      await page.goto(`${origin}${BASE}/jobs`);
+      await page.locator('tr[data-row]').first().waitFor();
+      // Somebody who has ticked a row is not spared.
+      await page.locator('.choose input[name=id]').first().check();
+      isIn = false;
+      await page.getByText('This page is no longer available').waitFor();
+      expect(await page.locator('tr, [data-chart], #filter').count()).toBe(0);
+      expect(await page.locator('body').innerText()).not.toContain('send-receipt');
+    } finally {
+      await context.close();
+      answer = before;
+    }
   });
 
   afterAll(async () => {
@@ -90,6 +117,168 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
     expect(complaints.filter((text) => !text.includes('404'))).toEqual([]);
     await context.close();
   });
+
+  test('times are those of the browser, and the page says once of which zone', async () => {
+    const { page, context } = await openPage(browser, origin, {
+      width: 1280,
+      colorScheme: 'light',
+      timezoneId: 'Asia/Kolkata',
+    });
+    await page.goto(`${origin}${BASE}/jobs/${shop.failed}`);
+    await page.getByText('Times are local, UTC+05:30.').waitFor();
+    expect(await page.locator('[data-zone]').count()).toBe(1);
+    const time = page.locator('.timeline time').first();
+    const at = new Date(String(await time.getAttribute('datetime')));
+    expect(await time.getAttribute('datetime')).toBe(at.toISOString());
+    const inKolkata = new Date(at.getTime() + 5.5 * 3_600_000).toISOString();
+    expect(await time.textContent()).toBe(`${inKolkata.slice(0, 10)} ${inKolkata.slice(11, 19)}`);
+    expect(await time.getAttribute('title')).toContain('UTC+05:30');
+    // An answer that changes the page does not bring UTC back.
+    await page.goto(`${origin}${BASE}/jobs/${shop.running}`);
+    await page.getByLabel('Live', { exact: true }).selectOption('1');
+    await database.client`update queue_jobs set progress = '0.5' where id = ${shop.running}`;
+    await page.getByText('50 %').waitFor();
+    expect(await page.locator('.timeline time[title]:not([title*="UTC+05:30"])').count()).toBe(0);
+    await page.getByText('Times are local, UTC+05:30.').waitFor();
+    await database.client`update queue_jobs set progress = null where id = ${shop.running}`;
+    for (const path of ['', '/schedules']) {
+      await page.goto(`${origin}${BASE}${path}`);
+      await page.getByText('Times are local, UTC+05:30.').waitFor();
+    }
+    await context.close();
+  });
+
+  test.each([320, 390, 760, 761, 1000, 1440])('at %i px the live control covers nothing', async (width) => {
+    const { page, context } = await openPage(browser, origin, { width, colorScheme: 'light' });
+    for (const [name, path] of Object.entries(pages())) {
+      await page.goto(`${origin}${BASE}${path}`);
+      await page.locator('#live:not([hidden])').waitFor();
+      expect(await covered(page), name).toEqual([]);
+    }
+    await context.close();
+  });
+
+  test('at 390 px every figure of a queue has its name', async () => {
+    const { page, context } = await openPage(browser, origin, { width: 390, colorScheme: 'light' });
+    for (const path of ['', '/queues']) {
+      await page.goto(`${origin}${BASE}${path}`);
+      const row = page.locator('tr[data-row]').first();
+      const labels = await row
+        .locator('td')
+        .evaluateAll((cells) => cells.map((cell) => getComputedStyle(cell, '::before').content));
+      expect(labels.join(' ')).toMatch(/"due " "running " "scheduled " "waiting " "lag " "workers "/);
+    }
+    await context.close();
+  });
+
+  /** Four sizes and schemes, and the keyboard alone. */
+  const ways = [
+    { width: 390, colorScheme: 'light' },
+    { width: 390, colorScheme: 'dark' },
+    { width: 1440, colorScheme: 'light' },
+    { width: 1440, colorScheme: 'dark' },
+    { width: 1440, colorScheme: 'light', keyboard: true },
+    { width: 390, colorScheme: 'dark', keyboard: true },
+  ] as const;
+
+  describe.each(ways)(
+    'from the overview, in four clicks at most: %o',
+    ({ keyboard = false, ...screen }: Way) => {
+      const MOST = 4;
+
+      /** Somebody who counts what they press. Typing is no click, and Enter on a link or a button is one. */
+      const visit = async (run: (visitor: Visitor) => Promise<void>) => {
+        const { page, context, complaints } = await openPage(browser, origin, screen);
+        let clicks = 0;
+        const press = async (target: Locator) => {
+          clicks++;
+          if (!keyboard) return await target.click();
+          await tabTo(page, target);
+          await page.keyboard.press('Enter');
+        };
+        const search = async (words: string) => {
+          const filter = page.getByLabel('Filter jobs');
+          if (keyboard) await page.keyboard.press('/');
+          else await filter.click();
+          clicks++;
+          await page.keyboard.type(words);
+          await page.keyboard.press('Enter');
+        };
+        try {
+          await page.goto(`${origin}${BASE}`);
+          await run({ page, press, search });
+          expect(clicks).toBeLessThanOrEqual(MOST);
+          expect(complaints).toEqual([]);
+        } finally {
+          await context.close();
+        }
+      };
+
+      test('the kind that failed most in the last hour', async () => {
+        await visit(async ({ page, press }) => {
+          await press(page.getByRole('link', { name: /^Discarded/ }));
+          const first = page.locator('.group').first();
+          await first.getByRole('link', { name: 'send-receipt' }).waitFor();
+          expect(await first.innerText()).toMatch(/^\d+\s+jobs[\s\S]*MailboxError/);
+          await press(first.getByRole('link', { name: 'send-receipt' }));
+          await page.locator('tr[data-row]').first().waitFor();
+          expect(await page.locator('tr[data-row]').first().innerText()).toContain('MailboxError');
+        });
+      });
+
+      test("one customer's job", async () => {
+        await visit(async ({ page, press, search }) => {
+          await press(page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Jobs' }));
+          await page.waitForURL('**/jobs');
+          await search('payload.customer.email:c7@example.com kind:charge-card');
+          await page.waitForURL(/c7/);
+          await press(page.locator('tr[data-row] .row-link').first());
+          await page.getByRole('heading', { level: 2, name: 'Payload' }).waitFor();
+          expect(await page.locator('main').innerText()).toContain('"c7@example.com"');
+        });
+      });
+
+      test('why a queue stands still', async () => {
+        await database.client`
+        insert into queue_jobs (queue, kind, payload, run_at, max_attempts)
+        values ('exports', 'export', '{}', now() - interval '2 minutes', 3),
+          ('reports', 'nightly-report', '{}', now() - interval '2 minutes', 3)`;
+        answer = toNode(newDashboard());
+        await visit(async ({ page, press }) => {
+          await press(page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Queues' }));
+          const row = (name: string) => page.locator('tr[data-row]', { hasText: name });
+          expect(await row('reports').innerText()).toMatch(/paused 2 h/);
+          expect(await row('exports').innerText()).toContain('no worker');
+          await press(
+            page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Overview' }),
+          );
+          await page.getByText("of 'export' in 'exports' are due").first().waitFor();
+        });
+        await database.client`delete from queue_jobs where queue in ('exports', 'reports')`;
+      });
+
+      test('and run it again', async () => {
+        await visit(async ({ page, press }) => {
+          await press(page.getByRole('link', { name: /^Discarded/ }));
+          await press(
+            page
+              .locator('.group')
+              .first()
+              .getByRole('link', { name: /^newest #/ }),
+          );
+          await page.waitForURL(/jobs\/\d+$/);
+          const id = Number(page.url().split('/').at(-1));
+          await database.client`create table before as select * from queue_results where job_id = ${id}`;
+          await press(page.getByRole('button', { name: `Redrive job ${id}` }));
+          await page.getByText('Put back, due now: 1 job.').first().waitFor();
+          expect(await stateOf(id)).toBe('due');
+          await database.client`delete from queue_jobs where id = ${id}`;
+          await database.client`insert into queue_results select * from before`;
+          await database.client`drop table before`;
+        });
+      });
+    },
+  );
 
   test('every page is read and used without a script', async () => {
     const { page, context, complaints } = await openPage(browser, origin, {
@@ -164,14 +353,13 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
     for (const key of ['j', 'x', 'j', 'j', 'x']) await page.keyboard.press(key);
     expect(await page.locator('[data-selected]').textContent()).toBe('2');
     expect(await violations(page)).toEqual([]);
-    // Nothing is asked while something is chosen: it would take the ticks away.
-    const asked: string[] = [];
-    const note = (request: Request) => asked.push(request.url());
-    page.on('request', note);
+    // While something is chosen an answer tells only whether the page may still be seen: it takes no tick away.
+    const asked = page.waitForResponse((answer) => answer.url().endsWith('kind%3Aselected'));
+    await database.client`update queue_jobs set priority = 4 where kind = 'selected'`;
     await page.clock.runFor(30_000);
-    expect(asked).toEqual([]);
+    // Not until it is finished: the next question may have ended it.
+    await asked;
     expect(await page.locator('input[name=id]:checked').count()).toBe(2);
-    page.off('request', note);
     await page.getByRole('button', { name: 'Cancel…' }).focus();
     await page.keyboard.press('Enter');
     await page.getByText('of 2 jobs selected').waitFor();
@@ -288,6 +476,7 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
     mkdirSync(folder, { recursive: true });
     await database.client`
       update queue_jobs set run_at = now() - id % 40 * interval '170 ms' where worker_id is null and run_at < now()`;
+    await database.client`update queue_jobs set run_at = now() + interval '42 s' where id = ${shop.retrying}`;
     await database.client`update queue_workers set seen_at = now()`;
     answer = toNode(newDashboard());
     for (const colorScheme of ['light', 'dark'] as const) {
@@ -303,6 +492,47 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
     }
   });
 });
+
+interface Way extends Screen {
+  readonly keyboard?: boolean;
+}
+
+/** Somebody on the way to something. */
+interface Visitor {
+  readonly page: Page;
+  press(target: Locator): Promise<void>;
+  search(words: string): Promise<void>;
+}
+
+/** Moves the focus to an element as a keyboard does. */
+async function tabTo(page: Page, target: Locator): Promise<void> {
+  await target.waitFor();
+  for (let tabs = 0; tabs < 200; tabs++) {
+    if (await target.evaluate((element) => element === document.activeElement)) return;
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`the keyboard does not reach ${target}`);
+}
+
+/** Which links and buttons the live control stands over, wherever the page is scrolled to. */
+async function covered(page: Page): Promise<string[]> {
+  return await page.evaluate(() => {
+    const found: string[] = [];
+    const live = document.querySelector('#live');
+    for (const each of document.querySelectorAll('a, button, input, select, summary')) {
+      if (live === null || live.contains(each) || each.matches('.skip')) continue;
+      each.scrollIntoView({ block: 'end' });
+      const [one, other] = [each.getBoundingClientRect(), live.getBoundingClientRect()];
+      const isApart =
+        one.right <= other.left ||
+        other.right <= one.left ||
+        one.bottom <= other.top ||
+        other.bottom <= one.top;
+      if (!isApart && one.width > 0) found.push(each.outerHTML.slice(0, 80));
+    }
+    return found;
+  });
+}
 
 async function stateOf(id: number | undefined): Promise<string | undefined> {
   return (await queue.find(database.db, Number(id)))?.state;

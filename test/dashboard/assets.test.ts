@@ -15,7 +15,7 @@ test('what browsers get is what src/dashboard/browser says: otherwise run `npm r
   expect(bundled).toEqual(await assetTexts());
 });
 
-test('the entry with its assets is at most 190 kB', async () => {
+test('the entry with its assets is at most 220 kB', async () => {
   const { outputFiles } = await build({
     entryPoints: ['src/dashboard/index.ts'],
     bundle: true,
@@ -25,7 +25,7 @@ test('the entry with its assets is at most 190 kB', async () => {
     platform: 'node',
     external: ['drizzle-orm'],
   });
-  expect(outputFiles[0]?.contents.byteLength).toBeLessThan(190_000);
+  expect(outputFiles[0]?.contents.byteLength).toBeLessThan(220_000);
 });
 
 test('every bundled package is named with its licence in the notices', async () => {

@@ -333,7 +333,7 @@ describe('a group of errors', () => {
     const answer = await post(dashboard, String(form?.action), form?.fields ?? {});
     expect(answer.headers.get('location')).toBe('/errors?done=redriven&n=3');
     expect(await counts()).toEqual({ due: 3, discarded: 2 });
-    const { asof: _, ...fields } = form?.fields ?? {};
+    const { asof: _, ...fields } = (await formOf(dashboard))?.fields ?? {};
     expect((await post(dashboard, '/actions/redrive-cause', fields)).headers.get('location')).toMatch(/n=2$/);
     for (const asof of ['x', '-1', '99999999999999999', '9007199254740991', '0'])
       expect((await post(dashboard, '/actions/redrive-cause', { ...fields, asof })).status).toBe(303);

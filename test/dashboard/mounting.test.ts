@@ -139,6 +139,33 @@ describe('toNode', () => {
     expect(await status({ host: hostname }, 'x'.repeat(1_100_000))).toBe(413);
   });
 
+  test('a response that cannot be read is a 500, and the process goes on', async () => {
+    const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+    const unhandled = vi.fn();
+    process.on('unhandledRejection', unhandled);
+    try {
+      const used = new Response('once');
+      const origin = await listening(toNode(async () => used));
+      expect((await fetch(origin)).status).toBe(200);
+      expect((await fetch(origin)).status).toBe(500);
+      expect((await fetch(origin)).status).toBe(500);
+      expect(unhandled).not.toHaveBeenCalled();
+    } finally {
+      process.off('unhandledRejection', unhandled);
+      printed.mockRestore();
+    }
+  });
+
+  test('a response that authorize shares is sent to each stranger', async () => {
+    const shared = new Response('Please log in', { status: 401 });
+    const authorize = () => shared;
+    const origin = await listening(toNode(createDashboard({ db: database.db, queue, authorize })));
+    for (const _ of [1, 2, 3]) {
+      const answer = await fetch(`${origin}/jobs`);
+      expect([answer.status, await answer.text()]).toEqual([401, 'Please log in']);
+    }
+  });
+
   test('what a dashboard throws is a 500, and the signal is aborted when the browser goes', async () => {
     const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
     const failing = await listening(toNode(() => Promise.reject(new Error('no'))));

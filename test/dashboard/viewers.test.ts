@@ -1,8 +1,9 @@
 import { sql } from 'drizzle-orm';
 import { createQueue, type Executor } from 'drizzle-queue';
 import { createDashboard } from 'drizzle-queue/dashboard';
-import { expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Looks, within } from '../../src/dashboard/looks.ts';
+import { Searches } from '../../src/dashboard/searches.ts';
 import type { Database } from '../../src/sql/executor.ts';
 import { addJob } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -109,4 +110,143 @@ test('an error other than the timeout is thrown, and not kept', async () => {
   await expect(looks.at('x', 1_000, broken)).rejects.toThrow();
   expect(await looks.at('x', 1_000, () => Promise.resolve(7))).toBe(7);
   await expect(within(database.db, createQueue().tables, 1_000, broken)).rejects.toThrow();
+});
+
+describe('searches', () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  const queue = createQueue();
+  const actorOf = (request: Request) => ({ actor: request.headers.get('x-actor') ?? undefined });
+  const search = (n: number) => `/jobs?q=kind%3Ainvented-${n}`;
+
+  /** A database that says how many transactions it had at once. */
+  function watched() {
+    let [now, most, all] = [0, 0, 0];
+    const db: Database = Object.create(database.db);
+    db.transaction = async (run) => {
+      all++;
+      most = Math.max(most, ++now);
+      try {
+        return await database.db.transaction(run);
+      } finally {
+        now--;
+      }
+    };
+    return { db, seen: () => ({ most, all }) };
+  }
+
+  test('of one viewer run one at a time, and those that would wait too long are refused', async () => {
+    const { db, seen } = watched();
+    const dashboard = createDashboard({ db, queue, authorize: actorOf });
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => get(dashboard, search(n), { 'x-actor': 'ann' })),
+    );
+    const refused = answers.filter(({ status }) => status === 503);
+    expect(seen().most).toBe(1);
+    expect(refused.length).toBeGreaterThan(20);
+    expect(refused[0]?.headers.get('retry-after')).toBe('5');
+    expect(answers.filter(({ status }) => status === 200).length).toBe(40 - refused.length);
+    expect((await get(dashboard, search(99), { 'x-actor': 'ann' })).status).toBe(200);
+  });
+
+  test('of many viewers take two connections at most, and each viewer gets an answer', async () => {
+    const { db, seen } = watched();
+    const dashboard = createDashboard({ db, queue, authorize: actorOf });
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => get(dashboard, search(n), { 'x-actor': `viewer-${n}` })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(Array(40).fill(200));
+    expect(seen().most).toBe(2);
+  });
+
+  test('viewers without a name are told apart by their sessions', async () => {
+    const { db, seen } = watched();
+    const dashboard = createDashboard({ db, queue, authorize: () => 'read' });
+    const ask = (n: number, cookie: string) => get(dashboard, search(n), { cookie });
+    await Promise.all([1, 2, 3].map((n) => ask(n, 'session=1')));
+    expect(seen().most).toBe(1);
+    await Promise.all([4, 5, 6].map((n) => ask(n, `session=${n}`)));
+    expect(seen().most).toBe(2);
+  });
+
+  test('that are equal are one', async () => {
+    // Each transaction takes a second, so the answers rest until the last page is made.
+    let tookMs = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => tookMs);
+    const transaction = database.db.transaction.bind(database.db);
+    vi.spyOn(database.db, 'transaction').mockImplementation((run) => {
+      tookMs += 1_000;
+      return transaction(run);
+    });
+    const one = watched();
+    await page(createDashboard({ db: one.db, queue, authorize: actorOf }), search(1));
+    const many = watched();
+    const dashboard = createDashboard({ db: many.db, queue, authorize: actorOf });
+    await Promise.all(
+      Array.from({ length: 40 }, (_, n) => get(dashboard, search(1), { 'x-actor': `viewer-${n}` })),
+    );
+    expect(many.seen().all).toBe(one.seen().all);
+  });
+
+  test('of equal words in another scope are another search', async () => {
+    await database.client`truncate queue_jobs`;
+    await addJob(database.client, { queue: 'mine' });
+    await addJob(database.client, { queue: 'theirs' });
+    const dashboard = createDashboard({
+      db: another(database.db),
+      queue,
+      authorize: (request) => ({ queues: [String(request.headers.get('x-actor'))] }),
+    });
+    for (const name of ['mine', 'theirs', 'mine'])
+      expect(
+        (await (await get(dashboard, '/jobs', { 'x-actor': name })).text()).match(/<td><bdi>(\w+)/)?.[1],
+      ).toBe(name);
+  });
+
+  test('rest a hundred and fifty times as long as they took', async () => {
+    let nowMs = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const searches = new Searches(another(database.db), queue.tables);
+    let asked = 0;
+    const look = async () => {
+      nowMs += 40;
+      return ++asked;
+    };
+    const openMs = 600_000;
+    while (nowMs < openMs) {
+      await searches.at('ann', 'x', 1_000, look);
+      nowMs += 2_000;
+    }
+    expect((asked * 40) / openMs).toBeLessThan(0.0075);
+    expect(asked).toBeGreaterThan(100);
+    searches.forget();
+    expect(await searches.at('ann', 'x', 1_000, look)).toMatchObject({ value: asked });
+  });
+
+  test('that one viewer invents drop no answer of another, and no shared look', async () => {
+    const names: string[] = [];
+    const shared = Looks.prototype.shared;
+    vi.spyOn(Looks.prototype, 'shared').mockImplementation(function (this: Looks, name, ask, pace) {
+      names.push(name);
+      return shared.call(this, name, ask, pace) as never;
+    });
+    const dashboard = createDashboard({ db: another(database.db), queue, authorize: actorOf });
+    await page(dashboard, search(1));
+    await page(dashboard, '/');
+    expect(names.length).toBeGreaterThan(0);
+    expect(names.join()).not.toContain('invented');
+
+    let nowMs = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const searches = new Searches(another(database.db), queue.tables);
+    let asked = 0;
+    const slow = async () => {
+      nowMs += 1_000;
+      return ++asked;
+    };
+    await searches.at('bob', 'x', 10_000, slow);
+    for (let n = 0; n < 201; n++) await searches.at('ann', `invented ${n}`, 10_000, async () => n);
+    await searches.at('bob', 'x', 10_000, slow);
+    expect(asked).toBe(1);
+  });
 });

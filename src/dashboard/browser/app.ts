@@ -2,6 +2,7 @@ import { Idiomorph } from 'idiomorph/dist/idiomorph.esm.js';
 import { agoText, durationText } from '../duration.ts';
 import { help, onKey } from './keys.ts';
 import { showSelected } from './selection.ts';
+import { showZone } from './zone.ts';
 
 /*
  * What the pages gain where scripts run: they stay live, durations tick, and keys move through rows. All
@@ -57,9 +58,9 @@ function isBusy(): boolean {
   return selecting === true || chosen !== null || document.querySelector('.asking[open]') !== null;
 }
 
+/** Asks for the page again. While somebody chooses, the answer only tells whether they may still see it. */
 async function refresh(): Promise<void> {
   if (document.hidden) return;
-  if (isBusy()) return plan();
   asking?.abort();
   const mine = new AbortController();
   asking = mine;
@@ -69,15 +70,20 @@ async function refresh(): Promise<void> {
       headers: { accept: 'text/html', ...(etag !== undefined && { 'if-none-match': etag }) },
       credentials: 'same-origin',
       cache: 'no-store',
-      redirect: 'error',
+      // A redirect leads to a login; what is there is no newer page of this one.
+      redirect: 'manual',
       signal: mine.signal,
     });
+    if (isRefusal(answer)) return drop();
     if (answer.status === 200) {
       const html = await answer.text();
-      // Somebody may have begun to choose while the answer was on its way.
-      if (location.href === from && !mine.signal.aborted && !isBusy()) {
+      if (location.href !== from || mine.signal.aborted) return;
+      const next = pageIn(html);
+      if (next === null) return drop();
+      // Without live updates it is asked for only whether it is still theirs.
+      if (everyMs() > 0 && !isBusy()) {
         etag = answer.headers.get('etag') ?? undefined;
-        take(html);
+        take(next);
       }
     } else if (answer.status !== 304) throw new Error(String(answer.status));
     failures = 0;
@@ -90,11 +96,39 @@ async function refresh(): Promise<void> {
   plan();
 }
 
+/** Whether the server says that this page is not theirs to see: after a logout, or when rights were taken. */
+function isRefusal({ type, status }: Response): boolean {
+  return type === 'opaqueredirect' || (status >= 400 && status < 500 && status !== 429);
+}
+
+/** Takes what stands on the page away. What was said of it stands in its place. */
+function drop(): void {
+  clearTimeout(timer);
+  live?.remove();
+  document.title = 'Signed out';
+  const main = document.createElement('main');
+  main.className = 'refused card';
+  const title = document.createElement('h1');
+  title.textContent = 'This page is no longer available';
+  const text = document.createElement('p');
+  text.textContent = 'You are signed out, or what it was about is gone. ';
+  const link = document.createElement('a');
+  link.href = location.href;
+  link.textContent = 'Load it again';
+  text.append(link);
+  main.append(title, text);
+  page()?.replaceWith(main);
+  if (said !== null) said.textContent = '';
+}
+
+function pageIn(html: string): Element | null {
+  return new DOMParser().parseFromString(html, 'text/html').querySelector('#page');
+}
+
 /** Changes the page into a newer one of its own, but for what somebody has opened, chosen or written. */
-function take(html: string): void {
-  const next = new DOMParser().parseFromString(html, 'text/html').querySelector('#page');
+function take(next: Element): void {
   const now = page();
-  if (next === null || now === null) return;
+  if (now === null) return;
   Idiomorph.morph(now, next, {
     morphStyle: 'outerHTML',
     ignoreActiveValue: true,
@@ -104,8 +138,8 @@ function take(html: string): void {
         !(name === 'open' && node.tagName === 'DETAILS') &&
         !(name === 'class' && node.hasAttribute('data-at')),
       beforeNodeMorphed: (old: Node) =>
-        // A chart takes its new figures itself.
-        !(old instanceof HTMLElement && old.classList.contains('uplot')),
+        // A chart takes its new figures itself, and what the viewer has set stays.
+        !(old instanceof HTMLElement && (old.classList.contains('uplot') || old === live)),
       beforeNodeRemoved: (old: Node) => !(old instanceof HTMLElement && old.classList.contains('uplot')),
       beforeNodeAdded: (node: Node) =>
         !(
@@ -117,6 +151,7 @@ function take(html: string): void {
     },
   });
   readClock();
+  showZone(Date.now() + skewMs);
   tick();
   document.dispatchEvent(new CustomEvent('morphed'));
 }
@@ -158,7 +193,7 @@ document.addEventListener('visibilitychange', () => {
   if (document.hidden) {
     clearTimeout(timer);
     asking?.abort();
-  } else if (everyMs() > 0) void refresh();
+  } else void refresh();
 });
 document.querySelector('#keys')?.addEventListener('click', help);
 
@@ -197,5 +232,6 @@ if (page() !== null && live !== null && every !== null && goesOn === null) {
     setTimeout(plan, 6_000);
   } else plan();
   readClock();
+  showZone(Date.now() + skewMs);
   setInterval(tick, 1_000);
 }

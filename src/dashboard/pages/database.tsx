@@ -1,9 +1,11 @@
 import type { Finding } from '../../queue/check/finding.ts';
 import type { Vital } from '../../queue/stats/queue-vitals.ts';
+import { unlessMissing } from '../../sql/unless-missing.ts';
 import { countText, durationText } from '../duration.ts';
-import { Findings } from '../parts/findings.tsx';
+import { folded } from '../folded.ts';
+import { Findings, Others } from '../parts/findings.tsx';
 import { Page } from '../parts/layout.tsx';
-import { Foreign } from '../parts/text.tsx';
+import { Shown } from '../parts/shown.tsx';
 import type { Visit } from '../visit.ts';
 
 /** What is wrong with the set-up of the database. */
@@ -21,7 +23,8 @@ export async function vitalsOf({ settings }: Visit): Promise<readonly Vital[]> {
 /** What `queue.check` has found, and what alerts watch. */
 export async function databasePage(visit: Visit) {
   const findings = await findingsOf(visit);
-  const vitals = await vitalsOf(visit);
+  // Tables that everything needs may be missing, which the findings say.
+  const vitals = await unlessMissing(vitalsOf(visit));
   return (
     <Page visit={visit} title="Database">
       {findings.length === 0 ? (
@@ -33,39 +36,55 @@ export async function databasePage(visit: Visit) {
         </section>
       ) : (
         <section class="card" aria-label="Findings">
-          <Findings findings={findings} />
+          <Findings visit={visit} findings={findings} />
         </section>
       )}
       <section class="card" aria-labelledby="vitals-title">
         <h2 id="vitals-title">Vitals</h2>
-        <table class="rows">
-          <thead>
-            <tr>
-              <th scope="col">What alerts watch</th>
-              <th scope="col">Judged</th>
-              <th scope="col" class="number">
-                Value
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {vitals.map((vital) => (
-              <tr>
-                <td>
-                  <Foreign text={vital.message} />
-                </td>
-                <td class={`is-${vital.severity}`}>
-                  <p>
-                    <span class="badge">{vital.severity}</span>
-                  </p>
-                </td>
-                <td class="number">{valueText(vital)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        {vitals === undefined ? (
+          <p class="muted">They are not known while tables are missing.</p>
+        ) : (
+          <Vitals visit={visit} vitals={vitals} />
+        )}
       </section>
     </Page>
+  );
+}
+
+function Vitals({ visit, vitals }: { readonly visit: Visit; readonly vitals: readonly Vital[] }) {
+  return (
+    <table class="rows">
+      <thead>
+        <tr>
+          <th scope="col">What alerts watch</th>
+          <th scope="col">Judged</th>
+          <th scope="col" class="number">
+            Value
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {folded(vitals).map(([vital, ...others]) => (
+          <tr>
+            <td>
+              <Shown visit={visit} field="finding" text={vital.message} />
+              {others.length === 0 ? null : (
+                <details id={`vitals-${vital.code}-${vital.severity}`}>
+                  <summary>And {others.length} more like it</summary>
+                  <Others visit={visit} findings={others} />
+                </details>
+              )}
+            </td>
+            <td class={`is-${vital.severity}`}>
+              <p>
+                <span class="badge">{vital.severity}</span>
+              </p>
+            </td>
+            <td class="number">{valueText(vital)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }
 

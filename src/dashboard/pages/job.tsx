@@ -1,10 +1,13 @@
-import type { ShownJob } from '../../queries/show-job.ts';
-import { word } from '../filter.ts';
+import { word } from '../../filter/filter.ts';
+import type { JsonText, ShownJob } from '../../queries/show-job.ts';
+import { CLAIM_REFUSED } from '../../sql/refused-claim.ts';
+import { ownText } from '../own-text.ts';
 import { ActionForm, AskingForm } from '../parts/action-form.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { History } from '../parts/history.tsx';
 import { Page } from '../parts/layout.tsx';
 import { Ago, Since } from '../parts/moment.tsx';
+import { Shown } from '../parts/shown.tsx';
 import { State } from '../parts/state.tsx';
 import { Foreign, visible } from '../parts/text.tsx';
 import { Value } from '../parts/value.tsx';
@@ -65,7 +68,7 @@ export function jobPage(visit: Visit, job: ShownJob) {
               <>
                 <dt>Unique key</dt>
                 <dd>
-                  <Foreign text={job.uniqueKey} mono />
+                  <Shown visit={visit} job={job} field="uniqueKey" text={job.uniqueKey} mono />
                 </dd>
               </>
             )}
@@ -73,7 +76,7 @@ export function jobPage(visit: Visit, job: ShownJob) {
               <>
                 <dt>Group</dt>
                 <dd>
-                  <Foreign text={job.group} />
+                  <Shown visit={visit} job={job} field="group" text={job.group} />
                 </dd>
               </>
             )}
@@ -81,7 +84,7 @@ export function jobPage(visit: Visit, job: ShownJob) {
               <>
                 <dt>{key}</dt>
                 <dd>
-                  <Foreign text={ownText(value)} mono />
+                  <Shown visit={visit} job={job} field="own" column={key} text={ownText(value)} mono />
                 </dd>
               </>
             ))}
@@ -101,11 +104,16 @@ export function jobPage(visit: Visit, job: ShownJob) {
       {job.outputText === null ? null : (
         <Value visit={visit} job={job} field="output" title="Output" json={job.outputText} />
       )}
-      {job.metadataText.text === '{}' ? null : (
+      {isEmpty(job.metadataText) ? null : (
         <Value visit={visit} job={job} field="metadata" title="Metadata" json={job.metadataText} />
       )}
     </Page>
   );
+}
+
+/** Whether it was parked because the database refused its claim. */
+function isSetAside({ state, errors }: ShownJob): boolean {
+  return state === 'waiting' && errors.at(-1)?.name === CLAIM_REFUSED;
 }
 
 function Actions({ visit, job }: { readonly visit: Visit; readonly job: ShownJob }) {
@@ -121,7 +129,7 @@ function Actions({ visit, job }: { readonly visit: Visit; readonly job: ShownJob
   const running = job.state === 'running';
   return (
     <div class="actions">
-      {job.state === 'scheduled' ? (
+      {job.state === 'scheduled' || isSetAside(job) ? (
         <ActionForm
           visit={visit}
           action="runNow"
@@ -163,7 +171,7 @@ function Actions({ visit, job }: { readonly visit: Visit; readonly job: ShownJob
 /** A number from 0 to 1, or to 100, is a bar; anything else is shown as it is. */
 function Progress({ visit, job }: { readonly visit: Visit; readonly job: ShownJob }) {
   const json = job.progressText ?? { text: 'null', length: 4 };
-  const text = revealed(visit, job, 'progress', { text: json.text, cut: false });
+  const text = revealed(visit, job, 'progress', { text: json.text });
   const share = text === null ? undefined : shareOf(text);
   if (share === undefined)
     return <Value visit={visit} job={job} field="progress" title="Progress" json={json} />;
@@ -208,9 +216,9 @@ function Trace({ visit, job }: { readonly visit: Visit; readonly job: ShownJob }
   );
 }
 
-function ownText(value: unknown): string {
-  if (value instanceof Date) return value.toISOString();
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+/** PostgreSQL writes an empty object over two lines. */
+function isEmpty({ text }: JsonText): boolean {
+  return /^\{\s*\}$/.test(text);
 }
 
 /** Stands where a job is not, or is not theirs. */

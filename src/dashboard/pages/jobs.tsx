@@ -1,54 +1,46 @@
-import { browseJobs } from '../../queries/browse-jobs.ts';
+import { type Filter, MAX_FILTER, STATES, withWord } from '../../filter/filter.ts';
 import type { ManyAction } from '../../queries/find-many.ts';
-import { findSearchEnd } from '../../queries/find-search-end.ts';
-import { ownColumnsOf } from '../../schema/own-columns.ts';
-import type { JobLine } from '../../sql/job-line.ts';
-import type { JobState } from '../../sql/job-record.ts';
 import { completionsOf } from '../completions.ts';
-import { type Filter, filterOf, MAX_FILTER, STATES, withWord } from '../filter.ts';
-import { within } from '../looks.ts';
+import { type Cursor, cursorOf, cursorWords, findJobs, type JobsFound } from '../find-jobs.ts';
 import { RIGHTS } from '../many-jobs.ts';
 import { Empty } from '../parts/empty.tsx';
 import { excerptOf, JobTable } from '../parts/job-table.tsx';
 import { Page } from '../parts/layout.tsx';
-import { may, type Visit } from '../visit.ts';
+import { Ago } from '../parts/moment.tsx';
+import { type Found, UNFIT, UnfitValueError } from '../searches.ts';
+import { LOOK_MS, may, scopeName, type Visit } from '../visit.ts';
+import { filterOfVisit } from '../visit-filter.ts';
 
-const PAGE = 50;
-/** How many rows of live jobs, and of results, a page reads at most. */
-const BOUND = 100_000;
-const BROWSE_MS = 5_000;
-
-interface Found {
-  readonly jobs: readonly JobLine[];
-  readonly next: number | undefined;
-  /** The id down to which was searched, where that was not to the end. */
-  readonly end: number | undefined;
-}
+/** A list that is older says how old it is. */
+const OLD_MS = 5_000;
 
 /** Jobs of every state, newest first, behind one filter bar. */
 export async function jobsPage(visit: Visit) {
   const q = (visit.query.get('q') ?? '').slice(0, MAX_FILTER + 1).trim();
-  const own = ownColumnsOf(visit.settings.queue.tables.queueJobs);
-  const filter = filterOf(q, own, visit.settings.show === undefined);
-  const before = cursorOf(visit.query.get('before'));
-  const found = filter.problems.length > 0 ? undefined : await find(visit, filter, before);
-  const completions = await completionsOf(visit, q, filter);
+  const filter = filterOfVisit(visit, q);
+  const cursor = cursorOf(visit.query);
+  const search: Search =
+    filter.problems.length > 0 ? { problems: filter.problems } : await find(visit, filter, cursor);
+  const { problems, found } = search;
+  const completions = problems.length > 0 ? [] : await completionsOf(visit, q, filter);
   return (
     <Page visit={visit} title="Jobs">
       <FilterBar visit={visit} q={q} filter={filter} completions={completions} />
-      {filter.problems.map((problem) => (
+      {problems.map((problem) => (
         <p class="notice is-bad" role="alert">
           {problem}
         </p>
       ))}
-      {found === undefined ? (
-        filter.problems.length > 0 ? null : (
-          <p class="notice is-bad">
-            The database took more than {BROWSE_MS / 1000} s. Narrow the filter by an id or a queue.
-          </p>
-        )
-      ) : (
-        <Jobs visit={visit} q={q} before={before} filter={filter} found={found} />
+      {found === undefined ? null : (
+        <>
+          {visit.nowMs - found.at.getTime() < OLD_MS ? null : (
+            <p class="note">
+              Searched <Ago at={found.at} nowMs={visit.nowMs} />: an open page repeats a search for a percent
+              of the time.
+            </p>
+          )}
+          <Jobs visit={visit} q={q} cursor={cursor} filter={filter} found={found.value} />
+        </>
       )}
     </Page>
   );
@@ -57,12 +49,12 @@ export async function jobsPage(visit: Visit) {
 interface JobsProps {
   readonly visit: Visit;
   readonly q: string;
-  readonly before: number | undefined;
+  readonly cursor: Cursor | undefined;
   readonly filter: Filter;
-  readonly found: Found;
+  readonly found: JobsFound;
 }
 
-function Jobs({ visit, q, before, filter, found: { jobs, next, end } }: JobsProps) {
+function Jobs({ visit, q, cursor, filter, found: { jobs, next, end, order, covers } }: JobsProps) {
   const { links } = visit;
   return (
     <section class="card" aria-label="Jobs found">
@@ -71,7 +63,7 @@ function Jobs({ visit, q, before, filter, found: { jobs, next, end } }: JobsProp
           <JobTable visit={visit} jobs={jobs} selectable={LABELS.some(([of]) => may(visit, RIGHTS[of]))} />
           <Bulk visit={visit} q={q} state={filter.search.state} />
         </form>
-      ) : q === '' && before === undefined ? (
+      ) : q === '' && cursor === undefined ? (
         <Empty title="No job yet" code={'await queue.enqueue(tx, sendReceipt, { orderId: 1 });'}>
           A job exists once the transaction that enqueues it has committed.
         </Empty>
@@ -79,16 +71,16 @@ function Jobs({ visit, q, before, filter, found: { jobs, next, end } }: JobsProp
         <Empty title="No job fits this filter">Try fewer words, or look at every state.</Empty>
       )}
       <footer class="pages">
-        {before === undefined ? null : <a href={links.to('/jobs', { q })}>Newest</a>}
+        {cursor === undefined ? null : <a href={links.to('/jobs', { q })}>First page</a>}
         {next === undefined ? null : (
-          <a rel="next" href={links.to('/jobs', { q, before: next })}>
-            Older
+          <a rel="next" href={links.to('/jobs', { q, ...cursorWords(next) })}>
+            {order === undefined ? 'Older' : 'Next'}
           </a>
         )}
+        {order === undefined || jobs.length === 0 ? null : <span class="muted">{order}</span>}
         {end === undefined ? null : (
           <span class="muted">
-            Searched the newest {BOUND.toLocaleString('en')} of each table, down to #{end}.{' '}
-            <a href={links.to('/jobs', { q, before: end })}>Search on</a>
+            {covers} There may be more. <a href={links.to('/jobs', { q, ...cursorWords(end) })}>Search on</a>
           </span>
         )}
       </footer>
@@ -99,7 +91,7 @@ function Jobs({ visit, q, before, filter, found: { jobs, next, end } }: JobsProp
 interface BulkProps {
   readonly visit: Visit;
   readonly q: string;
-  readonly state: JobState | undefined;
+  readonly state: Filter['search']['state'];
 }
 
 const LABELS: readonly (readonly [action: ManyAction, label: string])[] = [
@@ -109,10 +101,10 @@ const LABELS: readonly (readonly [action: ManyAction, label: string])[] = [
 ];
 
 /** Whether something of this can be done with jobs of this state. */
-function fits(action: ManyAction, state: JobState | undefined): boolean {
+function fits(action: ManyAction, state: Filter['search']['state']): boolean {
   if (state === undefined) return true;
   if (action === 'redrive') return state === 'discarded' || state === 'cancelled';
-  if (action === 'run-now') return state === 'scheduled';
+  if (action === 'run-now') return state === 'scheduled' || state === 'retrying';
   return state !== 'completed' && state !== 'discarded' && state !== 'cancelled';
 }
 
@@ -197,21 +189,26 @@ function FilterBar({ visit, q, filter, completions }: FilterBarProps) {
   );
 }
 
-async function find(visit: Visit, filter: Filter, before: number | undefined): Promise<Found | undefined> {
-  const { settings, granted } = visit;
-  const { tables } = settings.queue;
-  return await within(settings.db, settings.queue.tables, BROWSE_MS, async (db) => {
-    const page = { search: filter.search, scope: granted.scope, before, limit: PAGE + 1, bound: BOUND };
-    const jobs = await browseJobs(db, tables, { ...page, excerpt: excerptOf(visit) });
-    if (jobs.length > PAGE) return { jobs: jobs.slice(0, PAGE), next: jobs[PAGE - 1]?.id, end: undefined };
-    const filtered = filter.words.length > 0 || !granted.whole;
-    const end = filtered ? await findSearchEnd(db, tables, { before, bound: BOUND }) : undefined;
-    // What lies below was read of one of the tables only; the next search finds it with the rest.
-    return { jobs: end === undefined ? jobs : jobs.filter(({ id }) => id >= end), next: undefined, end };
-  });
+/** What a search came to: jobs, or why there are none to show. */
+interface Search {
+  readonly found?: Found<JobsFound>;
+  readonly problems: readonly string[];
 }
 
-function cursorOf(text: string | null): number | undefined {
-  const cursor = Number(text ?? '');
-  return Number.isSafeInteger(cursor) && cursor > 0 ? cursor : undefined;
+async function find(visit: Visit, filter: Filter, cursor: Cursor | undefined): Promise<Search> {
+  const { searches, viewer, settings, granted } = visit;
+  const words = filter.words.map(({ text }) => text).join(' ');
+  const name = JSON.stringify(['jobs', scopeName(visit), words, cursorWords(cursor)]);
+  const wanted = { search: filter.search, scope: granted.scope, cursor, excerpt: excerptOf(visit) };
+  try {
+    const found = await searches.at(viewer, name, LOOK_MS, (db) =>
+      findJobs(db, settings.queue.tables, wanted),
+    );
+    if (found !== undefined) return { found, problems: [] };
+    const slow = `The database took more than ${LOOK_MS / 1000} s. Narrow the filter by an id or a queue.`;
+    return { problems: [slow] };
+  } catch (error) {
+    if (error instanceof UnfitValueError) return { problems: [UNFIT] };
+    throw error;
+  }
 }

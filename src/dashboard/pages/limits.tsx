@@ -1,16 +1,18 @@
+import { word } from '../../filter/filter.ts';
 import type { LimitRecord } from '../../limits/limit-record.ts';
 import type { LimitSettings } from '../../limits/limit-settings.ts';
 import type { Limits } from '../../limits/limits.ts';
 import type { GroupRecord } from '../../queries/find-groups.ts';
+import type { Executor } from '../../sql/executor.ts';
 import { countText, durationText } from '../duration.ts';
-import { word } from '../filter.ts';
 import { ActionForm } from '../parts/action-form.tsx';
 import { Empty } from '../parts/empty.tsx';
-import { Page } from '../parts/layout.tsx';
-import { GroupLimitForm, LimitForm, nameOf } from '../parts/limit-form.tsx';
+import { Page, SlowPage } from '../parts/layout.tsx';
+import { GroupLimitForm, isOfSecretGroup, LimitForm, nameOf } from '../parts/limit-form.tsx';
 import { Ago } from '../parts/moment.tsx';
+import { Shown } from '../parts/shown.tsx';
 import { Foreign, visible } from '../parts/text.tsx';
-import { hasQueue, may, type Visit } from '../visit.ts';
+import { hasQueue, isPlain, LOOK_MS, may, scopeName, type Visit } from '../visit.ts';
 
 const PAGE = 100;
 
@@ -25,19 +27,12 @@ interface OfQueue {
 
 /** How many may run at once and how fast, and the groups that share it. */
 export async function limitsPage(visit: Visit, limits: Limits) {
-  const { db } = visit.settings;
-  const queues: OfQueue[] = [];
-  for (const queue of [...limits.declared.keys()].filter((queue) => hasQueue(visit, queue)).sort()) {
-    const list = await limits.list(db, { queue, limit: PAGE });
-    const groups = limits.isGrouped(queue) ? await limits.groups(db, { queue, limit: PAGE }) : undefined;
-    queues.push({
-      queue,
-      limits: list.limits,
-      groups: groups?.groups ?? [],
-      grouped: limits.declared.get(queue)?.groups !== undefined,
-      more: list.nextCursor !== undefined || groups?.nextCursor !== undefined,
-    });
-  }
+  const { searches, viewer } = visit;
+  const names = [...limits.declared.keys()].filter((queue) => hasQueue(visit, queue)).sort();
+  const name = JSON.stringify(['limits', scopeName(visit)]);
+  const answer = await searches.at(viewer, name, LOOK_MS, (db) => limitsIn(db, limits, names));
+  if (answer === undefined) return <SlowPage visit={visit} title="Limits" />;
+  const { value: queues } = answer;
   return (
     <Page visit={visit} title="Limits">
       {queues.length === 0 ? (
@@ -52,6 +47,22 @@ export async function limitsPage(visit: Visit, limits: Limits) {
       )}
     </Page>
   );
+}
+
+async function limitsIn(db: Executor, limits: Limits, names: readonly string[]): Promise<OfQueue[]> {
+  const queues: OfQueue[] = [];
+  for (const queue of names) {
+    const list = await limits.list(db, { queue, limit: PAGE });
+    const groups = limits.isGrouped(queue) ? await limits.groups(db, { queue, limit: PAGE }) : undefined;
+    queues.push({
+      queue,
+      limits: list.limits,
+      groups: groups?.groups ?? [],
+      grouped: limits.declared.get(queue)?.groups !== undefined,
+      more: list.nextCursor !== undefined || groups?.nextCursor !== undefined,
+    });
+  }
+  return queues;
 }
 
 function QueueLimitsOf({
@@ -87,7 +98,13 @@ function QueueLimitsOf({
           {limits.map((limit) => (
             <tr>
               <td>
-                <Foreign text={nameOf(limit)} />
+                {isOfSecretGroup(visit, limit) ? (
+                  <>
+                    group <Shown visit={visit} field="group" text={limit.group ?? ''} />
+                  </>
+                ) : (
+                  <Foreign text={nameOf(limit)} />
+                )}
               </td>
               <td>
                 {settingsText(limit.declared)}
@@ -125,12 +142,7 @@ function QueueLimitsOf({
             {groups.map((group) => (
               <tr data-row>
                 <td>
-                  <a
-                    class="row-link"
-                    href={visit.links.jobs(`${word('queue', queue)} ${word('group', group.group)}`)}
-                  >
-                    <Foreign text={group.group} mono />
-                  </a>
+                  <GroupName visit={visit} queue={queue} group={group.group} />
                 </td>
                 <td>
                   {group.blockedBy === null ? (
@@ -151,7 +163,8 @@ function QueueLimitsOf({
                 </td>
                 <td class="number">{countText(group.running)}</td>
                 <td class="number">
-                  {group.blockedBy === null ? null : (
+                  {group.blockedBy === null ||
+                  !isPlain(visit, undefined, 'group', { text: group.group }) ? null : (
                     <ActionForm
                       visit={visit}
                       action="unblock"
@@ -168,6 +181,25 @@ function QueueLimitsOf({
       )}
       {more ? <p class="note">The first {PAGE}, by name.</p> : null}
     </section>
+  );
+}
+
+/** A link to the jobs of a group, where its name is shown as it is. */
+function GroupName({
+  visit,
+  queue,
+  group,
+}: {
+  readonly visit: Visit;
+  readonly queue: string;
+  readonly group: string;
+}) {
+  const name = <Shown visit={visit} field="group" text={group} mono />;
+  if (!isPlain(visit, undefined, 'group', { text: group })) return name;
+  return (
+    <a class="row-link" href={visit.links.jobs(`${word('queue', queue)} ${word('group', group)}`)}>
+      {name}
+    </a>
   );
 }
 

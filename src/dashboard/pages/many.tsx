@@ -2,12 +2,12 @@ import { databaseTime } from '../../queries/database-time.ts';
 import type { ManyAction } from '../../queries/find-many.ts';
 import { countText } from '../duration.ts';
 import type { Fields } from '../form-fields.ts';
-import { type Chosen, chosenOf, countChosen, FIND_MS, RIGHTS } from '../many-jobs.ts';
+import { type Chosen, type Counted, chosenOf, countChosen, RIGHTS } from '../many-jobs.ts';
 import { Empty } from '../parts/empty.tsx';
 import { Page } from '../parts/layout.tsx';
 import { Foreign } from '../parts/text.tsx';
 import type { Progress } from '../stretch.ts';
-import { may, type Visit } from '../visit.ts';
+import { LOOK_MS, may, type Visit } from '../visit.ts';
 
 const TITLES: Readonly<Record<ManyAction, string>> = {
   cancel: 'Cancel jobs',
@@ -46,8 +46,7 @@ export async function manyPage(visit: Visit) {
   }
   const counted = await countChosen(visit, chosen);
   const { db, queue } = visit.settings;
-  // Rounded up: what has ended in the same millisecond is among them.
-  const asOf = (await databaseTime(db, queue.tables)).getTime() + 1;
+  const asOf = counted?.asOf ?? (await databaseTime(db, queue.tables)).getTime() + 1;
   return (
     <Page visit={visit} title={TITLES[chosen.action]}>
       <section class="card many">
@@ -67,7 +66,7 @@ interface QuestionProps {
   readonly visit: Visit;
   readonly chosen: Chosen;
   /** `undefined` when counting took too long. */
-  readonly counted: { readonly jobs: number; readonly until: number } | undefined;
+  readonly counted: Counted | undefined;
   /** When they were counted, by the database's clock. */
   readonly asOf: number;
   readonly back: string;
@@ -104,7 +103,7 @@ function Question({ visit, chosen, counted, asOf, back }: QuestionProps) {
       )}
       {counted === undefined ? (
         <p class="notice is-bad">
-          Counting them took more than {FIND_MS / 1000} s, so nobody knows how many.
+          Counting them took more than {LOOK_MS / 1000} s, so their number is unknown.
         </p>
       ) : null}
       <p>{QUESTIONS[action]}</p>

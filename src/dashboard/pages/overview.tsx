@@ -1,17 +1,17 @@
 import type { Child } from 'hono/jsx';
-import { countFinished, type FinishedMinute } from '../../queries/count-finished.ts';
+import { countFinished, type Finished, type FinishedMinute } from '../../queries/count-finished.ts';
 import type { Percentiles, QueueRates } from '../../queue/stats/queue-stats.ts';
-import { amountText, countText } from '../duration.ts';
+import { agoText, amountText, countText, durationText } from '../duration.ts';
 import { figuresSeen, MINUTES } from '../figures.ts';
 import { Chart } from '../parts/chart.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { Findings } from '../parts/findings.tsx';
 import { Page } from '../parts/layout.tsx';
-import { Since } from '../parts/moment.tsx';
+import { Since, Zone } from '../parts/moment.tsx';
 import { QueueTable } from '../parts/queue-table.tsx';
 import { LOOK_MS, scopeName, type Visit } from '../visit.ts';
 import { findingsOf, vitalsOf } from './database.tsx';
-import { Counted } from './queues.tsx';
+import { Counted, Unreported } from './queues.tsx';
 
 const BOUND = 50_000;
 
@@ -21,24 +21,30 @@ export async function overviewPage(visit: Visit) {
   const figures = await figuresSeen(visit);
   // Workers report once a minute: until the first of them has, the results say more.
   const reported = figures?.rates?.totals.length ? figures.rates : undefined;
-  const minutes =
+  const finished =
     figures === undefined || reported === undefined
       ? await lastHour(visit)
-      : reportedHour(reported, figures.countedAt);
+      : { minutes: reportedHour(reported, figures.countedAt), since: undefined };
   const { total, queues = [], workers } = figures ?? {};
   const found = granted.whole ? [...(await vitalsOf(visit)), ...(await findingsOf(visit))] : [];
   const findings = found.filter(({ severity }) => severity === 'error' || severity === 'warning');
-  const hour = minutes && sumOf(minutes);
+  const hour = finished && sumOf(finished.minutes);
+  const read = finished?.since && durationText(nowMs - finished.since.getTime());
+  const stretch = read === undefined ? 'the last hour' : `the last ${read}`;
+  const within = read === undefined ? 'in the last hour' : `in ${stretch}: older results were not read`;
   const counted = (state: 'due' | 'running' | 'scheduled') =>
     total && amountText(total[state], total.precision);
   const idle = total?.due === 0 && total.running === 0 && total.scheduled === 0 && hour?.ended === 0;
   return (
     <Page visit={visit} title="Overview" charts>
       <Counted figures={figures} nowMs={nowMs} />
+      {figures?.unreported ? <Unreported visit={visit} /> : null}
       <ul class="tiles">
         <Tile name="Due" href={links.jobs('state:due')} value={counted('due')}>
-          {total?.oldestDueAt == null ? (
-            'nobody waits'
+          {total?.oldestDueAt === undefined ? (
+            'for how long is not known'
+          ) : total.oldestDueAt === null ? (
+            'none waits'
           ) : (
             <>
               oldest for <Since at={total.oldestDueAt} nowMs={nowMs} />
@@ -51,8 +57,16 @@ export async function overviewPage(visit: Visit) {
         <Tile name="Scheduled" href={links.jobs('state:scheduled')} value={counted('scheduled')}>
           for later
         </Tile>
+        <Tile
+          name="Retrying"
+          href={links.jobs('state:retrying')}
+          value={figures?.retrying && amountText(figures.retrying.jobs, figures.retrying.precision)}
+          bad={(figures?.retrying?.jobs ?? 0) > 0}
+        >
+          failed, tried again
+        </Tile>
         <Tile name="Completed" href={links.jobs('state:completed')} value={hour && countText(hour.completed)}>
-          in the last hour
+          {within}
         </Tile>
         <Tile
           name="Discarded"
@@ -61,21 +75,22 @@ export async function overviewPage(visit: Visit) {
           bad={(hour?.discarded ?? 0) > 0}
         >
           {hour === undefined || hour.ended === 0
-            ? 'in the last hour'
-            : `${shareText(hour.discarded / hour.ended)} of the last hour`}
+            ? within
+            : `${shareText(hour.discarded / hour.ended)} of ${stretch}`}
         </Tile>
       </ul>
       {findings.length === 0 ? null : (
         <section class="card" aria-labelledby="findings-title">
           <h2 id="findings-title">Findings</h2>
-          <Findings findings={findings} />
+          <Findings visit={visit} findings={findings} />
         </section>
       )}
-      {minutes === undefined ? (
+      {finished === undefined ? (
         <p class="notice is-bad">Reading the results of the last hour took more than {LOOK_MS / 1000} s.</p>
       ) : idle ? null : (
-        <Charts minutes={minutes} reported={reported !== undefined} nowMs={nowMs} />
+        <Charts finished={finished} reported={reported !== undefined} nowMs={nowMs} />
       )}
+      {finished === undefined || idle ? null : <Zone />}
       {idle ? (
         <section class="card">
           <Empty title="All quiet" code={'await queue.enqueue(tx, sendReceipt, { orderId: 1 });'}>
@@ -113,24 +128,31 @@ function Tile({ name, href, value, bad = false, children }: TileProps) {
 }
 
 interface ChartsProps {
-  readonly minutes: readonly FinishedMinute[];
+  readonly finished: Finished;
   /** Whether workers have reported them; otherwise they are read of the results. */
   readonly reported: boolean;
   readonly nowMs: number;
 }
 
-function Charts({ minutes, reported, nowMs }: ChartsProps) {
+function Charts({ finished: { minutes, since }, reported, nowMs }: ChartsProps) {
   const byAgo = new Map(minutes.map((minute) => [minute.ago, minute]));
   const agos = Array.from({ length: MINUTES }, (_, index) => MINUTES - 1 - index);
   const now = Math.floor(nowMs / 60_000) * 60;
   const times = agos.map((ago) => now - ago * 60);
-  const values = <T,>(of: (minute: FinishedMinute | undefined) => T) => agos.map((ago) => of(byAgo.get(ago)));
+  // Of the minute in which reading has stopped a part is known.
+  const known = since === undefined ? MINUTES : Math.floor((nowMs - since.getTime()) / 60_000);
+  const values = (of: (minute: FinishedMinute | undefined) => number | null) =>
+    agos.map((ago) => (ago < known ? of(byAgo.get(ago)) : null));
+  const read =
+    since === undefined
+      ? 'Of the jobs whose results are kept.'
+      : `Of the newest ${countText(BOUND)} results, which go back to ${agoText(since, nowMs)}.`;
   return (
     <div class="charts">
       <Chart
         id="throughput"
         title="Jobs per minute"
-        note={reported ? 'As workers report it, once a minute.' : 'Of the jobs whose results are kept.'}
+        note={reported ? 'As workers report it, once a minute.' : read}
         unit="jobs"
         shape="bars"
         times={times}
@@ -166,7 +188,7 @@ function Charts({ minutes, reported, nowMs }: ChartsProps) {
   );
 }
 
-async function lastHour(visit: Visit): Promise<readonly FinishedMinute[] | undefined> {
+async function lastHour(visit: Visit): Promise<Finished | undefined> {
   const { settings, granted, looks } = visit;
   const slice = { scope: granted.scope, minutes: MINUTES, bound: BOUND };
   return await looks.at(

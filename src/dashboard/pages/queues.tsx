@@ -1,6 +1,6 @@
+import { word } from '../../filter/filter.ts';
 import { amountText } from '../duration.ts';
 import { type Figures, figuresSeen } from '../figures.ts';
-import { word } from '../filter.ts';
 import { Empty } from '../parts/empty.tsx';
 import { Page } from '../parts/layout.tsx';
 import { Ago, Since } from '../parts/moment.tsx';
@@ -15,6 +15,7 @@ export async function queuesPage(visit: Visit) {
   return (
     <Page visit={visit} title="Queues">
       <Counted figures={figures} nowMs={visit.nowMs} />
+      {figures?.unreported ? <Unreported visit={visit} /> : null}
       <section class="card" aria-label="Queues">
         {queues.length === 0 ? (
           <Empty
@@ -57,13 +58,19 @@ export async function queuesPage(visit: Visit) {
                       <Foreign text={kind} mono />
                     </a>
                   </td>
-                  <td>
+                  <td data-name="queue">
                     <Foreign text={queue} />
                   </td>
-                  <td class="number">{amountText(due, precision)}</td>
-                  <td class="number">{amountText(running, precision)}</td>
-                  <td class="number">{amountText(scheduled, precision)}</td>
-                  <td class="number">
+                  <td class="number" data-name="due">
+                    {amountText(due, precision)}
+                  </td>
+                  <td class="number" data-name="running">
+                    {amountText(running, precision)}
+                  </td>
+                  <td class="number" data-name="scheduled">
+                    {amountText(scheduled, precision)}
+                  </td>
+                  <td class="number" data-name="lag">
                     <Since at={oldestDueAt} nowMs={visit.nowMs} />
                   </td>
                 </tr>
@@ -108,6 +115,21 @@ export function Counted({
   return (
     <p class="note">
       Counted <Ago at={countedAt} nowMs={nowMs} />: counting takes a quarter of a percent of the time.
+    </p>
+  );
+}
+
+/** Says that there are no rates, and who knows why. */
+export function Unreported({ visit: { granted, links } }: { readonly visit: Visit }) {
+  return (
+    <p class="notice is-bad">
+      What the workers report could not be read: its table is missing or locked.
+      {granted.whole ? (
+        <>
+          {' '}
+          See <a href={links.to('/database')}>Database</a>.
+        </>
+      ) : null}
     </p>
   );
 }

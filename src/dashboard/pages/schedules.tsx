@@ -1,23 +1,26 @@
+import { word } from '../../filter/filter.ts';
 import type { ScheduleRecord } from '../../schedules/schedule-record.ts';
 import type { Schedules } from '../../schedules/schedules.ts';
 import { durationText } from '../duration.ts';
-import { word } from '../filter.ts';
 import { ActionForm } from '../parts/action-form.tsx';
 import { Empty } from '../parts/empty.tsx';
-import { Page } from '../parts/layout.tsx';
-import { Ago, At } from '../parts/moment.tsx';
+import { Page, SlowPage } from '../parts/layout.tsx';
+import { Ago, At, Zone } from '../parts/moment.tsx';
+import { Shown } from '../parts/shown.tsx';
 import { Foreign } from '../parts/text.tsx';
-import { hasQueue, type Visit } from '../visit.ts';
+import { isPlain, LOOK_MS, scopeName, type Visit } from '../visit.ts';
 
 const PAGE = 50;
 const TICKS = 3;
 
 /** What fires by the clock. */
-export async function schedulesPage(visit: Visit, schedules: Schedules) {
-  const cursor = visit.query.get('after') || undefined;
-  const filter = cursor === undefined ? { limit: PAGE } : { limit: PAGE, cursor };
-  const { schedules: page, nextCursor } = await schedules.list(visit.settings.db, filter);
-  const seen = page.filter(({ queue }) => hasQueue(visit, queue));
+export async function schedulesPage(visit: Visit, schedules: Schedules, after: string | undefined) {
+  const { searches, viewer, granted } = visit;
+  const page = { queues: granted.scope.queues, cursor: after, limit: PAGE };
+  const name = JSON.stringify(['schedules', scopeName(visit), after]);
+  const answer = await searches.at(viewer, name, LOOK_MS, (db) => schedules.list(db, page));
+  if (answer === undefined) return <SlowPage visit={visit} title="Schedules" />;
+  const { schedules: seen, nextCursor } = answer.value;
   return (
     <Page visit={visit} title="Schedules">
       <section class="card" aria-label="Schedules">
@@ -59,6 +62,7 @@ export async function schedulesPage(visit: Visit, schedules: Schedules) {
             </a>
           )}
         </footer>
+        {seen.length === 0 ? null : <Zone />}
       </section>
     </Page>
   );
@@ -73,11 +77,11 @@ interface RowProps {
 function Row({ visit, schedule, ticks }: RowProps) {
   const { name, kind, queue, cron, every, timeZone, lastAt, pausedAt, declared } = schedule;
   const { links, nowMs } = visit;
-  const fields = { name };
+  const plain = isPlain(visit, undefined, 'schedule', { text: name });
   return (
-    <tr id={`schedule-${encodeURIComponent(name)}`} data-row>
+    <tr id={plain ? `schedule-${encodeURIComponent(name)}` : undefined} data-row>
       <td>
-        <Foreign text={name} mono />
+        <Shown visit={visit} field="schedule" text={name} mono />
         {pausedAt === null ? null : (
           <span class="badge">
             paused <Ago at={pausedAt} nowMs={nowMs} />
@@ -113,37 +117,44 @@ function Row({ visit, schedule, ticks }: RowProps) {
         <Ago at={lastAt} nowMs={nowMs} />
       </td>
       <td class="number">
-        <div class="actions">
-          <ActionForm
-            visit={visit}
-            action="schedule"
-            path="run-schedule"
-            fields={fields}
-            label="Run now"
-            of={name}
-          />
-          {pausedAt === null ? (
-            <ActionForm
-              visit={visit}
-              action="schedule"
-              path="pause-schedule"
-              fields={fields}
-              label="Pause"
-              of={name}
-            />
-          ) : (
-            <ActionForm
-              visit={visit}
-              action="schedule"
-              path="resume-schedule"
-              fields={fields}
-              label="Resume"
-              of={name}
-              tone="main"
-            />
-          )}
-        </div>
+        {/* A form says which schedule it is about, so there is none where the name is not shown. */}
+        {plain ? <ScheduleActions visit={visit} schedule={schedule} /> : null}
       </td>
     </tr>
+  );
+}
+
+function ScheduleActions({ visit, schedule: { name, pausedAt } }: Omit<RowProps, 'ticks'>) {
+  return (
+    <div class="actions">
+      <ActionForm
+        visit={visit}
+        action="schedule"
+        path="run-schedule"
+        fields={{ name }}
+        label="Run now"
+        of={name}
+      />
+      {pausedAt === null ? (
+        <ActionForm
+          visit={visit}
+          action="schedule"
+          path="pause-schedule"
+          fields={{ name }}
+          label="Pause"
+          of={name}
+        />
+      ) : (
+        <ActionForm
+          visit={visit}
+          action="schedule"
+          path="resume-schedule"
+          fields={{ name }}
+          label="Resume"
+          of={name}
+          tone="main"
+        />
+      )}
+    </div>
   );
 }

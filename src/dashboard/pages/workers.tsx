@@ -1,9 +1,10 @@
+import { word } from '../../filter/filter.ts';
 import { countText } from '../duration.ts';
 import { workersSeen } from '../figures.ts';
-import { word } from '../filter.ts';
 import { Empty } from '../parts/empty.tsx';
 import { Page } from '../parts/layout.tsx';
 import { Ago, Since } from '../parts/moment.tsx';
+import { Shown } from '../parts/shown.tsx';
 import { Foreign } from '../parts/text.tsx';
 import type { Visit } from '../visit.ts';
 
@@ -50,7 +51,7 @@ export async function workersPage(visit: Visit) {
                   <tr id={`worker-${id}`} data-row>
                     <td>
                       <a class="row-link" href={links.jobs(`worker:${id}`)}>
-                        <Foreign text={name} mono />
+                        <Shown visit={visit} field="worker" text={name} mono />
                       </a>
                       <span class="muted"> #{id}</span>
                     </td>
@@ -61,16 +62,16 @@ export async function workersPage(visit: Visit) {
                         </a>
                       ))}
                     </td>
-                    <td class="number">
+                    <td class="number" data-name="holds">
                       <a href={links.jobs(`worker:${id} state:running`)}>{countText(holds)}</a>
                     </td>
-                    <td class={`number ${nowMs - seenAt.getTime() > LATE_MS ? 'bad' : ''}`}>
+                    <td class={`number ${nowMs - seenAt.getTime() > LATE_MS ? 'bad' : ''}`} data-name="seen">
                       <Ago at={seenAt} nowMs={nowMs} />
                     </td>
-                    <td class="number">
+                    <td class="number" data-name="up for">
                       <Since at={startedAt} nowMs={nowMs} />
                     </td>
-                    <td>{session ? 'session' : 'heartbeat'}</td>
+                    <td data-name="lives by">{session ? 'session' : 'heartbeat'}</td>
                   </tr>
                 ))}
               </tbody>

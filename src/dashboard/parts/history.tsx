@@ -3,8 +3,8 @@ import type { AttemptError } from '../../schema/attempt-error.ts';
 import { durationText } from '../duration.ts';
 import { timelineOf } from '../timeline.ts';
 import { revealed, type Visit } from '../visit.ts';
-import { Hidden } from './job-table.tsx';
-import { At, Since } from './moment.tsx';
+import { At, Since, Zone } from './moment.tsx';
+import { Hidden } from './shown.tsx';
 import { Foreign, visible } from './text.tsx';
 
 interface HistoryProps {
@@ -18,13 +18,15 @@ export function History({ visit, job }: HistoryProps) {
     <section class="card" aria-labelledby="timeline-title">
       <h2 id="timeline-title">Timeline</h2>
       <Timeline visit={visit} job={job} />
+      <Zone />
       {job.errors.length === 0 ? null : <Errors visit={visit} job={job} />}
     </section>
   );
 }
 
 function Timeline({ visit, job }: HistoryProps) {
-  const moments = timelineOf(job);
+  const errors = job.errors.map((error) => ({ ...error, name: nameOf(visit, job, error) ?? 'hidden' }));
+  const moments = timelineOf({ ...job, errors });
   return (
     <ol class="timeline">
       {moments.map(({ what, tone, at, spent }, index) => {
@@ -55,6 +57,11 @@ function Timeline({ visit, job }: HistoryProps) {
   );
 }
 
+/** The name of an error; that of a cancel is the library's own. */
+function nameOf(visit: Visit, job: ShownJob, { name }: AttemptError): string | null {
+  return name === 'Cancelled' ? name : revealed(visit, job, 'errorName', { text: String(name) });
+}
+
 function Errors({ visit, job }: HistoryProps) {
   const newest = job.errors.length - 1;
   return (
@@ -76,16 +83,16 @@ interface OneErrorProps {
 }
 
 function OneError({ visit, job, error, open, id }: OneErrorProps) {
-  const message = revealed(visit, job, 'error', { text: String(error.message), cut: false });
+  const name = nameOf(visit, job, error);
+  const message = revealed(visit, job, 'error', { text: String(error.message) });
   const stack =
-    error.stack === undefined
-      ? null
-      : revealed(visit, job, 'error', { text: String(error.stack), cut: false });
+    error.stack === undefined ? null : revealed(visit, job, 'error', { text: String(error.stack) });
   const [first = '', ...causes] = (message ?? '').split(' [cause] ');
   return (
     <details class="error" id={id} open={open}>
       <summary>
-        <span class="muted">Attempt {error.attempt}</span> <Foreign text={error.name} mono />
+        <span class="muted">Attempt {error.attempt}</span>{' '}
+        {name === null ? <Hidden /> : <Foreign text={name} mono />}
       </summary>
       {message === null ? <Hidden /> : <p class="message">{<Foreign text={first} />}</p>}
       {causes.map((cause) => (

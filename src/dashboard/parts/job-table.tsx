@@ -1,6 +1,7 @@
-import type { JobLine } from '../../sql/job-line.ts';
+import { ERROR_EXCERPT, type JobLine } from '../../sql/job-line.ts';
 import { revealed, type Visit } from '../visit.ts';
 import { Ago, Since } from './moment.tsx';
+import { Hidden, Shown } from './shown.tsx';
 import { State } from './state.tsx';
 import { Foreign } from './text.tsx';
 
@@ -64,7 +65,7 @@ export function JobTable({ visit, jobs, selectable }: JobTableProps) {
               {job.group === null ? null : (
                 <span class="muted">
                   {' · '}
-                  <Foreign text={job.group} />
+                  <Shown visit={visit} job={job} field="group" text={job.group} />
                 </span>
               )}
             </td>
@@ -88,10 +89,27 @@ export function JobTable({ visit, jobs, selectable }: JobTableProps) {
 
 /** Its newest error if that is why it stands here, otherwise the beginning of its payload. */
 function About({ visit, job }: { readonly visit: Visit; readonly job: JobLine }) {
-  const failed = job.error !== null && job.state !== 'completed';
-  if (failed) {
-    const text = revealed(visit, job, 'error', { text: job.error ?? '', cut: job.error?.length === 300 });
-    return text === null ? <Hidden /> : <span class="line bad">{<Foreign text={oneLine(text)} />}</span>;
+  if (job.error !== null && job.state !== 'completed') {
+    const { name, message } = job.error;
+    const text = revealed(visit, job, 'error', {
+      text: message,
+      cut: message.length === ERROR_EXCERPT,
+    });
+    const shownName = revealed(visit, job, 'errorName', { text: name });
+    if (text !== null && shownName !== null) {
+      return (
+        <span class="line bad">
+          <Foreign text={oneLine(`${shownName}: ${text}`)} />
+        </span>
+      );
+    }
+    return (
+      <span class="line bad">
+        {shownName === null ? <Hidden /> : <Foreign text={shownName} />}
+        {': '}
+        {text === null ? <Hidden /> : <Foreign text={oneLine(text)} />}
+      </span>
+    );
   }
   if (!job.payloadKept) return <span class="muted">not kept</span>;
   if (job.payload === null) return <span class="muted">more than 256 kB</span>;
@@ -106,18 +124,6 @@ function About({ visit, job }: { readonly visit: Visit; readonly job: JobLine })
 /** How many characters of each payload a list needs: an app's own function may want to parse it. */
 export function excerptOf(visit: Visit): number {
   return visit.settings.show === undefined ? SHOWN * 2 : 65_536;
-}
-
-/** Says that a value is hidden. */
-export function Hidden() {
-  return (
-    <span class="muted hidden-value">
-      <svg viewBox="0 0 16 16" class="lock" aria-hidden="true">
-        <path d="M4 7V5a4 4 0 0 1 8 0v2h1v8H3V7zm2 0h4V5a2 2 0 0 0-4 0z" />
-      </svg>
-      hidden
-    </span>
-  );
 }
 
 function oneLine(text: string): string {

@@ -73,6 +73,22 @@ export function Page({ visit, title, charts = false, aside, children }: PageProp
               {granted.actions.size === 0 ? 'read only' : granted.whole ? 'all queues' : 'some jobs'}
             </span>
           </p>
+          <aside class="live" id="live" aria-label="Live updates" hidden>
+            <label for="every">Live</label>
+            <select id="every">
+              <option value="1">1 s</option>
+              <option value="2">2 s</option>
+              <option value="5">5 s</option>
+              <option value="15">15 s</option>
+              <option value="60">1 min</option>
+              <option value="0">off</option>
+            </select>
+            <span class="dot" id="beat" />
+            <button type="button" class="button" id="keys" aria-haspopup="dialog">
+              ?<span class="unseen"> Keys</span>
+            </button>
+            <p class="unseen" role="status" id="said" />
+          </aside>
         </header>
         <main id="main" tabindex={-1}>
           <div class="head">
@@ -83,23 +99,16 @@ export function Page({ visit, title, charts = false, aside, children }: PageProp
           {children}
         </main>
       </div>
-      <aside class="live" id="live" aria-label="Live updates" hidden>
-        <label for="every">Live</label>
-        <select id="every">
-          <option value="1">1 s</option>
-          <option value="2">2 s</option>
-          <option value="5">5 s</option>
-          <option value="15">15 s</option>
-          <option value="60">1 min</option>
-          <option value="0">off</option>
-        </select>
-        <span class="dot" id="beat" />
-        <button type="button" class="button" id="keys" aria-haspopup="dialog">
-          ?<span class="unseen"> Keys</span>
-        </button>
-        <p class="unseen" role="status" id="said" />
-      </aside>
     </Document>
+  );
+}
+
+/** A page whose rows could not be read in time. */
+export function SlowPage({ visit, title }: { readonly visit: Visit; readonly title: string }) {
+  return (
+    <Page visit={visit} title={title}>
+      <p class="notice is-bad">The database took too long. Try again in a few minutes.</p>
+    </Page>
   );
 }
 

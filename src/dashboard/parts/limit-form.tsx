@@ -1,5 +1,5 @@
 import type { LimitRecord } from '../../limits/limit-record.ts';
-import type { Visit } from '../visit.ts';
+import { isPlain, type Visit } from '../visit.ts';
 import { ActionForm } from './action-form.tsx';
 import { visible } from './text.tsx';
 
@@ -12,6 +12,8 @@ interface LimitFormProps {
 export function LimitForm({ visit, limit }: LimitFormProps) {
   const { queue, kind, group, override } = limit;
   const fields = { queue, ...(kind !== undefined && { kind }), ...(group !== undefined && { group }) };
+  // A form says which group it is about, so there is none where its name is not shown.
+  if (isOfSecretGroup(visit, limit)) return null;
   const of = `for ${nameOf(limit)} of ${queue}`;
   return (
     <details class="set" id={`limit-${encodeURIComponent(JSON.stringify([queue, kind, group]))}`}>
@@ -92,6 +94,11 @@ function Setting({ name, label, value, max, step = '1' }: SettingProps) {
       />
     </label>
   );
+}
+
+/** Whether a limit is of a single group whose name is not shown as it is. */
+export function isOfSecretGroup(visit: Visit, { group }: LimitRecord): boolean {
+  return group !== undefined && group !== '*' && !isPlain(visit, undefined, 'group', { text: group });
 }
 
 /** What a limit is of. */

@@ -16,8 +16,9 @@ export function Ago({ at, nowMs }: TimeProps) {
   );
 }
 
-/** How long something has gone on since a time, or ten times as long as it still goes on. */
-export function Since({ at, nowMs }: TimeProps) {
+/** How long something has gone on since a time; `undefined` for a time that is not known. */
+export function Since({ at, nowMs }: { readonly at: Date | null | undefined; readonly nowMs: number }) {
+  if (at === undefined) return <span class="muted">?</span>;
   if (at === null) return <span class="muted">–</span>;
   const iso = at.toISOString();
   return (
@@ -27,12 +28,21 @@ export function Since({ at, nowMs }: TimeProps) {
   );
 }
 
-/** A time as the database has it. */
+/** A time in UTC, which `Zone` says; the script shows it by the browser's clock. */
 export function At({ at }: { readonly at: Date }) {
   const iso = at.toISOString();
   return (
     <time datetime={iso} title={iso}>
       {`${iso.slice(0, 10)} ${iso.slice(11, 19)}`}
     </time>
+  );
+}
+
+/** Says once on a page in which zone its times are. */
+export function Zone() {
+  return (
+    <p class="note" data-zone>
+      Times are in UTC.
+    </p>
   );
 }

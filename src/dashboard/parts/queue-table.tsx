@@ -1,6 +1,6 @@
+import { word } from '../../filter/filter.ts';
 import { amountText } from '../duration.ts';
 import type { QueueLine } from '../figures.ts';
-import { word } from '../filter.ts';
 import type { Visit } from '../visit.ts';
 import { ActionForm } from './action-form.tsx';
 import { Ago, Since } from './moment.tsx';
@@ -50,9 +50,10 @@ export function QueueTable({
                   paused <Ago at={pausedAt} nowMs={nowMs} />
                 </span>
               )}
+              {workers === 0 && counts.due > 0 ? <span class="badge">no worker</span> : null}
             </td>
             {STATES.map((state) => (
-              <td class="number">
+              <td class="number" data-name={state}>
                 {counts.precision === 'unknown' ? (
                   <span class="muted">?</span>
                 ) : counts[state] === 0 ? (
@@ -64,10 +65,12 @@ export function QueueTable({
                 )}
               </td>
             ))}
-            <td class="number">
+            <td class="number" data-name="lag">
               <Since at={counts.oldestDueAt} nowMs={nowMs} />
             </td>
-            <td class={`number ${workers === 0 && counts.due > 0 ? 'bad' : ''}`}>{workers}</td>
+            <td class={`number ${workers === 0 && counts.due > 0 ? 'bad' : ''}`} data-name="workers">
+              {workers}
+            </td>
             <td class="number">
               {pausedAt === undefined ? (
                 <ActionForm

@@ -1,8 +1,8 @@
 import type { JsonText as Json, ShownJob } from '../../queries/show-job.ts';
 import { countText } from '../duration.ts';
-import type { ShownField } from '../options.ts';
+import type { ShownField } from '../show.ts';
 import { revealed, type Visit } from '../visit.ts';
-import { Hidden } from './job-table.tsx';
+import { Hidden } from './shown.tsx';
 import { JsonText } from './text.tsx';
 
 /** How much of a value a page shows. */
@@ -11,7 +11,7 @@ export const CUT = 65_536;
 interface ValueProps {
   readonly visit: Visit;
   readonly job: ShownJob;
-  readonly field: Exclude<ShownField['field'], 'error'>;
+  readonly field: Extract<ShownField['field'], 'payload' | 'output' | 'metadata' | 'progress'>;
   readonly title: string;
   readonly json: Json;
 }
@@ -20,8 +20,6 @@ interface ValueProps {
 export function Value({ visit, job, field, title, json }: ValueProps) {
   const cut = json.length > json.text.length;
   const text = revealed(visit, job, field, { text: json.text, cut });
-  // What an app's own function has to say of it is said here only.
-  const whole = cut && visit.settings.show === undefined;
   return (
     <section class="card" aria-labelledby={`${field}-title`}>
       <h2 id={`${field}-title`}>{title}</h2>
@@ -37,7 +35,7 @@ export function Value({ visit, job, field, title, json }: ValueProps) {
       {cut ? (
         <p class="note">
           The first {countText(CUT)} of {countText(json.length)} characters.{' '}
-          {whole ? <a href={visit.links.to(`/jobs/${job.id}/${field}`)}>Download all</a> : null}
+          {text === null ? null : <a href={visit.links.to(`/jobs/${job.id}/${field}`)}>Download all</a>}
         </p>
       ) : null}
     </section>

@@ -28,6 +28,7 @@ export interface Screen {
   readonly height?: number;
   readonly colorScheme: 'light' | 'dark';
   readonly javaScriptEnabled?: boolean;
+  readonly timezoneId?: string;
 }
 
 /** A page that notes whatever must not happen on it. */

@@ -1,0 +1,64 @@
+import { createQueue } from 'drizzle-queue';
+import { createDashboard } from 'drizzle-queue/dashboard';
+import { beforeAll, expect, test } from 'vitest';
+import { countFinished } from '../../src/queries/count-finished.ts';
+import { clearTables, tables } from '../queries/support/jobs.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { another, page, textOf } from './support/visits.ts';
+
+const database = useTestDatabase();
+/** More than are read, evenly over fifty minutes. */
+const RESULTS = 60_000;
+const BETWEEN_MS = 50;
+
+beforeAll(async () => {
+  await clearTables(database.client);
+  await database.client`
+    insert into queue_results (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority, fence,
+      metadata, created_at, run_at, claimed_at, finished_at)
+    select n, 'q' || n % 2, 'k', '{}', case when n % 10 = 0 then 'discarded' else 'completed' end, '[]', 1, 20, 5, 1,
+      '{}', t.at, t.at, t.at, t.at
+    from generate_series(1, ${RESULTS}::int) as n,
+      lateral (select now() - n * ${BETWEEN_MS} * interval '1 ms' as at) as t`;
+}, 120_000);
+
+async function overview(): Promise<string> {
+  const { db } = database;
+  return textOf(
+    await page(createDashboard({ db: another(db), queue: createQueue(), authorize: () => 'read' }), '/'),
+  );
+}
+
+test('numbers of the last hour say how far back they go where not all of it was read', async () => {
+  const text = await overview();
+  const [, completed, minutes] =
+    /Completed ([\d,]+) in the last (\d+) min[ \ds]*: older results were not read/.exec(text) ?? [];
+  expect(completed).toBe('45,000');
+  expect([41, 42, 43, 44]).toContain(Number(minutes));
+  expect(text).toMatch(/Discarded 5,000 10 % of the last \d+ min/);
+  expect(text).toMatch(/Of the newest 50,000 results, which go back to \d+ min ago/);
+  expect(text).not.toContain('Completed 45,000 in the last hour');
+});
+
+test('and are the whole truth where all was read', async () => {
+  await database.client`delete from queue_results where job_id > 20000`;
+  const [truth] = await database.client`
+    select count(*) filter (where state = 'completed')::int as completed from queue_results
+    where finished_at > now() - interval '1 hour'`;
+  expect(truth?.completed).toBe(18_000);
+  expect(await overview()).toContain(
+    'Completed 18,000 in the last hour Discarded 2,000 10 % of the last hour',
+  );
+});
+
+test('results outside of a scope are not counted, and say how far was read', async () => {
+  const of = { scope: { queues: ['q1'], own: [] }, minutes: 60 };
+  const all = await countFinished(database.db, tables, { ...of, bound: 30_000 });
+  expect(all.since).toBeUndefined();
+  expect(all.minutes.reduce((sum, { completed }) => sum + completed, 0)).toBe(10_000);
+  const some = await countFinished(database.db, tables, { ...of, bound: 1_000 });
+  const [oldest] = await database.client`
+    select extract(epoch from finished_at)::float8 * 1000 as ms from queue_results order by finished_at desc offset 999 limit 1`;
+  expect(Math.abs(Number(some.since) - Number(oldest?.ms))).toBeLessThanOrEqual(1);
+  expect(some.minutes.reduce((sum, { completed }) => sum + completed, 0)).toBe(500);
+});
