@@ -1,14 +1,21 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Dashboard } from '../dashboard/index.ts';
 
+const COOKIE = 'drizzle-queue-token';
+const NO_TOKEN = 'Open the address that the terminal has printed: it has the token.';
+
 /**
- * Lets in who has the token: from the address that was printed, and from then on by a cookie, so that the
- * token is in no link and no history of the pages.
+ * Admits requests with the token: from the address that was printed, and from then on by a cookie, so that
+ * the token is in no link and no history of the pages.
+ *
+ * Browsers send a cookie of 127.0.0.1 to every port of it, so any other local server would receive the token.
+ * The dashboard therefore has a path that nobody can guess, and the cookie belongs to that path alone. The
+ * path opens nothing without the cookie. A token in the browser's storage would not reach links and forms.
  */
 export class LockedDoor {
   readonly token: string = randomBytes(32).toString('base64url');
-  /** Cookies are shared by all ports of a host: each dashboard has one of its own. */
-  readonly #cookie = `drizzle-queue-${randomBytes(6).toString('hex')}`;
+  /** Where the dashboard is, and the only place that its cookie is sent to. */
+  readonly path: string = `/${randomBytes(16).toString('hex')}`;
 
   /** A dashboard behind this door. @param hosts the only names under which it answers */
   before(pages: Dashboard, hosts: readonly string[]): Dashboard {
@@ -16,6 +23,7 @@ export class LockedDoor {
       const url = new URL(request.url);
       // Another name that is made to resolve to this machine is no way in, token or not.
       if (!hosts.includes(request.headers.get('host') ?? '')) return refused('This name is not its own.');
+      if (url.pathname !== this.path && !url.pathname.startsWith(`${this.path}/`)) return refused(NO_TOKEN);
       const token = url.searchParams.get('token');
       if (request.method === 'GET' && token !== null && this.#fits(token)) {
         url.searchParams.delete('token');
@@ -23,21 +31,21 @@ export class LockedDoor {
           status: 303,
           headers: {
             location: `${url.pathname}${url.search}`,
-            'set-cookie': `${this.#cookie}=${this.token}; Path=/; HttpOnly; SameSite=Strict`,
+            'set-cookie': `${COOKIE}=${this.token}; Path=${this.path}; HttpOnly; SameSite=Strict`,
             'cache-control': 'no-store',
             'referrer-policy': 'no-referrer',
           },
         });
       }
       if (this.#hasCookie(request.headers.get('cookie') ?? '')) return await pages(request);
-      return refused('Open the address that the terminal has printed: it has the token.');
+      return refused(NO_TOKEN);
     };
   }
 
   #hasCookie(header: string): boolean {
     return header.split(';').some((each) => {
       const [name, value = ''] = each.trim().split('=');
-      return name === this.#cookie && this.#fits(value);
+      return name === COOKIE && this.#fits(value);
     });
   }
 

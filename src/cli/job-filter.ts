@@ -1,19 +1,30 @@
 import type { Command } from 'commander';
+import { filterOf } from '../filter/filter.ts';
 import type { JobState, ListFilter, Queue } from '../index.ts';
+import type { JobSearch } from '../queries/browse-jobs.ts';
+import { ownColumnsOf } from '../schema/own-columns.ts';
+import { ownWanted } from '../sql/own-values.ts';
 import { integer, jsonValue, oneOf, several, text, time } from './arguments.ts';
 import { misused } from './failure.ts';
 import { ownFilter } from './own-filter.ts';
 
 export const LIVE_STATES = ['waiting', 'scheduled', 'due', 'running'] as const;
 export const FINAL_STATES = ['completed', 'discarded', 'cancelled'] as const;
-export const STATES: readonly JobState[] = [...LIVE_STATES, ...FINAL_STATES];
+export const STATES: readonly State[] = [...LIVE_STATES, 'retrying', ...FINAL_STATES];
+
+/** One of those, or that a live job has failed and waits for its next attempt. */
+export type State = JobState | 'retrying';
+
+export function isLive(state: State): boolean {
+  return state === 'retrying' || LIVE_STATES.some((each) => each === state);
+}
 
 /** What options can say of the jobs that are meant. */
 export interface FilterFlags {
   readonly kind?: string;
   readonly queue?: string;
   readonly group?: string;
-  readonly state?: JobState;
+  readonly state?: State;
   readonly payload?: unknown;
   readonly createdAfter?: Date;
   readonly createdBefore?: Date;
@@ -21,6 +32,7 @@ export interface FilterFlags {
   readonly finishedBefore?: Date;
   readonly where?: readonly string[];
   readonly limit?: number;
+  readonly filter?: string;
 }
 
 export type FilterName = keyof FilterFlags;
@@ -29,7 +41,7 @@ export type FilterName = keyof FilterFlags;
 export function addFilter(
   command: Command,
   names: readonly FilterName[],
-  states: readonly JobState[] = STATES,
+  states: readonly State[] = STATES,
 ): Command {
   const add: Readonly<Record<FilterName, () => Command>> = {
     kind: () => command.option('-k, --kind <kind>', 'only jobs of this kind', text),
@@ -53,6 +65,12 @@ export function addFilter(
         '--where <column=value>',
         'only jobs whose own column has this value; may be repeated',
         several,
+      ),
+    filter: () =>
+      command.option(
+        '-f, --filter <words>',
+        'as in the dashboard, such as "kind:send-receipt after:2h payload.orderId:42"',
+        text,
       ),
     limit: () =>
       command.option('-n, --limit <jobs>', 'at most so many jobs', integer(1, Number.MAX_SAFE_INTEGER)),
@@ -81,10 +99,43 @@ export function listFilter(queue: Queue, flags: FilterFlags): ListFilter {
   };
 }
 
+/** The same as what a statement of ours looks for. */
+export function searchOf(queue: Queue, flags: FilterFlags): JobSearch {
+  const { kind, group, state, payload, createdAfter, createdBefore } = listFilter(queue, flags);
+  const own = ownWanted(ownColumnsOf(queue.tables.queueJobs), ownFilter(queue, flags.where));
+  const words = wordsOf(queue, flags);
+  const twice = (['state', 'kind', 'queue', 'group', 'createdAfter', 'createdBefore'] as const).find(
+    (name) => words?.[name] !== undefined && flags[name] !== undefined,
+  );
+  if (twice !== undefined) throw misused(`--filter and an option both say which ${twice}: say it once`);
+  const said = Object.fromEntries(Object.entries(words ?? {}).filter(([, value]) => value !== undefined));
+  return {
+    kind,
+    queue: flags.queue,
+    group,
+    state,
+    createdAfter,
+    createdBefore,
+    ...said,
+    payload: [...(payload === undefined ? [] : [[JSON.stringify(payload)]]), ...(words?.payload ?? [])],
+    own: [...own, ...(words?.own ?? [])],
+  };
+}
+
+/** What the words of `--filter` ask for; `undefined`: there are none. @throws Failure naming the word */
+export function wordsOf(queue: Queue, { filter }: FilterFlags): JobSearch | undefined {
+  if (filter === undefined) return undefined;
+  const { search, problems, words } = filterOf(filter, ownColumnsOf(queue.tables.queueJobs), () => true);
+  // A variable of a shell that was empty must not mean every job.
+  if (words.length === 0 && problems.length === 0) throw misused('--filter has no word');
+  if (problems.length > 0) throw misused(`--filter: ${problems.join(' ')}`);
+  return search;
+}
+
 /** Whether options say anything about which jobs are meant. */
 export function isFilter(flags: FilterFlags): boolean {
   const { limit: _, ...rest } = flags;
-  const names: readonly FilterName[] = ['kind', 'queue', 'group', 'state', 'payload', 'where'];
+  const names: readonly FilterName[] = ['kind', 'queue', 'group', 'state', 'payload', 'where', 'filter'];
   const times: readonly FilterName[] = ['createdAfter', 'createdBefore', 'finishedAfter', 'finishedBefore'];
   return [...names, ...times].some((name) => rest[name as keyof typeof rest] !== undefined);
 }

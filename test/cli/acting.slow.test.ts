@@ -300,3 +300,75 @@ describe('what stands in the way is one sentence, and ends with 1', () => {
     expect(stderr).toContain('    at ');
   });
 });
+
+describe('by the words of the dashboard', () => {
+  const payload = async (ids: readonly number[], text: string) =>
+    await database.client`update queue_jobs set payload = ${text}::text::jsonb where id = any(${[...ids]})`;
+
+  test('cancel ends those that they find, and counts before', async () => {
+    const [one = 0, other = 0, third = 0] = await enqueue(3);
+    await payload([one], '{"tenant": 7}');
+    await payload([other], '{"tenant": "7"}');
+    const args = ['cancel', '--filter', 'kind:greet payload.tenant:7'];
+    expect(await run(...args, '--dry-run')).toMatchObject({
+      code: 0,
+      stdout: 'cancel would touch 2 jobs.\n',
+    });
+    expect(await run(...args, '--yes', '--reason', 'left')).toMatchObject({
+      code: 0,
+      stdout: '2 cancelled, 0 requested, 0 locked\n',
+    });
+    expect((await queue.find(database.db, third))?.state).toBe('due');
+    expect(await queue.find(database.db, one)).toMatchObject({ errors: [{ message: 'left' }] });
+  });
+
+  test('cancel --force also ends those that were asked to end', async () => {
+    const [id = 0] = await enqueue(1);
+    await database.client`update queue_jobs set worker_id = 1, claimed_at = now() where id = ${id}`;
+    const asked = await run('cancel', '-f', `#${id} state:running`, '--yes');
+    expect(asked).toMatchObject({ code: 0, stdout: '0 cancelled, 1 requested, 0 locked\n' });
+    expect(await run('cancel', '-f', `#${id}`, '--yes')).toMatchObject({ code: 0 });
+    expect((await queue.find(database.db, id))?.state).toBe('running');
+    expect(await run('cancel', '-f', `#${id}`, '--yes', '--force')).toMatchObject({
+      code: 0,
+      stdout: '1 cancelled, 0 requested, 0 locked\n',
+    });
+  });
+
+  test('redrive and run-now', async () => {
+    // Newest first; the oldest are put back first.
+    const [third = 0, second = 0, first = 0] = await discard(3);
+    await queue.cancel(database.db, (await enqueue(1))[0] ?? 0);
+    expect(await run('redrive', '-f', 'kind:greet after:1h', '--limit', '2', '--yes')).toMatchObject({
+      code: 0,
+      stdout: '2 redriven, 0 duplicates\n',
+    });
+    for (const id of [first, second]) expect((await queue.find(database.db, id))?.state).toBe('due');
+    expect((await queue.find(database.db, third))?.state).toBe('discarded');
+    expect(await run('redrive', '-f', 'state:cancelled', '--yes')).toMatchObject({
+      stdout: '1 redriven, 0 duplicates\n',
+    });
+    const [later = 0] = await enqueue(1, 3_600_000);
+    await enqueue(1, 7_200_000);
+    expect(await run('run-now', '-f', `#${later}`, '--yes')).toMatchObject({ stdout: '1 due, 0 left\n' });
+    expect((await states()).filter((state) => state === 'scheduled')).toHaveLength(1);
+  });
+
+  test('what they do not say is refused, and touches nothing', async () => {
+    await enqueue(2);
+    const refused: readonly (readonly [args: string[], why: RegExp])[] = [
+      [['cancel', '-f', ' ', '--yes'], /--filter has no word/],
+      [['cancel', '-f', 'knd:greet', '--yes'], /There is no “knd:”/],
+      [['cancel', '-f', 'kind:greet', '--all', '--yes'], /exclude each other/],
+      [['cancel', '1', '-f', 'kind:greet'], /exclude each other/],
+      [['cancel', '-f', 'kind:greet', '--kind', 'greet', '--yes'], /both say which kind/],
+      [['redrive', '-f', 'kind:greet', '--finished-after', '2h', '--yes'], /exclude each other/],
+    ];
+    for (const [args, why] of refused) {
+      const { code, stderr } = await run(...args);
+      expect({ args, code, stderr }).toEqual({ args, code: 2, stderr: expect.stringMatching(why) });
+    }
+    expect(await run('cancel', '-f', 'state:completed', '--yes')).toMatchObject({ code: 0 });
+    expect(await states()).toEqual(['due', 'due']);
+  });
+});

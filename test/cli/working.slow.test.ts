@@ -1,6 +1,14 @@
 import { readdir, readlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createQueue, defineJob, defineSchedule, schedulesIn, unvalidated } from 'drizzle-queue';
+import {
+  createQueue,
+  defineJob,
+  defineSchedule,
+  handle,
+  runNext,
+  schedulesIn,
+  unvalidated,
+} from 'drizzle-queue';
 import { queueSchedules } from 'drizzle-queue/schema/control';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { clearTables } from '../queries/support/jobs.ts';
@@ -160,6 +168,21 @@ describe('work', () => {
     expect(await database.client`select from queue_workers`).toHaveLength(0);
   });
 
+  test('--queue refuses a queue that nothing names', async () => {
+    expect(await run('work', '--queue', 'defualt', '--drain')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(
+        /^drizzle-queue: work: there is no queue 'defualt' \(did you mean default\?\)/,
+      ),
+    });
+    // An enqueue may name any queue.
+    await enqueue('Ada', '--queue', 'mail');
+    expect(await run('work', '--queue', 'mail', '--drain')).toMatchObject({
+      code: 0,
+      stdout: 'Hello Ada\n1 completed, 0 failed, 0 discarded\n',
+    });
+  });
+
   test('needs handlers', async () => {
     const folder = await cli.project({
       ...app,
@@ -217,6 +240,31 @@ test('tail shows jobs as they end', async () => {
     .map((line) => JSON.parse(line));
   expect(lines.map(({ job }) => job.payload.name).sort()).toEqual(['Ada', 'nobody']);
   expect(discarded.stdout.trim().split('\n')).toHaveLength(1);
+  // Its time says its zone.
+  expect(discarded.stdout).toMatch(/^\d\d:\d\d:\d\d\.\d{3}Z /);
+});
+
+test('tail follows jobs by their ends, however many newer ids have ended before', async () => {
+  const greet = defineJob('greet', { payload: unvalidated<{ name: string }>() });
+  await queue.enqueue(database.db, greet, { name: 'Ada' });
+  await database.client`
+    insert into queue_results (job_id, queue, kind, payload, state, attempt, max_attempts, priority, fence,
+      metadata, created_at, run_at, finished_at, errors)
+    select 1000000 + n, 'newer', 'newer', 'null', 'completed', 1, 1, 5, 1, '{}', now(), now(),
+      now() - interval '1 hour', '[]'
+    from generate_series(1, 110000) as n`;
+  const tailing = startCli(cli.bin, ['tail', '--every', '50ms', '--json'], { cwd, env: env() });
+  await until(async () => {
+    const looking = await database.client`
+      select from pg_stat_activity
+      where datname = ${database.name} and pid <> pg_backend_pid() and query like '%finished_at%'`;
+    return looking.length >= 1;
+  });
+  await runNext(database.db, { queue, handlers: [handle(greet, () => undefined)] });
+  await tailing.says('Ada');
+  tailing.child.kill('SIGINT');
+  const { code, stdout } = await tailing.end();
+  expect({ code, lines: stdout.trim().split('\n').length }).toEqual({ code: 0, lines: 1 });
 });
 
 test('schedules: list, pause, resume, run, remove', async () => {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import type { CancelFilter, LiveState } from '../../index.ts';
+import type { CancelFilter } from '../../index.ts';
+import { actOnFound } from '../act-on-found.ts';
 import { actOnIds } from '../act-on-ids.ts';
 import { actOnMany, checkNoFilter, type ManyFlags } from '../act-on-many.ts';
 import { idsOf, text } from '../arguments.ts';
@@ -23,7 +24,18 @@ export function addCancel(program: Command, end: (code: ExitCode) => void): void
     .option('--all', 'every live job');
   addFilter(
     command,
-    ['kind', 'queue', 'group', 'state', 'payload', 'createdAfter', 'createdBefore', 'where', 'limit'],
+    [
+      'kind',
+      'queue',
+      'group',
+      'state',
+      'payload',
+      'createdAfter',
+      'createdBefore',
+      'where',
+      'filter',
+      'limit',
+    ],
     LIVE_STATES,
   )
     .option('--reason <text>', 'why, for the job and its handler', text)
@@ -49,17 +61,21 @@ async function cancel(context: Context<Flags>): Answer {
         : { done: result.reason === 'requested', outcome: result.reason };
     });
   }
+  if (flags.filter !== undefined) {
+    return await actOnFound(context, {
+      name: 'cancel',
+      action: force === true ? 'force' : 'cancel',
+      none: { cancelled: 0, requested: 0, locked: 0 },
+      act: async (ids) => ({ ...(await queue.cancelMany(db, { ids: [...ids] }, { reason, force })) }),
+    });
+  }
   const { payload, createdAfter, createdBefore, kind, group, state, limit } = flags;
   const filter = given({ kind, queue: flags.queue, group, payload, createdAfter, createdBefore, limit });
-  // One of the live states, as the option says.
   const own = ownFilter(queue, flags.where);
-  const meant: CancelFilter = {
-    ...own,
-    ...filter,
-    ...(state !== undefined && { state: state as LiveState }),
-  };
+  const live = LIVE_STATES.find((each) => each === state);
+  const meant: CancelFilter = { ...own, ...filter, ...(live !== undefined && { state: live }) };
   const found = { ...listFilter(queue, flags), state: undefined };
-  const states = state === undefined ? LIVE_STATES : [state];
+  const states = live === undefined ? LIVE_STATES : [live];
   return await actOnMany(context, {
     name: 'cancel',
     count: () => countJobs(db, queue, found, { states, limit }),

@@ -51,19 +51,17 @@ async function dashboard({ project, flags, output }: Context<Flags>): Answer {
       db,
       queue,
       hosts,
+      basePath: door.path,
       authorize: () => ({ actor: 'drizzle-queue dashboard', can: flags.readOnly === true ? {} : 'write' }),
       onAction: ({ action, target, ids, outcome }) =>
         complain([action, ...Object.values(target), ...someOf(ids), outcome].join(' ')),
     });
     server.on('request', toNode(door.before(pages, hosts)));
-    const url = `http://${HOST}:${port}/?token=${door.token}`;
+    const url = `http://${HOST}:${port}${door.path}/?token=${door.token}`;
     if (output.json) await output.record({ url });
     else {
       await output.write(`${output.styled('The dashboard is on', 'bold')} ${url}\n`);
-      await output.line(
-        `It shows the queues of ${source} to whoever has this address. Ctrl-C ends it.`,
-        'dim',
-      );
+      await output.line(`Anyone with this address can open the queues of ${source}. Ctrl-C ends it.`, 'dim');
     }
     await ended(signal);
     server.close();

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { type Finding, MissingMigrationError, type QueueVitals, type Vital } from '../../index.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
+import { ShownValues } from '../shown-values.ts';
 import type { Output, Style } from '../terminal/output.ts';
 import { inLine } from '../terminal/printable.ts';
 
@@ -20,8 +21,9 @@ export function addDoctor(program: Command, end: (code: ExitCode) => void): void
 
 async function doctor({ project, flags, output }: Context<Flags>): Answer {
   const { db, queue } = project;
-  const findings = await queue.check(db);
-  const vitals = await vitalsOf(() => queue.vitals(db), findings);
+  const values = new ShownValues(project);
+  const findings = (await queue.check(db)).map((found) => values.finding(found));
+  const vitals = (await vitalsOf(() => queue.vitals(db), findings)).map((vital) => values.finding(vital));
   const judged = [...findings, ...vitals];
   const has = (severity: string) => judged.some((each) => each.severity === severity);
   const ok = !has('error') && !(flags.strict === true && has('warning'));
@@ -52,7 +54,15 @@ const STYLES: Readonly<Record<string, Style>> = {
 };
 const ORDER = ['error', 'warning', 'hint', 'unknown'];
 
+/** The verdict first, then what is wrong, the worst first: a reader may see no more than the beginning. */
 async function print(output: Output, judged: readonly (Finding | Vital)[]): Promise<void> {
+  const count = (severity: string) => judged.filter((each) => each.severity === severity).length;
+  const [errors, warnings, fine] = [count('error'), count('warning'), count('ok')];
+  await output.line(
+    `${errors} ${errors === 1 ? 'error' : 'errors'}, ${warnings} ${warnings === 1 ? 'warning' : 'warnings'}` +
+      (fine === 0 ? '' : `, and ${fine} vitals are well`),
+    errors > 0 ? 'red' : warnings > 0 ? 'yellow' : 'green',
+  );
   for (const severity of ORDER) {
     for (const { code, message, fix } of judged.filter((each) => each.severity === severity)) {
       await output.write(`${output.styled(severity, STYLES[severity])} `);
@@ -60,12 +70,4 @@ async function print(output: Output, judged: readonly (Finding | Vital)[]): Prom
       if (fix !== '') await output.line(`  ${fix}`);
     }
   }
-  const count = (severity: string) => judged.filter((each) => each.severity === severity).length;
-  const [errors, warnings] = [count('error'), count('warning')];
-  const fine = count('ok');
-  await output.line(
-    `${errors} ${errors === 1 ? 'error' : 'errors'}, ${warnings} ${warnings === 1 ? 'warning' : 'warnings'}` +
-      (fine === 0 ? '' : `, and ${fine} vitals are well`),
-    errors > 0 ? 'red' : warnings > 0 ? 'yellow' : 'green',
-  );
 }

@@ -143,6 +143,13 @@ async function show(report: ImportReport, output: Output): Promise<ExitCode> {
     await output.line(`left: ${name} ${id} (${why}): ${message}`);
   }
   if (leftJobs.length > SHOWN_LEFT) await output.line('left: and others, which --json shows');
+  if (report.bounded > 0) {
+    await output.line(
+      `${report.bounded.toLocaleString('en')} of them had more than 10,000 attempts there, ` +
+        'the most that a job can have here.',
+      'yellow',
+    );
+  }
   const said = `${report.imported.toLocaleString('en')} ${dryRun ? 'would be imported' : 'imported'}`;
   await output.line(
     `${said}, ${left.toLocaleString('en')} left, ${active.toLocaleString('en')} with its workers.`,

@@ -1,11 +1,13 @@
 import type { Command } from 'commander';
 import type { RedriveFilter } from '../../index.ts';
+import { actOnFound } from '../act-on-found.ts';
 import { actOnIds } from '../act-on-ids.ts';
 import { actOnMany, checkNoFilter, type ManyFlags } from '../act-on-many.ts';
 import { idsOf } from '../arguments.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import { countJobs } from '../count-jobs.ts';
 import type { ExitCode } from '../exit-code.ts';
+import { misused } from '../failure.ts';
 import { addFilter, given, listFilter } from '../job-filter.ts';
 import { ownFilter } from '../own-filter.ts';
 import { stateOf } from './cancel.ts';
@@ -21,7 +23,11 @@ export function addRedrive(program: Command, end: (code: ExitCode) => void): voi
     .description('run discarded jobs again: by id, or all that fit a filter, after asking')
     .argument('[ids...]', 'their ids')
     .option('--all', 'every discarded job');
-  addFilter(command, ['kind', 'queue', 'state', 'finishedAfter', 'finishedBefore', 'where', 'limit'], STATES)
+  addFilter(
+    command,
+    ['kind', 'queue', 'state', 'finishedAfter', 'finishedBefore', 'where', 'filter', 'limit'],
+    STATES,
+  )
     .option('-y, --yes', 'do not ask')
     .option('--dry-run', 'only count');
   withProject<ManyFlags>(command, redrive, end);
@@ -48,6 +54,19 @@ async function redrive(context: Context<ManyFlags>): Answer {
     });
   }
   const { kind, state, finishedAfter, finishedBefore, limit } = flags;
+  if (flags.filter !== undefined) {
+    if ((finishedAfter ?? finishedBefore) !== undefined)
+      throw misused('redrive: --filter and --finished-after or --finished-before exclude each other');
+    return await actOnFound(context, {
+      name: 'redrive',
+      action: 'redrive',
+      none: { redriven: 0, duplicates: 0 },
+      act: async (ids, search) => {
+        const state = search.state === 'cancelled' ? search.state : 'discarded';
+        return { ...(await queue.redrive(db, { ids: [...ids], state })) };
+      },
+    });
+  }
   const own = ownFilter(queue, flags.where);
   const filter = { ...own, ...given({ kind, queue: flags.queue, finishedAfter, finishedBefore }) };
   const meant: RedriveFilter = { ...filter, ...(state === 'cancelled' && { state }) };
@@ -55,7 +74,8 @@ async function redrive(context: Context<ManyFlags>): Answer {
   const found = { ...listFilter(queue, flags), state: undefined, searchLimit: SEARCH_ALL };
   return await actOnMany(context, {
     name: 'redrive',
-    count: () => countJobs(db, queue, found, { states: [state ?? 'discarded'], limit }),
+    count: () =>
+      countJobs(db, queue, found, { states: [state === 'cancelled' ? state : 'discarded'], limit }),
     run: async ({ signal, onProgress }) => {
       const which: RedriveFilter = {
         ...meant,

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { actOnFound } from '../act-on-found.ts';
 import { actOnIds } from '../act-on-ids.ts';
 import { actOnMany, checkNoFilter, type ManyFlags } from '../act-on-many.ts';
 import { idsOf } from '../arguments.ts';
@@ -17,7 +18,17 @@ export function addRunNow(program: Command, end: (code: ExitCode) => void): void
     .description('make scheduled jobs due now: by id, or all that fit a filter, after asking')
     .argument('[ids...]', 'their ids')
     .option('--all', 'every scheduled job');
-  addFilter(command, ['kind', 'queue', 'group', 'payload', 'createdAfter', 'createdBefore', 'where', 'limit'])
+  addFilter(command, [
+    'kind',
+    'queue',
+    'group',
+    'payload',
+    'createdAfter',
+    'createdBefore',
+    'where',
+    'filter',
+    'limit',
+  ])
     .option('-y, --yes', 'do not ask')
     .option('--dry-run', 'only count');
   withProject<ManyFlags>(command, runNow, end);
@@ -34,6 +45,17 @@ async function runNow(context: Context<ManyFlags>): Answer {
     return await actOnIds(context, ids, async (id) => {
       const result = await queue.runNow(db, id);
       return result.due ? { done: true, outcome: 'due' } : { done: false, outcome: result.reason };
+    });
+  }
+  if (flags.filter !== undefined) {
+    return await actOnFound(context, {
+      name: 'run-now',
+      action: 'run-now',
+      none: { due: 0, left: 0 },
+      act: async (ids) => {
+        const { due } = await queue.runNowMany(db, ids);
+        return { due, left: ids.length - due };
+      },
     });
   }
   const filter = listFilter(queue, flags);

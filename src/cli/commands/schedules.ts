@@ -4,6 +4,7 @@ import { type Answer, type Context, withProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
 import type { Project } from '../project/open-project.ts';
+import { ShownValues } from '../shown-values.ts';
 import { duration, fromNow } from '../terminal/duration.ts';
 
 /** `schedules`: what fires when, and what can be done with a schedule. */
@@ -29,8 +30,9 @@ async function list({ project, output }: Context<object>): Answer {
     cursor = page.nextCursor;
     if (cursor === undefined) break;
   }
+  const values = new ShownValues(project);
   if (output.json) {
-    await output.document({ schedules: all });
+    await output.document({ schedules: all.map((schedule) => values.schedule(schedule)) });
     return undefined;
   }
   if (all.length === 0) {
@@ -39,7 +41,7 @@ async function list({ project, output }: Context<object>): Answer {
   }
   const now = Date.now();
   const rows = all.map(({ name, kind, cron, every, timeZone, nextAt, lastAt, pausedAt }) => [
-    { text: name, style: 'bold' as const },
+    { text: values.text(undefined, 'schedule', name), style: 'bold' as const },
     { text: kind },
     { text: cron === null ? `every ${duration(every ?? 0)}` : `${cron} (${timeZone})` },
     pausedAt === null

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
-import type { QueueCounts, QueueStats, QueueVitals } from '../../index.ts';
+import type { Queue, QueueCounts, QueueStats, QueueVitals } from '../../index.ts';
 import { pauseMs } from '../arguments.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { pauseFor, untilInterrupted } from '../interruption.ts';
+import { ShownValues } from '../shown-values.ts';
 import { duration } from '../terminal/duration.ts';
 import type { Cell } from '../terminal/output.ts';
 import { inLine, printable } from '../terminal/printable.ts';
@@ -82,9 +83,12 @@ interface Seen {
   readonly vitals: QueueVitals;
 }
 
-async function look({ project: { db, queue } }: Context<Flags>): Promise<Seen> {
+async function look({ project }: Context<Flags>): Promise<Seen> {
+  const { db, queue } = project;
+  const values = new ShownValues(project);
   const stats = await queue.stats(db);
-  return { stats, vitals: await queue.vitals(db) };
+  const vitals = await queue.vitals(db);
+  return { stats, vitals: { ...vitals, vitals: vitals.vitals.map((vital) => values.finding(vital)) } };
 }
 
 function documentOf({ stats, vitals }: Seen) {
@@ -121,14 +125,25 @@ function picture(
   ];
   if (stats.estimated)
     lines.push('', output.styled('≥ at least, ≈ estimated: counting all would take too long', 'dim'));
-  if (stats.rates === undefined)
-    lines.push('', output.styled('No rates: the queue has no table of metrics', 'dim'));
+  if (stats.rates === undefined) lines.push('', output.styled(noRates(project.queue), 'dim'));
   const wrong = seen.vitals.vitals.filter(({ severity }) => severity === 'error' || severity === 'warning');
   for (const { severity, message, fix } of wrong) {
     const style = severity === 'error' ? 'red' : 'yellow';
     lines.push('', `${output.styled(`${severity}:`, style)} ${inLine(message)}`, `  ${printable(fix)}`);
   }
   return lines;
+}
+
+function noRates({ metrics }: Queue): string {
+  return metrics === undefined
+    ? 'No rates: the queue has no table of metrics'
+    : 'No rates: the table of metrics could not be read, and doctor says whether it is missing';
+}
+
+/** Where jobs are due and none is known to be the oldest, nobody could look in time. */
+function oldestText({ due, oldestDueMs, precision }: QueueCounts): string {
+  if (oldestDueMs !== undefined) return duration(oldestDueMs);
+  return due > 0 || precision === 'unknown' ? '?' : '–';
 }
 
 function rowOf(each: QueueCounts, stats: QueueStats, dues: readonly number[]): Cell[] {
@@ -150,7 +165,7 @@ function rowOf(each: QueueCounts, stats: QueueStats, dues: readonly number[]): C
     count(running),
     count(scheduled),
     count(waiting),
-    { text: oldestDueMs === undefined ? '–' : duration(oldestDueMs), style: lateStyle(oldestDueMs) },
+    { text: oldestText(each), style: lateStyle(oldestDueMs) },
     { text: perMinute === undefined ? '–' : perMinute.toLocaleString('en', { maximumFractionDigits: 1 }) },
     served,
     paused === '' ? { text: sparkline(dues) } : { text: paused, style: 'yellow' },

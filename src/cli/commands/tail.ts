@@ -1,36 +1,30 @@
 import type { Command } from 'commander';
 import { sql } from 'drizzle-orm';
 import type { Database, JobRecord, JobState } from '../../index.ts';
-import { integer, pauseMs } from '../arguments.ts';
+import { type EndPlace, findEndedJobs, findEndOfEnds } from '../../queries/find-ended-jobs.ts';
+import { pauseMs } from '../arguments.ts';
 import { type Answer, type Context, withProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { pauseFor, untilInterrupted } from '../interruption.ts';
-import { addFilter, FINAL_STATES, type FilterFlags, listFilter } from '../job-filter.ts';
+import { addFilter, FINAL_STATES, type FilterFlags, searchOf } from '../job-filter.ts';
+import { ShownValues } from '../shown-values.ts';
 import { duration } from '../terminal/duration.ts';
 import { payloadText, STATE_STYLES } from './list.ts';
 
 interface Flags extends FilterFlags {
   readonly every?: number;
-  readonly searchLimit?: number;
 }
 
-/** A transaction that ended a job may commit a little after the time that it wrote. */
-const OVERLAP_MS = 10_000;
-const PAGE = 1_000;
+/** How many results one statement reads. */
+const READ = 1_000;
 
 /** `tail`: jobs as they end. */
 export function addTail(program: Command, end: (code: ExitCode) => void): void {
   const command = addFilter(
     program.command('tail').description('jobs as they end, until Ctrl-C'),
-    ['kind', 'queue', 'group', 'state', 'payload', 'where'],
+    ['kind', 'queue', 'group', 'state', 'payload', 'where', 'filter'],
     FINAL_STATES,
-  )
-    .option('--every <duration>', 'how often to look (default: 1s)', pauseMs)
-    .option(
-      '--search-limit <ids>',
-      'look among so many of the newest ids (default: 100000)',
-      integer(1, 10_000_000),
-    );
+  ).option('--every <duration>', 'how often to look (default: 1s)', pauseMs);
   withProject<Flags>(command, tail, end);
 }
 
@@ -39,30 +33,36 @@ type Ended = Extract<JobRecord, { finishedAt: Date }>;
 async function tail(context: Context<Flags>): Answer {
   const { project, flags, output } = context;
   const { db, queue } = project;
-  const filter = { ...listFilter(queue, flags), searchLimit: flags.searchLimit };
+  const { tables } = queue;
+  const values = new ShownValues(project);
+  const search = searchOf(queue, flags);
   const { signal, forget } = untilInterrupted();
   try {
     const began = await databaseTime(db);
-    // A job that ends again, after a redrive, is another end.
-    const seen = new Map<string, number>();
-    let newest = began;
+    let place: EndPlace = began;
+    // What was read behind the place from which it is read again. A job that ends again, after a redrive, is
+    // another end.
+    let seen = new Set<string>();
     while (!signal.aborted) {
-      const since = new Date(Math.max(began, newest - OVERLAP_MS));
-      const ended: Ended[] = [];
-      for (let cursor: number | undefined; ; ) {
-        const page = await queue.list(db, { ...filter, finishedAfter: since, cursor, limit: PAGE });
-        for (const job of page.jobs) if ('finishedAt' in job && !seen.has(keyOf(job))) ended.push(job);
-        cursor = page.nextCursor;
-        if (cursor === undefined || page.truncated || signal.aborted) break;
+      // Before the look: what it does not see yet is behind this.
+      const open = await findEndOfEnds(db, tables);
+      const read = new Set<string>();
+      for (let from = place; ; ) {
+        const page = await findEndedJobs(db, tables, { search, after: from, limit: READ });
+        for (const job of page.records) {
+          if (!('finishedAt' in job)) continue;
+          const key = `${job.id} ${job.finishedAt.getTime()}`;
+          read.add(key);
+          if (seen.has(key)) continue;
+          if (output.json) await output.record({ job: values.document(job) });
+          else await output.write(lineOf(context, values, job));
+        }
+        from = page.last;
+        if (page.read === READ && !signal.aborted) continue;
+        place = later(earlier(from, open), began);
+        break;
       }
-      ended.sort((a, b) => a.finishedAt.getTime() - b.finishedAt.getTime() || a.id - b.id);
-      for (const job of ended) {
-        seen.set(keyOf(job), job.finishedAt.getTime());
-        newest = Math.max(newest, job.finishedAt.getTime());
-        if (output.json) await output.record({ job });
-        else await output.write(lineOf(context, job));
-      }
-      for (const [key, at] of seen) if (at < newest - 2 * OVERLAP_MS) seen.delete(key);
+      seen = read;
       await pauseFor(flags.every ?? 1_000, signal);
     }
   } finally {
@@ -71,35 +71,42 @@ async function tail(context: Context<Flags>): Answer {
   return undefined;
 }
 
-function keyOf({ id, finishedAt }: Ended): string {
-  return `${id} ${finishedAt.getTime()}`;
+function earlier(one: EndPlace, other: EndPlace): EndPlace {
+  return one.endedUs <= other.endedUs ? one : other;
+}
+
+function later(one: EndPlace, other: EndPlace): EndPlace {
+  return one.endedUs >= other.endedUs ? one : other;
 }
 
 /** Jobs end by the database's clock. */
-async function databaseTime(db: Database): Promise<number> {
+async function databaseTime(db: Database): Promise<EndPlace> {
   const answer: unknown = await db.execute(
-    sql`select (extract(epoch from statement_timestamp()) * 1000)::float8 as now`,
+    sql`select (extract(epoch from statement_timestamp()) * 1000000)::float8 as now`,
   );
   const rows: unknown = Array.isArray(answer) ? answer : Reflect.get(Object(answer), 'rows');
   const [row]: readonly unknown[] = Array.isArray(rows) ? rows : [];
-  return Math.floor(Number(Reflect.get(Object(row), 'now')));
+  return { endedUs: Number(Reflect.get(Object(row), 'now')), id: 0 };
 }
 
-function lineOf({ output }: Context<Flags>, job: Ended): string {
+function lineOf({ output }: Context<Flags>, values: ShownValues, job: Ended): string {
   const state: JobState = job.state;
   const ran =
     job.claimedAt === null ? '' : ` in ${duration(job.finishedAt.getTime() - job.claimedAt.getTime())}`;
   const error = state === 'completed' ? undefined : job.errors.at(-1);
-  const why = error === undefined ? '' : ` ${error.name}: ${error.message}`;
+  const why =
+    error === undefined
+      ? ''
+      : ` ${values.text(job, 'errorName', error.name)}: ${values.text(job, 'error', error.message)}`;
   const [line] = output
     .rows(
       ['', '', '', ''],
       [
         [
-          { text: job.finishedAt.toISOString().slice(11, 23), style: 'dim' },
+          { text: job.finishedAt.toISOString().slice(11), style: 'dim' },
           { text: state.padEnd(9), style: STATE_STYLES[state] },
           { text: String(job.id), style: 'bold' },
-          { text: `${job.queue} ${job.kind}${ran}${why === '' ? ` ${payloadText(job)}` : why}` },
+          { text: `${job.queue} ${job.kind}${ran}${why === '' ? ` ${payloadText(job, values)}` : why}` },
         ],
       ],
       new Set(),

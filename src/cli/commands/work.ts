@@ -2,10 +2,12 @@ import type { Command } from 'commander';
 import type { QueueConfig } from '../../config/define-config.ts';
 import { durationMs, integer, several } from '../arguments.ts';
 import { outliveReaders } from '../broken-pipe.ts';
-import { configOf, handlersOf } from '../configured.ts';
+import { configOf, definitionsOf, handlersOf } from '../configured.ts';
 import { type Answer, type Context, call, inProject } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
-import { Failure } from '../failure.ts';
+import { Failure, misused } from '../failure.ts';
+import { nearest } from '../nearest.ts';
+import type { Project } from '../project/open-project.ts';
 import { restartOnChange, stopWithParent } from '../restart-on-change.ts';
 
 interface Flags {
@@ -39,6 +41,7 @@ async function work({ project, flags, output }: Context<Flags>): Answer {
   if (handlers.length === 0) throw new Failure('There is nothing to do: queue.config.ts has no handlers');
   const { createWorker, drain } = await project.load.entry();
   const { queue } = project;
+  await checkQueues(project, config, flags.queue ?? []);
   const options = { ...config.worker, ...narrowed(config, flags), queue, handlers };
   outliveReaders();
   if (flags.drain !== undefined) {
@@ -60,6 +63,28 @@ async function work({ project, flags, output }: Context<Flags>): Answer {
     forget();
   }
   return undefined;
+}
+
+/** A misspelt name would be served without end, and without a job. @throws Failure naming the nearest one */
+async function checkQueues(
+  { db, queue }: Project,
+  config: QueueConfig,
+  names: readonly string[],
+): Promise<void> {
+  if (names.length === 0) return;
+  const defined = [...(await definitionsOf(config)).values()].map((job) => job.queue);
+  const known = [...new Set([...defined, ...Object.keys(config.worker?.queues ?? {})])];
+  for (const name of names) {
+    if (known.includes(name)) continue;
+    // An enqueue may name any queue; then there are jobs of it.
+    if ((await queue.list(db, { queue: name, limit: 1 })).jobs.length > 0) continue;
+    const close = nearest(name, known);
+    throw misused(
+      `work: there is no queue '${name}'${close === undefined ? '' : ` (did you mean ${close}?)`}. ` +
+        `The config has ${known.join(', ')}, and the database has no job of '${name}'. ` +
+        'For a queue that is new, name it in `worker.queues` of queue.config.ts',
+    );
+  }
 }
 
 function narrowed({ worker }: QueueConfig, { queue: names, concurrency }: Flags) {

@@ -1,31 +1,21 @@
-/** Scripts of East Asia and pictures, which take two columns. */
-const WIDE = new RegExp(
-  '[\\u1100-\\u115f\\u2e80-\\ua4cf\\uac00-\\ud7a3\\uf900-\\ufaff\\ufe30-\\ufe4f\\uff00-\\uff60' +
-    '\\uffe0-\\uffe6\\u{1f300}-\\u{1faff}\\u{20000}-\\u{3fffd}]',
-  'u',
-);
-const NO_WIDTH = /\p{Mark}|\p{Default_Ignorable_Code_Point}/u;
+import stringWidth from 'string-width';
 
-/** How many columns of a terminal a text takes. */
+const graphemes = new Intl.Segmenter();
+
+/** How many columns of a terminal a text takes: two for scripts of East Asia and for emoji. */
 export function widthOf(text: string): number {
-  let width = 0;
-  for (const character of text) width += columnsOf(character);
-  return width;
+  return stringWidth(text);
 }
 
 /** The beginning of a text that takes so many columns at most; what is cut ends in an ellipsis. */
 export function cutTo(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text;
   let [cut, width] = ['', 0];
-  for (const character of text) {
-    width += columnsOf(character);
+  // Not by code units or points: half an emoji is another sign, or none.
+  for (const { segment } of graphemes.segment(text)) {
+    width += widthOf(segment);
     if (width >= columns) break;
-    cut += character;
+    cut += segment;
   }
   return `${cut}…`;
-}
-
-function columnsOf(character: string): number {
-  if (NO_WIDTH.test(character)) return 0;
-  return WIDE.test(character) ? 2 : 1;
 }
