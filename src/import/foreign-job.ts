@@ -4,8 +4,10 @@ export interface ForeignJob {
   readonly id: string;
   /** What the mapping knows it by: its queue in pg-boss, its task in graphile-worker, its name in BullMQ. */
   readonly name: string;
-  /** Its payload there. */
+  /** Its payload there, as `JSON.parse` reads it: a number beyond 2^53 has lost digits. */
   readonly data: unknown;
+  /** Its payload there as JSON text, with every digit. */
+  readonly json: string;
   /** As it is there. Which end is better differs: see {@link from}. */
   readonly priority: number;
   /** When it is due, by the clock there. */

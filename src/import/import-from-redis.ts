@@ -85,7 +85,7 @@ class RedisImport {
     const { waiting, active, held } = await this.lists.list();
     for (const [state, ids] of [...waiting, ['held', held] as const]) {
       for (const batch of this.#batches(ids)) {
-        for (const { read } of await this.#choose(state, batch)) this.tally.addImported(read);
+        for (const job of await this.#choose(state, batch)) this.tally.addImported(job);
         this.#tell();
       }
     }
@@ -196,18 +196,18 @@ class RedisImport {
     await this.lists.drop(fitIds);
     await faultPoint('import: dropped');
     await this.#release(rows);
-    for (const job of fit) this.tally.addImported(job.read);
+    for (const job of fit) this.tally.addImported(job);
     return given;
   }
 
-  #marked({ read, job, payload }: ImportedJob): ImportedJob {
+  #marked({ read, job, payload, bounded }: ImportedJob): ImportedJob {
     const { id } = read;
     const runAtMs = job.runAtMs ?? read.runAt.getTime();
     const mark: ImportMark = { source: this.source, id, runAtMs, uniqueKey: job.uniqueKey };
     // Our own text of an object.
     const metadata = { ...JSON.parse(job.metadata), [IMPORT_MARK]: mark };
     const parked = { runAtMs: NEVER_MS, uniqueKey: this.#keyOf(id), metadata: JSON.stringify(metadata) };
-    return { read, payload, job: { ...job, ...parked } };
+    return { read, payload, bounded, job: { ...job, ...parked } };
   }
 
   async #release(rows: readonly { readonly id: number; readonly queue: string }[]): Promise<void> {

@@ -21,7 +21,7 @@ export interface ImportCall {
 
 /** What became of the jobs of one batch. */
 interface Batch {
-  readonly imported: readonly ReadJob[];
+  readonly imported: readonly ImportedJob[];
   readonly left: readonly LeftJob[];
 }
 
@@ -90,14 +90,14 @@ async function moveBatch(
   const { made, left } = await madeOf(jobs, call);
   const { inserted, duplicates } = await insertImportedJobs(tx, call.settings, made);
   await faultPoint('import: written');
-  const imported = inserted.map(({ read }) => read);
-  if (imported.length > 0 && (await source.remove(tx, imported)) !== imported.length) {
+  const taken = inserted.map(({ read }) => read);
+  if (taken.length > 0 && (await source.remove(tx, taken)) !== taken.length) {
     // The transaction ends here, and with it what was inserted.
     throw new QueueError(`importJobs: ${source.title} no longer had all the jobs that were locked`);
   }
   await faultPoint('import: dropped');
   const others = duplicates.map((job) => leftAsDuplicate(job, job.standingId));
-  return { imported, left: [...left, ...others] };
+  return { imported: inserted, left: [...left, ...others] };
 }
 
 /** @param seen the keys of the jobs before, which the batch adds its own to */
@@ -111,7 +111,7 @@ async function lookAtBatch(
   const jobs = await source.read(db, places, false);
   const { made, left } = await madeOf(jobs, call);
   const { fresh, taken } = await withoutDuplicates(db, call.settings, made, seen);
-  return { imported: fresh.map(({ read }) => read), left: [...left, ...taken] };
+  return { imported: fresh, left: [...left, ...taken] };
 }
 
 /** Those whose keys are free, as far as a look can tell. @param seen as above */

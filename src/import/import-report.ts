@@ -35,6 +35,11 @@ export interface ImportReport {
   /** `true`: nothing was changed, and all numbers say what would have been. */
   readonly dryRun: boolean;
   readonly imported: number;
+  /**
+   * How many of the imported jobs had more than 10,000 attempts there. 10,000 is the most that a job can have
+   * here, and what they have now.
+   */
+  readonly bounded: number;
   /** How many of the jobs that wait stay where they are, those of names without a rule included. */
   readonly left: number;
   /** How many its workers had when it began. They are left to them, and come into no other number. */
@@ -49,9 +54,16 @@ const MAX_LEFT_JOBS = 1_000;
 
 type Counts = { -readonly [K in keyof ImportedName]: ImportedName[K] };
 
+/** What is counted of an imported job. */
+export interface CountedJob {
+  readonly read: { readonly name: string; readonly state: ForeignState };
+  readonly bounded: boolean;
+}
+
 /** Counts what becomes of jobs. */
 export class Tally {
   imported = 0;
+  bounded = 0;
   left = 0;
   readonly #names = new Map<string, Counts>();
   readonly #leftJobs: LeftJob[] = [];
@@ -61,8 +73,9 @@ export class Tally {
     for (const name of kinds.keys()) this.#of(name);
   }
 
-  addImported({ name, state }: { readonly name: string; readonly state: ForeignState }): void {
+  addImported({ read: { name, state }, bounded }: CountedJob): void {
     this.imported++;
+    if (bounded) this.bounded++;
     this.#of(name)[state]++;
   }
 
@@ -79,8 +92,8 @@ export class Tally {
 
   report(dryRun: boolean, active: number): ImportReport {
     const names = [...this.#names.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-    const { imported, left } = this;
-    return { dryRun, imported, left, active, names, leftJobs: [...this.#leftJobs] };
+    const { imported, bounded, left } = this;
+    return { dryRun, imported, bounded, left, active, names, leftJobs: [...this.#leftJobs] };
   }
 
   #of(name: string): Counts {

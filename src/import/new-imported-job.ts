@@ -15,6 +15,8 @@ export interface ImportedJob {
   readonly job: NewJob;
   /** As an enqueue would have been given it. */
   readonly payload: unknown;
+  /** Whether it had more attempts there than a job can have here. */
+  readonly bounded: boolean;
 }
 
 /** Checks a job with its rule. Nothing that the rule's functions or the definition throw passes on. */
@@ -47,7 +49,16 @@ export async function newImportedJob(
     if (made.maxAttempts <= checkInteger('Its attempts', read.attempts, 0, MAX_ATTEMPTS)) {
       throw new RangeError(`It has ${read.attempts} attempts behind it, and ${made.maxAttempts} in all`);
     }
-    return { read, job: inGroup(tables, withOwn(own, made, options)), payload };
+    const job = inGroup(
+      tables,
+      withOwn(own, carriesItsJson(rule, payload) ? { ...made, payload: read.json } : made, options),
+    );
+    return {
+      read,
+      job,
+      payload,
+      bounded: given.maxAttempts === undefined && attemptsOf(read, rule) > MAX_ATTEMPTS,
+    };
   } catch (error) {
     return { id, name, why: 'invalid', message: error instanceof Error ? error.message : String(error) };
   }
@@ -75,19 +86,29 @@ function payloadOf(read: ReadJob, { job, payload }: ImportRule): unknown {
   return job.payload === undefined && isEmpty(read.data) ? undefined : read.data;
 }
 
+/**
+ * Whether the stored payload is the text from there. Written anew it would have lost digits: JavaScript reads
+ * 1234567890123456789 as 1234567890123456800. The definition has checked the value.
+ */
+function carriesItsJson({ payload }: ImportRule, carried: unknown): boolean {
+  return payload === undefined && carried !== undefined;
+}
+
 function isEmpty(data: unknown): boolean {
   return data === null || (typeof data === 'object' && Object.keys(data).length === 0);
 }
 
-function carriedOver(read: ReadJob, { job }: ImportRule): GivenOptions {
-  const { runAt, attempts, attemptsLeft, stepsBehind, key, keyHolds } = read;
+/** How many attempts it has in all, without the bound of ours. */
+function attemptsOf({ attempts, attemptsLeft }: ReadJob, { job }: ImportRule): number {
+  return attemptsLeft === undefined ? Math.max(job.maxAttempts, attempts + 1) : attempts + attemptsLeft;
+}
+
+function carriedOver(read: ReadJob, rule: ImportRule): GivenOptions {
+  const { runAt, stepsBehind, key, keyHolds } = read;
   return {
     runAt,
-    priority: Math.min(Math.max(job.priority + stepsBehind, 0), MAX_PRIORITY),
-    maxAttempts: Math.min(
-      attemptsLeft === undefined ? Math.max(job.maxAttempts, attempts + 1) : attempts + attemptsLeft,
-      MAX_ATTEMPTS,
-    ),
+    priority: Math.min(Math.max(rule.job.priority + stepsBehind, 0), MAX_PRIORITY),
+    maxAttempts: Math.min(attemptsOf(read, rule), MAX_ATTEMPTS),
     ...(key !== undefined && { uniqueKey: key, unique: keyHolds }),
   };
 }

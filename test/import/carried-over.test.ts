@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createQueue, defineJob, drain, handle, unvalidated } from 'drizzle-queue';
 import { from, importJobs } from 'drizzle-queue/import';
+import type { Sql } from 'postgres';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { atFaultPoints, type FaultPoint } from '../../src/sql/fault-point.ts';
@@ -32,6 +33,40 @@ async function rows() {
   >`select kind, (payload->>'n')::int as n, unique_key, waiting_key, priority from queue_jobs order by 2`;
 }
 
+const LARGE = '{"n": 1234567890123456789, "price": 0.10}';
+
+test.each([
+  [
+    'pg-boss',
+    pgBoss,
+    (sql: Sql) => sql`update pgboss.job set data = ${LARGE}::text::jsonb, retry_limit = 32766`,
+  ],
+  [
+    'graphile-worker',
+    graphileWorker,
+    (sql: Sql) =>
+      sql`update graphile_worker._private_jobs set payload = ${LARGE}::text::json, max_attempts = 32767`,
+  ],
+] as const)(
+  'of %s: every digit of a payload, and attempts beyond the bound are said',
+  async (_, system, change) => {
+    const place: Place = { url: database.url, queue: '' };
+    await fill(system, place, { failing: [], jobs: [{ n: 1, priority: 0 }] });
+    await change(database.client);
+    const { source, close } = system.open(place);
+    const mapping = { mail: { job: numbered } };
+    for (const dryRun of [true, false]) {
+      expect(await importJobs(database.db, source, mapping, { dryRun })).toMatchObject({
+        imported: 1,
+        bounded: 1,
+      });
+    }
+    await close();
+    const [row] = await database.client`select payload::text as payload, max_attempts from queue_jobs`;
+    expect(row).toEqual({ payload: LARGE, max_attempts: 10_000 });
+  },
+);
+
 test('of pg-boss: keys as their policies mean them, and what cannot be carried over is left', async () => {
   const place: Place = { url: database.url, queue: '' };
   const others = [
@@ -48,6 +83,7 @@ test('of pg-boss: keys as their policies mean them, and what cannot be carried o
   const mapping = { only: { job }, queued: { job }, serial: { job }, mail: { job: numbered } };
   const expected = {
     imported: 4,
+    bounded: 0,
     left: 3,
     active: 0,
     names: [

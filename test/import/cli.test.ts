@@ -54,7 +54,7 @@ test('shows what would come, and does it when it is told to', async () => {
 test('takes a table of the app by SQL', async () => {
   const table = `old_${randomBytes(3).toString('hex')}`;
   await database.client.unsafe(`
-    create table ${table} (id serial, type text, data jsonb, status text);
+    create table ${table} (id serial, type text, data jsonb, status text, most int default 32767);
     insert into ${table} (type, data, status) values ('send-mail', '{"a": 1}', 'pending'), ('send-mail', '{}', 'done')`);
   const flags = [
     '--table',
@@ -65,10 +65,13 @@ test('takes a table of the app by SQL', async () => {
     'payload=data',
     '--column',
     'name=type',
+    '--column',
+    'maxAttempts=most',
   ];
   const done = await run('table', ...flags, '--yes');
   expect(done).toMatchObject({ code: 0, stderr: '' });
   expect(done.stdout).toContain('1 imported, 0 left');
+  expect(done.stdout).toContain('1 of them had more than 10,000 attempts there');
   expect(await database.client.unsafe(`select status from ${table}`)).toEqual([{ status: 'done' }]);
 });
 

@@ -1,7 +1,15 @@
 import { eq, sql } from 'drizzle-orm';
 import { drizzle as nodePostgres } from 'drizzle-orm/node-postgres';
 import { bigserial, integer, jsonb, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
-import { createQueue, defineJob, drain, fixedBackoff, handle, type JobDefinition } from 'drizzle-queue';
+import {
+  createQueue,
+  defineJob,
+  drain,
+  fixedBackoff,
+  handle,
+  type JobDefinition,
+  unvalidated,
+} from 'drizzle-queue';
 import { from, importJobs, type JobTableOptions } from 'drizzle-queue/import';
 import pg from 'pg';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -70,6 +78,24 @@ async function pending(): Promise<number[]> {
   return rows.map(({ id }) => Number(id));
 }
 
+test('a payload keeps every digit, unless the mapping makes it; a function of the mapping has the text', async () => {
+  const loose = defineJob('loose', { payload: unvalidated<unknown>() });
+  await database.client`
+    insert into "legacy tasks" (type, data, most) values
+      ('as it is', '{"id": 1234567890123456789}', 32767), ('made', '{"id": 1234567890123456789}', 32767)`;
+  const report = await importJobs(database.db, from.table(options), {
+    'as it is': { job: loose },
+    made: { job: loose, payload: (_, { json }) => ({ text: json }), options: () => ({ maxAttempts: 3 }) },
+  });
+  expect(report).toMatchObject({ imported: 2, bounded: 1 });
+  expect(
+    await database.client`select payload::text as payload, max_attempts from queue_jobs order by max_attempts`,
+  ).toEqual([
+    { payload: '{"text": "{\\"id\\": 1234567890123456789}"}', max_attempts: 3 },
+    { payload: '{"id": 1234567890123456789}', max_attempts: 10_000 },
+  ]);
+});
+
 test('rows become jobs; those that cannot are left with the reason', async () => {
   await database.client`
     insert into "legacy tasks" (type, data, status, "due at", rank, tries, most, key) values
@@ -88,6 +114,7 @@ test('rows become jobs; those that cannot are left with the reason', async () =>
   const counts = { waiting: 1, delayed: 1, retrying: 1 };
   const expected = {
     imported: 4,
+    bounded: 0,
     left: 6,
     active: 1,
     names: [

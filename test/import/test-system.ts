@@ -47,6 +47,7 @@ export function testSystem(name: string, redis?: { readonly url: string }): void
       expect(planned).toEqual({
         dryRun: true,
         imported: all.length,
+        bounded: 0,
         left: 0,
         active: 0,
         names: [counts],

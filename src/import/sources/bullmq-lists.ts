@@ -162,6 +162,7 @@ function toReadJob(fields: readonly string[]): ReadJob {
     id,
     name,
     data,
+    json: jsonText(dataText),
     priority,
     // 0 is none there, and goes before all others; of those the smallest is first.
     stepsBehind: priority,
@@ -184,10 +185,14 @@ function toReadJob(fields: readonly string[]): ReadJob {
   };
 }
 
+function jsonText(text = ''): string {
+  return text === '' ? '{}' : text;
+}
+
 /** As BullMQ reads it; `undefined`: one job that somebody else has written must not stop the others. */
 function parsed(text = ''): unknown {
   try {
-    return JSON.parse(text === '' ? '{}' : text);
+    return JSON.parse(jsonText(text));
   } catch {
     return undefined;
   }

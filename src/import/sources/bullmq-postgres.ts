@@ -11,6 +11,7 @@ import {
   foreignCounts,
   foreignRows,
   inOrder,
+  jsonOf,
   listedIds,
   locking,
   quoted,
@@ -71,7 +72,7 @@ export function bullmqPostgresSource(options: BullmqPostgresOptions): TableSourc
       const rows = await foreignRows(
         db,
         sql`
-          select to_json(j)::text as job,
+          select to_json(j)::text as job, j.data::text as json,
             to_timestamp(j.process_at_ms / 1000.0) > statement_timestamp() as later,
             d.job_id is not null and d.expire_at_ms is null as holds_key, n.dedup_id is not null as has_next
           from ${job} as j
@@ -98,7 +99,7 @@ export function bullmqPostgresSource(options: BullmqPostgresOptions): TableSourc
   };
 }
 
-function toReadJob({ job, later, holds_key, has_next }: RawRow): ReadJob {
+function toReadJob({ job, json, later, holds_key, has_next }: RawRow): ReadJob {
   const row = rowOf(job);
   const attempts = Number(row.attempts_made);
   const priority = Number(row.priority);
@@ -109,6 +110,7 @@ function toReadJob({ job, later, holds_key, has_next }: RawRow): ReadJob {
     id,
     name: String(row.name),
     data: row.data ?? null,
+    json: jsonOf(json),
     priority,
     // 0 is none there, and goes before all others; of those the smallest is first.
     stepsBehind: priority,

@@ -73,6 +73,11 @@ export function rowOf(value: unknown): Readonly<Record<string, unknown>> {
   return JSON.parse(String(value)) as Record<string, unknown>;
 }
 
+/** A payload's column that was cast to text: its JSON as it stands there. */
+export function jsonOf(value: unknown): string {
+  return value === null || value === undefined ? 'null' : String(value);
+}
+
 export function textOrNothing(value: unknown): string | undefined {
   return value === null || value === undefined || value === '' ? undefined : String(value);
 }

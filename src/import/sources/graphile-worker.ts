@@ -10,6 +10,7 @@ import {
   foreignCounts,
   foreignRows,
   inOrder,
+  jsonOf,
   listedIds,
   locking,
   quoted,
@@ -69,7 +70,7 @@ export function graphileWorkerSource(options: GraphileWorkerOptions = {}): Table
       const rows = await foreignRows(
         db,
         sql`
-          select to_json(j)::text as job, j.run_at > statement_timestamp() as later,
+          select to_json(j)::text as job, j.payload::text as json, j.run_at > statement_timestamp() as later,
             t.identifier as name, q.queue_name
           from ${jobs} as j
           join ${tasks} as t on t.id = j.task_id
@@ -94,7 +95,7 @@ export function graphileWorkerSource(options: GraphileWorkerOptions = {}): Table
   };
 }
 
-function toReadJob({ job, later, name, queue_name }: RawRow): ReadJob {
+function toReadJob({ job, json, later, name, queue_name }: RawRow): ReadJob {
   const row = rowOf(job);
   const attempts = Number(row.attempts);
   const priority = Number(row.priority);
@@ -102,6 +103,7 @@ function toReadJob({ job, later, name, queue_name }: RawRow): ReadJob {
     id: String(row.id),
     name: String(name),
     data: row.payload ?? null,
+    json: jsonOf(json),
     priority,
     stepsBehind: priority,
     runAt: timeOf(row.run_at),

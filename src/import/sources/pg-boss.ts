@@ -10,6 +10,7 @@ import {
   foreignCounts,
   foreignRows,
   inOrder,
+  jsonOf,
   locking,
   quoted,
   rowOf,
@@ -72,7 +73,7 @@ export function pgBossSource(options: PgBossOptions = {}): TableSource {
       const rows = await foreignRows(
         db,
         sql`
-          select to_json(j)::text as job, j.start_after > statement_timestamp() as later
+          select to_json(j)::text as job, j.data::text as json, j.start_after > statement_timestamp() as later
           from ${job} as j
           where ${among(places.map(nameAndId))}
             and (j.state in ('created', 'retry')) is true${locking(lock)}`,
@@ -113,7 +114,7 @@ function among(jobs: readonly NameAndId[]): SQL {
             )})`;
 }
 
-function toReadJob({ job, later }: RawRow): ReadJob {
+function toReadJob({ job, json, later }: RawRow): ReadJob {
   const row = rowOf(job);
   const retryCount = Number(row.retry_count);
   // `retry_count` counts the claims after the first: of a job that has failed once it is still 0.
@@ -126,6 +127,7 @@ function toReadJob({ job, later }: RawRow): ReadJob {
     id: String(row.id),
     name: String(row.name),
     data: row.data ?? null,
+    json: jsonOf(json),
     priority,
     // The greatest is first there.
     stepsBehind: -priority,

@@ -5,7 +5,15 @@ import { shown } from '../../job/shown.ts';
 import type { RawRow } from '../../sql/executor.ts';
 import { foreignState, type ReadJob } from '../foreign-job.ts';
 import type { TableSource } from '../source.ts';
-import { arrayOf, foreignCounts, foreignRows, inOrder, textArray, textOrNothing } from './foreign-rows.ts';
+import {
+  arrayOf,
+  foreignCounts,
+  foreignRows,
+  inOrder,
+  jsonOf,
+  textArray,
+  textOrNothing,
+} from './foreign-rows.ts';
 
 /** The columns of a hand-written table, each as a Drizzle column or an SQL expression. */
 export interface JobTableColumns {
@@ -185,6 +193,7 @@ function toReadJob(row: RawRow, sign: 1 | -1): ReadJob {
     id: String(row.id),
     name: String(row.name),
     data: row.payload === null ? null : JSON.parse(String(row.payload)),
+    json: jsonOf(row.payload),
     priority,
     stepsBehind: Math.round(sign * priority),
     runAt: new Date(runAtMs),
