@@ -1,5 +1,5 @@
 import { type Counter, type Histogram, type Meter, metrics } from '@opentelemetry/api';
-import { OPERATION, SCOPE, SYSTEM } from './attributes.ts';
+import { ERROR_TYPE, OPERATION, OPERATION_TYPE, SCOPE, SYSTEM } from './attributes.ts';
 
 /** By OpenTelemetry's conventions, in seconds. */
 export const OPERATION_BOUNDARIES = [
@@ -28,9 +28,9 @@ export class SentMetrics {
       ...SYSTEM,
       [OPERATION]: 'send',
       ...attributes,
-      ...(error !== undefined && { 'error.type': error }),
+      ...(error !== undefined && { [ERROR_TYPE]: error }),
     };
-    duration.record(durationMs / 1_000, all);
+    duration.record(durationMs / 1_000, { ...all, ...operationOf('send') });
     if (jobs > 0) sent.add(jobs, all);
   }
 
@@ -51,6 +51,11 @@ export class SentMetrics {
     };
     return this.#instruments;
   }
+}
+
+/** What the conventions require of each value of `messaging.client.operation.duration`. */
+export function operationOf(name: 'send' | 'receive' | 'settle') {
+  return { [OPERATION]: name, [OPERATION_TYPE]: name };
 }
 
 export function operationDuration(meter: Meter): Histogram {

@@ -1,7 +1,7 @@
 import type { Attributes, Meter } from '@opentelemetry/api';
 import type { WorkerEvents } from '../index.ts';
 import { DESTINATION, ERROR_TYPE, KIND, OPERATION, OUTCOME, SYSTEM } from './attributes.ts';
-import { OPERATION_BOUNDARIES, operationDuration } from './sent-metrics.ts';
+import { OPERATION_BOUNDARIES, operationDuration, operationOf } from './sent-metrics.ts';
 import { errorType } from './span-error.ts';
 import { waitMsOf } from './trace-attempt.ts';
 
@@ -58,7 +58,7 @@ export function workerCounts(meter: Meter): Listeners {
 
   return {
     claimed: ({ queue, durationMs }) =>
-      operation.record(durationMs / 1_000, { ...SYSTEM, [OPERATION]: 'receive', [DESTINATION]: queue }),
+      operation.record(durationMs / 1_000, { ...SYSTEM, ...operationOf('receive'), [DESTINATION]: queue }),
     began: ({ job }) => {
       begun.set(job, { atMs: performance.now(), noted: false });
       consumed.add(1, { ...of(job), [OPERATION]: 'process' });
@@ -102,10 +102,14 @@ export function workerCounts(meter: Meter): Listeners {
     // One that has failed and was then cancelled is told of twice.
     if (attempt === undefined || attempt.noted) return;
     attempt.noted = true;
-    const all: Attributes = { ...of(job), ...(type !== undefined && { [ERROR_TYPE]: type }) };
+    const all: Attributes = {
+      ...of(job),
+      [OPERATION]: 'process',
+      ...(type !== undefined && { [ERROR_TYPE]: type }),
+    };
     process.record(durationMs / 1_000, all);
     const settleMs = Math.max(0, performance.now() - attempt.atMs - durationMs);
-    operation.record(settleMs / 1_000, { ...SYSTEM, [OPERATION]: 'settle', [DESTINATION]: job.queue });
+    operation.record(settleMs / 1_000, { ...SYSTEM, ...operationOf('settle'), [DESTINATION]: job.queue });
   }
 }
 
