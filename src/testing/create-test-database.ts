@@ -1,14 +1,13 @@
-import { is } from 'drizzle-orm';
-import { PgTable } from 'drizzle-orm/pg-core';
+import type { PgTable } from 'drizzle-orm/pg-core';
 import { checkOptions, namesOf } from '../job/known-options.ts';
 import { checkBoolean } from '../job/limits.ts';
-import type { Limits } from '../limits/limits.ts';
 import type { Queue } from '../queue/queue.ts';
-import type { Schedules } from '../schedules/schedules.ts';
 import { createControlTables } from '../schema/control/index.ts';
 import { createQueueTables } from '../schema/index.ts';
 import { checkQueue } from './check-queue.ts';
+import { refuseSelfWaits } from './one-connection.ts';
 import { tableStatements } from './table-statements.ts';
+import { tablesOf } from './tables-of.ts';
 
 /** Drizzle on PGlite, as its own `drizzle` returns it. */
 export type PgliteDb = ReturnType<typeof import('drizzle-orm/pglite').drizzle>;
@@ -16,8 +15,8 @@ export type PgliteDb = ReturnType<typeof import('drizzle-orm/pglite').drizzle>;
 /** The options of {@link createTestDatabase}. */
 export interface TestDatabaseOptions {
   /**
-   * The queue whose tables it has: those of `createQueue({ tables })`, its own columns, and the control
-   * tables that it was given. @default the tables of `drizzle-queue/schema` and
+   * The queue whose tables it has: those of `createQueue({ tables })`, its own columns, and the tables of
+   * control and of metrics that it was given. @default the tables of `drizzle-queue/schema` and
    * `drizzle-queue/schema/control`
    */
   queue?: Queue | undefined;
@@ -71,9 +70,11 @@ const NONE = {};
  * ```
  *
  * PGlite has one connection, so nothing happens at the same time in it: it shows neither races nor crashes.
+ * A statement on `db` from inside a transaction of `db` would wait without end, so it is refused within a
+ * second.
  * Its `now()` follows the `Date` of the process, fake ones too.
  *
- * @throws Error with what to install when PGlite is missing
+ * @throws Error with what to install when PGlite is missing, or with the flag that Jest lacks
  * @throws TypeError when an option is wrong
  */
 export async function createTestDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
@@ -83,14 +84,14 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
   if (setUp !== undefined && typeof setUp !== 'function') {
     throw new TypeError('createTestDatabase: setUp must be a function of the database');
   }
-  const { PGlite } = await loadPGlite();
-  const { drizzle } = await import('drizzle-orm/pglite');
+  const { PGlite } = await inJest(loadPGlite);
+  const { drizzle } = await inJest(() => import('drizzle-orm/pglite'));
   const ofQueue = copies.get(tables ? (queue ?? DEFAULT) : NONE) ?? new WeakMap<object, Promise<Blob>>();
   copies.set(tables ? (queue ?? DEFAULT) : NONE, ofQueue);
   const begin = async (): Promise<Blob> => {
-    const client = await PGlite.create();
+    const client = await inJest(() => PGlite.create());
     try {
-      for (const statement of tables ? tableStatements(tablesOf(queue)) : []) await client.exec(statement);
+      for (const statement of tables ? tableStatements(allTables(queue)) : []) await client.exec(statement);
       // It is what `drizzle` takes: PGlite itself.
       await setUp?.(drizzle({ client: client as never }));
       return await client.dumpDataDir('none');
@@ -103,6 +104,7 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
   // The next one may succeed.
   begun.catch(() => ofQueue.delete(setUp ?? NONE));
   const client = await PGlite.create({ loadDataDir: await begun });
+  refuseSelfWaits(client);
   return {
     db: drizzle({ client: client as never }),
     close: async () => {
@@ -113,15 +115,31 @@ export async function createTestDatabase(options: TestDatabaseOptions = {}): Pro
 
 const DEFAULT = {};
 
-function tablesOf(queue: Queue | undefined): PgTable[] {
-  // `createQueue` has put them there, or nothing.
-  const limits = queue?.limits as Limits | undefined;
-  const schedules = queue?.schedules as Schedules | undefined;
-  const all =
-    queue === undefined
-      ? { ...createQueueTables(), ...createControlTables() }
-      : { ...queue.tables, ...limits?.tables, ...schedules?.tables, queueKeys: queue.keys };
-  return Object.values<unknown>(all).filter((table) => is(table, PgTable));
+function allTables(queue: Queue | undefined): PgTable[] {
+  if (queue !== undefined) return tablesOf(queue);
+  return [...Object.values(createQueueTables()), ...Object.values(createControlTables())];
+}
+
+/** As Node.js says it, and as Jest does where Node.js does not. */
+const NO_DYNAMIC_IMPORT = /dynamic import callback|--experimental-vm-modules|ES Modules in the VM API/;
+
+/** Not by its class: a test of Jest has its own class of errors. */
+function lacksFlag(error: unknown): boolean {
+  return NO_DYNAMIC_IMPORT.test(String(Reflect.get(Object(error), 'message')));
+}
+
+/** PGlite is loaded by `import()`, and itself loads by it. */
+async function inJest<T>(load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (error) {
+    if (!lacksFlag(error)) throw error;
+    throw new Error(
+      'createTestDatabase loads PGlite by import(), which Jest allows only with a flag of Node.js: ' +
+        'NODE_OPTIONS=--experimental-vm-modules npx jest',
+      { cause: error },
+    );
+  }
 }
 
 async function loadPGlite(): Promise<PGliteModule> {
@@ -129,6 +147,7 @@ async function loadPGlite(): Promise<PGliteModule> {
     // Its types are not needed: it is the app's own, of whichever version.
     return (await import('@electric-sql/pglite')) as unknown as PGliteModule;
   } catch (error) {
+    if (lacksFlag(error)) throw error;
     throw new Error('createTestDatabase needs PGlite: npm install --save-dev @electric-sql/pglite', {
       cause: error,
     });

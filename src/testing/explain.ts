@@ -27,7 +27,7 @@ const SHOWN = 3;
  * Why a matcher failed: what came nearest, and what differs. With `pass`, what there should not have been.
  */
 export function explain(matcher: string, { job, expected, compared, others, pass }: Finding): string {
-  const { times, withinMs, ...values } = expected;
+  const { times, withinMs, ignoreUnkept: _, ...values } = expected;
   const fitting = compared.filter(({ differences }) => differences.length === 0);
   const lines = Object.entries(values).map(([name, value]) => `  ${name}: ${printed(value)}`);
   const wanted = [
@@ -53,6 +53,18 @@ export function explain(matcher: string, { job, expected, compared, others, pass
   const fit = fitting.length > 1 ? 'fit' : 'fits';
   const few = `Of ${counted(compared.length)} of this kind ${count} ${fit}.`;
   return `${wanted}\n${few} What came nearest:${list(nearest)}`;
+}
+
+/** Why nothing can be said, and how to say that it does not matter. */
+export function explainUnkept(matcher: string, { kind, keepResult }: JobDefinition): string {
+  const left =
+    keepResult === false
+      ? `A completed job of '${kind}' leaves no trace (keepResult: false), and one may have run`
+      : `A completed job of '${kind}' leaves no payload to compare (keepResult: 'outcome'), and one has run`;
+  return (
+    `${matcher}('${kind}'): it cannot be known how many jobs there were. ${left}. ` +
+    'Assert before the jobs run, or say that those do not matter: { ignoreUnkept: true }'
+  );
 }
 
 function list(jobs: readonly ComparedJob[]): string {

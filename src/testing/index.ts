@@ -14,7 +14,7 @@ export {
 export { type DrainInOptions, type DrainInResult, drainIn } from './drain-in.ts';
 export { enqueuedBy } from './enqueued-by.ts';
 export type { ExpectedCompletion, ExpectedDiscard, ExpectedJob } from './expected-job.ts';
-export { inTransaction } from './in-transaction.ts';
+export { type InTransactionOptions, inTransaction } from './in-transaction.ts';
 export { type InlineOptions, inline } from './inline.ts';
 export {
   type MatcherContext,

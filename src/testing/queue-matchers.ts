@@ -13,8 +13,8 @@ import {
   type ExpectedJob,
   type GivenExpectation,
 } from './expected-job.ts';
-import { explain } from './explain.ts';
-import { findWrittenJobs } from './find-written-jobs.ts';
+import { type ComparedJob, explain, explainUnkept } from './explain.ts';
+import { findWrittenJobs, hasEndedJobs } from './find-written-jobs.ts';
 import { isTransaction } from './written-here.ts';
 
 /** What a runner hands to a matcher, of that which these use: Vitest, Jest and Bun alike. */
@@ -56,7 +56,9 @@ export interface QueueAssertions {
   /**
    * That a job of a kind was enqueued, whatever became of it: in a transaction by that itself, in a database
    * by anyone. A job that has completed and whose kind keeps no result is not seen, and where it keeps only
-   * the outcome, its payload is `undefined` by then.
+   * the outcome, its payload is `undefined` by then: `not` and `times` fail where such a job may have run,
+   * unless `ignoreUnkept` is `true`. On a database that is always so, in a transaction once it has ended a
+   * job.
    */
   toHaveEnqueued<TJob extends JobDefinition>(job: TJob, expected?: ExpectedJob<TJob>): Promise<void>;
   /** That such a job has completed, and kept its result. */
@@ -107,7 +109,7 @@ export function matchersOf(queue: Pick<Queue, 'tables'>): QueueMatchers {
     const { isNot = false } = context;
     // Bun asks for its own `this`.
     const equals: Equals = (actual, wanted) => context.equals(actual, wanted);
-    const { times, withinMs } = checkExpected(matcher, expected);
+    const { times, withinMs, ignoreUnkept } = checkExpected(matcher, expected);
     const state = STATE[matcher];
     const endMs = performance.now() + withinMs;
     for (;;) {
@@ -127,10 +129,31 @@ export function matchersOf(queue: Pick<Queue, 'tables'>): QueueMatchers {
         await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
         continue;
       }
+      const isCounted = isNot || times !== undefined;
+      if (isCounted && pass !== isNot && !ignoreUnkept && state !== 'discarded') {
+        // A job that left nothing to see would make this assertion pass.
+        if (await mayBeUnseen(db, job, compared)) {
+          return { pass: isNot, message: () => explainUnkept(matcher, job) };
+        }
+      }
       const others = found.length === 0 ? await find(db) : [];
       const message = () => explain(matcher, { job, expected, compared, others, pass });
       return { pass, message };
     }
+  }
+
+  async function mayBeUnseen(
+    db: Executor,
+    { keepResult }: JobDefinition,
+    compared: readonly ComparedJob[],
+  ): Promise<boolean> {
+    if (keepResult === false) return !isTransaction(db) || (await hasEndedJobs(db, tables));
+    return compared.some(
+      ({ record, differences }) =>
+        record.payload === undefined &&
+        differences.length > 0 &&
+        differences.every(({ path }) => path.startsWith('payload')),
+    );
   }
 
   return {

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { integer, pgEnum, pgSchema, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
 import {
   createQueue,
+  createWorker,
   defineJob,
   defineSchedule,
   drain,
@@ -13,7 +14,8 @@ import {
 import { createQueueTables } from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
 import { createControlTables } from 'drizzle-queue/schema/control';
-import { createTestDatabase, drainIn, inTransaction } from 'drizzle-queue/testing';
+import { queueMetrics } from 'drizzle-queue/schema/metrics';
+import { createTestDatabase, drainIn, inTransaction, spy } from 'drizzle-queue/testing';
 import type postgres from 'postgres';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { tableStatements } from '../../src/testing/table-statements.ts';
@@ -100,6 +102,47 @@ describe('createTestDatabase', { timeout: PATIENCE_MS }, () => {
     expect((await queue.list(other)).jobs).toEqual([]);
     expect(await drain(one, { queue, handlers, deadlineMs: 20_000 })).toMatchObject({ failed: 0 });
     expect(done).toContain(1);
+  });
+
+  test('has the table of metrics, so a worker starts', async () => {
+    const measured = createQueue({ metrics: queueMetrics });
+    const db = await create({ queue: measured });
+    const worker = createWorker(db, { queue: measured, handlers, log: false });
+    const seen = spy(worker);
+    await worker.start();
+    await measured.enqueue(db, work, 7);
+    await seen.waitForJob({ job: work, timeoutMs: 60_000 }, 'completed');
+    await worker.stop();
+    expect((await measured.check(db)).filter(({ severity }) => severity === 'error')).toEqual([]);
+  });
+
+  test('a handler that uses the outer database is told so within a second', async () => {
+    const db = await create({ queue });
+    const outer = handle(work, async () => void (await db.execute(sql`select 1`)));
+    await inTransaction(db, async (tx) => {
+      await queue.enqueue(tx, work, 1);
+      const began = performance.now();
+      const drained = drainIn(tx, { queue, handlers: [outer] });
+      await expect(drained).rejects.toMatchObject({
+        cause: expect.objectContaining({
+          message: expect.stringMatching(/PGlite has one connection.*ctx\.db$/),
+        }),
+      });
+      expect(performance.now() - began).toBeLessThan(10_000);
+    });
+    // A nested transaction, as well; and what only waits for its turn is not refused.
+    const nested = db.transaction(() => db.transaction(async () => undefined));
+    await expect(nested).rejects.toThrow('PGlite has one connection');
+    let late: Promise<unknown> = Promise.resolve();
+    await db.transaction(async (tx) => {
+      late = db.execute(sql`select 2 as two`);
+      await tx.execute(sql`select pg_sleep(0.7)`);
+    });
+    expect(await late).toMatchObject({ rows: [{ two: 2 }] });
+    const [one, two] = [1, 2].map((n) =>
+      db.transaction((tx) => tx.execute(sql`select pg_sleep(0.6), ${n} as n`)),
+    );
+    await Promise.all([one, two]);
   });
 
   test('copies what setUp has made, which runs once', async () => {

@@ -80,7 +80,8 @@ describe.each(DATABASES)('drainIn on %s', (name) => {
       await queue.enqueue(tx, work, 'flaky', { delayMs: 2 * 3_600_000 - 60_000 });
       await queue.enqueue(tx, parent, 'in 1 h', { delayMs: 3_600_000 });
       await queue.enqueue(tx, work, 'in 5 h', { delayMs: 5 * 3_600_000 });
-      const { completed, failed, discarded } = await drainIn(tx, { queue, handlers, until: { hours: 4 } });
+      const options = { queue, handlers, until: { hours: 4 }, failFast: false };
+      const { completed, failed, discarded } = await drainIn(tx, options);
       expect(done).toEqual(['in 1 h', 'in 1 h, child', 'flaky', 'in 1 h, later', 'flaky', 'in 3 h']);
       expect({ completed, failed, discarded }).toEqual({ completed: 5, failed: 1, discarded: 0 });
       // Four hours have passed for those that are left.
@@ -114,7 +115,8 @@ describe.each(DATABASES)('drainIn on %s', (name) => {
       await queue.enqueue(tx, parent, 'final');
       await queue.enqueue(tx, parent, 'retried');
       await queue.enqueue(tx, parent, 'last', { maxAttempts: 1 });
-      const drained = await drainIn(tx, { queue, handlers: [failing, ...handlers.slice(0, 1)] });
+      const both = [failing, ...handlers.slice(0, 1)];
+      const drained = await drainIn(tx, { queue, handlers: both, failFast: false });
       expect(drained).toMatchObject({ completed: 0, failed: 3, discarded: 2 });
       expect(done).toEqual([]);
       expect((await queue.list(tx, { state: 'discarded' })).jobs).toHaveLength(2);
@@ -122,13 +124,14 @@ describe.each(DATABASES)('drainIn on %s', (name) => {
   );
 
   test(
-    'throws the first failure with failFast',
+    'throws what a handler throws, a mistake in it as well',
     inTx(async (tx) => {
       await queue.enqueue(tx, work, 'a');
       const { handlers } = noting(() => {
-        throw new Error('told');
+        // @ts-expect-error a typing error
+        return notDefined;
       });
-      await expect(drainIn(tx, { queue, handlers, failFast: true })).rejects.toThrow('told');
+      await expect(drainIn(tx, { queue, handlers })).rejects.toThrow(ReferenceError);
       expect((await queue.list(tx)).jobs).toMatchObject([{ state: 'scheduled', attempt: 1 }]);
     }),
   );
@@ -154,10 +157,31 @@ describe.each(DATABASES)('drainIn on %s', (name) => {
       await queue.enqueue(tx, work, 'paused', { queue: 'stopped' });
       await queue.enqueue(tx, work, 'here');
       await queue.pause(tx, 'stopped');
-      await drainIn(tx, { queue, handlers, queues: ['default', 'stopped'] });
+      await drainIn(tx, { queue, handlers, queues: ['default', 'stopped'], leave: ['unserved'] });
       expect(done).toEqual(['here']);
-      await drainIn(tx, { queue, handlers });
+      await drainIn(tx, { queue, handlers, leave: ['unserved'] });
       expect(done).toEqual(['here', 'elsewhere']);
+    }),
+  );
+
+  test(
+    'throws at the end for a due job without a handler, unless its kind is left by name',
+    inTx(async (tx) => {
+      const { done, handlers } = noting();
+      await queue.enqueue(tx, defineJob('unserved'));
+      await queue.enqueue(tx, defineJob('later'), undefined, { delayMs: 3_600_000 });
+      await queue.enqueue(tx, work, 'here');
+      await expect(drainIn(tx, { queue, handlers })).rejects.toThrow(
+        /^drainIn has no handler of the kind 'unserved', and job \d+ is due\. .*leave: \['unserved'\]$/,
+      );
+      expect(done).toEqual(['here']);
+      await drainIn(tx, { queue, handlers, leave: ['unserved'] });
+      const until = { hours: 2 };
+      await expect(drainIn(tx, { queue, handlers, leave: ['unserved'], until })).rejects.toThrow(
+        "kind 'later'",
+      );
+      // @ts-expect-error not a list
+      await expect(drainIn(tx, { queue, handlers, leave: 'later' })).rejects.toThrow('an array of kinds');
     }),
   );
 
@@ -186,7 +210,7 @@ describe.each(DATABASES)('drainIn on %s', (name) => {
       await enqueue('a1', 'a');
       await enqueue('a2', 'a');
       await enqueue('b1', 'b');
-      const { ran } = await drainIn(tx, { queue, handlers });
+      const { ran } = await drainIn(tx, { queue, handlers, failFast: false });
       expect(done).toEqual(['a1', 'b1']);
       expect(ran[0]?.job.group).toBe('a');
       await drainIn(tx, { queue, handlers, until: { hours: 2 } });
@@ -201,7 +225,7 @@ describe.each(DATABASES)('drainIn on %s', (name) => {
       const options = { queue: 'ledger', group: 'a' };
       await queue.enqueue(tx, defineJob('unserved'), undefined, options);
       await queue.enqueue(tx, work, 'behind', options);
-      await drainIn(tx, { queue, handlers });
+      await drainIn(tx, { queue, handlers, leave: ['unserved'] });
       expect(done).toEqual([]);
       await drainIn(tx, { queue, handlers: [...handlers, handle(defineJob('unserved'), () => {})] });
       expect(done).toEqual(['behind']);
@@ -259,7 +283,7 @@ describe.each(DATABASES)('drainIn on %s', (name) => {
       await queue.enqueue(tx, work, 'after');
       const { done, handlers } = noting();
       const never = handle(hanging, () => new Promise<void>(() => {}));
-      const drained = await drainIn(tx, { queue, handlers: [never, ...handlers] });
+      const drained = await drainIn(tx, { queue, handlers: [never, ...handlers], failFast: false });
       expect(drained).toMatchObject({ completed: 1, failed: 1, discarded: 1 });
       expect(done).toEqual(['after']);
     }),

@@ -1,7 +1,18 @@
 import { sql } from 'drizzle-orm';
-import { createQueue, defineJob, unvalidated } from 'drizzle-queue';
-import { queueJobs } from 'drizzle-queue/schema';
-import { enqueuedBy, inTransaction } from 'drizzle-queue/testing';
+import { pgSchema } from 'drizzle-orm/pg-core';
+import {
+  createQueue,
+  defineJob,
+  defineSchedule,
+  type Executor,
+  handle,
+  limitsIn,
+  schedulesIn,
+  unvalidated,
+} from 'drizzle-queue';
+import { createQueueTables, queueJobs } from 'drizzle-queue/schema';
+import * as control from 'drizzle-queue/schema/control';
+import { drainIn, enqueuedBy, inTransaction } from 'drizzle-queue/testing';
 import { describe, expect, test } from 'vitest';
 import { useTestDatabase } from '../support/test-database.ts';
 import { DATABASES, useDatabaseOn } from './open-databases.ts';
@@ -39,6 +50,31 @@ describe.each(DATABASES)('on %s', (name) => {
     });
     expect(returned).toBe('returned');
     expect(await database.db.select().from(queueJobs)).toEqual([]);
+  });
+
+  test('inTransaction has empty tables of its own for a queue that it is given', async () => {
+    const everything = createQueue({
+      keys: control.queueKeys,
+      schedules: schedulesIn(control.queueSchedules),
+      limits: limitsIn(control, { slow: { concurrency: 1 } }),
+    });
+    await everything.enqueue(database.db, work, 1);
+    const found = await inTransaction(
+      database.db,
+      async (tx) => {
+        // Statements that were prepared for the other tables.
+        expect((await everything.list(tx)).jobs).toEqual([]);
+        await everything.enqueue(tx, work, 2, { throttle: { key: 'a', perMs: 1_000 } });
+        await everything.schedules.set(tx, defineSchedule('often', { job: work, payload: 3, every: 60_000 }));
+        const handlers = [handle(work, ({ payload }) => payload)];
+        const { completed } = await drainIn(tx, { queue: everything, handlers, until: { minutes: 2 } });
+        return completed;
+      },
+      { queue: everything },
+    );
+    expect(found).toBeGreaterThan(1);
+    expect((await everything.list(database.db)).jobs).toMatchObject([{ payload: 1 }]);
+    await database.db.delete(queueJobs);
   });
 
   test('enqueuedBy tells the jobs of a function, of its savepoints too, and no others', async () => {
@@ -121,4 +157,54 @@ test('what is no database, queue or function is refused', async () => {
   await expect(enqueuedBy({}, {}, () => 1)).rejects.toThrow(
     'enqueuedBy: queue must be what createQueue() returns; got [object Object]',
   );
+});
+
+describe('tests that run at the same time', () => {
+  const database = useTestDatabase();
+  const signalled = () => {
+    let resolve = () => {};
+    const promise = new Promise<void>((resolved) => {
+      resolve = resolved;
+    });
+    return { promise, resolve };
+  };
+  const enqueue = async (tx: Executor, key: string) => queue.enqueue(tx, work, 1, { uniqueKey: key });
+
+  /** Two transactions, each of which enqueues the other's first key as its second. */
+  async function cross(options?: { queue: typeof queue }) {
+    const connections = await database.connect(2);
+    const ready = [signalled(), signalled()];
+    return await Promise.allSettled(
+      connections.map(({ db }, at) =>
+        inTransaction(
+          db,
+          async (tx) => {
+            await enqueue(tx, ['a', 'b'][at] ?? '');
+            ready[at]?.resolve();
+            await Promise.all(ready.map(({ promise }) => promise));
+            await enqueue(tx, ['b', 'a'][at] ?? '');
+          },
+          options,
+        ),
+      ),
+    );
+  }
+
+  test('deadlock on equal unique keys, and are told what to do', async () => {
+    const reasons = (await cross()).flatMap((end) => (end.status === 'rejected' ? [end.reason] : []));
+    expect(reasons).toMatchObject([
+      { message: expect.stringMatching(/a deadlock.*inTransaction\(db, run, \{ queue \}\)/) },
+    ]);
+  });
+
+  test('do not wait for each other with tables of their own', async () => {
+    expect((await cross({ queue })).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled']);
+  });
+
+  test('tables that name their schema are refused', async () => {
+    const apart = createQueue({ tables: createQueueTables({ schema: pgSchema('jobs') }) });
+    await expect(inTransaction(database.db, () => undefined, { queue: apart })).rejects.toThrow(
+      'the table jobs.queue_jobs names its schema',
+    );
+  });
 });

@@ -75,13 +75,43 @@ describe.each(DATABASES)('on %s', (name) => {
         if (payload.orderId === 2) throw new NonRetryableError('mailbox full: 451');
         return 'm1';
       });
-      await drainIn(tx, { queue, handlers: [sending] });
+      await drainIn(tx, { queue, handlers: [sending], failFast: false });
       await expect(tx).toHaveCompleted(send, { payload: { orderId: 1 }, output: 'm1', times: 1 });
       await expect(tx).not.toHaveCompleted(send, { payload: { orderId: 2 } });
       await expect(tx).toHaveDiscarded(send, { error: /^NonRetryableError: .*451$/, attempt: 1 });
       await expect(tx).toHaveDiscarded(send, { error: 'mailbox full' });
       await expect(tx).not.toHaveDiscarded(send, { error: /452/g });
       await expect(tx).toHaveEnqueued(send, { times: 2 });
+    }),
+  );
+
+  test(
+    'not and times fail where a job may have run that left no trace',
+    inTx(async (tx) => {
+      const traceless = defineJob('traceless', { payload: unvalidated<number>(), keepResult: false });
+      const brief = defineJob('brief', { payload: unvalidated<number>(), keepResult: 'outcome' });
+      const handlers = [handle(traceless, () => undefined), handle(brief, () => undefined)];
+      // So far it is known.
+      await expect(tx).not.toHaveEnqueued(traceless);
+      await queue.enqueue(tx, traceless, 1);
+      await queue.enqueue(tx, brief, 1);
+      await expect(tx).toHaveEnqueued(traceless, { times: 1 });
+      await expect(tx).not.toHaveEnqueued(traceless, { payload: 2 });
+      await drainIn(tx, { queue, handlers });
+      for (const assertion of [
+        expect(tx).not.toHaveEnqueued(traceless),
+        expect(tx).toHaveEnqueued(traceless, { times: 0 }),
+        expect(tx).not.toHaveCompleted(traceless),
+      ]) {
+        expect(await failure(assertion)).toMatch(/'traceless' leaves no trace .*\{ ignoreUnkept: true \}$/);
+      }
+      expect(await failure(expect(tx).not.toHaveEnqueued(brief, { payload: 1 }))).toContain(
+        "'brief' leaves no payload to compare",
+      );
+      await expect(tx).not.toHaveEnqueued(traceless, { ignoreUnkept: true });
+      await expect(tx).not.toHaveEnqueued(brief, { payload: 1, ignoreUnkept: true });
+      await expect(tx).toHaveEnqueued(brief, { times: 1 });
+      await expect(tx).not.toHaveDiscarded(traceless);
     }),
   );
 
