@@ -3,7 +3,9 @@
  *
  * - without an argument: what is fast. drizzle-orm 0.45 in full, and of 1.0 what differs.
  * - `--all`: everything, the slow tests and 1.0 in full, too.
- * - `--all --rest`: everything that a run without an argument leaves out.
+ * - `--all --rest`: what a run without an argument leaves out, except slow tests that 0.45 has passed: of 1.0 those of
+ *   what may differ.
+ * - `--all --repeated`: those slow tests.
  */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -39,7 +41,17 @@ const NO_CROWDS = [
   'test/limits/*processes.slow.test.ts',
   'test/queries/*plan*.slow.test.ts',
   'test/dashboard/cost.slow.test.ts',
+  'test/dashboard/truth.slow.test.ts',
 ].flatMap((path) => ['--exclude', path]);
+/** Each of these takes the whole machine: many processes, or payloads of megabytes. They run one after the other. */
+const CROWDS = [
+  'test/limits/processes.slow.test.ts',
+  'test/limits/group-processes.slow.test.ts',
+  'test/integration/processes.slow.test.ts',
+  'test/integration/race.slow.test.ts',
+  'test/worker/claim/aging-in-workers.slow.test.ts',
+  'test/dashboard/cost.slow.test.ts',
+];
 const NOT_SLOW = ['--exclude', '**/*.slow.test.ts'];
 const FULL = { DEPTH: 'full' };
 const V1 = { DRIZZLE: 'v1' };
@@ -82,24 +94,51 @@ const rest: readonly (readonly Run[])[] = [
         'test/model/',
         'test/fuzz/',
         'test/schedules/timing.test.ts',
+        ...CROWDS.flatMap((path) => ['--exclude', path]),
       ],
       env: FULL,
     },
   ],
   [
     {
+      title: 'drizzle-orm 0.45: what takes the whole machine',
+      command: ['vitest', 'run', '--no-file-parallelism', ...CROWDS],
+      env: FULL,
+    },
+  ],
+  [
+    {
       title: 'drizzle-orm 1.0: the others',
-      command: ['vitest', 'run', ...NO_CROWDS, ...DIFFERS.flatMap((path) => ['--exclude', excluded(path)])],
+      command: ['vitest', 'run', ...NOT_SLOW, ...DIFFERS.flatMap((path) => ['--exclude', `${path}**`])],
       // How deep the models and races go does not depend on the major.
+      env: V1,
+    },
+  ],
+  [
+    {
+      title: 'drizzle-orm 1.0: the slow tests of what differs',
+      command: ['vitest', 'run', '--exclude', '**/!(*.slow).test.ts', ...DIFFERS],
       env: V1,
     },
   ],
 ];
 
-/** The files whose paths begin so, except those that are slow, which no other run has had. */
-function excluded(path: string): string {
-  return path.endsWith('.ts') ? path : `${path}${path.endsWith('/') ? '**/' : ''}!(*.slow).test.ts`;
-}
+/** Slow tests of what is the same with both majors, as far as anybody knows. */
+const repeated: readonly (readonly Run[])[] = [
+  [
+    {
+      title: 'drizzle-orm 1.0: the other slow tests',
+      command: [
+        'vitest',
+        'run',
+        '.slow.test.ts',
+        ...NO_CROWDS,
+        ...DIFFERS.flatMap((path) => ['--exclude', `${path}**`]),
+      ],
+      env: V1,
+    },
+  ],
+];
 
 // Vitest writes colours into files and pipes, too.
 const plain = process.stdout.isTTY || process.env.FORCE_COLOR !== undefined ? {} : { NO_COLOR: '1' };
@@ -122,11 +161,15 @@ function chosen(args: readonly string[]): readonly (readonly Run[])[] {
     case '':
       return fast;
     case '--all':
-      return [...fast, ...rest];
+      return [...fast, ...rest, ...repeated];
     case '--all --rest':
       return rest;
+    case '--all --repeated':
+      return repeated;
     default:
-      throw new Error(`Usage: npm test, npm run test:all, npm run test:all -- --rest; got ${args.join(' ')}`);
+      throw new Error(
+        `Usage: npm test, npm run test:all, npm run test:all -- --rest or --repeated; got ${args.join(' ')}`,
+      );
   }
 }
 
