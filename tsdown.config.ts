@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { transform } from 'esbuild';
 import { defineConfig, type Rolldown } from 'tsdown';
 
@@ -27,14 +27,17 @@ const minifyPages: Plugin = {
 const sources = (path: RegExp) => (id: string) => path.test(id) && !id.endsWith('.d.ts');
 
 /** The licence of a package that is bundled, as a comment: it goes with it, through other bundlers too. */
-const licenceOf = (name: string) =>
-  `/*! ${name}\n${readFileSync(new URL(`node_modules/${name}/LICENSE`, import.meta.url), 'utf8').replaceAll('*/', '')}*/\n`;
+const licenceOf = (name: string) => {
+  const folder = new URL(`node_modules/${name}/`, import.meta.url);
+  const file = readdirSync(folder).find((each) => /^licen[cs]e(\.\w+)?$/i.test(each)) ?? 'LICENSE';
+  return `/*! ${name}\n${readFileSync(new URL(file, folder), 'utf8').replaceAll('*/', '')}*/\n`;
+};
 
 /** What is bundled, by the chunk that it is bundled into. */
 const BUNDLED: Readonly<Record<string, readonly string[]>> = {
   schedules: ['croner'],
   'dashboard-pages': ['hono', 'uplot', 'idiomorph'],
-  cli: ['commander'],
+  cli: ['commander', 'string-width', 'get-east-asian-width', 'strip-ansi', 'ansi-regex'],
 };
 
 /** What the command takes from the package is what an app imports from it: the same files, and the same classes. */
@@ -96,11 +99,11 @@ const library = defineConfig({
         { name: 'limits', test: sources(/\/src\/limits\//), priority: 1.4 },
         // Loaded by the first enqueue that debounces, and the like.
         { name: 'key-rules', test: sources(/\/src\/queue\/enqueue-by-rule\.ts$/), priority: 1.2 },
-        // What workers share with the figures that a web app asks for.
+        // What workers share with the figures and the check that a web app asks for.
         {
           name: 'metrics',
           test: sources(
-            /\/src\/(queries\/\w+-metrics|sql\/(metrics-tables|summed-metrics)|job\/histogram)\.ts$/,
+            /\/src\/(queries\/\w+-metrics|sql\/(metrics-tables|summed-metrics)|job\/histogram|drivers\/single-connection)\.ts$/,
           ),
           priority: 1.06,
         },

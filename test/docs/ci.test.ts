@@ -22,6 +22,6 @@ test('CI begins with exactly the commands of the README', () => {
   expect(ciCommands().slice(0, commands.length)).toEqual(commands);
 });
 
-test('CI runs all tests: those that npm test leaves out, too', () => {
+test('CI runs what npm test leaves out, too', () => {
   expect(ciCommands()).toContain('npm run test:all -- --rest');
 });

@@ -49,7 +49,7 @@ describe.each(DRIZZLE_MAJORS)('with drizzle-orm %s, the command as it is packed'
     const welcome = await fetch(url, { redirect: 'manual' });
     expect(welcome.status).toBe(303);
     const cookie = String(welcome.headers.get('set-cookie')).split(';')[0] ?? '';
-    const page = await fetch(new URL('/', url), { headers: { cookie } });
+    const page = await fetch(new URL('./', url), { headers: { cookie } });
     expect(page.status).toBe(200);
     expect(await page.text()).toContain('<h1>Overview</h1>');
     await serving.stop();

@@ -41,7 +41,7 @@ const testSettings: PostgresSettings = {
   fsync: false,
   synchronous_commit: false,
   full_page_writes: false,
-  max_connections: 200,
+  max_connections: 300,
   shared_buffers: '128MB',
 };
 

@@ -1,9 +1,10 @@
 import { drizzle } from 'drizzle-orm/postgres-js';
 import * as tables from 'drizzle-queue/schema';
 import postgres from 'postgres';
-import { preparing } from '../../../src/drivers/prepared.ts';
+import { senderOf } from '../../../src/drivers/sender.ts';
 import { MAX_PRIORITY } from '../../../src/job/limits.ts';
 import { type Band, claimJobs } from '../../../src/queries/claim-jobs.ts';
+import type { Runner } from '../../../src/sql/executor.ts';
 import { nowMs } from '../../child/counter.ts';
 
 export interface TimeClaimsRequest {
@@ -23,9 +24,10 @@ export interface TimedClaims {
 export async function timeClaims({ url, claims, limit }: TimeClaimsRequest): Promise<TimedClaims> {
   const client = postgres(url, { max: 1, onnotice: () => {} });
   // Prepared, as the worker has them.
-  const db = preparing(drizzle({ client }), (error) => {
+  const sender = senderOf(drizzle({ client }), (error) => {
     throw error;
   });
+  const db: Runner = { execute: (query) => sender.send(query, true).answer };
   const bands: Band[] = Array.from({ length: MAX_PRIORITY + 1 }, (_, priority) => ({
     priority,
     floorMs: Number.NEGATIVE_INFINITY,
