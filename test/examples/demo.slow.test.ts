@@ -66,12 +66,18 @@ describe.skipIf(process.env.DRIZZLE === 'v1')('npm run demo', () => {
     expect(await page.text()).toContain('warehouse');
     await until(async () => demo.output().includes('until Ctrl-C'), { timeoutMs: 60_000 });
     expect(await (await fetch(`${url}/jobs?state=discarded`)).text()).toContain('send-receipt');
-    // The workers have stopped, and have reported all that they did. What was read before rests for a while.
+    // The workers have stopped, and have reported all that they did. What was read before, also of a report that was
+    // not the last one, rests for a while.
     const overview = async () => await (await fetch(url ?? '')).text();
-    await until(async () => (await overview()).includes('As workers report it, once a minute.'), {
-      timeoutMs: 120_000,
-    });
-    expect(await overview()).toContain('Completed</span><b>539</b>');
+    await until(
+      async () => {
+        const page = await overview();
+        return (
+          page.includes('As workers report it, once a minute.') && page.includes('Completed</span><b>539</b>')
+        );
+      },
+      { timeoutMs: 120_000 },
+    );
     demo.kill('SIGINT');
     expect(await demo.ended(), demo.output()).toBe(130);
     expect(demo.output()).toContain('Everything adds up');
