@@ -1,16 +1,19 @@
 import type { JobDefinition } from './definition.ts';
 import { checkInteger, checkText, MAX_NAME_BYTES, MAX_WEIGHT } from './limits.ts';
 
+/** What stands for every group of a queue where limits are set, and so is the name of none. */
+export const EVERY_GROUP = '*';
+
 /**
  * The group of a job, as its enqueue or its definition says; `undefined` when neither does.
  *
  * @param given the enqueue's own
- * @throws TypeError when it is no text of 1–200 bytes, or the definition's function throws
+ * @throws TypeError when it is no text of 1–200 bytes or is `*`, or the definition's function throws
  */
 export function groupOf(job: JobDefinition, payload: unknown, given: string | undefined): string | undefined {
-  if (given !== undefined) return checkText(`enqueue('${job.kind}'): group`, given, MAX_NAME_BYTES);
+  if (given !== undefined) return checkGroup(`enqueue('${job.kind}'): group`, given);
   if (job.group === undefined) return undefined;
-  return checkText(`${ofDefinition(job)} group`, computed(job, 'group', job.group, payload), MAX_NAME_BYTES);
+  return checkGroup(`${ofDefinition(job)} group`, computed(job, 'group', job.group, payload));
 }
 
 /**
@@ -33,6 +36,11 @@ export function weightOf(
     1,
     MAX_WEIGHT,
   );
+}
+
+function checkGroup(what: string, group: string): string {
+  if (checkText(what, group, MAX_NAME_BYTES) !== EVERY_GROUP) return group;
+  throw new TypeError(`${what} must not be '${EVERY_GROUP}': a limit of that name is for every group`);
 }
 
 function ofDefinition({ kind }: JobDefinition): string {

@@ -3,7 +3,7 @@ import { shown } from '../job/shown.ts';
 
 /** A cron expression as a list of wall-clock times, without any time zone. */
 export interface CronExpression {
-  /** Whether its hour field is `*`: it then follows elapsed time where a clock is changed. */
+  /** Whether it names every hour: it then follows elapsed time where a clock is changed. */
   readonly everyHour: boolean;
   /** The first match after a wall-clock time, both written as if they were UTC. */
   next(wallMs: number): number | undefined;
@@ -60,7 +60,7 @@ export function parseCron(what: string, expression: string): CronExpression {
     );
   }
   const fields = FIELDS.slice(-texts.length);
-  for (const [index, field] of fields.entries()) checkField(what, field, texts[index] ?? '');
+  const values = fields.map((field, index) => valuesOf(what, field, texts[index] ?? ''));
   const cron = new Cron(texts.join(' '), { utcOffset: 0, mode: '5-or-6-parts' });
   const next = (wallMs: number) => cron.nextRun(new Date(wallMs))?.getTime();
   if (next(LONG_AGO) === undefined) {
@@ -69,24 +69,29 @@ export function parseCron(what: string, expression: string): CronExpression {
       `${what} never fires: its day of month '${day}' does not come in its month '${month}'`,
     );
   }
-  return { everyHour: texts.at(-4) === '*', next };
+  return { everyHour: values.at(-4)?.size === 24, next };
 }
 
-function checkField(what: string, field: Field, text: string): void {
+/** The values that a field names. */
+function valuesOf(what: string, field: Field, text: string): ReadonlySet<number> {
+  const values = new Set<number>();
   for (const item of text.split(',')) {
     const [, first, last, step] = /^(\*|\w+)(?:-(\w+))?(?:\/(\d+))?$/.exec(item) ?? [];
     const low = first === '*' ? field.min : numberOf(field, first);
     const high = first === '*' ? field.max : last === undefined ? low : numberOf(field, last);
-    const ordered = low !== undefined && high !== undefined && low <= high;
     const isRange = first === '*' ? last === undefined : last !== undefined;
     const steps = step === undefined || (isRange && Number(step) >= 1 && Number(step) <= field.max);
-    if (ordered && (isRange || first !== '*') && steps) continue;
+    if (low !== undefined && high !== undefined && low <= high && (isRange || first !== '*') && steps) {
+      for (let value = low; value <= high; value += Number(step ?? 1)) values.add(value);
+      continue;
+    }
     const names = field.names === undefined ? '' : `, or ${field.names[0]} to ${field.names.at(-1)}`;
     throw new TypeError(
       `${what}: the ${field.name} '${text}' must be a list of *, ` +
         `numbers from ${field.min} to ${field.max}${names}, ranges a-b, and steps */n or a-b/n`,
     );
   }
+  return values;
 }
 
 function numberOf({ min, max, names }: Field, text: string | undefined): number | undefined {

@@ -31,6 +31,13 @@ export type ScheduleTiming =
        * a list of stars, values, ranges and steps, such as `0 8-18/2 * * mon-fri`.
        */
       cron: string;
+      /**
+       * The IANA name of the zone in which `cron` is meant. Where its clock is set forward over a time, that
+       * fires at the end of the gap; where it is set back, a time fires once. An expression that names every
+       * hour, such as one with `*` there, follows elapsed time.
+       * @default 'UTC'
+       */
+      timeZone?: string | undefined;
       every?: undefined;
     }
   | {
@@ -40,6 +47,8 @@ export type ScheduleTiming =
        */
       every: number;
       cron?: undefined;
+      /** An interval has no zone. */
+      timeZone?: undefined;
     };
 
 /** The options of {@link defineSchedule}. */
@@ -49,13 +58,6 @@ export type ScheduleOptions<TJob extends JobDefinition, TOptions extends AnyTick
     : { payload: PayloadInput<TJob> }) & {
     /** The kind of its jobs. */
     job: TJob;
-    /**
-     * The IANA name of the zone in which `cron` is meant. Where its clock is set forward over a time, that
-     * fires at the end of the gap; where it is set back, a time fires once. With `*` as its hour, an
-     * expression follows elapsed time.
-     * @default 'UTC'
-     */
-    timeZone?: string | undefined;
     /** What becomes of ticks that nobody fired in time: see {@link CatchUp}. @default 'latest' */
     catchUp?: CatchUp | undefined;
     /** Whether a tick fires while a job of an earlier one is live; with `false` it passes. @default true */
@@ -130,6 +132,9 @@ export function defineSchedule<
   checkDefinition(`defineSchedule('${name}')`, job);
   if ((cron === undefined) === (every === undefined)) {
     throw new TypeError(`${what('cron or every')} must be given, and not both`);
+  }
+  if (every !== undefined && schedule.timeZone !== undefined) {
+    throw new TypeError(`${what('timeZone')} is for cron: an interval is the same in every zone`);
   }
   zoneOf(what('timeZone'), timeZone);
   if (cron !== undefined) parseCron(what('cron'), cron);

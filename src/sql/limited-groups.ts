@@ -1,9 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { EVERY_GROUP } from '../job/group.ts';
 import type { LimitTables } from './grouping.ts';
 import { insertNotes } from './note-groups.ts';
-
-/** The `group_key` of a limit of every group. */
-const EVERY_GROUP = '*';
 
 /**
  * One more CTE, which notes for the claims to look at a group whose limit has changed, or at all of a queue:

@@ -48,7 +48,7 @@ describe('the group and the weight of a job', () => {
 });
 
 describe('a wrong', () => {
-  test.each(['', 'a\0b', 'ü'.repeat(101), 7, null, Symbol('x')])('group %s is refused', (group) => {
+  test.each(['', '*', 'a\0b', 'ü'.repeat(101), 7, null, Symbol('x')])('group %s is refused', (group) => {
     const message = /^enqueue\('plain'\): group must/;
     expect(() => newJob(defineJob('plain'), undefined, { group: group as string })).toThrow(message);
     const computed = defineJob('plain', { group: () => group as string });

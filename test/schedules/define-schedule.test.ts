@@ -63,6 +63,7 @@ test.each([
     "timeZone must be a time zone that this runtime knows, such as 'Europe/Vienna'",
   ],
   [{ timeZone: 3 }, 'timeZone must be a time zone'],
+  [{ cron: undefined, every: 60_000, timeZone: 'UTC' }, 'timeZone is for cron: an interval is the same'],
   [{ catchUp: 'never' }, 'catchUp must be one of latest, all, none'],
   [{ overlap: 'no' }, 'overlap must be true or false'],
   [{ startsAt: new Date('no') }, 'startsAt must be a valid Date'],

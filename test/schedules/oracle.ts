@@ -38,12 +38,12 @@ export function wallsOf(timeZone: string, fromMs: number, minutes: number): numb
 }
 
 /**
- * Walks through the minutes as a cron daemon does, and tells when it fires: the rule of Vixie's cron, said in
- * another way than the library computes it.
+ * Walks through the minutes as a cron daemon does, and tells when it fires: the rule of Vixie's cron, where every
+ * hour is one however it is written, said in another way than the library computes it.
  */
 export function walk(expression: string, walls: readonly number[], fromMs: number): number[] {
   const matches = matcherOf(expression);
-  const everyHour = expression.split(' ')[1] === '*';
+  const everyHour = allowed(expression.split(' ')[1] ?? '', 0, 23).size === 24;
   const fired: number[] = [];
   let newest = (walls[0] ?? 0) - MINUTE_MS;
   for (const [minute, wall] of walls.entries()) {

@@ -80,6 +80,22 @@ describe('a change of the clock', () => {
       '2026-03-29T00:00Z',
       ['2026-03-29T00:30Z', '2026-03-29T01:30Z'],
     ],
+    ...['*/1', '0-23', '0-11,12-23'].flatMap((hours): [string, string, string, string, string[]][] => [
+      [
+        `Vienna, every hour as ${hours}, twice`,
+        `0 ${hours} * * *`,
+        'Europe/Vienna',
+        '2026-10-24T23:30Z',
+        ['2026-10-25T00:00Z', '2026-10-25T01:00Z', '2026-10-25T02:00Z'],
+      ],
+      [
+        `Vienna, every hour as ${hours}, a gap`,
+        `30 ${hours} * * *`,
+        'Europe/Vienna',
+        '2026-03-29T00:00Z',
+        ['2026-03-29T00:30Z', '2026-03-29T01:30Z'],
+      ],
+    ]),
     [
       'New York, a gap',
       '0 2 * * *',
@@ -219,7 +235,10 @@ describe('a change of the clock', () => {
         .uniqueArray(fc.integer({ min, max }), { minLength: 1, maxLength: 4 })
         .map((values) => values.join(',')),
     );
-  const hour = fc.oneof(field(0, 23), fc.constantFrom('0', '1', '2', '3', '1-3', '0,2', '23', '*/6', '*'));
+  const hour = fc.oneof(
+    field(0, 23),
+    fc.constantFrom('0', '1', '2', '3', '1-3', '0,2', '23', '*/6', '*/1', '0-23', '*'),
+  );
   const expressions = fc
     .tuple(field(0, 59), hour, fc.constant('*'), fc.constant('*'), fc.oneof(fc.constant('*'), field(0, 7)))
     .map((fields) => fields.join(' '));

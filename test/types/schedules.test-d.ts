@@ -34,6 +34,8 @@ test('its timing is one of two', () => {
   defineSchedule('a', { job: plain });
   // @ts-expect-error both
   defineSchedule('a', { job: plain, cron: '* * * * *', every: 1_000 });
+  // @ts-expect-error an interval has no zone
+  defineSchedule('a', { job: plain, every: 1_000, timeZone: 'Europe/Vienna' });
   // @ts-expect-error no such way to catch up
   defineSchedule('a', { job: plain, every: 1_000, catchUp: 'some' });
 });
