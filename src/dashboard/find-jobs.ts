@@ -18,8 +18,16 @@ import { numberOf } from './form-fields.ts';
 const PAGE = 50;
 /** How many rows of live jobs, and of results, a page reads at most where no index finds those that fit. */
 const BOUND = 100_000;
-/** How many live jobs it reads in the order in which they are due, of all bands together. */
-const IN_ORDER = 20_000;
+/**
+ * How many live jobs it reads in the order in which they are due, of all bands together. Those that run are the
+ * first of theirs, as claims take them.
+ */
+const IN_ORDER: Readonly<Record<LiveState, number>> = {
+  running: 6_000,
+  due: 20_000,
+  scheduled: 20_000,
+  waiting: 20_000,
+};
 /** Above so many, jobs of groups are sought by id: reading each band would read too little of it. */
 const MAX_BANDS = 400;
 /** An index finds all live jobs of a group that has no more. */
@@ -105,7 +113,7 @@ async function findByRunAt(
   { state, bands }: { readonly state: LiveState; readonly bands: readonly Band[] },
 ): Promise<JobsFound> {
   const after = cursor !== undefined && 'after' in cursor ? cursor.after : FIRST_PLACE;
-  const bound = Math.ceil(IN_ORDER / Math.max(1, bands.length));
+  const bound = Math.ceil(IN_ORDER[state] / Math.max(1, bands.length));
   const read = { state, bands, after, bound };
   const found = await browseByRunAt(db, tables, { ...read, search, scope, excerpt, limit: PAGE + 1 });
   // Beyond the end of one band there may be jobs of it that were not read. Only an end within the page
@@ -120,7 +128,7 @@ async function findByRunAt(
     next: seen.length > PAGE && last !== undefined ? { after: last } : undefined,
     end: seen.length > PAGE || end === undefined ? undefined : { after: end },
     order: ORDERS[state],
-    covers: `Looked at up to ${countText(IN_ORDER)} live jobs in this order.`,
+    covers: `Looked at up to ${countText(IN_ORDER[state])} live jobs in this order.`,
   };
 }
 
