@@ -19,8 +19,8 @@ const PAGE = 50;
 /** How many rows of live jobs, and of results, a page reads at most where no index finds those that fit. */
 const BOUND = 100_000;
 /**
- * How many live jobs it reads in the order in which they are due, of all bands together. Those that run are the
- * first of theirs, as claims take them.
+ * How many live jobs it reads in the order in which they are due, of all bands together. Those that run are
+ * the first of theirs, as claims take them.
  */
 const IN_ORDER: Readonly<Record<LiveState, number>> = {
   running: 6_000,

@@ -5,7 +5,7 @@ import type { GroupTables } from '../sql/grouping.ts';
 import { rateWindow } from '../sql/rate-used.ts';
 
 /** How many groups one statement looks at. */
-const SLICE = 1_000;
+export const PRUNED_AT_ONCE = 1_000;
 
 export interface GroupPrune {
   readonly queue: string;
@@ -15,20 +15,26 @@ export interface GroupPrune {
   readonly ratePerMs: number | undefined;
 }
 
+export interface GroupsPruned {
+  /** The last group that it has looked at; `undefined` at the end. */
+  readonly last: string | undefined;
+  /** How many were deleted. */
+  readonly pruned: number;
+}
+
 /**
  * Deletes those of the next groups of one queue that have no jobs and whose rate is unused, and the holds
- * of jobs that are no more. Returns the last group that it has looked at, and `undefined` at the end.
+ * of jobs that are no more.
  *
  * **Under concurrency.** A group that a claim has locked stays. A job that is enqueued meanwhile has a
  * note, and the note makes the group anew: what is lost is its place in the ring.
  */
-export async function pruneGroups(
-  db: Runner,
-  tables: GroupTables,
-  prune: GroupPrune,
-): Promise<string | undefined> {
+export async function pruneGroups(db: Runner, tables: GroupTables, prune: GroupPrune): Promise<GroupsPruned> {
   const [row] = await queryRows(db, tables, pruneGroupsQuery(tables, prune), { entry: CONTROL_ENTRY });
-  return Number(row?.looked) < SLICE ? undefined : String(row?.last);
+  return {
+    last: Number(row?.looked) < PRUNED_AT_ONCE ? undefined : String(row?.last),
+    pruned: Number(row?.pruned),
+  };
 }
 
 export function pruneGroupsQuery(tables: GroupTables, { queue, after, ratePerMs }: GroupPrune): SQL {
@@ -44,7 +50,7 @@ export function pruneGroupsQuery(tables: GroupTables, { queue, after, ratePerMs 
       ), ${ratePerMs ?? null}::int8) as rate_per_ms
       from ${queueGroups} as g
       where g.queue = ${queue} and g.group_key > ${after}
-      order by g.group_key limit (select ${SLICE}::int8)
+      order by g.group_key limit (select ${PRUNED_AT_ONCE}::int8)
     ),
     locked as materialized (
       select g.group_key, l.rate_per_ms, g.rate_used from looked as l cross join lateral (
@@ -67,5 +73,7 @@ export function pruneGroupsQuery(tables: GroupTables, { queue, after, ratePerMs 
       where h.queue = ${queue} and h.group_key = any(array(select group_key from unused))
         and h.until <= statement_timestamp()
     )
-    select count(*)::float8 as looked, max(l.group_key) as last from looked as l`;
+    select count(*)::float8 as looked, max(l.group_key) as last,
+      (select count(*)::float8 from unused) as pruned
+    from looked as l`;
 }

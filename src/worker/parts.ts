@@ -278,7 +278,6 @@ function groupUpkeepOf(
       queue: loop.queue,
       ratedKinds: settings.limits?.ratedKinds(loop.queue) ?? [],
       ratePerMs: settings.limits?.declared.get(loop.queue)?.groups?.rate?.perMs,
-      seekFreed: () => loop.sweepSoon(),
       wake: () => loop.wake(),
     }));
   return new GroupUpkeep({ db: statements.of('upkeep'), tables, queues, events });

@@ -1,7 +1,7 @@
 import { adoptJobs, MAX_ADOPTED } from '../../queries/adopt-jobs.ts';
 import { ensureUsage } from '../../queries/ensure-usage.ts';
-import { noteForgottenGroups } from '../../queries/note-groups.ts';
-import { pruneGroups } from '../../queries/prune-groups.ts';
+import { noteForgottenGroups, noteFreedGroups } from '../../queries/note-groups.ts';
+import { PRUNED_AT_ONCE, pruneGroups } from '../../queries/prune-groups.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { GroupTables } from '../../sql/grouping.ts';
 import { jitter } from '../../time/jitter.ts';
@@ -16,8 +16,6 @@ export interface GroupedQueue {
   readonly ratedKinds: readonly string[];
   /** The window of the rate of each group, in milliseconds. */
   readonly ratePerMs: number | undefined;
-  /** Groups whose jobs were held by workers that are gone may be claimed. */
-  seekFreed(): void;
   /** There may be something to claim. */
   wake(): void;
 }
@@ -32,10 +30,13 @@ export interface GroupUpkeepOptions {
 const INTERVAL_MS = 5_000;
 /** Every so-many times it looks at the groups, too. */
 const LOOK_EVERY = 6;
+/** Where fewer of a slice were of no use, the next one waits for the next look. */
+const WORTH_PRUNING = PRUNED_AT_ONCE / 10;
 
 /**
  * Keeps the groups of a worker's queues in order: takes in jobs without a group, notes the groups that were
- * forgotten, a thousand at a time, and removes those that are no longer used.
+ * forgotten, a thousand at a time, and removes those that are no longer used, as fast as they come. Claims
+ * wait for none of it.
  */
 export class GroupUpkeep implements BackgroundPart {
   readonly #options: GroupUpkeepOptions;
@@ -53,19 +54,28 @@ export class GroupUpkeep implements BackgroundPart {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { queues, events } = this.#options;
     for (let round = 0; !signal.aborted; round++) {
-      for (const queue of queues) {
-        if (signal.aborted) return;
-        try {
-          if (round % LOOK_EVERY === 0) await this.#look(queue);
-          await this.#adopt(queue, signal);
-        } catch (error) {
-          events.emit('error', { error, during: `looking after the groups of '${queue.queue}'` });
-        }
-      }
+      const looks = round % LOOK_EVERY === 0;
+      await this.#forEach(signal, async (queue) => {
+        if (looks) await this.#look(queue);
+        await this.#adopt(queue, signal);
+      });
       this.#markReady();
+      if (looks) await this.#forEach(signal, (queue) => this.#prune(queue, signal));
       await sleep(jitter(INTERVAL_MS), signal);
+    }
+  }
+
+  /** One after the other; that of one may fail without the others'. */
+  async #forEach(signal: AbortSignal, carryOut: (queue: GroupedQueue) => Promise<void>): Promise<void> {
+    const { queues, events } = this.#options;
+    for (const queue of queues) {
+      if (signal.aborted) return;
+      try {
+        await carryOut(queue);
+      } catch (error) {
+        events.emit('error', { error, during: `looking after the groups of '${queue.queue}'` });
+      }
     }
   }
 
@@ -77,17 +87,23 @@ export class GroupUpkeep implements BackgroundPart {
     }
   }
 
-  async #look({ queue, ratedKinds, ratePerMs, seekFreed }: GroupedQueue): Promise<void> {
+  async #look({ queue, ratedKinds, wake }: GroupedQueue): Promise<void> {
     const { db, tables } = this.#options;
     if (ratedKinds.length > 0) await ensureUsage(db, tables, queue, ratedKinds);
-    seekFreed();
+    // Their workers may have been declared gone by one that died before it told claims of them.
+    if ((await noteFreedGroups(db, tables, queue)) > 0) wake();
     const noted = await noteForgottenGroups(db, tables, queue, this.#noted.get(queue) ?? '');
     this.#noted.set(queue, noted ?? '');
-    const pruned = await pruneGroups(db, tables, {
-      queue,
-      after: this.#pruned.get(queue) ?? '',
-      ratePerMs,
-    });
-    this.#pruned.set(queue, pruned ?? '');
+  }
+
+  /** Goes on as long as it is worth it: a queue may have a new group for each job. */
+  async #prune({ queue, ratePerMs }: GroupedQueue, signal: AbortSignal): Promise<void> {
+    const { db, tables } = this.#options;
+    for (let pruned = PRUNED_AT_ONCE; pruned >= WORTH_PRUNING && !signal.aborted; ) {
+      const after = this.#pruned.get(queue) ?? '';
+      const slice = await pruneGroups(db, tables, { queue, after, ratePerMs });
+      this.#pruned.set(queue, slice.last ?? '');
+      pruned = slice.last === undefined ? 0 : slice.pruned;
+    }
   }
 }

@@ -41,7 +41,9 @@
       where h.queue = $9 and h.group_key = any(array(select group_key from unused))
         and h.until <= statement_timestamp()
     )
-    select count(*)::float8 as looked, max(l.group_key) as last from looked as l
+    select count(*)::float8 as looked, max(l.group_key) as last,
+      (select count(*)::float8 from unused) as pruned
+    from looked as l
 -- $1 = "mail"
 -- $2 = 1000
 -- $3 = "mail"
