@@ -2,8 +2,8 @@ import { secureHeaders } from 'hono/secure-headers';
 
 /**
  * Whether a request may change something: it comes from a page of the dashboard, or from a trusted origin.
- * The browser says so in `Sec-Fetch-Site`. One that does not send it, such as any over plain HTTP, is judged
- * by its `Origin`.
+ * The browser says so in `Sec-Fetch-Site`. One that does not send it, as over plain HTTP, is judged by
+ * its `Origin`.
  */
 export function isOwnRequest(request: Request, trusted: readonly string[] = []): boolean {
   if (request.method === 'GET' || request.method === 'HEAD') return true;

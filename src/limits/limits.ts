@@ -1,4 +1,5 @@
 import { QueueError } from '../errors.ts';
+import { EVERY_GROUP } from '../job/group.ts';
 import { checkOptions, namesOf } from '../job/known-options.ts';
 import { checkInteger, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import type { ClaimLimits } from '../queries/claim-grouped-jobs.ts';
@@ -168,7 +169,7 @@ export class Limits {
     const places = [
       { queue, kind: undefined, group: undefined },
       ...Object.keys(limits.kinds ?? {}).map((kind) => ({ queue, kind, group: undefined })),
-      ...(limits.groups === undefined ? [] : [{ queue, kind: undefined, group: '*' }]),
+      ...(limits.groups === undefined ? [] : [{ queue, kind: undefined, group: EVERY_GROUP }]),
     ];
     return places.map((place) => {
       const { kind = '', group = '' } = place;

@@ -43,6 +43,8 @@ export class GroupUpkeep implements BackgroundPart {
   /** Where the next look goes on, by queue. */
   readonly #noted = new Map<string, string>();
   readonly #pruned = new Map<string, string>();
+  /** Queues that had more groups of no use than were removed in one round. */
+  readonly #unfinished = new Set<string>();
   #markReady: () => void = () => undefined;
   /** Fulfilled when it has looked after each queue once: until then, one may look emptier than it is. */
   readonly ready = new Promise<void>((resolve) => {
@@ -61,7 +63,9 @@ export class GroupUpkeep implements BackgroundPart {
         await this.#adopt(queue, signal);
       });
       this.#markReady();
-      if (looks) await this.#forEach(signal, (queue) => this.#prune(queue, signal));
+      await this.#forEach(signal, async (queue) => {
+        if (looks || this.#unfinished.has(queue.queue)) await this.#prune(queue, signal);
+      });
       await sleep(jitter(INTERVAL_MS), signal);
     }
   }
@@ -96,10 +100,19 @@ export class GroupUpkeep implements BackgroundPart {
     this.#noted.set(queue, noted ?? '');
   }
 
-  /** Goes on as long as it is worth it: a queue may have a new group for each job. */
+  /**
+   * Goes on as long as it is worth it, since a queue may have a new group for each job; but whatever else
+   * there is to look after waits for no more than one interval.
+   */
   async #prune({ queue, ratePerMs }: GroupedQueue, signal: AbortSignal): Promise<void> {
     const { db, tables } = this.#options;
+    const untilMs = performance.now() + INTERVAL_MS;
+    this.#unfinished.delete(queue);
     for (let pruned = PRUNED_AT_ONCE; pruned >= WORTH_PRUNING && !signal.aborted; ) {
+      if (performance.now() > untilMs) {
+        this.#unfinished.add(queue);
+        return;
+      }
       const after = this.#pruned.get(queue) ?? '';
       const slice = await pruneGroups(db, tables, { queue, after, ratePerMs });
       this.#pruned.set(queue, slice.last ?? '');
