@@ -52,7 +52,7 @@ export default defineConfig({
     // share one server, and tests of concurrency need some of the machine's power for themselves.
     maxWorkers: 4,
     // Far more than a test takes: a busy machine is no failure.
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     // Some fill a table with a million rows.
     hookTimeout: 180_000,
     // Part of a run with --typecheck only.

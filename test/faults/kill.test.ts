@@ -58,7 +58,7 @@ test(`SIGKILL of workers in their first second, ${YOUNG_KILLS} times: their jobs
     // At random moments of its life, from its first job on, and from its process's beginning on.
     if ((kills + idle) % 3 === 0) await delay(Math.random() * 1_500);
     else {
-      await until(hasBegun, { timeoutMs: 30_000, intervalMs: 1 });
+      await until(hasBegun, { intervalMs: 1 });
       await delay(Math.random() * 700);
     }
     const killedAtMs = await victim.kill();
@@ -95,7 +95,7 @@ test(`SIGKILL of workers whose session is being replaced, ${REPLACED_KILLS} time
   for (let kills = 0; kills < REPLACED_KILLS; ) {
     const victim = await fleet.start({ driver: kills % 2 === 0 ? 'postgres.js' : 'node-postgres' });
     const pid = await ledger.value('select session from queue_workers where id = $1', [victim.workerId]);
-    await until(() => victim.entries().some(({ event }) => event === 'begun'), { timeoutMs: 30_000 });
+    await until(() => victim.entries().some(({ event }) => event === 'begun'));
     await ledger.rows('select pg_terminate_backend($1, 5000)', [pid]);
     // It connects anew after about a tenth of a second.
     await delay(Math.random() * 200);

@@ -82,7 +82,7 @@ test(`SIGKILL of one of three workers that fire schedules, ${KILLS} times under 
   // All are fired by those that live now, too. Those that fire less, as their last job has to end first, go on.
   await delay(2_100);
   for (const { name } of schedules) {
-    await until(async () => (await ticksOf(name)).length > KILLS / 2, { timeoutMs: 30_000 });
+    await until(async () => (await ticksOf(name)).length > KILLS / 2);
   }
   expect(await fleet.stop()).toEqual([0, 0, 0]);
   // Whoever worked on the last ones has gone, or stopped.

@@ -174,16 +174,16 @@ describe('a change at run time', () => {
     await queue.enqueueMany(database.db, few, many(5_000, 500));
     await until(() => most.get('few') === 3);
     await queue.limits.set(database.db, { queue: 'few' }, { concurrency: 12 });
-    await until(() => most.get('few') === 12, { timeoutMs: 10_000 });
+    await until(() => most.get('few') === 12);
     await queue.limits.set(database.db, { queue: 'few' }, { concurrency: 2 });
     // So few run for a moment also when many end together.
     const isLowered = async () => (await leased('few')) === 2 && running.get('few') === 2;
-    await until(isLowered, { timeoutMs: 10_000 });
+    await until(isLowered);
     most.clear();
     await setTimeout(1_000);
-    await until(() => most.get('few') === 2, { timeoutMs: 10_000 });
+    await until(() => most.get('few') === 2);
     await queue.limits.set(database.db, { queue: 'few' }, null);
-    await until(() => most.get('few') === 3, { timeoutMs: 10_000 });
+    await until(() => most.get('few') === 3);
     expect(errors).toEqual([]);
     await database.client`delete from queue_jobs where worker_id is null`;
   }, 60_000);
@@ -196,12 +196,12 @@ describe('a change at run time', () => {
     expect(await database.client`select from queue_usage where queue = 'open'`).toHaveLength(0);
     await queue.limits.set(database.db, { queue: 'open' }, { concurrency: 4 });
     const isLowered = async () => (await leased('open')) === 4 && running.get('open') === 4;
-    await until(isLowered, { timeoutMs: 15_000 });
+    await until(isLowered);
     most.clear();
     await setTimeout(1_000);
-    await until(() => most.get('open') === 4, { timeoutMs: 10_000 });
+    await until(() => most.get('open') === 4);
     await queue.limits.set(database.db, { queue: 'open' }, null);
-    await until(() => most.get('open') === 20, { timeoutMs: 10_000 });
+    await until(() => most.get('open') === 20);
     await until(async () => (await leased('open')) === 0);
     await database.client`delete from queue_jobs where worker_id is null`;
   }, 60_000);
@@ -230,8 +230,8 @@ describe('what goes wrong', () => {
       if ((await left()) < 10) await queue.enqueueMany(database.db, few, many(60, 100));
       return most.get('few') === 3 && taken > 3;
     };
-    await until(enoughJobs, { timeoutMs: 30_000 });
-    await until(async () => (await left()) === 0, { timeoutMs: 30_000 });
+    await until(enoughJobs);
+    await until(async () => (await left()) === 0);
     expect(most.get('few')).toBe(3);
     expect(taken).toBeGreaterThan(3);
     expect(new Set(errors.map(({ during }) => during))).toEqual(new Set(["taking slots of 'few'"]));
@@ -320,7 +320,7 @@ describe('what goes wrong', () => {
     await setTimeout(1_000);
     expect(begun).toEqual([]);
     await database.client`delete from queue_workers where id = 999`;
-    await until(() => begun.length === 5, { timeoutMs: 5_000 });
+    await until(() => begun.length === 5);
     const [row] = await database.client`select leases from queue_usage`;
     expect(row?.leases).not.toHaveProperty('999');
   });

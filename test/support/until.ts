@@ -6,7 +6,10 @@ import { setTimeout as delay } from 'node:timers/promises';
  */
 export async function until<T>(
   condition: () => T | Promise<T>,
-  { timeoutMs = 50_000, intervalMs = 20 }: { readonly timeoutMs?: number; readonly intervalMs?: number } = {},
+  {
+    timeoutMs = 100_000,
+    intervalMs = 20,
+  }: { readonly timeoutMs?: number; readonly intervalMs?: number } = {},
 ): Promise<T> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {

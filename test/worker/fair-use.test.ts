@@ -147,7 +147,7 @@ describe('a handler that blocks the event loop', () => {
       Array.from({ length: 300 }, (_, index) => ({ payload: { blockMs: index === 150 ? 5_000 : 0 } })),
     );
     await Promise.all(workers.map((worker) => worker.start()));
-    await until(async () => (await database.db.$count(queueJobs)) === 0, { timeoutMs: 20_000 });
+    await until(async () => (await database.db.$count(queueJobs)) === 0);
     await Promise.all(workers.map((worker) => worker.stop()));
     expect(runs.size).toBe(300);
     expect([...runs.values()].every((count) => count === 1)).toBe(true);

@@ -79,7 +79,7 @@ describe('start', () => {
     await until(async () => (await ids()) !== before);
     // Waits until that insert is visible.
     await migrated.client.begin(async (tx) => await tx`lock table queue_workers in share mode`);
-    await until(async () => (await rows()).length === 0, { timeoutMs: 20_000 });
+    await until(async () => (await rows()).length === 0);
     expect(errors).toEqual([]);
   });
 

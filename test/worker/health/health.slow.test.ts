@@ -135,7 +135,7 @@ describe('health', () => {
 
 describe('while the database', () => {
   test('is silent, the worker is live, and not ready as soon as peers may declare it gone', {
-    timeout: 90_000,
+    timeout: 180_000,
   }, async () => {
     const proxy = await TcpProxy.start(Number(new URL(database.url).port));
     const client = postgres(proxy.url(database.url), { max: 4, onnotice: () => {}, fetch_types: false });
@@ -154,11 +154,11 @@ describe('while the database', () => {
     await worker.start();
     expect(await probe(worker, '/ready')).toMatchObject({ status: 200 });
     proxy.weather = 'silent';
-    await until(() => !worker.health().ready, { timeoutMs: 30_000 });
+    await until(() => !worker.health().ready);
     // Its row shows a session, so peers may soon declare it gone.
     expect(worker.health().reasons).toEqual([expect.stringMatching(/^The worker stands still/)]);
     const said = (what: RegExp) => worker.health().reasons.some((reason) => what.test(reason));
-    await until(() => said(/^The database has not answered a heartbeat for 1\d s$/), { timeoutMs: 30_000 });
+    await until(() => said(/^The database has not answered a heartbeat for 1\d s$/));
     const { live, lastBeatMs, unansweredMs } = worker.health();
     expect(live).toBe(true);
     expect(lastBeatMs).toBeGreaterThanOrEqual(10_000);
@@ -166,11 +166,11 @@ describe('while the database', () => {
     expect(await probe(worker, '/live')).toMatchObject({ status: 200 });
     expect(await probe(worker, '/ready')).toMatchObject({ status: 503 });
     proxy.weather = 'fine';
-    await until(() => worker.health().ready, { timeoutMs: 30_000 });
+    await until(() => worker.health().ready);
     await worker.stop();
   });
 
-  test('is shut down, the worker is live, and not ready', { timeout: 120_000 }, async () => {
+  test('is shut down, the worker is live, and not ready', { timeout: 180_000 }, async () => {
     const server = await startPostgres();
     const url = server.url;
     await migrateDatabase(url);
@@ -186,7 +186,7 @@ describe('while the database', () => {
     await worker.start();
     expect(worker.health().ready).toBe(true);
     await server.stop();
-    await until(() => !worker.health().ready, { timeoutMs: 30_000 });
+    await until(() => !worker.health().ready);
     expect(await probe(worker, '/live')).toMatchObject({ status: 200 });
     expect(await probe(worker, '/ready')).toMatchObject({ status: 503 });
     await worker.stop();

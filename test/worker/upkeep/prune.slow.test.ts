@@ -63,7 +63,7 @@ describe('retentionMs', () => {
   });
 
   test('three workers together delete for a tenth of the time when the retention was lowered', {
-    timeout: 60_000,
+    timeout: 180_000,
   }, async () => {
     await insertResults(40_000, 8);
     let busyMs = 0;
@@ -80,7 +80,8 @@ describe('retentionMs', () => {
       ),
     );
     await Promise.all(workers.map((worker) => worker.start()));
-    await until(() => batches >= 20, { timeoutMs: 50_000 });
+    // Each worker rests for 29 times as long as its batch took: on a busy machine, for half a minute.
+    await until(() => batches >= 12, { timeoutMs: 170_000 });
     const share = busyMs / (performance.now() - (firstMs ?? 0));
     await Promise.all(workers.map((worker) => worker.stop()));
     expect(share).toBeLessThan(0.25);
