@@ -18,8 +18,8 @@ export interface GroupClaimResult {
   readonly jobs: readonly ClaimedJob[];
   /** Whether groups are left that may have jobs to claim now. */
   readonly more: boolean;
-  /** The rate of the queue or of a kind is used up: how long until some of it is free again. */
-  readonly waitMs: number | undefined;
+  /** The rates that are used up, by kind, `''` for that of the queue: how long until some is free again. */
+  readonly waitsMs: ReadonlyMap<string, number>;
 }
 
 /**
@@ -51,8 +51,13 @@ export async function claimGroupedJobs(
   const jobs = toClaimedJobs(tables.queueJobs, taken, claim.queue).map((job, at) =>
     Object.assign(job, { group: String(taken[at]?.group_key) }),
   );
-  const waitMs = first?.wait_ms === null || first === undefined ? undefined : Number(first.wait_ms);
-  return { jobs, more: first?.more === true, waitMs };
+  return { jobs, more: first?.more === true, waitsMs: waitsOf(first?.waits) };
+}
+
+/** @param text as JSON; `null` where no rate is used up */
+function waitsOf(text: unknown): ReadonlyMap<string, number> {
+  if (typeof text !== 'string') return new Map();
+  return new Map(Object.entries(JSON.parse(text)).map(([kind, ms]) => [kind, Number(ms)]));
 }
 
 export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): SQL {
@@ -77,7 +82,11 @@ export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): S
         (select count(*) from seen) > (select count(*) from turning)${
           newGroups ? sql` or exists (select from beaten)` : sql``
         } as more,
-      ${rated ? sql`(select max(s.wait_ms) from spent as s where s.cut)` : sql`null`} as wait_ms,
+      ${
+        rated
+          ? sql`(select jsonb_object_agg(s.kind, s.wait_ms)::text from spent as s where s.cut)`
+          : sql`null`
+      } as waits,
       w.rank, w.group_key, a.*
     from (select 1) as one
     left join (${taken} as w join (${claimedRows(queueJobs)}) as a on a.id = w.id) on true`,

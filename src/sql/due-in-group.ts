@@ -5,6 +5,8 @@ import { isFree } from './group-hold.ts';
 
 /** So many jobs that may not be claimed now are passed before each priority is asked by itself. */
 const PASSED = 100;
+/** Fewer than so many at the head of a group with a long backlog are too few for a claim. */
+const FEW = 16;
 
 const ORDER = sql`order by j.priority, j.run_at, j.id`;
 const BANDS = sql`generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)`;
@@ -15,19 +17,23 @@ export interface DueInGroup {
   readonly group: SQL;
   /** The most jobs, as SQL. */
   readonly most: SQL;
+  /** What else is asked of a job `j`. @default undefined nothing */
+  readonly and?: SQL | undefined;
 }
 
 /**
  * A select of the `id` of the next due jobs of a group, in their order, and where each row stands (`at`).
- * They are at the head of the index of groups, unless many jobs are held or scheduled: then each priority is
- * asked by itself. It may bring fewer than there are, but none only when there are none. The head is read
- * once, and no further than it is asked for.
+ * They are at the head of the index of groups, unless many jobs there are held, scheduled or not asked for:
+ * then each priority is asked by itself. It may bring fewer than there are, but none only when there are
+ * none. The head is read once, and no further than it is asked for.
  */
-export function dueInGroup(tables: QueueTables, { queue, group, most }: DueInGroup): SQL {
+export function dueInGroup(tables: QueueTables, { queue, group, most, and: more }: DueInGroup): SQL {
   const { queueJobs } = tables;
   const inGroup = jobsOf(queue, group);
-  const due = sql`j.run_at <= statement_timestamp() and ${isFree(tables)}`;
+  const also = more === undefined ? sql`` : sql` and ${more}`;
+  const due = sql`j.run_at <= statement_timestamp() and ${isFree(tables)}${also}`;
   const passed = sql.raw(String(PASSED));
+  const few = sql.raw(String(FEW));
   return sql`
             with head as materialized (
               select j.id, j.ctid as at, ${due} as due from ${queueJobs} as j
@@ -39,13 +45,15 @@ export function dueInGroup(tables: QueueTables, { queue, group, most }: DueInGro
             cross join lateral (
               select j.id, j.ctid as at from ${queueJobs} as j
               where ${inGroup} and j.priority = band.priority::int2 and ${due}
-              order by j.run_at, j.id limit ${most}
+              order by j.run_at, j.id limit ${most} + ${few}
             ) as j
-            where (select count(*) >= ${most} + ${passed} and not bool_or(h.due) from head as h)
+            where (
+              select count(*) >= ${most} + ${passed} and count(*) filter (where h.due) < ${few} from head as h
+            ) and j.id not in (select h.id from head as h where h.due)
             limit ${most}`;
 }
 
-export interface NextInGroup extends Omit<DueInGroup, 'most'> {
+export interface NextInGroup extends Omit<DueInGroup, 'most' | 'and'> {
   /** What is asked of a job `j` that is due now. */
   readonly and: SQL;
 }

@@ -22,6 +22,8 @@ export interface GroupClaim {
   /** The most jobs to claim; fewer when their payloads are large. */
   readonly limit: number;
   readonly limits: ClaimLimits;
+  /** The most of some kinds among them. @default none */
+  readonly rooms?: ReadonlyMap<string, number> | undefined;
   /** How many of the first begin with the claim: see `claimJobs`. @default undefined all of them */
   readonly beginning?: 0 | 1 | undefined;
   readonly workerId: number;

@@ -10,7 +10,7 @@ import { isNotAmong, servedKind } from './served-kind.ts';
 
 /** As in `claimJobs`: it stops at the job that takes it above this. */
 const MAX_CLAIM_BYTES = 8 * 1024 * 1024;
-/** How many jobs that it may not take (of other kinds, or locked) a group's claim looks past. */
+/** How many locked jobs a group's claim looks past. */
 const LOOK_PAST = 100;
 
 /**
@@ -18,19 +18,21 @@ const LOOK_PAST = 100;
  * can open (its next job is scheduled, a hold ends then) is looked at again at that time: this statement may
  * be older than what it sees, and the note for that time used up already. With new groups, `taken` are those
  * of the jobs whose group no other claim has made before (`beaten`). What the rate of its kind holds up
- * (`barred`) uses nothing of the queue's. None joins CTEs with each other:
- * Postgres expects as few groups as there were at the last ANALYZE, so it would compare all with all.
+ * (`barred`) uses nothing of the queue's. What there is no room for is passed over, where a group keeps no
+ * order. None joins CTEs with each other: Postgres expects as few groups as there were at the last ANALYZE, so
+ * it would compare all with all.
  */
 export function jobsOfGroups(
   tables: GroupTables,
-  { queue, kinds, limits, workerId, newGroups, without = [] }: GroupClaim,
+  { queue, kinds, limits, limit, rooms, workerId, newGroups, without = [] }: GroupClaim,
   rated: boolean,
 ): SQL {
   const serial = limits.run !== undefined;
+  const bounded = rooms !== undefined && rooms.size > 0;
   const { queueJobs, queueGroups } = tables;
   const inGroup = sql`j.queue = ${queue} and j.group_key = c.group_key and j.group_key is not null`;
   const due = sql`j.run_at <= statement_timestamp() and ${isFree(tables)}`;
-  const next = (most: SQL) => dueInGroup(tables, { queue, group: sql`c.group_key`, most });
+  const next = (most: SQL, and?: SQL) => dueInGroup(tables, { queue, group: sql`c.group_key`, most, and });
   // A worker that is taken for gone by mistake still runs what it holds: that is for others.
   const lock = sql`
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, ${payloadBytes} as bytes
@@ -53,13 +55,14 @@ export function jobsOfGroups(
         left join lateral (${lock}) as f on true`;
   const take = sql`
         select f.*, row_number() over () as n from (
-          select f.* from (${next(sql`${most} + ${sql.raw(String(LOOK_PAST))}`)}) as k
+          select f.* from (${next(sql`${most} + ${sql.raw(String(LOOK_PAST))}`, servedKind(kinds))}) as k
           cross join lateral (${lock}) as f
           limit ${most}
         ) as f`;
   // LEAST passes over a null: that of a job which may not be taken.
   const cut = sql`sum(case when j.id is not null then least(j.weight, c.rate_limit) end)
           over (partition by c.group_key order by j.n) > c.budget`;
+  const takes = bounded ? sql`f.id is not null and f.fits` : sql`f.id is not null`;
   return sql`found as materialized (
       select c.place, c.group_key, j.*, least(j.weight, c.rate_limit) as cost, coalesce(${cut}, false) as cut
       from open as c cross join lateral (${serial ? takeInOrder : take}
@@ -70,10 +73,19 @@ export function jobsOfGroups(
       select f.*, row_number() over (order by f.place, f.n) as rank${
         serial
           ? sql`,
-        bool_and(f.id is not null) over (partition by f.group_key order by f.n) as unbroken`
+        bool_and(${takes}) over (partition by f.group_key order by f.n) as unbroken`
           : sql``
       }
-      from found as f where not f.cut
+      from ${
+        bounded
+          ? sql`(
+        select f.*, row_number() over (partition by f.kind order by f.place, f.n) <= coalesce(
+            (${JSON.stringify(Object.fromEntries(rooms))}::text::jsonb ->> f.kind)::int8, ${limit}::int8
+          ) as fits
+        from found as f where not f.cut
+      ) as f${serial ? sql`` : sql` where f.fits`}`
+          : sql`found as f where not f.cut`
+      }
     ),${
       rated
         ? sql`

@@ -352,16 +352,61 @@ describe('rates', () => {
       kindRates: new Map([['slow', { limit: 1, perMs: 10_000 }]]),
       run,
     };
-    const { jobs, waitMs } = await claim({ limits, kinds: ['k', 'slow'] });
+    const { jobs, waitsMs } = await claim({ limits, kinds: ['k', 'slow'] });
     expect(jobs.filter(({ kind }) => kind === 'slow')).toHaveLength(1);
     // Those that the kind's rate holds up take nothing of the queue's.
     expect(jobs).toHaveLength(5);
-    expect(waitMs).toBeGreaterThan(9_000);
+    expect(waitsMs.get('slow')).toBeGreaterThan(9_000);
     expect((await claim({ limits, kinds: ['k', 'slow'] })).jobs).toEqual([]);
   });
 
   test('nothing starts while the row that counts them is missing', async () => {
     await addGrouped(database.client, of('a', 1));
     expect((await claim({ limits: { queueRate: rate } })).jobs).toEqual([]);
+  });
+});
+
+describe('of a kind with little room', () => {
+  const rooms = new Map([['few', 2]]);
+
+  test('no more is taken than there is room for, and the others from behind it', async () => {
+    await addGrouped(database.client, [
+      ...Array.from({ length: 5 }, () => ({ group: 'a', kind: 'few' })),
+      ...Array.from({ length: 3 }, () => ({ group: 'a' })),
+      { group: 'b', kind: 'few' },
+      { group: 'b' },
+    ]);
+    const { jobs, more } = await claim({ kinds: ['k', 'few'], rooms, limit: 100 });
+    expect(jobs.filter(({ kind }) => kind === 'few')).toHaveLength(2);
+    expect(jobs.filter(({ kind }) => kind === 'k')).toHaveLength(4);
+    expect(more).toBe(true);
+    const rest = await claim({ kinds: ['k', 'few'], limit: 100 });
+    expect(rest.jobs.map(({ kind }) => kind)).toEqual(['few', 'few', 'few', 'few']);
+  });
+
+  test('what there is no room for holds up those behind it where a group keeps its order', async () => {
+    await addGrouped(database.client, [
+      { group: 'a' },
+      ...Array.from({ length: 3 }, () => ({ group: 'a', kind: 'few' })),
+      { group: 'a' },
+    ]);
+    const { jobs } = await claim({ kinds: ['k', 'few'], rooms, limit: 100, limits: { run: 100 } }, 'end');
+    expect(jobs.map(({ kind }) => kind)).toEqual(['k', 'few', 'few']);
+  });
+
+  test.each([300, 20_000])('%i jobs of kinds that it is not for are passed over', async (count) => {
+    await addGrouped(database.client, [{ group: 'a', kind: 'other' }]);
+    await database.client`
+      insert into queue_jobs (queue, kind, payload, max_attempts, group_key, priority, run_at)
+      select 'q', 'other', 'null', 5, 'a', n % 3, now() - interval '1 hour' from generate_series(1, ${count}::int) as n`;
+    const ids = await addGrouped(
+      database.client,
+      Array.from({ length: 30 }, () => ({ group: 'a' })),
+    );
+    // A few of them stand at the head.
+    await database.client`update queue_jobs set priority = 0, run_at = 'epoch' where id = any(${ids.slice(0, 3)})`;
+    const { jobs } = await claim({ limit: 20 });
+    expect(idsOf(jobs)).toEqual(ids.slice(0, 20));
+    expect(idsOf((await claim({ limit: 20 })).jobs)).toEqual(ids.slice(20));
   });
 });

@@ -25,6 +25,8 @@ export interface GroupClaimsOptions {
 
 /** From so many jobs on, a claim says something about how many groups there are. */
 const MANY = 100;
+/** A kind whose rate is used up is left out for no longer: the rate may have been raised. */
+const MAX_LEFT_OUT_MS = 1_000;
 
 /**
  * The claims of a queue whose jobs are in groups: each after folding in what was noted for them. Where there
@@ -36,6 +38,8 @@ export class GroupClaims implements QueueClaims {
   readonly #options: GroupClaimsOptions;
   #seekFreed = true;
   #leftOut: readonly string[] = [];
+  /** Until when the rates of kinds are used up, by the monotonic clock. */
+  readonly #usedUpUntil = new Map<string, number>();
   /** The last claim brought jobs of so many groups that those of the next one are probably others. */
   #amongMany = false;
   /** Groups may wait that no claim has met: only then are they looked for. */
@@ -77,7 +81,9 @@ export class GroupClaims implements QueueClaims {
     await this.#noteFreed();
     const kinds = this.#options.kinds.filter((kind) => this.#roomOf(kind) > 0);
     this.#leftOut = this.#options.kinds.filter((kind) => !kinds.includes(kind));
-    const limit = Math.min(demand, ...kinds.map((kind) => this.#roomOf(kind)));
+    const rooms = new Map(
+      kinds.map((kind) => [kind, this.#roomOf(kind)] as const).filter(([, room]) => room < demand),
+    );
     const leftOut = this.#leftOut.length > 0;
     const beside = this.#amongMany && kinds.length > 0;
     this.#amongMany = false;
@@ -95,6 +101,7 @@ export class GroupClaims implements QueueClaims {
         sawEnd: false,
         leftOut: true,
         endMs: performance.now(),
+        waitMs: this.#usedUpFor(),
       };
     }
     const claim = {
@@ -102,10 +109,12 @@ export class GroupClaims implements QueueClaims {
       kinds,
       workerId,
       limits: { ...limits, run: attempts().run },
+      rooms,
       newGroups: this.#newGroups,
       without: this.#options.tries?.setAside.ids,
     };
-    const shares = beside && limit >= 2 * MANY ? halves(limit) : [limit];
+    // Of two claims each would take what there is room for.
+    const shares = beside && demand >= 2 * MANY && rooms.size === 0 ? halves(demand) : [demand];
     // Of two first jobs one waits behind many others: a crash must not spend its attempt.
     const begins = beginning === 1 && shares.length === 1 ? 1 : 0;
     const claims = shares.map((limit) =>
@@ -117,7 +126,8 @@ export class GroupClaims implements QueueClaims {
     // One that fails takes nothing from the other, whose jobs are known to be held.
     const failure: unknown = outcomes.find((outcome) => outcome.status === 'rejected')?.reason;
     const more = answers.some(({ more }) => more);
-    const waitMs = answers.find(({ waitMs }) => waitMs !== undefined)?.waitMs;
+    const others = this.#noteUsedUp(answers, kinds);
+    const waitMs = answers.find(({ waitsMs }) => waitsMs.has(''))?.waitsMs.get('') ?? this.#usedUpFor();
     const noted = await noting;
     if (failure !== undefined && jobs.length === 0) throw failure;
     this.#newGroups = noted?.newGroups ?? true;
@@ -125,15 +135,40 @@ export class GroupClaims implements QueueClaims {
     // What was folded in beside it, no claim has seen yet.
     const isBehind = beside && noted?.used !== 0;
     // What is noted later is told of, or found by the watch.
-    const goesOn = (more && jobs.length > 0) || isBehind || noted?.used === MAX_NOTES;
-    const sawEnd = jobs.length < limit && !more && !isBehind && failure === undefined;
+    const goesOn = (more && (jobs.length > 0 || others)) || isBehind || noted?.used === MAX_NOTES;
+    const sawEnd = jobs.length < demand && !more && !isBehind && failure === undefined;
     const endMs = performance.now();
-    return { jobs, limit, kinds, among: false, sawEnd, leftOut, endMs, goesOn, waitMs, failure };
+    return { jobs, limit: demand, kinds, among: false, sawEnd, leftOut, endMs, goesOn, waitMs, failure };
+  }
+
+  /**
+   * Kinds whose rate is used up are left out for a while: their jobs would stand before those of others.
+   * @returns whether others are left to be claimed, now that some are left out
+   */
+  #noteUsedUp(answers: readonly GroupClaimResult[], kinds: readonly string[]): boolean {
+    const nowMs = performance.now();
+    let some = false;
+    for (const { waitsMs } of answers) {
+      for (const [kind, ms] of waitsMs) {
+        if (kind === '') continue;
+        this.#usedUpUntil.set(kind, nowMs + Math.min(ms, MAX_LEFT_OUT_MS));
+        some = true;
+      }
+    }
+    return some && kinds.some((kind) => this.#roomOf(kind) > 0);
+  }
+
+  /** How long until the first rate that is used up is free again, or may have been changed. */
+  #usedUpFor(): number | undefined {
+    const nowMs = performance.now();
+    const left = [...this.#usedUpUntil.values()].map((ms) => ms - nowMs).filter((ms) => ms > 0);
+    return left.length === 0 ? undefined : Math.min(...left);
   }
 
   /** How many jobs of one kind may be claimed. */
   #roomOf(kind: string): number {
     const { limiter, attempts } = this.#options;
+    if (performance.now() < (this.#usedUpUntil.get(kind) ?? 0)) return 0;
     return limiter?.kinds.has(kind) ? attempts().demandOf(kind) : Number.POSITIVE_INFINITY;
   }
 

@@ -43,9 +43,11 @@
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
               where j.queue = $11 and j.group_key = a.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
-              order by j.run_at, j.id limit 1
+              order by j.run_at, j.id limit 1 + 16
             ) as j
-            where (select count(*) >= 1 + 100 and not bool_or(h.due) from head as h)
+            where (
+              select count(*) >= 1 + 100 and count(*) filter (where h.due) < 16 from head as h
+            ) and j.id not in (select h.id from head as h where h.due)
             limit 1
       )
     ),

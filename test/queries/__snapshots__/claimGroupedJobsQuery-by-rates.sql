@@ -150,25 +150,27 @@
         select f.*, row_number() over () as n from (
           select f.* from (
             with head as materialized (
-              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $30 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100 + 100
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($30::text::jsonb))) is true as due from "queue_jobs" as j
+              where j.queue = $31 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100 + 100
             )
             select h.id, h.at from head as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $31 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
-              order by j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100
+              where j.queue = $32 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($33::text::jsonb))) is true
+              order by j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100 + 16
             ) as j
-            where (select count(*) >= greatest(least(c.room, c.budget), 0) + 100 + 100 and not bool_or(h.due) from head as h)
+            where (
+              select count(*) >= greatest(least(c.room, c.budget), 0) + 100 + 100 and count(*) filter (where h.due) < 16 from head as h
+            ) and j.id not in (select h.id from head as h where h.due)
             limit greatest(least(c.room, c.budget), 0) + 100) as k
           cross join lateral (
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as bytes
           from "queue_jobs" as j
-          where j.ctid = k.at and j.id = k.id and j.queue = $32 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($33::text::jsonb))) is true
-            and j.worker_id is distinct from $34::int8
+          where j.ctid = k.at and j.id = k.id and j.queue = $34 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($35::text::jsonb))) is true
+            and j.worker_id is distinct from $36::int8
           for no key update skip locked) as f
           limit greatest(least(c.room, c.budget), 0)
         ) as f
@@ -203,7 +205,7 @@
         from priced as w
         where not w.cut_by_queue and not w.cut_by_kind
       ) as w
-      where (before is null or before < $35::int8)
+      where (before is null or before < $37::int8)
       order by rank
     ),
     turning as materialized (
@@ -223,7 +225,7 @@
           when c.taken < c.room then coalesce((
             with head as materialized (
               select j.run_at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
-              where j.queue = $36 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              where j.queue = $38 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
             )
             select case
               when bool_or(h.due) then '-infinity'
@@ -232,11 +234,11 @@
                 select min(j.run_at) from generate_series(0, 9) as band(priority)
                 cross join lateral (
                   (select '-infinity'::timestamptz as run_at from "queue_jobs" as j
-                    where j.queue = $37 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
+                    where j.queue = $39 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
                     order by j.run_at, j.id limit 1)
                   union all
                   (select j.run_at from "queue_jobs" as j
-                    where j.queue = $38 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
+                    where j.queue = $40 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
                       and j.run_at > statement_timestamp()
                     order by j.run_at, j.id limit 1)
                 ) as j
@@ -271,7 +273,7 @@
     ),
     made as (
       insert into "queue_groups" (queue, group_key, ready_at, turn, rate_used, held)
-      select $39::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held from turning as t
+      select $41::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held from turning as t
       where t.at is null order by t.group_key
       on conflict (queue, group_key) do nothing
       returning group_key
@@ -301,8 +303,8 @@
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $40::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
-    where j.queue = $41 and j.id = any(array(select id from taken))
+    set worker_id = $42::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
+    where j.queue = $43 and j.id = any(array(select id from taken))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
     ),
@@ -319,38 +321,38 @@
     ),
     removed as (
       delete from "queue_notes" as n using heeded as h
-      where n.ctid = h.at and n.queue = $42 and n.id = h.id and cardinality(h.later) < h.offered
+      where n.ctid = h.at and n.queue = $44 and n.id = h.id and cardinality(h.later) < h.offered
     ),
     kept as (
       insert into "queue_notes" (queue, admitted, due_at, group_keys)
-      select $43::text, true, h.due_at, h.later from heeded as h
+      select $45::text, true, h.due_at, h.later from heeded as h
       where cardinality(h.later) between 1 and h.offered - 1
       union all
-      select $44::text, false, h.due_at, h.again from heeded as h where h.again <> '{}'
+      select $46::text, false, h.due_at, h.again from heeded as h where h.again <> '{}'
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
         held = t.held
-      from turning as t where g.ctid = t.at and g.queue = $45 and g.group_key = t.group_key
+      from turning as t where g.ctid = t.at and g.queue = $47 and g.group_key = t.group_key
     ),
     over as materialized (
       select h.group_key, h.job_id from "queue_holds" as h
-      where h.queue = $46 and h.until <= statement_timestamp()
+      where h.queue = $48 and h.until <= statement_timestamp()
         and h.group_key = any(array(select group_key from blocking where until <= statement_timestamp()))
       for update skip locked
     ),
     swept as (
       delete from "queue_holds" as h
-      where h.queue = $47 and h.group_key = any(array(select group_key from over))
+      where h.queue = $49 and h.group_key = any(array(select group_key from over))
         and ((h.group_key, h.job_id) in (select group_key, job_id from over)) is true
     ),
     used as (
       update "queue_usage" as u set rate_used = s.rate_used
-      from spent as s where u.queue = $48 and u.kind = s.kind and s.used > 0
+      from spent as s where u.queue = $50 and u.kind = s.kind and s.used > 0
     )
     select exists (select from turning as t where t.ready_at = '-infinity') or
         (select count(*) from seen) > (select count(*) from turning) or exists (select from beaten) as more,
-      (select max(s.wait_ms) from spent as s where s.cut) as wait_ms,
+      (select jsonb_object_agg(s.kind, s.wait_ms)::text from spent as s where s.cut) as waits,
       w.rank, w.group_key, a.*
     from (select 1) as one
     left join (taken as w join (
@@ -391,22 +393,24 @@
 -- $27 = "[{\"kind\":\"\",\"rate_limit\":10,\"rate_per_ms\":1000},{\"kind\":\"mail\",\"rate_limit\":1,\"rate_per_ms\":60000}]"
 -- $28 = "[{\"kind\":\"\",\"rate_limit\":10,\"rate_per_ms\":1000},{\"kind\":\"mail\",\"rate_limit\":1,\"rate_per_ms\":60000}]"
 -- $29 = "mail"
--- $30 = "mail"
+-- $30 = "[\"mail\"]"
 -- $31 = "mail"
 -- $32 = "mail"
 -- $33 = "[\"mail\"]"
--- $34 = 42
--- $35 = 8388608
--- $36 = "mail"
--- $37 = "mail"
+-- $34 = "mail"
+-- $35 = "[\"mail\"]"
+-- $36 = 42
+-- $37 = 8388608
 -- $38 = "mail"
 -- $39 = "mail"
--- $40 = 42
+-- $40 = "mail"
 -- $41 = "mail"
--- $42 = "mail"
+-- $42 = 42
 -- $43 = "mail"
 -- $44 = "mail"
 -- $45 = "mail"
 -- $46 = "mail"
 -- $47 = "mail"
 -- $48 = "mail"
+-- $49 = "mail"
+-- $50 = "mail"

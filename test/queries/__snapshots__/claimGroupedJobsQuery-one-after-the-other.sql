@@ -129,9 +129,11 @@
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
               where j.queue = $27 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
-              order by j.run_at, j.id limit greatest(least(c.room, c.budget), 0)
+              order by j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 16
             ) as j
-            where (select count(*) >= greatest(least(c.room, c.budget), 0) + 100 and not bool_or(h.due) from head as h)
+            where (
+              select count(*) >= greatest(least(c.room, c.budget), 0) + 100 and count(*) filter (where h.due) < 16 from head as h
+            ) and j.id not in (select h.id from head as h where h.due)
             limit greatest(least(c.room, c.budget), 0)) as k
         ) as k
         left join lateral (
@@ -289,7 +291,7 @@
     )
     select exists (select from turning as t where t.ready_at = '-infinity') or
         (select count(*) from seen) > (select count(*) from turning) or exists (select from beaten) as more,
-      null as wait_ms,
+      null as waits,
       w.rank, w.group_key, a.*
     from (select 1) as one
     left join (taken as w join (

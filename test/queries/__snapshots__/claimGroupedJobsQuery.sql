@@ -120,25 +120,27 @@
         select f.*, row_number() over () as n from (
           select f.* from (
             with head as materialized (
-              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $26 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100 + 100
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($26::text::jsonb))) is true as due from "queue_jobs" as j
+              where j.queue = $27 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100 + 100
             )
             select h.id, h.at from head as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $27 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
-              order by j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100
+              where j.queue = $28 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($29::text::jsonb))) is true
+              order by j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100 + 16
             ) as j
-            where (select count(*) >= greatest(least(c.room, c.budget), 0) + 100 + 100 and not bool_or(h.due) from head as h)
+            where (
+              select count(*) >= greatest(least(c.room, c.budget), 0) + 100 + 100 and count(*) filter (where h.due) < 16 from head as h
+            ) and j.id not in (select h.id from head as h where h.due)
             limit greatest(least(c.room, c.budget), 0) + 100) as k
           cross join lateral (
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as bytes
           from "queue_jobs" as j
-          where j.ctid = k.at and j.id = k.id and j.queue = $28 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($29::text::jsonb))) is true
-            and j.worker_id is distinct from $30::int8
+          where j.ctid = k.at and j.id = k.id and j.queue = $30 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($31::text::jsonb))) is true
+            and j.worker_id is distinct from $32::int8
           for no key update skip locked) as f
           limit greatest(least(c.room, c.budget), 0)
         ) as f
@@ -156,7 +158,7 @@
         from wanted as w
         
       ) as w
-      where (before is null or before < $31::int8)
+      where (before is null or before < $33::int8)
       order by rank
     ),
     turning as materialized (
@@ -176,7 +178,7 @@
           when c.taken < c.room then coalesce((
             with head as materialized (
               select j.run_at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
-              where j.queue = $32 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              where j.queue = $34 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
             )
             select case
               when bool_or(h.due) then '-infinity'
@@ -185,11 +187,11 @@
                 select min(j.run_at) from generate_series(0, 9) as band(priority)
                 cross join lateral (
                   (select '-infinity'::timestamptz as run_at from "queue_jobs" as j
-                    where j.queue = $33 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
+                    where j.queue = $35 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
                     order by j.run_at, j.id limit 1)
                   union all
                   (select j.run_at from "queue_jobs" as j
-                    where j.queue = $34 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
+                    where j.queue = $36 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
                       and j.run_at > statement_timestamp()
                     order by j.run_at, j.id limit 1)
                 ) as j
@@ -224,7 +226,7 @@
     ),
     made as (
       insert into "queue_groups" (queue, group_key, ready_at, turn, rate_used, held)
-      select $35::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held from turning as t
+      select $37::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held from turning as t
       where t.at is null order by t.group_key
       on conflict (queue, group_key) do nothing
       returning group_key
@@ -239,8 +241,8 @@
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $36::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
-    where j.queue = $37 and j.id = any(array(select id from taken))
+    set worker_id = $38::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
+    where j.queue = $39 and j.id = any(array(select id from taken))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
     ),
@@ -257,34 +259,34 @@
     ),
     removed as (
       delete from "queue_notes" as n using heeded as h
-      where n.ctid = h.at and n.queue = $38 and n.id = h.id and cardinality(h.later) < h.offered
+      where n.ctid = h.at and n.queue = $40 and n.id = h.id and cardinality(h.later) < h.offered
     ),
     kept as (
       insert into "queue_notes" (queue, admitted, due_at, group_keys)
-      select $39::text, true, h.due_at, h.later from heeded as h
+      select $41::text, true, h.due_at, h.later from heeded as h
       where cardinality(h.later) between 1 and h.offered - 1
       union all
-      select $40::text, false, h.due_at, h.again from heeded as h where h.again <> '{}'
+      select $42::text, false, h.due_at, h.again from heeded as h where h.again <> '{}'
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
         held = t.held
-      from turning as t where g.ctid = t.at and g.queue = $41 and g.group_key = t.group_key
+      from turning as t where g.ctid = t.at and g.queue = $43 and g.group_key = t.group_key
     ),
     over as materialized (
       select h.group_key, h.job_id from "queue_holds" as h
-      where h.queue = $42 and h.until <= statement_timestamp()
+      where h.queue = $44 and h.until <= statement_timestamp()
         and h.group_key = any(array(select group_key from blocking where until <= statement_timestamp()))
       for update skip locked
     ),
     swept as (
       delete from "queue_holds" as h
-      where h.queue = $43 and h.group_key = any(array(select group_key from over))
+      where h.queue = $45 and h.group_key = any(array(select group_key from over))
         and ((h.group_key, h.job_id) in (select group_key, job_id from over)) is true
     )
     select exists (select from turning as t where t.ready_at = '-infinity') or
         (select count(*) from seen) > (select count(*) from turning) or exists (select from beaten) as more,
-      null as wait_ms,
+      null as waits,
       w.rank, w.group_key, a.*
     from (select 1) as one
     left join (taken as w join (
@@ -321,21 +323,23 @@
 -- $23 = 10
 -- $24 = "mail"
 -- $25 = "mail"
--- $26 = "mail"
+-- $26 = "[\"mail\"]"
 -- $27 = "mail"
 -- $28 = "mail"
 -- $29 = "[\"mail\"]"
--- $30 = 42
--- $31 = 8388608
--- $32 = "mail"
--- $33 = "mail"
+-- $30 = "mail"
+-- $31 = "[\"mail\"]"
+-- $32 = 42
+-- $33 = 8388608
 -- $34 = "mail"
 -- $35 = "mail"
--- $36 = 42
+-- $36 = "mail"
 -- $37 = "mail"
--- $38 = "mail"
+-- $38 = 42
 -- $39 = "mail"
 -- $40 = "mail"
 -- $41 = "mail"
 -- $42 = "mail"
 -- $43 = "mail"
+-- $44 = "mail"
+-- $45 = "mail"

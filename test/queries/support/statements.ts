@@ -373,6 +373,17 @@ export function allStatements(
     unblockGroupQuery: unblockGroupQuery(grouped(), text, text),
     findDueGroupsQuery: findDueGroupsQuery(grouped(), [{ queue: text }, { queue: `${text}, too` }]),
     'findDueGroupsQuery, of one queue': findDueGroupsQuery(grouped(), [{ queue: text }]),
+    'claimGroupedJobsQuery, few of a kind': claimGroupedJobsQuery(grouped(), {
+      ...groupClaim,
+      newGroups: false,
+      rooms: new Map([[text, 1]]),
+    }),
+    'claimGroupedJobsQuery, one after the other, few of a kind': claimGroupedJobsQuery(grouped('end'), {
+      ...groupClaim,
+      newGroups: false,
+      limits: { run: 100, kindRates: new Map() },
+      rooms: new Map([[text, 1]]),
+    }),
     'claimGroupedJobsQuery, without some': claimGroupedJobsQuery(grouped(), {
       ...groupClaim,
       newGroups: false,

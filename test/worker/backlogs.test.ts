@@ -1,0 +1,135 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { eq } from 'drizzle-orm';
+import {
+  createQueue,
+  createWorker,
+  defineJob,
+  type Handler,
+  handle,
+  limitsIn,
+  type Queue,
+} from 'drizzle-queue';
+import { queueJobs } from 'drizzle-queue/schema';
+import * as control from 'drizzle-queue/schema/control';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { addControlTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+const database = useTestDatabase({ max: 10 });
+beforeAll(() => addControlTables(database));
+beforeEach(() => {
+  isOver = false;
+});
+const workers: { stop(): Promise<void> }[] = [];
+let isOver = false;
+afterEach(async () => {
+  isOver = true;
+  await Promise.all(workers.splice(0).map((worker) => worker.stop()));
+  await database.client.unsafe(`
+    delete from queue_jobs; delete from queue_results; delete from queue_groups; delete from queue_notes;
+    delete from queue_holds; delete from queue_limits; delete from queue_usage`);
+});
+
+type Limits = Parameters<typeof limitsIn>[1][string];
+
+const newsletter = defineJob('newsletter', { queue: 'mail' });
+const receipt = defineJob('receipt', { queue: 'mail' });
+const RECEIPTS = 20;
+const HOUR_MS = 3_600_000;
+
+const limited = (mail: Limits) => createQueue({ limits: limitsIn(control, { mail }) });
+
+async function started(queue: Queue, handlers: readonly Handler[]) {
+  let claims = 0;
+  const worker = createWorker(database.db, { queue, handlers, queues: { mail: { concurrency: 10 } } });
+  worker.on('claimed', () => claims++);
+  workers.push(worker);
+  await worker.start();
+  return { claims: () => claims };
+}
+
+/** A newsletter waits for the end of the test. */
+async function waiting(): Promise<void> {
+  await until(() => isOver);
+}
+
+async function enqueue(queue: Queue, newsletters: number, options: { readonly group?: string } = {}) {
+  await queue.enqueueMany(
+    database.db,
+    newsletter,
+    Array.from({ length: newsletters }, () => options),
+  );
+  await queue.enqueueMany(
+    database.db,
+    receipt,
+    Array.from({ length: RECEIPTS }, () => options),
+  );
+}
+
+const left = (kind: string) => database.db.$count(queueJobs, eq(queueJobs.kind, kind));
+
+describe('a backlog that may not run is in nobody’s way', () => {
+  const rates: readonly (readonly [string, Limits])[] = [
+    ['a rate', { kinds: { newsletter: { rate: { limit: 1, perMs: HOUR_MS } } } }],
+    [
+      'a rate, in a queue with groups',
+      { groups: {}, kinds: { newsletter: { rate: { limit: 1, perMs: HOUR_MS } } } },
+    ],
+  ];
+  test.each(rates)('that of a kind that has used up %s', async (_, limits) => {
+    const queue = limited(limits);
+    await enqueue(queue, 500);
+    await started(queue, [handle(newsletter, () => {}), handle(receipt, () => {})]);
+    await until(async () => (await left('receipt')) === 0);
+    expect(await left('newsletter')).toBe(499);
+  });
+
+  test('that of a kind whose rate is raised runs soon after', async () => {
+    const queue = limited({ kinds: { newsletter: { rate: { limit: 1, perMs: HOUR_MS } } } });
+    await enqueue(queue, 50);
+    await started(queue, [handle(newsletter, () => {}), handle(receipt, () => {})]);
+    await until(async () => (await left('receipt')) === 0);
+    await queue.limits.set(
+      database.db,
+      { queue: 'mail', kind: 'newsletter' },
+      { rate: { limit: 100, perMs: HOUR_MS } },
+    );
+    await until(async () => (await left('newsletter')) === 0);
+  });
+
+  test.each([{}, { group: 'a' }])('that of a kind at its limit; jobs of %o', async (options) => {
+    const queue = limited({ groups: {}, kinds: { newsletter: { concurrency: 1 } } });
+    await enqueue(queue, 500, options);
+    await started(queue, [handle(newsletter, waiting), handle(receipt, () => {})]);
+    await until(async () => (await left('receipt')) === 0);
+  });
+
+  test('that of a kind without a handler', async () => {
+    const queue = limited({ groups: {} });
+    await enqueue(queue, 500, { group: 'a' });
+    await started(queue, [handle(receipt, () => {})]);
+    await until(async () => (await left('receipt')) === 0);
+    expect(await left('newsletter')).toBe(500);
+  });
+
+  test('that of a kind at its limit, behind a few others of each group', async () => {
+    const queue = limited({ groups: {}, kinds: { newsletter: { concurrency: 2 } } });
+    for (const group of ['a', 'b', 'c']) await enqueue(queue, 200, { group });
+    await started(queue, [handle(newsletter, waiting), handle(receipt, () => {})]);
+    await until(async () => (await left('receipt')) === 0);
+  });
+});
+
+test('a kind with a limit that has no jobs leaves the claims of the others as large as they are', async () => {
+  const queue = limited({ groups: {}, kinds: { newsletter: { concurrency: 1 } } });
+  await queue.enqueueMany(
+    database.db,
+    receipt,
+    Array.from({ length: 300 }, () => ({})),
+  );
+  const { claims } = await started(queue, [handle(newsletter, () => {}), handle(receipt, () => delay(30))]);
+  await until(async () => (await left('receipt')) === 0);
+  // About eight jobs at a time: refilled when half of what is held has begun.
+  expect(claims()).toBeLessThan(70);
+});
