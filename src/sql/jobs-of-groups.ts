@@ -19,8 +19,8 @@ const LOOK_PAST = 100;
  * be older than what it sees, and the note for that time used up already. With new groups, `taken` are those
  * of the jobs whose group no other claim has made before (`beaten`). What the rate of its kind holds up
  * (`barred`) uses nothing of the queue's. What there is no room for is passed over, where a group keeps no
- * order. None joins CTEs with each other: Postgres expects as few groups as there were at the last ANALYZE, so
- * it would compare all with all.
+ * order. None joins CTEs with each other: Postgres expects as few groups as there were at the last ANALYZE,
+ * so it would compare all with all.
  */
 export function jobsOfGroups(
   tables: GroupTables,

@@ -11,6 +11,7 @@ import { inspectServer } from '../../src/queries/inspect-server.ts';
 import { checkServer } from '../../src/queue/check/check-server.ts';
 import { startStandby } from '../faults/standby.ts';
 import { addJob, tables } from '../queries/support/jobs.ts';
+import { controlStatements } from '../support/control-tables.ts';
 import { startPostgres } from '../support/embedded-postgres.ts';
 import { hasPostgres } from '../support/postgres-binaries.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -379,6 +380,23 @@ describe('upkeep', () => {
     const declaring = createQueue({ limits: limitsIn(control, { grouped: { groups: {} } }) });
     expect(codes(await foundAfter(change, { with: declaring }))).not.toContain('groups-undeclared');
   });
+
+  test('groups that a discarded job has stopped, under limits that let them go on', async () => {
+    const change = `${TUNED} ${(await controlStatements()).join(';')};
+      insert into queue_holds (queue, group_key, job_id, until) values ('q', 'b', 1, 'infinity'),
+        ('q', 'b', 2, 'infinity'), ('q', 'a', 3, 'infinity'), ('q', 'c', 4, now() + interval '1 hour'),
+        ('undeclared', 'a', 5, 'infinity')`;
+    const declaring = (serial?: 'end' | 'success') =>
+      createQueue({ limits: limitsIn(control, { q: { groups: { serial } } }) });
+    for (const serial of [undefined, 'end'] as const) {
+      const found = await foundAfter(change, { with: declaring(serial) });
+      expect(codes(found)).toContain('groups-stopped');
+      expect(found.find(({ code }) => code === 'groups-stopped')?.message).toContain(
+        "2 groups of 'q' are stopped by discarded jobs, 'a' the first of them",
+      );
+    }
+    expect(codes(await foundAfter(change, { with: declaring('success') }))).not.toContain('groups-stopped');
+  });
 });
 
 test('errors come first, then warnings, then hints', async () => {
@@ -460,6 +478,7 @@ test('every finding has an entry in the guide', async () => {
     'column-differs': true,
     'column-missing': true,
     'column-unexpected': true,
+    'groups-stopped': true,
     'groups-undeclared': true,
     'index-differs': true,
     'index-invalid': true,

@@ -2,6 +2,7 @@ import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Limits } from '../../limits/limits.ts';
 import { findServedQueues, hasGroups } from '../../queries/find-grouped-queues.ts';
 import { findSilentWorkers } from '../../queries/find-silent-workers.ts';
+import { findStoppedGroups } from '../../queries/find-stopped-groups.ts';
 import { inspectServer } from '../../queries/inspect-server.ts';
 import { inspectTable, type TableState } from '../../queries/inspect-table.ts';
 import type { Schedules } from '../../schedules/schedules.ts';
@@ -100,6 +101,12 @@ export async function checkQueue(
       findings.push(...(await undeclaredGroups(db, tables, (queue) => limits?.isGrouped(queue) ?? false)));
     }
   }
+  if (limits !== undefined) {
+    const { queueHolds } = limits.tables;
+    if (mayAsk(queueHolds, [queueHolds.queue, queueHolds.groupKey, queueHolds.until])) {
+      findings.push(...(await stoppedGroups(db, { ...tables, queueHolds }, limits)));
+    }
+  }
   const order = ['error', 'warning', 'hint'];
   return findings.sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
 }
@@ -150,6 +157,30 @@ async function undeclaredGroups(
     });
   }
   return findings;
+}
+
+/** Nobody expects them under limits that let a group go on after a discarded job. */
+async function stoppedGroups(
+  db: Executor,
+  tables: QueueTables & Pick<ControlTables, 'queueHolds'>,
+  { declared }: Pick<Limits, 'declared'>,
+): Promise<Finding[]> {
+  const goingOn = [...declared].filter(([, { groups }]) => groups?.serial !== 'success');
+  const stopped = await findStoppedGroups(
+    db,
+    tables,
+    goingOn.map(([queue]) => queue),
+  );
+  return stopped.map(({ queue, groups, first }) => ({
+    code: 'groups-stopped',
+    severity: 'warning',
+    message:
+      `${groups} groups of '${queue}' are stopped by discarded jobs, '${first}' the first of them, since ` +
+      "limits with serial: 'success', which are no longer declared here",
+    fix:
+      'Redrive those jobs, or let each of the groups go on: ' +
+      `queue.limits.unblock(db, { queue: '${queue}', group })`,
+  }));
 }
 
 function duration(ms: number): string {

@@ -65,6 +65,7 @@ import { findScheduleQuery, findSchedulesQuery } from '../../../src/queries/find
 import { findSearchEndQuery } from '../../../src/queries/find-search-end.ts';
 import { findSilentWorkersQuery } from '../../../src/queries/find-silent-workers.ts';
 import { findStandingJobsQuery } from '../../../src/queries/find-standing-jobs.ts';
+import { findStoppedGroupsQuery } from '../../../src/queries/find-stopped-groups.ts';
 import { findUnknownJobsQuery } from '../../../src/queries/find-unknown-jobs.ts';
 import { findUsageQuery } from '../../../src/queries/find-usage.ts';
 import { findWorkersQuery, knownWorkers } from '../../../src/queries/find-workers.ts';
@@ -370,6 +371,7 @@ export function allStatements(
     pruneGroupsQuery: pruneGroupsQuery(grouped(), { queue: text, after: text, ratePerMs: 1_000 }),
     adoptJobsQuery: adoptJobsQuery(grouped(), text),
     findGroupsQuery: findGroupsQuery(grouped(), { queue: text, after: text, limit: 51 }),
+    findStoppedGroupsQuery: findStoppedGroupsQuery(grouped(), [text]),
     unblockGroupQuery: unblockGroupQuery(grouped(), text, text),
     findDueGroupsQuery: findDueGroupsQuery(grouped(), [{ queue: text }, { queue: `${text}, too` }]),
     'findDueGroupsQuery, of one queue': findDueGroupsQuery(grouped(), [{ queue: text }]),
