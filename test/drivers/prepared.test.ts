@@ -88,8 +88,8 @@ test('are planned for what the table holds, also when it was empty at first', as
 test('claims of a small table keep their plan, and a large one is left to those that are planned anew', async () => {
   const { client } = database;
   await client`alter table queue_jobs set (autovacuum_enabled = off)`;
-  await fillJobs(client, 100);
-  await client`delete from queue_jobs`;
+  // A vacuum may leave a table as large as it was.
+  await client`truncate queue_jobs`;
   await client`vacuum analyze queue_jobs`;
   const db = preparing(database.db);
   const claim = () => claimFromSmallTable(db, tables, claimOf({ limit: 2 }));
