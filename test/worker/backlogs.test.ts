@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { eq } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/postgres-js';
 import {
   createQueue,
   createWorker,
+  type Database,
   defineJob,
   type Handler,
   handle,
@@ -11,7 +13,8 @@ import {
 } from 'drizzle-queue';
 import { queueJobs } from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import postgres from 'postgres';
+import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -40,9 +43,9 @@ const HOUR_MS = 3_600_000;
 
 const limited = (mail: Limits) => createQueue({ limits: limitsIn(control, { mail }) });
 
-async function started(queue: Queue, handlers: readonly Handler[]) {
+async function started(queue: Queue, handlers: readonly Handler[], db: Database = database.db) {
   let claims = 0;
-  const worker = createWorker(database.db, { queue, handlers, queues: { mail: { concurrency: 10 } } });
+  const worker = createWorker(db, { queue, handlers, queues: { mail: { concurrency: 10 } } });
   worker.on('claimed', () => claims++);
   workers.push(worker);
   await worker.start();
@@ -83,6 +86,28 @@ describe('a backlog that may not run is in nobody’s way', () => {
     await started(queue, [handle(newsletter, () => {}), handle(receipt, () => {})]);
     await until(async () => (await left('receipt')) === 0);
     expect(await left('newsletter')).toBe(499);
+  });
+
+  test('and costs its worker a few claims a second', async () => {
+    const queue = limited({ kinds: { newsletter: { rate: { limit: 1, perMs: HOUR_MS } } } });
+    await enqueue(queue, 50);
+    let claims = 0;
+    const client = postgres(database.url, {
+      debug: (_, text) => {
+        if (/usage as materialized/.test(text)) claims++;
+      },
+    });
+    onTestFinished(() => client.end());
+    const db = drizzle({ client });
+    await started(queue, [handle(newsletter, () => {}), handle(receipt, () => {})], db);
+    await until(async () => (await left('receipt')) === 0);
+    // Past those that look whether more has come.
+    const before = claims;
+    await until(() => claims > before + 3);
+    const startMs = performance.now();
+    const sooner = claims;
+    await until(() => claims >= sooner + 6);
+    expect((1_000 * (claims - sooner)) / (performance.now() - startMs)).toBeLessThan(8);
   });
 
   test('that of a kind whose rate is raised runs soon after', async () => {

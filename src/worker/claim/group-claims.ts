@@ -143,19 +143,19 @@ export class GroupClaims implements QueueClaims {
 
   /**
    * Kinds whose rate is used up are left out for a while: their jobs would stand before those of others.
-   * @returns whether others are left to be claimed, now that some are left out
+   * @returns whether a claim without them may bring what this one could not, which was for them, too
    */
   #noteUsedUp(answers: readonly GroupClaimResult[], kinds: readonly string[]): boolean {
     const nowMs = performance.now();
-    let some = false;
+    let wasAsked = false;
     for (const { waitsMs } of answers) {
       for (const [kind, ms] of waitsMs) {
         if (kind === '') continue;
         this.#usedUpUntil.set(kind, nowMs + Math.min(ms, MAX_LEFT_OUT_MS));
-        some = true;
+        wasAsked ||= kinds.includes(kind);
       }
     }
-    return some && kinds.some((kind) => this.#roomOf(kind) > 0);
+    return wasAsked && kinds.some((kind) => this.#roomOf(kind) > 0);
   }
 
   /** How long until the first rate that is used up is free again, or may have been changed. */
