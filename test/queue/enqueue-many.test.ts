@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { clearTables } from '../queries/support/jobs.ts';
 import { twoBackends } from '../queries/support/locks.ts';
 import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 import { recording, untouched } from './support/executors.ts';
 import { enqueueMoreThan32Megabytes } from './support/more-than-32-megabytes.ts';
 
@@ -119,6 +120,30 @@ describe('keys', () => {
       const inserted = [...first, ...second].filter(({ duplicate }) => !duplicate);
       expect(inserted).toHaveLength(300);
     }
+  });
+
+  test('two transactions with the same keys in opposite orders: Postgres ends one, and the other commits', async () => {
+    const [one, two] = await twoBackends(database);
+    const enqueueBoth = (db: typeof one.db, keys: readonly string[], met: () => Promise<void>) =>
+      db.transaction(async (tx) => {
+        for (const uniqueKey of keys) {
+          await queue.enqueue(tx, index, 1, { uniqueKey });
+          if (uniqueKey === keys[0]) await met();
+        }
+      });
+    let here = 0;
+    const met = async () => {
+      here++;
+      await until(() => here === 2);
+    };
+    const outcomes = await Promise.allSettled([
+      enqueueBoth(one.db, ['a', 'b'], met),
+      enqueueBoth(two.db, ['b', 'a'], met),
+    ]);
+    const reasons = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
+    expect(reasons).toMatchObject([{ cause: { code: '40P01' } }]);
+    const kept = await database.client`select unique_key from queue_jobs order by unique_key`;
+    expect(kept.map((row) => row.unique_key)).toEqual(['a', 'b']);
   });
 });
 

@@ -21,11 +21,11 @@ import { until } from '../support/until.ts';
 
 const database = useTestDatabase({ max: 10 });
 beforeAll(() => addControlTables(database));
+const workers: { stop(): Promise<void> }[] = [];
+let isOver = false;
 beforeEach(() => {
   isOver = false;
 });
-const workers: { stop(): Promise<void> }[] = [];
-let isOver = false;
 afterEach(async () => {
   isOver = true;
   await Promise.all(workers.splice(0).map((worker) => worker.stop()));
@@ -138,7 +138,7 @@ describe('a backlog that may not run is in nobody’s way', () => {
     expect(await left('newsletter')).toBe(500);
   });
 
-  test('that of a kind at its limit, behind a few others of each group', async () => {
+  test('that of a kind at its limit, in several groups', async () => {
     const queue = limited({ groups: {}, kinds: { newsletter: { concurrency: 2 } } });
     for (const group of ['a', 'b', 'c']) await enqueue(queue, 200, { group });
     await started(queue, [handle(newsletter, waiting), handle(receipt, () => {})]);

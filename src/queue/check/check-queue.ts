@@ -163,14 +163,12 @@ async function undeclaredGroups(
 async function stoppedGroups(
   db: Executor,
   tables: QueueTables & Pick<ControlTables, 'queueHolds'>,
-  { declared }: Pick<Limits, 'declared'>,
+  limits: Pick<Limits, 'declared' | 'isGrouped'>,
 ): Promise<Finding[]> {
-  const goingOn = [...declared].filter(([, { groups }]) => groups?.serial !== 'success');
-  const stopped = await findStoppedGroups(
-    db,
-    tables,
-    goingOn.map(([queue]) => queue),
-  );
+  const goingOn = [...limits.declared]
+    .filter(([queue, { groups }]) => limits.isGrouped(queue) && groups?.serial !== 'success')
+    .map(([queue]) => queue);
+  const stopped = await findStoppedGroups(db, tables, goingOn);
   return stopped.map(({ queue, groups, first }) => ({
     code: 'groups-stopped',
     severity: 'warning',
