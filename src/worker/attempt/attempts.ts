@@ -32,7 +32,10 @@ export class Attempts {
   readonly #turn = new Turn(() => this.beginWaiting());
   #stopped = false;
   #paused = false;
-  readonly #patience = new Patience(() => this.#losePatience());
+  readonly #patience = new Patience(
+    () => Math.min(this.#waiting.sinceMs, this.#batches.waitsSinceMs),
+    (sinceMs) => this.#losePatience(sinceMs),
+  );
 
   constructor(options: AttemptsOptions) {
     this.#options = options;
@@ -190,7 +193,6 @@ export class Attempts {
   /** Begins what has a free slot. */
   beginWaiting(): void {
     if (this.#isCutOff) return;
-    let began = false;
     let ended = false;
     let isKnown = true;
     while (this.#demand.free > 0 && !this.#turn.isFull) {
@@ -202,10 +204,8 @@ export class Attempts {
         isKnown &&= this.#beginnings.isProven(attempt.job.kind);
         ended = this.#executions.begin(attempt) || ended;
       }
-      began = true;
       this.#turn.noteBeginning();
     }
-    if (began) this.#patience.noteBeginning();
     if (ended) this.#announceChange();
     if (this.#waiting.ahead.length > 0 || this.#batches.isReady) this.#patience.watch();
     // A handler that kills its worker at once does so before the next ones are recorded.
@@ -229,10 +229,12 @@ export class Attempts {
     this.#proceed();
   }
 
-  #losePatience(): void {
-    const late = [...this.#waiting.ahead, ...this.#batches.late];
-    if (late.length > 0) this.#prefetch.distrust();
-    this.#giveBack(this.#waiting.take(late));
+  /** Gives back what has waited since then, with all that is behind it. */
+  #losePatience(sinceMs: number): void {
+    const ahead = this.#waiting.sinceMs <= sinceMs ? this.#waiting.ahead : [];
+    const gathered = this.#batches.waitsSinceMs <= sinceMs ? this.#batches.waiting : [];
+    this.#prefetch.distrust();
+    this.#giveBack(this.#waiting.take([...ahead, ...gathered]));
   }
 
   /** Puts jobs back as they were. */

@@ -66,9 +66,11 @@ export class Batches {
     return [...this.#gatherings.values()].flatMap(({ attempts }) => attempts);
   }
 
-  /** Those that have waited for a slot, with all that are behind them. */
-  get late(): Attempt[] {
-    return this.isReady ? this.waiting : [];
+  /** Since when a batch has waited for a slot; `Infinity` if none does. */
+  get waitsSinceMs(): number {
+    let sinceMs = Number.POSITIVE_INFINITY;
+    for (const { readySinceMs } of this.#gatherings.values()) sinceMs = Math.min(sinceMs, readySinceMs);
+    return sinceMs;
   }
 
   /** Those that have a slot and whose beginning is being recorded. */

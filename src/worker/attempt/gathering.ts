@@ -18,8 +18,9 @@ export interface GatheringOptions {
 export class Gathering<T> {
   readonly #options: GatheringOptions;
   #waiting: Waiting<T>[] = [];
-  /** How many, from the first on, wait no longer. */
+  /** How many, from the first on, wait no longer, and since when. */
   #due = 0;
+  #dueMs = Number.POSITIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: GatheringOptions) {
@@ -55,6 +56,15 @@ export class Gathering<T> {
     return this.size >= this.#options.maxSize || this.#due > 0;
   }
 
+  /** Since when a batch has waited for a slot alone, by the monotonic clock; `Infinity` if none does. */
+  get readySinceMs(): number {
+    const last = this.#waiting[this.#options.maxSize - 1];
+    return Math.min(
+      last?.sinceMs ?? Number.POSITIVE_INFINITY,
+      this.#due > 0 ? this.#dueMs : Number.POSITIVE_INFINITY,
+    );
+  }
+
   add(attempt: T): void {
     this.#waiting.push({ attempt, sinceMs: performance.now() });
     this.#watch();
@@ -76,8 +86,13 @@ export class Gathering<T> {
 
   /** Those that are here wait no longer. */
   flush(): void {
-    this.#due = this.size;
+    this.#dueUntil(this.size);
     this.#rewatch();
+  }
+
+  #dueUntil(size: number): void {
+    if (this.#due === 0) this.#dueMs = performance.now();
+    this.#due = Math.max(this.#due, size);
   }
 
   #rewatch(): void {
@@ -91,12 +106,12 @@ export class Gathering<T> {
     if (first === undefined || this.#due > 0 || this.#timer !== undefined) return;
     const leftMs = first.sinceMs + this.#options.handler.batch.maxWaitMs - performance.now();
     if (leftMs <= 0) {
-      this.#due = 1;
+      this.#dueUntil(1);
       return;
     }
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#due = Math.max(this.#due, 1);
+      this.#dueUntil(1);
       this.#options.onDue();
     }, leftMs);
   }

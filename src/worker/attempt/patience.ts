@@ -1,22 +1,27 @@
-/** After this long without a free slot, what was claimed ahead is given back: another worker may have one. */
+/** After this long without a slot, what was claimed ahead is given back: another worker may have one. */
 const MAX_WAIT_MS = 500;
 
+/** What cannot be given back yet, since a statement about it is under way, is looked at again after this. */
+const AGAIN_MS = 50;
+
 /**
- * Notices when nothing claimed ahead begins. One timer for all: one per job would cost as much as the job.
+ * Notices when something claimed ahead does not begin, even if others do: what was claimed after it, by this
+ * worker or by others, should not wait for thousands. One timer for all: one per job would cost as much as
+ * the job.
  */
 export class Patience {
-  readonly #onLost: () => void;
+  readonly #since: () => number;
+  readonly #onLost: (sinceMs: number) => void;
   #timer: NodeJS.Timeout | undefined;
-  #lastBeganMs = 0;
 
-  /** @param onLost called when something has waited for too long */
-  constructor(onLost: () => void) {
+  /**
+   * @param since when the one that has waited longest for a slot began to, by the monotonic clock;
+   *   `Infinity` if none waits
+   * @param onLost called when something has waited for too long: since this time, or before
+   */
+  constructor(since: () => number, onLost: (sinceMs: number) => void) {
+    this.#since = since;
     this.#onLost = onLost;
-  }
-
-  /** A job has begun: while some do, the others are right to wait. */
-  noteBeginning(): void {
-    this.#lastBeganMs = performance.now();
   }
 
   /** Something waits. */
@@ -29,9 +34,10 @@ export class Patience {
   }
 
   #check(): void {
-    const waitedMs = performance.now() - this.#lastBeganMs;
     this.#timer = undefined;
-    if (waitedMs >= MAX_WAIT_MS) this.#onLost();
-    else this.#timer = setTimeout(() => this.#check(), MAX_WAIT_MS - waitedMs);
+    const longestMs = performance.now() - MAX_WAIT_MS;
+    if (this.#since() <= longestMs) this.#onLost(longestMs);
+    const leftMs = this.#since() - longestMs;
+    if (Number.isFinite(leftMs)) this.#timer = setTimeout(() => this.#check(), Math.max(leftMs, AGAIN_MS));
   }
 }

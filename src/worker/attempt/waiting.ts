@@ -47,8 +47,17 @@ export class Waiting {
   add(claimed: readonly Attempt[]): void {
     const { beginnings, batches, runs } = this.#options;
     const attempts = batches.add(runs.add(claimed));
+    const nowMs = performance.now();
+    for (const attempt of attempts) attempt.waitsSinceMs = nowMs;
     this.#ahead.push(...attempts);
     beginnings.add(attempts);
+  }
+
+  /** Since when the one that has waited longest for a slot of its own waits; `Infinity` if none does. */
+  get sinceMs(): number {
+    let sinceMs = Number.POSITIVE_INFINITY;
+    for (const { waitsSinceMs } of this.#ahead) sinceMs = Math.min(sinceMs, waitsSinceMs);
+    return sinceMs;
   }
 
   /** The first that has a slot of its limits. */
@@ -72,6 +81,7 @@ export class Waiting {
     const { beginnings, runs } = this.#options;
     const next = runs.next(attempt);
     if (next === undefined) return;
+    next.waitsSinceMs = performance.now();
     this.#ahead.unshift(next);
     beginnings.add([next]);
   }

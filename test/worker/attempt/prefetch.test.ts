@@ -97,6 +97,46 @@ describe('a worker that has claimed ahead', () => {
   });
 });
 
+describe('a job that is to run next', () => {
+  const database = useTestDatabase();
+  const queue = createQueue();
+  const work = defineJob('work', { payload: unvalidated<number>() });
+  const urgent = defineJob('urgent', { priority: 0 });
+
+  test('waits no longer than half a second behind thousands that were claimed when jobs were short', async () => {
+    let begun = 0;
+    let before: number | undefined;
+    const worker = createWorker(database.db, {
+      queue,
+      handlers: [
+        handle(work, async ({ payload }) => {
+          begun++;
+          if (payload > 0) await new Promise((resolve) => setTimeout(resolve, payload));
+        }),
+        handle(urgent, () => {
+          before = begun;
+        }),
+      ],
+    });
+    const of = (count: number, ms: number) => Array.from({ length: count }, () => ({ payload: ms }));
+    await worker.start();
+    await queue.enqueueMany(database.db, work, of(200, 0));
+    await until(() => begun === 200);
+    // Of these, as many are claimed as if they were as short; ten at a time, they would take many seconds.
+    let largest = 0;
+    worker.on('claimed', ({ count }) => {
+      largest = Math.max(largest, count);
+    });
+    await queue.enqueueMany(database.db, work, of(4_000, 100));
+    await until(() => largest > 400, { intervalMs: 5 });
+    await queue.enqueue(database.db, urgent);
+    await until(() => before !== undefined, { intervalMs: 5 });
+    // In half a second 50 begin, and some more until the others are given back.
+    expect(before).toBeLessThan(200 + 200);
+    await worker.stop();
+  });
+});
+
 describe('a crash', () => {
   const database = useTestDatabase();
   const queue = createQueue();
