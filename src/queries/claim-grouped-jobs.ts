@@ -6,6 +6,7 @@ import { CONTROL_ENTRY } from '../sql/control-entry.ts';
 import { queryRows, type Runner } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
 import type { GroupClaim } from '../sql/group-claim.ts';
+import { isUpheld } from '../sql/group-hold.ts';
 import type { GroupTables } from '../sql/grouping.ts';
 import { groupsInTurn } from '../sql/groups-in-turn.ts';
 import { handOver } from '../sql/hold-end.ts';
@@ -98,11 +99,8 @@ export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): S
  * Groups go on, holds whose time has passed are removed, rates are used up. `IS TRUE` keeps the pairs from
  * being joined: they are hashed. A hold that an open transaction removes is left to it.
  */
-function writes(
-  { queueGroups, queueHolds, queueUsage }: GroupTables,
-  { queue }: GroupClaim,
-  rated: boolean,
-): SQL {
+function writes(tables: GroupTables, { queue }: GroupClaim, rated: boolean): SQL {
+  const { queueGroups, queueHolds, queueUsage } = tables;
   return sql`,
     turned as (
       update ${queueGroups} as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
@@ -111,7 +109,7 @@ function writes(
     ),
     over as materialized (
       select h.group_key, h.job_id from ${queueHolds} as h
-      where h.queue = ${queue} and h.until <= statement_timestamp()
+      where h.queue = ${queue} and (h.until <= statement_timestamp() or not ${isUpheld(tables)})
         and h.group_key = any(array(select group_key from blocking where until <= statement_timestamp()))
       for update skip locked
     ),

@@ -4,7 +4,7 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
 import { queryRows, type Transaction } from '../sql/executor.ts';
 import { type HeldJob, type Holder, isStillHeld } from '../sql/fence.ts';
-import { endHolds } from '../sql/hold-end.ts';
+import { endHolds, handlersGoOn } from '../sql/hold-end.ts';
 import { insertResults, withoutPayload } from '../sql/insert-results.ts';
 import { planAnew } from '../sql/plan-anew.ts';
 
@@ -50,7 +50,8 @@ export function completeOneJobQuery(
   const anew = asText ? sql`` : sql` and (select count(*) from ${planAnew()}) > 0`;
   const where = sql`${isStillHeld(holder, job)}
         and pg_current_xact_id_if_assigned() is not null${anew}`;
-  const end = { queue: holder.queue, change: 'delete', where } as const;
+  const blocks = handlersGoOn(holder, sql`${job.id}::int8`);
+  const end = { queue: holder.queue, change: 'delete', blocks, where } as const;
   if (keepResult === false) return endHolds(tables, { ...end, returning: sql`j.id` });
   const isWhole = keepResult === true;
   const insert = insertResults(tables, {

@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { CONTROL_ENTRY } from '../sql/control-entry.ts';
 import { dateOf, epochMs } from '../sql/epoch-ms.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
+import { isUpheld } from '../sql/group-hold.ts';
 import type { GroupTables } from '../sql/grouping.ts';
 
 export interface GroupPage {
@@ -48,12 +49,10 @@ export async function findGroups(db: Executor, tables: GroupTables, page: GroupP
   });
 }
 
-export function findGroupsQuery(
-  { queueJobs, queueWorkers, queueGroups, queueHolds }: GroupTables,
-  { queue, after, limit }: GroupPage,
-): SQL {
+export function findGroupsQuery(tables: GroupTables, { queue, after, limit }: GroupPage): SQL {
+  const { queueJobs, queueWorkers, queueGroups, queueHolds } = tables;
   return sql`
-    select g.group_key, r.running, h.blocked_by,
+    select g.group_key, r.running + h.going_on as running, h.blocked_by,
       ${epochMs("nullif(nullif(g.ready_at, 'infinity'), '-infinity')")} as ready_at,
       case
         when g.ready_at = 'infinity' then 'idle'
@@ -73,8 +72,10 @@ export function findGroupsQuery(
       from unnest(g.held) as h(job_id)
     ) as r
     cross join lateral (
-      select min(h.job_id) as blocked_by from ${queueHolds} as h
-      where h.queue = ${queue} and h.group_key = g.group_key and h.until = 'infinity'
+      select min(h.job_id) filter (where h.worker_id is null) as blocked_by,
+        count(h.worker_id)::float8 as going_on
+      from ${queueHolds} as h
+      where h.queue = ${queue} and h.group_key = g.group_key and h.until = 'infinity' and ${isUpheld(tables)}
     ) as h
     order by g.group_key`;
 }

@@ -33,7 +33,7 @@ export function findStoppedGroupsQuery(
   return sql`
     select h.queue, count(distinct h.group_key)::float8 as groups, min(h.group_key) as first
     from ${queueHolds} as h
-    where h.until = 'infinity'
+    where h.until = 'infinity' and h.worker_id is null
       and (h.queue in (select jsonb_array_elements_text(${JSON.stringify(queues)}::text::jsonb))) is true
     group by h.queue order by h.queue`;
 }

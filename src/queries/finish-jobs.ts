@@ -5,7 +5,7 @@ import { type OwnColumn, ownColumnsOf } from '../schema/own-columns.ts';
 import { queryRows, type Runner } from '../sql/executor.ts';
 import { arrayText, type HeldJob, type Holder, idsAndFences, stillHeld } from '../sql/fence.ts';
 import { groupingOf } from '../sql/grouping.ts';
-import { endHolds } from '../sql/hold-end.ts';
+import { endHolds, handlersGoOn } from '../sql/hold-end.ts';
 import { insertResults, withoutPayload } from '../sql/insert-results.ts';
 import { planAnew } from '../sql/plan-anew.ts';
 import { withError, withTime } from '../sql/recorded-error.ts';
@@ -98,6 +98,7 @@ export function finishJobsQuery(
   const locked = skip
     ? sql`, (id, fence) in (select j.id, j.fence from ${queueJobs} as j where ${stillHeld(holder)}) as locked`
     : sql``;
+  const going = onlyInTransaction ? handlersGoOn(holder, sql`i.id`, sql` from i`) : undefined;
   const rest = sql`
     select id, fence${locked} from i where (id, fence) not in (select id, fence from finished)`;
   if (!finishes.some(({ transition }) => transition.keepResult)) {
@@ -108,6 +109,7 @@ export function finishJobsQuery(
       select id, fence from ${from} cross join rows from (${idsAndFences(finishes)}) as r(id, fence)
     )${free}`,
       change: 'delete',
+      blocks: going,
       where,
       returning: sql`j.id, j.fence`,
       answer: { name: 'finished', select: rest },
@@ -121,8 +123,9 @@ export function finishJobsQuery(
   return endHolds(tables, {
     queue: holder.queue,
     blocks: stops
-      ? sql`select i.id, 'infinity'::timestamptz as until from i where i.state = 'discarded'`
-      : undefined,
+      ? sql`select i.id, 'infinity'::timestamptz as until, null::int8 as worker_id from i
+        where i.state = 'discarded'`
+      : going,
     ctes: sql`
     with i as materialized (
       select id, fence, coalesce(state, 'completed') as state, coalesce(keep, true) as keep,

@@ -2,13 +2,14 @@ import { type SQL, sql } from 'drizzle-orm';
 import { MAX_PRIORITY } from '../job/limits.ts';
 import { CONTROL_ENTRY } from '../sql/control-entry.ts';
 import { queryRows, type Runner } from '../sql/executor.ts';
-import { isFree } from '../sql/group-hold.ts';
+import { isFree, isUpheld } from '../sql/group-hold.ts';
 import type { GroupTables } from '../sql/grouping.ts';
 import { insertNotes } from '../sql/note-groups.ts';
 
 /**
- * Notes the groups of one queue whose jobs were held by workers that are gone: nobody else tells claims of
- * them. Returns how many. It reads the rows of all groups.
+ * Notes the groups of one queue whose jobs were held by workers that are gone, or whose slots handlers kept
+ * there that had ended their own jobs: nobody else tells claims of them. Returns how many. It reads the rows
+ * of all groups.
  *
  * **Under concurrency.** It only inserts notes, so any number of workers may do it for the same groups.
  */
@@ -20,19 +21,22 @@ export async function noteFreedGroups(db: Runner, tables: GroupTables, queue: st
 
 /** `OFFSET 0` keeps the jobs from being joined: the job of each hold is looked up, however many there are. */
 export function noteFreedGroupsQuery(tables: GroupTables, queue: string): SQL {
-  const { queueJobs, queueGroups } = tables;
+  const { queueJobs, queueGroups, queueHolds } = tables;
   return sql`
     with noted as (${insertNotes(
       tables,
       sql`
-        select distinct ${queue}::text as queue, statement_timestamp() as due_at, g.group_key
+        select ${queue}::text as queue, statement_timestamp() as due_at, g.group_key
         from ${queueGroups} as g cross join unnest(g.held) as h(job_id)
         cross join lateral (
           select from ${queueJobs} as j
           where j.queue = ${queue} and j.id = h.job_id and j.worker_id is not null and ${isFree(tables)}
           offset 0
         ) as j
-        where g.queue = ${queue}`,
+        where g.queue = ${queue}
+        union
+        select ${queue}::text, statement_timestamp(), h.group_key from ${queueHolds} as h
+        where h.queue = ${queue} and not ${isUpheld(tables)}`,
     )}
       returning cardinality(group_keys) as groups
     )

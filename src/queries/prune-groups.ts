@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { CONTROL_ENTRY } from '../sql/control-entry.ts';
 import { queryRows, type Runner } from '../sql/executor.ts';
+import { isUpheld } from '../sql/group-hold.ts';
 import type { GroupTables } from '../sql/grouping.ts';
 import { rateWindow } from '../sql/rate-used.ts';
 
@@ -71,7 +72,7 @@ export function pruneGroupsQuery(tables: GroupTables, { queue, after, ratePerMs 
     swept as (
       delete from ${queueHolds} as h
       where h.queue = ${queue} and h.group_key = any(array(select group_key from unused))
-        and h.until <= statement_timestamp()
+        and (h.until <= statement_timestamp() or not ${isUpheld(tables)})
     )
     select count(*)::float8 as looked, max(l.group_key) as last,
       (select count(*)::float8 from unused) as pruned

@@ -98,7 +98,7 @@ export function rescheduleJobsQuery(
     from: sql`i`,
   };
   const blocks = keepsPlace
-    ? sql`select i.id, i.run_at as until from i where i.run_at is not null`
+    ? sql`select i.id, i.run_at as until, null::int8 as worker_id from i where i.run_at is not null`
     : undefined;
   const returning = sql`j.id, j.cancel_reason`;
   if (locks !== 'skip') {

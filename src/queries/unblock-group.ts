@@ -29,6 +29,7 @@ export function unblockGroupQuery(
     with unblocked as (
       delete from ${queueHolds} as h
       where h.queue = ${queue} and h.group_key = ${group} and h.until = 'infinity'
+        and h.worker_id is null
       returning h.job_id
     )
     insert into ${queueNotes} (queue, due_at, group_keys)

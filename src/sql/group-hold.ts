@@ -5,3 +5,8 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 export function isFree({ queueWorkers }: QueueTables): SQL {
   return sql`(j.worker_id is null or j.worker_id not in (select w.id from ${queueWorkers} as w))`;
 }
+
+/** Whether the row `h` of `queue_holds` counts: no worker stands behind it, or one that lives. */
+export function isUpheld({ queueWorkers }: QueueTables): SQL {
+  return sql`(h.worker_id is null or h.worker_id in (select w.id from ${queueWorkers} as w))`;
+}

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { GroupClaim } from './group-claim.ts';
+import { isUpheld } from './group-hold.ts';
 import type { GroupTables } from './grouping.ts';
 import { nextNotes } from './note-groups.ts';
 import { planAnew } from './plan-anew.ts';
@@ -91,13 +92,14 @@ export function groupsInTurn(tables: GroupTables, { queue, limit, limits, newGro
         on o.queue = ${queue} and o.kind = '' and o.group_key = l.group_key
     ),
     blocking as materialized (
-      select h.group_key, h.until from ${queueHolds} as h
+      select h.group_key, case when ${isUpheld(tables)} then h.until else '-infinity' end as until
+      from ${queueHolds} as h
       where h.queue = ${queue} and h.group_key = any(array(select group_key from locked))
     ),
     counted as not materialized (
       select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
         u.slot, u.used, u.oldest, u.kept, h.standing,
-        h.held + (b.until is not null)::int4 as held, b.until as held_until,
+        h.held + b.going_on + b.waits::int4 as held, b.until as held_until,
         (ceil(${limit}::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
           - ceil(${limit}::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
           as share
@@ -118,8 +120,10 @@ export function groupsInTurn(tables: GroupTables, { queue, limit, limits, newGro
         ) as x
       ) as h
       cross join lateral (
-        select min(h.until) as until from ${queueHolds} as h
+        select min(h.until) as until, count(h.worker_id) as going_on, count(*) > count(h.worker_id) as waits
+        from ${queueHolds} as h
         where h.queue = ${queue} and h.group_key = l.group_key and h.until > statement_timestamp()
+          and ${isUpheld(tables)}
           and l.group_key in (select b.group_key from blocking as b)
       ) as b
       window w as (order by l.place rows unbounded preceding)

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { Holder } from './fence.ts';
 import { groupingOf, type LimitTables } from './grouping.ts';
 import { insertNotes } from './note-groups.ts';
 
@@ -45,8 +46,8 @@ export interface HoldEndStatement extends HoldEnd {
   /** The statement's own result and its name for the rows of `returning`, which otherwise are the result. */
   readonly answer?: { readonly name: string; readonly select: SQL } | undefined;
   /**
-   * A select of `id` and `until`: where jobs of a group run one after the other, these go on to stop those
-   * behind them. Heeded only in queues with groups.
+   * A select of `id`, `until` and `worker_id`: these jobs keep their slot in their group until then, or until
+   * the worker's handler has ended (see `queue_holds`). Heeded only in queues with groups.
    */
   readonly blocks?: SQL | undefined;
 }
@@ -98,6 +99,17 @@ export function handOver(tables: QueueTables, statement: HandOver): SQL {
     )${answer.select}`;
 }
 
+/**
+ * The `blocks` of jobs that their own handlers end, which go on to run: each keeps its slot until the worker
+ * says that its handler has ended. `undefined` where the handler's transaction itself is the hold.
+ *
+ * @param from where the ids are: nothing, or ` from …`
+ */
+export function handlersGoOn({ workerId }: Holder, id: SQL, from = sql``): SQL | undefined {
+  if (workerId === null) return undefined;
+  return sql`select ${id} as id, 'infinity'::timestamptz as until, ${workerId}::int8 as worker_id${from}`;
+}
+
 /** Tells claims that a slot of these groups is free, and when jobs that were put back are due again. */
 function notes(
   tables: LimitTables,
@@ -126,13 +138,15 @@ function notes(
   }
   return sql`,
     blocking as materialized (
-      select b.id, b.until, e.ended_group from (${blocks}) as b join ${ended} as e on e.id = b.id
+      select b.id, b.until, b.worker_id, e.ended_group from (${blocks}) as b join ${ended} as e on e.id = b.id
       where e.ended_group is not null
     ),
     blocked as (
-      insert into ${queueHolds} as h (queue, group_key, job_id, until)
-      select ${queue}::text, b.ended_group, b.id, b.until from blocking as b order by b.ended_group, b.id
-      on conflict (queue, group_key, job_id) do update set until = excluded.until
+      insert into ${queueHolds} as h (queue, group_key, job_id, until, worker_id)
+      select ${queue}::text, b.ended_group, b.id, b.until, b.worker_id from blocking as b
+      order by b.ended_group, b.id
+      on conflict (queue, group_key, job_id) do update set until = excluded.until,
+        worker_id = excluded.worker_id
     ),
     noted as (${insertNotes(
       tables,

@@ -105,6 +105,7 @@ CREATE TABLE "queue_holds" (
 	"group_key" text NOT NULL,
 	"job_id" bigint NOT NULL,
 	"until" timestamp with time zone NOT NULL,
+	"worker_id" bigint,
 	CONSTRAINT "queue_holds_pkey" PRIMARY KEY("queue","group_key","job_id")
 );
 --> statement-breakpoint

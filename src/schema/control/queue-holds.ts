@@ -8,6 +8,7 @@ export type HoldColumns = {
   groupKey: NotNull<TextColumn>;
   jobId: NotNull<BigintColumn>;
   until: NotNull<TimestampColumn>;
+  workerId: BigintColumn;
 };
 
 /** `queue_holds` under any name. */
@@ -17,11 +18,15 @@ export type HoldsTable<
 > = InSchema<ReturnType<typeof pgTable<TName, HoldColumns>>, TSchema>;
 
 /**
- * `queue_holds`: which jobs that nobody runs hold up those behind them, where a group's jobs run one after
- * the other. Whatever ends the attempt inserts the row, so it changes none that others want. Claims remove
- * those whose time has passed.
+ * `queue_holds`: which jobs keep their slot in their group although no worker holds them any more. Whatever
+ * ends the hold inserts the row, so it changes none that others want. Claims remove those whose time has
+ * passed.
  *
- * `until`: the next attempt of the job; `infinity` for one that was discarded and stops its group.
+ * `until`: the next attempt of a job that keeps those behind it waiting; `infinity` for one that was
+ * discarded and stops its group.
+ *
+ * `worker_id`: of a job that its handler has ended by `complete(tx)`, the worker in which this handler still
+ * runs. The worker removes the row when the handler has ended; it counts for nothing once the worker is gone.
  */
 export function defineHoldsTable<TName extends string, TSchema extends string | undefined>(
   table: DeclareTable,
@@ -34,6 +39,7 @@ export function defineHoldsTable<TName extends string, TSchema extends string | 
       groupKey: text('group_key').notNull(),
       jobId: bigint('job_id', { mode: 'number' }).notNull(),
       until: timestamp('until', { withTimezone: true }).notNull(),
+      workerId: bigint('worker_id', { mode: 'number' }),
     },
     (t) => [primaryKey({ name: `${name}_pkey`, columns: [t.queue, t.groupKey, t.jobId] })],
   );

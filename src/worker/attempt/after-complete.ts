@@ -4,12 +4,15 @@ import type { Retries } from '../../time/retries.ts';
 import type { EndResult } from './announce.ts';
 import type { WorkerEmitter } from './events.ts';
 import type { Fates } from './fates.ts';
+import type { HandlerHolds } from './handler-holds.ts';
 import { isAboutTheServer } from './refusal.ts';
 import type { Settler } from './settle.ts';
 
 export interface AfterCompleteOptions {
   readonly settler: Settler;
   readonly fates: Fates;
+  /** `undefined` where jobs are in no groups. */
+  readonly handlerHolds?: HandlerHolds | undefined;
   readonly events: WorkerEmitter;
   readonly retries: Retries;
   /** Aborted when nothing is to be sent any more. */

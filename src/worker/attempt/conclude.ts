@@ -3,6 +3,7 @@ import { withoutQuery } from '../../job/describe-error.ts';
 import type { Outcome } from '../../job/outcome.ts';
 import { type Transition, transitionFor, type Verdict, verdictOn } from '../../job/transition.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
+import { NO_GROUP } from '../../sql/grouping.ts';
 import { sleep } from '../../time/sleep.ts';
 import {
   type AfterCompleteOptions,
@@ -13,6 +14,7 @@ import {
 import { announce, type EndResult } from './announce.ts';
 import type { Attempt } from './attempt.ts';
 import { endedOf } from './ended-of.ts';
+import type { HandlerHolds } from './handler-holds.ts';
 import { isAboutAccess, isCancelled } from './refusal.ts';
 import type { SettlementListener } from './settlement.ts';
 import { transitionOf } from './transition-of.ts';
@@ -98,17 +100,27 @@ class Concluding implements SettlementListener, AttemptEnd {
 
   settled(settled: EndResult): void {
     noteSettled(this.options, this.attempt, this, settled);
-    this.#conclude(conclusionOf(settled, this.transition));
+    const conclusion = conclusionOf(settled, this.transition);
+    const { handlerHolds } = this.options;
+    if (handlerHolds === undefined || !this.attempt.completeRan) this.#conclude(conclusion);
+    else void endHandlerHold(handlerHolds, this.attempt).then(() => this.#conclude(conclusion));
   }
 
   refused(refusal: unknown): void {
     const { options, attempt, outcome, durationMs } = this;
-    void concludeAgain(options, attempt, outcome, durationMs, refusal).then(() => this.#conclude('unknown'));
+    void concludeAgain(options, attempt, outcome, durationMs, refusal)
+      .then(() => options.handlerHolds && endHandlerHold(options.handlerHolds, attempt))
+      .then(() => this.#conclude('unknown'));
   }
 
   #conclude(conclusion: Conclusion): void {
     this.options.onConcluded(this.attempt, this.outcome, conclusion);
   }
+}
+
+/** Its handler has ended, and may have ended its job itself: then the slot in its group is still taken. */
+async function endHandlerHold(handlerHolds: HandlerHolds, { completeRan, job }: Attempt): Promise<void> {
+  if (completeRan) await handlerHolds.end({ id: job.id, group: job.group ?? NO_GROUP });
 }
 
 function conclusionOf(settled: EndResult, transition: Transition): Conclusion {

@@ -1,13 +1,15 @@
 import type { Outcome } from '../../job/outcome.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
+import { groupingOf } from '../../sql/grouping.ts';
 import type { Attempt, AttemptEnvironment } from './attempt.ts';
 import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
 import { Fates } from './fates.ts';
+import { HandlerHolds } from './handler-holds.ts';
 import { Leftovers } from './leftovers.ts';
 
 export interface EndingsOptions
-  extends Omit<ConcludeOptions, 'fates' | 'leave' | 'onLeftover' | 'onConcluded'> {
+  extends Omit<ConcludeOptions, 'fates' | 'handlerHolds' | 'leave' | 'onLeftover' | 'onConcluded'> {
   readonly environment: Pick<AttemptEnvironment, 'db' | 'tables'>;
   /** Runs what is asked about jobs that a handler may have ended. */
   readonly questions: Runner;
@@ -29,9 +31,13 @@ export class Endings {
     told: Pick<ConcludeOptions, 'onConcluded'> & { onGivenBack: () => void },
   ) {
     const { environment, questions, holder } = options;
+    const { tables } = environment;
+    const grouping = groupingOf(tables, holder.queue)?.tables;
     this.#conclude = {
       ...options,
-      fates: new Fates({ db: questions, tables: environment.tables, queue: holder.queue }),
+      fates: new Fates({ db: questions, tables, queue: holder.queue }),
+      handlerHolds:
+        grouping && new HandlerHolds({ ...options, db: questions, tables: { ...tables, ...grouping } }),
       leave: this.#leaving.signal,
       onLeftover: (attempt) => this.#leftovers.add(attempt),
       onConcluded: (attempt, ...concluded) => {

@@ -39,13 +39,14 @@
         on o.queue = $15 and o.kind = '' and o.group_key = l.group_key
     ),
     blocking as materialized (
-      select h.group_key, h.until from "queue_holds" as h
+      select h.group_key, case when (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)) then h.until else '-infinity' end as until
+      from "queue_holds" as h
       where h.queue = $16 and h.group_key = any(array(select group_key from locked))
     ),
     counted as not materialized (
       select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
         u.slot, u.used, u.oldest, u.kept, h.standing,
-        h.held + (b.until is not null)::int4 as held, b.until as held_until,
+        h.held + b.going_on + b.waits::int4 as held, b.until as held_until,
         (ceil($17::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
           - ceil($18::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
           as share
@@ -77,8 +78,10 @@
         ) as x
       ) as h
       cross join lateral (
-        select min(h.until) as until from "queue_holds" as h
+        select min(h.until) as until, count(h.worker_id) as going_on, count(*) > count(h.worker_id) as waits
+        from "queue_holds" as h
         where h.queue = $20 and h.group_key = l.group_key and h.until > statement_timestamp()
+          and (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w))
           and l.group_key in (select b.group_key from blocking as b)
       ) as b
       window w as (order by l.place rows unbounded preceding)
@@ -213,7 +216,7 @@
     ),
     over as materialized (
       select h.group_key, h.job_id from "queue_holds" as h
-      where h.queue = $36 and h.until <= statement_timestamp()
+      where h.queue = $36 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
         and h.group_key = any(array(select group_key from blocking where until <= statement_timestamp()))
       for update skip locked
     ),

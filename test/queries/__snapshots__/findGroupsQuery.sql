@@ -1,4 +1,4 @@
-    select g.group_key, r.running, h.blocked_by,
+    select g.group_key, r.running + h.going_on as running, h.blocked_by,
       date_part('epoch', nullif(nullif(g.ready_at, 'infinity'), '-infinity')) * 1000 as ready_at,
       case
         when g.ready_at = 'infinity' then 'idle'
@@ -18,8 +18,10 @@
       from unnest(g.held) as h(job_id)
     ) as r
     cross join lateral (
-      select min(h.job_id) as blocked_by from "queue_holds" as h
-      where h.queue = $5 and h.group_key = g.group_key and h.until = 'infinity'
+      select min(h.job_id) filter (where h.worker_id is null) as blocked_by,
+        count(h.worker_id)::float8 as going_on
+      from "queue_holds" as h
+      where h.queue = $5 and h.group_key = g.group_key and h.until = 'infinity' and (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w))
     ) as h
     order by g.group_key
 -- $1 = "mail"

@@ -16,13 +16,16 @@
     returning j.*, j.group_key as ended_group, j.run_at as ended_run_at
     ),
     blocking as materialized (
-      select b.id, b.until, e.ended_group from (select i.id, 'infinity'::timestamptz as until from i where i.state = 'discarded') as b join finished as e on e.id = b.id
+      select b.id, b.until, b.worker_id, e.ended_group from (select i.id, 'infinity'::timestamptz as until, null::int8 as worker_id from i
+        where i.state = 'discarded') as b join finished as e on e.id = b.id
       where e.ended_group is not null
     ),
     blocked as (
-      insert into "queue_holds" as h (queue, group_key, job_id, until)
-      select $12::text, b.ended_group, b.id, b.until from blocking as b order by b.ended_group, b.id
-      on conflict (queue, group_key, job_id) do update set until = excluded.until
+      insert into "queue_holds" as h (queue, group_key, job_id, until, worker_id)
+      select $12::text, b.ended_group, b.id, b.until, b.worker_id from blocking as b
+      order by b.ended_group, b.id
+      on conflict (queue, group_key, job_id) do update set until = excluded.until,
+        worker_id = excluded.worker_id
     ),
     noted as (
       insert into "queue_notes" (queue, due_at, group_keys)

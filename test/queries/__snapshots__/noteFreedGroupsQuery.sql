@@ -5,7 +5,7 @@
         select g.*,
           (row_number() over (partition by g.queue, g.due_at) - 1) / 20 as part
         from (
-        select distinct $1::text as queue, statement_timestamp() as due_at, g.group_key
+        select $1::text as queue, statement_timestamp() as due_at, g.group_key
         from "queue_groups" as g cross join unnest(g.held) as h(job_id)
         cross join lateral (
           select from "queue_jobs" as j
@@ -13,6 +13,9 @@
           offset 0
         ) as j
         where g.queue = $3
+        union
+        select $4::text, statement_timestamp(), h.group_key from "queue_holds" as h
+        where h.queue = $5 and not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w))
         ) as g
       ) as n
       group by n.queue, n.due_at, n.part
@@ -22,3 +25,5 @@
 -- $1 = "mail"
 -- $2 = "mail"
 -- $3 = "mail"
+-- $4 = "mail"
+-- $5 = "mail"

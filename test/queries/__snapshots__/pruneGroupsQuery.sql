@@ -39,7 +39,7 @@
     swept as (
       delete from "queue_holds" as h
       where h.queue = $9 and h.group_key = any(array(select group_key from unused))
-        and h.until <= statement_timestamp()
+        and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
     )
     select count(*)::float8 as looked, max(l.group_key) as last,
       (select count(*)::float8 from unused) as pruned

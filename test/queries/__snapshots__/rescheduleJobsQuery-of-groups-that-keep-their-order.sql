@@ -20,13 +20,15 @@
     returning j.id, j.cancel_reason, j.group_key as ended_group, j.run_at as ended_run_at
     ),
     blocking as materialized (
-      select b.id, b.until, e.ended_group from (select i.id, i.run_at as until from i where i.run_at is not null) as b join ended as e on e.id = b.id
+      select b.id, b.until, b.worker_id, e.ended_group from (select i.id, i.run_at as until, null::int8 as worker_id from i where i.run_at is not null) as b join ended as e on e.id = b.id
       where e.ended_group is not null
     ),
     blocked as (
-      insert into "queue_holds" as h (queue, group_key, job_id, until)
-      select $11::text, b.ended_group, b.id, b.until from blocking as b order by b.ended_group, b.id
-      on conflict (queue, group_key, job_id) do update set until = excluded.until
+      insert into "queue_holds" as h (queue, group_key, job_id, until, worker_id)
+      select $11::text, b.ended_group, b.id, b.until, b.worker_id from blocking as b
+      order by b.ended_group, b.id
+      on conflict (queue, group_key, job_id) do update set until = excluded.until,
+        worker_id = excluded.worker_id
     ),
     noted as (
       insert into "queue_notes" (queue, due_at, group_keys)

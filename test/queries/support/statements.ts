@@ -34,6 +34,7 @@ import { countRetryingQuery } from '../../../src/queries/count-retrying.ts';
 import { countSomeJobsQuery } from '../../../src/queries/count-some-jobs.ts';
 import { databaseTimeQuery } from '../../../src/queries/database-time.ts';
 import { declareSchedulesQuery } from '../../../src/queries/declare-schedules.ts';
+import { endHandlerHoldsQuery } from '../../../src/queries/end-handler-holds.ts';
 import { ensureUsageQuery } from '../../../src/queries/ensure-usage.ts';
 import { estimatedJobsQuery } from '../../../src/queries/estimate-jobs.ts';
 import { findBandsQuery } from '../../../src/queries/find-bands.ts';
@@ -373,6 +374,10 @@ export function allStatements(
     findGroupsQuery: findGroupsQuery(grouped(), { queue: text, after: text, limit: 51 }),
     findStoppedGroupsQuery: findStoppedGroupsQuery(grouped(), [text]),
     unblockGroupQuery: unblockGroupQuery(grouped(), text, text),
+    endHandlerHoldsQuery: endHandlerHoldsQuery(grouped(), { queue: text, workerId: 1 }, [
+      { id: 1, group: text },
+      { id: 2, group: text },
+    ]),
     findDueGroupsQuery: findDueGroupsQuery(grouped(), [{ queue: text }, { queue: `${text}, too` }]),
     'findDueGroupsQuery, of one queue': findDueGroupsQuery(grouped(), [{ queue: text }]),
     'claimGroupedJobsQuery, few of a kind': claimGroupedJobsQuery(grouped(), {
@@ -574,6 +579,12 @@ export function allStatements(
       locks: 'skip',
     }),
     'finishJobsQuery, of groups': finishJobsQuery(grouped(), held, [{ id, fence: 1, transition: finish }]),
+    'finishJobsQuery, of groups, only in a transaction': finishJobsQuery(
+      grouped(),
+      held,
+      [{ id, fence: 1, transition: finish }],
+      { onlyInTransaction: true },
+    ),
     'finishJobsQuery, of groups that stop': finishJobsQuery(grouped('success'), held, [
       { id, fence: 1, transition: discard },
     ]),
