@@ -12,7 +12,7 @@ export interface ClaimedJob {
   readonly id: number;
   readonly queue: string;
   readonly kind: string;
-  /** Only in a queue whose jobs are in groups. */
+  /** Only in a queue whose jobs are in groups; a handler sees none where the job has none of its own. */
   readonly group?: string;
   /** As stored: not validated yet. */
   readonly payload: unknown;

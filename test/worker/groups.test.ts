@@ -279,6 +279,26 @@ describe('one after the other', () => {
     expect(order).toEqual([0, 1, 1, 2]);
   });
 
+  test('a handler sees the group of its job, where that has one', async () => {
+    const { queue, step } = setUp({ groups: {} });
+    const plain = defineJob('plain', { queue: 'work' });
+    const seen: (string | undefined)[] = [];
+    const drained = () =>
+      drain(database.db, {
+        queue,
+        handlers: [
+          handle(step, ({ job }) => void seen.push(job.group)),
+          handle(plain, ({ job }) => void seen.push(job.group)),
+        ],
+        deadlineMs: 20_000,
+      });
+    await queue.enqueueMany(database.db, step, jobs('a', 1));
+    await drained();
+    await queue.enqueue(database.db, plain);
+    await drained();
+    expect(seen).toEqual(['a', undefined]);
+  });
+
   test('a handler that completes its job itself lets the next begin', async () => {
     const { queue, step } = setUp({ groups: { serial: 'end' } });
     const order: number[] = [];

@@ -3,6 +3,7 @@ import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../../schema/own-columns.ts';
 import type { Database, Transaction } from '../../sql/executor.ts';
+import { NO_GROUP } from '../../sql/grouping.ts';
 import type { RunningJob, UntypedContext } from './handler.ts';
 
 /** What a context shows of an attempt. */
@@ -74,6 +75,8 @@ export function runningJob(attempt: Pick<ShownAttempt, 'job' | 'environment' | '
     claimedAt: new Date(job.claimedAt.getTime()),
     progress: (value) => attempt.report(value),
   };
+  const { group } = job;
+  if (group !== undefined && group !== NO_GROUP) Object.assign(running, { group });
   for (const { key } of ownColumnsOf(environment.tables.queueJobs)) {
     Reflect.set(running, key, ownCopy(Reflect.get(job, key)));
   }
