@@ -31,4 +31,10 @@ export interface GroupClaim {
   readonly without?: readonly number[] | undefined;
   /** Whether it also looks at groups that no claim has met: see `queue_notes`. */
   readonly newGroups: boolean;
+  /**
+   * Whether its first group is one of the ring, and not one that was idle. Where there is room for one job at
+   * a time, and groups keep coming, claims that all begin with the same lane would starve the other.
+   * @default false
+   */
+  readonly ringFirst?: boolean | undefined;
 }

@@ -15,7 +15,10 @@ import { rateWindow } from './rate-used.ts';
  * it was. A group that is new has no row: a note offers it, and it stands among those that were idle. The
  * first always has a share of one at least: rounded to none, small claims would pass it over for ever.
  */
-export function groupsInTurn(tables: GroupTables, { queue, limit, limits, newGroups }: GroupClaim): SQL {
+export function groupsInTurn(
+  tables: GroupTables,
+  { queue, limit, limits, newGroups, ringFirst = false }: GroupClaim,
+): SQL {
   const { queueJobs, queueGroups, queueHolds, queueLimits, queueWorkers } = tables;
   const { concurrency = null, rate, run } = limits;
   const inRing = sql`g.queue = ${queue} and g.turn >= 0`;
@@ -37,7 +40,7 @@ export function groupsInTurn(tables: GroupTables, { queue, limit, limits, newGro
       : sql``
   }seen as materialized (
       (select g.ctid as at, g.group_key, g.turn, g.ready_at,
-          row_number() over (order by g.turn) * 2 + 1 as place
+          row_number() over (order by g.turn) * 2 + ${ringFirst ? -1 : 1}::int8 as place
         from ${planAnew()} cross join ${queueGroups} as g
         where ${inRing} and g.ready_at = '-infinity'
         order by g.turn limit (select ${limit}::int8 * 2 + 32))

@@ -279,6 +279,33 @@ describe('one after the other', () => {
     expect(order).toEqual([0, 1, 1, 2]);
   });
 
+  test('a group that has long waited gets its turns with one slot, however many new groups come', async () => {
+    const { queue, step } = setUp({ groups: {} });
+    const order: string[] = [];
+    await queue.enqueueMany(database.db, step, jobs('old', 30));
+    const worker = createWorker(database.db, {
+      queue,
+      queues: { work: { concurrency: 1 } },
+      handlers: [
+        handle(step, async ({ payload: { group } }) => {
+          order.push(group);
+          // Two tenants for each job, so one is always new; and long enough that nothing is claimed ahead.
+          await queue.enqueueMany(database.db, step, [
+            ...jobs(`new ${order.length}`, 1),
+            ...jobs(`newer ${order.length}`, 1),
+          ]);
+          await later(60);
+        }),
+      ],
+    });
+    await start(worker);
+    await until(() => order.length >= 30);
+    const old = order.slice(0, 30).filter((group) => group === 'old').length;
+    // Each second claim begins with those that wait; some of the others bring nothing, of groups that are empty by now.
+    expect(old).toBeGreaterThanOrEqual(5);
+    expect(old).toBeLessThanOrEqual(20);
+  });
+
   test('a handler sees the group of its job, where that has one', async () => {
     const { queue, step } = setUp({ groups: {} });
     const plain = defineJob('plain', { queue: 'work' });

@@ -42,6 +42,8 @@ export class GroupClaims implements QueueClaims {
   readonly #usedUpUntil = new Map<string, number>();
   /** The last claim brought jobs of so many groups that those of the next one are probably others. */
   #amongMany = false;
+  /** Which of the two lanes of groups the last claim began with: they take turns. */
+  #ringFirst = false;
   /** Groups may wait that no claim has met: only then are they looked for. */
   #newGroups = true;
 
@@ -117,9 +119,15 @@ export class GroupClaims implements QueueClaims {
     const shares = beside && demand >= 2 * MANY && rooms.size === 0 ? halves(demand) : [demand];
     // Of two first jobs one waits behind many others: a crash must not spend its attempt.
     const begins = beginning === 1 && shares.length === 1 ? 1 : 0;
-    const claims = shares.map((limit) =>
-      claimGroupedJobs(runner, tables, { ...claim, limit, beginning: begins }),
-    );
+    const claims = shares.map((limit) => {
+      this.#ringFirst = !this.#ringFirst;
+      return claimGroupedJobs(runner, tables, {
+        ...claim,
+        limit,
+        beginning: begins,
+        ringFirst: this.#ringFirst,
+      });
+    });
     const outcomes = await Promise.allSettled(claims);
     const answers = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
     const jobs = inTheirOrder(answers);

@@ -17,64 +17,64 @@
     ),
     seen as materialized (
       (select g.ctid as at, g.group_key, g.turn, g.ready_at,
-          row_number() over (order by g.turn) * 2 + 1 as place
-        from generate_series(1, $5::int4) as a cross join generate_series(1, $6::int4) as b cross join generate_series(1, $7::int4) as c cross join "queue_groups" as g
-        where g.queue = $8 and g.turn >= 0 and g.ready_at = '-infinity'
-        order by g.turn limit (select $9::int8 * 2 + 32))
+          row_number() over (order by g.turn) * 2 + $5::int8 as place
+        from generate_series(1, $6::int4) as a cross join generate_series(1, $7::int4) as b cross join generate_series(1, $8::int4) as c cross join "queue_groups" as g
+        where g.queue = $9 and g.turn >= 0 and g.ready_at = '-infinity'
+        order by g.turn limit (select $10::int8 * 2 + 32))
       union all
       (select g.at, g.group_key, g.turn, g.ready_at, row_number() over (order by g.ready_at) * 2 as place from (
           (select g.ctid as at, g.group_key, g.turn, g.ready_at
         from "queue_groups" as g
-        where g.queue = $10 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
-        order by g.ready_at limit (select $11::int8 + 8))
+        where g.queue = $11 and g.turn >= 0 and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
+        order by g.ready_at limit (select $12::int8 + 8))
           union all
           select null, o.group_key, 0, min(o.due_at)
           from (select n.due_at, unnest(n.group_keys) as group_key from offered as n) as o
           group by o.group_key
         ) as g
-        order by g.ready_at limit (select $12::int8 + 8))
+        order by g.ready_at limit (select $13::int8 + 8))
     ),
     ring as materialized (
       select coalesce(min(s.turn) filter (where s.ready_at = '-infinity'), (
         select g.turn from "queue_groups" as g
-        where g.queue = $13 and g.turn >= 0 and g.ready_at = 'infinity' order by g.turn desc limit 1
+        where g.queue = $14 and g.turn >= 0 and g.ready_at = 'infinity' order by g.turn desc limit 1
       ), 0) as turn from seen as s
     ),
     every as materialized (
       select max(l.concurrency) as concurrency, max(l.rate_limit) as rate_limit,
         max(l.rate_per_ms) as rate_per_ms, max(l.weight) as weight
-      from "queue_limits" as l where l.queue = $14 and l.kind = '' and l.group_key = '*'
+      from "queue_limits" as l where l.queue = $15 and l.kind = '' and l.group_key = '*'
     ),
     locked as materialized (
       select s.place, s.at, s.group_key, coalesce(g.turn, 0) as turn,
         coalesce(g.rate_used, '{}') as rate_used, coalesce(g.held, '{}') as held
       from (select * from seen order by place) as s left join lateral (
         select g.turn, g.rate_used, g.held from "queue_groups" as g
-        where g.ctid = s.at and g.queue = $15 and g.group_key = s.group_key and g.turn = s.turn
+        where g.ctid = s.at and g.queue = $16 and g.group_key = s.group_key and g.turn = s.turn
         for no key update skip locked
       ) as g on true
       where s.at is null or g.turn is not null
-      limit (select $16::int8)
+      limit (select $17::int8)
     ),
     ruled as not materialized (
       select l.*, coalesce(o.weight, e.weight, 1) as share_of,
-        coalesce(o.concurrency, e.concurrency, $17::int4) as concurrency,
-        coalesce(o.rate_limit, e.rate_limit, $18::int4) as rate_limit,
-        coalesce(o.rate_per_ms, e.rate_per_ms, $19::int8) as rate_per_ms
+        coalesce(o.concurrency, e.concurrency, $18::int4) as concurrency,
+        coalesce(o.rate_limit, e.rate_limit, $19::int4) as rate_limit,
+        coalesce(o.rate_per_ms, e.rate_per_ms, $20::int8) as rate_per_ms
       from locked as l cross join every as e left join "queue_limits" as o
-        on o.queue = $20 and o.kind = '' and o.group_key = l.group_key
+        on o.queue = $21 and o.kind = '' and o.group_key = l.group_key
     ),
     blocking as materialized (
       select h.group_key, case when (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)) then h.until else '-infinity' end as until
       from "queue_holds" as h
-      where h.queue = $21 and h.group_key = any(array(select group_key from locked))
+      where h.queue = $22 and h.group_key = any(array(select group_key from locked))
     ),
     counted as not materialized (
       select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
         u.slot, u.used, u.oldest, u.kept, h.standing,
         h.held + b.going_on + b.waits::int4 as held, b.until as held_until,
-        (ceil($22::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
-          - ceil($23::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
+        (ceil($23::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
+          - ceil($24::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
           as share
       from ruled as l
       left join lateral (
@@ -97,7 +97,7 @@
           array_agg(x.job_id) filter (where x.holder is not null) as standing
         from (
           select h.job_id, (
-            select j.worker_id from "queue_jobs" as j where j.queue = $24 and j.id = h.job_id
+            select j.worker_id from "queue_jobs" as j where j.queue = $25 and j.id = h.job_id
           ) as holder
           from unnest(l.held) as h(job_id)
           offset 0
@@ -106,7 +106,7 @@
       cross join lateral (
         select min(h.until) as until, count(h.worker_id) as going_on, count(*) > count(h.worker_id) as waits
         from "queue_holds" as h
-        where h.queue = $25 and h.group_key = l.group_key and h.until > statement_timestamp()
+        where h.queue = $26 and h.group_key = l.group_key and h.until > statement_timestamp()
           and (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w))
           and l.group_key in (select b.group_key from blocking as b)
       ) as b
@@ -123,15 +123,15 @@
         select f.*, row_number() over () as n from (
           select f.* from (
             with head as materialized (
-              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($26::text::jsonb))) is true as due from "queue_jobs" as j
-              where j.queue = $27 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100 + 100
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($27::text::jsonb))) is true as due from "queue_jobs" as j
+              where j.queue = $28 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100 + 100
             )
             select h.id, h.at from head as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $28 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($29::text::jsonb))) is true
+              where j.queue = $29 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($30::text::jsonb))) is true
               order by j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100 + 16
             ) as j
             where (
@@ -142,8 +142,8 @@
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as bytes
           from "queue_jobs" as j
-          where j.ctid = k.at and j.id = k.id and j.queue = $30 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($31::text::jsonb))) is true
-            and j.worker_id is distinct from $32::int8
+          where j.ctid = k.at and j.id = k.id and j.queue = $31 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($32::text::jsonb))) is true
+            and j.worker_id is distinct from $33::int8
           for no key update skip locked) as f
           limit greatest(least(c.room, c.budget), 0)
         ) as f
@@ -161,7 +161,7 @@
         from wanted as w
         
       ) as w
-      where (before is null or before < $33::int8)
+      where (before is null or before < $34::int8)
       order by rank
     ),
     turning as materialized (
@@ -181,7 +181,7 @@
           when c.taken < c.room then coalesce((
             with head as materialized (
               select j.run_at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
-              where j.queue = $34 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              where j.queue = $35 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
             )
             select case
               when bool_or(h.due) then '-infinity'
@@ -190,11 +190,11 @@
                 select min(j.run_at) from generate_series(0, 9) as band(priority)
                 cross join lateral (
                   (select '-infinity'::timestamptz as run_at from "queue_jobs" as j
-                    where j.queue = $35 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
+                    where j.queue = $36 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
                     order by j.run_at, j.id limit 1)
                   union all
                   (select j.run_at from "queue_jobs" as j
-                    where j.queue = $36 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
+                    where j.queue = $37 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
                       and j.run_at > statement_timestamp()
                     order by j.run_at, j.id limit 1)
                 ) as j
@@ -229,7 +229,7 @@
     ),
     made as (
       insert into "queue_groups" (queue, group_key, ready_at, turn, rate_used, held)
-      select $37::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held from turning as t
+      select $38::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held from turning as t
       where t.at is null order by t.group_key
       on conflict (queue, group_key) do nothing
       returning group_key
@@ -244,8 +244,8 @@
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $38::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
-    where j.queue = $39 and j.id = any(array(select id from taken))
+    set worker_id = $39::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
+    where j.queue = $40 and j.id = any(array(select id from taken))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
     ),
@@ -262,29 +262,29 @@
     ),
     removed as (
       delete from "queue_notes" as n using heeded as h
-      where n.ctid = h.at and n.queue = $40 and n.id = h.id and cardinality(h.later) < h.offered
+      where n.ctid = h.at and n.queue = $41 and n.id = h.id and cardinality(h.later) < h.offered
     ),
     kept as (
       insert into "queue_notes" (queue, admitted, due_at, group_keys)
-      select $41::text, true, h.due_at, h.later from heeded as h
+      select $42::text, true, h.due_at, h.later from heeded as h
       where cardinality(h.later) between 1 and h.offered - 1
       union all
-      select $42::text, false, h.due_at, h.again from heeded as h where h.again <> '{}'
+      select $43::text, false, h.due_at, h.again from heeded as h where h.again <> '{}'
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
         held = t.held
-      from turning as t where g.ctid = t.at and g.queue = $43 and g.group_key = t.group_key
+      from turning as t where g.ctid = t.at and g.queue = $44 and g.group_key = t.group_key
     ),
     over as materialized (
       select h.group_key, h.job_id from "queue_holds" as h
-      where h.queue = $44 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
+      where h.queue = $45 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
         and h.group_key = any(array(select group_key from blocking where until <= statement_timestamp()))
       for update skip locked
     ),
     swept as (
       delete from "queue_holds" as h
-      where h.queue = $45 and h.group_key = any(array(select group_key from over))
+      where h.queue = $46 and h.group_key = any(array(select group_key from over))
         and ((h.group_key, h.job_id) in (select group_key, job_id from over)) is true
     )
     select exists (select from turning as t where t.ready_at = '-infinity') or
@@ -308,41 +308,42 @@
 -- $5 = 1
 -- $6 = 1
 -- $7 = 1
--- $8 = "mail"
--- $9 = 10
--- $10 = "mail"
--- $11 = 10
+-- $8 = 1
+-- $9 = "mail"
+-- $10 = 10
+-- $11 = "mail"
 -- $12 = 10
--- $13 = "mail"
+-- $13 = 10
 -- $14 = "mail"
 -- $15 = "mail"
--- $16 = 10
--- $17 = 2
--- $18 = 10
--- $19 = 1000
--- $20 = "mail"
+-- $16 = "mail"
+-- $17 = 10
+-- $18 = 2
+-- $19 = 10
+-- $20 = 1000
 -- $21 = "mail"
--- $22 = 10
+-- $22 = "mail"
 -- $23 = 10
--- $24 = "mail"
+-- $24 = 10
 -- $25 = "mail"
--- $26 = "[\"mail\"]"
--- $27 = "mail"
+-- $26 = "mail"
+-- $27 = "[\"mail\"]"
 -- $28 = "mail"
--- $29 = "[\"mail\"]"
--- $30 = "mail"
--- $31 = "[\"mail\"]"
--- $32 = 42
--- $33 = 8388608
--- $34 = "mail"
+-- $29 = "mail"
+-- $30 = "[\"mail\"]"
+-- $31 = "mail"
+-- $32 = "[\"mail\"]"
+-- $33 = 42
+-- $34 = 8388608
 -- $35 = "mail"
 -- $36 = "mail"
 -- $37 = "mail"
--- $38 = 42
--- $39 = "mail"
+-- $38 = "mail"
+-- $39 = 42
 -- $40 = "mail"
 -- $41 = "mail"
 -- $42 = "mail"
 -- $43 = "mail"
 -- $44 = "mail"
 -- $45 = "mail"
+-- $46 = "mail"

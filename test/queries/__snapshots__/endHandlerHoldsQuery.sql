@@ -11,7 +11,8 @@
         select g.*,
           (row_number() over (partition by g.queue, g.due_at) - 1) / 20 as part
         from (
-        select distinct $5::text as queue, statement_timestamp() as due_at, e.group_key from ended as e
+        select distinct $5::text as queue, statement_timestamp() as due_at, e.group_key
+        from ended as e
         ) as g
       ) as n
       group by n.queue, n.due_at, n.part
