@@ -64,6 +64,8 @@ export class Attempt {
    * How far `Beginnings` has recorded it; `undefined` once its handler is called, or if it is not precious.
    */
   recording: 'claimed' | 'recording' | 'recorded' | undefined;
+  /** Whether the one behind it in its group was let go on at the end of its handler. */
+  wentOn = false;
   /** Since when it has waited for a slot of its own, by the monotonic clock. */
   waitsSinceMs = Number.POSITIVE_INFINITY;
   /** The call that it shares with others, if its handler is a batch handler. */

@@ -42,7 +42,7 @@ export class Attempts {
     const { tables } = options.environment;
     const onChange = () => this.#proceed();
     const endings = new Endings(options, {
-      onConcluded: (...concluded) => this.#noteConcluded(...concluded),
+      onConcluded: (attempt, conclusion) => this.#noteConcluded(attempt, conclusion),
       onGivenBack: () => this.#announceChange(),
     });
     const beginnings = new Beginnings({ ...options, tables });
@@ -242,14 +242,17 @@ export class Attempts {
     for (const attempt of attempts) this.#endings.giveBack(attempt, delayMs);
   }
 
+  /** While peers may have its job, the one behind it waits until that is known. */
   #noteEnd(attempt: Attempt, outcome: Outcome): void {
-    if (this.#runs.areServed && this.#runs.goesOn(outcome)) this.#goOn(attempt);
+    if (!this.#runs.areServed || !this.#runs.goesOn(outcome) || this.#isCutOff) return;
+    attempt.wentOn = true;
+    this.#goOn(attempt);
   }
 
   /** What stands behind it begins or is given back, unless it has begun at the end of the handler. */
-  #noteConcluded(attempt: Attempt, outcome: Outcome, conclusion: Conclusion): void {
+  #noteConcluded(attempt: Attempt, conclusion: Conclusion): void {
     if (this.#runs.areServed) {
-      const wentOn = this.#runs.goesOn(outcome);
+      const { wentOn } = attempt;
       if (!this.#runs.goesOnAfter(conclusion)) this.#giveBack(this.#waiting.takeBehind(attempt, wentOn));
       else if (!wentOn) this.#goOn(attempt);
       if (!wentOn) this.beginWaiting();

@@ -25,7 +25,7 @@ export interface ConcludeOptions extends AfterCompleteOptions {
   /** Called with an attempt of which nothing could be written: its job stays held. */
   readonly onLeftover: (attempt: Attempt) => void;
   /** Called when nothing more is written about an attempt that has ended. */
-  readonly onConcluded: (attempt: Attempt, outcome: Outcome, conclusion: Conclusion) => void;
+  readonly onConcluded: (attempt: Attempt, conclusion: Conclusion) => void;
 }
 
 /**
@@ -114,7 +114,7 @@ class Concluding implements SettlementListener, AttemptEnd {
   }
 
   #conclude(conclusion: Conclusion): void {
-    this.options.onConcluded(this.attempt, this.outcome, conclusion);
+    this.options.onConcluded(this.attempt, conclusion);
   }
 }
 

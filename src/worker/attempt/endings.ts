@@ -40,9 +40,9 @@ export class Endings {
         grouping && new HandlerHolds({ ...options, db: questions, tables: { ...tables, ...grouping } }),
       leave: this.#leaving.signal,
       onLeftover: (attempt) => this.#leftovers.add(attempt),
-      onConcluded: (attempt, ...concluded) => {
+      onConcluded: (attempt, conclusion) => {
         this.#unsettled.delete(attempt);
-        told.onConcluded(attempt, ...concluded);
+        told.onConcluded(attempt, conclusion);
       },
     };
     this.#onGivenBack = told.onGivenBack;

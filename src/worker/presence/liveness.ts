@@ -151,9 +151,10 @@ export class Liveness implements BackgroundPart {
   /**
    * Whether no look was answered for as long as peers need to declare this worker gone: the network is
    * silent, or this process was stopped or blocked. They may have its jobs by now, so until the next answer
-   * it claims nothing and begins nothing.
+   * it claims nothing and begins nothing; nor until it knows what it has lost, if they have declared it so.
    */
   get isCutOff(): boolean {
+    if (this.#wasGone) return true;
     const { silentMs, reconnectMs } = this.#options;
     const patienceMs = this.#showsSession ? reconnectMs + CHECK_MS : silentMs;
     return performance.now() - this.#answeredMs > patienceMs;
@@ -235,7 +236,7 @@ export class Liveness implements BackgroundPart {
   }
 
   async #check(): Promise<void> {
-    const { tables, workerId: id, name, queues, kinds, onDeclaredGone } = this.#options;
+    const { tables, workerId: id, name, queues, kinds } = this.#options;
     const { runner, pid: session, node } = this.#session;
     const worker = { id, name, queues, kinds, session, node };
     const atMs = performance.now();
@@ -248,13 +249,15 @@ export class Liveness implements BackgroundPart {
     const beat = news && this.#replacingMs(atMs) === 0;
     if (lone && !beat) return;
     // A row that is written anew says that this worker was declared gone.
-    if (lone && (await beatWorker(runner, tables, worker))) this.#nextCheckMs = atMs;
-    if (lone) this.#noteAnswer(atMs);
+    if (lone) {
+      this.#wasGone ||= await beatWorker(runner, tables, worker);
+      if (this.#wasGone) this.#nextCheckMs = atMs;
+      else this.#noteAnswer(atMs);
+    }
     const check =
       atMs < this.#nextCheckMs
         ? undefined
         : await checkWorkers(runner, tables, { worker, beat, limits: this.#limits });
-    if (check !== undefined) this.#noteAnswer(atMs);
     if (beat) {
       this.#shown = { atMs, changes };
       this.#showsSession = session !== undefined;
@@ -267,17 +270,23 @@ export class Liveness implements BackgroundPart {
       check.startedAt === undefined || check.startedAt !== (this.#startedAt ?? check.startedAt);
     this.#startedAt = check.startedAt;
     if (!beat && check.startedAt === undefined) await beatWorker(runner, tables, worker);
-    if (this.#wasGone) {
-      await faultPoint('liveness: returned');
-      await onDeclaredGone();
-    }
-    this.#wasGone = false;
+    const wasGone = this.#wasGone;
+    if (wasGone) await this.#learnOfLosses();
+    this.#noteAnswer(atMs);
+    if (wasGone) this.#options.onReturn();
     const nowMs = performance.now();
     const condemned = this.#suspicion.judge(check, nowMs);
     this.#nextCheckMs = nowMs + Math.min(checkEveryMs(check.workers), this.#suspicion.inMs(nowMs));
     if (condemned.length === 0) return;
     await faultPoint('liveness: checked');
     this.#announce(await removeGoneWorkers(runner, tables, condemned, this.#limits));
+  }
+
+  /** It was declared gone: what it has lost must be known before anything begins. */
+  async #learnOfLosses(): Promise<void> {
+    await faultPoint('liveness: returned');
+    await this.#options.onDeclaredGone();
+    this.#wasGone = false;
   }
 
   #noteServer(startedAt: string): void {
