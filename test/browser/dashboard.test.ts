@@ -171,6 +171,21 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
     await context.close();
   });
 
+  test.each([390, 1100, 1440])('at %i px tiles and choices stand side by side', async (width) => {
+    const { page, context } = await openPage(browser, origin, { width, colorScheme: 'light' });
+    const inRows = async (path: string, selector: string) => {
+      await page.goto(`${origin}${BASE}${path}`);
+      const tops = await page
+        .locator(selector)
+        .evaluateAll((elements) => elements.map((element) => element.getBoundingClientRect().top));
+      return [...new Set(tops)].map((top) => tops.filter((each) => each === top).length);
+    };
+    expect(await inRows('', '.tile')).toEqual(width === 390 ? [2, 2, 2] : width === 1100 ? [3, 3] : [6]);
+    const [hours = 0] = await inRows('/errors', 'main .chips li');
+    expect(hours).toBeGreaterThanOrEqual(width === 390 ? 2 : 4);
+    await context.close();
+  });
+
   /** Four sizes and schemes, and the keyboard alone. */
   const ways = [
     { width: 390, colorScheme: 'light' },
@@ -486,7 +501,7 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
         if (name === 'overview') await page.locator('.uplot').nth(2).waitFor();
         const path = `${folder}${name}-${colorScheme}.png`;
         await page.screenshot({ path });
-        expect(statSync(path).size).toBeLessThan(110_000);
+        expect(statSync(path).size).toBeLessThan(120_000);
       }
       await context.close();
     }
