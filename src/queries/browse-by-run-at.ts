@@ -45,7 +45,8 @@ export async function browseByRunAt(
 
 /**
  * First the bands whose first job that fits comes soonest, as many as the page has jobs: no other can have
- * one on it. So of hundreds of groups only those are read further.
+ * one on it. So of hundreds of groups only those are read further, and none of them beyond the first job of
+ * the last of them: up to there are enough.
  */
 export function browseByRunAtQuery(tables: QueueTables, page: JobsByRunAt): SQL {
   const { search, scope, state, limit } = page;
@@ -74,6 +75,10 @@ export function browseByRunAtQuery(tables: QueueTables, page: JobsByRunAt): SQL 
       select * from (${ofBands(tables, page, [soonest(false), soonest(true)], {
         columns: sql.raw('j.*'),
         read: first(limit),
+        upTo: sql`
+              and j.run_at <= coalesce((
+                select b.run_at from soonest as b order by b.run_at, b.id offset ${limit - 1} limit 1
+              ), 'infinity')`,
       })}
       ) as j
       order by j.run_at, j.id limit ${limit}
@@ -124,6 +129,8 @@ function givenBands(bands: readonly Band[]): [plain: SQL, grouped: SQL] {
 interface BandReading {
   /** What is read of each job. */
   readonly columns: SQL;
+  /** Which of them, as a further condition on `j`. */
+  readonly upTo?: SQL;
   /** What becomes of a band's rows, in their order. */
   readonly read: (rows: SQL) => SQL;
   /** @default what is read of `j` */
@@ -135,12 +142,12 @@ function ofBands(
   { queueJobs }: QueueTables,
   { state, after, bound, until }: Omit<ReadToEnd, 'bands'>,
   [plain, grouped]: readonly [SQL, SQL],
-  { columns, read, answer = sql.raw('j.*') }: BandReading,
+  { columns, read, upTo = sql``, answer = sql.raw('j.*') }: BandReading,
 ): SQL {
   const rows = (group: SQL) => sql`
             select ${columns} from ${queueJobs} as j
             where j.queue = b.queue and j.priority = b.priority and ${group}${RANGES[state]}
-              and ${isBehind(after)}${until === undefined ? sql`` : sql` and ${isUpTo(until)}`}
+              and ${isBehind(after)}${until === undefined ? sql`` : sql` and ${isUpTo(until)}`}${upTo}
             order by j.run_at, j.id limit ${bound}`;
   return sql`
         (select ${answer} from ${plain}
