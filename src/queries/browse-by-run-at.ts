@@ -56,7 +56,7 @@ export function browseByRunAtQuery(tables: QueueTables, page: JobsByRunAt): SQL 
           select j.* from (${rows}
           ) as j
           where ${fits} order by j.run_at, j.id limit ${most}`;
-  const [plain, grouped] = givenBands(page.bands);
+  const [plain, grouped] = givenBands(page);
   const soonest = (isGrouped: boolean) =>
     sql`(select b.* from soonest as b where b."group" is ${
       isGrouped ? sql.raw('not null') : sql.raw('null')
@@ -109,7 +109,7 @@ export async function findReadEnd(
 export function findReadEndQuery(tables: QueueTables, page: ReadToEnd): SQL {
   const last = (rows: SQL) => sql`${rows} offset ${page.bound - 1}`;
   return sql`
-    select j.id, ${runUs} as run_us from (${ofBands(tables, page, givenBands(page.bands), {
+    select j.id, ${runUs} as run_us from (${ofBands(tables, page, givenBands(page), {
       columns: sql.raw('j.run_at, j.id'),
       read: last,
     })}
@@ -117,10 +117,15 @@ export function findReadEndQuery(tables: QueueTables, page: ReadToEnd): SQL {
     order by j.run_at, j.id limit 1`;
 }
 
-/** The bands without groups and those of groups, for a `FROM`. */
-function givenBands(bands: readonly Band[]): [plain: SQL, grouped: SQL] {
+/** The bands without groups and those of groups, for a `FROM`; none whose first job comes too late. */
+function givenBands({ state, bands, until }: ReadToEnd): [plain: SQL, grouped: SQL] {
+  const mustBeDue = state === 'due' || state === 'running';
+  const isInTime = ({ first }: Band) =>
+    first === undefined ||
+    ((first.isDue || !mustBeDue) && (until === undefined || first.runUs <= until.runUs));
   const those = (grouped: boolean) => {
-    const text = JSON.stringify(bands.filter(({ group }) => (group !== null) === grouped));
+    const given = bands.filter((band) => (band.group !== null) === grouped && isInTime(band));
+    const text = JSON.stringify(given.map(({ queue, group, priority }) => ({ queue, group, priority })));
     return sql`jsonb_to_recordset(${text}::text::jsonb) as b(queue text, "group" text, priority int2)`;
   };
   return [those(false), those(true)];
