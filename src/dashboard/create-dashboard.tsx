@@ -5,7 +5,7 @@ import { MissingMigrationError } from '../errors.ts';
 import { describeThrown } from '../job/describe-error.ts';
 import { type ShownJob, showJob } from '../queries/show-job.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
-import { sqlStateOf } from '../sql/executor.ts';
+import { type Executor, sqlStateOf } from '../sql/executor.ts';
 import { granted } from './access.ts';
 import { act, jobId } from './actions.ts';
 import { pageAnswer, textOf } from './answer.ts';
@@ -30,7 +30,7 @@ import { SlowPage } from './parts/layout.tsx';
 import { SAID } from './parts/notice.tsx';
 import { CUT } from './parts/value.tsx';
 import { isOwnRequest, protectiveHeaders } from './protection.ts';
-import { type Found, Searches, UNFIT, UnfitValueError } from './searches.ts';
+import { FEW_ROWS_MS, type Found, Searches, UNFIT, UnfitValueError } from './searches.ts';
 import { copyOf } from './shared-response.ts';
 import { TooManySearchesError } from './turns.ts';
 import { limitsOf, schedulesOf, scopeName, type Visit } from './visit.ts';
@@ -241,5 +241,6 @@ async function findShown(visit: Visit, text: string): Promise<Found<ShownJob | u
   if (id === undefined) return { value: undefined, at: new Date(visit.nowMs) };
   const show = { id, scope: granted.scope, cut: CUT };
   const name = JSON.stringify(['job', scopeName(visit), id]);
-  return await searches.at(viewer, name, JOB_MS, (db) => showJob(db, settings.queue.tables, show));
+  const look = (db: Executor) => showJob(db, settings.queue.tables, show);
+  return await searches.at(viewer, name, JOB_MS, look, FEW_ROWS_MS);
 }

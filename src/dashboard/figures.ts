@@ -79,9 +79,7 @@ export async function figuresSeen(visit: Visit): Promise<Figures | undefined> {
 
 async function wholeFigures(visit: Visit): Promise<Figures> {
   const { settings, granted } = visit;
-  // Counting a million jobs takes a second, which nobody shall wait for: the first count is bounded.
-  const known = figuresOf(settings.queue.tables, settings.db);
-  if (known.exactAgainAt === 0) known.exactAgainAt = performance.now() + FIRST_MS;
+  boundFirstCount(visit);
   const stats = await settings.queue.stats(settings.db, { minutes: MINUTES });
   const { countedAt } = stats;
   const isSeen = ({ queue }: { readonly queue: string }) => granted.scope.queues?.includes(queue) ?? true;
@@ -112,6 +110,12 @@ async function wholeFigures(visit: Visit): Promise<Figures> {
     rates,
     unreported: settings.queue.metrics !== undefined && rates === undefined,
   };
+}
+
+/** Counting a million jobs takes a second, which nobody shall wait for: the first count is bounded. */
+export function boundFirstCount({ settings }: Visit): void {
+  const known = figuresOf(settings.queue.tables, settings.db);
+  if (known.exactAgainAt === 0) known.exactAgainAt = performance.now() + FIRST_MS;
 }
 
 async function ownFigures(visit: Visit): Promise<Figures | undefined> {

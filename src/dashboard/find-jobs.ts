@@ -23,7 +23,7 @@ const BOUND = 100_000;
  * the first of theirs, as claims take them.
  */
 const IN_ORDER: Readonly<Record<LiveState, number>> = {
-  running: 6_000,
+  running: 3_000,
   due: 20_000,
   scheduled: 20_000,
   waiting: 20_000,

@@ -12,6 +12,8 @@ const KEPT_OF_VIEWER = 20;
 const TIMES = 150;
 const BURST_MS = 50;
 const MAX_REST_MS = 300_000;
+/** What a search takes at most that reads a few rows by an index: more is time that it has waited. */
+export const FEW_ROWS_MS = 20;
 
 /** A value of a filter cannot be compared with its column, as PostgreSQL says. */
 export class UnfitValueError extends Error {}
@@ -53,6 +55,7 @@ export class Searches {
   /**
    * What `look` finds, or has found before; `undefined` when a statement took longer than `timeoutMs`.
    *
+   * @param mostMs how long it takes at most where nothing is in its way; it does not rest from more
    * @throws TooManySearchesError when the viewer has too many that wait
    * @throws UnfitValueError for a value that PostgreSQL refuses; other errors of the driver pass
    */
@@ -61,8 +64,10 @@ export class Searches {
     name: string,
     timeoutMs: number,
     look: (db: Executor) => Promise<T>,
+    mostMs = Number.POSITIVE_INFINITY,
   ): Promise<Found<T> | undefined> {
     const known = this.#of(viewer, name);
+    known.rest.mostMs = mostMs;
     if (known.last === undefined || performance.now() >= known.last.until) {
       known.flight ??= this.#ask(known, timeoutMs, look).finally(() => {
         delete known.flight;

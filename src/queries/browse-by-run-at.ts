@@ -45,7 +45,8 @@ export async function browseByRunAt(
 
 /**
  * First the bands whose first job that fits comes soonest, as many as the page has jobs: no other can have
- * one on it. So of hundreds of groups only those are read further.
+ * one on it. So of hundreds of groups only those are read further, and none of them beyond the first job of
+ * the last of them: up to there are enough.
  */
 export function browseByRunAtQuery(tables: QueueTables, page: JobsByRunAt): SQL {
   const { search, scope, state, limit } = page;
@@ -55,7 +56,7 @@ export function browseByRunAtQuery(tables: QueueTables, page: JobsByRunAt): SQL 
           select j.* from (${rows}
           ) as j
           where ${fits} order by j.run_at, j.id limit ${most}`;
-  const [plain, grouped] = givenBands(page.bands);
+  const [plain, grouped] = givenBands(page);
   const soonest = (isGrouped: boolean) =>
     sql`(select b.* from soonest as b where b."group" is ${
       isGrouped ? sql.raw('not null') : sql.raw('null')
@@ -74,6 +75,10 @@ export function browseByRunAtQuery(tables: QueueTables, page: JobsByRunAt): SQL 
       select * from (${ofBands(tables, page, [soonest(false), soonest(true)], {
         columns: sql.raw('j.*'),
         read: first(limit),
+        upTo: sql`
+              and j.run_at <= coalesce((
+                select b.run_at from soonest as b order by b.run_at, b.id offset ${limit - 1} limit 1
+              ), 'infinity')`,
       })}
       ) as j
       order by j.run_at, j.id limit ${limit}
@@ -104,7 +109,7 @@ export async function findReadEnd(
 export function findReadEndQuery(tables: QueueTables, page: ReadToEnd): SQL {
   const last = (rows: SQL) => sql`${rows} offset ${page.bound - 1}`;
   return sql`
-    select j.id, ${runUs} as run_us from (${ofBands(tables, page, givenBands(page.bands), {
+    select j.id, ${runUs} as run_us from (${ofBands(tables, page, givenBands(page), {
       columns: sql.raw('j.run_at, j.id'),
       read: last,
     })}
@@ -112,10 +117,15 @@ export function findReadEndQuery(tables: QueueTables, page: ReadToEnd): SQL {
     order by j.run_at, j.id limit 1`;
 }
 
-/** The bands without groups and those of groups, for a `FROM`. */
-function givenBands(bands: readonly Band[]): [plain: SQL, grouped: SQL] {
+/** The bands without groups and those of groups, for a `FROM`; none whose first job comes too late. */
+function givenBands({ state, bands, until }: ReadToEnd): [plain: SQL, grouped: SQL] {
+  const mustBeDue = state === 'due' || state === 'running';
+  const isInTime = ({ first }: Band) =>
+    first === undefined ||
+    ((first.isDue || !mustBeDue) && (until === undefined || first.runUs <= until.runUs));
   const those = (grouped: boolean) => {
-    const text = JSON.stringify(bands.filter(({ group }) => (group !== null) === grouped));
+    const given = bands.filter((band) => (band.group !== null) === grouped && isInTime(band));
+    const text = JSON.stringify(given.map(({ queue, group, priority }) => ({ queue, group, priority })));
     return sql`jsonb_to_recordset(${text}::text::jsonb) as b(queue text, "group" text, priority int2)`;
   };
   return [those(false), those(true)];
@@ -124,6 +134,8 @@ function givenBands(bands: readonly Band[]): [plain: SQL, grouped: SQL] {
 interface BandReading {
   /** What is read of each job. */
   readonly columns: SQL;
+  /** Which of them, as a further condition on `j`. */
+  readonly upTo?: SQL;
   /** What becomes of a band's rows, in their order. */
   readonly read: (rows: SQL) => SQL;
   /** @default what is read of `j` */
@@ -135,12 +147,12 @@ function ofBands(
   { queueJobs }: QueueTables,
   { state, after, bound, until }: Omit<ReadToEnd, 'bands'>,
   [plain, grouped]: readonly [SQL, SQL],
-  { columns, read, answer = sql.raw('j.*') }: BandReading,
+  { columns, read, upTo = sql``, answer = sql.raw('j.*') }: BandReading,
 ): SQL {
   const rows = (group: SQL) => sql`
             select ${columns} from ${queueJobs} as j
             where j.queue = b.queue and j.priority = b.priority and ${group}${RANGES[state]}
-              and ${isBehind(after)}${until === undefined ? sql`` : sql` and ${isUpTo(until)}`}
+              and ${isBehind(after)}${until === undefined ? sql`` : sql` and ${isUpTo(until)}`}${upTo}
             order by j.run_at, j.id limit ${bound}`;
   return sql`
         (select ${answer} from ${plain}

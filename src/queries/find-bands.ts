@@ -9,6 +9,8 @@ export interface Band {
   /** `null`: of jobs without a group. */
   readonly group: string | null;
   readonly priority: number;
+  /** Its first job: when it is due, and whether it is now; `undefined` where none was looked for. */
+  readonly first?: { readonly runUs: number; readonly isDue: boolean } | undefined;
 }
 
 export interface BandsToFind {
@@ -29,11 +31,18 @@ export interface BandsToFind {
  */
 export async function findBands(db: Executor, tables: QueueTables, bands: BandsToFind): Promise<Band[]> {
   const rows = await queryRows(db, tables, findBandsQuery(tables, bands));
-  return rows.map(({ queue, group_key, priority }) => ({
+  return rows.map(({ queue, group_key, priority, run_us, is_due }) => ({
     queue: String(queue),
     group: group_key === null ? null : String(group_key),
     priority: Number(priority),
+    first: run_us === null ? undefined : { runUs: Number(run_us), isDue: is_due === true },
   }));
+}
+
+/** When the first job of a band is due, and whether it is. */
+function first(alias: string): SQL {
+  return sql.raw(`(extract(epoch from ${alias}.run_at) * 1000000)::float8 as run_us,
+        ${alias}.run_at <= statement_timestamp() as is_due`);
 }
 
 /** Without `priority >= 0`, which always holds, the planner does not use the index. */
@@ -48,18 +57,18 @@ export function findBandsQuery({ queueJobs }: QueueTables, { queues, group, limi
     queues === undefined
       ? sql`
       (
-        select j.queue, j.priority from ${queueJobs} as j
+        select j.queue, j.priority, j.run_at from ${queueJobs} as j
         where j.priority >= 0 and j.group_key is null
-        order by j.priority, j.queue limit 1
+        order by j.priority, j.queue, j.run_at limit 1
       )
       union all
-      select n.queue, n.priority from plain as b cross join lateral (
-        select j.queue, j.priority from ${queueJobs} as j
+      select n.queue, n.priority, n.run_at from plain as b cross join lateral (
+        select j.queue, j.priority, j.run_at from ${queueJobs} as j
         where j.priority >= 0 and j.group_key is null and (j.priority, j.queue) > (b.priority, b.queue)
-        order by j.priority, j.queue limit 1
+        order by j.priority, j.queue, j.run_at limit 1
       ) as n`
       : sql`
-      select q.queue, p.priority::int2
+      select q.queue, p.priority::int2, null::timestamptz as run_at
       from jsonb_array_elements_text(${named}::text::jsonb) as q(queue)
       cross join generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as p(priority)`;
   return sql`
@@ -67,24 +76,24 @@ export function findBandsQuery({ queueJobs }: QueueTables, { queues, group, limi
     ),
     grouped as (
       (
-        select j.queue, j.group_key, j.priority from ${queueJobs} as j
+        select j.queue, j.group_key, j.priority, j.run_at from ${queueJobs} as j
         where j.group_key is not null${ofQueues}${ofGroup}
-        order by j.queue, j.group_key, j.priority limit 1
+        order by j.queue, j.group_key, j.priority, j.run_at limit 1
       )
       union all
-      select n.queue, n.group_key, n.priority from grouped as b cross join lateral (
-        select j.queue, j.group_key, j.priority from ${queueJobs} as j
+      select n.queue, n.group_key, n.priority, n.run_at from grouped as b cross join lateral (
+        select j.queue, j.group_key, j.priority, j.run_at from ${queueJobs} as j
         where j.group_key is not null
           and (j.queue, j.group_key, j.priority) > (b.queue, b.group_key, b.priority)${ofQueues}${ofGroup}
-        order by j.queue, j.group_key, j.priority limit 1
+        order by j.queue, j.group_key, j.priority, j.run_at limit 1
       ) as n
     )
     (
-      select p.queue, null::text as group_key, p.priority from plain as p
+      select p.queue, null::text as group_key, p.priority, ${first('p')} from plain as p
       where ${group === undefined ? sql`true` : sql`false`} limit ${limit}
     )
     union all
     (
-      select g.queue, g.group_key, g.priority from grouped as g limit ${limit}
+      select g.queue, g.group_key, g.priority, ${first('g')} from grouped as g limit ${limit}
     )`;
 }

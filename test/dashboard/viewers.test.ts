@@ -223,6 +223,23 @@ describe('searches', () => {
     expect(await searches.at('ann', 'x', 1_000, look)).toMatchObject({ value: asked });
   });
 
+  test('for one job do not rest from what they have waited', async () => {
+    const id = await addJob(database.client, {});
+    let nowMs = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const db: Database = Object.create(database.db);
+    db.transaction = async (run) => {
+      nowMs += 2_000;
+      return await database.db.transaction(run);
+    };
+    const dashboard = createDashboard({ db, queue, authorize: actorOf });
+    for (const progress of ['11', '22', '33', '44']) {
+      await database.client`update queue_jobs set progress = ${`0.${progress}`}::text::jsonb where id = ${id}`;
+      nowMs += 5_000;
+      expect(await page(dashboard, `/jobs/${id}`)).toContain(`${progress} %`);
+    }
+  });
+
   test('that one viewer invents drop no answer of another, and no shared look', async () => {
     const names: string[] = [];
     const shared = Looks.prototype.shared;

@@ -10,17 +10,21 @@ const scope = { queues: undefined, own: [] };
 const MANY = 1_000;
 const LIMIT = 6;
 
-/** 40 groups and 3 plain queues, each of 2 priorities, whose jobs are due one after the other in no order of ids. */
+/**
+ * 40 groups and 3 plain queues, each of 2 priorities, whose jobs are due one after the other in no order of ids. Those
+ * of ten groups are all scheduled, and of every queue some; of the others a quarter runs.
+ */
 beforeAll(async () => {
   await clearTables(database.client);
   await database.client`
-    insert into queue_jobs (queue, kind, payload, max_attempts, priority, group_key, run_at)
-    select 'q' || n % 3, 'k' || n % 17, '{}', 20, 4 + n % 2,
-      case when n % 5 <> 0 then 'g' || n % 40 end, now() - (n * 7919 % 601) * interval '1 s'
-    from generate_series(1, 600) as n`;
+    insert into queue_jobs (queue, kind, payload, max_attempts, priority, group_key, run_at, worker_id)
+    select 'q' || n % 3, 'k' || n % 17, '{}', 20, 4 + n % 2, case when n % 5 <> 0 then 'g' || n % 40 end,
+      now() - (n * 7919 % 601) * interval '1 s' + case when n % 40 >= 30 then interval '1 h' else '0' end,
+      case when n % 40 < 30 and n % 7 < 2 then 1 end
+    from generate_series(1, 800) as n`;
 });
 
-async function pages(kind: string | undefined, bound: number) {
+async function pages(state: 'due' | 'running' | 'scheduled', kind: string | undefined, bound: number) {
   const bands = await findBands(database.db, tables, { queues: undefined, group: undefined, limit: MANY });
   expect(bands.length).toBeGreaterThan(LIMIT);
   const search = { kind, payload: [], own: [] };
@@ -28,7 +32,7 @@ async function pages(kind: string | undefined, bound: number) {
   let stops = 0;
   let after: JobPlace = FIRST_PLACE;
   for (;;) {
-    const read = { state: 'due' as const, bands, after, bound };
+    const read = { state, bands, after, bound };
     const found = await browseByRunAt(database.db, tables, {
       ...read,
       search,
@@ -54,15 +58,22 @@ async function pages(kind: string | undefined, bound: number) {
 
 describe('pages of jobs in the order in which they are due', () => {
   test.each([
-    ['all jobs, each band to its end', undefined, MANY, false],
-    ['all jobs, a few of each band at a time', undefined, 3, false],
-    ['one kind, each band to its end', 'k3', MANY, false],
-    ['one kind, a few of each band at a time', 'k3', 3, true],
-    ['a kind that no job has', 'none', 3, true],
-  ])('%s: each once, the longest due first', async (_, kind, bound, searchesOn) => {
+    ['all due jobs, each band to its end', 'due', undefined, MANY, false],
+    ['all due jobs, a few of each band at a time', 'due', undefined, 3, false],
+    ['one kind, each band to its end', 'due', 'k3', MANY, false],
+    ['one kind, a few of each band at a time', 'due', 'k3', 3, true],
+    ['a kind that no job has', 'due', 'none', 3, true],
+    ['all that run, each band to its end', 'running', undefined, MANY, false],
+    ['all that run, a few of each band at a time', 'running', undefined, 3, true],
+    ['all scheduled jobs, each band to its end', 'scheduled', undefined, MANY, false],
+    ['all scheduled jobs, a few of each band at a time', 'scheduled', undefined, 3, false],
+  ] as const)('%s: each once, the longest due first', async (_, state, kind, bound, searchesOn) => {
     const expected = await database.client<{ id: string }[]>`
-      select id from queue_jobs where ${kind ?? null}::text is null or kind = ${kind ?? null}::text order by run_at, id`;
-    const { ids, stops } = await pages(kind, bound);
+      select id from queue_jobs where (${kind ?? null}::text is null or kind = ${kind ?? null}::text)
+        and case when worker_id is not null then 'running' when run_at > now() then 'scheduled' else 'due' end = ${state}
+      order by run_at, id`;
+    expect(kind === 'none' || expected.length > LIMIT).toBe(true);
+    const { ids, stops } = await pages(state, kind, bound);
     expect(ids).toEqual(expected.map(({ id }) => Number(id)));
     expect(stops > 0).toBe(searchesOn);
   });

@@ -75,9 +75,9 @@ describe.sequential('with 1,000,000 live jobs, 1,000,000 results, 8 queues and 3
         browsed({ group }, { live: 'group', results: 'sought' }),
       ],
     ],
-    ['jobs that are due', 10_000, () => inState('due', 20_000)],
-    ['jobs that run', 12_000, () => inState('running', 6_000)],
-    ['scheduled jobs', 10_000, () => inState('scheduled', 20_000)],
+    ['jobs that are due', 3_300, () => inState('due', 20_000)],
+    ['jobs that run', 4_000, () => inState('running', 3_000)],
+    ['scheduled jobs', 3_000, () => inState('scheduled', 20_000)],
     ['waiting jobs', 5_000, () => inState('waiting', 20_000)],
     ['jobs to be retried', 10, () => [browsed({ state: 'retrying' }, { live: 'failed' })]],
   ];

@@ -484,6 +484,7 @@ describe('functions', () => {
       'pg_control_system',
       'pg_notify',
       'pg_relation_size',
+      'pg_total_relation_size',
       'pg_try_advisory_lock',
       'pg_try_advisory_xact_lock_shared',
       'set_config',

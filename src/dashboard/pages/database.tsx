@@ -2,6 +2,7 @@ import type { Finding } from '../../queue/check/finding.ts';
 import type { Vital } from '../../queue/stats/queue-vitals.ts';
 import { unlessMissing } from '../../sql/unless-missing.ts';
 import { countText, durationText } from '../duration.ts';
+import { boundFirstCount } from '../figures.ts';
 import { folded } from '../folded.ts';
 import { Findings, Others } from '../parts/findings.tsx';
 import { Page } from '../parts/layout.tsx';
@@ -16,7 +17,9 @@ export async function findingsOf({ settings, looks }: Visit): Promise<readonly F
 }
 
 /** What alerts watch, the worst first. */
-export async function vitalsOf({ settings }: Visit): Promise<readonly Vital[]> {
+export async function vitalsOf(visit: Visit): Promise<readonly Vital[]> {
+  const { settings } = visit;
+  boundFirstCount(visit);
   return (await settings.queue.vitals(settings.db)).vitals;
 }
 

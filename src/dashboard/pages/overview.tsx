@@ -70,7 +70,7 @@ export async function overviewPage(visit: Visit) {
         </Tile>
         <Tile
           name="Discarded"
-          href={links.to('/errors')}
+          href={links.to('/errors', { hours: '1' })}
           value={hour && countText(hour.discarded)}
           bad={(hour?.discarded ?? 0) > 0}
         >

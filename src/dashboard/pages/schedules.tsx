@@ -8,6 +8,7 @@ import { Page, SlowPage } from '../parts/layout.tsx';
 import { Ago, At, Zone } from '../parts/moment.tsx';
 import { Shown } from '../parts/shown.tsx';
 import { Foreign } from '../parts/text.tsx';
+import { FEW_ROWS_MS } from '../searches.ts';
 import { isPlain, LOOK_MS, scopeName, type Visit } from '../visit.ts';
 
 const PAGE = 50;
@@ -18,7 +19,7 @@ export async function schedulesPage(visit: Visit, schedules: Schedules, after: s
   const { searches, viewer, granted } = visit;
   const page = { queues: granted.scope.queues, cursor: after, limit: PAGE };
   const name = JSON.stringify(['schedules', scopeName(visit), after]);
-  const answer = await searches.at(viewer, name, LOOK_MS, (db) => schedules.list(db, page));
+  const answer = await searches.at(viewer, name, LOOK_MS, (db) => schedules.list(db, page), FEW_ROWS_MS);
   if (answer === undefined) return <SlowPage visit={visit} title="Schedules" />;
   const { schedules: seen, nextCursor } = answer.value;
   return (

@@ -7,10 +7,13 @@ import { type Crew, findCrews } from '../../queries/find-crews.ts';
 import { findHeads, type Head } from '../../queries/find-heads.ts';
 import { findPauses, type PausedQueue } from '../../queries/find-pauses.ts';
 import { isCitus } from '../../queries/is-citus.ts';
+import { sizeOfTables } from '../../queries/size-of-tables.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import type { MetricsTables } from '../../schema/metrics/index.ts';
 import type { Database, Executor } from '../../sql/executor.ts';
 import { type TimedRunner, withinTime } from '../../sql/within-time.ts';
 import type { LiveCounts, Precision } from './queue-stats.ts';
+import type { Rest } from './rest.ts';
 
 /** What was counted of the live jobs, and what belongs to it. */
 export interface LiveFigures {
@@ -30,6 +33,8 @@ export interface LiveFigures {
 export interface ExactCounting {
   /** After it took too long: not to be tried again before this, by the process's clock. */
   exactAgainAt: number;
+  /** Learns from it how long an answer takes at most. */
+  readonly rest: Pick<Rest, 'mostMs'>;
 }
 
 /** How long the statements of each way of counting may take. */
@@ -38,6 +43,13 @@ const CAPPED_MS = 1_000;
 const HEADS_MS = 500;
 const RETRYING_MS = 500;
 const ESTIMATED_MS = 500;
+/**
+ * What the statements of an answer take at most on a quiet machine: so much, and so much for each page of
+ * 8 kB that the tables and their indexes have. Counting a million jobs takes a tenth of it.
+ */
+const ANSWER_MS = 20;
+const PAGE_MS = 0.1;
+const PAGE_BYTES = 8_192;
 /** After a count of everything that took too long: a tenth of a percent of the time. */
 const EXACT_AGAIN_MS = EXACT_MS * 1_000;
 const MAX_QUEUES = 1_000;
@@ -46,6 +58,12 @@ const MAX_ESTIMATED_QUEUES = 100;
 
 type Counted = Pick<LiveFigures, 'queues' | 'kinds'>;
 
+/** What is counted. */
+interface ToCount {
+  readonly tables: QueueTables;
+  readonly metrics: MetricsTables['queueMetrics'] | undefined;
+}
+
 /**
  * Counts the live jobs: all of them, or if that takes too long the first of each queue, or else it asks the
  * planner and looks which job of each queue has been due for longest. Each way has a transaction of its own,
@@ -53,7 +71,7 @@ type Counted = Pick<LiveFigures, 'queues' | 'kinds'>;
  */
 export async function countLive(
   db: Database,
-  tables: QueueTables,
+  { tables, metrics }: ToCount,
   known: ExactCounting,
 ): Promise<LiveFigures> {
   const startMs = performance.now();
@@ -61,8 +79,13 @@ export async function countLive(
   const around = begun ?? { countedAt: new Date(), crews: [], pauses: [], results: [] };
   const names = [...around.crews.flatMap(({ queues }) => queues), ...around.pauses.map(({ queue }) => queue)];
   const counted = await countSomehow(db, tables, known, [...new Set(names)]);
-  const retrying = await withinTime(db, tables, RETRYING_MS, ({ runner }) => countRetrying(runner, tables));
-  return { ...around, ...counted, retrying, tookMs: performance.now() - startMs };
+  const last = await withinTime(db, tables, RETRYING_MS, async ({ runner }) => ({
+    retrying: await countRetrying(runner, tables),
+    bytes: await sizeOfTables(runner, tables, metrics),
+  }));
+  known.rest.mostMs =
+    last?.bytes === undefined ? Number.POSITIVE_INFINITY : ANSWER_MS + (last.bytes / PAGE_BYTES) * PAGE_MS;
+  return { ...around, ...counted, retrying: last?.retrying, tookMs: performance.now() - startMs };
 }
 
 /** All but the live jobs. */

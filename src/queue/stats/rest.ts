@@ -7,6 +7,8 @@ const TIMES = 400;
 const BURST_MS = 1_000;
 /** Never more than a twentieth of the time, also at first. */
 const LEAST_TIMES = 20;
+/** However little of that it worked: a page that asks twice gets one answer, on a busy machine, too. */
+const LEAST_MS = 5_000;
 /**
  * A table that is locked, or a pool without a free connection, says little about the next time; and of many
  * who ask for different answers none shall wait for hours.
@@ -22,6 +24,11 @@ export class Rest {
   readonly #times: number;
   readonly #burstMs: number;
   readonly #maxRestMs: number;
+  /**
+   * How long an answer takes at most where nothing is in its way. What it takes longer it has waited for a
+   * connection, a lock or a processor, and the database need not rest from that.
+   */
+  mostMs = Number.POSITIVE_INFINITY;
 
   /** @param times one part in so many of the time @param burstMs and so much at once */
   constructor(times = TIMES, burstMs = BURST_MS, maxRestMs = MAX_REST_MS) {
@@ -33,10 +40,12 @@ export class Rest {
   /** When what took so long may be asked for again, by the monotonic clock. */
   after(tookMs: number): number {
     const now = performance.now();
-    const owedMs = Math.max(0, this.#owedMs - (now - this.#owedAt) / this.#times) + tookMs;
+    const costMs = Math.min(tookMs, this.mostMs);
+    const owedMs = Math.max(0, this.#owedMs - (now - this.#owedAt) / this.#times) + costMs;
     this.#owedMs = Math.min(owedMs, this.#burstMs + this.#maxRestMs / this.#times);
     this.#owedAt = now;
-    const soonest = Math.max(this.#until, now) + tookMs * LEAST_TIMES;
+    const leastMs = Math.min(tookMs * LEAST_TIMES, Math.max(costMs * LEAST_TIMES, LEAST_MS));
+    const soonest = Math.max(this.#until, now) + leastMs;
     const paid = now + (this.#owedMs - this.#burstMs) * this.#times;
     this.#until = Math.min(Math.max(soonest, paid), now + this.#maxRestMs);
     return this.#until;

@@ -51,9 +51,9 @@ export function checkCanBegin(db: Database): void {
 }
 
 /** What there is to do, shared by all who ask. */
-export async function liveFigures(db: Database, { tables }: QueueOfFigures): Promise<LiveFigures> {
-  const known = figuresOf(tables, db);
-  return await known.live.get(() => countLive(db, tables, known));
+export async function liveFigures(db: Database, queue: QueueOfFigures): Promise<LiveFigures> {
+  const known = figuresOf(queue.tables, db);
+  return await known.live.get(() => countLive(db, queue, known));
 }
 
 /** What workers have reported, shared by all who ask for as many minutes; `undefined` without metrics. */

@@ -47,10 +47,13 @@
             select j.* from "queue_jobs" as j
             where j.queue = b.queue and j.priority = b.priority and j.group_key is null and j.run_at <= statement_timestamp()
               and j.run_at >= to_timestamp($19::text::float8 / 1000000) and (j.run_at, j.id) > (to_timestamp($20::text::float8 / 1000000), $21::int8)
-            order by j.run_at, j.id limit $22
+              and j.run_at <= coalesce((
+                select b.run_at from soonest as b order by b.run_at, b.id offset $22 limit 1
+              ), 'infinity')
+            order by j.run_at, j.id limit $23
           ) as j
           where case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
-        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $23 and j.kind = $24 order by j.run_at, j.id limit $25
+        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $24 and j.kind = $25 order by j.run_at, j.id limit $26
         ) as j)
         union all
         (select j.* from (select b.* from soonest as b where b."group" is not null) as b
@@ -58,14 +61,17 @@
           select j.* from (
             select j.* from "queue_jobs" as j
             where j.queue = b.queue and j.priority = b.priority and j.group_key = b."group" and j.run_at <= statement_timestamp()
-              and j.run_at >= to_timestamp($26::text::float8 / 1000000) and (j.run_at, j.id) > (to_timestamp($27::text::float8 / 1000000), $28::int8)
-            order by j.run_at, j.id limit $29
+              and j.run_at >= to_timestamp($27::text::float8 / 1000000) and (j.run_at, j.id) > (to_timestamp($28::text::float8 / 1000000), $29::int8)
+              and j.run_at <= coalesce((
+                select b.run_at from soonest as b order by b.run_at, b.id offset $30 limit 1
+              ), 'infinity')
+            order by j.run_at, j.id limit $31
           ) as j
           where case when j.worker_id is not null then 'running' when j.run_at = 'infinity' then 'waiting'
-        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $30 and j.kind = $31 order by j.run_at, j.id limit $32
+        when j.run_at > statement_timestamp() then 'scheduled' else 'due' end = $32 and j.kind = $33 order by j.run_at, j.id limit $34
         ) as j)
       ) as j
-      order by j.run_at, j.id limit $33
+      order by j.run_at, j.id limit $35
     ) as j
     order by j.run_at, j.id
 -- $1 = "[{\"queue\":\"mail\",\"group\":null,\"priority\":5}]"
@@ -89,15 +95,17 @@
 -- $19 = "1709210096789000"
 -- $20 = "1709210096789000"
 -- $21 = 42
--- $22 = 100
--- $23 = "due"
--- $24 = "mail"
--- $25 = 10
--- $26 = "1709210096789000"
+-- $22 = 9
+-- $23 = 100
+-- $24 = "due"
+-- $25 = "mail"
+-- $26 = 10
 -- $27 = "1709210096789000"
--- $28 = 42
--- $29 = 100
--- $30 = "due"
--- $31 = "mail"
--- $32 = 10
--- $33 = 10
+-- $28 = "1709210096789000"
+-- $29 = 42
+-- $30 = 9
+-- $31 = 100
+-- $32 = "due"
+-- $33 = "mail"
+-- $34 = 10
+-- $35 = 10

@@ -1,29 +1,31 @@
     with recursive plain as (
-      select q.queue, p.priority::int2
+      select q.queue, p.priority::int2, null::timestamptz as run_at
       from jsonb_array_elements_text($1::text::jsonb) as q(queue)
       cross join generate_series(0, 9) as p(priority)
     ),
     grouped as (
       (
-        select j.queue, j.group_key, j.priority from "queue_jobs" as j
+        select j.queue, j.group_key, j.priority, j.run_at from "queue_jobs" as j
         where j.group_key is not null and j.queue in (select jsonb_array_elements_text($2::text::jsonb)) and j.group_key = $3
-        order by j.queue, j.group_key, j.priority limit 1
+        order by j.queue, j.group_key, j.priority, j.run_at limit 1
       )
       union all
-      select n.queue, n.group_key, n.priority from grouped as b cross join lateral (
-        select j.queue, j.group_key, j.priority from "queue_jobs" as j
+      select n.queue, n.group_key, n.priority, n.run_at from grouped as b cross join lateral (
+        select j.queue, j.group_key, j.priority, j.run_at from "queue_jobs" as j
         where j.group_key is not null
           and (j.queue, j.group_key, j.priority) > (b.queue, b.group_key, b.priority) and j.queue in (select jsonb_array_elements_text($4::text::jsonb)) and j.group_key = $5
-        order by j.queue, j.group_key, j.priority limit 1
+        order by j.queue, j.group_key, j.priority, j.run_at limit 1
       ) as n
     )
     (
-      select p.queue, null::text as group_key, p.priority from plain as p
+      select p.queue, null::text as group_key, p.priority, (extract(epoch from p.run_at) * 1000000)::float8 as run_us,
+        p.run_at <= statement_timestamp() as is_due from plain as p
       where false limit $6
     )
     union all
     (
-      select g.queue, g.group_key, g.priority from grouped as g limit $7
+      select g.queue, g.group_key, g.priority, (extract(epoch from g.run_at) * 1000000)::float8 as run_us,
+        g.run_at <= statement_timestamp() as is_due from grouped as g limit $7
     )
 -- $1 = "[\"mail\"]"
 -- $2 = "[\"mail\"]"

@@ -123,6 +123,7 @@ import { findRefusedJobsQuery, setAsideJobQuery } from '../../../src/queries/set
 import { setLimitQuery } from '../../../src/queries/set-limit.ts';
 import { setScheduleQuery } from '../../../src/queries/set-schedule.ts';
 import { showJobQuery } from '../../../src/queries/show-job.ts';
+import { sizeOfTablesQuery } from '../../../src/queries/size-of-tables.ts';
 import { sumMetricsQuery } from '../../../src/queries/sum-metrics.ts';
 import { takeLeaseQuery } from '../../../src/queries/take-lease.ts';
 import { tidySchedulesQuery } from '../../../src/queries/tidy-schedules.ts';
@@ -321,6 +322,7 @@ export function allStatements(
     countDiscardedQuery: countDiscardedQuery(tables, { hours: 24, bound: 100 }),
     groupRetryingQuery: groupRetryingQuery(tables, { scope: everything, bound: 100, limit: 10 }),
     countSomeJobsQuery: countSomeJobsQuery(tables, [text]),
+    sizeOfTablesQuery: sizeOfTablesQuery(tables, queueMetrics),
     estimatedJobsQuery: estimatedJobsQuery(tables, text, 'due'),
     'estimatedJobsQuery, live': estimatedJobsQuery(tables, text, 'live'),
     'estimatedJobsQuery, running': estimatedJobsQuery(tables, text, 'running'),

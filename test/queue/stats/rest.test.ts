@@ -65,6 +65,19 @@ describe('answers that share a rest', () => {
     for (const rest of rests) expect(rest).toBeLessThanOrEqual(6_000);
   });
 
+  test('rest from what an answer takes at most, and not from what it has waited', async () => {
+    const rest = new Rest();
+    rest.mostMs = 25;
+    const { seen, during } = asked(rest, 2_000);
+    await during(600_000);
+    const between = seen.times.slice(1).map((time, at) => time - (seen.times[at] ?? 0));
+    // Each is asked for again 400 × 25 ms after it has come, and then takes two seconds.
+    expect(between.length).toBeGreaterThan(40);
+    for (const ms of between) expect(ms).toBeLessThanOrEqual(10_000 + 2_000 + 1_000);
+    // Whoever asks twice for one page gets one answer.
+    for (const ms of between) expect(ms).toBeGreaterThanOrEqual(5_000);
+  });
+
   test('rest for ten minutes at most, however long one has taken', async () => {
     const { seen, during } = asked(new Rest(), 60_000);
     await during(1_500_000);

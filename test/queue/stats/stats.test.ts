@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { createQueue, createWorker, defineJob, handle, unvalidated } from 'drizzle-queue';
 import { queueMetrics } from 'drizzle-queue/schema/metrics';
-import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { tables } from '../../queries/support/jobs.ts';
 import { addMetricsTable } from '../../support/control-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
@@ -93,6 +93,35 @@ describe('its cost', () => {
     // What is beside the live jobs, these, those that are tried again, and the rates.
     expect(transactions).toBe(4);
     expect(new Set([...answers, again].map(({ countedAt }) => countedAt.getTime())).size).toBe(1);
+  });
+
+  test('is that of what it reads, however long it has waited: few jobs are counted again within seconds', async () => {
+    const queue = newQueue();
+    const [holder, asker] = await database.connect(2);
+    if (holder === undefined || asker === undefined) throw new Error('two were opened');
+    await queue.enqueue(database.db, report, undefined);
+    const real = performance.now.bind(performance);
+    let skippedMs = 0;
+    const clock = vi.spyOn(performance, 'now').mockImplementation(() => real() + skippedMs);
+    try {
+      let first: Promise<unknown> = Promise.resolve();
+      await holder.client.begin(async (tx) => {
+        await tx`lock table queue_pauses in access exclusive mode`;
+        first = queue.stats(asker.db);
+        await until(async () => {
+          const [row] = await database.client`
+            select count(*)::int as waiting from pg_locks where relation = 'queue_pauses'::regclass and not granted`;
+          return row?.waiting === 1;
+        });
+        skippedMs += 60_000;
+      });
+      await first;
+      await queue.enqueue(database.db, report, undefined);
+      skippedMs += 20_000;
+      expect((await queue.stats(asker.db)).queues).toMatchObject([{ queue: 'reports', due: 2 }]);
+    } finally {
+      clock.mockRestore();
+    }
   });
 
   test('leaves no time limit behind on the connection, and gives a transaction its own back', async () => {
