@@ -86,11 +86,11 @@ export class Gathering<T> {
 
   /** Those that are here wait no longer. */
   flush(): void {
-    this.#dueUntil(this.size);
+    this.#makeDue(this.size);
     this.#rewatch();
   }
 
-  #dueUntil(size: number): void {
+  #makeDue(size: number): void {
     if (this.#due === 0) this.#dueMs = performance.now();
     this.#due = Math.max(this.#due, size);
   }
@@ -106,12 +106,12 @@ export class Gathering<T> {
     if (first === undefined || this.#due > 0 || this.#timer !== undefined) return;
     const leftMs = first.sinceMs + this.#options.handler.batch.maxWaitMs - performance.now();
     if (leftMs <= 0) {
-      this.#dueUntil(1);
+      this.#makeDue(1);
       return;
     }
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#dueUntil(1);
+      this.#makeDue(1);
       this.#options.onDue();
     }, leftMs);
   }

@@ -55,8 +55,11 @@ test(`a worker that was declared gone ${RETURNS} times under load knows of all t
   const execute = db.execute.bind(db) as unknown as (query: SQL) => PromiseLike<unknown>;
   const slow = Object.assign(db, {
     execute: async (query: SQL) => {
+      const { sql } = dialect.sqlToQuery(query);
+      if (asking && sql.includes('attempt = ') && sql.includes('skip locked'))
+        problems.push(`claimed too soon: ${sql}`);
       const answer = await execute(query);
-      if (!dialect.sqlToQuery(query).sql.includes('select j.id, j.fence from')) return answer;
+      if (!sql.includes('select j.id, j.fence from')) return answer;
       if (asking) askedAgain();
       else {
         asking = true;
