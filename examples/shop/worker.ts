@@ -1,7 +1,7 @@
 /**
  * A process that does the shop's jobs, until SIGINT or SIGTERM. Start as many as you like:
  *
- *     DATABASE_URL=postgres://… tsx examples/shop/worker.ts
+ *     DATABASE_URL=postgres://… node --import tsx examples/shop/worker.ts
  */
 import { randomBytes } from 'node:crypto';
 import { eq, sql } from 'drizzle-orm';

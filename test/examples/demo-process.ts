@@ -38,16 +38,19 @@ export function startDemo(env: NodeJS.ProcessEnv = {}, options: readonly string[
           return row?.datname;
         }),
       ),
-    /** The command lines of its processes that are still there. */
-    async processes(): Promise<string[]> {
+    /** Its processes that are still there. */
+    async processes(): Promise<{ pid: number; command: string }[]> {
       const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name));
       const commands = await Promise.all(
         pids.map(async (pid) => {
           const read = (file: string) => readFile(`/proc/${pid}/${file}`, 'utf8').catch(() => '');
-          return (await read('environ')).includes(mark) ? await read('cmdline') : '';
+          return {
+            pid: Number(pid),
+            command: (await read('environ')).includes(mark) ? await read('cmdline') : '',
+          };
         }),
       );
-      return commands.filter((command) => command !== '');
+      return commands.filter(({ command }) => command !== '');
     },
   };
 }

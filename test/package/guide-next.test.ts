@@ -15,7 +15,7 @@ const app = useGuideApp({
 
 const ENQUEUE = `NODE_OPTIONS=--conditions=react-server npx drizzle-queue enqueue send-receipt '{"orderId":1}'`;
 const SELF_HOSTED = 'NEXT_MANUAL_SIG_HANDLE=true QUEUE_WORKER=1 node node_modules/next/dist/bin/next start';
-const WORKER = 'npx tsx --conditions=react-server --env-file=.env.local lib/worker.ts';
+const WORKER = 'node --import tsx --conditions=react-server --env-file=.env.local lib/worker.ts';
 
 test('its first job is done by the commands of its guide', async () => {
   await app().follow('The first job');

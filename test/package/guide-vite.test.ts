@@ -7,13 +7,13 @@ import { useGuideApp } from './support/guide-app.ts';
 describe.each([
   {
     name: 'sveltekit',
-    worker: 'npx tsx --env-file=.env src/lib/server/worker.ts',
+    worker: 'node --import tsx --env-file=.env src/lib/server/worker.ts',
     inside: 'QUEUE_WORKER=1 node --env-file=.env build',
     orders: '/orders',
   },
   {
     name: 'nuxt',
-    worker: 'npx tsx --env-file=.env server/worker.ts',
+    worker: 'node --import tsx --env-file=.env server/worker.ts',
     inside: 'QUEUE_WORKER=1 node --env-file=.env .output/server/index.mjs',
     orders: '/api/orders',
   },
