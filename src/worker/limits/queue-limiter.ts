@@ -256,12 +256,10 @@ export class QueueLimiter {
     const { waiting, nextBatch, free } = this.#attempts;
     const nowMs = performance.now();
     const due = { all: 0, first: 0 };
-    let most = free <= 0 ? 0 : starts.soon(free, nowMs);
     const note = (jobs: readonly LimitedJob[]) => {
       const cost = costOf(starts, jobs);
       if (due.all === 0) due.first = cost;
       due.all += cost;
-      most--;
     };
     const would = new Map<string, boolean>();
     const wouldBegin = (job: LimitedJob) => {
@@ -269,12 +267,11 @@ export class QueueLimiter {
       would.set(job.kind, known);
       return known;
     };
+    if (free <= 0) return due;
     const [inBatch] = nextBatch;
-    if (inBatch !== undefined && most > 0 && wouldBegin(inBatch)) note(this.#together(nextBatch));
-    for (const { job } of waiting) {
-      if (most <= 0) break;
-      if (wouldBegin(job)) note([job]);
-    }
+    if (inBatch !== undefined && wouldBegin(inBatch)) note(this.#together(nextBatch));
+    // What waits was claimed because it will begin soon.
+    for (const { job } of waiting) if (wouldBegin(job)) note([job]);
     return due;
   }
 

@@ -106,14 +106,19 @@ export class Starts {
     return this.available(nowMs) + this.#free(nowMs);
   }
 
+  /** From when on jobs for those are worth a claim: they shall be here by then. */
+  get #roomAtMs(): number {
+    return this.#freeAtMs - Math.min(ROUND_TRIPS * this.#roundTripMs, this.#rate.perMs / PART);
+  }
+
   #free(nowMs: number): number {
     if (nowMs >= this.#saidMs + 2 * this.#rate.perMs) return this.#rate.limit;
-    return nowMs >= this.#freeAtMs ? Math.max(this.#left, this.#freeThen) : this.#left;
+    return nowMs >= this.#roomAtMs ? Math.max(this.#left, this.#freeThen) : this.#left;
   }
 
   /** Whether more has become free since this was last asked: then claims are worth their statement again. */
   opens(nowMs: number): boolean {
-    const opens = this.#isShut && nowMs >= this.#freeAtMs;
+    const opens = this.#isShut && nowMs >= this.#roomAtMs;
     if (opens) this.#isShut = false;
     return opens;
   }
@@ -171,18 +176,14 @@ export class Starts {
     return Math.max(Math.min(perMs / part, MAX_WITHIN_MS), this.#roundTripMs * ROUND_TRIPS);
   }
 
-  /** How many of those that wait can begin before starts that are asked for now are void. */
-  soon(free: number, nowMs: number): number {
-    return free + Math.floor(this.#pace * this.#withinMs(nowMs));
-  }
-
   /** When to look at {@link wish} again, though nothing has happened. */
   nextMs(nowMs: number): number {
     if (this.#sent !== undefined) return Number.POSITIVE_INFINITY;
+    if (this.#isShut && nowMs < this.#roomAtMs) return this.#roomAtMs;
     if (nowMs < this.#askMs) return this.#askMs;
     const voidMs = this.#grants[0]?.untilMs ?? Number.POSITIVE_INFINITY;
     const next = voidMs - this.#leadMs > nowMs ? voidMs - this.#leadMs : voidMs;
-    return nowMs < this.#freeAtMs ? Math.min(next, this.#freeAtMs) : next;
+    return next;
   }
 
   /** It is sent. What it gives back is spent no more. */
