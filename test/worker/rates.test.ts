@@ -19,7 +19,9 @@ import { afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vi
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
+import { queue as queueOfProcesses, RATE, rated } from './fixtures/rated-jobs.ts';
 import { type Rate, Starts } from './support/starts.ts';
+import { startWorkerProcess } from './worker-process.ts';
 
 const database = useTestDatabase({ max: 10 });
 beforeAll(() => addControlTables(database));
@@ -152,6 +154,27 @@ describe('no window sees more handlers begin than the rate', () => {
     expect(asked).toBeGreaterThan(3);
     starts.expectWithin(rate);
   });
+});
+
+test('no window sees more handlers begin in three processes, one of which is killed', async () => {
+  await queueOfProcesses.enqueueMany(database.db, rated, numbered(200));
+  const env = { DATABASE_URL: database.url };
+  const processes = Array.from({ length: 3 }, () =>
+    startWorkerProcess('worker/fixtures/rated-worker.ts', env),
+  );
+  onTestFinished(async () => {
+    await Promise.all(processes.map((process) => process.end('SIGKILL')));
+  });
+  const [first] = processes;
+  await first?.printed('began');
+  first?.child.kill('SIGKILL');
+  const begun = () => processes.flatMap((process) => [...process.output().matchAll(/began ([\d.]+)/g)]);
+  // What the killed one held is taken over, and may begin again.
+  await until(async () => (await database.db.$count(queueJobs)) === 0);
+  const starts = new Starts();
+  for (const [, atMs] of begun()) starts.note(1, Number(atMs));
+  expect(starts.count).toBeGreaterThanOrEqual(200);
+  starts.expectWithin(RATE);
 });
 
 test('priorities hold in a queue with a rate, and nothing of it is in a group', async () => {

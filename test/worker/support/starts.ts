@@ -9,8 +9,8 @@ export interface Rate {
 export class Starts {
   #starts: { atMs: number; weight: number }[] = [];
 
-  note(weight = 1): void {
-    this.#starts.push({ atMs: performance.timeOrigin + performance.now(), weight });
+  note(weight = 1, atMs = performance.timeOrigin + performance.now()): void {
+    this.#starts.push({ atMs, weight });
   }
 
   get count(): number {
