@@ -76,13 +76,13 @@ export async function takeStarts(
 }
 
 export function takeStartsQuery(
-  { queueLimits, queueUsage, queueWorkers, ...tables }: LeaseTables,
+  tables: LeaseTables,
   { queue, kind, workerId, declared, want, least, withinMs, unspent }: StartsWish,
 ): SQL {
-  const all = { queueLimits, queueUsage, queueWorkers, ...tables };
+  const { queueLimits, queueUsage, queueWorkers } = tables;
   return sql`
     with worker as materialized (
-      select w.id from ${queueWorkers} as w${lockPatience(all, 'briefly')} where w.id = ${workerId}::int8
+      select w.id from ${queueWorkers} as w${lockPatience(tables, 'briefly')} where w.id = ${workerId}::int8
     ),
     locked as materialized (
       select u.rate_used from ${queueUsage} as u

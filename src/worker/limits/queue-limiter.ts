@@ -99,13 +99,14 @@ export class QueueLimiter {
     const { lease, kinds } = this.#options;
     if (!lease.mayBegin) return undefined;
     const nowMs = this.isRated ? performance.now() : 0;
-    const refused = new Set<string>();
+    let refused: Set<string> | undefined;
     for (const attempt of waiting) {
       const { kind } = attempt.job;
-      if (refused.has(kind) || kinds.get(kind)?.mayBegin === false) continue;
+      if (refused?.has(kind) || kinds.get(kind)?.mayBegin === false) continue;
       const lacking = this.#lacking([attempt.job], nowMs);
       if (lacking === undefined) return attempt;
       if (lacking === this.#ofQueue) return undefined;
+      refused ??= new Set();
       refused.add(kind);
     }
     return undefined;

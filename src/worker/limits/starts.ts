@@ -135,7 +135,7 @@ export class Starts {
       missing -= taken;
       if (taken > 0) untilMs = Math.min(untilMs, grant.untilMs);
     }
-    this.#grants = this.#grants.filter(({ left }) => left > 0);
+    if (this.#grants[0]?.left === 0) this.#grants = this.#grants.filter(({ left }) => left > 0);
     return untilMs;
   }
 
