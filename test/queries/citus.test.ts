@@ -170,6 +170,12 @@ const EXAMPLES: Readonly<Record<Refusal, readonly [bad: string, good: string]>> 
     `with clock as materialized (select statement_timestamp() as at)
      select j.id from queue_jobs as j, clock where j.queue = $1 and j.run_at < clock.at for update of j`,
   ],
+  subscript: [
+    `update queue_jobs as j set claimed_at = (array[statement_timestamp()])[j.attempt]
+     where j.queue = $1 and j.id = $2`,
+    `update queue_jobs as j set claimed_at = greatest((array[statement_timestamp()])[j.attempt])
+     where j.queue = $1 and j.id = $2`,
+  ],
   session: [
     'select w.id, pg_try_advisory_xact_lock_shared(w.id) from queue_workers as w',
     'select i.id, pg_try_advisory_xact_lock_shared(i.id) from unnest($1::int8[]) as i(id)',

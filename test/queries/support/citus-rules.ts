@@ -26,6 +26,7 @@ export const REFUSALS = {
     'that has executed LISTEN, UNLISTEN, or NOTIFY',
   insert: 'volatile functions are not allowed in distributed INSERT ... SELECT queries',
   beside: 'invalid input syntax for type bigint: "PGCOPY"',
+  subscript: 'nothing, but its server crashes: it takes the subscript for an assignment to an element',
   session: 'nothing, but it asks the node of the row about locks and backends, not that of the session',
 } as const;
 
@@ -115,6 +116,10 @@ class Rules {
   #checkChange(query: TreeNode): void {
     const where = nodeIn(query, 'jointree')?.fields.quals;
     const set = isUpdate(query) ? nodesIn(query, 'targetList') : [];
+    this.#refuse(
+      'subscript',
+      set.some((entry) => nodeIn(entry, 'expr')?.tag === 'SUBSCRIPTINGREF'),
+    );
     this.#refuse('volatile', this.#has([set, query.fields.jointree, query.fields.rtable], 'v'));
     // Citus looks no further where a subquery begins.
     const outside = ({ tag }: TreeNode) => tag !== 'QUERY';
