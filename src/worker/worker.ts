@@ -180,6 +180,7 @@ export class Worker {
     const runner = this.#statements.of('start', { leastMs: START_DEADLINE_MS });
     const tables = await reached(this.#answered(() => checkDatabase(runner, this.#tables, more)));
     signal.throwIfAborted();
+    limits?.checkKept(queues, tables);
     const kinds = [...this.#handlers.keys()];
     const workerId = await this.#answered(() => registerWorker(runner, tables, { name, queues, kinds }));
     // The stop did not wait for this answer: else peers would declare this worker gone after a while.
