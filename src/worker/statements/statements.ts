@@ -1,9 +1,11 @@
 import type { SQLWrapper } from 'drizzle-orm';
+import { isPoolEnded } from '../../drivers/ended-pool.ts';
 import { senderOf } from '../../drivers/sender.ts';
 import type { Sender, SentStatement } from '../../drivers/sent-statement.ts';
 import { type Database, type Runner, sqlStateOf } from '../../sql/executor.ts';
 import { Condition } from '../../time/condition.ts';
 import { type Deadline, Deadlines } from '../../time/deadlines.ts';
+import { resolvesWithin } from '../../time/resolves-within.ts';
 import { NoAnswerError } from './no-answer-error.ts';
 import type { OpeningConnection, OwnConnection } from './own-connection.ts';
 import { Spare } from './spare.ts';
@@ -38,6 +40,18 @@ export interface StatementsOptions {
   readonly open: (() => OpeningConnection) | undefined;
   /** Called once when the server refuses prepared statements. */
   readonly onRefused: (error: unknown) => void;
+  /**
+   * Called once when the app is known to have ended its pool.
+   *
+   * @param canSend resolves to whether statements still go out, on a connection of the worker's own
+   * @param error what the driver said
+   */
+  readonly onPoolEnded: (canSend: Promise<boolean>, error: unknown) => void;
+}
+
+interface SendOptions {
+  readonly prepared: boolean;
+  readonly part: WorkerPart;
 }
 
 /** Runs the statements of one part of the worker. */
@@ -68,10 +82,14 @@ export class Statements {
   /** When the pool last answered anything, by the monotonic clock. */
   #answeredMs = Number.NEGATIVE_INFINITY;
   readonly #poolIsWell = new Condition();
+  /** The app has ended its pool: nothing goes out through it any more. */
+  #poolHasEnded = false;
+  readonly #onPoolEnded: StatementsOptions['onPoolEnded'];
 
-  constructor({ db, open, onRefused }: StatementsOptions) {
+  constructor({ db, open, onRefused, onPoolEnded }: StatementsOptions) {
     this.#sender = senderOf(db, onRefused);
     this.#spare = new Spare(open);
+    this.#onPoolEnded = onPoolEnded;
   }
 
   /** A runner for statements of one sort, with a memory of its own of how long they take. */
@@ -116,10 +134,45 @@ export class Statements {
   }
 
   /** Sends a statement by whatever answers: the pool as a rule. */
-  send(query: SQLWrapper, prepared: boolean): SentStatement {
-    if (!this.#isSilent || !this.#spare.isPossible) return this.#sender.send(query, prepared);
+  send(query: SQLWrapper, options: SendOptions): SentStatement {
+    if (!this.#isSilent || !this.#spare.isPossible) return this.#sendByPool(query, options);
+    const { prepared } = options;
     const own = this.#spare.connection;
     return own === undefined ? this.#sendLater(query, prepared) : sendOn(own, query);
+  }
+
+  /**
+   * What an ended pool refuses was never sent, so it can go out on another connection; not at a start, which
+   * fails with the driver's error.
+   */
+  #sendByPool(query: SQLWrapper, { prepared, part }: SendOptions): SentStatement {
+    const sent = this.#sender.send(query, prepared);
+    if (part === 'start') return sent;
+    let later: SentStatement | undefined;
+    const answer = Promise.resolve(sent.answer).catch((error: unknown) => {
+      if (!isPoolEnded(error)) throw error;
+      this.notePoolEnded(error);
+      if (!this.#spare.isPossible) throw error;
+      later = this.#sendLater(query, prepared);
+      return later.answer;
+    });
+    return { answer, abandon: (reason) => (later ?? sent).abandon(reason) };
+  }
+
+  /** The app has ended its pool. What is sent from now on needs a connection of the worker's own. */
+  notePoolEnded(error: unknown): void {
+    if (this.#poolHasEnded) return;
+    this.#poolHasEnded = true;
+    this.#spare.want();
+    this.#onPoolEnded(this.#hasSpareSoon(), error);
+  }
+
+  async #hasSpareSoon(): Promise<boolean> {
+    if (!this.#spare.isPossible) return false;
+    const over = new AbortController();
+    await resolvesWithin(this.#spare.ready(over.signal), SPARE_MS);
+    over.abort();
+    return this.#spare.connection !== undefined;
   }
 
   noteAnswer(): void {
@@ -146,7 +199,7 @@ export class Statements {
   }
 
   get #isSilent(): boolean {
-    return this.#owed > 0 || this.#healing;
+    return this.#poolHasEnded || this.#owed > 0 || this.#healing;
   }
 
   #noteWell(): void {
@@ -229,7 +282,7 @@ class PartRunner implements WorkerRunner {
   execute(query: SQLWrapper): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const startMs = performance.now();
-      const statement = this.#statements.send(query, this.#prepared);
+      const statement = this.#statements.send(query, { prepared: this.#prepared, part: this.part });
       const { answer } = statement;
       const { deadlines } = this.#statements;
       let isGivenUp = false;
