@@ -3,8 +3,8 @@ import { shown } from '../job/shown.ts';
 
 /**
  * What the options of a worker must be besides: `unknown`, so anything, if each kind of its `jobs` has a
- * handler. Otherwise `handlers` must have a property that no list has, and whose name is the sentence to read:
- * the compiler prints a missing property, but not a text in whose place it has found an array. Kinds that are
+ * handler. Otherwise `handlers` must have a property that no list has, whose name is the sentence to read:
+ * the compiler prints a missing property, but not the text that an array should have been. Kinds that are
  * known only at run time are checked then.
  */
 export type EveryKind<THandled extends string, TKind extends string> = string extends TKind
