@@ -1,5 +1,5 @@
 import type { Runner } from '../sql/executor.ts';
-import { CONNECTION_ENDED } from './ended-pool.ts';
+import { lostWithPool } from './ended-pool.ts';
 import type { ListeningConnection } from './listen.ts';
 import { runnerOn } from './runner-on.ts';
 
@@ -63,7 +63,7 @@ export class SharedConnection implements ListeningConnection {
     this.#end = end;
     // Called by the pool when the app ends it: what follows is no loss, and no reconnect helps the worker.
     client.end = (how) => {
-      this.destroy(endedWithPool());
+      this.destroy(lostWithPool());
       return this.#closed ?? end(how);
     };
     options.onclose = () => this.destroy(new Error('The connection that listens was closed'));
@@ -144,11 +144,6 @@ export class SharedConnection implements ListeningConnection {
 }
 
 type Unsafe = NonNullable<DedicatedClient['unsafe']>;
-
-function endedWithPool(): Error {
-  const error = new Error('The connection that listens was closed, because its pool was ended');
-  return Object.assign(error, { code: CONNECTION_ENDED });
-}
 
 function closed(): Error {
   return new Error('The connection that listens was closed');

@@ -1,8 +1,9 @@
 import type { SQLWrapper } from 'drizzle-orm';
-import { isPoolEnded } from '../../drivers/ended-pool.ts';
+import { isPoolEnded, lostWithPool, saysEnded } from '../../drivers/ended-pool.ts';
 import { senderOf } from '../../drivers/sender.ts';
 import type { Sender, SentStatement } from '../../drivers/sent-statement.ts';
 import { type Database, type Runner, sqlStateOf } from '../../sql/executor.ts';
+import { isLoss } from '../../sql/is-loss.ts';
 import { Condition } from '../../time/condition.ts';
 import { type Deadline, Deadlines } from '../../time/deadlines.ts';
 import { resolvesWithin } from '../../time/resolves-within.ts';
@@ -72,6 +73,7 @@ export interface WorkerRunner extends Runner {
  */
 export class Statements {
   readonly deadlines = new Deadlines();
+  readonly #db: Database;
   readonly #sender: Sender;
   readonly #spare: Spare;
   readonly #runners: PartRunner[] = [];
@@ -87,6 +89,7 @@ export class Statements {
   readonly #onPoolEnded: StatementsOptions['onPoolEnded'];
 
   constructor({ db, open, onRefused, onPoolEnded }: StatementsOptions) {
+    this.#db = db;
     this.#sender = senderOf(db, onRefused);
     this.#spare = new Spare(open);
     this.#onPoolEnded = onPoolEnded;
@@ -138,7 +141,7 @@ export class Statements {
     if (!this.#isSilent || !this.#spare.isPossible) return this.#sendByPool(query, options);
     const { prepared } = options;
     const own = this.#spare.connection;
-    return own === undefined ? this.#sendLater(query, prepared) : sendOn(own, query);
+    return own === undefined ? this.#sendLater(query, prepared) : this.#sendOn(own, query);
   }
 
   /**
@@ -150,7 +153,12 @@ export class Statements {
     if (part === 'start') return sent;
     let later: SentStatement | undefined;
     const answer = Promise.resolve(sent.answer).catch((error: unknown) => {
-      if (!isPoolEnded(error)) throw error;
+      if (!isPoolEnded(error)) {
+        if (!isLoss(error) || !(this.#poolHasEnded || saysEnded(this.#db))) throw error;
+        const lost = lostWithPool();
+        this.notePoolEnded(lost);
+        throw lost;
+      }
       this.notePoolEnded(error);
       if (!this.#spare.isPossible) throw error;
       later = this.#sendLater(query, prepared);
@@ -173,6 +181,20 @@ export class Statements {
     await resolvesWithin(this.#spare.ready(over.signal), SPARE_MS);
     over.abort();
     return this.#spare.connection !== undefined;
+  }
+
+  #sendOn(own: OwnConnection, query: SQLWrapper): SentStatement {
+    const answer = Promise.resolve(own.runner.execute(query)).catch((error: unknown) => {
+      // Without the pool it is the last connection, which the end of the worker closes under what is sent.
+      throw this.#poolHasEnded && isLoss(error) ? lostWithPool() : error;
+    });
+    return {
+      answer,
+      abandon: (reason) => {
+        own.abandon(reason);
+        return true;
+      },
+    };
   }
 
   noteAnswer(): void {
@@ -221,7 +243,7 @@ export class Statements {
       ]).finally(() => over.abort());
       if (abandoned !== undefined) throw abandoned;
       const own = this.#isSilent ? this.#spare.connection : undefined;
-      statement = own === undefined ? this.#sender.send(query, prepared) : sendOn(own, query);
+      statement = own === undefined ? this.#sender.send(query, prepared) : this.#sendOn(own, query);
       return await statement.answer;
     })();
     return {
@@ -233,16 +255,6 @@ export class Statements {
       },
     };
   }
-}
-
-function sendOn(own: OwnConnection, query: SQLWrapper): SentStatement {
-  return {
-    answer: own.runner.execute(query),
-    abandon: (reason) => {
-      own.abandon(reason);
-      return true;
-    },
-  };
 }
 
 class PartRunner implements WorkerRunner {
