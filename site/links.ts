@@ -7,6 +7,9 @@ import { repository, root } from './repository.ts';
 /** A target outside of the site, or a heading of the same page. */
 const ELSEWHERE = /^([a-z][a-z+.-]*:|#|\/)/i;
 
+/** Such links are in pages that are packed, to files that are not. */
+const IN_REPOSITORY = new RegExp(`^${repository}/(blob|tree)/main/`);
+
 /**
  * Links in pages lead where they do on GitHub: to the page of the site, or else to the file in the repository.
  * @throws Error when there is no such file
@@ -21,7 +24,9 @@ export function linksAsOnGitHub(markdown: MarkdownRenderer): void {
       for (const token of children ?? []) {
         if (token.type !== 'link_open') continue;
         const href = token.attrGet('href') ?? '';
-        if (!ELSEWHERE.test(href)) token.attrSet('href', targetOf(from, href));
+        if (IN_REPOSITORY.test(href)) {
+          token.attrSet('href', targetOf('.', href.replace(IN_REPOSITORY, '')));
+        } else if (!ELSEWHERE.test(href)) token.attrSet('href', targetOf(from, href));
       }
     }
   });

@@ -116,6 +116,7 @@ export {
 export {
   type BatchHandler,
   type CompleteArguments,
+  type ContextDb,
   type DbOrTx,
   type Handler,
   type HandlerContext,
@@ -125,7 +126,9 @@ export {
   type JobInfo,
   type RunningJob,
   type TransactionOf,
+  type UntypedDatabase,
 } from './worker/attempt/handler.ts';
+export { type HandlersFor, handlersFor } from './worker/attempt/handlers-for.ts';
 export { type DrainOptions, type DrainResult, drain } from './worker/drain.ts';
 // Observe
 export type { WorkerHealth } from './worker/health/health.ts';

@@ -449,6 +449,7 @@ describe('the package', () => {
       'fixedBackoff',
       'handle',
       'handleBatch',
+      'handlersFor',
       'healthHandler',
       'limitsIn',
       'logWorker',

@@ -3,39 +3,72 @@ import { type Drained, drainFresh, medianOfDrains } from '../harness/drain-jobs.
 import { figure, percent, times } from '../harness/ratios.ts';
 import { print, type Report } from '../harness/report.ts';
 import { SERVER_TEXT } from '../harness/server.ts';
-import { SMALL, type System } from '../harness/system.ts';
+import { type Fill, SMALL, type System, type SystemSite } from '../harness/system.ts';
 import type { Scenario, ScenarioResult } from '../scenario.ts';
-import { withoutResults } from '../systems/drizzle-queue/system.ts';
+import { drizzleQueue, withoutResults } from '../systems/drizzle-queue/system.ts';
+import { withOrders } from '../systems/orders.ts';
 
-/** Jobs as they are put in, changed before a worker sees them. */
-function changed(name: string, change: string): System {
-  return {
-    ...withoutResults,
-    name: `drizzle-queue, ${name}`,
-    async fill(site, fill) {
-      await withoutResults.fill(site, fill);
-      // Rewritten, so that the table is as dense as the others'.
-      await site.sql.unsafe(`update queue_jobs set ${change}`);
-      await site.sql.unsafe('vacuum full queue_jobs');
-    },
-  };
+/** What the handler does, and which attempts its jobs have left. */
+interface Cell {
+  readonly handler: string;
+  readonly attempts: string;
+  readonly share: number;
+  readonly system: System;
 }
 
-const attemptsLeft = changed('20 attempts', 'max_attempts = 20');
-const SYSTEMS: readonly System[] = [
-  attemptsLeft,
-  changed('one attempt', 'max_attempts = 1'),
-  changed(
-    'last of 20',
-    `attempt = 19, errors = '[{"attempt": 19, "name": "Error", "message": "no", "at": "2026-01-01T00:00:00.000Z"}]'`,
-  ),
-  changed('after a crash', 'attempt = 1, fence = 1'),
+const AT_ONCE = 24;
+const own = { keepResult: false } as const;
+const HANDLERS: readonly { readonly handler: string; readonly share: number; readonly system: System }[] = [
+  { handler: 'does nothing', share: 1, system: withoutResults },
+  {
+    handler: 'waits 5 ms',
+    share: 1,
+    system: drizzleQueue('waiting', { ...own, waitMs: 5, worker: { concurrency: 100 } }),
+  },
+  {
+    handler: 'writes a row',
+    share: 0.5,
+    system: withOrders(
+      drizzleQueue('writing', {
+        ...own,
+        orders: 'plain',
+        poolSize: AT_ONCE + 10,
+        worker: { concurrency: AT_ONCE },
+      }),
+    ),
+  },
 ];
+
+const ATTEMPTS_LEFT = '20 attempts';
+const ATTEMPTS: Readonly<Record<string, string>> = {
+  [ATTEMPTS_LEFT]: 'max_attempts = 20',
+  'one attempt': 'max_attempts = 1',
+  'last of 20': `attempt = 19, errors = '[{"attempt": 19, "name": "Error", "message": "no", "at": "2026-01-01T00:00:00.000Z"}]'`,
+  'after a crash': 'attempt = 1, fence = 1',
+};
+
+const CELLS: readonly Cell[] = HANDLERS.flatMap(({ handler, share, system }) =>
+  Object.entries(ATTEMPTS).map(([attempts, change]) => ({
+    handler,
+    attempts,
+    share,
+    system: {
+      ...system,
+      name: `drizzle-queue, ${attempts}, ${handler}`,
+      async fill(site: SystemSite, fill: Fill) {
+        await system.fill(site, fill);
+        // Rewritten, so that the table is as dense as the others'.
+        await site.sql.unsafe(`update queue_jobs set ${change}`);
+        await site.sql.unsafe('vacuum full queue_jobs');
+      },
+    },
+  })),
+);
 
 const LIMIT_MS = 15_000;
 const AT_LEAST = 0.8;
 
-/** No-op jobs that a crash must not spend the attempt of before they begin, beside jobs with attempts left. */
+/** Jobs that a crash must not spend the attempt of before they begin, beside jobs with attempts left. */
 export const lastAttempt: Scenario = async (options): Promise<ScenarioResult> => {
   const { quick } = options;
   const jobs = options.jobs ?? (quick ? 2_000 : 100_000);
@@ -44,21 +77,34 @@ export const lastAttempt: Scenario = async (options): Promise<ScenarioResult> =>
     inTurns(
       'last-attempt',
       runs,
-      chosen(SYSTEMS, options),
+      chosen(
+        CELLS.map((cell) => ({ ...cell, name: cell.system.name })),
+        options,
+      ),
       ({ name }) => name,
-      (system) => drainFresh(sites, system, { jobs, payloadBytes: SMALL, limitMs: quick ? 3_000 : LIMIT_MS }),
+      ({ system, share }) =>
+        drainFresh(sites, system, {
+          jobs: Math.round(jobs * share),
+          payloadBytes: SMALL,
+          limitMs: quick ? 3_000 : LIMIT_MS,
+        }),
     ),
   );
-  const rows = taken.map(({ of, values }) => ({ system: of.name, ...medianOfDrains(values) }));
-  const normal = rows.find(({ system }) => system === attemptsLeft.name)?.jobsPerSecond ?? Number.NaN;
-  const report = reportOf(rows, normal, jobs, runs);
+  const drained = taken.map(({ of, values }) => ({ ...of, ...medianOfDrains(values) }));
+  const rows = drained.map((row) => ({
+    ...row,
+    normal:
+      drained.find(({ handler, attempts }) => handler === row.handler && attempts === ATTEMPTS_LEFT)
+        ?.jobsPerSecond ?? Number.NaN,
+  }));
+  const report = reportOf(rows, jobs, runs);
   print(report);
   return {
     scenario: 'last-attempt',
     missed: missed(
       'last-attempt',
-      rows.map(({ system, jobsPerSecond }) => ({
-        what: `${system} ÷ 20 attempts`,
+      rows.map(({ handler, attempts, jobsPerSecond, normal }) => ({
+        what: `${attempts} ÷ 20 attempts, a handler that ${handler}`,
         reached: jobsPerSecond / normal,
         atLeast: AT_LEAST,
       })),
@@ -67,21 +113,33 @@ export const lastAttempt: Scenario = async (options): Promise<ScenarioResult> =>
   };
 };
 
-function reportOf(
-  rows: readonly (Drained & { readonly system: string })[],
-  normal: number,
-  jobs: number,
-  runs: number,
-): Report {
+interface Row extends Drained {
+  readonly handler: string;
+  readonly attempts: string;
+  /** The rate of jobs with attempts left. */
+  readonly normal: number;
+}
+
+function reportOf(rows: readonly Row[], jobs: number, runs: number): Report {
   return {
     tables: [
       {
-        title: `last-attempt: ${figure(jobs)} no-op jobs, one worker process; medians of ${runs}`,
-        header: ['', 'jobs/s', '÷ 20 attempts', 'jobs', 'WAL B/job', 'HOT', 'worker CPU µs/job'],
+        title: `last-attempt: ${figure(jobs)} jobs, half as many where they write, one worker process; medians of ${runs}`,
+        header: [
+          '',
+          'a handler that',
+          'jobs/s',
+          '÷ 20 attempts',
+          'jobs',
+          'WAL B/job',
+          'HOT',
+          'worker CPU µs/job',
+        ],
         rows: rows.map((row) => [
-          row.system,
+          row.attempts,
+          row.handler,
           figure(row.jobsPerSecond),
-          times(row.jobsPerSecond, normal),
+          times(row.jobsPerSecond, row.normal),
           figure(row.jobs),
           figure(row.walBytesPerJob),
           percent(row.hotShare),
@@ -92,6 +150,7 @@ function reportOf(
     charts: [],
     remarks: [
       'One attempt: maxAttempts 1. Last of 20: nineteen attempts have failed. After a crash: one of twenty was claimed by a worker that died.',
+      `100 handlers wait at once, ${AT_ONCE} write a row each in a transaction of their own.`,
       SERVER_TEXT,
     ],
   };

@@ -1,5 +1,3 @@
-import postgres from 'postgres';
-import { createOrders } from '../child/orders.ts';
 import { COUNTING } from '../harness/backends.ts';
 import { chosen, inTurns, missed, withSites } from '../harness/bench.ts';
 import { type Drained, drainFresh, medianOfDrains } from '../harness/drain-jobs.ts';
@@ -10,6 +8,7 @@ import { SMALL, type System } from '../harness/system.ts';
 import type { Scenario } from '../scenario.ts';
 import { drizzleQueue } from '../systems/drizzle-queue/system.ts';
 import { graphileHandling } from '../systems/graphile-worker/system.ts';
+import { withOrders } from '../systems/orders.ts';
 import { pgBossHandling, pgBossTransactional } from '../systems/pg-boss/system.ts';
 
 /** How many handlers are in a transaction at once. Everybody has ten connections more: ours in the app's pool, the peers in their own. */
@@ -23,21 +22,14 @@ interface Form {
   readonly system: System;
 }
 
-/** Beside the system's tables, those of the app. */
-function withOrders(kind: Kind, system: System): Form {
-  async function create(url: string): Promise<void> {
-    await system.create(url);
-    const sql = postgres(url, { max: 1 });
-    await sql.unsafe(createOrders);
-    await sql.end();
-  }
-  return { name: system.name, kind, system: { ...system, create } };
+function formOf(kind: Kind, system: System): Form {
+  return { name: system.name, kind, system: withOrders(system) };
 }
 
 function own(name: string, orders: 'plain' | 'completing', keepResult: boolean): Form {
   const options = { keepResult, orders, poolSize: AT_ONCE + 10, worker: { concurrency: AT_ONCE } };
   const setup = `concurrency ${AT_ONCE}, a pool of ${AT_ONCE + 10}, everything else by default; the storage parameters of docs/schema.md`;
-  return withOrders(orders, { ...drizzleQueue(name, options), setup });
+  return formOf(orders, { ...drizzleQueue(name, options), setup });
 }
 
 const handling = { orderConnections: AT_ONCE };
@@ -46,9 +38,9 @@ const FORMS: readonly Form[] = [
   own('complete(tx), no results', 'completing', false),
   own('complete(tx), results kept', 'completing', true),
   own('ended by the worker, no results', 'plain', false),
-  withOrders('peer', graphileHandling('best', { concurrency: AT_ONCE, handling })),
-  withOrders('peer', pgBossHandling('best', { batchSize: 500, localConcurrency: 4 }, handling)),
-  withOrders('peer', pgBossTransactional('transactional', AT_ONCE)),
+  formOf('peer', graphileHandling('best', { concurrency: AT_ONCE, handling })),
+  formOf('peer', pgBossHandling('best', { batchSize: 500, localConcurrency: 4 }, handling)),
+  formOf('peer', pgBossTransactional('transactional', AT_ONCE)),
 ];
 
 const LIMIT_MS = 15_000;

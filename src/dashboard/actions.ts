@@ -71,7 +71,8 @@ async function cancel(visit: Visit, { id: text = '' }: Fields, force: boolean): 
   if (id === undefined) return undefined;
   const { db, queue } = visit.settings;
   const result = await queue.cancel(db, id, { reason: reasonOf(visit), force });
-  const outcome = result.cancelled ? 'cancelled' : result.reason;
+  const outcome =
+    result.cancelled === false ? result.reason : result.cancelled === true ? 'cancelled' : 'requested';
   return { notice: outcome, ids: [id], outcome };
 }
 

@@ -1,4 +1,5 @@
 import type { Runner } from '../sql/executor.ts';
+import { lostWithPool } from './ended-pool.ts';
 import type { ListeningConnection } from './listen.ts';
 import { runnerOn } from './runner-on.ts';
 
@@ -48,6 +49,7 @@ export class SharedConnection implements ListeningConnection {
   /** What postgres.js does about a loss: it listens again, for all who are still in `channels`. */
   readonly #listenAgain: () => void;
   readonly #members = new Set<Member>();
+  readonly #end: DedicatedClient['end'];
   /** Set once it is given up; resolves when it sends nothing any more. */
   #closed: Promise<void> | undefined;
   readonly runner: Runner;
@@ -55,9 +57,15 @@ export class SharedConnection implements ListeningConnection {
   private constructor(listen: ListenFunction, client: DedicatedClient, unsafe: Unsafe) {
     this.#listen = listen;
     this.#client = client;
-    const { options } = client;
+    const { options, end } = client;
     const onClose = options.onclose;
     this.#listenAgain = () => onClose?.();
+    this.#end = end;
+    // Called by the pool when the app ends it: what follows is no loss, and no reconnect helps the worker.
+    client.end = (how) => {
+      this.destroy(lostWithPool());
+      return this.#closed ?? end(how);
+    };
     options.onclose = () => this.destroy(new Error('The connection that listens was closed'));
     this.runner = runnerOn((text, parameters) =>
       // It would open another connection, which nobody closes.
@@ -131,7 +139,7 @@ export class SharedConnection implements ListeningConnection {
     // The next `listen` opens another, which is no business of this one's end.
     if (this.#listen.sql === this.#client) this.#listen.sql = undefined;
     delete this.#client.options.onclose;
-    this.#closed = this.#client.end({ timeout }).catch(() => undefined);
+    this.#closed = this.#end({ timeout }).catch(() => undefined);
   }
 }
 

@@ -15,7 +15,7 @@ import type { Executor } from '../sql/executor.ts';
 import { type GroupTables, type LimitTables, type Serial, withGrouping } from '../sql/grouping.ts';
 import type { LimitRow } from '../sql/limit-row.ts';
 import { quotedName } from '../sql/quoted-name.ts';
-import { withFactsOf } from '../sql/server-facts.ts';
+import { isDistributed, withFactsOf } from '../sql/server-facts.ts';
 import { checkLimitName, type LimitName, limitNameOf, overrideToSet, type QueueName } from './limit-name.ts';
 import { type LimitOverride, type LimitRecord, toLimitRecord } from './limit-record.ts';
 import { isGrouped, isRated, type QueueLimits } from './limit-settings.ts';
@@ -57,6 +57,18 @@ export interface GroupList {
   /** For the next page; `undefined` on the last one. */
   readonly nextCursor: string | undefined;
 }
+
+/** What is wrong where a queue on Citus has groups. */
+export function groupsOnCitus(queue: string): string {
+  return (
+    `The limits of the queue '${queue}' put its jobs into groups, ` +
+    'and Citus refuses the statements that claim from groups'
+  );
+}
+
+/** What helps then. */
+export const WITHOUT_GROUPS =
+  'Leave groups out of these limits, or keep the tables of the queue in PostgreSQL without Citus';
 
 /**
  * The limits of a queue: `queue.limits`. Each method takes the caller's own Drizzle database or transaction
@@ -220,6 +232,17 @@ export class Limits {
   isGrouped(queue: string): boolean {
     const limits = this.declared.get(queue);
     return limits !== undefined && isGrouped(limits);
+  }
+
+  /**
+   * @internal
+   * @param known tables with what is known of the server
+   * @throws QueueError for queues whose limits it cannot keep
+   */
+  checkKept(queues: readonly string[], known: QueueTables): void {
+    const grouped = queues.find((queue) => this.isGrouped(queue));
+    if (grouped === undefined || !isDistributed(known)) return;
+    throw new QueueError(`${groupsOnCitus(grouped)}. ${WITHOUT_GROUPS}`);
   }
 
   /** @internal `undefined` for a queue whose jobs are in no groups. @param known tables with what is known */

@@ -7,6 +7,7 @@ import { jsonRows } from '../sql/json-rows.ts';
 import { ownDefault, ownNames, ownValue } from '../sql/own-values.ts';
 import { lockPatience } from '../sql/row-locks.ts';
 import { queryScheduleRows, type ScheduleTables } from '../sql/schedule-tables.ts';
+import { isDistributed } from '../sql/server-facts.ts';
 import { notified } from '../sql/wake-up.ts';
 
 /** A schedule whose next tick has come. */
@@ -62,35 +63,21 @@ export function fireSchedulesQuery(
   firings: readonly Firing[],
   channel: string | undefined,
 ): SQL {
-  const { queueSchedules, queueJobs } = tables;
+  const { queueJobs } = tables;
   const grouped = hasGroups(tables);
   const weighed = grouped || hasRates(tables);
-  // Each array keeps the planner on the primary key: a join alone reads the whole table for a hundred rows.
   const own = ownColumnsOf(queueJobs);
   const values = own.map((column) => {
     const value = sql`(s.settings -> 'own' ->> ${column.key}::text)`;
     return sql`, case when s.settings -> 'own' -> ${column.key}::text is null
         then ${ownDefault(column)} else ${ownValue(column, value)} end`;
   });
+  const { ctes, moved } = isDistributed(tables) ? movedAtOnce(tables) : movedIfUnlocked(tables);
   return sql`
     with i as (
       select * from ${jsonRows(firings.map(toRow), FIRING_COLUMNS)} as i
     ),
-    s as materialized (
-      select s.name, s.queue, s.kind, s.payload, s.settings, s.overlap, s.last_at,
-        i.ticks, i.passed_ms, i.next_ms, i.last_ms, i.place
-      from i join ${queueSchedules} as s on s.name = i.name${lockPatience(tables, 'briefly')}
-      where s.name = any(array(select name from i)) and s.revision = i.revision and s.paused_at is null
-      order by i.place
-      for update of s skip locked
-    ),
-    moved as (
-      update ${queueSchedules} as m set revision = m.revision + 1,
-        next_at = to_timestamp(s.next_ms / 1000), passed_at = to_timestamp(s.passed_ms / 1000),
-        last_at = coalesce(to_timestamp(s.last_ms / 1000), s.last_at)
-      from s where m.name = any(array(select name from s)) and m.name = s.name
-      returning m.name
-    ),
+    ${ctes},
     inserted as (
       insert into ${queueJobs}
         (${COLUMNS}${groupColumns(weighed)}${ownNames(own)})
@@ -104,7 +91,7 @@ export function fireSchedulesQuery(
           coalesce((s.settings ->> 'weight')::int2, 1)`
             : sql``
         }${sql.join(values)}
-      from s cross join lateral jsonb_array_elements(s.ticks) with ordinality as t(tick, place)
+      from ${moved} as s cross join lateral jsonb_array_elements(s.ticks) with ordinality as t(tick, place)
       order by s.place, t.place
       on conflict (queue, kind, unique_key) where unique_key is not null do nothing
       returning id, queue, metadata${grouped ? sql`, group_key, run_at` : sql``}
@@ -117,6 +104,46 @@ export function fireSchedulesQuery(
     from moved as m left join inserted as j on j.metadata ->> 'schedule' = m.name
     order by j.id`;
 }
+
+/** The schedules that move on, as CTEs, and the name of that which has what a job needs of them. */
+interface Moved {
+  readonly ctes: SQL;
+  readonly moved: SQL;
+}
+
+/** Passes over rows that are locked. */
+function movedIfUnlocked(tables: ScheduleTables): Moved {
+  const { queueSchedules } = tables;
+  // Each array keeps the planner on the primary key: a join alone reads the whole table for a hundred rows.
+  const ctes = sql`s as materialized (
+      select s.name, s.queue, s.kind, s.payload, s.settings, s.overlap, s.last_at,
+        i.ticks, i.passed_ms, i.next_ms, i.last_ms, i.place
+      from i join ${queueSchedules} as s on s.name = i.name${lockPatience(tables, 'briefly')}
+      where s.name = any(array(select name from i)) and s.revision = i.revision and s.paused_at is null
+      order by i.place
+      for update of s skip locked
+    ),
+    moved as (
+      update ${queueSchedules} as m set ${MOVE}
+      from s where m.name = any(array(select name from s)) and m.name = s.name
+      returning m.name
+    )`;
+  return { ctes, moved: sql`s` };
+}
+
+/** For Citus, which neither locks rows of a reference table in a CTE nor limits the wait for a lock. */
+function movedAtOnce({ queueSchedules }: ScheduleTables): Moved {
+  const ctes = sql`moved as (
+      update ${queueSchedules} as m set ${MOVE}
+      from i as s where m.name = s.name and m.revision = s.revision and m.paused_at is null
+      returning m.name, m.queue, m.kind, m.payload, m.settings, m.overlap, s.ticks, s.place
+    )`;
+  return { ctes, moved: sql`moved` };
+}
+
+const MOVE = sql`revision = m.revision + 1,
+        next_at = to_timestamp(s.next_ms / 1000), passed_at = to_timestamp(s.passed_ms / 1000),
+        last_at = coalesce(to_timestamp(s.last_ms / 1000), m.last_at)`;
 
 /** Before the name of a schedule: the unique key of its jobs, where they must not overlap. */
 export const OVERLAP_KEY = 'schedule:';

@@ -62,10 +62,7 @@ export function insertLimitedJobsQuery(
       insert into ${keys} as k (queue, kind, key, until)
       select w.queue, w.kind, w.rule_key, statement_timestamp() + ${windowOf(windowMs)}
       from wanted as w
-      where not exists (
-        select from ${keys} as k
-        where k.queue = w.queue and k.kind = w.kind and k.key = w.rule_key
-          and k.until > statement_timestamp())
+      where ${isFree(keys, jobs)}
       order by w.queue, w.kind, w.rule_key
       on conflict (queue, kind, key) do update set until = excluded.until
       where ${isOver(windowMs)}
@@ -85,6 +82,31 @@ export function insertLimitedJobsQuery(
     )${grouped ? notedGroups(tables, 'inserted') : sql``}
     select a.place, i.id, true as is_new, ${wakeUp === undefined ? sql`null as woke` : woke(jobs, wakeUp)}
     from inserted as i join accepted as a on a.id = i.id`;
+}
+
+/**
+ * Whether no window of the key of `w` is open. For jobs of one queue its name is a constant: Citus takes no
+ * subquery about another row.
+ */
+function isFree(keys: KeyTables['keys'], jobs: readonly NewJob[]): SQL {
+  const open = sql`k.until > statement_timestamp()`;
+  const [{ queue } = { queue: '' }] = jobs;
+  if (jobs.some((job) => job.queue !== queue)) {
+    return sql`not exists (
+        select from ${keys} as k
+        where k.queue = w.queue and k.kind = w.kind and k.key = w.rule_key and ${open})`;
+  }
+  return sql`(w.kind, w.rule_key) not in (
+        select k.kind, k.key from ${keys} as k
+        where k.queue = ${queue} and k.kind = ${anyOf(jobs.map(({ kind }) => kind))}
+          and k.key = ${anyOf(jobs.map(({ rule }) => rule?.key ?? ''))} and ${open})`;
+}
+
+/** What equals one of the values. */
+function anyOf(values: readonly string[]): SQL {
+  const [first, ...further] = [...new Set(values)];
+  if (first !== undefined && further.length === 0) return sql`${first}`;
+  return sql`any(array(select jsonb_array_elements_text(${JSON.stringify(values)}::text::jsonb)))`;
 }
 
 /** A number of milliseconds as an interval. */

@@ -31,8 +31,8 @@ export function pauseScheduleQuery({ queueSchedules }: ScheduleTables, name: str
       where s.name = ${name} and s.paused_at is null
       returning s.name
     )
-    select exists (select from changed) as changed,
-      exists (select from ${queueSchedules} as s where s.name = ${name}) as known`;
+    select exists (select name from changed) as changed,
+      exists (select s.name from ${queueSchedules} as s where s.name = ${name}) as known`;
 }
 
 /**
@@ -58,8 +58,8 @@ export function resumeScheduleQuery({ queueSchedules }: ScheduleTables, name: st
       where s.name = ${name} and s.paused_at is not null
       returning s.name
     )
-    select exists (select from changed) as changed,
-      exists (select from ${queueSchedules} as s where s.name = ${name}) as known`;
+    select exists (select name from changed) as changed,
+      exists (select s.name from ${queueSchedules} as s where s.name = ${name}) as known`;
 }
 
 function toChange([row]: readonly Readonly<Record<string, unknown>>[]): ScheduleChange {

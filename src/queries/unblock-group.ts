@@ -33,6 +33,7 @@ export function unblockGroupQuery(
       returning h.job_id
     )
     insert into ${queueNotes} (queue, due_at, group_keys)
-    select ${queue}::text, statement_timestamp(), array[${group}::text] where exists (select from unblocked)
+    select ${queue}::text, statement_timestamp(), array[${group}::text]
+    where exists (select job_id from unblocked)
     returning id`;
 }

@@ -20,13 +20,15 @@ export interface CancelOptions {
 const OPTIONS = namesOf<CancelOptions>({ reason: true, force: true });
 
 /**
- * What a cancel did. `requested`: a worker holds the job; its handler is told, and the job will not run
- * again. `locked`: nothing, because a transaction holds the job's row (`runNext` runs it, or its handler has
- * called `complete(tx)` and not committed yet).
+ * What a cancel did: `true` when the job has ended, `'requested'` when a worker runs it: its handler is told,
+ * and the job will not run again. Both are truthy. With `false` it did nothing. `locked`: a
+ * transaction holds the job's row (`runNext` runs it, or its handler has called `complete(tx)` and not
+ * committed yet).
  */
 export type CancelResult =
   | { readonly cancelled: true }
-  | { readonly cancelled: false; readonly reason: 'requested' | 'locked' | 'finished' | 'not-found' };
+  | { readonly cancelled: 'requested' }
+  | { readonly cancelled: false; readonly reason: 'locked' | 'finished' | 'not-found' };
 
 /** A claim or a settlement locks rows for some milliseconds; these waits double, up to 0.3 seconds in all. */
 const FIRST_WAIT_MS = 10;
@@ -67,7 +69,7 @@ export async function cancel(
     if (await cancelJob(db, tables, cancelled)) return { cancelled: true };
     await faultPoint('cancel: not waiting');
     if (!force && (await requestCancel(db, tables, { id, queue, reason: message, channel })))
-      return { cancelled: false, reason: 'requested' };
+      return { cancelled: 'requested' };
     // Another transaction is changing the row, or changed it between the two statements.
     if (tries === MAX_TRIES) return { cancelled: false, reason: 'locked' };
     await new Promise((resolve) => setTimeout(resolve, waitMs));

@@ -18,21 +18,22 @@ export type Beginning = 'all' | 'unless late' | { readonly first: Value<0 | 1> }
  * where it is asked for, which of them are {@link isLate}.
  *
  * Null for a job that is claimed without beginning: the array has no second element. Citus takes no function
- * of time within a CASE.
+ * of time within a CASE, and takes a subscript that stands alone after SET for an assignment to an element,
+ * which crashes its server (its issue 7675): hence `greatest` of one value, which is that value.
  */
 export function claimedAt(attempt: SQL, beginning: Beginning): SQL {
   if (beginning === 'all') return sql`statement_timestamp()`;
   if (beginning === 'unless late') {
     // Hardly ever a row: to list those that begin would cost a search among all of them for each.
-    return sql`(array[statement_timestamp()])[case
+    return sql`greatest((array[statement_timestamp()])[case
         when j.id in (select id from within where late) then 2 else 1
-      end]`;
+      end])`;
   }
-  return sql`(array[statement_timestamp()])[case
+  return sql`greatest((array[statement_timestamp()])[case
         when (${attempt} = j.max_attempts or ${withoutWord(attempt)} > 0)
           and (j.id = (select id from within limit ${beginning.first}::int8)) is not true then 2
         else 1
-      end]`;
+      end])`;
 }
 
 /** How many attempts right before this one left no error; 0 for a job that ends without running. */

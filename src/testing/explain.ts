@@ -77,7 +77,16 @@ function describe({ record, differences }: ComparedJob): string {
   if (differences.length === 0) return `${head}: payload ${printed(record.payload)}`;
   return `${head}${differences
     .map(({ path, actual, expected }) => `\n    ${path}: ${printed(actual)}, expected ${printed(expected)}`)
-    .join('')}`;
+    .join('')}${reasonOf(record, differences)}`;
+}
+
+/** Why a job is in another state than expected: its last error, and what such errors often come from. */
+function reasonOf({ state, errors }: JobRecord, differences: readonly Difference[]): string {
+  const last = errors.at(-1);
+  if (last === undefined || !differences.some(({ path }) => path === 'state')) return '';
+  const error = `\n    its last error, at attempt ${last.attempt}: ${last.name}: ${last.message}`;
+  if (state === 'cancelled') return error;
+  return `${error}\n    (a handler sees what a test has written in its transaction only through ctx.db)`;
 }
 
 function kindsOf(records: readonly JobRecord[]): string {

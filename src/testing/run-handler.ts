@@ -17,13 +17,13 @@ import { queueJobs, queuePauses, queueResults, queueWorkers } from '../schema/in
 import { ownColumnsOf } from '../schema/own-columns.ts';
 import type { Database } from '../sql/executor.ts';
 import { executeJob } from '../worker/attempt/execute-job.ts';
-import {
-  type Handler,
-  type HandlerContext,
-  type HandlerResult,
-  handle,
-  type JobInfo,
-  type OwnValuesOf,
+import type {
+  Handler,
+  HandlerContext,
+  HandlerResult,
+  JobHandler,
+  JobInfo,
+  OwnValuesOf,
 } from '../worker/attempt/handler.ts';
 import { progressToStore } from '../worker/attempt/progress.ts';
 import { UnheldAttempt } from './unheld-attempt.ts';
@@ -108,7 +108,8 @@ export async function runHandler<TJob extends JobDefinition, TDb = Database, TQu
   checkDefinition('runHandler', job);
   checkOptions('runHandler: its options', options, OPTIONS);
   const { queue, signal } = options;
-  const bound = boundTo(job, typeof handler === 'function' ? handle(job, handler) : handler);
+  const run = handler as unknown as JobHandler<TDb, OwnValuesOf<TQueue>>['run'];
+  const bound = boundTo(job, typeof handler === 'function' ? { job, run } : handler);
   const progress: unknown[] = [];
   const tables = queue?.tables ?? { queueJobs, queueResults, queueWorkers, queuePauses };
   const attempt = new UnheldAttempt(await jobOf(job, options), bound, {

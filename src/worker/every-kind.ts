@@ -3,14 +3,19 @@ import { shown } from '../job/shown.ts';
 
 /**
  * What the options of a worker must be besides: `unknown`, so anything, if each kind of its `jobs` has a
- * handler. Otherwise `handlers` must be a text, which no list is, and which names the kinds that have none.
- * Kinds that are known only at run time are checked then.
+ * handler. Otherwise `handlers` must have a property that no list has, whose name is the sentence to read:
+ * the compiler prints a missing property, but not the text that an array should have been. Kinds that are
+ * known only at run time are checked then.
  */
 export type EveryKind<THandled extends string, TKind extends string> = string extends TKind
   ? unknown
   : [Exclude<TKind, THandled>] extends [never]
     ? unknown
-    : { readonly handlers: `There is no handler for '${Exclude<TKind, THandled>}', which is among the jobs` };
+    : { readonly handlers: MissingHandlers<Exclude<TKind, THandled>> };
+
+type MissingHandlers<TKind extends string> = {
+  readonly [K in TKind as `There is no handler for '${K}', which is among the jobs`]: never;
+};
 
 /** @throws TypeError when a kind of the jobs has no handler; UnknownKindError for what is no definition */
 export function checkEveryKind(

@@ -107,6 +107,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
       liveness.holdSession(own);
     },
     onUnproven: () => liveness.expectNoSession(),
+    onPoolEnded: (error) => statements.notePoolEnded(error),
   });
   const liveness: Liveness = new Liveness({
     ...settings,

@@ -1,3 +1,4 @@
+import { isPoolEnded } from '../drivers/ended-pool.ts';
 import { QueueError } from '../errors.ts';
 import { describeThrown } from '../job/describe-error.ts';
 import { sqlStateOf } from '../sql/executor.ts';
@@ -25,6 +26,7 @@ export async function reached<T>(asking: Promise<T>): Promise<T> {
 function isUnreachable(error: unknown): boolean {
   const state = sqlStateOf(error);
   if (state !== undefined && REFUSED.test(state)) return true;
+  if (isPoolEnded(error)) return true;
   for (let at = error; at instanceof Error; at = at.cause) {
     if (/^(E[A-Z_]+|CONNECT_TIMEOUT|CONNECTION_\w+)$/.test(String(Reflect.get(at, 'code')))) return true;
   }

@@ -1,3 +1,4 @@
+import { isPoolEnded } from '../drivers/ended-pool.ts';
 import { QueueError } from '../errors.ts';
 import { resolvesWithin } from '../time/resolves-within.ts';
 import { sleep } from '../time/sleep.ts';
@@ -52,7 +53,8 @@ export async function stopGracefully(options: StopOptions): Promise<void> {
   const leave = () => twice(() => liveness.leave(), tooLate.signal, options);
   // Beside them: metrics are worth no job.
   const report = parts.reporting?.write();
-  await resolvesWithin(Promise.all([giveBack().then(leave), report]), left(LEFT_MS));
+  const canSend = !isPoolEnded(giveUp.signal.reason);
+  if (canSend) await resolvesWithin(Promise.all([giveBack().then(leave), report]), left(LEFT_MS));
   tooLate.abort();
   // The session ends last: without it peers would take over what handlers are still at.
   await background.end(left(ENDED_MS));

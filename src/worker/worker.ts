@@ -31,6 +31,10 @@ const START_MS = 3_000;
 /** A migration may hold a lock that the first statements wait for, and each that is given up waits on. */
 const START_DEADLINE_MS = 30_000;
 
+const POOL_ENDED =
+  'The pool was ended before worker.stop(). Call await worker.stop() first and end the pool after it, or ' +
+  'the outcomes of running jobs may be lost and the jobs run twice. This worker stops now';
+
 /** Claims and runs jobs in this process; made by {@link createWorker}. */
 export class Worker {
   readonly #db: Database;
@@ -79,6 +83,7 @@ export class Worker {
           error,
           during: 'preparing a statement; from now on none is prepared',
         }),
+      onPoolEnded: (canSend, error) => this.#endWithPool(canSend, error),
     });
     if (log === undefined) printWorker(this.#events, untilEmpty);
     else if (log !== false) logWorker(this.#events, log);
@@ -180,6 +185,7 @@ export class Worker {
     const runner = this.#statements.of('start', { leastMs: START_DEADLINE_MS });
     const tables = await reached(this.#answered(() => checkDatabase(runner, this.#tables, more)));
     signal.throwIfAborted();
+    limits?.checkKept(queues, tables);
     const kinds = [...this.#handlers.keys()];
     const workerId = await this.#answered(() => registerWorker(runner, tables, { name, queues, kinds }));
     // The stop did not wait for this answer: else peers would declare this worker gone after a while.
@@ -249,6 +255,19 @@ export class Worker {
       claimed = await Promise.all(loops.map((loop) => loop.run(mayClaim)));
       // A queue that was empty early may have got jobs from the handlers of another.
     } while (loops.length > 1 && claimed.some((jobs) => jobs > 0) && !this.#stopping.signal.aborted);
+  }
+
+  /**
+   * The app has ended its pool before this worker had stopped. It says so once, and stops: what it still has
+   * to write goes out on a connection of its own, or else is given up at once.
+   */
+  #endWithPool(canSend: Promise<boolean>, reason: unknown): void {
+    const during = this.#stop === undefined ? 'working' : 'stopping';
+    this.#events.emit('error', { error: new QueueError(POOL_ENDED), during });
+    void this.stop();
+    void canSend.then((can) => {
+      if (!can) this.#giveUp.abort(reason);
+    });
   }
 
   async #stopGracefully(): Promise<void> {

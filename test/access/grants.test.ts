@@ -244,7 +244,7 @@ test('a role that intervenes cancels a running job, and by force', async () => {
   };
   const first = await enqueueRunning();
   const cancelled = nextEvent(worker, 'cancelled');
-  expect(await queue.cancel(admin, first)).toEqual({ cancelled: false, reason: 'requested' });
+  expect(await queue.cancel(admin, first)).toEqual({ cancelled: 'requested' });
   await cancelled;
   expect(await queue.find(admin, first)).toMatchObject({ state: 'cancelled' });
   const second = await enqueueRunning();

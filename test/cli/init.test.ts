@@ -91,7 +91,10 @@ test('takes the database that the app has, under its name, and leaves alone what
 
 const made = async (files: Readonly<Record<string, string>>) => {
   const cwd = await cli.project(files);
-  const { stdout, stderr, code } = await runCli(cli.bin, ['init', '--dry-run', '--json'], { cwd });
+  const { stdout, stderr, code } = await runCli(cli.bin, ['init', '--dry-run', '--json'], {
+    cwd,
+    env: { DATABASE_URL: 'postgres://localhost/none' },
+  });
   expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
   const { changes, notes }: { changes: { file: string; text: string }[]; notes: string[] } =
     JSON.parse(stdout);
@@ -195,4 +198,93 @@ test('needs Drizzle', async () => {
     code: 1,
     stderr: expect.stringContaining('is for sqlite'),
   });
+});
+
+const unnoted = { DATABASE_URL: 'postgres://localhost/none' };
+const planned = async (files: Readonly<Record<string, string>>, args: readonly string[] = []) => {
+  const cwd = await cli.project(files);
+  const ended = await runCli(cli.bin, ['init', '--dry-run', '--json', ...args], { cwd, env: unnoted });
+  if (ended.code !== 0) return { files: [], texts: '', notes: [], stderr: ended.stderr };
+  const { changes, notes }: { changes: { file: string; text: string }[]; notes: string[] } = JSON.parse(
+    ended.stdout,
+  );
+  return {
+    files: changes.map(({ file }) => file),
+    texts: changes.map(({ text }) => text).join(''),
+    notes,
+    stderr: ended.stderr,
+  };
+};
+const configWith = (url: string, schemaPath = './src/db/schema.ts') =>
+  `export default { dialect: 'postgresql', schema: '${schemaPath}', dbCredentials: { url: ${url} } };`;
+
+test.each([
+  ['process.env.POSTGRES_URL!', 'POSTGRES_URL'],
+  ["process.env['NEON_URL'] ?? ''", 'NEON_URL'],
+  ["process.env.PG_URI + '?sslmode=require'", 'PG_URI'],
+])('the database that it writes takes the variable of drizzle.config: %s', async (url, name) => {
+  const { texts, notes } = await planned({ ...app, 'drizzle.config.ts': configWith(url) });
+  expect(texts).toContain(`process.env.${name}!`);
+  expect(texts).not.toContain('DATABASE_URL');
+  expect(notes).toEqual([expect.stringMatching(`^${name} is set neither here nor .* --env-file FILE`)]);
+});
+
+test.each([
+  ['0.34.1', 'drizzle(pool)'],
+  ['0.45.4', 'drizzle(pool)'],
+  ['1.0.0-rc.5', 'drizzle({ client: pool })'],
+])('the database that it writes compiles on drizzle-orm %s', async (version, call) => {
+  const { texts } = await planned({
+    ...app,
+    'node_modules/drizzle-orm/package.json': `{ "name": "drizzle-orm", "version": "${version}" }`,
+  });
+  expect(texts).toContain(`export const db = ${call};`);
+});
+
+test('finds a drizzle config below, by a script, or by its name', async () => {
+  const elsewhere = {
+    'package.json': app['package.json'],
+    'src/db/schema.ts': schema,
+    'config/drizzle.config.ts': app['drizzle.config.ts'],
+  };
+  expect((await planned(elsewhere)).files).toContain('src/jobs.ts');
+
+  const two = { ...elsewhere, 'old/drizzle.config.ts': configWith('process.env.DATABASE_URL') };
+  expect((await planned(two)).stderr).toMatch(
+    /more than one drizzle config: name one with --drizzle-config \((config|old)\/drizzle\.config\.ts, /,
+  );
+  expect((await planned(two, ['--drizzle-config', 'config/drizzle.config.ts'])).files).toContain(
+    'src/jobs.ts',
+  );
+  const scripts = { generate: 'drizzle-kit generate --config=config/drizzle.config.ts' };
+  const scripted = { ...two, 'package.json': JSON.stringify({ type: 'module', scripts }) };
+  expect((await planned(scripted)).files).toContain('src/jobs.ts');
+  expect((await planned(two, ['--drizzle-config', 'none.ts'])).stderr).toContain('none.ts');
+
+  const cwd = await cli.project(elsewhere);
+  const { stdout } = await runCli(cli.bin, ['init', '--yes'], { cwd, env: unnoted });
+  expect(stdout).toContain('npx drizzle-kit migrate --config=config/drizzle.config.ts');
+});
+
+test.each([
+  [{ 'pnpm-lock.yaml': '' }, 'pnpm add drizzle-queue', 'pnpm exec drizzle-kit generate'],
+  [{ 'yarn.lock': '' }, 'yarn add drizzle-queue', 'yarn drizzle-kit generate'],
+  [{ 'bun.lock': '' }, 'bun add drizzle-queue', 'bunx drizzle-kit generate'],
+  [{ 'package-lock.json': '{}' }, 'npm install drizzle-queue', 'npx drizzle-kit generate'],
+])("prints the commands of the project's package manager: %o", async (lock, add, run) => {
+  const cwd = await cli.project({ ...app, ...lock });
+  const { stdout } = await runCli(cli.bin, ['init', '--yes'], { cwd, env: unnoted });
+  expect(stdout).toContain(`  ${add}\n  ${run}`);
+});
+
+test.each([
+  ['a folder of jobs', { 'src/jobs/mail.ts': '' }, 'src/jobs'],
+  ['a folder of workers', { 'src/workers/mail.ts': '' }, 'src/queue'],
+  ['a file of that name', { 'src/worker.ts': "import { Worker } from 'bullmq';" }, 'src/queue'],
+  ['a queue of its own', { 'src/queue/jobs.ts': "import { Queue } from 'bullmq';" }, 'src/drizzle-queue'],
+  ['what it has made', { 'src/jobs.ts': "import { createQueue } from 'drizzle-queue';" }, 'src'],
+])('puts no file beside %s', async (_, there, home) => {
+  const { files } = await planned({ ...app, ...there });
+  const names = ['jobs.ts', 'handlers.ts', 'worker.ts'].map((name) => join(home, name));
+  expect(files).toEqual(expect.arrayContaining(names));
 });

@@ -1,4 +1,7 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { main } from '../../src/cli/main.ts';
 
 /** Runs a command that needs no database in this process, and answers what it has said. */
@@ -75,5 +78,32 @@ describe('refused with 2, in one line', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(why);
     expect(stderr.trim().split('\n')).toHaveLength(1);
+  });
+});
+
+describe('sql', () => {
+  test('begins on a line of its own, after a comment that ends without one', async () => {
+    const { code, stdout } = await said('sql', 'tuning');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^\n\S/);
+  });
+
+  test('--append adds it to a migration, and to no file that is not there', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'drizzle-queue-sql-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const file = join(folder, '0001_tuning.sql');
+    expect(await said('sql', 'tuning', '--append', file)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining(`There is no ${file}: \`npx drizzle-kit generate --custom\` makes one`),
+    });
+    await writeFile(file, '-- Custom SQL migration file, put your code below! --');
+    expect(await said('sql', 'tuning', '--append', file)).toMatchObject({
+      code: 0,
+      stdout: `Added to ${file}\n`,
+    });
+    const [comment, ...lines] = (await readFile(file, 'utf8')).split('\n');
+    expect(comment).toBe('-- Custom SQL migration file, put your code below! --');
+    expect(lines.join('\n')).toBe((await said('sql', 'tuning')).stdout.slice(1));
   });
 });

@@ -9,6 +9,24 @@ describe('links', () => {
     expect(brokenLinks(readPages())).toEqual([]);
   });
 
+  test('of what is packed lead to what is packed, or into the repository by their whole address', () => {
+    const { files }: { files: string[] } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    const left = files.filter((name) => name.startsWith('!')).map((name) => name.slice(1));
+    const packed = readPages().filter(({ path }) => !left.includes(path));
+    const there = new Set(['LICENSE', 'package.json', ...files, ...packed.map(({ path }) => path)]);
+    expect(left.length).toBeGreaterThan(0);
+    expect(
+      packed.flatMap(({ path, links }) =>
+        links.flatMap(({ target, line }) => {
+          const [file = ''] = target.split('#');
+          if (file === '' || /^[a-z]+:/.test(target)) return [];
+          const to = posix.normalize(posix.join(posix.dirname(path), file));
+          return there.has(to) ? [] : [`${path}:${line}: ${to} is not in the package`];
+        }),
+      ),
+    ).toEqual([]);
+  });
+
   test('that lead nowhere are found', () => {
     const page = parsePage(
       'docs/page.md',
@@ -17,12 +35,14 @@ describe('links', () => {
         '[here](#the-first-heading-really) [there](../README.md) [out](https://example.com/nowhere) `[code](nowhere.md)`',
         '[file](nowhere.md) [heading](#second)',
         '[heading of another](../README.md#no-such-heading)',
+        '[unpacked](https://github.com/drizzle-queue/drizzle-queue/blob/main/nowhere.ts)',
       ].join('\n'),
     );
     expect(brokenLinks([page, parsePage('README.md', '# Title')])).toEqual([
       'docs/page.md:3: nowhere.md does not exist',
       'docs/page.md:3: docs/page.md has no heading #second',
       'docs/page.md:4: README.md has no heading #no-such-heading',
+      'docs/page.md:5: nowhere.ts does not exist',
     ]);
   });
 });
@@ -44,13 +64,18 @@ describe('commands', () => {
   });
 });
 
+/** Pages that are packed have such links to files that are not. */
+const IN_REPOSITORY = /^https:\/\/github\.com\/drizzle-queue\/drizzle-queue\/(blob|tree)\/main\//;
+
 function brokenLinks(pages: readonly Page[]): string[] {
   const byPath = new Map(pages.map((page) => [page.path, page]));
   return pages.flatMap(({ path, links }) =>
     links.flatMap(({ target, line }) => {
-      if (/^[a-z]+:/.test(target)) return [];
-      const [file = '', anchor] = target.split('#');
-      const to = file === '' ? path : posix.normalize(posix.join(posix.dirname(path), file));
+      const isOurs = IN_REPOSITORY.test(target);
+      if (/^[a-z]+:/.test(target) && !isOurs) return [];
+      const [file = '', anchor] = target.replace(IN_REPOSITORY, '').split('#');
+      const folder = isOurs ? '.' : posix.dirname(path);
+      const to = file === '' ? path : posix.normalize(posix.join(folder, file));
       if (!byPath.has(to) && !existsSync(join(root, to))) return [`${path}:${line}: ${file} does not exist`];
       if (anchor === undefined || byPath.get(to)?.anchors.has(anchor)) return [];
       return [`${path}:${line}: ${to} has no heading #${anchor}`];

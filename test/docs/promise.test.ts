@@ -9,7 +9,7 @@ const [table = ''] = section.split('\n## ');
 
 /** The rows of the table: what is promised, the test's name, and its file. */
 const promises = [
-  ...table.matchAll(/^\| (?<what>.+) \| \[(?<name>.+)\]\(\.\.\/(?<file>test\/.+)\) \|$/gm),
+  ...table.matchAll(/^\| (?<what>.+) \| \[(?<name>.+)\]\(https:.+\/blob\/main\/(?<file>test\/.+)\) \|$/gm),
 ].map(({ groups = {} }) => [groups.what ?? '', groups.name ?? '', groups.file ?? ''] as const);
 
 test('every row of the promise names a test', () => {

@@ -15,7 +15,10 @@ const refused = vi.fn();
 
 /** Runs statements as a worker runs its hot ones. */
 function preparing(db: Database): WorkerRunner {
-  return new Statements({ db, open: undefined, onRefused: refused }).of('claims', { prepared: true });
+  return new Statements({ db, open: undefined, onRefused: refused, onPoolEnded: () => undefined }).of(
+    'claims',
+    { prepared: true },
+  );
 }
 
 beforeEach(async () => {

@@ -57,48 +57,53 @@ export function enqueueingByRule(world: World): Pick<Doings, 'enqueueByRule' | '
     return runAt === undefined ? { delayMs: 0 } : runAt.getTime() * 1_000;
   }
 
-  return {
-    enqueueByRule: async ({ job, rule, key }) => {
-      // It goes by times that the model may not know yet.
-      await world.compare();
-      const { kind, priority, maxAttempts } = job;
-      const grouping = model.groups.isGrouped(job.queue)
-        ? { group: job.group ?? '-', weight: job.weight ?? 1 }
-        : {};
-      const answer = await enqueue(job, rule, key);
-      const runsOut = rule === 'throttle' || rule === 'unique for a time';
-      if (runsOut) {
-        const isTaken = world.keys.isTaken([job.queue, kind, key], world.nowUs);
-        if (isTaken) {
-          const outcome = rule === 'throttle' ? 'throttled' : 'duplicate';
-          expect(answer).toEqual({ id: undefined, duplicate: rule !== 'throttle', outcome });
-          saw(`a key that is taken: ${outcome}`);
-          return;
-        }
-        world.keys.take([job.queue, kind, key], world.nowUs, HOUR_MS);
-      }
-      const waits = (old: ModelJob) => old.queue === job.queue && old.kind === kind && old.waitingKey === key;
-      const old = runsOut ? undefined : model.live.find(waits);
-      if (old === undefined) {
-        expect(answer).toMatchObject({ duplicate: false, outcome: 'enqueued' });
-        const id = Number(answer.id);
-        for (const known of model.jobs.keys()) expect(id, 'ids grow').toBeGreaterThan(known);
-        const runAt = await newTime(job, rule);
-        const waitingKey = runsOut ? null : key;
-        model.enqueue({
-          ...{ id, queue: job.queue, kind, priority, maxAttempts, uniqueKey: null, waitingKey, runAt },
-          ...grouping,
-        });
+  async function enqueueOnce({ job, rule, key }: Omit<Happenings['enqueueByRule'], 'again'>): Promise<void> {
+    // It goes by times that the model may not know yet.
+    await world.compare();
+    const { kind, priority, maxAttempts } = job;
+    const grouping = model.groups.isGrouped(job.queue)
+      ? { group: job.group ?? '-', weight: job.weight ?? 1 }
+      : {};
+    const answer = await enqueue(job, rule, key);
+    const runsOut = rule === 'throttle' || rule === 'unique for a time';
+    if (runsOut) {
+      const isTaken = world.keys.isTaken([job.queue, kind, key], world.nowUs);
+      if (isTaken) {
+        const outcome = rule === 'throttle' ? 'throttled' : 'duplicate';
+        expect(answer).toEqual({ id: undefined, duplicate: rule !== 'throttle', outcome });
+        saw(`a key that is taken: ${outcome}`);
         return;
       }
-      const replaces = rule !== 'unique while it waits';
-      const outcome = replaces ? 'replaced' : 'duplicate';
-      expect(answer).toEqual({ id: old.id, duplicate: !replaces, outcome });
-      saw(`a key that is taken: ${outcome}`);
-      if (!replaces) return;
-      const runAt = await newTime(job, rule, old);
-      if (typeof runAt === 'number' && runAt > known(old.runAt)) saw('a job put off');
-      Object.assign(old, { priority, maxAttempts, runAt, ...grouping });
+      world.keys.take([job.queue, kind, key], world.nowUs, HOUR_MS);
+    }
+    const waits = (old: ModelJob) => old.queue === job.queue && old.kind === kind && old.waitingKey === key;
+    const old = runsOut ? undefined : model.live.find(waits);
+    if (old === undefined) {
+      expect(answer).toMatchObject({ duplicate: false, outcome: 'enqueued' });
+      const id = Number(answer.id);
+      for (const known of model.jobs.keys()) expect(id, 'ids grow').toBeGreaterThan(known);
+      const runAt = await newTime(job, rule);
+      const waitingKey = runsOut ? null : key;
+      model.enqueue({
+        ...{ id, queue: job.queue, kind, priority, maxAttempts, uniqueKey: null, waitingKey, runAt },
+        ...grouping,
+      });
+      return;
+    }
+    const replaces = rule !== 'unique while it waits';
+    const outcome = replaces ? 'replaced' : 'duplicate';
+    expect(answer).toEqual({ id: old.id, duplicate: !replaces, outcome });
+    saw(`a key that is taken: ${outcome}`);
+    if (!replaces) return;
+    const runAt = await newTime(job, rule, old);
+    if (typeof runAt === 'number' && runAt > known(old.runAt)) saw('a job put off');
+    Object.assign(old, { priority, maxAttempts, runAt, ...grouping });
+  }
+
+  return {
+    enqueueByRule: async ({ again, ...what }) => {
+      await enqueueOnce(what);
+      if (again) await enqueueOnce(what);
     },
 
     enqueueUnaware: async (job) => {

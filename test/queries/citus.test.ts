@@ -10,6 +10,7 @@ import { addControlTables, addMetricsTable } from '../support/control-tables.ts'
 import { useTestDatabase } from '../support/test-database.ts';
 import { type Catalog, REFUSALS, type Refusal, readCatalog, refusalsOf } from './support/citus-rules.ts';
 import { tables } from './support/jobs.ts';
+import { PLAIN_ONLY } from './support/plain-only.ts';
 import { queryTreeOf } from './support/query-tree.ts';
 import { allStatements } from './support/statements.ts';
 
@@ -26,47 +27,6 @@ beforeAll(async () => {
 async function refused(text: string): Promise<Refusal[]> {
   return [...refusalsOf(await queryTreeOf(database.client, text), catalog)].sort();
 }
-
-/** Statements that Citus is never sent, why it would refuse them, and what it is sent instead. */
-const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; instead: string }>> = {
-  findDueQuery: { refused: ['lateral'], instead: 'findDueQuery, of one queue' },
-  'findDueQuery, of many queues': { refused: ['lateral'], instead: 'findDueQuery, of one queue' },
-  findDueGroupsQuery: { refused: ['join', 'lateral'], instead: 'findDueGroupsQuery, of one queue' },
-  pruneKeysQuery: { refused: ['lock', 'target'], instead: 'pruneKeysOfQuery' },
-  findOverlookedQuery: { refused: ['lateral'], instead: 'findOverlookedQuery, of one queue' },
-  pruneResultsQuery: { refused: ['lock', 'target'], instead: 'pruneQueueQuery' },
-  redriveJobsQuery: { refused: ['lock', 'target'], instead: 'redriveJobsQuery, filtered' },
-  'redriveJobsQuery, of groups': {
-    refused: ['lock', 'target'],
-    instead: 'redriveJobsQuery, of groups, filtered',
-  },
-  'redriveJobsQuery, waking': { refused: ['lock', 'target'], instead: 'redriveJobsQuery, filtered' },
-  countSomeJobsQuery: { refused: ['lateral'], instead: 'countJobsQuery' },
-  findHeadsQuery: { refused: ['lateral'], instead: 'countJobsQuery' },
-  'browseJobsQuery, of a key': {
-    refused: ['lateral'],
-    instead: 'browseJobsQuery, of a key among the newest',
-  },
-  'browseJobsQuery, of a group': {
-    refused: ['lateral'],
-    instead: 'browseJobsQuery, of a key among the newest',
-  },
-  'browseJobsQuery, of ended jobs of a group': {
-    refused: ['lateral'],
-    instead: 'browseJobsQuery, of a key among the newest',
-  },
-  countOfGroupQuery: { refused: ['lateral'], instead: 'browseJobsQuery' },
-  findBandsQuery: { refused: ['lateral'], instead: 'browseJobsQuery' },
-  'findBandsQuery, of a group': { refused: ['lateral'], instead: 'browseJobsQuery' },
-  browseByRunAtQuery: { refused: ['lateral'], instead: 'browseJobsQuery' },
-  findReadEndQuery: { refused: ['lateral'], instead: 'browseJobsQuery' },
-  'findReadEndQuery, of a full page': { refused: ['lateral'], instead: 'browseJobsQuery' },
-  findPassedOverQuery: { refused: ['lateral'], instead: 'countJobsQuery' },
-  'claimJobsQuery, of a small table': { refused: ['beside'], instead: 'claimJobsQuery' },
-  checkWorkersQuery: { refused: ['session'], instead: 'checkWorkersQuery, of known workers' },
-  'checkWorkersQuery, beat': { refused: ['session'], instead: 'checkWorkersQuery, of known workers' },
-  removeGoneWorkersQuery: { refused: ['beside', 'session'], instead: 'removeUnseenWorkerQuery' },
-};
 
 test('the migrations of docs/scaling.md put each table somewhere, once', () => {
   const { distributed, reference } = citusLayout();
@@ -169,6 +129,73 @@ const EXAMPLES: Readonly<Record<Refusal, readonly [bad: string, good: string]>> 
      select j.id from queue_jobs as j, clock where j.queue = $1 and j.run_at < clock.at for update of j`,
     `with clock as materialized (select statement_timestamp() as at)
      select j.id from queue_jobs as j, clock where j.queue = $1 and j.run_at < clock.at for update of j`,
+  ],
+  ctid: [
+    `with n as (insert into queue_keys (queue, kind, key, until) values ($1, $2, $3, 'infinity') returning queue)
+     delete from queue_notes as d where d.queue = $4 and d.ctid in (
+       select x.ctid from queue_notes as x where x.queue = $5 limit 1)`,
+    `with n as (insert into queue_keys (queue, kind, key, until) values ($1, $2, $3, 'infinity') returning queue)
+     delete from queue_notes as d where d.queue = $4 and d.id in (
+       select x.id from queue_notes as x where x.queue = $5 limit 1)`,
+  ],
+  recursive: [
+    `with recursive k as (
+       (select j.kind from queue_jobs as j where j.queue = $1 order by j.kind limit 1)
+       union all
+       select (select j.kind from queue_jobs as j where j.queue = k.kind and j.kind > k.kind limit 1)
+       from k where k.kind is not null)
+     select kind from k`,
+    `with recursive k as (
+       (select j.kind from queue_jobs as j where j.queue = $1 order by j.kind limit 1)
+       union all
+       select (select j.kind from queue_jobs as j where j.queue = $2 and j.kind > k.kind limit 1)
+       from k where k.kind is not null)
+     select kind from k`,
+  ],
+  correlated: [
+    `with w as materialized (select * from jsonb_to_recordset($1::text::jsonb) as w(queue text, key text)),
+     i as (insert into queue_keys (queue, kind, key, until) select w.queue, $2, w.key, 'infinity' from w
+       where not exists (
+         select k.key from queue_keys as k where k.queue = w.queue and k.key = w.key) returning key)
+     select w.key from w join i on i.key = w.key`,
+    `with w as materialized (select * from jsonb_to_recordset($1::text::jsonb) as w(queue text, key text)),
+     i as (insert into queue_keys (queue, kind, key, until) select w.queue, $2, w.key, 'infinity' from w
+       where w.key not in (select k.key from queue_keys as k where k.queue = $3) returning key)
+     select w.key from w join i on i.key = w.key`,
+  ],
+  upsert: [
+    `insert into queue_keys as k (queue, kind, key, until) values ($1, $2, $3, 'infinity')
+     on conflict (queue, kind, key) do update set until = excluded.until
+     where not exists (select j.id from queue_jobs as j where j.queue = $4)`,
+    `insert into queue_keys as k (queue, kind, key, until) values ($1, $2, $3, 'infinity')
+     on conflict (queue, kind, key) do update set until = excluded.until where k.until < excluded.until`,
+  ],
+  columnless: [
+    `with changed as (update queue_schedules as s set paused_at = null where s.name = $1 returning s.name)
+     select exists (select from changed) as changed,
+       exists (select from queue_schedules as s where s.name = $2) as known`,
+    `with changed as (update queue_schedules as s set paused_at = null where s.name = $1 returning s.name)
+     select exists (select name from changed) as changed,
+       exists (select s.name from queue_schedules as s where s.name = $2) as known`,
+  ],
+  locked: [
+    `with n as (select * from jsonb_to_recordset($1::text::jsonb) as n(name text)),
+     s as materialized (
+       select s.name, s.queue from n join queue_schedules as s on s.name = n.name for update of s skip locked),
+     i as (insert into queue_jobs (queue, kind, max_attempts, payload)
+       select s.queue, s.name, 1, 'null' from s returning id)
+     select i.id from i`,
+    `with n as (select * from jsonb_to_recordset($1::text::jsonb) as n(name text)),
+     s as (update queue_schedules as s set revision = 1 from n where s.name = n.name returning s.name, s.queue),
+     i as (insert into queue_jobs (queue, kind, max_attempts, payload)
+       select s.queue, s.name, 1, 'null' from s returning id)
+     select i.id from i`,
+  ],
+  subscript: [
+    `update queue_jobs as j set claimed_at = (array[statement_timestamp()])[j.attempt]
+     where j.queue = $1 and j.id = $2`,
+    `update queue_jobs as j set claimed_at = greatest((array[statement_timestamp()])[j.attempt])
+     where j.queue = $1 and j.id = $2`,
   ],
   session: [
     'select w.id, pg_try_advisory_xact_lock_shared(w.id) from queue_workers as w',

@@ -11,6 +11,7 @@ import { inspectServer } from '../../src/queries/inspect-server.ts';
 import { checkServer } from '../../src/queue/check/check-server.ts';
 import { startStandby } from '../faults/standby.ts';
 import { addJob, tables } from '../queries/support/jobs.ts';
+import { AS_ON_CITUS } from '../support/citus.ts';
 import { controlStatements } from '../support/control-tables.ts';
 import { startPostgres } from '../support/embedded-postgres.ts';
 import { hasPostgres } from '../support/postgres-binaries.ts';
@@ -381,6 +382,20 @@ describe('upkeep', () => {
     expect(codes(await foundAfter(change, { with: declaring }))).not.toContain('groups-undeclared');
   });
 
+  test('groups on Citus, which refuses their claims', async () => {
+    const change = `${TUNED} ${(await controlStatements()).join(';')}; ${AS_ON_CITUS}`;
+    const grouped = createQueue({ limits: limitsIn(control, { q: { groups: {} }, p: { concurrency: 1 } }) });
+    const found = await foundAfter(change, { with: grouped });
+    expect(found.filter(({ code }) => code === 'groups-on-citus')).toMatchObject([
+      {
+        severity: 'error',
+        message: expect.stringContaining("The limits of the queue 'q' put its jobs into groups"),
+      },
+    ]);
+    const plain = createQueue({ limits: limitsIn(control, { p: { concurrency: 1 } }) });
+    expect(codes(await foundAfter(change, { with: plain }))).not.toContain('groups-on-citus');
+  });
+
   test('groups that a discarded job has stopped, under limits that let them go on', async () => {
     const change = `${TUNED} ${(await controlStatements()).join(';')};
       insert into queue_holds (queue, group_key, job_id, until) values ('q', 'b', 1, 'infinity'),
@@ -478,6 +493,7 @@ test('every finding has an entry in the guide', async () => {
     'column-differs': true,
     'column-missing': true,
     'column-unexpected': true,
+    'groups-on-citus': true,
     'groups-stopped': true,
     'groups-undeclared': true,
     'index-differs': true,

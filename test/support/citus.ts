@@ -16,6 +16,11 @@ export function citusCluster(env: NodeJS.ProcessEnv = process.env): CitusCluster
   return { url, nodes: nodes.split(',').filter((node) => node !== '') };
 }
 
+/** Makes a server that is not Citus look like it: by the name of an extension. */
+export const AS_ON_CITUS = `
+  set local allow_system_table_mods = on;
+  update pg_extension set extname = 'citus' where extname = 'plpgsql'`;
+
 /** Which tables a custom migration distributes: those of the queue, of `schema/control`, or of `schema/metrics`. */
 export type CitusTables = 'on Citus' | 'of control tables on Citus' | 'of the table of metrics on Citus';
 

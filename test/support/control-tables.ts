@@ -8,6 +8,11 @@ export async function controlStatements(): Promise<string[]> {
   return await statementsOf('drizzle-control');
 }
 
+/** Those that create the table of `drizzle-queue/schema/metrics`. */
+export async function metricsStatements(): Promise<string[]> {
+  return await statementsOf('drizzle-metrics');
+}
+
 async function statementsOf(folder: 'drizzle-control' | 'drizzle-metrics'): Promise<string[]> {
   const migrations = fileURLToPath(new URL(`../../${folder}`, import.meta.url));
   const files = (await readdir(migrations)).filter((name) => name.endsWith('.sql')).sort();
@@ -23,6 +28,6 @@ export async function addControlTables({ client }: Pick<Connection, 'client'>): 
 
 /** Creates the table of `drizzle-queue/schema/metrics`, on Citus as docs/scaling.md does. */
 export async function addMetricsTable({ client }: Pick<Connection, 'client'>): Promise<void> {
-  for (const statement of await statementsOf('drizzle-metrics')) await client.unsafe(statement);
+  for (const statement of await metricsStatements()) await client.unsafe(statement);
   if (citusCluster() !== undefined) await client.unsafe(citusMigration('of the table of metrics on Citus'));
 }

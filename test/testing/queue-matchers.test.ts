@@ -32,6 +32,21 @@ describe.each(DATABASES)('on %s', (name) => {
   const inTx = (run: (tx: Tx) => Promise<void>) => () => inTransaction(database.db, run);
 
   test(
+    'a job that was discarded is shown with its stored error, and where that often comes from',
+    inTx(async (tx) => {
+      await queue.enqueue(tx, send, { orderId: 1 });
+      // It asks on another connection, which sees nothing of what the test has written.
+      const lost = handle(send, () => Promise.reject(new NonRetryableError('There is no order 1')));
+      await drainIn(tx, { queue, handlers: [lost], failFast: false });
+      const message = await failure(expect(tx).toHaveCompleted(send));
+      expect(message).toContain(`(discarded)
+    state: "discarded", expected "completed"
+    its last error, at attempt 1: NonRetryableError: There is no order 1
+    (a handler sees what a test has written in its transaction only through ctx.db)`);
+    }),
+  );
+
+  test(
     'toHaveEnqueued compares what is given',
     inTx(async (tx) => {
       await expect(tx).not.toHaveEnqueued(send);

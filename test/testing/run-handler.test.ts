@@ -51,7 +51,7 @@ describe('runHandler', () => {
 
   test('takes what handle returns, and a database or a fake', async () => {
     const db = { select: () => 'rows' };
-    const handler = handle(plain, (context) => Reflect.get(context.db, 'select')());
+    const handler = handle(plain, (context) => Reflect.get(Object(context.db), 'select')());
     // @ts-expect-error it is no database
     expect(await runHandler(plain, { db }, handler)).toMatchObject({ output: 'rows' });
     const typed = await runHandler(plain, { db }, ({ db }) => db.select());

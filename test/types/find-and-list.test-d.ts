@@ -200,10 +200,11 @@ describe('cancel and redrive', () => {
   test('cancel says why it did not', async () => {
     const result = await queue.cancel(db, 1, 'refunded');
     if (result.cancelled) {
+      expectTypeOf(result.cancelled).toEqualTypeOf<true | 'requested'>();
       // @ts-expect-error it was cancelled
       result.reason;
     } else {
-      expectTypeOf(result.reason).toEqualTypeOf<'requested' | 'locked' | 'finished' | 'not-found'>();
+      expectTypeOf(result.reason).toEqualTypeOf<'locked' | 'finished' | 'not-found'>();
     }
     queue.cancel(db, 1);
     queue.cancel(db, 1, { force: true, reason: 'refunded' });

@@ -18,6 +18,7 @@ import {
   type RunningJob,
   runNext,
   snooze,
+  type UntypedDatabase,
 } from 'drizzle-queue';
 import { createQueueTables } from 'drizzle-queue/schema';
 import { describe, expectTypeOf, test } from 'vitest';
@@ -51,7 +52,7 @@ describe('what a batch handler gets', () => {
   test('one signal and one database for all', () => {
     handleBatch(send, {}, async (_, { signal, db }) => {
       expectTypeOf(signal).toEqualTypeOf<AbortSignal>();
-      expectTypeOf(db).toEqualTypeOf<Database>();
+      expectTypeOf(db).toEqualTypeOf<UntypedDatabase>();
       // @ts-expect-error the app's own type has to be named
       db.select();
     });

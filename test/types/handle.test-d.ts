@@ -1,17 +1,24 @@
 import { integer, pgTable } from 'drizzle-orm/pg-core';
 import {
   cancel,
+  createQueue,
+  createWorker,
   type Database,
+  type DbOrTx,
   defineJob,
   type Handler,
   type HandlerContext,
   handle,
+  handlersFor,
   type JobDefinition,
   type JobHandler,
   type JobInfo,
   type RunningJob,
+  runNext,
   snooze,
+  type UntypedDatabase,
 } from 'drizzle-queue';
+import { drainIn } from 'drizzle-queue/testing';
 import { describe, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 import { bun, neonServerless, nodePostgres, pglite, postgresJs, vercelPostgres } from './databases.ts';
@@ -22,6 +29,7 @@ const send = defineJob('send', {
   output: z.object({ messageId: z.string() }),
 });
 const sync = defineJob('sync');
+const queue = createQueue();
 const maybe = defineJob('maybe', { output: z.string().optional() });
 
 describe('what a handler gets', () => {
@@ -48,7 +56,7 @@ describe('what a handler gets', () => {
       // @ts-expect-error such a job is not run
       job.cancelReason;
       expectTypeOf(signal).toEqualTypeOf<AbortSignal>();
-      expectTypeOf(db).toEqualTypeOf<Database>();
+      expectTypeOf(db).toEqualTypeOf<UntypedDatabase>();
       // @ts-expect-error the app's own type has to be named
       db.select();
     });
@@ -191,5 +199,35 @@ describe('handle', () => {
     expectTypeOf<Handler>().toExtend<Handler<typeof postgresJs>>();
     expectTypeOf<Handler<typeof postgresJs>>().not.toExtend<Handler>();
     expectTypeOf<Handler<typeof postgresJs>>().not.toExtend<Handler<typeof nodePostgres>>();
+  });
+});
+
+describe('handlers of one database', () => {
+  const own = handlersFor<typeof postgresJs>();
+
+  test("db is the app's own, in a worker and in a transaction", () => {
+    const handlers = [
+      own.handle(sync, async ({ db, complete }) => {
+        expectTypeOf(db).toEqualTypeOf<DbOrTx<typeof postgresJs>>();
+        await db.select().from(orders);
+        await db.transaction(async (tx) => {
+          await tx.insert(orders).values({ id: 1 });
+          await complete(tx);
+        });
+      }),
+      own.handleBatch(maybe, {}, async (_, { db }) => void (await db.select().from(orders))),
+    ];
+    createWorker(postgresJs, { queue, handlers, jobs: [sync, maybe] });
+    runNext(postgresJs, { queue, handlers });
+    void postgresJs.transaction(async (tx) => void (await drainIn(tx, { queue, handlers })));
+    // @ts-expect-error handlers of another driver
+    createWorker(nodePostgres, { queue, handlers });
+  });
+
+  test('the output is checked, and own columns are known', () => {
+    // @ts-expect-error no message id
+    own.handle(send, async () => ({ messageId: 1 }));
+    const queued = handlersFor<typeof postgresJs, typeof queue>();
+    queued.handle(sync, async ({ job }) => expectTypeOf(job.id).toEqualTypeOf<number>());
   });
 });

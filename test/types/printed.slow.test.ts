@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { compile } from './compile.ts';
 
 const app = `
@@ -38,4 +38,29 @@ test('what an editor shows of the names that are used most is a line each', { ti
   expect(printed('listed')).toBe(`Promise<JobList<JobRecord<${record}>>>`);
   expect(printed('ended')).toBe(`Promise<FinalRecord<${record}>>`);
   expect(printed('stats')).toBe('Promise<QueueStats>');
+});
+
+describe('what the compiler says of a mistake names what to write', () => {
+  const { mistakes } = compile(`
+    import { drizzle } from 'drizzle-orm/postgres-js';
+    import { createQueue, createWorker, defineJob, handle, handleBatch } from 'drizzle-queue';
+    const queue = createQueue();
+    const send = defineJob('send');
+    const index = defineJob('index');
+    const handlers = [handle(send, async () => {})];
+    createWorker(drizzle.mock(), { queue, handlers: [handle(send, async () => {})], jobs: [send, index] });
+    createWorker(drizzle.mock(), { queue, handlers, jobs: [send, index] });
+    handle(send, async ({ db }) => void db.select());
+    handleBatch(send, {}, async (_, { db }) => void db.query.orders);
+  `);
+
+  test('a kind without a handler, inline and not', () => {
+    const missing = "Property '\"There is no handler for 'index', which is among the jobs\"' is missing";
+    expect(mistakes.filter((mistake) => mistake.includes(missing))).toHaveLength(2);
+  });
+
+  test('a database without its type', () => {
+    expect(mistakes.filter((mistake) => mistake.includes('use handlersFor<typeof db>()'))).toHaveLength(2);
+    expect(mistakes).toHaveLength(4);
+  });
 });

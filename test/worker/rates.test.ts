@@ -64,8 +64,8 @@ describe('no window sees more handlers begin than the rate', () => {
     for (let n = 0; n < 2; n++) await start(queue, handlers);
     await until(() => starts.count === 60);
     starts.expectWithin(rate);
-    // Five windows at least; what a busy machine adds is not the rate's.
-    expect(starts.spanMs).toBeLessThan(2 * 5 * rate.perMs);
+    // Five windows are needed. A busy machine takes more, though not as many as if each start waited for a window.
+    expect(starts.spanMs).toBeLessThan(30 * rate.perMs);
   });
 
   test('of a kind, where handlers are slow in between and jobs are claimed ahead', async () => {

@@ -56,9 +56,8 @@ async function cancel(context: Context<Flags>): Answer {
     return await actOnIds(context, ids, async (id) => {
       const result = await queue.cancel(db, id, { reason, force });
       // A running job that is asked to end never runs again.
-      return result.cancelled
-        ? { done: true, outcome: 'cancelled' }
-        : { done: result.reason === 'requested', outcome: result.reason };
+      if (result.cancelled === false) return { done: false, outcome: result.reason };
+      return { done: true, outcome: result.cancelled === true ? 'cancelled' : 'requested' };
     });
   }
   if (flags.filter !== undefined) {

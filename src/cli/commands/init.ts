@@ -1,6 +1,7 @@
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
 import type { Command } from 'commander';
+import { text } from '../arguments.ts';
 import { type Answer, type Call, call } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { type Change, notesOn, planOf } from '../init/plan.ts';
@@ -12,6 +13,7 @@ import { confirm } from '../terminal/confirm.ts';
 interface Flags {
   readonly yes?: boolean;
   readonly dryRun?: boolean;
+  readonly drizzleConfig?: string;
 }
 
 /** `init`: adds the tables, a first job and a worker to an app with Drizzle. */
@@ -20,14 +22,15 @@ export function addInit(program: Command, end: (code: ExitCode) => void): void {
     .command('init')
     .description('add the tables, a first job and a worker to an app that has Drizzle, after asking')
     .option('-y, --yes', 'do not ask')
-    .option('--dry-run', 'only print what would be written');
+    .option('--dry-run', 'only print what would be written')
+    .option('--drizzle-config <file>', 'the drizzle.config.ts (default: the nearest, or the only one)', text);
   call<Flags>(command, init, end);
 }
 
 async function init({ flags, output }: Call<Flags>): Answer {
   const cwd = process.cwd();
   loadEnv(cwd, flags.envFile ?? []);
-  const survey = await surveyApp(cwd);
+  const survey = await surveyApp(cwd, flags.drizzleConfig);
   const changes = planOf(survey);
   const notes = notesOn(survey);
   const { dryRun = false, yes = false } = flags;
@@ -59,7 +62,9 @@ async function init({ flags, output }: Call<Flags>): Answer {
   return undefined;
 }
 
-function nextSteps({ hasQueue, driver, database, isInjected }: Survey, written: number): string {
+function nextSteps(survey: Survey, written: number): string {
+  const { hasQueue, driver, database, isInjected, commands, configOption } = survey;
+  const { add, run } = commands;
   const packages = [
     ...(hasQueue ? [] : ['drizzle-queue']),
     ...(driver === undefined && database === undefined && !isInjected ? ['postgres'] : []),
@@ -67,13 +72,13 @@ function nextSteps({ hasQueue, driver, database, isInjected }: Survey, written: 
   return [
     '',
     written === 0 ? 'Everything is there already. To go on:' : 'Next:',
-    ...(packages.length === 0 ? [] : [`  npm install ${packages.join(' ')}`]),
-    '  npx drizzle-kit generate && npx drizzle-kit migrate',
+    ...(packages.length === 0 ? [] : [`  ${add} ${packages.join(' ')}`]),
+    `  ${run} drizzle-kit generate${configOption} && ${run} drizzle-kit migrate${configOption}`,
     // Both need the handlers, which only Nest has there.
     ...(isInjected
       ? []
-      : [`  npx drizzle-queue enqueue greet '{ "name": "Ada" }'`, '  npx drizzle-queue work --watch']),
-    '  npx drizzle-queue dashboard',
+      : [`  ${run} drizzle-queue enqueue greet '{ "name": "Ada" }'`, `  ${run} drizzle-queue work --watch`]),
+    `  ${run} drizzle-queue dashboard`,
     '',
   ].join('\n');
 }

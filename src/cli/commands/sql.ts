@@ -1,8 +1,9 @@
+import { appendFile, readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { integer, several, text } from '../arguments.ts';
 import { type Answer, type Call, call } from '../context.ts';
 import type { ExitCode } from '../exit-code.ts';
-import { misused } from '../failure.ts';
+import { Failure, misused } from '../failure.ts';
 import { grantsSql } from '../sql/grants.ts';
 import { partitionsSql } from '../sql/partitions.ts';
 import { placeOf } from '../sql/table-names.ts';
@@ -11,6 +12,7 @@ import { tuningSql } from '../sql/tuning.ts';
 interface PlaceFlags {
   readonly prefix?: string;
   readonly schema?: string;
+  readonly append?: string;
 }
 
 interface PartitionFlags extends PlaceFlags {
@@ -36,7 +38,8 @@ export function addSql(program: Command, end: (code: ExitCode) => void): void {
       .command(name)
       .description(what)
       .option('--prefix <prefix>', 'the prefix of the tables (default: queue_)', text)
-      .option('--schema <schema>', 'their Postgres schema', text);
+      .option('--schema <schema>', 'their Postgres schema', text)
+      .option('--append <file>', 'add it to this migration instead of printing it', text);
   call<PlaceFlags>(
     placed('tuning', 'storage settings for many jobs per second'),
     (called) => print(called, tuningSql(placeOf(called.flags))),
@@ -79,8 +82,23 @@ async function grants(called: Call<GrantFlags>): Answer {
   return await print(called, grantsSql(placeOf(called.flags), roles, called.flags.control === true));
 }
 
-async function print({ output }: Call<unknown>, sql: string): Answer {
-  if (output.json) await output.document({ sql });
-  else await output.write(`${sql}\n`);
+async function print({ flags, output }: Call<PlaceFlags>, sql: string): Answer {
+  if (flags.append !== undefined) {
+    await append(flags.append, sql);
+    if (output.json) await output.document({ sql, file: flags.append });
+    else await output.write(`Added to ${flags.append}\n`);
+  } else if (output.json) await output.document({ sql });
+  // Also after `>>`: the file that drizzle-kit makes ends in a comment, without a break.
+  else await output.write(`\n${sql}\n`);
   return undefined;
+}
+
+async function append(file: string, sql: string): Promise<void> {
+  const before = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw new Failure(`${file} cannot be read: ${error.message}`);
+    throw new Failure(
+      `There is no ${file}: \`npx drizzle-kit generate --custom\` makes one, and says its name`,
+    );
+  });
+  await appendFile(file, `${before === '' || before.endsWith('\n') ? '' : '\n'}${sql}\n`);
 }

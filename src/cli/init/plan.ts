@@ -79,10 +79,20 @@ export default defineConfig({
 /** What the app must be told beside the list of files, a sentence each. */
 export function notesOn(survey: Survey): string[] {
   const { root, end, isInjected, hiddenDatabase, database, buildConfig } = survey;
+  const { urlVariable, hasUrl } = survey;
   const named = (file: string) => relative(root, file).replaceAll('\\', '/');
-  if (isInjected)
-    return [`NestJS injects your database, so the handlers and the worker are providers: ${NEST_GUIDE}`];
+  const unset = hasUrl
+    ? []
+    : [
+        `${urlVariable} is set neither here nor in .env.local or .env: ` +
+          'say --env-file FILE to drizzle-queue, and --env-file=FILE to node',
+      ];
+  if (isInjected) {
+    const nest = `NestJS injects your database, so the handlers and the worker are providers: ${NEST_GUIDE}`;
+    return [nest, ...unset];
+  }
   return [
+    ...unset,
     ...(database === undefined && hiddenDatabase !== undefined
       ? [
           `${named(hiddenDatabase)} opens a database and exports none, so ` +
@@ -140,8 +150,9 @@ export const greet = defineJob('greet', { payload: ${payload} });
 `;
 }
 
-function databaseText({ driver, end }: Survey): string {
-  const url = `process.env.DATABASE_URL${end === 'ts' ? '!' : ''}`;
+function databaseText({ driver, end, urlVariable, takesClient }: Survey): string {
+  const url = `process.env.${urlVariable}${end === 'ts' ? '!' : ''}`;
+  const call = (client: string) => `drizzle(${takesClient ? client : `{ client: ${client} }`})`;
   if (driver === 'pg') {
     return `import { drizzle } from 'drizzle-orm/node-postgres';
 import pg from 'pg';
@@ -153,12 +164,12 @@ pool.on('connect', (client) => {
 });
 pool.on('error', () => {}); // the same error, for a connection that was idle
 
-export const db = drizzle({ client: pool });
+export const db = ${call('pool')};
 `;
   }
   return `import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
 
-export const db = drizzle({ client: postgres(${url}) });
+export const db = ${call(`postgres(${url})`)};
 `;
 }

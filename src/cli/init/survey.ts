@@ -1,10 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
 import { Failure } from '../failure.ts';
 import { readDrizzleConfig } from '../project/drizzle-config.ts';
-import { findConfig, findUpwards } from '../project/find-upwards.ts';
+import { findUpwards } from '../project/find-upwards.ts';
 import { type ExportedDatabase, findDatabase } from './find-database.ts';
+import { configOption, findDrizzleConfig } from './find-drizzle-config.ts';
+import { findHome } from './find-home.ts';
 import { findSources } from './find-sources.ts';
+import { type PackageCommands, packageCommandsOf } from './package-commands.ts';
 
 /** What `init` has found out about an app. */
 export interface Survey {
@@ -27,23 +31,28 @@ export interface Survey {
   /** A tsconfig that excludes drizzle.config.ts by name, and must exclude queue.config.ts as well. */
   readonly buildConfig: string | undefined;
   readonly driver: 'postgres' | 'pg' | undefined;
+  /** The variable from which drizzle.config.ts takes the database's address. */
+  readonly urlVariable: string;
+  /** Whether it is set, perhaps by a file that is read by itself, or the config names none. */
+  readonly hasUrl: boolean;
+  /** Whether `drizzle` takes a client alone; 1.0 wants it in an object, and 0.34 does not know the object. */
+  readonly takesClient: boolean;
+  readonly commands: PackageCommands;
+  /** What drizzle-kit must be told to find its config. */
+  readonly configOption: string;
   readonly hasZod: boolean;
   readonly hasQueue: boolean;
 }
 
 /** Looks at an app, and changes nothing. @throws Failure where it is no app with Drizzle */
-export async function surveyApp(cwd: string): Promise<Survey> {
+export async function surveyApp(cwd: string, configFile?: string): Promise<Survey> {
   const manifest = findUpwards(['package.json'], cwd);
   if (manifest === undefined) throw new Failure('There is no package.json here: begin with `npm init`');
   const root = dirname(manifest);
-  const config = findConfig('drizzle', cwd);
-  if (config === undefined) {
-    throw new Failure(
-      'There is no drizzle.config.ts here: set up Drizzle and drizzle-kit first ' +
-        '(https://orm.drizzle.team), and run this again',
-    );
-  }
-  const { schemaFiles } = await readDrizzleConfig(config);
+  const config = findDrizzleConfig(cwd, root, configFile);
+  const { schemaFiles } = await readDrizzleConfig(config, root);
+  const named = urlVariableOf(readFileSync(config, 'utf8'));
+  const urlVariable = named ?? 'DATABASE_URL';
   if (schemaFiles.length === 0)
     throw new Failure(`${relative(cwd, config)} names no schema file that exists: write one first`);
   const { dependencies, devDependencies }: { dependencies?: object; devDependencies?: object } = JSON.parse(
@@ -57,7 +66,7 @@ export async function surveyApp(cwd: string): Promise<Survey> {
   const isTypeScript = /\.[cm]?ts$/.test(config);
   return {
     root,
-    sources: isInjected ? join(home, 'queue') : home,
+    sources: isInjected ? join(home, 'queue') : findHome(home),
     end: isTypeScript ? 'ts' : 'mjs',
     importEnd: isTypeScript ? importEndOf(root) : '.mjs',
     schemaFiles,
@@ -66,9 +75,33 @@ export async function surveyApp(cwd: string): Promise<Survey> {
     isInjected,
     buildConfig: buildConfigOf(root),
     driver: packages.has('postgres') ? 'postgres' : packages.has('pg') ? 'pg' : undefined,
+    urlVariable,
+    hasUrl: named === undefined || (process.env[named] ?? '') !== '',
+    takesClient: drizzleVersion(root, { ...dependencies, ...devDependencies }).startsWith('0.'),
+    commands: packageCommandsOf(root),
+    configOption: configOption(root, config),
     hasZod: packages.has('zod'),
     hasQueue: packages.has('drizzle-queue'),
   };
+}
+
+/** The first variable behind `url`, or else the first whose name speaks of one. */
+function urlVariableOf(config: string): string | undefined {
+  const names = [...config.matchAll(/\benv(?:\.|\[['"])(\w+)/g)].map(([, name = '']) => name);
+  const ofUrl = /\burl\s*:[^,}]*?\benv(?:\.|\[['"])(\w+)/.exec(config)?.[1];
+  return ofUrl ?? names.find((name) => /URL|URI|DSN|CONNECTION/i.test(name));
+}
+
+/** The version that is installed, or the range that package.json names. */
+function drizzleVersion(root: string, ranges: Readonly<Record<string, unknown>>): string {
+  try {
+    const { version }: { version: string } = createRequire(join(root, 'package.json'))(
+      'drizzle-orm/package.json',
+    );
+    return version;
+  } catch {
+    return String(ranges['drizzle-orm'] ?? '0.').replace(/^[^\d]+/, '');
+  }
 }
 
 /** Node.js's own resolution wants the name of the file that is run; bundlers and tsx do without an end. */

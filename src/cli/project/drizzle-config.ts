@@ -11,15 +11,20 @@ export interface DrizzleConfig {
   readonly schemaFiles: readonly string[];
 }
 
-/** @throws Failure when it is not for PostgreSQL */
-export async function readDrizzleConfig(path: string): Promise<DrizzleConfig> {
+/**
+ * @param root where drizzle-kit is called: it takes the paths of a config from there, not from the config
+ * @throws Failure when it is not for PostgreSQL
+ */
+export async function readDrizzleConfig(path: string, root = dirname(path)): Promise<DrizzleConfig> {
   const config: Exports = Object(defaultOf(await loadModule(path)));
   if (typeof config.dialect === 'string' && config.dialect !== 'postgresql')
     throw new Failure(`${path} is for ${config.dialect}, and drizzle-queue needs PostgreSQL`);
   const schemas = Array.isArray(config.schema) ? config.schema : [config.schema];
   return {
     credentials: credentialsOf(config.dbCredentials),
-    schemaFiles: schemas.flatMap((each) => (typeof each === 'string' ? filesOf(dirname(path), each) : [])),
+    schemaFiles: schemas.flatMap((each) =>
+      typeof each === 'string' ? filesFrom([root, dirname(path)], each) : [],
+    ),
   };
 }
 
@@ -30,6 +35,11 @@ function credentialsOf(given: unknown): Credentials {
   if (typeof host !== 'string') return undefined;
   const parts = { host, port, user, password, database, ssl };
   return Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined));
+}
+
+/** The files that a path means from the first folder from where it means some. */
+function filesFrom(folders: readonly string[], given: string): string[] {
+  return folders.map((folder) => filesOf(folder, given)).find((files) => files.length > 0) ?? [];
 }
 
 const SOURCE = /(?<!\.d)\.[cm]?[jt]s$/;

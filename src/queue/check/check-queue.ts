@@ -1,10 +1,11 @@
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
-import type { Limits } from '../../limits/limits.ts';
+import { groupsOnCitus, type Limits, WITHOUT_GROUPS } from '../../limits/limits.ts';
 import { findServedQueues, hasGroups } from '../../queries/find-grouped-queues.ts';
 import { findSilentWorkers } from '../../queries/find-silent-workers.ts';
 import { findStoppedGroups } from '../../queries/find-stopped-groups.ts';
 import { inspectServer } from '../../queries/inspect-server.ts';
 import { inspectTable, type TableState } from '../../queries/inspect-table.ts';
+import { isCitus } from '../../queries/is-citus.ts';
 import type { Schedules } from '../../schedules/schedules.ts';
 import type { ControlTables } from '../../schema/control/index.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
@@ -102,6 +103,7 @@ export async function checkQueue(
     }
   }
   if (limits !== undefined) {
+    findings.push(...(await refusedGroups(db, tables, limits)));
     const { queueHolds } = limits.tables;
     if (mayAsk(queueHolds, [queueHolds.queue, queueHolds.groupKey, queueHolds.until])) {
       findings.push(...(await stoppedGroups(db, { ...tables, queueHolds }, limits)));
@@ -132,6 +134,22 @@ async function silentWorkers(db: Executor, tables: QueueTables): Promise<Finding
       `The worker '${name}' was last seen ${duration(silentMs)} ago, and no other has declared it gone: ` +
       'jobs that it held wait',
     fix: 'Start a worker: it removes the row, and the jobs are due again',
+  }));
+}
+
+/** No worker starts with them. */
+async function refusedGroups(
+  db: Executor,
+  tables: QueueTables,
+  limits: Pick<Limits, 'isGrouped' | 'declared'>,
+): Promise<Finding[]> {
+  const grouped = [...limits.declared.keys()].filter((queue) => limits.isGrouped(queue));
+  if (grouped.length === 0 || !(await isCitus(db, tables))) return [];
+  return grouped.map((queue) => ({
+    code: 'groups-on-citus',
+    severity: 'error',
+    message: groupsOnCitus(queue),
+    fix: WITHOUT_GROUPS,
   }));
 }
 

@@ -6,6 +6,7 @@ export type FindingCode =
   | 'column-differs'
   | 'column-missing'
   | 'column-unexpected'
+  | 'groups-on-citus'
   | 'groups-stopped'
   | 'groups-undeclared'
   | 'index-differs'

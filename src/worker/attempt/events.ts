@@ -1,3 +1,4 @@
+import { isPoolEnded } from '../../drivers/ended-pool.ts';
 import { describeThrown, withoutQuery } from '../../job/describe-error.ts';
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import { type InContext, keepContext } from '../../runtime.ts';
@@ -129,7 +130,9 @@ export class WorkerEmitter {
     this.#of(event).delete(listener);
   }
 
+  /** Emits an event; no error of a statement that an ended pool has refused: one error says that it was. */
   emit<K extends keyof WorkerEvents>(event: K, ...args: WorkerEvents[K]): void {
+    if (event === 'error' && isPoolEnded((args as WorkerEvents['error'])[0].error)) return;
     const listeners = this.#listeners.get(event) as Set<Listener<K>> | undefined;
     if (listeners === undefined || listeners.size === 0) {
       // An error that nobody hears of would be worse than a line on stderr.

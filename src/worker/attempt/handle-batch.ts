@@ -4,7 +4,7 @@ import { checkDurationMs, checkInteger } from '../../job/limits.ts';
 import type { Cancel, Fail, Snooze } from '../../job/outcome.ts';
 import type { Queue } from '../../queue/queue.ts';
 import type { Database, Transaction } from '../../sql/executor.ts';
-import type { BatchHandler, OwnValuesOf, RunningJob } from './handler.ts';
+import type { BatchHandler, ContextDb, OwnValuesOf, RunningJob } from './handler.ts';
 
 /** The options of {@link handleBatch}. */
 export interface BatchOptions {
@@ -90,8 +90,7 @@ export type BatchResult<TJob extends JobDefinition> = readonly BatchEntry<TJob>[
  * });
  * ```
  *
- * To get the app's own database type, name it: `(jobs, { db }: BatchContext<typeof indexPage, Db>) => …`. For
- * the app's own columns, name the queue: `(jobs: readonly BatchJob<typeof indexPage, typeof queue>[]) => …`.
+ * Here `db` of the context runs raw SQL only. With the app's own type it comes from {@link handlersFor}.
  *
  * @throws UnknownKindError when `job` is not a definition
  * @throws RangeError | TypeError when an option is outside its range
@@ -101,7 +100,7 @@ export function handleBatch<TJob extends JobDefinition, TDb = Database, TQueue e
   options: BatchOptions,
   run: (
     jobs: readonly BatchJob<TJob, TQueue>[],
-    context: BatchContext<TJob, TDb>,
+    context: BatchContext<TJob, ContextDb<TDb>>,
   ) => BatchResult<TJob> | Promise<BatchResult<TJob>>,
 ): BatchHandler<TDb, OwnValuesOf<TQueue>, TJob['kind']> {
   checkDefinition('handleBatch', job);

@@ -54,6 +54,21 @@ export interface HandlerContext<
   complete(tx: Transaction, ...output: CompleteArguments<TJob>): Promise<void>;
 }
 
+/**
+ * The database of a handler that was not told its type. It runs raw SQL and begins transactions; what else a
+ * Drizzle database has is named here, so that an error of the compiler says how to get it.
+ */
+export interface UntypedDatabase extends Database {
+  readonly select: { readonly 'The type of db is not known here: use handlersFor<typeof db>()': never };
+  readonly insert: { readonly 'The type of db is not known here: use handlersFor<typeof db>()': never };
+  readonly update: { readonly 'The type of db is not known here: use handlersFor<typeof db>()': never };
+  readonly delete: { readonly 'The type of db is not known here: use handlersFor<typeof db>()': never };
+  readonly query: { readonly 'The type of db is not known here: use handlersFor<typeof db>()': never };
+}
+
+/** What `db` is for a handler: the app's own type, or one that says how to name it. */
+export type ContextDb<TDb> = Database extends TDb ? UntypedDatabase : TDb;
+
 /** The output for `complete`; optional when the definition has no schema for it. */
 export type CompleteArguments<TJob extends JobDefinition> =
   undefined extends OutputInput<TJob> ? [output?: OutputInput<TJob>] : [output: OutputInput<TJob>];
@@ -119,21 +134,15 @@ export type Handler<TDb = Database, TOwn = unknown, TKind extends string = strin
  * The function runs at least once per job. It returns the job's output, `snooze(ms)`, `cancel(reason)` or
  * `fail(error)`. A throw fails the attempt; a `NonRetryableError` discards the job.
  *
- * To get the app's own database type in the context, name it; a handler of this type serves workers and
- * `runNext` alike:
- *
- * ```ts
- * type Db = DbOrTx<typeof database>;
- * handle(sendReceipt, async ({ db, payload }: HandlerContext<typeof sendReceipt, Db>) => { … });
- * ```
- *
- * For the app's own columns, name the queue, too: `HandlerContext<typeof sendReceipt, Db, typeof queue>`.
+ * Here `db` of the context runs raw SQL only. With the app's own type it comes from {@link handlersFor}.
  *
  * @throws UnknownKindError when `job` is not a definition
  */
 export function handle<TJob extends JobDefinition, TDb = Database, TQueue extends Queue = Queue>(
   job: TJob,
-  run: (context: HandlerContext<TJob, TDb, TQueue>) => HandlerResult<TJob> | Promise<HandlerResult<TJob>>,
+  run: (
+    context: HandlerContext<TJob, ContextDb<TDb>, TQueue>,
+  ) => HandlerResult<TJob> | Promise<HandlerResult<TJob>>,
 ): JobHandler<TDb, OwnValuesOf<TQueue>, TJob['kind']> {
   checkDefinition('handle', job);
   if (typeof run !== 'function') throw new TypeError(`handle('${job.kind}') takes a function`);

@@ -1,3 +1,4 @@
+import { isPoolEnded } from '../../drivers/ended-pool.ts';
 import { QueueError } from '../../errors.ts';
 import type { Transition } from '../../job/transition.ts';
 import { nextTurn } from '../../runtime.ts';
@@ -99,9 +100,10 @@ export class Settler {
   }
 
   #abandon(): void {
-    const { events, holder } = this.#options;
+    const { events, holder, giveUp } = this.#options;
     const open = this.#open.all;
-    if (open.length > 0) {
+    // One error has said that the pool was ended, and what that means.
+    if (open.length > 0 && !isPoolEnded(giveUp.reason)) {
       const error = new QueueError('The worker gave up before the outcomes of these jobs were written');
       events.emit('error', { error, during: `settling ${open.length} jobs of '${holder.queue}'` });
     }

@@ -1,4 +1,5 @@
 import { Channel, type ProvenConnection } from '../../drivers/channel.ts';
+import { isPoolEnded } from '../../drivers/ended-pool.ts';
 import type { Listen } from '../../drivers/listen.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
@@ -26,6 +27,8 @@ export interface ListenerOptions {
   readonly onProven?: (connection: ProvenConnection) => void;
   /** Called when none is to be expected: the driver has none, must not listen, or hears nothing. */
   readonly onUnproven?: () => void;
+  /** Called when the connection was closed together with the pool, which the app has ended. */
+  readonly onPoolEnded?: (error: unknown) => void;
 }
 
 const NOT_HEARD =
@@ -58,6 +61,7 @@ export class Listener implements BackgroundPart {
         },
         onHeard: () => events.emit('listening'),
         onLost: (error, { first, heard }) => {
+          if (isPoolEnded(error)) return this.#options.onPoolEnded?.(error);
           // Once per outage, not for every try to end it.
           if (first) events.emit('error', { error, during: 'listening' });
           if (first || heard) this.#announcePolling(error);

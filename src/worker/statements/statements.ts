@@ -1,9 +1,12 @@
 import type { SQLWrapper } from 'drizzle-orm';
+import { isPoolEnded, lostWithPool, saysEnded } from '../../drivers/ended-pool.ts';
 import { senderOf } from '../../drivers/sender.ts';
 import type { Sender, SentStatement } from '../../drivers/sent-statement.ts';
 import { type Database, type Runner, sqlStateOf } from '../../sql/executor.ts';
+import { isLoss } from '../../sql/is-loss.ts';
 import { Condition } from '../../time/condition.ts';
 import { type Deadline, Deadlines } from '../../time/deadlines.ts';
+import { resolvesWithin } from '../../time/resolves-within.ts';
 import { NoAnswerError } from './no-answer-error.ts';
 import type { OpeningConnection, OwnConnection } from './own-connection.ts';
 import { Spare } from './spare.ts';
@@ -38,6 +41,18 @@ export interface StatementsOptions {
   readonly open: (() => OpeningConnection) | undefined;
   /** Called once when the server refuses prepared statements. */
   readonly onRefused: (error: unknown) => void;
+  /**
+   * Called once when the app is known to have ended its pool.
+   *
+   * @param canSend resolves to whether statements still go out, on a connection of the worker's own
+   * @param error what the driver said
+   */
+  readonly onPoolEnded: (canSend: Promise<boolean>, error: unknown) => void;
+}
+
+interface SendOptions {
+  readonly prepared: boolean;
+  readonly part: WorkerPart;
 }
 
 /** Runs the statements of one part of the worker. */
@@ -58,6 +73,7 @@ export interface WorkerRunner extends Runner {
  */
 export class Statements {
   readonly deadlines = new Deadlines();
+  readonly #db: Database;
   readonly #sender: Sender;
   readonly #spare: Spare;
   readonly #runners: PartRunner[] = [];
@@ -68,10 +84,15 @@ export class Statements {
   /** When the pool last answered anything, by the monotonic clock. */
   #answeredMs = Number.NEGATIVE_INFINITY;
   readonly #poolIsWell = new Condition();
+  /** The app has ended its pool: nothing goes out through it any more. */
+  #poolHasEnded = false;
+  readonly #onPoolEnded: StatementsOptions['onPoolEnded'];
 
-  constructor({ db, open, onRefused }: StatementsOptions) {
+  constructor({ db, open, onRefused, onPoolEnded }: StatementsOptions) {
+    this.#db = db;
     this.#sender = senderOf(db, onRefused);
     this.#spare = new Spare(open);
+    this.#onPoolEnded = onPoolEnded;
   }
 
   /** A runner for statements of one sort, with a memory of its own of how long they take. */
@@ -116,10 +137,64 @@ export class Statements {
   }
 
   /** Sends a statement by whatever answers: the pool as a rule. */
-  send(query: SQLWrapper, prepared: boolean): SentStatement {
-    if (!this.#isSilent || !this.#spare.isPossible) return this.#sender.send(query, prepared);
+  send(query: SQLWrapper, options: SendOptions): SentStatement {
+    if (!this.#isSilent || !this.#spare.isPossible) return this.#sendByPool(query, options);
+    const { prepared } = options;
     const own = this.#spare.connection;
-    return own === undefined ? this.#sendLater(query, prepared) : sendOn(own, query);
+    return own === undefined ? this.#sendLater(query, prepared) : this.#sendOn(own, query);
+  }
+
+  /**
+   * What an ended pool refuses was never sent, so it can go out on another connection; not at a start, which
+   * fails with the driver's error.
+   */
+  #sendByPool(query: SQLWrapper, { prepared, part }: SendOptions): SentStatement {
+    const sent = this.#sender.send(query, prepared);
+    if (part === 'start') return sent;
+    let later: SentStatement | undefined;
+    const answer = Promise.resolve(sent.answer).catch((error: unknown) => {
+      if (!isPoolEnded(error)) {
+        if (!isLoss(error) || !(this.#poolHasEnded || saysEnded(this.#db))) throw error;
+        const lost = lostWithPool();
+        this.notePoolEnded(lost);
+        throw lost;
+      }
+      this.notePoolEnded(error);
+      if (!this.#spare.isPossible) throw error;
+      later = this.#sendLater(query, prepared);
+      return later.answer;
+    });
+    return { answer, abandon: (reason) => (later ?? sent).abandon(reason) };
+  }
+
+  /** The app has ended its pool. What is sent from now on needs a connection of the worker's own. */
+  notePoolEnded(error: unknown): void {
+    if (this.#poolHasEnded) return;
+    this.#poolHasEnded = true;
+    this.#spare.want();
+    this.#onPoolEnded(this.#hasSpareSoon(), error);
+  }
+
+  async #hasSpareSoon(): Promise<boolean> {
+    if (!this.#spare.isPossible) return false;
+    const over = new AbortController();
+    await resolvesWithin(this.#spare.ready(over.signal), SPARE_MS);
+    over.abort();
+    return this.#spare.connection !== undefined;
+  }
+
+  #sendOn(own: OwnConnection, query: SQLWrapper): SentStatement {
+    const answer = Promise.resolve(own.runner.execute(query)).catch((error: unknown) => {
+      // Without the pool it is the last connection, which the end of the worker closes under what is sent.
+      throw this.#poolHasEnded && isLoss(error) ? lostWithPool() : error;
+    });
+    return {
+      answer,
+      abandon: (reason) => {
+        own.abandon(reason);
+        return true;
+      },
+    };
   }
 
   noteAnswer(): void {
@@ -146,7 +221,7 @@ export class Statements {
   }
 
   get #isSilent(): boolean {
-    return this.#owed > 0 || this.#healing;
+    return this.#poolHasEnded || this.#owed > 0 || this.#healing;
   }
 
   #noteWell(): void {
@@ -168,7 +243,7 @@ export class Statements {
       ]).finally(() => over.abort());
       if (abandoned !== undefined) throw abandoned;
       const own = this.#isSilent ? this.#spare.connection : undefined;
-      statement = own === undefined ? this.#sender.send(query, prepared) : sendOn(own, query);
+      statement = own === undefined ? this.#sender.send(query, prepared) : this.#sendOn(own, query);
       return await statement.answer;
     })();
     return {
@@ -180,16 +255,6 @@ export class Statements {
       },
     };
   }
-}
-
-function sendOn(own: OwnConnection, query: SQLWrapper): SentStatement {
-  return {
-    answer: own.runner.execute(query),
-    abandon: (reason) => {
-      own.abandon(reason);
-      return true;
-    },
-  };
 }
 
 class PartRunner implements WorkerRunner {
@@ -229,7 +294,7 @@ class PartRunner implements WorkerRunner {
   execute(query: SQLWrapper): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const startMs = performance.now();
-      const statement = this.#statements.send(query, this.#prepared);
+      const statement = this.#statements.send(query, { prepared: this.#prepared, part: this.part });
       const { answer } = statement;
       const { deadlines } = this.#statements;
       let isGivenUp = false;

@@ -11,7 +11,8 @@ import type { QueryBuilders } from 'drizzle-queue/skip-locked';
  * - `no listening`: none;
  * - `session`: a connection of the worker's own, on which statements can be run;
  * - `no session`: a connection of the worker's own, on which none can be run;
- * - `server`: one that runs apart, whose connections can be ended from outside.
+ * - `server`: one that runs apart, whose connections can be ended from outside;
+ * - `groups`: a server that takes the claims of groups, which Citus does not.
  */
 export type Need =
   | 'transactions'
@@ -22,7 +23,8 @@ export type Need =
   | 'no listening'
   | 'session'
   | 'no session'
-  | 'server';
+  | 'server'
+  | 'groups';
 
 /** A driver of Drizzle on a database with all tables of the library, where behaviours are shown. */
 export interface Site {

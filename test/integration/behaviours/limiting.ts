@@ -95,6 +95,7 @@ export const limiting: readonly Behaviour[] = [
   },
   {
     name: 'no more of a group run than its limit allows, in two workers together; one has a limit of its own',
+    needs: ['groups'],
     async run(site) {
       const { db } = site;
       const set = await queue.limits.set(db, { queue: 'limited-groups', group: 'c' }, { concurrency: 1 });
@@ -109,6 +110,7 @@ export const limiting: readonly Behaviour[] = [
   },
   {
     name: 'groups take turns: one with many jobs keeps another waiting for one round at most',
+    needs: ['groups'],
     async run(site) {
       await queue.enqueueMany(site.db, share, jobs('large', 300));
       await queue.enqueue(site.db, share, { group: 'small', n: 0 });
@@ -120,6 +122,7 @@ export const limiting: readonly Behaviour[] = [
   },
   {
     name: 'no window of a rate sees more starts, in two workers together',
+    needs: ['groups'],
     async run(site) {
       await queue.enqueueMany(site.db, rated, jobs('-', 7));
       const starts: number[] = [];
@@ -134,6 +137,7 @@ export const limiting: readonly Behaviour[] = [
   },
   {
     name: 'jobs of a group run in order, also after a retry; a discarded one stops them until it is redriven',
+    needs: ['groups'],
     async run(site) {
       const { db } = site;
       const ids = await queue.enqueueMany(db, ordered, jobs('a', 5));

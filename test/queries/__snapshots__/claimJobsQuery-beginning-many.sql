@@ -26,9 +26,9 @@
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $11::int8, claimed_at = (array[statement_timestamp()])[case
+    set worker_id = $11::int8, claimed_at = greatest((array[statement_timestamp()])[case
         when j.id in (select id from within where late) then 2 else 1
-      end], attempt = j.attempt + 1, fence = j.fence + 1, waiting_key = null
+      end]), attempt = j.attempt + 1, fence = j.fence + 1, waiting_key = null
     where j.queue = $12 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason

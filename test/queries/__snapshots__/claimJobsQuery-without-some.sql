@@ -23,12 +23,12 @@
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $11::int8, claimed_at = (array[statement_timestamp()])[case
+    set worker_id = $11::int8, claimed_at = greatest((array[statement_timestamp()])[case
         when (j.attempt + 1 = j.max_attempts or case when j.attempt + 1 between 2 and j.max_attempts
             then j.attempt + 1 - 1 - coalesce((j.errors -> -1 -> 'attempt')::int4, 0) else 0 end > 0)
           and (j.id = (select id from within limit $12::int8)) is not true then 2
         else 1
-      end], attempt = j.attempt + 1, fence = j.fence + 1, waiting_key = null
+      end]), attempt = j.attempt + 1, fence = j.fence + 1, waiting_key = null
     where j.queue = $13 and j.id = any(array(select id from within))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason

@@ -15,7 +15,7 @@
     moved as (
       update "queue_schedules" as m set revision = m.revision + 1,
         next_at = to_timestamp(s.next_ms / 1000), passed_at = to_timestamp(s.passed_ms / 1000),
-        last_at = coalesce(to_timestamp(s.last_ms / 1000), s.last_at)
+        last_at = coalesce(to_timestamp(s.last_ms / 1000), m.last_at)
       from s where m.name = any(array(select name from s)) and m.name = s.name
       returning m.name
     ),
@@ -26,7 +26,7 @@
         statement_timestamp(), (s.settings ->> 'maxAttempts')::int2,
         case when not s.overlap then $3::text || s.name end,
         s.settings -> 'metadata' || t.tick
-      from s cross join lateral jsonb_array_elements(s.ticks) with ordinality as t(tick, place)
+      from s as s cross join lateral jsonb_array_elements(s.ticks) with ordinality as t(tick, place)
       order by s.place, t.place
       on conflict (queue, kind, unique_key) where unique_key is not null do nothing
       returning id, queue, metadata

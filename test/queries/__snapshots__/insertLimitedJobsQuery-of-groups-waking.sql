@@ -16,8 +16,7 @@
       from wanted as w
       where not exists (
         select from "queue_keys" as k
-        where k.queue = w.queue and k.kind = w.kind and k.key = w.rule_key
-          and k.until > statement_timestamp())
+        where k.queue = w.queue and k.kind = w.kind and k.key = w.rule_key and k.until > statement_timestamp())
       order by w.queue, w.kind, w.rule_key
       on conflict (queue, kind, key) do update set until = excluded.until
       where (k.until at time zone 'UTC' + $4::float8 * interval '1 millisecond') <= excluded.until at time zone 'UTC'

@@ -14,18 +14,18 @@
       insert into "queue_keys" as k (queue, kind, key, until)
       select w.queue, w.kind, w.rule_key, statement_timestamp() + $11::float8 * interval '1 millisecond'
       from wanted as w
-      where not exists (
-        select from "queue_keys" as k
-        where k.queue = w.queue and k.kind = w.kind and k.key = w.rule_key
-          and k.until > statement_timestamp())
+      where (w.kind, w.rule_key) not in (
+        select k.kind, k.key from "queue_keys" as k
+        where k.queue = $12 and k.kind = $13
+          and k.key = $14 and k.until > statement_timestamp())
       order by w.queue, w.kind, w.rule_key
       on conflict (queue, kind, key) do update set until = excluded.until
-      where (k.until at time zone 'UTC' + $12::float8 * interval '1 millisecond') <= excluded.until at time zone 'UTC'
+      where (k.until at time zone 'UTC' + $15::float8 * interval '1 millisecond') <= excluded.until at time zone 'UTC'
       returning k.queue, k.kind, k.key
     ),
     accepted as materialized (
       select nextval(s.sequence) as id, o.*
-      from (select pg_get_serial_sequence($13, 'id')::regclass as sequence) as s, (
+      from (select pg_get_serial_sequence($16, 'id')::regclass as sequence) as s, (
         select w.* from wanted as w
         join taken as t on t.queue = w.queue and t.kind = w.kind and t.key = w.rule_key
         order by w.place) as o
@@ -48,5 +48,8 @@
 -- $9 = "mail"
 -- $10 = "[{\"text\":\"mail\"}]"
 -- $11 = 60000
--- $12 = 60000
--- $13 = "\"queue_jobs\""
+-- $12 = "mail"
+-- $13 = "mail"
+-- $14 = "mail"
+-- $15 = 60000
+-- $16 = "\"queue_jobs\""

@@ -3,7 +3,7 @@
       where s.name = $1 and s.paused_at is null
       returning s.name
     )
-    select exists (select from changed) as changed,
-      exists (select from "queue_schedules" as s where s.name = $2) as known
+    select exists (select name from changed) as changed,
+      exists (select s.name from "queue_schedules" as s where s.name = $2) as known
 -- $1 = "mail"
 -- $2 = "mail"

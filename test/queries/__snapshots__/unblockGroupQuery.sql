@@ -5,7 +5,8 @@
       returning h.job_id
     )
     insert into "queue_notes" (queue, due_at, group_keys)
-    select $3::text, statement_timestamp(), array[$4::text] where exists (select from unblocked)
+    select $3::text, statement_timestamp(), array[$4::text]
+    where exists (select job_id from unblocked)
     returning id
 -- $1 = "mail"
 -- $2 = "mail"

@@ -26,6 +26,13 @@ export const REFUSALS = {
     'that has executed LISTEN, UNLISTEN, or NOTIFY',
   insert: 'volatile functions are not allowed in distributed INSERT ... SELECT queries',
   beside: 'invalid input syntax for type bigint: "PGCOPY"',
+  ctid: 'cannot perform distributed planning for the given modification',
+  recursive: 'recursive CTEs are only supported when they contain a filter on the distribution column',
+  correlated: 'correlated subqueries are not supported when the FROM clause contains a CTE or subquery',
+  upsert: 'subqueries are not supported within INSERT queries; or: complex joins are only supported when …',
+  columnless: 'a column definition list is required for functions returning "record"',
+  locked: 'missing data for column "queue"',
+  subscript: 'nothing, but its server crashes: it takes the subscript for an assignment to an element',
   session: 'nothing, but it asks the node of the row about locks and backends, not that of the session',
 } as const;
 
@@ -80,6 +87,8 @@ class Rules {
   readonly #catalog: Catalog;
   readonly #statement: TreeNode;
   readonly #queries: TreeNode[];
+  /** Whether a subquery asks a CTE for no column, only whether there is a row. */
+  #asksColumnless = false;
 
   constructor(statement: TreeNode, catalog: Catalog) {
     this.#catalog = catalog;
@@ -101,8 +110,13 @@ class Rules {
     if (isChange(query) || isInsert(query)) {
       this.#refuse('returning', this.#isMutable(query, query.fields.returningList));
     }
+    this.#refuse('upsert', conflict !== undefined && hasSublink(conflict));
+    if (query.fields.hasRecursive === 'true') this.#checkRecursion(query);
+    this.#checkSublinks(query);
     if (isInsert(query)) {
       const rows = nodesIn(query, 'rtable').filter(({ fields }) => fields.rtekind === SUBQUERY);
+      const sources = rows.flatMap((row) => nodesIn(row, 'subquery'));
+      this.#refuse('correlated', sources.some(asksAboutRow));
       this.#refuse(
         'insert',
         rows.some((row) => this.#has(row, 'v')),
@@ -112,9 +126,34 @@ class Rules {
     this.#checkTables(query);
   }
 
+  /** Each arm of a recursive CTE finds its shard by itself, unless an insert keeps Citus from sending all to one. */
+  #checkRecursion(query: TreeNode): void {
+    const arms = nodesIn(query, 'cteList')
+      .filter(({ fields }) => fields.cterecursive === 'true')
+      .flatMap((cte) => [...walk(cte)].filter(({ tag }) => tag === 'QUERY'));
+    this.#refuse(
+      'recursive',
+      this.#queries.some(isInsert) || arms.some((arm) => this.#withoutQueue(arm).length > 0),
+    );
+  }
+
+  #checkSublinks(query: TreeNode): void {
+    const below = [query.fields.targetList, query.fields.jointree];
+    for (const { fields } of walk(below, ({ tag }) => tag !== 'QUERY')) {
+      const asked = isNode(fields.subselect) ? fields.subselect : undefined;
+      if (asked === undefined) continue;
+      const readsCte = nodesIn(asked, 'rtable').some(({ fields: { rtekind } }) => rtekind === CTE);
+      if (readsCte && nodesIn(asked, 'targetList').length === 0) this.#asksColumnless = true;
+    }
+  }
+
   #checkChange(query: TreeNode): void {
     const where = nodeIn(query, 'jointree')?.fields.quals;
     const set = isUpdate(query) ? nodesIn(query, 'targetList') : [];
+    this.#refuse(
+      'subscript',
+      set.some((entry) => nodeIn(entry, 'expr')?.tag === 'SUBSCRIPTINGREF'),
+    );
     this.#refuse('volatile', this.#has([set, query.fields.jointree, query.fields.rtable], 'v'));
     // Citus looks no further where a subquery begins.
     const outside = ({ tag }: TreeNode) => tag !== 'QUERY';
@@ -175,6 +214,25 @@ class Rules {
       this.#functionsOf(node).some((oid) => this.#catalog.session.has(oid)),
     );
     this.#refuse('session', reads && asks);
+    const byPlace = this.#queries
+      .filter(isChange)
+      .some((query) =>
+        [...walk(query.fields.jointree, ({ tag }) => tag !== 'QUERY')].some(
+          ({ tag, fields }) => tag === 'VAR' && fields.varattno === '-1' && fields.varlevelsup === '0',
+        ),
+      );
+    const changesReference = this.#queries.some((query) => {
+      const [target] = isChange(query) ? nodesIn(query, 'rtable') : [];
+      return target !== undefined && this.#isReference(target);
+    });
+    this.#refuse('columnless', this.#asksColumnless && (inserts || changesReference));
+    this.#refuse('ctid', inserts && byPlace);
+    const locksReference = this.#queries.some(
+      (query) =>
+        query.fields.hasForUpdate === 'true' &&
+        nodesIn(query, 'rtable').some((entry) => this.#isReference(entry)),
+    );
+    this.#refuse('locked', inserts && locksReference);
     for (const query of this.#queries) {
       // Its own level: a notification, or a function of a subselect, belongs to the query that calls it.
       const own = [...walk(Object.values(query.fields), ({ tag }) => tag !== 'QUERY')];
@@ -187,6 +245,11 @@ class Rules {
     const inside = [ctes, this.#statement.fields.rtable, this.#statement.fields.jointree];
     const lockPlaced = isChange(this.#statement) ? [inside, this.#statement.fields.targetList] : inside;
     this.#refuse('beside', locks && this.#has(lockPlaced, 'v'));
+  }
+
+  #isReference({ fields: { relid } }: TreeNode): boolean {
+    const table = this.#catalog.tables.get(String(relid));
+    return table !== undefined && table.queue === undefined;
   }
 
   /** As `contain_mutable_functions`, with the columns of what the planner pulls up into the query. */
@@ -240,6 +303,22 @@ class Rules {
     const to = this.#catalog.textFunctions.get(String(fields.resulttype))?.input;
     return [from, to].filter((oid) => oid !== undefined);
   }
+}
+
+/** Whether it reads a CTE, and asks another table about each row. */
+function asksAboutRow(query: TreeNode): boolean {
+  if (!nodesIn(query, 'rtable').some(({ fields }) => fields.rtekind === CTE)) return false;
+  const below = [...walk(query.fields.jointree, ({ tag }) => tag !== 'QUERY')];
+  return below.some(({ fields: { subselect } }) => {
+    if (subselect === undefined || !isNode(subselect)) return false;
+    const readsTable = nodesIn(subselect, 'rtable').some(({ fields }) => fields.rtekind === RELATION);
+    const names = [...walk(subselect)].some(({ tag, fields }) => tag === 'VAR' && fields.varlevelsup === '1');
+    return readsTable && names;
+  });
+}
+
+function hasSublink(value: TreeValue): boolean {
+  return [...walk(value)].some(({ tag }) => tag === 'SUBLINK');
 }
 
 function isUpdate({ fields }: TreeNode): boolean {

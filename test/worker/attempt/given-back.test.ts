@@ -74,7 +74,7 @@ test('one that somebody has asked to end is announced as cancelled when it is gi
   const held = rows.filter(({ workerId }) => workerId !== null).map(({ id }) => id);
   expect(held.length).toBeGreaterThan(1);
   const last = Math.max(...held);
-  expect(await queue.cancel(database.db, last, { reason: 'not wanted' })).toMatchObject({ cancelled: false });
+  expect(await queue.cancel(database.db, last, { reason: 'not wanted' })).toEqual({ cancelled: 'requested' });
   await until(() => cancelled.length > 0);
   expect(cancelled).toMatchObject([{ job: { id: last }, reason: 'not wanted' }]);
   expect(told.map(({ job }) => job.id)).not.toContain(last);

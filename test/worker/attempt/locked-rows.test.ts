@@ -79,7 +79,7 @@ describe('jobs whose rows a transaction of the app has locked', () => {
 
     await begin(app);
     for (const id of ids)
-      expect(await queue.cancel(app.db, id, { reason: 'unwanted' })).toMatchObject({ reason: 'requested' });
+      expect(await queue.cancel(app.db, id, { reason: 'unwanted' })).toEqual({ cancelled: 'requested' });
     release();
     // Many settlements, while the rows of two are locked.
     for (let round = 1; round <= 20; round++) {

@@ -38,6 +38,7 @@ function statementsOn(db: Database, withSpare = false) {
     db,
     open: listen && (() => openBeside(listen, 'spare_connection')),
     onRefused: () => undefined,
+    onPoolEnded: () => undefined,
   });
   onTestFinished(() => statements.end());
   return statements;
