@@ -122,7 +122,6 @@ export const limiting: readonly Behaviour[] = [
   },
   {
     name: 'no window of a rate sees more starts, in two workers together',
-    needs: ['groups'],
     async run(site) {
       await queue.enqueueMany(site.db, rated, jobs('-', 7));
       const starts: number[] = [];
