@@ -10,8 +10,19 @@ const AMPLE_PART = 8;
 const MAX_WITHIN_MS = 1_000;
 /** An answer must not come when its starts are void already. */
 const ROUND_TRIPS = 4;
-/** How fast a slow round trip is forgotten. */
-const FORGET = 0.9;
+/**
+ * But starts count for as long as they may be kept, and a window more. So they may be kept for no more than this
+ * part of the window, unless answers prove to take longer.
+ */
+const LONGEST_PART = 8;
+/** How much a round trip moves the average. */
+const LEARN = 0.2;
+/** One that took many times as long is that of a process or a network that stood still: it counts as so many. */
+const OUTLIER = 4;
+/** By how much starts are kept longer after an answer whose starts were void, and shorter after each other. */
+const STRETCH = 2;
+const MAX_STRETCH = 32;
+const RELAX = 0.95;
 /** Of what is left no more than this part is taken for jobs that are not there yet. */
 const AHEAD_PART = 4;
 /** Workers that wait for the same starts do not all ask at the same instant. */
@@ -69,6 +80,8 @@ export class Starts {
   #askMs = Number.NEGATIVE_INFINITY;
   #failures = 0;
   #roundTripMs = 0;
+  /** How many times as long starts are kept because answers came too late. */
+  #stretch = 1;
   /** So long before starts become void it asks for others, if it will need them. */
   #leadMs = 0;
   /** How many a millisecond it has lately spent. */
@@ -173,7 +186,8 @@ export class Starts {
   #withinMs(nowMs: number): number {
     const { limit, perMs } = this.#rate;
     const part = this.#free(nowMs) * 2 > limit ? AMPLE_PART : PART;
-    return Math.max(Math.min(perMs / part, MAX_WITHIN_MS), this.#roundTripMs * ROUND_TRIPS);
+    const roundTripsMs = Math.min(this.#roundTripMs * ROUND_TRIPS, perMs / LONGEST_PART);
+    return Math.max(Math.min(perMs / part, MAX_WITHIN_MS), roundTripsMs) * this.#stretch;
   }
 
   /** When to look at {@link wish} again, though nothing has happened. */
@@ -209,7 +223,11 @@ export class Starts {
     }
     const { rate, granted, part, left, freeInMs, freeThen } = answer;
     this.#rate = rate;
-    this.#roundTripMs = Math.max(nowMs - atMs, this.#roundTripMs * FORGET);
+    this.#noteRoundTrip(nowMs - atMs);
+    const isVoid = granted > 0 && nowMs >= atMs + wish.withinMs;
+    this.#stretch = isVoid
+      ? Math.min(this.#stretch * STRETCH, MAX_STRETCH)
+      : Math.max(1, this.#stretch * RELAX);
     this.#leadMs = Math.min(wish.withinMs / 2, 2 * this.#roundTripMs);
     if (granted > 0) this.#grants.push({ part, left: granted, untilMs: atMs + wish.withinMs });
     const isRefused = granted < wish.want;
@@ -223,6 +241,11 @@ export class Starts {
     if (isRefused) this.#freeAtMs = this.#askMs;
     this.#isShut = this.#left === 0;
     this.#lowMark = this.#ahead(wish.withinMs) / 2;
+  }
+
+  #noteRoundTrip(ms: number): void {
+    const known = this.#roundTripMs;
+    this.#roundTripMs = known === 0 ? ms : known + (Math.min(ms, OUTLIER * known) - known) * LEARN;
   }
 
   /** What was sent has failed. What it may have brought is lost, and free again after a window. */
