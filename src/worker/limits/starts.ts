@@ -11,8 +11,8 @@ const MAX_WITHIN_MS = 1_000;
 /** An answer must not come when its starts are void already. */
 const ROUND_TRIPS = 4;
 /**
- * But starts count for as long as they may be kept, and a window more. So they may be kept for no more than this
- * part of the window, unless answers prove to take longer.
+ * But starts count for as long as they may be kept, and a window more. So they may be kept for no more than
+ * this part of the window, unless answers prove to take longer.
  */
 const LONGEST_PART = 8;
 /** How much a round trip moves the average. */
