@@ -10,9 +10,13 @@ const ENDED = /^(Cannot use a pool after calling end on the pool|PGlite is close
  * refused for ever. Bun's SQL says the same of a connection that was lost, so there it is not known.
  */
 export function isPoolEnded(error: unknown): boolean {
-  if (sqlStateOf(error) !== undefined) return false;
-  for (let at = error; at instanceof Error; at = at.cause) {
-    if (Reflect.get(at, 'code') === CONNECTION_ENDED || ENDED.test(at.message)) return true;
+  try {
+    if (sqlStateOf(error) !== undefined) return false;
+    for (let at = error; at instanceof Error; at = at.cause) {
+      if (Reflect.get(at, 'code') === CONNECTION_ENDED || ENDED.test(at.message)) return true;
+    }
+  } catch {
+    // What throws when it is asked is no error of a driver.
   }
   return false;
 }
