@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { full } from '../support/depth.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import type {} from './global-setup.ts';
 import { finishedJobs } from './support/finished-jobs.ts';
@@ -93,7 +94,10 @@ describe.each(VERSIONS)('what init writes, with drizzle-orm $orm', ({ orm, kit }
   });
   afterAll(() => rm(home, { recursive: true, force: true }));
 
-  describe.each(SHAPES)('in $name', (shape) => {
+  // The oldest differs most; each night all of them are made with each.
+  const shapes = full || orm === VERSIONS[0].orm ? SHAPES : SHAPES.slice(0, 2);
+
+  describe.each(shapes)('in $name', (shape) => {
     const database = useTestDatabase({ template: false });
 
     test('compiles, is migrated, and runs its first job', async () => {
