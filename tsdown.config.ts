@@ -40,6 +40,18 @@ const BUNDLED: Readonly<Record<string, readonly string[]>> = {
   cli: ['commander', 'string-width', 'get-east-asian-width', 'strip-ansi', 'ansi-regex'],
 };
 
+/**
+ * Where what the entries share is written: a file without a hash, which a person can open and a stack trace can name. Code has the
+ * name of its group, declarations that of their main module, or of the folder whose `index.ts` that is.
+ */
+const chunkFile = ({ name, moduleIds }: Rolldown.PreRenderedChunk, format: string): string => {
+  const code = format === 'cjs' ? 'cjs' : 'js';
+  if (!name.endsWith('.d')) return `chunks/${name}.${code}`;
+  const [, folder] = /\/src\/(.+)\/index\.d\.ts$/.exec(moduleIds.at(-1) ?? '') ?? [];
+  const module = folder?.replaceAll('/', '-') ?? name.slice(0, -'.d'.length);
+  return `chunks/${module}.d.${code.replace('js', 'ts')}`;
+};
+
 /** What the command takes from the package is what an app imports from it: the same files, and the same classes. */
 const ownEntries: Plugin = {
   name: 'own-entries',
@@ -77,7 +89,8 @@ const library = defineConfig({
   target: 'node20',
   deps: { neverBundle: [/^drizzle-orm/, '@electric-sql/pglite', /^@opentelemetry\//] },
   plugins: [minifyPages],
-  outputOptions: {
+  outputOptions: (_, format) => ({
+    chunkFileNames: (chunk) => chunkFile(chunk, format),
     banner: ({ name }) => (BUNDLED[name] ?? []).map(licenceOf).join(''),
     codeSplitting: {
       // From what others need to what needs others: a group takes along what its modules import, unless another has it.
@@ -128,7 +141,7 @@ const library = defineConfig({
         { name: 'check', test: sources(/\/src\/queue\/check\//), priority: 0 },
       ],
     },
-  },
+  }),
 });
 
 /** The command `drizzle-queue`: one program, which nobody imports. */

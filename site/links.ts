@@ -9,9 +9,12 @@ const ELSEWHERE = /^([a-z][a-z+.-]*:|#|\/)/i;
 
 /** Such links are in pages that are packed, to files that are not. */
 const IN_REPOSITORY = new RegExp(`^${repository}/(blob|tree)/main/`);
+/** And such are the pictures in them. */
+const PICTURES = `${repository.replace('//github.com/', '//raw.githubusercontent.com/')}/main/`;
 
 /**
  * Links in pages lead where they do on GitHub: to the page of the site, or else to the file in the repository.
+ * Pictures are those of the site.
  * @throws Error when there is no such file
  */
 export function linksAsOnGitHub(markdown: MarkdownRenderer): void {
@@ -22,6 +25,7 @@ export function linksAsOnGitHub(markdown: MarkdownRenderer): void {
     const from = posix.dirname(posix.relative(root, path));
     for (const { children } of tokens) {
       for (const token of children ?? []) {
+        if (token.type === 'image') token.attrSet('src', pictureOf(from, token.attrGet('src') ?? ''));
         if (token.type !== 'link_open') continue;
         const href = token.attrGet('href') ?? '';
         if (IN_REPOSITORY.test(href)) {
@@ -30,6 +34,10 @@ export function linksAsOnGitHub(markdown: MarkdownRenderer): void {
       }
     }
   });
+}
+
+function pictureOf(from: string, src: string): string {
+  return src.startsWith(PICTURES) ? posix.relative(from, src.slice(PICTURES.length)) : src;
 }
 
 function targetOf(from: string, href: string): string {

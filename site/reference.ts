@@ -13,7 +13,8 @@ const options: TypeDocOptions & PluginOptions = {
   readme: 'none',
   out: `${root}site/api`,
   disableGit: true,
-  sourceLinkTemplate: `${repository}/blob/main/{path}#L{line}`,
+  // {path} begins at the folder that all entries are in.
+  sourceLinkTemplate: `${repository}/blob/main/src/{path}#L{line}`,
   excludePrivate: true,
   excludeInternal: true,
   excludeExternals: true,

@@ -1,4 +1,5 @@
 import { and, asc, eq, isNull, lt } from 'drizzle-orm';
+import type { DbOrTx } from 'drizzle-queue';
 import type { Database } from './database.ts';
 import { digests, events } from './schema.ts';
 
@@ -14,7 +15,7 @@ export interface Digest {
  * what has come in meanwhile, after a crash a mail that is already out and its repetition would differ. What comes late is in the next.
  */
 export async function collectDigest(
-  db: Database,
+  db: DbOrTx<Database>,
   tenantId: number,
   periodEnd: Date,
 ): Promise<Digest | undefined> {

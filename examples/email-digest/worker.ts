@@ -1,6 +1,6 @@
 /** A process that fires the tenants' schedules and sends their digests, until SIGINT or SIGTERM. */
 import { eq, sql } from 'drizzle-orm';
-import { cancel, createWorker, handle, NonRetryableError } from 'drizzle-queue';
+import { cancel, createWorker, handlersFor, NonRetryableError } from 'drizzle-queue';
 import { createTransport } from 'nodemailer';
 import { collectDigest } from './collect.ts';
 import { connect } from './database.ts';
@@ -8,6 +8,7 @@ import { queue, sendDigest } from './jobs.ts';
 import { digests, tenants } from './schema.ts';
 
 const db = connect();
+const { handle } = handlersFor<typeof db>();
 // It takes no signal: what hangs must end before the job's timeout, or the next attempt would run beside it.
 const mailer = createTransport(
   {
@@ -25,7 +26,7 @@ interface SmtpError {
   readonly responseCode?: number;
 }
 
-const sending = handle(sendDigest, async ({ payload: { tenantId }, job, complete }) => {
+const sending = handle(sendDigest, async ({ payload: { tenantId }, job, db, complete }) => {
   const [tenant] = await db.select().from(tenants).where(eq(tenants.id, tenantId));
   if (tenant === undefined) return cancel('The tenant is gone');
 

@@ -1,6 +1,6 @@
 /** A process that makes images smaller, and removes what nobody wants, until SIGINT or SIGTERM. */
 import { and, eq } from 'drizzle-orm';
-import { createWorker, handle, NonRetryableError, snooze } from 'drizzle-queue';
+import { createWorker, handlersFor, NonRetryableError, snooze } from 'drizzle-queue';
 import sharp from 'sharp';
 import { connect } from './database.ts';
 import { makeSizes, queue, removeFiles } from './jobs.ts';
@@ -11,9 +11,10 @@ import { openStorage } from './storage.ts';
 const WIDTHS = [160, 320, 640, 1280, 1920];
 
 const db = connect();
+const { handle } = handlersFor<typeof db>();
 const storage = openStorage();
 
-const sizes = handle(makeSizes, async ({ payload: { imageId }, job, signal, complete }) => {
+const sizes = handle(makeSizes, async ({ payload: { imageId }, job, signal, db, complete }) => {
   const original = await storage.get(`${imageId}/original`, signal);
   const { autoOrient } = await sharp(original)
     .metadata()
@@ -53,7 +54,7 @@ const sizes = handle(makeSizes, async ({ payload: { imageId }, job, signal, comp
   });
 });
 
-const removal = handle(removeFiles, async ({ payload: { imageId, jobId }, signal }) => {
+const removal = handle(removeFiles, async ({ payload: { imageId, jobId }, signal, db }) => {
   const job = await queue.find(db, makeSizes, jobId);
   // Its handler may not have heard yet, or its process may be dead and nobody knows: it could still write.
   if (job !== undefined && !('finishedAt' in job)) return snooze(500);

@@ -1,19 +1,20 @@
 /** A worker process: it declares the schedule, and writes the reports. */
 import { and, eq, isNull, lt } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
-import { createWorker, handle } from 'drizzle-queue';
+import { createWorker, handlersFor } from 'drizzle-queue';
 import postgres from 'postgres';
 import { nightlyReport, queue, reportSales } from './jobs.ts';
 import { reports, sales } from './schema.ts';
 
 const client = postgres(process.env.DATABASE_URL ?? '', { max: 5 });
 const db = drizzle({ client });
+const { handle } = handlersFor<typeof db>();
 
 const worker = createWorker(db, {
   queue,
   schedules: [nightlyReport],
   handlers: [
-    handle(reportSales, async ({ job, complete }) => {
+    handle(reportSales, async ({ job, db, complete }) => {
       const night = new Date(String(job.metadata.tick));
       // The report commits together with the end of its job: a crash leaves neither.
       await db.transaction(async (tx) => {

@@ -5,7 +5,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { eq, sql } from 'drizzle-orm';
-import { createWorker, handle, NonRetryableError } from 'drizzle-queue';
+import { createWorker, handlersFor, NonRetryableError } from 'drizzle-queue';
 import { connect } from './database.ts';
 import { packOrder, queue, sendReceipt } from './jobs.ts';
 import { deliver, MailServerError } from './outside-world.ts';
@@ -13,8 +13,9 @@ import { orders, products } from './schema.ts';
 
 // Each handler that is in a transaction keeps a connection, and the worker needs one or two for itself.
 const { db, close } = connect({ max: 14 });
+const { handle } = handlersFor<typeof db>();
 
-const receipts = handle(sendReceipt, async ({ payload, job, signal, complete }) => {
+const receipts = handle(sendReceipt, async ({ payload, job, signal, db, complete }) => {
   const [order] = await db.select().from(orders).where(eq(orders.id, payload.orderId));
   // Cannot happen: the job was enqueued in the transaction that inserted the order.
   if (order === undefined) throw new NonRetryableError(`There is no order ${payload.orderId}`);
@@ -34,7 +35,7 @@ const receipts = handle(sendReceipt, async ({ payload, job, signal, complete }) 
   });
 });
 
-const parcels = handle(packOrder, async ({ payload, job, complete }) => {
+const parcels = handle(packOrder, async ({ payload, job, db, complete }) => {
   await db.transaction(async (tx) => {
     const parcelId = `box-${randomBytes(6).toString('base64url')}`;
     const [order] = await tx

@@ -2,19 +2,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { desc, eq, sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
-import { createWorker, fixedBackoff, handle } from 'drizzle-queue';
+import { createWorker, fixedBackoff, handlersFor } from 'drizzle-queue';
 import postgres from 'postgres';
 import { book, exportData, queue } from './jobs.ts';
 import { entries, exportRuns } from './schema.ts';
 
 const client = postgres(process.env.DATABASE_URL ?? '', { max: 20 });
 const db = drizzle({ client });
+const { handle } = handlersFor<typeof db>();
 const now = sql`clock_timestamp()`;
 
 const worker = createWorker(db, {
   queue,
   handlers: [
-    handle(exportData, async ({ payload: { tenant }, complete }) => {
+    handle(exportData, async ({ payload: { tenant }, db, complete }) => {
       const run = { tenant, pid: process.pid, startedAt: now };
       const [started] = await db.insert(exportRuns).values(run).returning({ id: exportRuns.id });
       await delay(40);
@@ -28,7 +29,7 @@ const worker = createWorker(db, {
     }),
     handle(
       { ...book, backoff: fixedBackoff(100) },
-      async ({ payload: { account, number, cents }, job, complete }) => {
+      async ({ payload: { account, number, cents }, job, db, complete }) => {
         // Now and then something is in the way. Those behind it wait.
         if (number % 10 === 5 && job.attempt === 1) throw new Error('the bank does not answer');
         await db.transaction(async (tx) => {

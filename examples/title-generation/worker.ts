@@ -1,13 +1,15 @@
 /** A process beside the app that asks the model for titles, until SIGINT or SIGTERM. Start as many as you like. */
 import { eq } from 'drizzle-orm';
-import { cancel, createWorker, handle, snooze } from 'drizzle-queue';
+import { cancel, createWorker, handlersFor, snooze } from 'drizzle-queue';
 import { firstMessage } from './lib/chats';
 import { client, db } from './lib/database';
 import { generateTitle, queue } from './lib/jobs';
 import { RateLimitedError, suggestTitle } from './lib/llm';
 import { chats } from './lib/schema';
 
-const titles = handle(generateTitle, async ({ payload: { chatId, userId }, signal, complete }) => {
+const { handle } = handlersFor<typeof db>();
+
+const titles = handle(generateTitle, async ({ payload: { chatId, userId }, signal, db, complete }) => {
   const text = await firstMessage(chatId);
   if (text === undefined) return cancel('The chat was deleted');
   try {

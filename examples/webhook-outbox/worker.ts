@@ -1,6 +1,6 @@
 /** A process that delivers events, until SIGINT or SIGTERM. */
 import { and, eq } from 'drizzle-orm';
-import { cancel, createWorker, handle, NonRetryableError, snooze } from 'drizzle-queue';
+import { cancel, createWorker, handlersFor, NonRetryableError, snooze } from 'drizzle-queue';
 import { connect } from './database.ts';
 import { DeliveryError, retryAfterMs } from './delivery-error.ts';
 import { deliverEvent, queue } from './jobs.ts';
@@ -8,8 +8,9 @@ import { endpoints } from './schema.ts';
 import { signedHeaders } from './signature.ts';
 
 const db = connect();
+const { handle } = handlersFor<typeof db>();
 
-const deliveries = handle(deliverEvent, async ({ payload: { endpointId, ...event }, job, signal }) => {
+const deliveries = handle(deliverEvent, async ({ payload: { endpointId, ...event }, job, signal, db }) => {
   const [endpoint] = await db.select().from(endpoints).where(eq(endpoints.id, endpointId));
   if (endpoint === undefined || endpoint.disabledAt !== null) return cancel('The endpoint is disabled');
 

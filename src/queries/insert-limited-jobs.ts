@@ -104,9 +104,9 @@ function isFree(keys: KeyTables['keys'], jobs: readonly NewJob[]): SQL {
 
 /** What equals one of the values. */
 function anyOf(values: readonly string[]): SQL {
-  const [first, ...further] = [...new Set(values)];
-  if (first !== undefined && further.length === 0) return sql`${first}`;
-  return sql`any(array(select jsonb_array_elements_text(${JSON.stringify(values)}::text::jsonb)))`;
+  const distinct = [...new Set(values)];
+  if (distinct.length === 1) return sql`${distinct[0]}`;
+  return sql`any(array(select jsonb_array_elements_text(${JSON.stringify(distinct)}::text::jsonb)))`;
 }
 
 /** A number of milliseconds as an interval. */

@@ -4,12 +4,6 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { CONTROL_ENTRY } from './control-entry.ts';
 import { groupTables } from './grouping.ts';
 
-/**
- * What a database executes: SQL of Drizzle, of whichever copy. Two copies of drizzle-orm have two classes
- * `SQL`, which TypeScript tells apart by private properties; pnpm installs two as soon as their peers differ.
- */
-export type Statement = string | { getSQL(): unknown };
-
 /** What the library's own statements need. */
 export interface Runner {
   execute(query: SQLWrapper): PromiseLike<unknown>;
@@ -17,10 +11,12 @@ export interface Runner {
 
 /**
  * A Drizzle database *or* transaction on Postgres, of any driver, on drizzle-orm 0.x and 1.0. Structural,
- * because the two majors name their classes differently; only Postgres databases have `selectDistinctOn`.
+ * because the two majors name their classes differently; only Postgres databases have `selectDistinctOn`. It
+ * executes SQL of whichever copy of Drizzle: two copies have two classes `SQL`, which TypeScript tells apart
+ * by private properties, and package managers install two as soon as their peers differ.
  */
 export interface Executor {
-  execute(query: Statement): PromiseLike<unknown>;
+  execute(query: string | { getSQL(): unknown }): PromiseLike<unknown>;
   selectDistinctOn(...args: never[]): unknown;
 }
 

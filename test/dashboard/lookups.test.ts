@@ -11,15 +11,18 @@ const NEWER = 100_100;
 
 /** The ids of all pages that a filter leads to, by its links, and how often one had to search on. */
 async function idsOf(filter: string, most = Number.POSITIVE_INFINITY) {
-  const dashboard = createDashboard({
-    db: another(database.db),
-    queue: createQueue(),
-    authorize: () => 'read',
-  });
+  const create = () =>
+    createDashboard({ db: another(database.db), queue: createQueue(), authorize: () => 'read' });
+  let dashboard = create();
   const ids: number[] = [];
   let [path, searches]: [string | undefined, number] = [`/jobs?${new URLSearchParams({ q: filter })}`, 0];
   while (path !== undefined && ids.length < most) {
     const html: string = await page(dashboard, path);
+    // A machine may be so busy that nothing answers within the time that a page waits.
+    if (html.includes('The database took too long')) {
+      dashboard = create();
+      continue;
+    }
     ids.push(...[...html.matchAll(/id="job-(\d+)"/g)].map(([, id]) => Number(id)));
     const next = /rel="next" href="([^"]+)"/.exec(html)?.[1];
     const on = /href="([^"]+)">Search on</.exec(html)?.[1];

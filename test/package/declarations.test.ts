@@ -52,7 +52,7 @@ beforeAll(async () => {
       const own = join(folder, `declarations-${type}`);
       await mkdir(own, { recursive: true });
       await writeFile(join(own, 'package.json'), JSON.stringify({ type }));
-      for (const file of await readdir(dist)) {
+      for (const file of await readdir(dist, { recursive: true })) {
         if (file.endsWith(from)) await cp(join(dist, file), join(own, file.replace(from, to)));
       }
     }

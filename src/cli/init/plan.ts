@@ -29,18 +29,7 @@ export function planOf(survey: Survey): Change[] {
     schemaChange(survey),
     ...(survey.database === undefined ? [created(db.file, databaseText(survey))] : []),
     firstJob,
-    created(
-      handlers,
-      `import { handle } from 'drizzle-queue';
-import { greet } from '${imported(handlers, jobs)}';
-
-export const handlers = [
-  handle(greet, ({ payload }) => {
-    console.log(\`Hello \${payload.name}\`);
-  }),
-];
-`,
-    ),
+    created(handlers, handlersText(survey, db.name, imported(handlers, db.file), imported(handlers, jobs))),
     created(
       worker,
       `import { createWorker } from 'drizzle-queue';
@@ -147,6 +136,26 @@ ${hasZod ? "import { z } from 'zod';\n" : ''}
 export const queue = createQueue();
 
 export const greet = defineJob('greet', { payload: ${payload} });
+`;
+}
+
+/** In TypeScript the `db` of the context gets its type once, for the handlers that are to come. */
+function handlersText({ end }: Survey, db: string, dbFile: string, jobs: string): string {
+  const [imported, typed] =
+    end === 'ts'
+      ? [
+          `import { handlersFor } from 'drizzle-queue';\nimport type { ${db} } from '${dbFile}';`,
+          `const { handle } = handlersFor<typeof ${db}>();\n\n`,
+        ]
+      : ["import { handle } from 'drizzle-queue';", ''];
+  return `${imported}
+import { greet } from '${jobs}';
+
+${typed}export const handlers = [
+  handle(greet, ({ payload }) => {
+    console.log(\`Hello \${payload.name}\`);
+  }),
+];
 `;
 }
 

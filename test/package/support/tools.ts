@@ -13,8 +13,10 @@ const bin = (name: string): string => `${directory}node_modules/.bin/${name}`;
 export const tools = {
   attw: bin('attw'),
   bun: bin('bun'),
+  bunx: bin('bunx'),
   esbuild: bin('esbuild'),
   node22: bin('node'),
+  pnpm: bin('pnpm'),
   publint: bin('publint'),
   rolldown: bin('rolldown'),
   /** By major version. */
@@ -22,6 +24,7 @@ export const tools = {
     '5.9': fileURLToPath(new URL('../../../node_modules/typescript/bin/tsc', import.meta.url)),
     '7.0': `${directory}node_modules/typescript-7/bin/tsc`,
   },
+  yarn: bin('yarn'),
 };
 
 /** Installs the tools, unless they are there already. */
