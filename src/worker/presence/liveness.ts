@@ -104,6 +104,8 @@ export class Liveness implements BackgroundPart {
   readonly #serverStarts = new Set<string>();
   /** It was declared gone, and has not yet looked what it has lost. */
   #wasGone = false;
+  /** It was cut off when the last answer came, and those that wait for its end were not told yet. */
+  #wasCutOff = false;
   /** How many workers serve the same queues and kinds, this one included. */
   crew = 1;
   /** Until then it only says that it is alive. */
@@ -209,7 +211,6 @@ export class Liveness implements BackgroundPart {
     const { events, onReturn } = this.#options;
     // A signal from here on may tell of something that this look does not see.
     this.#alarm.clear();
-    const wasCutOff = this.isCutOff;
     try {
       await this.#check();
     } catch (error) {
@@ -223,8 +224,9 @@ export class Liveness implements BackgroundPart {
       return Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_RETRY_MS);
     }
     if (this.#shown.changes > 0 || !this.#expectsSession) this.#markReady();
-    if (this.#failures > 0 || wasCutOff) onReturn();
+    if (this.#failures > 0 || this.#wasCutOff) onReturn();
     this.#failures = 0;
+    this.#wasCutOff = false;
     this.#reportedMs = Number.NEGATIVE_INFINITY;
     const nowMs = performance.now();
     const busyMs = BUSY_CHECK_MS * (1 - Math.random() * BUSY_SPREAD);
@@ -259,6 +261,7 @@ export class Liveness implements BackgroundPart {
         ? undefined
         : await checkWorkers(runner, tables, { worker, beat, limits: this.#limits });
     if (beat) {
+      this.#noteCutOff();
       this.#shown = { atMs, changes };
       this.#showsSession = session !== undefined;
     }
@@ -296,8 +299,14 @@ export class Liveness implements BackgroundPart {
   }
 
   #noteAnswer(atMs: number): void {
+    this.#noteCutOff();
     this.#answeredMs = atMs;
     this.#awaitSilence();
+  }
+
+  /** It may have become so while a look was under way; what waits since then must be told to go on. */
+  #noteCutOff(): void {
+    this.#wasCutOff ||= this.isCutOff;
   }
 
   #awaitSilence(): void {
