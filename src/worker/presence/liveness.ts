@@ -104,7 +104,7 @@ export class Liveness implements BackgroundPart {
   readonly #serverStarts = new Set<string>();
   /** It was declared gone, and has not yet looked what it has lost. */
   #wasGone = false;
-  /** It was cut off when the last answer came, and those that wait for its end were not told yet. */
+  /** It was cut off when an answer came, and what waits for the end of that was not told yet. */
   #wasCutOff = false;
   /** How many workers serve the same queues and kinds, this one included. */
   crew = 1;
@@ -304,7 +304,7 @@ export class Liveness implements BackgroundPart {
     this.#awaitSilence();
   }
 
-  /** It may have become so while a look was under way; what waits since then must be told to go on. */
+  /** Before anything that may end it: it may have become so while a look was under way. */
   #noteCutOff(): void {
     this.#wasCutOff ||= this.isCutOff;
   }

@@ -28,10 +28,12 @@ export type WorkerPart =
 const LEAST_MS = 5_000;
 /** The most, however slow the statements of its sort have been. */
 const MOST_MS = 600_000;
-/** A statement may take so many times as long as the slowest of its sort did lately. */
+/** A statement may take so many times as long as its sort lately took while others were answered. */
 const TIMES_SLOWEST = 4;
 /** What one answer is worth to that memory: it fades over a few hundred. */
 const FADING = 0.99;
+/** And to that of a server which answered nothing at all: it fades over a few tens. */
+const STALL_FADING = 0.9;
 /** How long a statement waits for the spare connection before it tries the silent pool all the same. */
 const SPARE_MS = 2_500;
 
@@ -197,8 +199,11 @@ export class Statements {
     };
   }
 
-  noteAnswer(): void {
+  /** @returns when the answer before this one came */
+  noteAnswer(): number {
+    const before = this.#answeredMs;
     this.#answeredMs = performance.now();
+    return before;
   }
 
   /** A statement has passed its deadline: the pool counts as silent until what it owes is settled. */
@@ -265,7 +270,13 @@ class PartRunner implements WorkerRunner {
   readonly #open = new Map<Deadline, number>();
   /** When the first was sent whose answer did not come, while none came after it. */
   #silentSinceMs: number | undefined;
+  /**
+   * How long the slowest took while other statements were answered: a property of the sort. A stall of the
+   * whole server is not, and four times its length would hide a statement that is lost soon afterwards.
+   */
   #slowestMs = 0;
+  /** How long the slowest took, whatever the reason. */
+  #longestMs = 0;
   /** Grows while other statements are answered, and this sort is not: it may be slow, and no silence. */
   #patience = 1;
 
@@ -307,19 +318,19 @@ class PartRunner implements WorkerRunner {
       // What is no database may answer with anything.
       Promise.resolve(answer).then(
         (result) => {
-          this.#statements.noteAnswer();
+          const beforeMs = this.#statements.noteAnswer();
           if (isGivenUp) return;
           this.#close(deadline);
-          this.#note(performance.now() - startMs);
+          this.#note(startMs, beforeMs);
           resolve(result);
         },
         (error: unknown) => {
-          const answered = sqlStateOf(error) !== undefined;
-          if (answered) this.#statements.noteAnswer();
+          const isAnswer = sqlStateOf(error) !== undefined;
+          const beforeMs = isAnswer ? this.#statements.noteAnswer() : undefined;
           if (isGivenUp) return;
           this.#close(deadline);
-          if (answered) this.#note(performance.now() - startMs);
-          else this.#silentSinceMs ??= startMs;
+          if (beforeMs === undefined) this.#silentSinceMs ??= startMs;
+          else this.#note(startMs, beforeMs);
           reject(error);
         },
       );
@@ -327,7 +338,8 @@ class PartRunner implements WorkerRunner {
   }
 
   get #deadlineMs(): number {
-    return Math.min(Math.max(this.#slowestMs * TIMES_SLOWEST, this.#leastMs) * this.#patience, MOST_MS);
+    const usualMs = Math.max(this.#slowestMs * TIMES_SLOWEST, this.#longestMs, this.#leastMs);
+    return Math.min(usualMs * this.#patience, MOST_MS);
   }
 
   #close(deadline: Deadline): void {
@@ -335,8 +347,10 @@ class PartRunner implements WorkerRunner {
     this.#statements.deadlines.remove(deadline);
   }
 
-  #note(tookMs: number): void {
-    this.#slowestMs = Math.max(tookMs, this.#slowestMs * FADING);
+  /** @param beforeMs when the answer before this one came, to whatever statement of the worker */
+  #note(startMs: number, beforeMs: number): void {
+    this.#slowestMs = Math.max(beforeMs - startMs, this.#slowestMs * FADING);
+    this.#longestMs = Math.max(performance.now() - startMs, this.#longestMs * STALL_FADING);
     this.#patience = 1;
     this.#silentSinceMs = undefined;
   }

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { listenOf } from '../../../src/drivers/detect.ts';
 import { lateAnswerTo, NoAnswerError } from '../../../src/worker/statements/no-answer-error.ts';
 import { openBeside } from '../../../src/worker/statements/own-connection.ts';
-import { Statements } from '../../../src/worker/statements/statements.ts';
+import { Statements, type WorkerRunner } from '../../../src/worker/statements/statements.ts';
 import { TcpProxy } from '../../faults/tcp-proxy.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
@@ -158,4 +158,24 @@ test('a sort of statements that is merely slow gets more time, and then keeps it
   expect(losses).toBeLessThanOrEqual(3);
   await slowly();
   await slowly();
+});
+
+test('a stall of the whole server gives a sort no more time than the stall took', async () => {
+  const { db, pool, proxy } = await pooled();
+  const taken = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
+  for (const client of taken) client.release();
+  const statements = statementsOn(db);
+  const leastMs = 3_000;
+  const stalled = statements.of('claims', { leastMs });
+  // Nothing else is asked meanwhile, so nothing else is answered.
+  await stalled.execute(sql`select pg_sleep(${leastMs / 2_000})`);
+  proxy.forget('both ways', 'all');
+  const order: string[] = [];
+  const lose = async (runner: WorkerRunner, name: string) => {
+    expect(await failure(runner.execute(PID))).toBeInstanceOf(NoAnswerError);
+    order.push(name);
+  };
+  const longer = statements.of('sweeps', { leastMs: leastMs * 1.6 });
+  await Promise.all([lose(stalled, 'after a stall'), lose(longer, 'with 1.6 times the least')]);
+  expect(order).toEqual(['after a stall', 'with 1.6 times the least']);
 });
