@@ -68,7 +68,7 @@ export function groupsOnCitus(queue: string): string {
 
 /** What helps then. */
 export const WITHOUT_GROUPS =
-  'Leave groups and rates out of these limits, or keep the tables of the queue in PostgreSQL without Citus';
+  'Leave groups out of these limits, or keep the tables of the queue in PostgreSQL without Citus';
 
 /**
  * The limits of a queue: `queue.limits`. Each method takes the caller's own Drizzle database or transaction
