@@ -44,12 +44,13 @@ const OF_GROUPS = namesOf<GroupSettings>({ concurrency: true, rate: true, serial
 const OF_RATE = namesOf<Rate>({ limit: true, perMs: true });
 
 /** Whether the jobs of a queue are claimed by groups: one without a group of its own is in the group `-`. */
-export function isGrouped({ groups, rate, kinds = {} }: QueueLimits): boolean {
-  return (
-    groups !== undefined ||
-    rate !== undefined ||
-    Object.values(kinds).some((settings) => settings.rate !== undefined)
-  );
+export function isGrouped({ groups }: QueueLimits): boolean {
+  return groups !== undefined;
+}
+
+/** Whether the queue, or a kind in it, has a rate. */
+export function isRated({ rate, kinds = {} }: QueueLimits): boolean {
+  return rate !== undefined || Object.values(kinds).some((settings) => settings.rate !== undefined);
 }
 
 /**

@@ -18,7 +18,7 @@ import { quotedName } from '../sql/quoted-name.ts';
 import { isDistributed, withFactsOf } from '../sql/server-facts.ts';
 import { checkLimitName, type LimitName, limitNameOf, overrideToSet, type QueueName } from './limit-name.ts';
 import { type LimitOverride, type LimitRecord, toLimitRecord } from './limit-record.ts';
-import { isGrouped, type QueueLimits } from './limit-settings.ts';
+import { isGrouped, isRated, type QueueLimits } from './limit-settings.ts';
 
 /** What limits use of their queue. */
 export interface QueueOfLimits {
@@ -68,7 +68,7 @@ export function groupsOnCitus(queue: string): string {
 
 /** What helps then. */
 export const WITHOUT_GROUPS =
-  'Leave groups and rates out of these limits, or keep the tables of the queue in PostgreSQL without Citus';
+  'Leave groups out of these limits, or keep the tables of the queue in PostgreSQL without Citus';
 
 /**
  * The limits of a queue: `queue.limits`. Each method takes the caller's own Drizzle database or transaction
@@ -218,13 +218,14 @@ export class Limits {
     } as const;
   }
 
-  /** @internal The queue's tables, for statements that must know which queues have groups. */
+  /** @internal The queue's tables, for statements that must know which queues have groups, or rates. */
   get groupedTables(): QueueTables {
     const grouped = [...this.declared].filter(([, limits]) => isGrouped(limits));
     const queues = new Map(
       grouped.map(([queue, { groups }]) => [queue, { serial: groups?.serial }] as const),
     );
-    return withGrouping(this.#queue.tables, { tables: this.tables, queues });
+    const rated = [...this.declared].filter(([, limits]) => isRated(limits)).map(([queue]) => queue);
+    return withGrouping(this.#queue.tables, { tables: this.tables, queues, rated: new Set(rated) });
   }
 
   /** @internal Whether the jobs of a queue are in groups. */
@@ -249,19 +250,10 @@ export class Limits {
     const limits = this.declared.get(queue);
     if (limits === undefined || !isGrouped(limits)) return undefined;
     const { concurrency, rate, serial } = limits.groups ?? {};
-    const kindRates = Object.entries(limits.kinds ?? {}).flatMap(([kind, { rate }]) =>
-      rate === undefined ? [] : [[kind, rate] as const],
-    );
     return {
       tables: withFactsOf(known, this.tables),
-      limits: { concurrency, rate, queueRate: limits.rate, kindRates: new Map(kindRates) },
+      limits: { concurrency, rate },
       serial,
     };
-  }
-
-  /** @internal The kinds of a queue whose rates are limited; '' for the queue itself. */
-  ratedKinds(queue: string): string[] {
-    const { rate, kinds = {} } = this.declared.get(queue) ?? {};
-    return [...(rate === undefined ? [] : ['']), ...Object.keys(kinds).filter((kind) => kinds[kind]?.rate)];
   }
 }

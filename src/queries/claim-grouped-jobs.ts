@@ -1,6 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { claimedAt } from '../sql/claim-beginning.ts';
-import { claimRates } from '../sql/claim-rates.ts';
 import { type ClaimedJob, claimedColumns, claimedRows, toClaimedJobs } from '../sql/claimed-job.ts';
 import { CONTROL_ENTRY } from '../sql/control-entry.ts';
 import { queryRows, type Runner } from '../sql/executor.ts';
@@ -12,15 +11,13 @@ import { groupsInTurn } from '../sql/groups-in-turn.ts';
 import { handOver } from '../sql/hold-end.ts';
 import { jobsOfGroups } from '../sql/jobs-of-groups.ts';
 
-export type { ClaimLimits, GroupClaim } from '../sql/group-claim.ts';
+export type { ClaimLimits, ClaimRate, GroupClaim } from '../sql/group-claim.ts';
 
 export interface GroupClaimResult {
   /** In the order of the groups' turns; those of a group are in their own order. */
   readonly jobs: readonly ClaimedJob[];
   /** Whether groups are left that may have jobs to claim now. */
   readonly more: boolean;
-  /** The rates that are used up, by kind, `''` for that of the queue: how long until some is free again. */
-  readonly waitsMs: ReadonlyMap<string, number>;
 }
 
 /**
@@ -31,7 +28,8 @@ export interface GroupClaimResult {
  * many jobs of a group are held is counted in this statement's snapshot, by rows that only claims of this
  * group write; the guard (`turn` as the snapshot has it) leaves out a group that another statement has
  * changed since. An attempt that ends meanwhile still counts. Jobs whose worker is gone do not count, and are
- * due. What is used of a rate is read from a locked row. As in `claimJobs`, no job is given to two claims.
+ * due. What is used of a group's rate is read from its locked row. As in `claimJobs`, no job is given to two
+ * claims.
  *
  * A group that is new is inserted, and its jobs are taken only if that succeeds: a claim that makes the same
  * group at the same time is waited for, and leaves nothing to take unless it is rolled back. Such a group is
@@ -52,55 +50,43 @@ export async function claimGroupedJobs(
   const jobs = toClaimedJobs(tables.queueJobs, taken, claim.queue).map((job, at) =>
     Object.assign(job, { group: String(taken[at]?.group_key) }),
   );
-  return { jobs, more: first?.more === true, waitsMs: waitsOf(first?.waits) };
-}
-
-/** @param text as JSON; `null` where no rate is used up */
-function waitsOf(text: unknown): ReadonlyMap<string, number> {
-  if (typeof text !== 'string') return new Map();
-  return new Map(Object.entries(JSON.parse(text)).map(([kind, ms]) => [kind, Number(ms)]));
+  return { jobs, more: first?.more === true };
 }
 
 export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): SQL {
   const { queueJobs } = tables;
-  const { queue, limits, workerId, newGroups } = claim;
-  const rated = limits.queueRate !== undefined || limits.kindRates.size > 0;
+  const { queue, workerId, newGroups, weighed = false } = claim;
   const taken = newGroups ? sql`taken` : sql`within`;
   const attempt = sql`j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4`;
   return handOver(tables, {
     ctes: sql`
-    with ${groupsInTurn(tables, claim)}${rated ? claimRates(tables, claim) : sql``},
-    ${jobsOfGroups(tables, claim, rated)}`,
+    with ${groupsInTurn(tables, claim)},
+    ${jobsOfGroups(tables, claim)}`,
     holder: sql`${workerId}::int8`,
     claimedAt: claimedAt(attempt, claim.beginning === undefined ? 'all' : { first: claim.beginning }),
     set: sql`attempt = ${attempt}, fence = j.fence + 1, waiting_key = null`,
     where: sql`j.queue = ${queue} and j.id = any(array(select id from ${taken}))`,
-    returning: claimedColumns(queueJobs),
+    returning: claimedColumns(queueJobs, weighed),
     answer: {
       name: 'claimed',
-      select: sql`${newGroups ? notesOfNewGroups(tables, queue) : sql``}${writes(tables, claim, rated)}
+      select: sql`${newGroups ? notesOfNewGroups(tables, queue) : sql``}${writes(tables, claim)}
     select exists (select from turning as t where t.ready_at = '-infinity') or
         (select count(*) from seen) > (select count(*) from turning)${
           newGroups ? sql` or exists (select from beaten)` : sql``
         } as more,
-      ${
-        rated
-          ? sql`(select jsonb_object_agg(s.kind, s.wait_ms)::text from spent as s where s.cut)`
-          : sql`null`
-      } as waits,
       w.rank, w.group_key, a.*
     from (select 1) as one
-    left join (${taken} as w join (${claimedRows(queueJobs)}) as a on a.id = w.id) on true`,
+    left join (${taken} as w join (${claimedRows(queueJobs, { weighed })}) as a on a.id = w.id) on true`,
     },
   });
 }
 
 /**
- * Groups go on, holds whose time has passed are removed, rates are used up. `IS TRUE` keeps the pairs from
+ * Groups go on, and holds whose time has passed are removed. `IS TRUE` keeps the pairs from
  * being joined: they are hashed. A hold that an open transaction removes is left to it.
  */
-function writes(tables: GroupTables, { queue }: GroupClaim, rated: boolean): SQL {
-  const { queueGroups, queueHolds, queueUsage } = tables;
+function writes(tables: GroupTables, { queue }: GroupClaim): SQL {
+  const { queueGroups, queueHolds } = tables;
   return sql`,
     turned as (
       update ${queueGroups} as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
@@ -117,15 +103,7 @@ function writes(tables: GroupTables, { queue }: GroupClaim, rated: boolean): SQL
       delete from ${queueHolds} as h
       where h.queue = ${queue} and h.group_key = any(array(select group_key from over))
         and ((h.group_key, h.job_id) in (select group_key, job_id from over)) is true
-    )${
-      rated
-        ? sql`,
-    used as (
-      update ${queueUsage} as u set rate_used = s.rate_used
-      from spent as s where u.queue = ${queue} and u.kind = s.kind and s.used > 0
-    )`
-        : sql``
-    }`;
+    )`;
 }
 
 /** Of the new groups on offer, those stay noted that it had no room for, or that another has made. */

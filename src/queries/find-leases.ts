@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { RawRow, Runner } from '../sql/executor.ts';
+import type { ClaimRate } from '../sql/group-claim.ts';
 import { jsonRows } from '../sql/json-rows.ts';
 import { type LeaseTables, type LimitName, queryLimitRows } from '../sql/limit-tables.ts';
 import { perStatement, queueOf } from '../sql/one-queue.ts';
@@ -9,6 +10,12 @@ import type { LeaseShare } from './take-lease.ts';
 export interface LimitQuestion extends LimitName {
   /** `null` for none. */
   readonly declared: number | null;
+}
+
+/** How a limit is shared out, and what was set of it. */
+export interface LimitLook extends LeaseShare {
+  /** The rate that was set at run time; `undefined` for none. */
+  readonly rate: ClaimRate | undefined;
 }
 
 /**
@@ -23,7 +30,7 @@ export async function findLeases(
   tables: LeaseTables,
   workerId: number,
   questions: readonly LimitQuestion[],
-): Promise<LeaseShare[]> {
+): Promise<LimitLook[]> {
   const answers = new Map<LimitQuestion, RawRow>();
   for (const asked of perStatement(tables, questions)) {
     for (const row of await queryLimitRows(db, tables, findLeasesQuery(tables, workerId, asked))) {
@@ -39,6 +46,10 @@ export async function findLeases(
       total: Number(row?.total ?? 0),
       sharing: Number(row?.sharing ?? 0),
       leastLacking: row === undefined || row.least_lacking === null ? undefined : Number(row.least_lacking),
+      rate:
+        row === undefined || row.rate_limit === null
+          ? undefined
+          : { limit: Number(row.rate_limit), perMs: Number(row.rate_per_ms) },
     };
   });
 }
@@ -57,10 +68,10 @@ export function findLeasesQuery(
   return sql`
     select i.place::float8 as place, coalesce(s.concurrency, i.declared)::float8 as max,
       v.has::float8 as has, v.total::float8 as total, v.sharing::float8 as sharing,
-      v.least_lacking::float8 as least_lacking
+      v.least_lacking::float8 as least_lacking, s.rate_limit, s.rate_per_ms::float8 as rate_per_ms
     from ${asked} as i
     left join lateral (
-      select s.concurrency from ${queueLimits} as s
+      select s.concurrency, s.rate_limit, s.rate_per_ms from ${queueLimits} as s
       where s.queue = i.queue and s.kind = i.kind and s.group_key = '' limit 1
     ) as s on true
     cross join lateral (

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { ownColumnsOf } from '../schema/own-columns.ts';
 import type { Runner } from '../sql/executor.ts';
 import { groupColumns, isGroupedQueue, notedGroups } from '../sql/grouped-jobs.ts';
-import { hasGroups, NO_GROUP } from '../sql/grouping.ts';
+import { hasGroups, hasRates, NO_GROUP } from '../sql/grouping.ts';
 import { jsonRows } from '../sql/json-rows.ts';
 import { ownDefault, ownNames, ownValue } from '../sql/own-values.ts';
 import { lockPatience } from '../sql/row-locks.ts';
@@ -65,6 +65,7 @@ export function fireSchedulesQuery(
 ): SQL {
   const { queueJobs } = tables;
   const grouped = hasGroups(tables);
+  const weighed = grouped || hasRates(tables);
   const own = ownColumnsOf(queueJobs);
   const values = own.map((column) => {
     const value = sql`(s.settings -> 'own' ->> ${column.key}::text)`;
@@ -79,12 +80,12 @@ export function fireSchedulesQuery(
     ${ctes},
     inserted as (
       insert into ${queueJobs}
-        (${COLUMNS}${groupColumns(grouped)}${ownNames(own)})
+        (${COLUMNS}${groupColumns(weighed)}${ownNames(own)})
       select s.queue, s.kind, s.payload, (s.settings ->> 'priority')::int2, statement_timestamp(),
         statement_timestamp(), (s.settings ->> 'maxAttempts')::int2,
         case when not s.overlap then ${OVERLAP_KEY}::text || s.name end,
         s.settings -> 'metadata' || t.tick${
-          grouped
+          weighed
             ? sql`, case when ${isGroupedQueue(tables, sql`s.queue`)}
           then coalesce(s.settings ->> 'group', ${NO_GROUP}) end,
           coalesce((s.settings ->> 'weight')::int2, 1)`

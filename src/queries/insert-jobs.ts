@@ -3,7 +3,7 @@ import type { NewJob } from '../job/new-job.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
-import { anyInGroup, groupColumns, notedGroups } from '../sql/grouped-jobs.ts';
+import { anyInGroup, groupColumns, haveGroupColumns, notedGroups } from '../sql/grouped-jobs.ts';
 import { type GivenColumn, jobRows, jobValues } from '../sql/job-rows.ts';
 import { ownNames } from '../sql/own-values.ts';
 import { quotedName } from '../sql/quoted-name.ts';
@@ -77,7 +77,7 @@ export function plainInsert({ queueJobs }: QueueTables, jobs: readonly NewJob[])
   // Only with a key: an insert that may meet a conflict takes longer for every row.
   const unlessDuplicate = jobs.some(hasKey) ? UNLESS_DUPLICATE : sql``;
   const own = givenColumns(queueJobs, jobs);
-  const columns = sql`${sql.raw(COLUMNS)}${groupColumns(anyInGroup(jobs))}`;
+  const columns = sql`${sql.raw(COLUMNS)}${groupColumns(haveGroupColumns(jobs))}`;
   const [job] = jobs;
   const rows =
     jobs.length === 1 && job !== undefined
@@ -98,7 +98,7 @@ export function insertKeyedJobsQuery(tables: QueueTables, jobs: readonly NewJob[
   const { queueJobs } = tables;
   const own = givenColumns(queueJobs, jobs);
   const grouped = anyInGroup(jobs);
-  const columns = sql`${sql.raw(COLUMNS)}${groupColumns(grouped)}`;
+  const columns = sql`${sql.raw(COLUMNS)}${groupColumns(haveGroupColumns(jobs))}`;
   return sql`
     with numbered as materialized (
       select nextval(s.sequence) as id, o.*

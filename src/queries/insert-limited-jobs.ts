@@ -4,7 +4,7 @@ import type { ControlTables } from '../schema/control/index.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { CONTROL_ENTRY } from '../sql/control-entry.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
-import { anyInGroup, groupColumns, notedGroups } from '../sql/grouped-jobs.ts';
+import { anyInGroup, groupColumns, haveGroupColumns, notedGroups } from '../sql/grouped-jobs.ts';
 import { jobRows } from '../sql/job-rows.ts';
 import { ownNames } from '../sql/own-values.ts';
 import type { WakeUp } from '../sql/wake-up.ts';
@@ -53,7 +53,7 @@ export function insertLimitedJobsQuery(
   const { queueJobs } = tables;
   const own = givenColumns(queueJobs, jobs);
   const grouped = anyInGroup(jobs);
-  const columns = sql`${sql.raw(COLUMNS)}${groupColumns(grouped)}`;
+  const columns = sql`${sql.raw(COLUMNS)}${groupColumns(haveGroupColumns(jobs))}`;
   return sql`
     with wanted as materialized (
       select * from (${jobRows(jobs, own)}) as i

@@ -21,8 +21,9 @@ export interface SelectedJobs {
   readonly runAt: SQL;
   readonly uniqueKey: SQL | undefined;
   readonly metadata: SQL;
-  /** Null where a job has none of its own; `undefined`: none has. For queues with groups, as `weight`. */
+  /** Null where a job has none of its own; `undefined`: none has. For queues with groups. */
   readonly group?: SQL | undefined;
+  /** For queues with groups or rates. */
   readonly weight?: SQL | undefined;
   /** The own columns to set; the others get their defaults. */
   readonly own?: readonly { readonly column: OwnColumn; readonly value: SQL }[];
@@ -59,10 +60,11 @@ export function insertSelectedJobsQuery(tables: QueueTables, jobs: SelectedJobs,
   const { queueJobs } = tables;
   const own = jobs.own ?? [];
   const grouped = groupingOf(tables, jobs.queue) !== undefined;
-  const names = sql`${groupColumns(grouped)}${ownNames(own.map(({ column }) => column))}`;
-  const group = sql`coalesce(${jobs.group ?? sql`null`}, ${NO_GROUP}::text)`;
+  const weighed = grouped || jobs.weight !== undefined;
+  const names = sql`${groupColumns(weighed)}${ownNames(own.map(({ column }) => column))}`;
+  const group = grouped ? sql`coalesce(${jobs.group ?? sql`null`}, ${NO_GROUP}::text)` : sql`null::text`;
   const weight = sql`(${jobs.weight ?? sql`1`})::int2`;
-  const ofGroups = grouped ? sql`, ${group}, ${weight}` : sql``;
+  const ofGroups = weighed ? sql`, ${group}, ${weight}` : sql``;
   const returning = grouped ? sql`queue, group_key, run_at` : sql`run_at`;
   const noted = grouped ? notedGroups(tables, 'inserted') : sql``;
   // Each expression of the user is in parentheses before its cast, since it may have any precedence.
@@ -96,7 +98,7 @@ export function insertSelectedJobsQuery(tables: QueueTables, jobs: SelectedJobs,
       select ${jobs.payload} as payload, (${jobs.priority})::int2 as priority,
         (${jobs.runAt})::timestamptz as run_at, (${jobs.uniqueKey})::text as unique_key,
         ${jobs.metadata} as metadata${
-          grouped ? sql`, ${group} as group_key, ${weight} as weight` : sql``
+          weighed ? sql`, ${group} as group_key, ${weight} as weight` : sql``
         }${sql.join(own.map(({ value }, index) => sql`, ${value} as ${sql.raw(`own_${index}`)}`))}
       from ${jobs.source}
     ),

@@ -4,7 +4,7 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
 import { CONTROL_ENTRY } from '../sql/control-entry.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
-import { anyInGroup, notedGroups } from '../sql/grouped-jobs.ts';
+import { anyInGroup, haveGroupColumns, notedGroups } from '../sql/grouped-jobs.ts';
 import { jobRows } from '../sql/job-rows.ts';
 import { queueOf } from '../sql/one-queue.ts';
 import { ownDefault } from '../sql/own-values.ts';
@@ -77,9 +77,9 @@ export function insertTrailingJobsQuery(
         select w.*, greatest(w.run_at, t.until - ${windowOf(windowMs)}) as due_at
         from wanted as w join slots as t on t.queue = w.queue and t.kind = w.kind and t.key = w.rule_key
         order by w.place) as o
-    )${putNumbered(tables, jobs, takingOver(tables, grouped, undefined), 'due_at')},
+    )${putNumbered(tables, jobs, takingOver(tables, jobs, undefined), 'due_at')},
     replaced as (
-      update ${queueJobs} as j set ${replacing(tables, jobs, grouped)}
+      update ${queueJobs} as j set ${replacing(tables, jobs)}
       from wanted as w
       where j.queue = ${queueOf(jobs, 'w.queue')} and j.kind = w.kind and j.waiting_key = w.rule_key
         and j.queue = w.queue
@@ -95,9 +95,9 @@ export function insertTrailingJobsQuery(
 }
 
 /** As `takingOver`, with the rows `w`. */
-function replacing(tables: QueueTables, jobs: readonly NewJob[], grouped: boolean): SQL {
+function replacing(tables: QueueTables, jobs: readonly NewJob[]): SQL {
   const names = ['payload', 'priority', 'max_attempts', 'metadata'];
-  if (grouped) names.push('group_key', 'weight');
+  if (haveGroupColumns(jobs)) names.push('group_key', 'weight');
   const given = new Set(givenColumns(tables.queueJobs, jobs).map(({ index }) => index));
   const own = ownColumnsOf(tables.queueJobs).map((column, index) => {
     const value = given.has(index) ? sql.raw(`w.own_${index}`) : ownDefault(column);

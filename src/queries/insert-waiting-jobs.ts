@@ -4,7 +4,7 @@ import type { NewJob } from '../job/new-job.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
 import { type Executor, queryRows } from '../sql/executor.ts';
-import { anyInGroup, groupColumns, notedGroups } from '../sql/grouped-jobs.ts';
+import { anyInGroup, groupColumns, haveGroupColumns, notedGroups } from '../sql/grouped-jobs.ts';
 import { jobRows } from '../sql/job-rows.ts';
 import { ownNames } from '../sql/own-values.ts';
 import { quotedName } from '../sql/quoted-name.ts';
@@ -70,7 +70,7 @@ export function insertWaitingJobsQuery(
       select nextval(s.sequence) as id, o.*
       from ${idSequence(tables)} as s,
         (select * from (${jobRows(jobs, givenColumns(tables.queueJobs, jobs))}) as i order by place) as o
-    )${putNumbered(tables, jobs, conflictOf(tables, rule, grouped), 'run_at')}${
+    )${putNumbered(tables, jobs, conflictOf(tables, rule, jobs), 'run_at')}${
       grouped ? notedGroups(tables, 'put') : sql``
     }
     select n.place, i.id, i.id = n.id as is_new, ${
@@ -100,11 +100,12 @@ export function putNumbered(
   const { queueJobs } = tables;
   const own = givenColumns(queueJobs, jobs);
   const grouped = anyInGroup(jobs);
-  const values = sql`${sql.raw(COLUMNS.replace('run_at', dueAt))}${groupColumns(grouped)}`;
+  const more = groupColumns(haveGroupColumns(jobs));
+  const values = sql`${sql.raw(COLUMNS.replace('run_at', dueAt))}${more}`;
   return sql`,
     put as (
       insert into ${queueJobs} as old
-        (id, ${sql.raw(COLUMNS)}${groupColumns(grouped)}, waiting_key${ownNames(own)}) overriding system value
+        (id, ${sql.raw(COLUMNS)}${more}, waiting_key${ownNames(own)}) overriding system value
       select id, ${values}, rule_key${ownValues(own)} from numbered
       order by queue, kind, rule_key
       on conflict (queue, kind, waiting_key) where waiting_key is not null do ${conflict}
@@ -112,23 +113,23 @@ export function putNumbered(
     )`;
 }
 
-function conflictOf(tables: QueueTables, rule: WaitingRule, grouped: boolean): SQL {
+function conflictOf(tables: QueueTables, rule: WaitingRule, jobs: readonly NewJob[]): SQL {
   if (rule.type === 'waiting') return sql`nothing`;
-  if (rule.type === 'replace') return takingOver(tables, grouped, rule.keepRunAt ? undefined : NEW_TIME);
+  if (rule.type === 'replace') return takingOver(tables, jobs, rule.keepRunAt ? undefined : NEW_TIME);
   const { maxWaitMs } = rule;
-  if (maxWaitMs === null) return takingOver(tables, grouped, NEW_TIME);
+  if (maxWaitMs === null) return takingOver(tables, jobs, NEW_TIME);
   // Citus takes immutable functions only, and an interval is added to a time with a zone by a stable one.
   const latest = sql`(old.created_at at time zone 'UTC' + ${maxWaitMs}::float8 * interval '1 millisecond')
           at time zone 'UTC'`;
-  return takingOver(tables, grouped, sql`least(${NEW_TIME}, ${latest})`);
+  return takingOver(tables, jobs, sql`least(${NEW_TIME}, ${latest})`);
 }
 
 const NEW_TIME = sql.raw('excluded.run_at');
 
 /** The job that waits becomes the new one. @param runAt its new time; `undefined`: it keeps its own */
-export function takingOver(tables: QueueTables, grouped: boolean, runAt: SQL | undefined): SQL {
+export function takingOver(tables: QueueTables, jobs: readonly NewJob[], runAt: SQL | undefined): SQL {
   const taken = ['payload', 'priority', 'max_attempts', 'metadata'];
-  if (grouped) taken.push('group_key', 'weight');
+  if (haveGroupColumns(jobs)) taken.push('group_key', 'weight');
   taken.push(...ownColumnsOf(tables.queueJobs).map(({ name }) => name));
   return sql`update set ${sql.raw(taken.map((name) => `${name} = excluded.${name}`).join(', '))}${
     runAt === undefined

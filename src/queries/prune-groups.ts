@@ -62,7 +62,7 @@ export function pruneGroupsQuery(tables: GroupTables, { queue, after, ratePerMs 
     ),
     unused as materialized (
       select l.group_key from locked as l
-      cross join lateral ${rateWindow(sql`l.rate_used`, sql`l.rate_per_ms`)} as u
+      cross join lateral ${rateWindow(sql`l.rate_used`, sql`l.rate_per_ms`, sql`0`)} as u
       where u.used = 0 and not exists (${jobs(sql`l.group_key`)})
     ),
     pruned as (

@@ -20,7 +20,7 @@ import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { OwnColumn } from '../schema/own-columns.ts';
 import type { Executor } from '../sql/executor.ts';
 import { notGrouped } from '../sql/grouped-jobs.ts';
-import { groupingOf } from '../sql/grouping.ts';
+import { groupingOf, hasWeights } from '../sql/grouping.ts';
 import { checkNotNeeded, ownValue, textOf, valueOrDefault } from '../sql/own-values.ts';
 import type { WakeUp } from '../sql/wake-up.ts';
 import { type EnqueueSettings, insertFromAround } from './enqueue-around.ts';
@@ -158,11 +158,12 @@ export function selectedJobs<TSelect extends SelectOf<unknown>>(
   };
 }
 
-/** @throws TypeError when the jobs have groups or weights, and their queue has no groups */
+/** @throws TypeError when the jobs have groups, and their queue has none, or weights, and it has no rates */
 function checkGrouping(tables: QueueTables, { queue, kind, group, weight }: SelectedJobs): void {
-  if (groupingOf(tables, queue) !== undefined) return;
-  if (group !== undefined) throw notGrouped(`enqueueFrom('${kind}')`, 'group', queue);
-  if (weight !== undefined) throw notGrouped(`enqueueFrom('${kind}')`, 'weight', queue);
+  const isGrouped = groupingOf(tables, queue) !== undefined;
+  if (group !== undefined && !isGrouped) throw notGrouped(`enqueueFrom('${kind}')`, 'group', queue);
+  if (weight !== undefined && !hasWeights(tables, queue))
+    throw notGrouped(`enqueueFrom('${kind}')`, 'weight', queue);
 }
 
 function groupOf<TFields>(

@@ -35,6 +35,8 @@ export type FaultPoint =
   | 'schedules: fired'
   /** Slots of a limit are taken or given back, but their worker does not know it yet. */
   | 'lease: taken'
+  /** Starts of a rate are taken, but their worker does not know it yet. */
+  | 'starts: taken'
   /** Jobs are taken from another system's workers, and are not written here. */
   | 'import: held'
   /** They are written, and still there as well. */

@@ -10,10 +10,6 @@ export interface ClaimLimits {
   readonly rate?: ClaimRate | undefined;
   /** Where the jobs of a group run one after the other: the most of one group that a claim takes. */
   readonly run: number | undefined;
-  /** Of the whole queue. */
-  readonly queueRate?: ClaimRate | undefined;
-  /** Of its kinds. */
-  readonly kindRates: ReadonlyMap<string, ClaimRate>;
 }
 
 export interface GroupClaim {
@@ -24,6 +20,8 @@ export interface GroupClaim {
   readonly limits: ClaimLimits;
   /** The most of some kinds among them. @default none */
   readonly rooms?: ReadonlyMap<string, number> | undefined;
+  /** Whether the jobs are returned with their weights. @default false */
+  readonly weighed?: boolean | undefined;
   /** How many of the first begin with the claim: see `claimJobs`. @default undefined all of them */
   readonly beginning?: 0 | 1 | undefined;
   readonly workerId: number;

@@ -1,19 +1,29 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { NewJob } from '../job/new-job.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { groupedQueues, groupingOf, groupTables, hasGroups, type LimitTables, NO_GROUP } from './grouping.ts';
+import {
+  groupedQueues,
+  groupingOf,
+  groupTables,
+  hasGroups,
+  hasWeights,
+  type LimitTables,
+  NO_GROUP,
+} from './grouping.ts';
 import { insertNotes } from './note-groups.ts';
 
 /**
  * The job with the group in which its queue has it, if that queue has groups.
  *
- * @throws TypeError when the job has a group or a weight, and its queue has no groups: no limit would hold
+ * @throws TypeError when the job has a group, and its queue has no groups, or a weight, and it has no rates
+ * either: no limit would hold
  */
 export function inGroup(tables: QueueTables, job: NewJob): NewJob {
   const { group, weight, queue, kind } = job;
   if (groupingOf(tables, queue) !== undefined) return group === undefined ? { ...job, group: NO_GROUP } : job;
   if (group !== undefined) throw notGrouped(`enqueue('${kind}')`, 'group', queue);
-  if (weight !== undefined) throw notGrouped(`enqueue('${kind}')`, 'weight', queue);
+  if (weight !== undefined && !hasWeights(tables, queue))
+    throw notGrouped(`enqueue('${kind}')`, 'weight', queue);
   return job;
 }
 
@@ -25,7 +35,8 @@ export function inGroups(tables: QueueTables, jobs: readonly NewJob[]): readonly
 
 export function notGrouped(what: string, option: 'group' | 'weight', queue: string): TypeError {
   return new TypeError(
-    `${what}: ${option} is for queues with groups, and '${queue}' has none in this process: ` +
+    `${what}: ${option} is for queues with groups${option === 'weight' ? ' or rates' : ''}, ` +
+      `and '${queue}' has none in this process: ` +
       `give createQueue \`limits: limitsIn(control, { '${queue}': { groups: {} } })\`, ` +
       `or leave out the ${option}, also in the definition`,
   );
@@ -36,9 +47,14 @@ export function anyInGroup(jobs: readonly NewJob[]): boolean {
   return jobs.some(({ group }) => group !== undefined);
 }
 
-/** For an `INSERT … SELECT` that sets them; nothing where no job is in a group. */
-export function groupColumns(grouped: boolean): SQL {
-  return grouped ? sql`, group_key, weight` : sql``;
+/** Whether some of the jobs are in a group, or have a weight. */
+export function haveGroupColumns(jobs: readonly NewJob[]): boolean {
+  return jobs.some(({ group, weight }) => group !== undefined || weight !== undefined);
+}
+
+/** For an `INSERT … SELECT` that sets them; nothing where no job is in a group or has a weight. */
+export function groupColumns(given: boolean): SQL {
+  return given ? sql`, group_key, weight` : sql``;
 }
 
 /** Whether the queue in this expression is one of those with groups. */

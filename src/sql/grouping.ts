@@ -24,6 +24,8 @@ export interface Grouping {
   readonly tables: LimitTables;
   /** By queue; `serial` is `undefined` where jobs of a group may run at once. */
   readonly queues: ReadonlyMap<string, { readonly serial: Serial | undefined }>;
+  /** The queues with a rate, or with one of a kind: their jobs have weights. @default none */
+  readonly rated?: ReadonlySet<string>;
 }
 
 /** The group of a job without one, in a queue whose jobs are in groups. */
@@ -57,6 +59,17 @@ export function groupingOf(
 /** Whether any queue of these tables has jobs in groups. */
 export function hasGroups(tables: QueueTables): boolean {
   return (groupings.get(tables)?.queues.size ?? 0) > 0;
+}
+
+/** Whether the jobs of a queue may have weights. */
+export function hasWeights(tables: QueueTables, queue: string): boolean {
+  const grouping = groupings.get(tables);
+  return grouping !== undefined && (grouping.queues.has(queue) || grouping.rated?.has(queue) === true);
+}
+
+/** Whether any queue of these tables has a rate, or a kind in it. */
+export function hasRates(tables: QueueTables): boolean {
+  return (groupings.get(tables)?.rated?.size ?? 0) > 0;
 }
 
 /** The queues whose jobs are in groups. */

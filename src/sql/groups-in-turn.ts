@@ -108,7 +108,7 @@ export function groupsInTurn(
           as share
       from ruled as l
       left join lateral (
-        select u.* from ${rateWindow(sql`l.rate_used`, sql`l.rate_per_ms`)} as u
+        select u.* from ${rateWindow(sql`l.rate_used`, sql`l.rate_per_ms`, sql`0`)} as u
         where l.rate_per_ms is not null offset 0
       ) as u on true
       cross join lateral (

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { NewJob } from '../job/new-job.ts';
 import type { OwnColumn } from '../schema/own-columns.ts';
-import { anyInGroup } from './grouped-jobs.ts';
+import { haveGroupColumns } from './grouped-jobs.ts';
 import { jsonElements, jsonRows } from './json-rows.ts';
 import { ownDefault, ownValue } from './own-values.ts';
 
@@ -48,7 +48,7 @@ export interface GivenColumn extends OwnColumn {
 /**
  * Jobs as rows for an insert: the columns of `queue_jobs` that an enqueue sets, `own_0` and so on for the
  * app's own columns, and `place`, the job's place in the input; `group_key` and `weight`, too, if any
- * is in a group, and `rule_key` if all have a rule for their key.
+ * is in a group or has a weight, and `rule_key` if all have a rule for their key.
  *
  * A setting that all jobs share is one parameter instead of a part of every row: of 1,000 jobs that differ
  * only in their payloads, Postgres parses only the payloads.
@@ -56,7 +56,7 @@ export interface GivenColumn extends OwnColumn {
 export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = []): SQL {
   const [first] = jobs;
   if (first === undefined) throw new TypeError('jobRows needs a job');
-  const grouped = anyInGroup(jobs);
+  const grouped = haveGroupColumns(jobs);
   const ruled = first.rule !== undefined;
   const ownSettings = own.map(toOwnSetting);
   const varying = varyingSettings(first, jobs, ownSettings);
@@ -89,7 +89,7 @@ export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = [
  */
 export function jobValues(job: NewJob, own: readonly GivenColumn[] = []): SQL {
   const { queue, kind, payload, priority, maxAttempts, uniqueKey, metadata } = job;
-  const grouped = anyInGroup([job]) ? sql`, ${GROUP.of(job)}, ${WEIGHT.of(job)}` : sql``;
+  const grouped = haveGroupColumns([job]) ? sql`, ${GROUP.of(job)}, ${WEIGHT.of(job)}` : sql``;
   const ofApp = own.map(
     (column) => sql`, ${ownValue(column, sql`${job.own?.[column.index] ?? null}::text`)}`,
   );

@@ -17,15 +17,13 @@ const LOOK_PAST = 100;
  * `within`: the jobs to claim, in their order, and `turning`: what becomes of the groups. One that only time
  * can open (its next job is scheduled, a hold ends then) is looked at again at that time: this statement may
  * be older than what it sees, and the note for that time used up already. With new groups, `taken` are those
- * of the jobs whose group no other claim has made before (`beaten`). What the rate of its kind holds up
- * (`barred`) uses nothing of the queue's. What there is no room for is passed over, where a group keeps no
- * order. None joins CTEs with each other: Postgres expects as few groups as there were at the last ANALYZE,
- * so it would compare all with all.
+ * of the jobs whose group no other claim has made before (`beaten`). What there is no room for is passed
+ * over, where a group keeps no order. None joins CTEs with each other: Postgres expects as few groups as
+ * there were at the last ANALYZE, so it would compare all with all.
  */
 export function jobsOfGroups(
   tables: GroupTables,
   { queue, kinds, limits, limit, rooms, workerId, newGroups, without = [] }: GroupClaim,
-  rated: boolean,
 ): SQL {
   const serial = limits.run !== undefined;
   const bounded = rooms !== undefined && rooms.size > 0;
@@ -86,54 +84,19 @@ export function jobsOfGroups(
       ) as f${serial ? sql`` : sql` where f.fits`}`
           : sql`found as f where not f.cut`
       }
-    ),${
-      rated
-        ? sql`
-    priced as materialized (
-      select w.*, coalesce(
-          sum(least(w.weight, q.rate_limit)) filter (where not w.barred) over (order by w.rank) > q.budget,
-          false
-        ) as cut_by_queue
-      from (
-        select w.*,
-          ${
-            serial
-              ? sql`bool_or(w.cut_by_kind) over (partition by w.group_key order by w.n)`
-              : sql`w.cut_by_kind`
-          } as barred
-        from (
-          select w.*, coalesce(
-              sum(least(w.weight, k.rate_limit)) over (partition by w.kind order by w.rank) > k.budget, false
-            ) as cut_by_kind
-          from wanted as w left join budgets as k on k.kind = w.kind
-          ${serial ? sql`where w.unbroken` : sql``}
-        ) as w
-      ) as w left join budgets as q on q.kind = ''
-    ),`
-        : sql``
-    }
+    ),
     within as materialized (
-      select id, place, group_key, kind, weight, cost, rank from (
+      select id, place, group_key, weight, cost, rank from (
         select w.*,
-          sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before${
-            rated && serial
-              ? sql`,
-          bool_and(not w.cut_by_queue and not w.cut_by_kind)
-            over (partition by w.group_key order by w.n) as affordable`
-              : sql``
-          }
-        from ${rated ? sql`priced` : sql`wanted`} as w
-        ${
-          rated && !serial
-            ? sql`where not w.cut_by_queue and not w.cut_by_kind`
-            : serial && !rated
-              ? sql`where w.unbroken`
-              : sql``
+          sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before
+        from wanted as w${
+          serial
+            ? sql`
+        where w.unbroken`
+            : sql``
         }
       ) as w
-      where (before is null or before < ${MAX_CLAIM_BYTES}::int8)${
-        rated && serial ? sql` and affordable` : sql``
-      }
+      where before is null or before < ${MAX_CLAIM_BYTES}::int8
       order by rank
     ),
     turning as materialized (
@@ -194,26 +157,8 @@ export function jobsOfGroups(
       where t.at is null and t.group_key not in (select group_key from made)
     ),
     taken as materialized (
-      select w.id, w.group_key, w.rank${rated ? sql`, w.kind, w.weight` : sql``} from within as w
+      select w.id, w.group_key, w.rank from within as w
       where w.group_key not in (select group_key from beaten)
-    )`
-        : sql``
-    }${
-      rated
-        ? sql`,
-    spent as materialized (
-      select b.kind, coalesce(x.used, 0) as used,
-        ${rateWith(sql`b.kept`, sql`b.slot`, sql`coalesce(x.used, 0)`)} as rate_used,
-        coalesce(x.used, 0) >= b.budget or exists (
-          select from priced as p
-          where case when b.kind = '' then p.cut_by_queue else p.kind = b.kind and p.cut_by_kind end
-        ) as cut,
-        date_part('epoch', ${rateFreeAt(sql`coalesce(b.oldest, b.slot)`, sql`b.rate_per_ms`)}
-          - statement_timestamp()) * 1000 as wait_ms
-      from budgets as b left join lateral (
-        select sum(least(w.weight, b.rate_limit)) as used from ${newGroups ? sql`taken` : sql`within`} as w
-        where b.kind in ('', w.kind)
-      ) as x on true
     )`
         : sql``
     }`;

@@ -4,16 +4,21 @@ import { type SQL, sql } from 'drizzle-orm';
 const PARTS = sql.raw('20');
 
 /**
- * What of a rate is used up: a lateral row `slot`, `used`, `oldest` and `kept`, from counts by parts of the
- * window and its length in milliseconds. Counting the last 21 twentieths, no window of that length ever sees
- * more than the limit, and at least 95 % of it can be used. A part goes by the millisecond in which it ends,
- * so its count holds also when the length is changed.
+ * What of a rate is used up: a lateral row `now`, `slot`, `used`, `oldest` and `kept`, from counts by parts
+ * of the window and its length in milliseconds. A start counts until a window has passed since the end of the
+ * part in which it may begin at the latest, so no window ever sees more than the limit, and at least 93 % of
+ * it can be used. A part is named by the millisecond in which it ends, so its count is still right when the
+ * length is changed.
+ *
+ * @param withinMs how long after this statement a start may begin
  */
-export function rateWindow(used: SQL, perMs: SQL): SQL {
+export function rateWindow(used: SQL, perMs: SQL, withinMs: SQL): SQL {
   return sql`(
-      select x.slot, e.used, e.oldest, e.kept
+      select x.now, x.slot, e.used, e.oldest, e.kept
       from (
-        select n.now, ceil((floor(n.now * ${PARTS} / ${perMs}) + 1) * ${perMs} / ${PARTS})::int8 as slot
+        select n.now, ceil(
+          (floor((n.now + ${withinMs}) * ${PARTS} / ${perMs}) + 1) * ${perMs} / ${PARTS}
+        )::int8 as slot
         from (select date_part('epoch', statement_timestamp()) * 1000 as now) as n
       ) as x
       cross join lateral (

@@ -277,7 +277,6 @@ function groupUpkeepOf(
     .filter(({ groupTables }) => groupTables !== undefined)
     .map((loop) => ({
       queue: loop.queue,
-      ratedKinds: settings.limits?.ratedKinds(loop.queue) ?? [],
       ratePerMs: settings.limits?.declared.get(loop.queue)?.groups?.rate?.perMs,
       wake: () => loop.wake(),
     }));

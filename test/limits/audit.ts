@@ -30,8 +30,8 @@ export interface Start {
 const us = (time: string) => `(extract(epoch from ${time}) * 1000000)::int8::text`;
 
 /**
- * Triggers that record each claim of a job and each end of a worker, by the database's clock, in the transactions that make them: what a
- * rate counts, and what excuses a job that begins again.
+ * Triggers that record each claim of a job and each end of a worker, by the database's clock, in the transactions that make them: what
+ * the rate of a group counts, and what excuses a job that begins again.
  */
 export class Audit {
   readonly #database: LedgerDatabase;
@@ -117,6 +117,16 @@ export class Audit {
         fence: Number(row.fence),
       })),
     );
+  }
+
+  /** The calls of a queue's handlers, in the order of time: what a rate of the queue counts. */
+  async calls(queue: string): Promise<Pick<Start, 'at' | 'weight'>[]> {
+    const rows = await this.#database.client.unsafe<{ at: number; weight: number }[]>(
+      `select l.called_ms * 1000 as at, s.weight from ledger as l join starts as s on s.job_id = l.job_id and s.fence = l.fence
+       where l.queue = $1 order by 1`,
+      [queue],
+    );
+    return [...rows];
   }
 
   /** When somebody let groups of a queue go on. */

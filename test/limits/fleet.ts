@@ -68,7 +68,7 @@ export class Fleet {
   static async createLedger({ client }: LedgerDatabase): Promise<void> {
     await client`
       create table ledger (id bigint generated always as identity primary key, worker_id bigint not null, queue text not null,
-        kind text not null, job_id bigint not null, attempt int not null, fence int, group_key text, outcome text, run text unique, began_at timestamptz not null default clock_timestamp(),
+        kind text not null, job_id bigint not null, attempt int not null, fence int, group_key text, outcome text, run text unique, called_ms float8, began_at timestamptz not null default clock_timestamp(),
         ended_at timestamptz)`;
     await client`create index on ledger (worker_id) where ended_at is null`;
   }

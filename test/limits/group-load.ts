@@ -3,6 +3,9 @@ import { defineJob, type Queue, unvalidated } from 'drizzle-queue';
 import type { Connection } from '../support/test-database.ts';
 import type { GroupWork } from './group-work.ts';
 
+/** Stands for no group, in a queue that has none. */
+export const NO_GROUP = '-';
+
 /** What is enqueued for the groups of one queue. */
 export interface GroupLoad {
   readonly queue: string;
@@ -55,14 +58,14 @@ export class Producer {
 
   async fill(): Promise<void> {
     const rows = await this.#database.client<{ name: string; n: number }[]>`
-      select queue || '/' || group_key as name, count(*)::int as n from queue_jobs where worker_id is null group by 1`;
+      select queue || '/' || coalesce(group_key, ${NO_GROUP}) as name, count(*)::int as n from queue_jobs where worker_id is null group by 1`;
     const waiting = new Map(rows.map(({ name, n }) => [name, n]));
     for (const { queue, groups, waiting: wanted, work, weight } of this.#loads) {
       const entries = groups.flatMap((group) => {
         const missing = wanted - (waiting.get(`${queue}/${group}`) ?? 0);
         return Array.from({ length: Math.max(missing, 0) }, () => ({
           payload: { ...work(), group },
-          group,
+          group: group === NO_GROUP ? undefined : group,
           weight: weight?.(),
         }));
       });

@@ -10,7 +10,7 @@ import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { Audit, type Start } from './audit.ts';
 import { Fleet } from './fleet.ts';
-import { type GroupLoad, groupJob, Producer } from './group-load.ts';
+import { type GroupLoad, groupJob, NO_GROUP, Producer } from './group-load.ts';
 import { GroupWatcher } from './group-watcher.ts';
 import type { GroupWork } from './group-work.ts';
 import { misplaced, mostAtOnce, mostInWindow, overlaps, unstopped } from './order.ts';
@@ -30,7 +30,8 @@ const CHANGES = depth(3, 6);
 const TENANTS = ['t0', 't1', 't2', 't3', 't4'];
 const CHANGED = 'tenants/t4';
 const RATE = { limit: 10, perMs: 2_000 };
-const QUEUE_RATE = { limit: 20, perMs: 1_000 };
+/** Starts that a worker has taken are void after an eighth of it, which is longer than an answer takes here as a rule. */
+const QUEUE_RATE = { limit: 60, perMs: 6_000 };
 const BACKLOG = 100;
 const SERIALS: readonly Serial[] = ['attempt', 'end', 'success'];
 const ORDERED = ['a', 'b', 'c'];
@@ -60,7 +61,7 @@ const failing = (): Omit<GroupWork, 'group'> => ({
 const loads: readonly GroupLoad[] = [
   { queue: 'tenants', groups: TENANTS, waiting: 10, work: works(200, 400) },
   { queue: 'rated', groups: ['r0', 'r1'], waiting: 15, work: works(10, 50) },
-  { queue: 'paced', groups: ['-'], waiting: 20, work: works(10, 50), weight: () => between(1, 4) },
+  { queue: 'paced', groups: [NO_GROUP], waiting: 20, work: works(10, 50), weight: () => between(1, 4) },
   { queue: 'fair', groups: ['big', 'triple'], waiting: BACKLOG, work: works(300, 700) },
   ...SERIALS.map((queue) => ({ queue, groups: ORDERED, waiting: 15, work: failing })),
 ];
@@ -205,7 +206,10 @@ function most(group: string) {
 }
 
 /** What of a rate was used while jobs were waiting. */
-function useOf(starts: readonly Start[], { limit, perMs }: { limit: number; perMs: number }): number {
+function useOf(
+  starts: readonly Pick<Start, 'at' | 'weight'>[],
+  { limit, perMs }: { limit: number; perMs: number },
+): number {
   const [fromAt, untilAt] = race.busy;
   const used = starts.filter(({ at }) => at < untilAt).reduce((sum, { weight }) => sum + weight, 0);
   return used / ((limit * (untilAt - fromAt)) / 1_000 / perMs);
@@ -284,13 +288,13 @@ describe(`${PROCESSES} processes that die, leave and sleep at random`, () => {
     }
   });
 
-  test('never start more of a queue in any window than its rate, by weight, and reach it', async () => {
-    const starts = (await audit.starts('paced')).get('-') ?? [];
+  test('never call more handlers of a queue in any window than its rate, by weight, and use it', async () => {
+    const starts = await audit.calls('paced');
     const window = mostInWindow(starts, QUEUE_RATE.perMs);
     expect(window).toBeLessThanOrEqual(QUEUE_RATE.limit);
     // The next job may be too heavy for what is left.
     expect(window).toBeGreaterThan(QUEUE_RATE.limit - 3);
-    expect(useOf(starts, QUEUE_RATE)).toBeGreaterThan(0.5);
+    expect(useOf(starts, QUEUE_RATE)).toBeGreaterThan(0.25);
   });
 
   test('give a group that was idle its turn, whatever the backlog of others', async () => {

@@ -61,7 +61,7 @@ export function unstopped(runs: readonly Run[], actions: readonly { readonly at:
 }
 
 /** The largest sum of weights that any window of so many milliseconds sees, wherever it begins. */
-export function mostInWindow(starts: readonly Start[], windowMs: number): number {
+export function mostInWindow(starts: readonly Pick<Start, 'at' | 'weight'>[], windowMs: number): number {
   let most = 0;
   let sum = 0;
   let first = 0;

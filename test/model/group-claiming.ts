@@ -33,7 +33,6 @@ export async function claimGroups(
   workerId: number,
 ): Promise<void> {
   const { queue } = claim;
-  if (world.pending !== undefined && isRated(world, queue)) return;
   for (let tries = 0; tries < TRIES; tries++) {
     await world.compare();
     const asked = { ...claim, workerId, fromUs: world.nowUs, pending: world.pending };
@@ -195,10 +194,4 @@ function jobsOf({ model }: World, claimed: readonly ClaimedJob[]): ModelJob[] {
 
 function beginningOf(beginning: GroupClaimStep['beginning']): 0 | 1 | undefined {
   return typeof beginning === 'object' ? 0 : beginning;
-}
-
-/** Whether claims of a queue go one by one, because of a rate of it or of a kind. */
-function isRated({ model }: World, queue: string): boolean {
-  const { rate, kinds = {} } = model.groups.declaredOf(queue);
-  return rate !== undefined || Object.values(kinds).some(({ rate }) => rate !== undefined);
 }

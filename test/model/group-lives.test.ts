@@ -37,15 +37,7 @@ const limits: Readonly<Record<string, QueueLimits>> = {
   'in order': { groups: { serial: 'end' } },
   'in order, with success': { groups: { serial: 'success' } },
   'a rate of each group': { groups: { concurrency: 2, rate: { limit: 4, perMs: HOUR_MS } } },
-  'rates of the queue and of a kind': {
-    rate: { limit: 6, perMs: HOUR_MS },
-    kinds: { kept: { rate: { limit: 4, perMs: 2 * HOUR_MS } } },
-    groups: { concurrency: 2 },
-  },
-  'in order, by rates': {
-    rate: { limit: 6, perMs: 2 * HOUR_MS },
-    groups: { serial: 'end', rate: { limit: 3, perMs: HOUR_MS } },
-  },
+  'in order, by a rate of each group': { groups: { serial: 'end', rate: { limit: 3, perMs: HOUR_MS } } },
 };
 
 /** What all walks together must have met: a walk that never meets a case says nothing about it. */

@@ -85,10 +85,9 @@ export class GroupModel {
     return this.#ofGroup(queue, group, 'concurrency') ?? Number.POSITIVE_INFINITY;
   }
 
-  /** The rates that the start of a job counts against: of its queue, its kind and its group. */
-  ratesOf({ queue, kind, group }: Pick<ModelJob, 'queue' | 'kind' | 'group'>): RateInForce[] {
-    const places = [{}, { kind }, ...(group === null ? [] : [{ group }])];
-    return places.flatMap((of) => {
+  /** The rates that the claim of a job counts against: that of its group. */
+  ratesOf({ queue, group }: Pick<ModelJob, 'queue' | 'group'>): RateInForce[] {
+    return (group === null ? [] : [{ group }]).flatMap((of) => {
       const rate = this.#rateOf(queue, of);
       return rate === undefined ? [] : { rate, model: this.#rateModel(queue, of, rate) };
     });

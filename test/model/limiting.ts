@@ -1,7 +1,6 @@
 import type { LimitOverride } from 'drizzle-queue';
 import { expect } from 'vitest';
 import { adoptJobs, MAX_ADOPTED } from '../../src/queries/adopt-jobs.ts';
-import { ensureUsage } from '../../src/queries/ensure-usage.ts';
 import { noteForgottenGroups, noteFreedGroups } from '../../src/queries/note-groups.ts';
 import { pruneGroups } from '../../src/queries/prune-groups.ts';
 import { passMinutes } from './clock.ts';
@@ -107,7 +106,6 @@ export function limiting(
 
     lookAfterGroups: async ({ forgotten }) => {
       const { tables, limits } = world.groupsOf(name);
-      await ensureUsage(app.db, tables, name, queue.limits.ratedKinds(name));
       await noteFreedGroups(app.db, tables, name);
       if (forgotten) await noteForgottenGroups(app.db, tables, name, '');
       await pruneGroups(app.db, tables, { queue: name, after: '', ratePerMs: limits.rate?.perMs });

@@ -1,4 +1,3 @@
-import { ensureUsage } from '../../src/queries/ensure-usage.ts';
 import { clearTables } from '../queries/support/jobs.ts';
 import { claiming } from './claiming.ts';
 import { drain } from './draining.ts';
@@ -50,11 +49,6 @@ export class Walk {
     await clearTables(app.client);
     await app.client.unsafe(CONTROL_TABLES.map((table) => `delete from ${table}`).join(';'));
     for (const index of workers.keys()) await register(this.#world, index);
-    const { queue, model } = this.#world;
-    for (const name of model.groups.queues) {
-      const { tables } = this.#world.groupsOf(name);
-      await ensureUsage(app.db, tables, name, queue.limits.ratedKinds(name));
-    }
     await this.#world.compare();
   }
 

@@ -94,20 +94,6 @@ test('jobs of a kind that others serve do not use up the rate of their group', a
   expect(idsOf((await claim({ ...rated, kinds: ['other'] })).jobs)).toEqual([first, second]);
 });
 
-test('what the rate of the queue leaves out does not use up that of its group', async () => {
-  const limits = {
-    rate: { limit: 2, perMs: 3_600_000 },
-    queueRate: { limit: 1, perMs: 400 },
-  };
-  await database.client`insert into queue_usage (queue, kind) values ('q', '')`;
-  await addGrouped(database.client, [{ group: 'b' }]);
-  expect((await claim({ limits })).jobs).toHaveLength(1);
-  const [first] = await addGrouped(database.client, [{ group: 'a' }, { group: 'a', weight: 2 }]);
-  expect((await claim({ limits })).jobs).toEqual([]);
-  await new Promise((resolve) => setTimeout(resolve, 450));
-  expect(idsOf((await claim({ limits })).jobs)).toEqual([first]);
-});
-
 test('a worker that was declared gone leaves alone what it still runs; others take it', async () => {
   const [job] = await addGrouped(database.client, [{ group: 'a' }]);
   expect(idsOf((await claim()).jobs)).toEqual([job]);

@@ -335,35 +335,6 @@ describe('rates', () => {
     const { jobs } = await claim({ limits: { rate } });
     expect(jobs.map(({ group }) => group).sort()).toEqual(['a', 'b']);
   });
-
-  test.each([
-    ['a', undefined],
-    ['b', undefined],
-    ['a', 4],
-    ['b', 4],
-  ])('of the queue and of a kind, which the group %s has, run %s', async (slow, run) => {
-    await database.client`insert into queue_usage (queue, kind) values ('q', ''), ('q', 'slow')`;
-    await addGrouped(
-      database.client,
-      ['a', 'b'].flatMap((group) => of(group, 4, group === slow ? { kind: 'slow' } : {})),
-    );
-    const limits = {
-      queueRate: { limit: 5, perMs: 10_000 },
-      kindRates: new Map([['slow', { limit: 1, perMs: 10_000 }]]),
-      run,
-    };
-    const { jobs, waitsMs } = await claim({ limits, kinds: ['k', 'slow'] });
-    expect(jobs.filter(({ kind }) => kind === 'slow')).toHaveLength(1);
-    // Those that the kind's rate holds up take nothing of the queue's.
-    expect(jobs).toHaveLength(5);
-    expect(waitsMs.get('slow')).toBeGreaterThan(9_000);
-    expect((await claim({ limits, kinds: ['k', 'slow'] })).jobs).toEqual([]);
-  });
-
-  test('nothing starts while the row that counts them is missing', async () => {
-    await addGrouped(database.client, of('a', 1));
-    expect((await claim({ limits: { queueRate: rate } })).jobs).toEqual([]);
-  });
 });
 
 describe('of a kind with little room', () => {

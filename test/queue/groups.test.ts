@@ -29,7 +29,7 @@ beforeEach(async () => {
 });
 
 const grouped = createQueue({
-  limits: limitsIn(control, { exports: { groups: {} }, mail: { rate: { limit: 1, perMs: 1_000 } } }),
+  limits: limitsIn(control, { exports: { groups: {} }, mail: { groups: {} } }),
   schedules: schedulesIn(control.queueSchedules),
 });
 const plain = createQueue();

@@ -110,8 +110,8 @@ test('a job that snoozes and comes back is a start again', async () => {
   await start({
     queue,
     handlers: [
-      handle(plain, ({ job }) => {
-        starts.push(job.claimedAt.getTime());
+      handle(plain, () => {
+        starts.push(performance.now());
         return starts.length < 5 ? snooze(0) : undefined;
       }),
     ],

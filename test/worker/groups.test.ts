@@ -381,24 +381,6 @@ describe('one after the other', () => {
   });
 });
 
-describe('rates', () => {
-  test('of a queue: never more in a window, by two workers, and used', async () => {
-    const { queue, step } = setUp({ rate: { limit: 10, perMs: 500 } });
-    const starts: number[] = [];
-    await queue.enqueueMany(database.db, step, jobs('a', 40));
-    const handler = handle(step, async ({ job }) => void starts.push(job.claimedAt.getTime()));
-    for (let n = 0; n < 2; n++) await start(createWorker(database.db, { queue, handlers: [handler] }));
-    await until(() => starts.length === 40);
-    starts.sort((a, b) => a - b);
-    for (const [at, start] of starts.entries()) {
-      expect(starts.filter((other, index) => index >= at && other < start + 500).length).toBeLessThanOrEqual(
-        10,
-      );
-    }
-    expect((starts.at(-1) ?? 0) - (starts[0] ?? 0)).toBeLessThan(4_000);
-  });
-});
-
 describe('what stands behind a job that its worker has lost', () => {
   test.each([
     ['end', 'completes'],

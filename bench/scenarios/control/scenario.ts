@@ -78,7 +78,7 @@ const VARIANTS: readonly Variant[] = [
   },
   {
     name: 'a rate that is not reached',
-    system: groupedQueue('rated', { rate: { limit: 1_000_000, perMs: 1_000 } }, `'-'`),
+    system: limitedQueue('rated', { rate: { limit: 1_000_000, perMs: 1_000 } }),
   },
 ];
 

@@ -155,6 +155,18 @@ export class Attempts {
     return this.#waiting.ahead;
   }
 
+  get gathering(): readonly ClaimedJob[] {
+    return this.#batches.waiting.map(({ job }) => job);
+  }
+
+  get nextBatch(): readonly ClaimedJob[] {
+    return this.#batches.next;
+  }
+
+  get free(): number {
+    return this.#demand.free;
+  }
+
   /** The database answers again. */
   goOn(): void {
     this.#proceed();

@@ -1,5 +1,6 @@
 import type { ClaimedJob } from '../../queries/claim-jobs.ts';
 import { allowManyListeners, onNextTurn } from '../../runtime.ts';
+import type { QueueLimiter } from '../limits/queue-limiter.ts';
 import type { Attempt } from './attempt.ts';
 import { Batch } from './batch.ts';
 import type { BeginningsOptions } from './beginnings.ts';
@@ -16,6 +17,8 @@ export interface BatchesOptions extends BeginningsOptions {
   readonly handlers: ReadonlyMap<string, Handler>;
   /** Whether the worker neither stops nor has paused the queue. */
   readonly mayBegin: () => boolean;
+  /** `undefined` where the queue has no limits. */
+  readonly limiter?: QueueLimiter | undefined;
   /** Where the attempts of a batch are that has a slot, beside those of single jobs. */
   readonly running: Set<Attempt>;
   readonly endings: Pick<Endings, 'conclude' | 'giveBack'>;
@@ -150,10 +153,26 @@ export class Batches {
     return this.#next !== undefined;
   }
 
-  /** Whether a batch waits for a slot whose first job stands before this one in the queue. */
+  /** The jobs of the batch that waits and stands first; none if none waits. */
+  get next(): readonly ClaimedJob[] {
+    return this.#next?.nextBatch.map(({ job }) => job) ?? [];
+  }
+
+  /**
+   * Whether a batch waits for a slot whose first job stands before this one in the queue, and which the
+   * limits of the queue let begin.
+   */
   isBefore(attempt: Attempt | undefined): boolean {
-    const first = this.#next?.first;
-    return first !== undefined && (attempt === undefined || compare(first.job, attempt.job) < 0);
+    const next = this.#next;
+    if (next?.first === undefined) return false;
+    if (attempt !== undefined && compare(next.first.job, attempt.job) >= 0) return false;
+    return this.#mostOf(next) > 0;
+  }
+
+  #mostOf(gathering: Gathering<Attempt>): number {
+    const { limiter } = this.#options;
+    const attempts = gathering.nextBatch;
+    return limiter === undefined ? attempts.length : limiter.mostTogether(attempts.map(({ job }) => job));
   }
 
   get #next(): Gathering<Attempt> | undefined {
@@ -173,25 +192,33 @@ export class Batches {
   begin(): void {
     const next = this.#next;
     if (next === undefined) return;
-    const attempts = new Set(next.take());
+    const attempts = new Set(next.take(this.#mostOf(next)));
+    const untilMs = this.#options.limiter?.beginBatch([...attempts].map(({ job }) => job));
     for (const attempt of attempts) {
       this.#options.running.add(attempt);
       this.#beginning.add(attempt);
     }
     this.#sharing += attempts.size - 1;
     this.#dangerous = next.afterDeath;
-    void this.#run(next.handler, attempts);
+    void this.#run(next.handler, attempts, untilMs);
   }
 
-  /** @param attempts of one batch, which has its slot until the last of them has left */
-  async #run(handler: BatchHandler, attempts: Set<Attempt>): Promise<void> {
+  /**
+   * @param attempts of one batch, which has its slot until the last of them has left
+   * @param untilMs after this the starts of a rate that it has spent are void
+   */
+  async #run(
+    handler: BatchHandler,
+    attempts: Set<Attempt>,
+    untilMs = Number.POSITIVE_INFINITY,
+  ): Promise<void> {
     const { events, mayBegin, prefetch, onChange } = this.#options;
     const { lost, locked, refused } = await recordBatch(this.#options, [...attempts], this.#stopping.signal);
     for (const attempt of lost) this.#leave(attempts, attempt);
     for (const { job } of lost) events.emit('lost', { job });
     this.#putBack(attempts, locked);
     this.#putBack(attempts, refused, REFUSED_MS);
-    if (!mayBegin()) this.#putBack(attempts, [...attempts]);
+    if (!mayBegin() || performance.now() >= untilMs) this.#putBack(attempts, [...attempts]);
     for (const attempt of attempts) this.#beginning.delete(attempt);
     // A handler that kills its worker at once does so before the next ones begin.
     if (this.#dangerous) onNextTurn(() => this.#noteCalled());

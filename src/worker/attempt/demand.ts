@@ -40,14 +40,15 @@ export class Demand {
     // Refilled when half empty, so that a claim is worth its round trip.
     if (here > ahead / 2) return 0;
     const free = this.#freeOf(slots);
-    return (batches.serves ? batches.demand(free, ahead) : Math.max(0, free) + ahead) - here;
+    const wanted = (batches.serves ? batches.demand(free, ahead) : Math.max(0, free) + ahead) - here;
+    return limiter === undefined ? wanted : Math.min(wanted, limiter.mostMore);
   }
 
   /** How many jobs of one kind to claim now, where that has a limit of its own. */
   ofKind(kind: string): number {
     const { limiter, prefetch } = this.#options;
-    const { slots, held } = limiter?.ofKind(kind) ?? { slots: 0, held: 0 };
-    return Math.min(this.size, slots + prefetch.size(slots) - held);
+    const { slots, held, mostMore } = limiter?.ofKind(kind) ?? { slots: 0, held: 0, mostMore: 0 };
+    return Math.min(this.size, slots + prefetch.size(slots) - held, mostMore);
   }
 
   get beginning(): 0 | 1 | Beginners {

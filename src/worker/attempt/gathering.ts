@@ -70,9 +70,14 @@ export class Gathering<T> {
     this.#watch();
   }
 
-  /** Takes the next batch. */
-  take(): T[] {
-    const taken = this.#waiting.splice(0, this.#options.maxSize);
+  /** Those that the next batch would take. */
+  get nextBatch(): T[] {
+    return this.#waiting.slice(0, this.#options.maxSize).map(({ attempt }) => attempt);
+  }
+
+  /** Takes the next batch, or so many of it. */
+  take(most = this.#options.maxSize): T[] {
+    const taken = this.#waiting.splice(0, most);
     this.#due = Math.max(0, this.#due - taken.length);
     this.#rewatch();
     return taken.map(({ attempt }) => attempt);

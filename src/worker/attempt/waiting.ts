@@ -64,7 +64,7 @@ export class Waiting {
   get first(): Attempt | undefined {
     const { limiter } = this.#options;
     if (limiter === undefined) return this.#ahead[0];
-    return this.#ahead.find(({ job }) => limiter.mayBegin(job.kind));
+    return limiter.next(this.#ahead);
   }
 
   /** Takes out one whose handler is called now. */
@@ -72,7 +72,7 @@ export class Waiting {
     const { beginnings, limiter } = this.#options;
     if (this.#ahead[0] === attempt) this.#ahead.shift();
     else this.#ahead.splice(this.#ahead.indexOf(attempt), 1);
-    limiter?.begin(attempt.job.kind);
+    limiter?.begin(attempt.job);
     beginnings.delete(attempt);
   }
 

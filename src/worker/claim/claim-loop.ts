@@ -41,6 +41,8 @@ export class ClaimLoop implements IdleQueue {
   readonly #bell = new Bell();
   /** Whether the queue was announced idle, and no job was found since. */
   #announced = false;
+  /** The last claim has left out kinds that may not begin: another would not say whether jobs are left. */
+  #leftOut = false;
   /** The loop rests until it is woken, or in a drain until its next poll. */
   #atRest = false;
   #begun = false;
@@ -72,7 +74,15 @@ export class ClaimLoop implements IdleQueue {
       });
     const lanes = this.lanes.all;
     this.#claims =
-      this.#groupClaims ?? new Claims({ ...environment, runner: claims, queue, lanes, tries: this.#tries });
+      this.#groupClaims ??
+      new Claims({
+        ...environment,
+        runner: claims,
+        queue,
+        lanes,
+        isRated: limiter?.isRated,
+        tries: this.#tries,
+      });
     this.#hotPolling = new HotPolling(pollIntervalMs);
     this.#pace = new Pace(this.#hotPolling, { untilEmpty: watch === undefined, pollIntervalMs });
     this.attempts = attemptsOf(options, {
@@ -238,6 +248,7 @@ export class ClaimLoop implements IdleQueue {
     const { answer, wasGone } = await this.holdings.answerTo(claim);
     const { jobs, limit, among, endMs } = answer;
     const claimed = jobs.length;
+    this.#leftOut = answer.leftOut;
     const quietly = quiet && !answer.leftOut; // What was left out may be all that there is.
     const seen = { ...answer, ...rung, demand: limit, claimed };
     const next = this.#pace.after({ ...seen, quiet: quietly, nowMs: endMs });
@@ -275,7 +286,7 @@ export class ClaimLoop implements IdleQueue {
   async #rest(anew: boolean, ms: number): Promise<void> {
     this.#options.watch?.add(this, anew);
     this.#atRest = true;
-    this.#lookAfterLast();
+    if (!this.#leftOut) this.#lookAfterLast();
     await this.#bell.wait(ms);
     this.#atRest = false;
     this.#options.watch?.remove(this);

@@ -24,6 +24,8 @@ export interface ClaimsOptions {
   readonly queue: string;
   readonly workerId: number;
   readonly lanes: readonly Lane[];
+  /** Whether the queue has rates. @default false */
+  readonly isRated?: boolean | undefined;
   /** @default its own */
   readonly tries?: ClaimTries | undefined;
 }
@@ -51,8 +53,6 @@ export interface ClaimAnswer {
   readonly endMs: number;
   /** Whether jobs are left to be claimed although it brought fewer than it asked for. @default false */
   readonly goesOn?: boolean;
-  /** A rate is used up: how long until some of it is free again. */
-  readonly waitMs?: number | undefined;
   /** Why a part of it has failed, which the server may have carried out all the same. */
   readonly failure?: unknown;
 }
@@ -219,9 +219,9 @@ export class Claims implements QueueClaims {
   async #claim(
     claim: Pick<Claim, 'kinds' | 'bands' | 'limit' | 'beginning' | 'ids'> & { fromGoneWorkers?: boolean },
   ): Promise<ClaimedJob[]> {
-    const { runner, tables, queue, workerId } = this.#options;
+    const { runner, tables, queue, workerId, isRated: weighed } = this.#options;
     const without = claim.ids === undefined ? this.#tries.setAside.ids : undefined;
-    const complete = { queue, workerId, fromGoneWorkers: false, without, ...claim };
+    const complete = { queue, workerId, fromGoneWorkers: false, without, weighed, ...claim };
     if (claim.ids === undefined && this.#mayBeSmall) {
       const jobs = await claimFromSmallTable(runner, tables, complete);
       if (jobs !== undefined) return jobs;

@@ -25,8 +25,6 @@ export interface GroupClaimsOptions {
 
 /** From so many jobs on, a claim says something about how many groups there are. */
 const MANY = 100;
-/** A kind whose rate is used up is left out for no longer: the rate may have been raised. */
-const MAX_LEFT_OUT_MS = 1_000;
 
 /**
  * The claims of a queue whose jobs are in groups: each after folding in what was noted for them. Where there
@@ -38,8 +36,6 @@ export class GroupClaims implements QueueClaims {
   readonly #options: GroupClaimsOptions;
   #seekFreed = true;
   #leftOut: readonly string[] = [];
-  /** Until when the rates of kinds are used up, by the monotonic clock. */
-  readonly #usedUpUntil = new Map<string, number>();
   /** The last claim brought jobs of so many groups that those of the next one are probably others. */
   #amongMany = false;
   /** Which of the two lanes of groups the last claim began with: they take turns. */
@@ -103,7 +99,6 @@ export class GroupClaims implements QueueClaims {
         sawEnd: false,
         leftOut: true,
         endMs: performance.now(),
-        waitMs: this.#usedUpFor(),
       };
     }
     const claim = {
@@ -113,6 +108,7 @@ export class GroupClaims implements QueueClaims {
       limits: { ...limits, run: attempts().run },
       rooms,
       newGroups: this.#newGroups,
+      weighed: this.#options.limiter?.isRated,
       without: this.#options.tries?.setAside.ids,
     };
     // Of two claims each would take what there is room for.
@@ -134,8 +130,6 @@ export class GroupClaims implements QueueClaims {
     // One that fails takes nothing from the other, whose jobs are known to be held.
     const failure: unknown = outcomes.find((outcome) => outcome.status === 'rejected')?.reason;
     const more = answers.some(({ more }) => more);
-    const others = this.#noteUsedUp(answers, kinds);
-    const waitMs = answers.find(({ waitsMs }) => waitsMs.has(''))?.waitsMs.get('') ?? this.#usedUpFor();
     const noted = await noting;
     if (failure !== undefined && jobs.length === 0) throw failure;
     this.#newGroups = noted?.newGroups ?? true;
@@ -143,40 +137,15 @@ export class GroupClaims implements QueueClaims {
     // What was folded in beside it, no claim has seen yet.
     const isBehind = beside && noted?.used !== 0;
     // What is noted later is told of, or found by the watch.
-    const goesOn = (more && (jobs.length > 0 || others)) || isBehind || noted?.used === MAX_NOTES;
+    const goesOn = (more && jobs.length > 0) || isBehind || noted?.used === MAX_NOTES;
     const sawEnd = jobs.length < demand && !more && !isBehind && failure === undefined;
     const endMs = performance.now();
-    return { jobs, limit: demand, kinds, among: false, sawEnd, leftOut, endMs, goesOn, waitMs, failure };
-  }
-
-  /**
-   * Kinds whose rate is used up are left out for a while: their jobs would stand before those of others.
-   * @returns whether a claim without them may bring what this one could not, which was for them, too
-   */
-  #noteUsedUp(answers: readonly GroupClaimResult[], kinds: readonly string[]): boolean {
-    const nowMs = performance.now();
-    let wasAsked = false;
-    for (const { waitsMs } of answers) {
-      for (const [kind, ms] of waitsMs) {
-        if (kind === '') continue;
-        this.#usedUpUntil.set(kind, nowMs + Math.min(ms, MAX_LEFT_OUT_MS));
-        wasAsked ||= kinds.includes(kind);
-      }
-    }
-    return wasAsked && kinds.some((kind) => this.#roomOf(kind) > 0);
-  }
-
-  /** How long until the first rate that is used up is free again, or may have been changed. */
-  #usedUpFor(): number | undefined {
-    const nowMs = performance.now();
-    const left = [...this.#usedUpUntil.values()].map((ms) => ms - nowMs).filter((ms) => ms > 0);
-    return left.length === 0 ? undefined : Math.min(...left);
+    return { jobs, limit: demand, kinds, among: false, sawEnd, leftOut, endMs, goesOn, failure };
   }
 
   /** How many jobs of one kind may be claimed. */
   #roomOf(kind: string): number {
     const { limiter, attempts } = this.#options;
-    if (performance.now() < (this.#usedUpUntil.get(kind) ?? 0)) return 0;
     return limiter?.kinds.has(kind) ? attempts().demandOf(kind) : Number.POSITIVE_INFINITY;
   }
 

@@ -27,8 +27,6 @@ export interface ClaimResult {
   readonly sawEnd?: boolean | undefined;
   /** Whether jobs are left to be claimed although it brought fewer than it asked for. @default false */
   readonly goesOn?: boolean | undefined;
-  /** A rate is used up: until then nothing can be claimed. */
-  readonly waitMs?: number | undefined;
   readonly nowMs: number;
 }
 
@@ -61,7 +59,7 @@ export class Pace {
     this.#swept = true;
   }
 
-  after({ demand, claimed, among, quiet, goesOn = false, waitMs, nowMs, ...result }: ClaimResult): Next {
+  after({ demand, claimed, among, quiet, goesOn = false, nowMs, ...result }: ClaimResult): Next {
     const { told = false, sawEnd = true } = result;
     if (claimed > 0) {
       this.#eventful = true;
@@ -70,7 +68,6 @@ export class Pace {
     }
     // Others take their turn between two claims of what lay behind.
     if (among || claimed >= demand || goesOn) return 'claim';
-    if (waitMs !== undefined) return { rest: 'ms', ms: Math.max(waitMs, 1) };
     if (this.#untilEmpty) {
       if (claimed > 0 || !quiet) return { rest: 'ms', ms: this.#pollIntervalMs };
       return this.#swept ? 'over' : 'sweep';

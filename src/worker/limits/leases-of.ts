@@ -8,6 +8,7 @@ import type { ServedQueue } from '../served-queues.ts';
 import { Lease } from './lease.ts';
 import { Leases } from './leases.ts';
 import { QueueLimiter } from './queue-limiter.ts';
+import { Starts } from './starts.ts';
 
 export interface LeasesOfOptions {
   readonly db: Runner;
@@ -36,6 +37,9 @@ export function leasesOf(options: LeasesOfOptions): Leases | undefined {
     const declared = limits.declared.get(queue);
     if (declared === undefined) continue;
     const kinds = Object.entries(declared.kinds ?? {}).filter(([kind]) => options.kinds.includes(kind));
+    const rated = [[WHOLE_QUEUE, declared] as const, ...kinds].flatMap(([kind, { rate }]) =>
+      rate === undefined ? [] : [[kind, new Starts({ queue, kind, declared: rate })] as const],
+    );
     limiters.set(
       queue,
       new QueueLimiter({
@@ -46,6 +50,7 @@ export function leasesOf(options: LeasesOfOptions): Leases | undefined {
             new Lease({ queue, kind, declared: settings.concurrency ?? null }),
           ]),
         ),
+        starts: new Map(rated),
         concurrency,
         onUse: (limiter) => leases.wake(limiter),
       }),

@@ -1,5 +1,6 @@
 import { findLeases } from '../../queries/find-leases.ts';
 import { takeLease } from '../../queries/take-lease.ts';
+import { takeStarts } from '../../queries/take-starts.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { LeaseTables } from '../../sql/limit-tables.ts';
 import { Condition } from '../../time/condition.ts';
@@ -9,6 +10,7 @@ import { isAboutLocks, isAboutTheServer } from '../attempt/refusal.ts';
 import type { BackgroundPart } from '../background.ts';
 import type { Lease, Wish } from './lease.ts';
 import type { QueueLimiter } from './queue-limiter.ts';
+import type { Starts, WantedStarts } from './starts.ts';
 
 export interface LeasesOptions {
   readonly db: Runner;
@@ -29,15 +31,15 @@ const FIRST_RETRY_MS = 100;
 const REPORT_EVERY_MS = 5_000;
 
 /**
- * Takes slots of the limits of a worker's queues when it has jobs for them, gives back what it does not use,
- * and learns when limits change or others lack their share.
+ * Takes slots and starts of the limits of a worker's queues when it has jobs for them, gives back what it
+ * does not use, and learns when limits change or others lack their share.
  */
 export class Leases implements BackgroundPart {
   readonly #options: LeasesOptions;
   readonly #alarm = new Condition();
   readonly #woken = new Set<QueueLimiter>();
   /** When each is to be looked at again, though nothing has happened. */
-  readonly #dueMs = new Map<Lease, number>();
+  readonly #dueMs = new Map<Lease | Starts, number>();
   /** The statements under way. */
   readonly #sent = new Set<Promise<void>>();
   #lookMs = Number.NEGATIVE_INFINITY;
@@ -64,6 +66,12 @@ export class Leases implements BackgroundPart {
     );
   }
 
+  get #allStarts(): [Starts, QueueLimiter][] {
+    return [...this.#options.limiters.values()].flatMap((limiter) =>
+      [...limiter.starts.values()].map((starts): [Starts, QueueLimiter] => [starts, limiter]),
+    );
+  }
+
   /** A queue has something to ask for or to give back. */
   wake(limiter: QueueLimiter): void {
     this.#woken.add(limiter);
@@ -80,6 +88,7 @@ export class Leases implements BackgroundPart {
   askSoon(): void {
     const nowMs = performance.now();
     for (const [lease] of this.#all) lease.askSoon(nowMs);
+    for (const [starts] of this.#allStarts) starts.askSoon();
     this.look();
   }
 
@@ -105,21 +114,37 @@ export class Leases implements BackgroundPart {
   #send(): number {
     const nowMs = performance.now();
     let nextMs = this.#lookMs;
-    for (const [lease, limiter] of this.#all) {
-      const dueMs = this.#dueMs.get(lease) ?? nowMs;
-      const atMs = this.#woken.has(limiter) || dueMs <= nowMs ? this.#sendOf(lease, limiter, nowMs) : dueMs;
-      this.#dueMs.set(lease, atMs);
+    const sendOf = <T extends Lease | Starts>(of: T, limiter: QueueLimiter, send: (of: T) => number) => {
+      const dueMs = this.#dueMs.get(of) ?? nowMs;
+      const atMs = this.#woken.has(limiter) || dueMs <= nowMs ? send(of) : dueMs;
+      this.#dueMs.set(of, atMs);
       nextMs = Math.min(nextMs, atMs);
-    }
+    };
+    for (const [lease, limiter] of this.#all)
+      sendOf(lease, limiter, () => this.#sendOfLease(lease, limiter, nowMs));
+    for (const [starts, limiter] of this.#allStarts)
+      sendOf(starts, limiter, () => this.#sendOfStarts(starts, limiter, nowMs));
     this.#woken.clear();
     return nextMs;
   }
 
-  #sendOf(lease: Lease, limiter: QueueLimiter, nowMs: number): number {
+  #sendOfLease(lease: Lease, limiter: QueueLimiter, nowMs: number): number {
     const appetite = limiter.appetite(lease);
     const wish = lease.wish(nowMs, appetite);
     if (wish === undefined) return Math.max(lease.nextMs(nowMs, appetite), nowMs + 1);
-    const sent = this.#take(lease, limiter, wish).finally(() => this.#sent.delete(sent));
+    return this.#follow(this.#take(lease, limiter, wish));
+  }
+
+  #sendOfStarts(starts: Starts, limiter: QueueLimiter, nowMs: number): number {
+    // Jobs that are claimed now may ask for them.
+    if (starts.opens(nowMs)) limiter.noteRoom();
+    const wish = starts.wish(nowMs, limiter.dueOf(starts));
+    if (wish === undefined) return Math.max(starts.nextMs(nowMs), nowMs + 1);
+    return this.#follow(this.#takeStarts(starts, limiter, wish));
+  }
+
+  #follow(taking: Promise<void>): number {
+    const sent = taking.finally(() => this.#sent.delete(sent));
     this.#sent.add(sent);
     return Number.POSITIVE_INFINITY;
   }
@@ -139,9 +164,25 @@ export class Leases implements BackgroundPart {
     this.wake(limiter);
   }
 
+  async #takeStarts(starts: Starts, limiter: QueueLimiter, wish: WantedStarts): Promise<void> {
+    const { db, tables, workerId } = this.#options;
+    starts.noteSent(wish, performance.now());
+    try {
+      const grant = await takeStarts(db, tables, { ...starts.question, workerId, ...wish });
+      starts.noteAnswer(grant, performance.now());
+      this.#reportedMs = Number.NEGATIVE_INFINITY;
+    } catch (error) {
+      starts.noteFailure(performance.now());
+      if (!isAboutLocks(error)) this.#report(error, `taking starts of '${starts.question.queue}'`);
+    }
+    limiter.noteChange();
+    this.wake(limiter);
+  }
+
   async #look(): Promise<void> {
     const { db, tables, workerId } = this.#options;
-    const leases = this.#all.map(([lease]) => lease);
+    const all = this.#all;
+    const leases = all.map(([lease]) => lease);
     const versions = leases.map(({ version }) => version);
     try {
       const shares = await findLeases(
@@ -151,9 +192,11 @@ export class Leases implements BackgroundPart {
         leases.map(({ question }) => question),
       );
       const nowMs = performance.now();
-      for (const [at, lease] of leases.entries()) {
+      for (const [at, [lease, limiter]] of all.entries()) {
         const [share, version] = [shares[at], versions[at]];
-        if (share !== undefined && version !== undefined) lease.noteLook(share, version, nowMs);
+        if (share === undefined || version === undefined) continue;
+        lease.noteLook(share, version, nowMs);
+        limiter.starts.get(lease.question.kind)?.noteRate(share.rate);
       }
       this.#failures = 0;
       this.#lookMs = nowMs + jitter(this.#restMs());
@@ -166,9 +209,11 @@ export class Leases implements BackgroundPart {
   }
 
   #restMs(): number {
+    const nowMs = performance.now();
     const inUse = this.#all.map(([lease]) => lease).filter((lease) => lease.inUse);
-    if (inUse.length === 0) return MAX_LOOK_MS;
-    const most = Math.max(...inUse.map(({ sharing }) => sharing));
+    const isRefused = this.#allStarts.some(([starts]) => starts.isRefused(nowMs));
+    if (inUse.length === 0 && !isRefused) return MAX_LOOK_MS;
+    const most = Math.max(0, ...inUse.map(({ sharing }) => sharing));
     return Math.min(Math.max(LOOK_MS, most * LOOK_PER_WORKER_MS), MAX_LOOK_MS);
   }
 

@@ -1,5 +1,4 @@
 import { adoptJobs, MAX_ADOPTED } from '../../queries/adopt-jobs.ts';
-import { ensureUsage } from '../../queries/ensure-usage.ts';
 import { noteForgottenGroups, noteFreedGroups } from '../../queries/note-groups.ts';
 import { PRUNED_AT_ONCE, pruneGroups } from '../../queries/prune-groups.ts';
 import type { Runner } from '../../sql/executor.ts';
@@ -12,8 +11,6 @@ import type { BackgroundPart } from '../background.ts';
 /** A queue whose jobs are in groups. */
 export interface GroupedQueue {
   readonly queue: string;
-  /** The kinds whose rates are limited in it; '' for the queue itself. */
-  readonly ratedKinds: readonly string[];
   /** The window of the rate of each group, in milliseconds. */
   readonly ratePerMs: number | undefined;
   /** There may be something to claim. */
@@ -91,9 +88,8 @@ export class GroupUpkeep implements BackgroundPart {
     }
   }
 
-  async #look({ queue, ratedKinds, wake }: GroupedQueue): Promise<void> {
+  async #look({ queue, wake }: GroupedQueue): Promise<void> {
     const { db, tables } = this.#options;
-    if (ratedKinds.length > 0) await ensureUsage(db, tables, queue, ratedKinds);
     // Their workers may have been declared gone by one that died before it told claims of them.
     if ((await noteFreedGroups(db, tables, queue)) > 0) wake();
     const noted = await noteForgottenGroups(db, tables, queue, this.#noted.get(queue) ?? '');

@@ -5,7 +5,6 @@ import {
   defineJob,
   drain,
   fixedBackoff,
-  type HandlerContext,
   handle,
   limitsIn,
   NonRetryableError,
@@ -123,11 +122,10 @@ export const limiting: readonly Behaviour[] = [
   },
   {
     name: 'no window of a rate sees more starts, in two workers together',
-    needs: ['groups'],
     async run(site) {
       await queue.enqueueMany(site.db, rated, jobs('-', 7));
       const starts: number[] = [];
-      const run = ({ job }: HandlerContext<typeof rated>) => void starts.push(job.claimedAt.getTime());
+      const run = () => void starts.push(performance.now());
       assert.equal(await drainTwice(site, 'rated', [handle(rated, run)]), 7);
       starts.sort((a, b) => a - b);
       for (const [index, start] of starts.slice(RATE.limit).entries()) {

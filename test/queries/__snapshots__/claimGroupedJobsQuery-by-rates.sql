@@ -79,9 +79,11 @@
       from ruled as l
       left join lateral (
         select u.* from (
-      select x.slot, e.used, e.oldest, e.kept
+      select x.now, x.slot, e.used, e.oldest, e.kept
       from (
-        select n.now, ceil((floor(n.now * 20 / l.rate_per_ms) + 1) * l.rate_per_ms / 20)::int8 as slot
+        select n.now, ceil(
+          (floor((n.now + 0) * 20 / l.rate_per_ms) + 1) * l.rate_per_ms / 20
+        )::int8 as slot
         from (select date_part('epoch', statement_timestamp()) * 1000 as now) as n
       ) as x
       cross join lateral (
@@ -116,36 +118,6 @@
       select c.*, least(c.share, c.concurrency - c.held) as room, c.rate_limit - c.used as budget
       from counted as c where c.share > 0
     ),
-    usage as materialized (
-      select u.kind, u.rate_used from "queue_usage" as u
-      where u.queue = $27 and u.kind in (
-        select d.kind from jsonb_to_recordset($28::text::jsonb) as d(kind text))
-      order by u.kind for no key update
-    ),
-    budgets as materialized (
-      select d.kind, d.rate_limit, d.rate_per_ms, x.slot, x.oldest, x.kept,
-        case when u.kind is null then 0 else d.rate_limit - x.used end as budget
-      from (
-        select d.kind, coalesce(l.rate_limit, d.rate_limit) as rate_limit,
-          coalesce(l.rate_per_ms, d.rate_per_ms) as rate_per_ms
-        from jsonb_to_recordset($29::text::jsonb)
-          as d(kind text, rate_limit int4, rate_per_ms int8)
-        left join "queue_limits" as l on l.queue = $30 and l.kind = d.kind and l.group_key = ''
-      ) as d
-      left join usage as u on u.kind = d.kind
-      cross join lateral (
-      select x.slot, e.used, e.oldest, e.kept
-      from (
-        select n.now, ceil((floor(n.now * 20 / d.rate_per_ms) + 1) * d.rate_per_ms / 20)::int8 as slot
-        from (select date_part('epoch', statement_timestamp()) * 1000 as now) as n
-      ) as x
-      cross join lateral (
-        select coalesce(sum(e.value::int8), 0)::int8 as used, min(e.key::int8) as oldest,
-          coalesce(jsonb_object_agg(e.key, e.value::int8), '{}') as kept
-        from jsonb_each_text(u.rate_used) as e where e.key::int8 > x.now - d.rate_per_ms
-      ) as e
-    ) as x
-    ),
     found as materialized (
       select c.place, c.group_key, j.*, least(j.weight, c.rate_limit) as cost, coalesce(sum(case when j.id is not null then least(j.weight, c.rate_limit) end)
           over (partition by c.group_key order by j.n) > c.budget, false) as cut
@@ -153,15 +125,15 @@
         select f.*, row_number() over () as n from (
           select f.* from (
             with head as materialized (
-              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($31::text::jsonb))) is true as due from "queue_jobs" as j
-              where j.queue = $32 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100 + 100
+              select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($27::text::jsonb))) is true as due from "queue_jobs" as j
+              where j.queue = $28 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100 + 100
             )
             select h.id, h.at from head as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $33 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($34::text::jsonb))) is true
+              where j.queue = $29 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($30::text::jsonb))) is true
               order by j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100 + 16
             ) as j
             where (
@@ -172,8 +144,8 @@
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as bytes
           from "queue_jobs" as j
-          where j.ctid = k.at and j.id = k.id and j.queue = $35 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($36::text::jsonb))) is true
-            and j.worker_id is distinct from $37::int8
+          where j.ctid = k.at and j.id = k.id and j.queue = $31 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($32::text::jsonb))) is true
+            and j.worker_id is distinct from $33::int8
           for no key update skip locked) as f
           limit greatest(least(c.room, c.budget), 0)
         ) as f
@@ -184,31 +156,13 @@
       select f.*, row_number() over (order by f.place, f.n) as rank
       from found as f where not f.cut
     ),
-    priced as materialized (
-      select w.*, coalesce(
-          sum(least(w.weight, q.rate_limit)) filter (where not w.barred) over (order by w.rank) > q.budget,
-          false
-        ) as cut_by_queue
-      from (
-        select w.*,
-          w.cut_by_kind as barred
-        from (
-          select w.*, coalesce(
-              sum(least(w.weight, k.rate_limit)) over (partition by w.kind order by w.rank) > k.budget, false
-            ) as cut_by_kind
-          from wanted as w left join budgets as k on k.kind = w.kind
-          
-        ) as w
-      ) as w left join budgets as q on q.kind = ''
-    ),
     within as materialized (
-      select id, place, group_key, kind, weight, cost, rank from (
+      select id, place, group_key, weight, cost, rank from (
         select w.*,
           sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before
-        from priced as w
-        where not w.cut_by_queue and not w.cut_by_kind
+        from wanted as w
       ) as w
-      where (before is null or before < $38::int8)
+      where before is null or before < $34::int8
       order by rank
     ),
     turning as materialized (
@@ -228,7 +182,7 @@
           when c.taken < c.room then coalesce((
             with head as materialized (
               select j.run_at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
-              where j.queue = $39 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              where j.queue = $35 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
             )
             select case
               when bool_or(h.due) then '-infinity'
@@ -237,11 +191,11 @@
                 select min(j.run_at) from generate_series(0, 9) as band(priority)
                 cross join lateral (
                   (select '-infinity'::timestamptz as run_at from "queue_jobs" as j
-                    where j.queue = $40 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
+                    where j.queue = $36 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
                     order by j.run_at, j.id limit 1)
                   union all
                   (select j.run_at from "queue_jobs" as j
-                    where j.queue = $41 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
+                    where j.queue = $37 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
                       and j.run_at > statement_timestamp()
                     order by j.run_at, j.id limit 1)
                 ) as j
@@ -276,7 +230,7 @@
     ),
     made as (
       insert into "queue_groups" (queue, group_key, ready_at, turn, rate_used, held)
-      select $42::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held from turning as t
+      select $38::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held from turning as t
       where t.at is null order by t.group_key
       on conflict (queue, group_key) do nothing
       returning group_key
@@ -286,30 +240,15 @@
       where t.at is null and t.group_key not in (select group_key from made)
     ),
     taken as materialized (
-      select w.id, w.group_key, w.rank, w.kind, w.weight from within as w
+      select w.id, w.group_key, w.rank from within as w
       where w.group_key not in (select group_key from beaten)
-    ),
-    spent as materialized (
-      select b.kind, coalesce(x.used, 0) as used,
-        case when coalesce(x.used, 0) = 0 then b.kept else b.kept || jsonb_build_object(
-        b.slot::text, coalesce((b.kept ->> b.slot::text)::int8, 0) + coalesce(x.used, 0)) end as rate_used,
-        coalesce(x.used, 0) >= b.budget or exists (
-          select from priced as p
-          where case when b.kind = '' then p.cut_by_queue else p.kind = b.kind and p.cut_by_kind end
-        ) as cut,
-        date_part('epoch', to_timestamp((coalesce(b.oldest, b.slot) + b.rate_per_ms) / 1000.0)
-          - statement_timestamp()) * 1000 as wait_ms
-      from budgets as b left join lateral (
-        select sum(least(w.weight, b.rate_limit)) as used from taken as w
-        where b.kind in ('', w.kind)
-      ) as x on true
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $43::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
-    where j.queue = $44 and j.id = any(array(select id from taken))
+    set worker_id = $39::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
+    where j.queue = $40 and j.id = any(array(select id from taken))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
-      j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
+      j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason, j.weight
     ),
     heeded as materialized (
       select o.at, o.id, o.due_at, cardinality(o.group_keys) as offered,
@@ -324,38 +263,33 @@
     ),
     removed as (
       delete from "queue_notes" as n using heeded as h
-      where n.ctid = h.at and n.queue = $45 and n.id = h.id and cardinality(h.later) < h.offered
+      where n.ctid = h.at and n.queue = $41 and n.id = h.id and cardinality(h.later) < h.offered
     ),
     kept as (
       insert into "queue_notes" (queue, admitted, due_at, group_keys)
-      select $46::text, true, h.due_at, h.later from heeded as h
+      select $42::text, true, h.due_at, h.later from heeded as h
       where cardinality(h.later) between 1 and h.offered - 1
       union all
-      select $47::text, false, h.due_at, h.again from heeded as h where h.again <> '{}'
+      select $43::text, false, h.due_at, h.again from heeded as h where h.again <> '{}'
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
         held = t.held
-      from turning as t where g.ctid = t.at and g.queue = $48 and g.group_key = t.group_key
+      from turning as t where g.ctid = t.at and g.queue = $44 and g.group_key = t.group_key
     ),
     over as materialized (
       select h.group_key, h.job_id from "queue_holds" as h
-      where h.queue = $49 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
+      where h.queue = $45 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
         and h.group_key = any(array(select group_key from blocking where until <= statement_timestamp()))
       for update skip locked
     ),
     swept as (
       delete from "queue_holds" as h
-      where h.queue = $50 and h.group_key = any(array(select group_key from over))
+      where h.queue = $46 and h.group_key = any(array(select group_key from over))
         and ((h.group_key, h.job_id) in (select group_key, job_id from over)) is true
-    ),
-    used as (
-      update "queue_usage" as u set rate_used = s.rate_used
-      from spent as s where u.queue = $51 and u.kind = s.kind and s.used > 0
     )
     select exists (select from turning as t where t.ready_at = '-infinity') or
         (select count(*) from seen) > (select count(*) from turning) or exists (select from beaten) as more,
-      (select jsonb_object_agg(s.kind, s.wait_ms)::text from spent as s where s.cut) as waits,
       w.rank, w.group_key, a.*
     from (select 1) as one
     left join (taken as w join (
@@ -365,7 +299,7 @@
       nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata,
       date_part('epoch', j.run_at) * 1000 as run_at, date_part('epoch', j.created_at) * 1000 as created_at,
       date_part('epoch', statement_timestamp()) * 1000 as claimed_at,
-      j.cancel_reason
+      j.cancel_reason, j.weight
     from claimed as j) as a on a.id = w.id) on true
 -- $1 = "mail"
 -- $2 = "mail"
@@ -385,36 +319,31 @@
 -- $16 = "mail"
 -- $17 = 10
 -- $18 = null
--- $19 = null
--- $20 = null
+-- $19 = 10
+-- $20 = 1000
 -- $21 = "mail"
 -- $22 = "mail"
 -- $23 = 10
 -- $24 = 10
 -- $25 = "mail"
 -- $26 = "mail"
--- $27 = "mail"
--- $28 = "[{\"kind\":\"\",\"rate_limit\":10,\"rate_per_ms\":1000},{\"kind\":\"mail\",\"rate_limit\":1,\"rate_per_ms\":60000}]"
--- $29 = "[{\"kind\":\"\",\"rate_limit\":10,\"rate_per_ms\":1000},{\"kind\":\"mail\",\"rate_limit\":1,\"rate_per_ms\":60000}]"
--- $30 = "mail"
--- $31 = "[\"mail\"]"
--- $32 = "mail"
--- $33 = "mail"
--- $34 = "[\"mail\"]"
+-- $27 = "[\"mail\"]"
+-- $28 = "mail"
+-- $29 = "mail"
+-- $30 = "[\"mail\"]"
+-- $31 = "mail"
+-- $32 = "[\"mail\"]"
+-- $33 = 42
+-- $34 = 8388608
 -- $35 = "mail"
--- $36 = "[\"mail\"]"
--- $37 = 42
--- $38 = 8388608
--- $39 = "mail"
+-- $36 = "mail"
+-- $37 = "mail"
+-- $38 = "mail"
+-- $39 = 42
 -- $40 = "mail"
 -- $41 = "mail"
 -- $42 = "mail"
--- $43 = 42
+-- $43 = "mail"
 -- $44 = "mail"
 -- $45 = "mail"
 -- $46 = "mail"
--- $47 = "mail"
--- $48 = "mail"
--- $49 = "mail"
--- $50 = "mail"
--- $51 = "mail"

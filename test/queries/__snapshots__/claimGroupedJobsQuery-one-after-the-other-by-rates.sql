@@ -79,9 +79,11 @@
       from ruled as l
       left join lateral (
         select u.* from (
-      select x.slot, e.used, e.oldest, e.kept
+      select x.now, x.slot, e.used, e.oldest, e.kept
       from (
-        select n.now, ceil((floor(n.now * 20 / l.rate_per_ms) + 1) * l.rate_per_ms / 20)::int8 as slot
+        select n.now, ceil(
+          (floor((n.now + 0) * 20 / l.rate_per_ms) + 1) * l.rate_per_ms / 20
+        )::int8 as slot
         from (select date_part('epoch', statement_timestamp()) * 1000 as now) as n
       ) as x
       cross join lateral (
@@ -116,36 +118,6 @@
       select c.*, case when c.held > 0 then 0 else least(c.share, $26::int8) end as room, c.rate_limit - c.used as budget
       from counted as c where c.share > 0
     ),
-    usage as materialized (
-      select u.kind, u.rate_used from "queue_usage" as u
-      where u.queue = $27 and u.kind in (
-        select d.kind from jsonb_to_recordset($28::text::jsonb) as d(kind text))
-      order by u.kind for no key update
-    ),
-    budgets as materialized (
-      select d.kind, d.rate_limit, d.rate_per_ms, x.slot, x.oldest, x.kept,
-        case when u.kind is null then 0 else d.rate_limit - x.used end as budget
-      from (
-        select d.kind, coalesce(l.rate_limit, d.rate_limit) as rate_limit,
-          coalesce(l.rate_per_ms, d.rate_per_ms) as rate_per_ms
-        from jsonb_to_recordset($29::text::jsonb)
-          as d(kind text, rate_limit int4, rate_per_ms int8)
-        left join "queue_limits" as l on l.queue = $30 and l.kind = d.kind and l.group_key = ''
-      ) as d
-      left join usage as u on u.kind = d.kind
-      cross join lateral (
-      select x.slot, e.used, e.oldest, e.kept
-      from (
-        select n.now, ceil((floor(n.now * 20 / d.rate_per_ms) + 1) * d.rate_per_ms / 20)::int8 as slot
-        from (select date_part('epoch', statement_timestamp()) * 1000 as now) as n
-      ) as x
-      cross join lateral (
-        select coalesce(sum(e.value::int8), 0)::int8 as used, min(e.key::int8) as oldest,
-          coalesce(jsonb_object_agg(e.key, e.value::int8), '{}') as kept
-        from jsonb_each_text(u.rate_used) as e where e.key::int8 > x.now - d.rate_per_ms
-      ) as e
-    ) as x
-    ),
     found as materialized (
       select c.place, c.group_key, j.*, least(j.weight, c.rate_limit) as cost, coalesce(sum(case when j.id is not null then least(j.weight, c.rate_limit) end)
           over (partition by c.group_key order by j.n) > c.budget, false) as cut
@@ -154,14 +126,14 @@
           select k.id, k.at, row_number() over () as n from (
             with head as materialized (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $31 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100
+              where j.queue = $27 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 100
             )
             select h.id, h.at from head as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $32 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+              where j.queue = $28 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
               order by j.run_at, j.id limit greatest(least(c.room, c.budget), 0) + 16
             ) as j
             where (
@@ -173,8 +145,8 @@
           select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, pg_column_size(case when pg_column_compression(j.payload) is null then j.payload
         else j.payload #> '{}' end) as bytes
           from "queue_jobs" as j
-          where j.ctid = k.at and j.id = k.id and j.queue = $33 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($34::text::jsonb))) is true
-            and j.worker_id is distinct from $35::int8
+          where j.ctid = k.at and j.id = k.id and j.queue = $29 and j.group_key = c.group_key and j.group_key is not null and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and (j.kind in (select jsonb_array_elements_text($30::text::jsonb))) is true
+            and j.worker_id is distinct from $31::int8
           for no key update skip locked) as f on true
       ) as j
       where c.room > 0
@@ -184,33 +156,14 @@
         bool_and(f.id is not null) over (partition by f.group_key order by f.n) as unbroken
       from found as f where not f.cut
     ),
-    priced as materialized (
-      select w.*, coalesce(
-          sum(least(w.weight, q.rate_limit)) filter (where not w.barred) over (order by w.rank) > q.budget,
-          false
-        ) as cut_by_queue
-      from (
-        select w.*,
-          bool_or(w.cut_by_kind) over (partition by w.group_key order by w.n) as barred
-        from (
-          select w.*, coalesce(
-              sum(least(w.weight, k.rate_limit)) over (partition by w.kind order by w.rank) > k.budget, false
-            ) as cut_by_kind
-          from wanted as w left join budgets as k on k.kind = w.kind
-          where w.unbroken
-        ) as w
-      ) as w left join budgets as q on q.kind = ''
-    ),
     within as materialized (
-      select id, place, group_key, kind, weight, cost, rank from (
+      select id, place, group_key, weight, cost, rank from (
         select w.*,
-          sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before,
-          bool_and(not w.cut_by_queue and not w.cut_by_kind)
-            over (partition by w.group_key order by w.n) as affordable
-        from priced as w
-        
+          sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before
+        from wanted as w
+        where w.unbroken
       ) as w
-      where (before is null or before < $36::int8) and affordable
+      where before is null or before < $32::int8
       order by rank
     ),
     turning as materialized (
@@ -230,7 +183,7 @@
           when c.taken < c.room then coalesce((
             with head as materialized (
               select j.run_at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within) as due from "queue_jobs" as j
-              where j.queue = $37 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
+              where j.queue = $33 and j.group_key = c.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 100
             )
             select case
               when bool_or(h.due) then '-infinity'
@@ -239,11 +192,11 @@
                 select min(j.run_at) from generate_series(0, 9) as band(priority)
                 cross join lateral (
                   (select '-infinity'::timestamptz as run_at from "queue_jobs" as j
-                    where j.queue = $38 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
+                    where j.queue = $34 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) and j.id not in (select id from within)
                     order by j.run_at, j.id limit 1)
                   union all
                   (select j.run_at from "queue_jobs" as j
-                    where j.queue = $39 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
+                    where j.queue = $35 and j.group_key = c.group_key and j.group_key is not null and j.priority = band.priority::int2
                       and j.run_at > statement_timestamp()
                     order by j.run_at, j.id limit 1)
                 ) as j
@@ -278,7 +231,7 @@
     ),
     made as (
       insert into "queue_groups" (queue, group_key, ready_at, turn, rate_used, held)
-      select $40::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held from turning as t
+      select $36::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held from turning as t
       where t.at is null order by t.group_key
       on conflict (queue, group_key) do nothing
       returning group_key
@@ -288,28 +241,13 @@
       where t.at is null and t.group_key not in (select group_key from made)
     ),
     taken as materialized (
-      select w.id, w.group_key, w.rank, w.kind, w.weight from within as w
+      select w.id, w.group_key, w.rank from within as w
       where w.group_key not in (select group_key from beaten)
-    ),
-    spent as materialized (
-      select b.kind, coalesce(x.used, 0) as used,
-        case when coalesce(x.used, 0) = 0 then b.kept else b.kept || jsonb_build_object(
-        b.slot::text, coalesce((b.kept ->> b.slot::text)::int8, 0) + coalesce(x.used, 0)) end as rate_used,
-        coalesce(x.used, 0) >= b.budget or exists (
-          select from priced as p
-          where case when b.kind = '' then p.cut_by_queue else p.kind = b.kind and p.cut_by_kind end
-        ) as cut,
-        date_part('epoch', to_timestamp((coalesce(b.oldest, b.slot) + b.rate_per_ms) / 1000.0)
-          - statement_timestamp()) * 1000 as wait_ms
-      from budgets as b left join lateral (
-        select sum(least(w.weight, b.rate_limit)) as used from taken as w
-        where b.kind in ('', w.kind)
-      ) as x on true
     ),
     claimed as (
     update "queue_jobs" as j
-    set worker_id = $41::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
-    where j.queue = $42 and j.id = any(array(select id from taken))
+    set worker_id = $37::int8, claimed_at = statement_timestamp(), attempt = j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4, fence = j.fence + 1, waiting_key = null
+    where j.queue = $38 and j.id = any(array(select id from taken))
     returning j.id, j.kind, j.payload, j.priority, j.claimed_at, j.attempt, j.max_attempts, j.fence,
       j.unique_key, j.errors, j.metadata, j.run_at, j.created_at, j.cancel_reason
     ),
@@ -326,38 +264,33 @@
     ),
     removed as (
       delete from "queue_notes" as n using heeded as h
-      where n.ctid = h.at and n.queue = $43 and n.id = h.id and cardinality(h.later) < h.offered
+      where n.ctid = h.at and n.queue = $39 and n.id = h.id and cardinality(h.later) < h.offered
     ),
     kept as (
       insert into "queue_notes" (queue, admitted, due_at, group_keys)
-      select $44::text, true, h.due_at, h.later from heeded as h
+      select $40::text, true, h.due_at, h.later from heeded as h
       where cardinality(h.later) between 1 and h.offered - 1
       union all
-      select $45::text, false, h.due_at, h.again from heeded as h where h.again <> '{}'
+      select $41::text, false, h.due_at, h.again from heeded as h where h.again <> '{}'
     ),
     turned as (
       update "queue_groups" as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
         held = t.held
-      from turning as t where g.ctid = t.at and g.queue = $46 and g.group_key = t.group_key
+      from turning as t where g.ctid = t.at and g.queue = $42 and g.group_key = t.group_key
     ),
     over as materialized (
       select h.group_key, h.job_id from "queue_holds" as h
-      where h.queue = $47 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
+      where h.queue = $43 and (h.until <= statement_timestamp() or not (h.worker_id is null or h.worker_id in (select w.id from "queue_workers" as w)))
         and h.group_key = any(array(select group_key from blocking where until <= statement_timestamp()))
       for update skip locked
     ),
     swept as (
       delete from "queue_holds" as h
-      where h.queue = $48 and h.group_key = any(array(select group_key from over))
+      where h.queue = $44 and h.group_key = any(array(select group_key from over))
         and ((h.group_key, h.job_id) in (select group_key, job_id from over)) is true
-    ),
-    used as (
-      update "queue_usage" as u set rate_used = s.rate_used
-      from spent as s where u.queue = $49 and u.kind = s.kind and s.used > 0
     )
     select exists (select from turning as t where t.ready_at = '-infinity') or
         (select count(*) from seen) > (select count(*) from turning) or exists (select from beaten) as more,
-      (select jsonb_object_agg(s.kind, s.wait_ms)::text from spent as s where s.cut) as waits,
       w.rank, w.group_key, a.*
     from (select 1) as one
     left join (taken as w join (
@@ -386,8 +319,8 @@
 -- $15 = "mail"
 -- $16 = "mail"
 -- $17 = 10
--- $18 = null
--- $19 = null
+-- $18 = 10
+-- $19 = 1000
 -- $20 = "mail"
 -- $21 = "mail"
 -- $22 = 10
@@ -396,25 +329,20 @@
 -- $25 = "mail"
 -- $26 = 100
 -- $27 = "mail"
--- $28 = "[{\"kind\":\"\",\"rate_limit\":10,\"rate_per_ms\":1000}]"
--- $29 = "[{\"kind\":\"\",\"rate_limit\":10,\"rate_per_ms\":1000}]"
--- $30 = "mail"
--- $31 = "mail"
--- $32 = "mail"
+-- $28 = "mail"
+-- $29 = "mail"
+-- $30 = "[\"mail\"]"
+-- $31 = 42
+-- $32 = 8388608
 -- $33 = "mail"
--- $34 = "[\"mail\"]"
--- $35 = 42
--- $36 = 8388608
--- $37 = "mail"
+-- $34 = "mail"
+-- $35 = "mail"
+-- $36 = "mail"
+-- $37 = 42
 -- $38 = "mail"
 -- $39 = "mail"
 -- $40 = "mail"
--- $41 = 42
+-- $41 = "mail"
 -- $42 = "mail"
 -- $43 = "mail"
 -- $44 = "mail"
--- $45 = "mail"
--- $46 = "mail"
--- $47 = "mail"
--- $48 = "mail"
--- $49 = "mail"

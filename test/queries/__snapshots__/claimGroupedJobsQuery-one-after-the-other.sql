@@ -79,9 +79,11 @@
       from ruled as l
       left join lateral (
         select u.* from (
-      select x.slot, e.used, e.oldest, e.kept
+      select x.now, x.slot, e.used, e.oldest, e.kept
       from (
-        select n.now, ceil((floor(n.now * 20 / l.rate_per_ms) + 1) * l.rate_per_ms / 20)::int8 as slot
+        select n.now, ceil(
+          (floor((n.now + 0) * 20 / l.rate_per_ms) + 1) * l.rate_per_ms / 20
+        )::int8 as slot
         from (select date_part('epoch', statement_timestamp()) * 1000 as now) as n
       ) as x
       cross join lateral (
@@ -155,13 +157,13 @@
       from found as f where not f.cut
     ),
     within as materialized (
-      select id, place, group_key, kind, weight, cost, rank from (
+      select id, place, group_key, weight, cost, rank from (
         select w.*,
           sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before
         from wanted as w
         where w.unbroken
       ) as w
-      where (before is null or before < $32::int8)
+      where before is null or before < $32::int8
       order by rank
     ),
     turning as materialized (
@@ -294,7 +296,6 @@
     )
     select exists (select from turning as t where t.ready_at = '-infinity') or
         (select count(*) from seen) > (select count(*) from turning) or exists (select from beaten) as more,
-      null as waits,
       w.rank, w.group_key, a.*
     from (select 1) as one
     left join (taken as w join (

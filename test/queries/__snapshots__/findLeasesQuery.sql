@@ -1,12 +1,12 @@
     select i.place::float8 as place, coalesce(s.concurrency, i.declared)::float8 as max,
       v.has::float8 as has, v.total::float8 as total, v.sharing::float8 as sharing,
-      v.least_lacking::float8 as least_lacking
+      v.least_lacking::float8 as least_lacking, s.rate_limit, s.rate_per_ms::float8 as rate_per_ms
     from (
         select r.queue, r.kind, r.declared, r.place as place
         from rows from (jsonb_to_recordset($1::text::jsonb) as (queue text, kind text, declared int4))
           with ordinality as r(queue, kind, declared, place)) as i
     left join lateral (
-      select s.concurrency from "queue_limits" as s
+      select s.concurrency, s.rate_limit, s.rate_per_ms from "queue_limits" as s
       where s.queue = i.queue and s.kind = i.kind and s.group_key = '' limit 1
     ) as s on true
     cross join lateral (

@@ -17,9 +17,11 @@
     unused as materialized (
       select l.group_key from locked as l
       cross join lateral (
-      select x.slot, e.used, e.oldest, e.kept
+      select x.now, x.slot, e.used, e.oldest, e.kept
       from (
-        select n.now, ceil((floor(n.now * 20 / l.rate_per_ms) + 1) * l.rate_per_ms / 20)::int8 as slot
+        select n.now, ceil(
+          (floor((n.now + 0) * 20 / l.rate_per_ms) + 1) * l.rate_per_ms / 20
+        )::int8 as slot
         from (select date_part('epoch', statement_timestamp()) * 1000 as now) as n
       ) as x
       cross join lateral (

@@ -59,7 +59,7 @@ export async function addWorkers(client: Client, count = 1): Promise<number[]> {
   return rows.map(({ id }) => Number(id));
 }
 
-const NO_LIMITS: ClaimLimits = { run: undefined, kindRates: new Map() };
+const NO_LIMITS: ClaimLimits = { run: undefined };
 
 export function groupClaimOf(
   workerId: number,

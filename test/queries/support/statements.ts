@@ -35,7 +35,6 @@ import { countSomeJobsQuery } from '../../../src/queries/count-some-jobs.ts';
 import { databaseTimeQuery } from '../../../src/queries/database-time.ts';
 import { declareSchedulesQuery } from '../../../src/queries/declare-schedules.ts';
 import { endHandlerHoldsQuery } from '../../../src/queries/end-handler-holds.ts';
-import { ensureUsageQuery } from '../../../src/queries/ensure-usage.ts';
 import { estimatedJobsQuery } from '../../../src/queries/estimate-jobs.ts';
 import { findBandsQuery } from '../../../src/queries/find-bands.ts';
 import { findCauseQuery } from '../../../src/queries/find-cause.ts';
@@ -126,6 +125,7 @@ import { showJobQuery } from '../../../src/queries/show-job.ts';
 import { sizeOfTablesQuery } from '../../../src/queries/size-of-tables.ts';
 import { sumMetricsQuery } from '../../../src/queries/sum-metrics.ts';
 import { takeLeaseQuery } from '../../../src/queries/take-lease.ts';
+import { takeStartsQuery } from '../../../src/queries/take-starts.ts';
 import { tidySchedulesQuery } from '../../../src/queries/tidy-schedules.ts';
 import { transactionIdQuery } from '../../../src/queries/transaction-id.ts';
 import { tryClaimQuery } from '../../../src/queries/try-claim.ts';
@@ -260,7 +260,7 @@ export function allStatements(
     limit: 10,
     workerId: id,
     newGroups: true,
-    limits: { run: undefined, concurrency: 2, rate: { limit: 10, perMs: 1_000 }, kindRates: new Map() },
+    limits: { run: undefined, concurrency: 2, rate: { limit: 10, perMs: 1_000 } },
   };
   const slice = {
     queue: text,
@@ -354,21 +354,17 @@ export function allStatements(
     'claimGroupedJobsQuery, one after the other': claimGroupedJobsQuery(grouped('end'), {
       ...groupClaim,
       beginning: 1,
-      limits: { run: 100, kindRates: new Map() },
+      limits: { run: 100 },
     }),
     'claimGroupedJobsQuery, by rates': claimGroupedJobsQuery(grouped(), {
       ...groupClaim,
-      limits: {
-        run: undefined,
-        queueRate: { limit: 10, perMs: 1_000 },
-        kindRates: new Map([[text, { limit: 1, perMs: 60_000 }]]),
-      },
+      limits: { run: undefined, rate: { limit: 10, perMs: 1_000 } },
+      weighed: true,
     }),
     'claimGroupedJobsQuery, one after the other by rates': claimGroupedJobsQuery(grouped('end'), {
       ...groupClaim,
-      limits: { run: 100, queueRate: { limit: 10, perMs: 1_000 }, kindRates: new Map() },
+      limits: { run: 100, rate: { limit: 10, perMs: 1_000 } },
     }),
-    ensureUsageQuery: ensureUsageQuery(grouped(), text, ['', text]),
     noteFreedGroupsQuery: noteFreedGroupsQuery(grouped(), text),
     noteForgottenGroupsQuery: noteForgottenGroupsQuery(grouped(), text, text),
     pruneGroupsQuery: pruneGroupsQuery(grouped(), { queue: text, after: text, ratePerMs: 1_000 }),
@@ -390,7 +386,7 @@ export function allStatements(
     'claimGroupedJobsQuery, one after the other, few of a kind': claimGroupedJobsQuery(grouped('end'), {
       ...groupClaim,
       newGroups: false,
-      limits: { run: 100, kindRates: new Map() },
+      limits: { run: 100 },
       rooms: new Map([[text, 1]]),
     }),
     'claimGroupedJobsQuery, without some': claimGroupedJobsQuery(grouped(), {
@@ -405,6 +401,7 @@ export function allStatements(
     tryClaimQuery: tryClaimQuery(tables, { queue: text, ids: [id, id + 1], workerId: id }),
     setAsideJobQuery: setAsideJobQuery(tables, { queue: text, id, error }),
     claimJobsQuery: claimJobsQuery(tables, { ...claim, beginning: 1 }),
+    'claimJobsQuery, with weights': claimJobsQuery(tables, { ...claim, weighed: true }),
     'claimJobsQuery, without some': claimJobsQuery(tables, {
       ...claim,
       beginning: 1,
@@ -764,6 +761,16 @@ export function allStatements(
       want: 3,
       wants: 4,
       era: 0,
+    }),
+    takeStartsQuery: takeStartsQuery(limited, {
+      queue: text,
+      kind: text,
+      workerId: id,
+      declared: { limit: 10, perMs: 1_000 },
+      want: 3,
+      least: 1,
+      withinMs: 25,
+      unspent: { '1700000000000': 2 },
     }),
     pauseQueueQuery: pauseQueueQuery(tables, { queue: text, channel }),
     countWorkersQuery: countWorkersQuery(tables),

@@ -46,7 +46,7 @@ function claimsOn(runner: Runner, concurrency = 1, demand = () => 200): GroupCla
     queue: 'q',
     workerId,
     kinds: ['k'],
-    groups: { tables: groupedTables(), limits: { concurrency, kindRates: new Map() }, serial: undefined },
+    groups: { tables: groupedTables(), limits: { concurrency }, serial: undefined },
     limiter: undefined,
     // All that claims ask of it.
     attempts: () => ({ demand: demand(), run: undefined }) as Attempts,

@@ -1,0 +1,50 @@
+import { expect } from 'vitest';
+
+export interface Rate {
+  readonly limit: number;
+  readonly perMs: number;
+}
+
+/** When handlers have begun, by a clock that all processes of a machine share. */
+export class Starts {
+  #starts: { atMs: number; weight: number }[] = [];
+
+  note(weight = 1, atMs = performance.timeOrigin + performance.now()): void {
+    this.#starts.push({ atMs, weight });
+  }
+
+  get count(): number {
+    return this.#starts.length;
+  }
+
+  get weight(): number {
+    return this.#starts.reduce((sum, { weight }) => sum + weight, 0);
+  }
+
+  get spanMs(): number {
+    return (this.#starts.at(-1)?.atMs ?? 0) - (this.#starts[0]?.atMs ?? 0);
+  }
+
+  /** How long ago the last one was. */
+  get sinceMs(): number {
+    return performance.timeOrigin + performance.now() - (this.#starts.at(-1)?.atMs ?? 0);
+  }
+
+  restart(): void {
+    this.#starts = [];
+  }
+
+  /** No window, wherever it begins, sees more than the limit. */
+  expectWithin({ limit, perMs }: Rate): void {
+    const starts = this.#starts.toSorted((a, b) => a.atMs - b.atMs);
+    let most = 0;
+    for (const [at, { atMs }] of starts.entries()) {
+      const within = starts.slice(at).filter((other) => other.atMs < atMs + perMs);
+      most = Math.max(
+        most,
+        within.reduce((sum, { weight }) => sum + weight, 0),
+      );
+    }
+    expect(most).toBeLessThanOrEqual(limit);
+  }
+}
