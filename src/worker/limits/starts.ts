@@ -17,9 +17,9 @@ const ROUND_TRIPS = 4;
 const LONGEST_PART = 8;
 /** How much a round trip moves the average. */
 const LEARN = 0.2;
-/** One that took many times as long is that of a process or a network that stood still: it counts as so many. */
+/** An outlier (a process or a network stood still) counts as at most this many times the average. */
 const OUTLIER = 4;
-/** By how much starts are kept longer after an answer whose starts were void, and shorter after each other. */
+/** How much longer starts are kept after an answer whose starts were void; later answers shorten that. */
 const STRETCH = 2;
 const MAX_STRETCH = 32;
 const RELAX = 0.95;
