@@ -224,8 +224,12 @@ export class Limits {
     const queues = new Map(
       grouped.map(([queue, { groups }]) => [queue, { serial: groups?.serial }] as const),
     );
-    const rated = [...this.declared].filter(([, limits]) => isRated(limits)).map(([queue]) => queue);
-    return withGrouping(this.#queue.tables, { tables: this.tables, queues, rated: new Set(rated) });
+    const weighed = [...this.declared].filter(([, limits]) => isGrouped(limits) || isRated(limits));
+    return withGrouping(this.#queue.tables, {
+      tables: this.tables,
+      queues,
+      weighed: new Set(weighed.map(([queue]) => queue)),
+    });
   }
 
   /** @internal Whether the jobs of a queue are in groups. */

@@ -25,7 +25,7 @@ const limitTables = { queueLimits, queueUsage, queueGroups, queueHolds, queueNot
 export function groupedTables(serial?: Serial): GroupTables {
   return withGrouping(
     { ...tables, ...limitTables },
-    { tables: limitTables, queues: new Map([['q', { serial }]]) },
+    { tables: limitTables, queues: new Map([['q', { serial }]]), weighed: new Set(['q']) },
   );
 }
 

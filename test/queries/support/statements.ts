@@ -251,7 +251,10 @@ export function allStatements(
   const limitTables = { queueLimits, queueUsage, queueGroups, queueHolds, queueNotes };
   const grouped = (serial?: Serial): GroupTables => {
     const queues = new Map([[text, { serial }]]);
-    return withFactsOf(tables, withGrouping({ ...tables, ...limitTables }, { tables: limitTables, queues }));
+    return withFactsOf(
+      tables,
+      withGrouping({ ...tables, ...limitTables }, { tables: limitTables, queues, weighed: new Set([text]) }),
+    );
   };
   const ofCause = {
     scope: everything,

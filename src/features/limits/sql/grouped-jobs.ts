@@ -29,8 +29,7 @@ export function inGroup(tables: QueueTables, job: NewJob): NewJob {
 
 /** The same for all jobs of an enqueue. */
 export function inGroups(tables: QueueTables, jobs: readonly NewJob[]): readonly NewJob[] {
-  const plain = ({ group, weight }: NewJob) => group === undefined && weight === undefined;
-  return !hasGroups(tables) && jobs.every(plain) ? jobs : jobs.map((job) => inGroup(tables, job));
+  return hasGroups(tables) || haveGroupColumns(jobs) ? jobs.map((job) => inGroup(tables, job)) : jobs;
 }
 
 export function notGrouped(what: string, option: 'group' | 'weight', queue: string): TypeError {

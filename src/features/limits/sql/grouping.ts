@@ -24,8 +24,8 @@ export interface Grouping {
   readonly tables: LimitTables;
   /** By queue; `serial` is `undefined` where jobs of a group may run at once. */
   readonly queues: ReadonlyMap<string, { readonly serial: Serial | undefined }>;
-  /** The queues with a rate, or with one of a kind: their jobs have weights. @default none */
-  readonly rated?: ReadonlySet<string>;
+  /** The queues whose jobs have weights: those with groups, with a rate, or with a rate of a kind. */
+  readonly weighed: ReadonlySet<string>;
 }
 
 /** The group of a job without one, in a queue whose jobs are in groups. */
@@ -63,13 +63,12 @@ export function hasGroups(tables: QueueTables): boolean {
 
 /** Whether the jobs of a queue may have weights. */
 export function hasWeights(tables: QueueTables, queue: string): boolean {
-  const grouping = groupings.get(tables);
-  return grouping !== undefined && (grouping.queues.has(queue) || grouping.rated?.has(queue) === true);
+  return groupings.get(tables)?.weighed.has(queue) ?? false;
 }
 
-/** Whether any queue of these tables has a rate, or a kind in it. */
-export function hasRates(tables: QueueTables): boolean {
-  return (groupings.get(tables)?.rated?.size ?? 0) > 0;
+/** Whether the jobs of any queue of these tables may have weights. */
+export function haveWeights(tables: QueueTables): boolean {
+  return (groupings.get(tables)?.weighed.size ?? 0) > 0;
 }
 
 /** The queues whose jobs are in groups. */

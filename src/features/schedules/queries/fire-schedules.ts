@@ -7,7 +7,7 @@ import { lockPatience } from '../../../core/sql/row-locks.ts';
 import { isDistributed } from '../../../core/sql/server-facts.ts';
 import { notified } from '../../../core/sql/wake-up.ts';
 import { groupColumns, isGroupedQueue, notedGroups } from '../../limits/sql/grouped-jobs.ts';
-import { hasGroups, hasRates, NO_GROUP } from '../../limits/sql/grouping.ts';
+import { hasGroups, haveWeights, NO_GROUP } from '../../limits/sql/grouping.ts';
 import { queryScheduleRows, type ScheduleTables } from '../sql/schedule-tables.ts';
 
 /** A schedule whose next tick has come. */
@@ -65,7 +65,7 @@ export function fireSchedulesQuery(
 ): SQL {
   const { queueJobs } = tables;
   const grouped = hasGroups(tables);
-  const weighed = grouped || hasRates(tables);
+  const weighed = haveWeights(tables);
   const own = ownColumnsOf(queueJobs);
   const values = own.map((column) => {
     const value = sql`(s.settings -> 'own' ->> ${column.key}::text)`;
