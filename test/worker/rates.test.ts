@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import {
   createQueue,
@@ -75,7 +74,9 @@ describe('no window sees more handlers begin than the rate', () => {
     const handlers = [
       handle(work, async ({ payload }) => {
         starts.note();
-        if (payload % 7 === 3) await delay(300);
+        if (payload % 7 !== 3) return;
+        const others = Math.min(starts.count + 3, 50);
+        await until(() => starts.count >= others);
       }),
     ];
     for (let n = 0; n < 2; n++) await start(queue, handlers, { concurrency: 3 });
@@ -126,11 +127,10 @@ describe('no window sees more handlers begin than the rate', () => {
     await until(() => starts.count >= 500);
     const lower = { limit: 5, perMs: 1_000 };
     await queue.limits.set(database.db, { queue: 'mail' }, { rate: lower });
-    // Until the window before has passed.
-    await delay(1_000);
-    await until(() => starts.sinceMs > 250);
+    // Eleven are more than two windows of it let begin.
+    await until(() => starts.spanOfLastMs(11) >= 2 * lower.perMs);
     starts.restart();
-    await delay(2_500);
+    await until(() => starts.count >= 11);
     starts.expectWithin(lower);
     const slow = starts.count;
     expect(slow).toBeGreaterThan(0);
