@@ -165,7 +165,7 @@ test('a stall of the whole server gives a sort no more time than the stall took'
   const taken = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
   for (const client of taken) client.release();
   const statements = statementsOn(db);
-  const leastMs = 3_000;
+  const leastMs = 5_000;
   const stalled = statements.of('claims', { leastMs });
   // Nothing else is asked meanwhile, so nothing else is answered.
   await stalled.execute(sql`select pg_sleep(${leastMs / 2_000})`);

@@ -347,7 +347,7 @@ class PartRunner implements WorkerRunner {
     this.#statements.deadlines.remove(deadline);
   }
 
-  /** @param beforeMs when the answer before this one came, to whatever statement of the worker */
+  /** @param beforeMs when the previous answer to any statement of the worker came */
   #note(startMs: number, beforeMs: number): void {
     this.#slowestMs = Math.max(beforeMs - startMs, this.#slowestMs * FADING);
     this.#longestMs = Math.max(performance.now() - startMs, this.#longestMs * STALL_FADING);
