@@ -161,7 +161,7 @@ describe('list', () => {
     expect(await ordersOf('-f', `#${done}`, '--queue', 'mail')).toEqual([1]);
     expect(await run('list', '-f', 'knd:mail')).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/--filter: There is no “knd:”; there are state: kind: /),
+      stderr: expect.stringMatching(/--filter: Unknown filter “knd:”; valid filters: state: kind: /),
     });
     expect(await run('list', '-f', 'queue:mail', '--queue', 'mail')).toMatchObject({
       code: 2,
@@ -187,8 +187,8 @@ describe('list', () => {
     const refused: readonly (readonly [args: string[], why: RegExp])[] = [
       [['list', '--group', 'a'], /--group is one of a queue/],
       [['list', '--where', 'tenant=7'], /no columns of its own/],
-      [['show', '--', '-1'], /'-1' is no id of a job/],
-      [['show', '9007199254740992'], /'9007199254740992' is no id of a job/],
+      [['show', '--', '-1'], /'-1' is not a job id/],
+      [['show', '9007199254740992'], /'9007199254740992' is not a job id/],
     ];
     for (const [args, why] of refused) {
       const { code, stdout, stderr } = await run(...args);

@@ -82,7 +82,7 @@ describe('enqueue', () => {
     });
     expect(await enqueue('Eve', '--key', '-x')).toMatchObject({
       code: 0,
-      stdout: `Job ${id} has this key already.\n`,
+      stdout: `Job ${id} already has this key.\n`,
     });
   });
 
@@ -148,7 +148,7 @@ describe('work', () => {
     await enqueue('Ada');
     await working.says('Hello Ada');
     await writeFile(handlers, 'this is no program');
-    await working.says('The worker has ended');
+    await working.says('The worker has stopped');
     await writeFile(handlers, app['src/handlers.mjs'].replace('Hello', 'Good morning'));
     await enqueue('Bob');
     await working.says('Good morning Bob');
@@ -268,7 +268,7 @@ test('tail follows jobs by their ends, however many newer ids have ended before'
 });
 
 test('schedules: list, pause, resume, run, remove', async () => {
-  expect(await run('schedules')).toMatchObject({ code: 0, stdout: 'There is no schedule.\n' });
+  expect(await run('schedules')).toMatchObject({ code: 0, stdout: 'No schedules.\n' });
   const scheduled = createQueue({ schedules: schedulesIn(queueSchedules) });
   const job = defineJob('greet', { payload: unvalidated<{ name: string }>() });
   const hourly = defineSchedule('hourly', { job, payload: { name: 'moon' }, every: 3_600_000 });

@@ -155,7 +155,7 @@ describe.skipIf(WITHOUT_REDIS !== undefined)('BullMQ on Redis', () => {
     await worker.close();
     expect(await importAll()).toMatchObject({
       imported: 0,
-      leftJobs: [{ why: 'unfit', message: 'Another job is to come when it has ended (keepLastIfActive)' }],
+      leftJobs: [{ why: 'unfit', message: 'Another job is added when it has ended (keepLastIfActive)' }],
     });
     expect(await client.call('HGET', key('dn:only'), 'data')).toBe('{"n":2}');
   });

@@ -93,8 +93,8 @@ describe('tables', () => {
       'create schema drizzle; create table drizzle.__drizzle_migrations (id int)',
       { in: empty },
     );
-    expect(finding?.message).toContain('though Drizzle has migrated it');
-    expect(finding?.fix).toContain('inside an object, which drizzle-kit passes over');
+    expect(finding?.message).toContain('although Drizzle has run migrations on it');
+    expect(finding?.fix).toContain('inside an object, which drizzle-kit ignores');
   });
 
   test.each(Object.values(tables).map((table: PgTable) => getTableConfig(table).name))(
@@ -407,7 +407,7 @@ describe('upkeep', () => {
       const found = await foundAfter(change, { with: declaring(serial) });
       expect(codes(found)).toContain('groups-stopped');
       expect(found.find(({ code }) => code === 'groups-stopped')?.message).toContain(
-        "2 groups of 'q' are stopped by discarded jobs, 'a' the first of them",
+        "2 groups of 'q' are stopped by discarded jobs (the first group is 'a')",
       );
     }
     expect(codes(await foundAfter(change, { with: declaring('success') }))).not.toContain('groups-stopped');

@@ -296,7 +296,7 @@ test('a value that was never set does not mean every tenant', async () => {
     await expect(change).rejects.toThrow(/must have one of .*tenantId/);
   const all = { all: true, tenantId: 'a' } as const;
   for (const change of [queue.cancelMany(untouched(), all), queue.redrive(untouched(), all)])
-    await expect(change).rejects.toThrow('all and tenantId exclude each other');
+    await expect(change).rejects.toThrow('all and tenantId cannot be combined');
 });
 
 const missing = useTestDatabase();

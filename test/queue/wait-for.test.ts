@@ -372,7 +372,7 @@ describe('bad input is refused before anything is sent', () => {
   const never = untouched();
 
   test.each<[what: string, options: object | null, error: typeof Error, message: RegExp]>([
-    ['null', null, TypeError, /its options must be an object/],
+    ['null', null, TypeError, /options must be an object/],
     ['timeoutMs 0', { timeoutMs: 0 }, RangeError, /timeoutMs .* from 1 to 2147483647, got 0/],
     ['an endless timeoutMs', { timeoutMs: Number.POSITIVE_INFINITY }, RangeError, /timeoutMs/],
     ['a text as timeoutMs', { timeoutMs: '5' }, RangeError, /got '5'/],
