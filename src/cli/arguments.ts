@@ -19,9 +19,8 @@ export function integer(least: number, most: number) {
   return once((given) => {
     const value = Number(given);
     if (/^\d+$/.test(given) && value >= least && value <= most) return value;
-    throw new InvalidArgumentError(
-      `It must be a whole number ${most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`}.`,
-    );
+    const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+    throw new InvalidArgumentError(`It must be a whole number ${range}.`);
   });
 }
 

@@ -80,7 +80,7 @@ export function granted(answer: Authorization, tables: QueueTables): Granted | u
   for (const name of ['queues', 'where'] as const) {
     if (name in access && access[name] === undefined)
       throw new TypeError(
-        `createDashboard: authorize returned an object whose ${name} is undefined; give a value or leave it out`,
+        `createDashboard: authorize returned an object whose ${name} is undefined; leave it out`,
       );
   }
   if (queues !== undefined) {

@@ -52,7 +52,7 @@ export function checkMapping(given: ImportMapping): ReadonlyMap<string, ImportRu
   const rules = new Map(Object.entries(given));
   if (rules.size === 0) {
     throw new TypeError(
-      "importJobs: the mapping is empty; pass at least one entry, such as { 'send-email': { job: sendEmail } }",
+      "importJobs: the mapping is empty; pass an entry such as { 'send-email': { job: sendEmail } }",
     );
   }
   for (const [name, rule] of rules) {

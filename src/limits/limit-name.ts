@@ -45,8 +45,8 @@ export function limitNameOf(
   const limits = declared.get(queue);
   if (limits === undefined) {
     throw new TypeError(
-      `${caller}: the queue '${queue}' has no declared limits, so workers would ignore this one. Declare it, ` +
-        `limitsIn(…, { ${keyOf(queue)}: {} })`,
+      `${caller}: the queue '${queue}' has no declared limits, so workers would ignore this one. ` +
+        `Declare it, limitsIn(…, { ${keyOf(queue)}: {} })`,
     );
   }
   if (kind !== undefined && group !== undefined) {
@@ -57,8 +57,8 @@ export function limitNameOf(
     const named = checkText(`${caller}: kind`, kind as string, MAX_NAME_BYTES);
     if (limits.kinds?.[named] !== undefined) return { queue, kind: named, group: undefined, limits };
     throw new TypeError(
-      `${caller}: the kind '${named}' has no declared limits, so workers would ignore this one. Declare it, ` +
-        `limitsIn(…, { ${keyOf(queue)}: { kinds: { ${keyOf(named)}: {} } } })`,
+      `${caller}: the kind '${named}' has no declared limits, so workers would ignore this one. ` +
+        `Declare it, limitsIn(…, { ${keyOf(queue)}: { kinds: { ${keyOf(named)}: {} } } })`,
     );
   }
   if (group === undefined) return { queue, kind: undefined, group: undefined, limits };
@@ -99,8 +99,8 @@ export function overrideToSet(
     const unheeded = (setting: string) => {
       const ofKind = kind === undefined ? `${setting}: …` : `kinds: { ${keyOf(kind)}: { ${setting}: … } }`;
       return new TypeError(
-        `${what}: ${setting} has no effect, because the code declares limits here without ${setting}. Declare one, ` +
-          `limitsIn(…, { ${keyOf(queue)}: { ${ofKind} } })`,
+        `${what}: ${setting} has no effect, because the code declares limits here without ${setting}. ` +
+          `Declare one, limitsIn(…, { ${keyOf(queue)}: { ${ofKind} } })`,
       );
     };
     const declared = kind === undefined ? limits : limits.kinds?.[kind];

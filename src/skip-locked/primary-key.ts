@@ -11,7 +11,7 @@ export function primaryKeyOf(what: string, table: PgTable): readonly PgColumn[] 
     key = findPrimaryKey(table);
     if (key.length === 0) {
       throw new TypeError(
-        `${what}: the table '${getTableName(table)}' declares no primary key, which is needed to tell its rows apart; ` +
+        `${what}: the table '${getTableName(table)}' declares no primary key, which tells its rows apart; ` +
           'add .primaryKey() to a column, or primaryKey({ columns: […] }) to the table',
       );
     }

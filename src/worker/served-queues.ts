@@ -64,12 +64,12 @@ export function servedQueues<TDb>(
     if (agingMs === undefined) continue;
     if (Object.keys(limits?.declared.get(queue)?.kinds ?? {}).length > 0) {
       throw new TypeError(
-        `createWorker: queues['${queue}'].aging: kinds with limits are claimed separately, so aging does not apply`,
+        `createWorker: queues['${queue}'].aging: kinds with limits are claimed separately and do not age`,
       );
     }
     if (limits?.isGrouped(queue)) {
       throw new TypeError(
-        `createWorker: queues['${queue}'].aging: its jobs are in groups, which take turns, so aging does not apply`,
+        `createWorker: queues['${queue}'].aging: its jobs are in groups, which take turns and do not age`,
       );
     }
   }

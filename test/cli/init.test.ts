@@ -177,7 +177,7 @@ test('a new database hides no module of the app, and a build keeps its layout', 
   expect(texts).toContain("import { db } from './queue-db';");
   expect(notes).toEqual([
     'src/db/index.ts opens a database and exports none, so src/queue-db.ts opens one for the worker',
-    'tsconfig.json excludes drizzle.config.ts: let it exclude queue.config.ts as well',
+    'tsconfig.json excludes drizzle.config.ts: exclude queue.config.ts there as well',
   ]);
 });
 

@@ -156,7 +156,7 @@ describe('all that match a filter', () => {
     const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
     const fields = { of: 'all', q: '', until: '9007199254740991' };
     const answer = await post(dashboard, '/actions/cancel-many', fields);
-    expect(textOf(await answer.text())).toContain('1,000 jobs are done, there are more');
+    expect(textOf(await answer.text())).toContain('1,000 jobs are done, more are left');
     expect(done).toMatchObject([{ outcome: '1000 cancelled' }]);
     const again = await post(dashboard, '/actions/cancel-many', { ...fields, after: String(last - 1) });
     expect(again.status).toBe(500);

@@ -106,7 +106,7 @@ describe('who may see', () => {
     [new Date(0), 'must return'],
     [new Map(), 'must return'],
     [new (class Account {})(), 'must return'],
-    [{ can: 'write', tenant: 7 }, "an object with 'tenant'"],
+    [{ can: 'write', tenant: 7 }, "the unknown property 'tenant'"],
     [{ can: 'write', where: undefined }, 'where is undefined'],
     [{ can: 'write', queues: undefined }, 'queues is undefined'],
     [{ can: 'write', queues: 'q' }, 'queues of authorize must be an array'],

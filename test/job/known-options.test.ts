@@ -34,10 +34,10 @@ describe('an option that nobody reads', () => {
     ['kinds', /did you mean kind\?/],
     ['concurency', /did you mean concurrency\?/],
     ['tenant', /did you mean tenantId\?/],
-    ['cron', /; there are delayMs, runAt, kind, minutes, concurrency, tenantId$/],
-    ['m', /; there are /],
-    ['', /; there are /],
-    ['constructor', /; there are /],
+    ['cron', /; valid options: delayMs, runAt, kind, minutes, concurrency, tenantId$/],
+    ['m', /; valid options: /],
+    ['', /; valid options: /],
+    ['constructor', /; valid options: /],
   ])('%s', (name, message) => {
     const check = () => checkOptions('it', { [name]: undefined }, known, also);
     expect(check).toThrow(TypeError);

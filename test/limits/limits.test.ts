@@ -145,12 +145,12 @@ describe('set', () => {
     [
       { queue: 'plain' },
       { rate: { limit: 1, perMs: 1_000 } },
-      'rate has no effect where the code declares others and no rate: declare one, limitsIn(…, { plain: { rate: … } })',
+      'rate has no effect, because the code declares limits here without rate. Declare one, limitsIn(…, { plain: { rate: … } })',
     ],
     [
       { queue: 'plain' },
       { concurrency: 3 },
-      'concurrency has no effect where the code declares others and no concurrency: declare one, limitsIn(…, { plain: { concurrency: … } })',
+      'concurrency has no effect, because the code declares limits here without concurrency. Declare one, limitsIn(…, { plain: { concurrency: … } })',
     ],
     [
       { queue: 'exports', kind: 'big' },

@@ -285,7 +285,7 @@ describe('bad input is refused before anything is sent', () => {
       TypeError,
       /state must be one of scheduled, due, running, waiting/,
     ],
-    ['a group without its queue', { group: 'g' }, TypeError, /give queue as well/],
+    ['a group without its queue', { group: 'g' }, TypeError, /group needs queue/],
     ['no date', { createdAfter: 'today' }, RangeError, /createdAfter must be a valid Date/],
     ['a payload that is no JSON', { payload: { n: Number.NaN } }, TypeError, /payload at n: NaN/],
     ['a limit of 0', { all: true, limit: 0 }, RangeError, /limit/],

@@ -33,7 +33,12 @@ const refused: Refused[] = [
   ['a runAt in the year 10000', { runAt: new Date('+010000-01-01T00:00:00Z') }, RangeError, /runAt .* 9999/],
   ['a runAt before the year 1', { runAt: new Date('0000-12-31T00:00:00Z') }, RangeError, /runAt/],
   ['a text as runAt', { runAt: '2024-01-01' }, RangeError, /runAt .* got '2024-01-01'/],
-  ['delayMs together with runAt', { delayMs: 1, runAt: new Date() }, TypeError, /delayMs and runAt exclude/],
+  [
+    'delayMs together with runAt',
+    { delayMs: 1, runAt: new Date() },
+    TypeError,
+    /delayMs and runAt cannot be combined/,
+  ],
   ['priority 10', { priority: 10 }, RangeError, /priority must be a whole number from 0 to 9, got 10/],
   ['priority -1', { priority: -1 }, RangeError, /priority .* got -1/],
   ['priority 1.5', { priority: 1.5 }, RangeError, /priority .* got 1.5/],
@@ -214,7 +219,7 @@ describe('what is not there at all', () => {
   test('tables', () => {
     const tables = { queueJobs: queue.tables.queueJobs, queueResults: undefined } as never;
     expect(() => createQueue({ tables })).toThrow(
-      'createQueue: tables.queueResults must be a table of createQueueTables(), got undefined',
+      'createQueue: tables.queueResults must be a table that createQueueTables() returned, got undefined',
     );
   });
 });
@@ -231,7 +236,7 @@ describe('ids and filters', () => {
 
   test('redrive of a bad id', async () => {
     for (const id of [0, -1, 1.5, Number.NaN]) {
-      await expect(queue.redrive(untouched(), id)).rejects.toThrow(/redrive: id must be a job's id/);
+      await expect(queue.redrive(untouched(), id)).rejects.toThrow(/redrive: id must be a job id/);
     }
   });
 
@@ -261,7 +266,11 @@ describe('ids and filters', () => {
     ['nothing', {}, /one of id, ids, kind, queue, finishedAfter, finishedBefore; every job is { all: true }/],
     ['a limit alone', { limit: 5 }, /every job is { all: true }/],
     ['a misspelt kind', { knd: 'x' } as object, /redrive: unknown option 'knd'; did you mean kind\?/],
-    ['an undefined kind', { kind: undefined } as object, /redrive: kind is undefined: leave it out/],
+    [
+      'an undefined kind',
+      { kind: undefined } as object,
+      /redrive: kind is undefined; give a value, or leave it out/,
+    ],
     [
       'an undefined kind beside a queue',
       { queue: 'q', kind: undefined } as object,

@@ -145,8 +145,8 @@ async function show(report: ImportReport, output: Output): Promise<ExitCode> {
   if (leftJobs.length > SHOWN_LEFT) await output.line('left: more jobs; --json shows them all');
   if (report.bounded > 0) {
     await output.line(
-      `${report.bounded.toLocaleString('en')} of them had more than 10,000 attempts there and now have 10,000, ` +
-        'the maximum.',
+      `${report.bounded.toLocaleString('en')} of them had more than 10,000 attempts there ` +
+        'and now have 10,000, the maximum.',
       'yellow',
     );
   }

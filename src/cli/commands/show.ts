@@ -25,7 +25,8 @@ async function show({ project, args: [given = ''], output }: Context<object>): A
   const job = await queue.find(db, id);
   if (job === undefined) {
     throw new Failure(
-      `There is no job ${id}: it never existed, its result was pruned, or it completed with keepResult: false`,
+      `There is no job ${id}: it never existed, its result was pruned, or it completed with ` +
+        'keepResult: false',
     );
   }
   const values = new ShownValues(project);

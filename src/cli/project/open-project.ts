@@ -135,8 +135,8 @@ function credentialsFrom(
   if (PGHOST || PGDATABASE || PGSERVICE)
     return { credentials: undefined, source: 'PGHOST and the other PG… variables' };
   throw new Failure(
-    'No database found: there is no queue.config.ts and no drizzle.config.ts with dbCredentials here or above, ' +
-      'and DATABASE_URL is not set. Pass --url, or start with `npx drizzle-queue init`',
+    'No database found: there is no queue.config.ts and no drizzle.config.ts with dbCredentials here ' +
+      'or above, and DATABASE_URL is not set. Pass --url, or start with `npx drizzle-queue init`',
   );
 }
 

@@ -161,7 +161,7 @@ function Actions({ visit, job }: { readonly visit: Visit; readonly job: ShownJob
           fields={fields}
           label="End at once"
           of={of}
-          question="The job ends as cancelled now, without waiting for its handler. What the handler has done is not undone."
+          question="The job ends as cancelled now. Its handler is not waited for, and what it did stays done."
         />
       ) : null}
     </div>

@@ -13,8 +13,8 @@ export async function checkPooler(db: Executor): Promise<Finding[]> {
         'You connect through a transaction-mode pooler. NOTIFY and session locks do not work through it, ' +
         'so workers poll, and a dead worker is noticed only after silentMs (30 s)',
       fix:
-        'An app that only enqueues needs no change. Give workers a direct connection, or set listen: false, ' +
-        'and on postgres.js also prepare: false',
+        'An app that only enqueues needs no change. Give workers a direct connection, or set ' +
+        'listen: false, and on postgres.js also prepare: false',
     },
   ];
 }

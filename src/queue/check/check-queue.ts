@@ -121,7 +121,9 @@ function permissionDenied(error: unknown): Finding {
     code: 'permission-denied',
     severity: 'error',
     message: `This role may not inspect the tables (${reason})`,
-    fix: 'grant usage on schema … to this role, and the privileges that the guide "Schema" lists under "Grants"',
+    fix:
+      'grant usage on schema … to this role, and the privileges that the guide "Schema" lists under ' +
+      '"Grants"',
   };
 }
 
@@ -131,7 +133,7 @@ async function silentWorkers(db: Executor, tables: QueueTables): Promise<Finding
     code: 'worker-silent',
     severity: 'warning',
     message:
-      `The worker '${name}' was last seen ${duration(silentMs)} ago, and no other worker has declared it gone: ` +
+      `The worker '${name}' was last seen ${duration(silentMs)} ago, and no other has declared it gone: ` +
       'the jobs that it held are waiting',
     fix: 'Start a worker: it removes the row, and the jobs are due again',
   }));

@@ -53,7 +53,7 @@ function claimColumnIndexes(queueJobs: QueueTables['queueJobs'], { indexes }: Ta
         severity: 'warning',
         message:
           `The index ${name} of ${quotedName(queueJobs)} has ${columns.join(', ')}, ` +
-          'which are written while jobs are claimed and run, so these writes can no longer be HOT updates',
+          'written while jobs are claimed and run, so these writes can no longer be HOT updates',
         fix: 'Drop it, or remove those columns from it and from its predicate',
       },
     ];

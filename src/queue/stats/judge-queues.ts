@@ -23,8 +23,8 @@ export function judgeQueues({ queues, crews, pauses, countedAt }: LiveFigures): 
       fix:
         workersOf(crews, queue) === 0
           ? `No worker serves '${queue}': start one.`
-          : `${amountInWords(running, precision)} jobs are running: give '${queue}' more concurrency or workers, ` +
-            'or shorter jobs.',
+          : `${amountInWords(running, precision)} jobs are running: give '${queue}' more concurrency, ` +
+            'more workers, or shorter jobs.',
     })),
     'No due job has waited for a minute',
   );

@@ -49,7 +49,8 @@ function share(
       fix:
         part === 'discarded'
           ? `Look at the errors of '${kind}': queue.list(db, { kind: '${kind}', state: 'discarded' }).`
-          : `The errors are in its scheduled jobs. If a service that '${kind}' needs is down, pause '${queue}'.`,
+          : `The errors are in its scheduled jobs. If a service that '${kind}' needs is down, ` +
+            `pause '${queue}'.`,
     },
   ];
 }

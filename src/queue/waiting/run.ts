@@ -32,7 +32,8 @@ export async function run<TJob extends JobDefinition>(
   }
   if (unanswered(options)) {
     throw new TypeError(
-      'run does not take throttle without trailing, or unique: { forMs }: they may enqueue no job to wait for',
+      'run does not take throttle without trailing, or unique: { forMs }: with them there may be no job ' +
+        'to wait for',
     );
   }
   signal?.throwIfAborted();

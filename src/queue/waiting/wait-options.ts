@@ -52,8 +52,8 @@ export function checkNoTransaction(method: string, db: Executor): void {
   if (typeof db?.execute !== 'function') throw new TypeError(NO_DATABASE);
   if (!('rollback' in db)) return;
   throw new TypeError(
-    `${method} cannot wait inside a transaction: a job that the transaction enqueued starts after its commit, ` +
-      'and waiting would hold a connection and its snapshot. ' +
+    `${method} cannot wait inside a transaction: a job that the transaction enqueued starts after its ` +
+      'commit, and waiting would hold a connection and its snapshot. ' +
       'Wait after the commit, with the database itself',
   );
 }

@@ -95,7 +95,8 @@ function silences(
   }
   if (parts?.liveness.isCutOff) {
     silences.push(
-      'The worker is suspended: the database has not answered for so long that other workers may have its jobs',
+      'The worker is suspended: the database has not answered for so long that other workers may have ' +
+        'its jobs',
     );
   }
   for (const part of ['claims', 'settlements'] as const) {

@@ -17,7 +17,7 @@ const ROUND_TRIPS = 4;
 const LONGEST_PART = 8;
 /** How much a round trip moves the average. */
 const LEARN = 0.2;
-/** One that took many times as long is that of a process or a network that stood still: it counts as so many. */
+/** One that took many times as long is that of a process or network that stood still: it counts as so many. */
 const OUTLIER = 4;
 /** By how much starts are kept longer after an answer whose starts were void, and shorter after each other. */
 const STRETCH = 2;

@@ -60,8 +60,8 @@ export const LINES: Lines = {
       goneWorkerId: workerId,
       goneWorker: name,
     }),
-  paused: ({ queue }) => line('info', `queue ${queue} was paused`, { queue }),
-  resumed: ({ queue }) => line('info', `queue ${queue} was resumed`, { queue }),
+  paused: ({ queue }) => line('info', `queue ${queue} is paused`, { queue }),
+  resumed: ({ queue }) => line('info', `queue ${queue} is resumed`, { queue }),
   error: ({ error, during }) =>
     line('error', `worker error while ${during}: ${why(error)}`, { during, ...ofError(error) }),
   stopping: ({ running, timeoutMs }) => {
