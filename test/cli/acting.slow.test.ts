@@ -118,7 +118,7 @@ describe('by a filter', () => {
   test('--dry-run only counts', async () => {
     await enqueue(3);
     const counted = await run('cancel', '--kind', 'greet', '--dry-run');
-    expect(counted).toMatchObject({ code: 0, stdout: 'cancel would touch 3 jobs.\n' });
+    expect(counted).toMatchObject({ code: 0, stdout: 'cancel would affect 3 jobs.\n' });
     const { stdout } = await run('cancel', '--all', '--limit', '2', '--dry-run', '--json');
     expect(JSON.parse(stdout)).toEqual({ version: 1, dryRun: true, jobs: 2, isLeast: false });
     expect(await states()).toEqual(['due', 'due', 'due']);
@@ -267,7 +267,7 @@ describe('what stands in the way is one sentence, and ends with 1', () => {
     // The repository around the tests has a drizzle.config.ts without an address.
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: expect.stringMatching(/^drizzle-queue: No database: .*\n$/),
+      stderr: expect.stringMatching(/^drizzle-queue: No database found: .*\n$/),
     });
   });
 
@@ -313,7 +313,7 @@ describe('by the words of the dashboard', () => {
     const args = ['cancel', '--filter', 'kind:greet payload.tenant:7'];
     expect(await run(...args, '--dry-run')).toMatchObject({
       code: 0,
-      stdout: 'cancel would touch 2 jobs.\n',
+      stdout: 'cancel would affect 2 jobs.\n',
     });
     expect(await run(...args, '--yes', '--reason', 'left')).toMatchObject({
       code: 0,
@@ -362,7 +362,7 @@ describe('by the words of the dashboard', () => {
       [['cancel', '-f', 'knd:greet', '--yes'], /Unknown filter “knd:”/],
       [['cancel', '-f', 'kind:greet', '--all', '--yes'], /cannot be combined/],
       [['cancel', '1', '-f', 'kind:greet'], /cannot be combined/],
-      [['cancel', '-f', 'kind:greet', '--kind', 'greet', '--yes'], /both say which kind/],
+      [['cancel', '-f', 'kind:greet', '--kind', 'greet', '--yes'], /both set kind/],
       [['redrive', '-f', 'kind:greet', '--finished-after', '2h', '--yes'], /cannot be combined/],
     ];
     for (const [args, why] of refused) {

@@ -165,7 +165,7 @@ describe('list', () => {
     });
     expect(await run('list', '-f', 'queue:mail', '--queue', 'mail')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('both say which queue'),
+      stderr: expect.stringContaining('both set queue'),
     });
   });
 
@@ -185,7 +185,7 @@ describe('list', () => {
 
   test('refuses what it cannot understand with 2, in one line', async () => {
     const refused: readonly (readonly [args: string[], why: RegExp])[] = [
-      [['list', '--group', 'a'], /--group is one of a queue/],
+      [['list', '--group', 'a'], /--group needs --queue/],
       [['list', '--where', 'tenant=7'], /no columns of its own/],
       [['show', '--', '-1'], /'-1' is not a job id/],
       [['show', '9007199254740992'], /'9007199254740992' is not a job id/],

@@ -285,7 +285,7 @@ test('schedules: list, pause, resume, run, remove', async () => {
   expect((await queue.list(database.db)).jobs).toMatchObject([{ kind: 'greet', payload: { name: 'moon' } }]);
   expect(await run('schedules', 'remove', 'hourly')).toMatchObject({
     code: 0,
-    stdout: 'hourly is removed\n',
+    stdout: 'hourly was removed\n',
   });
   expect(await run('schedules', 'pause', 'hourly')).toMatchObject({
     code: 1,
@@ -376,7 +376,7 @@ describe('queue.config.ts', () => {
     const ofSeven = ['--where', 'tenantId=7'];
     expect(await run('cancel', ...ofSeven, '--dry-run')).toMatchObject({
       code: 0,
-      stdout: 'cancel would touch 1 job.\n',
+      stdout: 'cancel would affect 1 job.\n',
     });
     expect(await run('cancel', '--all', ...ofSeven, '--yes')).toMatchObject({ code: 2 });
     expect(await run('cancel', ...ofSeven, '--yes')).toMatchObject({
@@ -392,7 +392,7 @@ describe('queue.config.ts', () => {
       stdout: expect.stringContaining('"redriven": 0'),
     });
     expect(await run(...others, 'tenantId=7', '--dry-run')).toMatchObject({
-      stdout: 'redrive would touch 1 job.\n',
+      stdout: 'redrive would affect 1 job.\n',
     });
     expect(await run(...others, 'tenantId=7', '--yes')).toMatchObject({
       code: 0,

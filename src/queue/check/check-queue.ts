@@ -172,7 +172,7 @@ async function undeclaredGroups(
         `Jobs of '${queue}' are in groups, but this queue's limits declare no groups: ` +
         'a worker with these limits does not claim these jobs',
       fix:
-        `Declare groups for '${queue}' with limitsIn here too. If no process declares them any more: update ` +
+        `Declare groups for '${queue}' with limitsIn here too. If no process does any more: update ` +
         `${quotedName(tables.queueJobs)} set group_key = null where queue = '${queue}' and worker_id is null`,
     });
   }
@@ -193,8 +193,8 @@ async function stoppedGroups(
     code: 'groups-stopped',
     severity: 'warning',
     message:
-      `${groups} groups of '${queue}' are stopped by discarded jobs (the first group is '${first}') because of ` +
-      "limits with serial: 'success', which are no longer declared here",
+      `${groups} groups of '${queue}' are stopped by discarded jobs (the first group is '${first}') ` +
+      "because of limits with serial: 'success', which are no longer declared here",
     fix:
       'Redrive those jobs, or unblock each of the groups: ' +
       `queue.limits.unblock(db, { queue: '${queue}', group })`,

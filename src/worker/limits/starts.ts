@@ -17,9 +17,9 @@ const ROUND_TRIPS = 4;
 const LONGEST_PART = 8;
 /** How much a round trip moves the average. */
 const LEARN = 0.2;
-/** One that took many times as long is that of a process or network that stood still: it counts as so many. */
+/** A longer round trip counts as this many times the average: a process or a network stood still. */
 const OUTLIER = 4;
-/** By how much starts are kept longer after an answer whose starts were void, and shorter after each other. */
+/** By how much starts are kept longer after an answer with void starts, and shorter after each other. */
 const STRETCH = 2;
 const MAX_STRETCH = 32;
 const RELAX = 0.95;
