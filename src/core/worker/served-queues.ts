@@ -64,12 +64,12 @@ export function servedQueues<TDb>(
     if (agingMs === undefined) continue;
     if (Object.keys(limits?.declared.get(queue)?.kinds ?? {}).length > 0) {
       throw new TypeError(
-        `createWorker: queues['${queue}'].aging: kinds with limits are claimed apart, and do not age`,
+        `createWorker: queues['${queue}'].aging: kinds with limits are claimed alone, so aging does not apply`,
       );
     }
     if (limits?.isGrouped(queue)) {
       throw new TypeError(
-        `createWorker: queues['${queue}'].aging: its jobs are in groups, whose turns let nobody starve`,
+        `createWorker: queues['${queue}'].aging: its jobs are in groups, which take turns, so aging does not apply`,
       );
     }
   }
@@ -129,7 +129,7 @@ function settingsByQueue<TDb>({
     );
   }
   if (served.length === 0)
-    throw new TypeError('createWorker: queues names no queue; leave it out to serve all');
+    throw new TypeError('createWorker: queues is empty; name a queue, or leave it out to serve all');
   for (const { job } of handlers) {
     if (queues[job.queue] === undefined) {
       // Allowed, since another worker may serve that queue, but usually a forgotten or misspelt name.
