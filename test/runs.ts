@@ -81,6 +81,8 @@ function tests(title: string, args: readonly string[], env: Readonly<Record<stri
     title,
     command: ['vitest/vitest.mjs', 'run', ...args],
     env,
+    // Vitest says each time that it may change how it tests types.
+    quiet: args.includes('--typecheck.only'),
     again: (failedFiles) =>
       `${variables.join('')}npx vitest run ${[...args.filter((arg) => TYPES.includes(arg)), ...failedFiles].join(' ')}`.trimEnd(),
   };
