@@ -54,7 +54,7 @@ test.each([
 test.each([
   ['shared', 'its jobs are in groups, which take turns, so aging does not apply'],
   ['ordered', 'its jobs are in groups'],
-  ['kinds', 'kinds with limits are claimed alone, so aging does not apply'],
+  ['kinds', 'kinds with limits are claimed separately, so aging does not apply'],
 ])('aging in the queue %s is refused', (name, message) => {
   const options = {
     queue,

@@ -62,15 +62,12 @@ export function servedQueues<TDb>(
   const served = settingsByQueue(given);
   for (const [queue, { agingMs }] of served) {
     if (agingMs === undefined) continue;
+    const what = `createWorker: queues['${queue}'].aging:`;
     if (Object.keys(limits?.declared.get(queue)?.kinds ?? {}).length > 0) {
-      throw new TypeError(
-        `createWorker: queues['${queue}'].aging: kinds with limits are claimed alone, so aging does not apply`,
-      );
+      throw new TypeError(`${what} kinds with limits are claimed separately, so aging does not apply`);
     }
     if (limits?.isGrouped(queue)) {
-      throw new TypeError(
-        `createWorker: queues['${queue}'].aging: its jobs are in groups, which take turns, so aging does not apply`,
-      );
+      throw new TypeError(`${what} its jobs are in groups, which take turns, so aging does not apply`);
     }
   }
   for (const { job, batch } of handlers) {
