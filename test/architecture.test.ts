@@ -273,29 +273,25 @@ const orders: Readonly<Record<string, readonly string[]>> = {
  */
 const AGAINST_THE_LAW: Readonly<Record<string, number>> = {
   'core/job > features/keys': 1,
-  'core/job > features/limits': 1,
   'core/job > features/waiting': 1,
   'core/queries > features/control': 1,
-  'core/queries > features/limits': 16,
+  'core/queries > features/limits': 1,
   'core/queries > features/metrics': 2,
   'core/queue > features/control': 4,
   'core/queue > features/keys': 1,
-  'core/queue > features/limits': 12,
+  'core/queue > features/limits': 8,
   'core/queue > features/metrics': 7,
   'core/queue > features/schedules': 5,
   'core/queue > features/waiting': 5,
-  'core/sql > features/limits': 8,
   'core/sql > features/waiting': 1,
   'core/worker > features/batch-handlers': 5,
   'core/worker > features/control': 1,
   'core/worker > features/keys': 1,
-  'core/worker > features/limits': 27,
+  'core/worker > features/limits': 25,
   'core/worker > features/metrics': 6,
   'core/worker > features/schedules': 4,
   'core/worker > features/waiting': 4,
   'features/batch-handlers > features/limits': 1,
-  'features/keys > features/limits': 3,
-  'features/schedules > features/limits': 3,
 };
 
 /** What makes a function depend on more than its arguments. */

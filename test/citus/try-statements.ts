@@ -1,7 +1,7 @@
 import { DrizzleQueryError } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
-import { withServerFacts } from '../../src/core/sql/server-facts.ts';
+import { inContext } from '../../src/core/sql/statement-context.ts';
 import { tables } from '../queries/support/jobs.ts';
 import { PLAIN_ONLY } from '../queries/support/plain-only.ts';
 import { allStatements } from '../queries/support/statements.ts';
@@ -46,7 +46,7 @@ export async function tryStatements(cluster: CitusCluster): Promise<readonly Tri
 
 async function tryEach(client: postgres.Sql): Promise<Tried[]> {
   const db = drizzle({ client });
-  const known = withServerFacts(tables, { distributed: true, identified: true });
+  const known = inContext(tables, { server: { distributed: true, identified: true } });
   const tried: Tried[] = [];
   for (const [name, query] of Object.entries(allStatements(known))) {
     if (name in PLAIN_ONLY) continue;

@@ -4,7 +4,7 @@ import * as queueSchema from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
 import { queueMetrics } from 'drizzle-queue/schema/metrics';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { withServerFacts } from '../../src/core/sql/server-facts.ts';
+import { inContext } from '../../src/core/sql/statement-context.ts';
 import { citusLayout } from '../support/citus.ts';
 import { addControlTables, addMetricsTable } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
@@ -46,7 +46,7 @@ test('the migrations of docs/scaling.md put each table somewhere, once', () => {
 
 describe('Citus', () => {
   const statements = Object.entries(
-    allStatements(withServerFacts(tables, { distributed: true, identified: true })),
+    allStatements(inContext(tables, { server: { distributed: true, identified: true } })),
   ).map(([name, query]) => [name, dialect.sqlToQuery(query).sql] as const);
 
   test.each(statements)('takes %s', async (name, text) => {

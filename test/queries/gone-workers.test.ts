@@ -9,7 +9,7 @@ import { removeWorker } from '../../src/core/queries/presence/remove-worker.ts';
 import { unlockSession } from '../../src/core/queries/presence/unlock-session.ts';
 import type { QueueTables } from '../../src/core/schema/index.ts';
 import { type Executor, queryRows } from '../../src/core/sql/executor.ts';
-import { isDistributed, withServerFacts } from '../../src/core/sql/server-facts.ts';
+import { inContext, isDistributed } from '../../src/core/sql/statement-context.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { clearTables, tables as plain } from './support/jobs.ts';
 import { begin, commit, rollback, twoBackends, untilBlocked } from './support/locks.ts';
@@ -19,10 +19,10 @@ const database = useTestDatabase();
 /** On Citus the rows are read, and the locks tested, by statements of their own. */
 const places: readonly (readonly [string, QueueTables])[] = [
   ['', plain],
-  [', on Citus', withServerFacts(plain, { distributed: true, identified: true })],
+  [', on Citus', inContext(plain, { server: { distributed: true, identified: true } })],
   [
     ', where servers are known by their start',
-    withServerFacts(plain, { distributed: false, identified: false }),
+    inContext(plain, { server: { distributed: false, identified: false } }),
   ],
 ];
 let tables: QueueTables = plain;
@@ -389,7 +389,7 @@ describe.each(places.filter(([, kind]) => !isDistributed(kind)))('removing gone 
 });
 
 test('on Citus, where it may wait for a beat, removing looks again as well', async () => {
-  tables = withServerFacts(plain, { distributed: true, identified: true });
+  tables = inContext(plain, { server: { distributed: true, identified: true } });
   const gone = await addWorker('gone', { session: true });
   const shown = await addWorker('has shown itself', { session: true });
   const back = await addWorker('has its session back', { session: true });

@@ -7,7 +7,7 @@ import { redriveJobs, redriveQueueByQueue } from '../../src/core/queries/operate
 import { findRequests } from '../../src/core/queries/presence/find-requests.ts';
 import type { QueueTables } from '../../src/core/schema/create-queue-tables.ts';
 import type { Runner } from '../../src/core/sql/executor.ts';
-import { withFactsOf, withServerFacts } from '../../src/core/sql/server-facts.ts';
+import { contextOf, inContext } from '../../src/core/sql/statement-context.ts';
 import { pruneKeys } from '../../src/features/keys/queries/prune-keys.ts';
 import { findLeases } from '../../src/features/limits/queries/find-leases.ts';
 import { addControlTables } from '../support/control-tables.ts';
@@ -15,7 +15,7 @@ import { useTestDatabase } from '../support/test-database.ts';
 import { addJobs, tables as plain } from './support/jobs.ts';
 
 const database = useTestDatabase();
-const distributed = withServerFacts(plain, { distributed: true, identified: true });
+const distributed = inContext(plain, { server: { distributed: true, identified: true } });
 const queues = ['a', 'b', 'c'] as const;
 
 beforeAll(() => addControlTables(database));
@@ -167,7 +167,7 @@ describe('on Citus, one statement per queue finds what one for all finds elsewhe
     await database.client`insert into queue_limits (queue, concurrency) values ('b', 5)`;
     const { queueLimits, queueUsage } = control;
     const of = <T extends QueueTables>(tables: T) =>
-      withFactsOf(tables, { ...tables, queueLimits, queueUsage });
+      inContext({ ...tables, queueLimits, queueUsage }, contextOf(tables));
     const questions = [
       { queue: 'b', kind: '', declared: 7 },
       { queue: 'a', kind: '', declared: 10 },

@@ -3,7 +3,7 @@ import { beatWorker } from '../../src/core/queries/presence/beat-worker.ts';
 import { registerWorker } from '../../src/core/queries/presence/register-worker.ts';
 import { removeWorker } from '../../src/core/queries/presence/remove-worker.ts';
 import type { Runner } from '../../src/core/sql/executor.ts';
-import { withFactsOf, withServerFacts } from '../../src/core/sql/server-facts.ts';
+import { inContext } from '../../src/core/sql/statement-context.ts';
 import { findLeases } from '../../src/features/limits/queries/find-leases.ts';
 import { type LeaseWish, takeLease } from '../../src/features/limits/queries/take-lease.ts';
 import { addControlTables } from '../support/control-tables.ts';
@@ -37,7 +37,7 @@ function take(workerId: number, want: number, more: Partial<LeaseWish> = {}, db:
 }
 
 /** On Citus there is no limit to how long a take waits. */
-const patientTables = withFactsOf(withServerFacts(tables, { distributed: true, identified: true }), tables);
+const patientTables = inContext(tables, { server: { distributed: true, identified: true } });
 
 function takePatiently(db: Runner, workerId: number, want: number) {
   return takeLease(db, patientTables, wish(workerId, want));

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { registerWorker } from '../../src/core/queries/presence/register-worker.ts';
-import { withFactsOf, withServerFacts } from '../../src/core/sql/server-facts.ts';
+import { inContext } from '../../src/core/sql/statement-context.ts';
 import { setLimit } from '../../src/features/limits/queries/set-limit.ts';
 import { type StartsWish, takeStarts } from '../../src/features/limits/queries/take-starts.ts';
 import { addControlTables } from '../support/control-tables.ts';
@@ -28,7 +28,7 @@ function wish(workerId: number, want: number, more: Partial<StartsWish> = {}): S
 }
 
 /** On Citus there is no limit to how long a statement waits. */
-const patientTables = withFactsOf(withServerFacts(tables, { distributed: true, identified: true }), tables);
+const patientTables = inContext(tables, { server: { distributed: true, identified: true } });
 const groupTables = groupedTables();
 
 const take = (workerId: number, want: number, more: Partial<StartsWish> = {}, db = database.db) =>

@@ -1,5 +1,4 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { groupingOf } from '../../features/limits/sql/grouping.ts';
 import { noticeOfEnd } from '../../features/waiting/sql/end-notice.ts';
 import type { ErrorRecord } from '../job/describe-error.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
@@ -7,6 +6,7 @@ import { ownColumnsOf } from '../schema/own-columns.ts';
 import { endHolds } from './hold-end.ts';
 import { ownNames } from './own-values.ts';
 import { withError, withTime } from './recorded-error.ts';
+import { groupsIn } from './statement-context.ts';
 import { REQUESTED } from './wake-channel.ts';
 import { notified } from './wake-up.ts';
 
@@ -28,15 +28,8 @@ export interface EndAsCancelled {
  */
 export function endAsCancelled(tables: QueueTables, { queue, free, reason, channel }: EndAsCancelled): SQL {
   const { queueJobs, queueResults } = tables;
-  const grouping = groupingOf(tables, queue);
   // It may have kept those behind it waiting for its next attempt.
-  const unblocked = grouping
-    ? sql`,
-    unblocked as (
-      delete from ${grouping.tables.queueHolds} as h using cancelled as c
-      where h.queue = ${queue} and h.group_key = c.group_key and h.job_id = c.id
-    )`
-    : sql``;
+  const unblocked = groupsIn(tables, queue)?.unblock({ rows: 'cancelled', queue, which: 'both' }) ?? sql``;
   const own = ownColumnsOf(queueJobs);
   const given = sql`${JSON.stringify(reason)}::text::jsonb`;
   const record =

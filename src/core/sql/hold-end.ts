@@ -1,8 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { groupingOf, type LimitTables } from '../../features/limits/sql/grouping.ts';
-import { insertNotes } from '../../features/limits/sql/note-groups.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Holder } from './fence.ts';
+import { groupsIn } from './statement-context.ts';
 
 /** What becomes of jobs whose hold ends. */
 export type HoldEndChange =
@@ -64,11 +63,11 @@ export interface HoldEndStatement extends HoldEnd {
  */
 export function endHolds(tables: QueueTables, statement: HoldEndStatement): SQL {
   const { queue, change, where, returning, ctes = sql``, answer, blocks } = statement;
-  const grouping = groupingOf(tables, queue);
+  const groups = groupsIn(tables, queue);
   const ended = sql`${changed(tables, change)}
     where ${where}
-    returning ${returning}${grouping ? sql`, j.group_key as ended_group, j.run_at as ended_run_at` : sql``}`;
-  if (answer === undefined && grouping === undefined) return sql`${ctes}${ended}`;
+    returning ${returning}${groups?.endedColumns ?? sql``}`;
+  if (answer === undefined && groups === undefined) return sql`${ctes}${ended}`;
   const { name, select } = answer ?? {
     name: 'ended',
     select: sql`
@@ -81,7 +80,7 @@ export function endHolds(tables: QueueTables, statement: HoldEndStatement): SQL 
       : sql`${ctes},
     `
   }${sql.raw(name)} as (${ended}
-    )${grouping ? notes(grouping.tables, { queue, name, change, blocks }) : sql``}${select}`;
+    )${groups?.afterEnds({ queue, rows: name, deleted: change === 'delete', blocks }) ?? sql``}${select}`;
 }
 
 /**
@@ -108,57 +107,6 @@ export function handOver(tables: QueueTables, statement: HandOver): SQL {
 export function handlersGoOn({ workerId }: Holder, id: SQL, from = sql``): SQL | undefined {
   if (workerId === null) return undefined;
   return sql`select ${id} as id, 'infinity'::timestamptz as until, ${workerId}::int8 as worker_id${from}`;
-}
-
-/** Tells claims that a slot of these groups is free, and when jobs that were put back are due again. */
-function notes(
-  tables: LimitTables,
-  { queue, name, change, blocks }: Pick<HoldEndStatement, 'queue' | 'change' | 'blocks'> & { name: string },
-): SQL {
-  const { queueHolds } = tables;
-  const ended = sql.raw(name);
-  const dueLater =
-    change === 'delete'
-      ? sql``
-      : sql`
-        union
-        select ${queue}::text, e.ended_run_at, e.ended_group from ${ended} as e
-        where e.ended_group is not null and e.ended_run_at > statement_timestamp()
-          and e.ended_run_at < 'infinity'`;
-  if (blocks === undefined) {
-    return sql`,
-    noted as (${insertNotes(
-      tables,
-      sql`
-        select distinct ${queue}::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
-        from ${ended} as e
-        where e.ended_group is not null${dueLater}`,
-    )}
-    )`;
-  }
-  return sql`,
-    blocking as materialized (
-      select b.id, b.until, b.worker_id, e.ended_group from (${blocks}) as b join ${ended} as e on e.id = b.id
-      where e.ended_group is not null
-    ),
-    blocked as (
-      insert into ${queueHolds} as h (queue, group_key, job_id, until, worker_id)
-      select ${queue}::text, b.ended_group, b.id, b.until, b.worker_id from blocking as b
-      order by b.ended_group, b.id
-      on conflict (queue, group_key, job_id) do update set until = excluded.until,
-        worker_id = excluded.worker_id
-    ),
-    noted as (${insertNotes(
-      tables,
-      sql`
-        select ${queue}::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
-        from ${ended} as e
-        where e.ended_group is not null and e.id not in (select id from blocking)
-        union
-        select ${queue}::text, b.until, b.ended_group from blocking as b
-        where b.until < 'infinity'${dueLater}`,
-    )}
-    )`;
 }
 
 function changed(tables: QueueTables, change: HoldEndChange): SQL {

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { NO_GROUP } from '../../features/limits/sql/grouping.ts';
+import { NO_GROUP } from '../job/group.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type OwnColumn, ownColumnsOf } from '../schema/own-columns.ts';
 import { dateOf, epochMs } from './epoch-ms.ts';

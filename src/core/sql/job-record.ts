@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { NO_GROUP } from '../../features/limits/sql/grouping.ts';
+import { NO_GROUP } from '../job/group.ts';
 import type { AttemptError } from '../schema/attempt-error.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { type OwnColumn, ownColumnsOf } from '../schema/own-columns.ts';

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { haveGroupColumns } from '../../features/limits/sql/grouped-jobs.ts';
 import type { NewJob } from '../job/new-job.ts';
 import type { OwnColumn } from '../schema/own-columns.ts';
+import { haveGroupColumns } from './grouped-jobs.ts';
 import { jsonElements, jsonRows } from './json-rows.ts';
 import { ownDefault, ownValue } from './own-values.ts';
 

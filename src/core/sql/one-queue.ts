@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { isDistributed } from './server-facts.ts';
+import { isDistributed } from './statement-context.ts';
 
 /** What one statement can ask about: everything, or on Citus only one queue, which is on one shard. */
 export function perStatement<T extends { readonly queue: string }>(

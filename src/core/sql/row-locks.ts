@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { isDistributed } from './server-facts.ts';
+import { isDistributed } from './statement-context.ts';
 
 /**
  * What a statement does about rows that another transaction has locked: `wait` for them; wait `briefly`, and

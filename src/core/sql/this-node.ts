@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { isIdentified } from './server-facts.ts';
+import { isIdentified } from './statement-context.ts';
 
 /**
  * Which server runs the statement, as a text. Session locks are known only where they are held, and one

@@ -12,7 +12,7 @@ import { pruneResults } from '../queries/operate/prune-results.ts';
 import type { InContext } from '../runtime.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Database } from '../sql/executor.ts';
-import { withFactsOf } from '../sql/server-facts.ts';
+import { contextOf, inContext } from '../sql/statement-context.ts';
 import { REQUESTED } from '../sql/wake-channel.ts';
 import { Retries } from '../time/retries.ts';
 import type { BackgroundPart } from './base/background.ts';
@@ -153,7 +153,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
       ? undefined
       : new Firing({
           db: statements.of('schedules'),
-          tables: withFactsOf(tables, schedules.tables),
+          tables: inContext(schedules.tables, contextOf(tables)),
           channel: schedules.channel,
           workerId,
           declared,

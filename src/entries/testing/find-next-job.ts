@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../../core/sql/executor.ts';
+import { isFree } from '../../core/sql/is-free.ts';
 import { servedKind } from '../../core/sql/served-kind.ts';
-import { isFree } from '../../features/limits/sql/group-hold.ts';
-import { groupTables } from '../../features/limits/sql/grouping.ts';
+import { groupTables } from '../../features/limits/sql/group-statements.ts';
 import { writtenHere } from './written-here.ts';
 
 /** Which job is asked for. */

@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../../core/sql/executor.ts';
+import { isFree } from '../../core/sql/is-free.ts';
 import { servedKind } from '../../core/sql/served-kind.ts';
-import { isFree } from '../../features/limits/sql/group-hold.ts';
 import type { NextJobQuestion } from './find-next-job.ts';
 import { writtenHere } from './written-here.ts';
 

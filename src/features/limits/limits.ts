@@ -1,12 +1,12 @@
+import { EVERY_GROUP } from '../../core/job/group.ts';
 import { checkOptions, namesOf } from '../../core/job/known-options.ts';
 import { checkInteger, checkText, MAX_NAME_BYTES } from '../../core/job/limits.ts';
 import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
 import { CONTROL_ENTRY } from '../../core/sql/control-entry.ts';
 import type { Executor } from '../../core/sql/executor.ts';
 import { quotedName } from '../../core/sql/quoted-name.ts';
-import { isDistributed, withFactsOf } from '../../core/sql/server-facts.ts';
+import { contextOf, inContext, isDistributed } from '../../core/sql/statement-context.ts';
 import { QueueError } from '../../errors.ts';
-import { EVERY_GROUP } from './job/group.ts';
 import { checkLimitName, type LimitName, limitNameOf, overrideToSet, type QueueName } from './limit-name.ts';
 import { type LimitOverride, type LimitRecord, toLimitRecord } from './limit-record.ts';
 import { isGrouped, isRated, type QueueLimits } from './limit-settings.ts';
@@ -17,7 +17,8 @@ import { findUsage } from './queries/find-usage.ts';
 import { removeLimit } from './queries/remove-limit.ts';
 import { setLimit } from './queries/set-limit.ts';
 import { unblockGroup } from './queries/unblock-group.ts';
-import { type GroupTables, type LimitTables, type Serial, withGrouping } from './sql/grouping.ts';
+import { withGrouping } from './sql/group-statements.ts';
+import type { GroupTables, LimitTables, Serial } from './sql/grouping.ts';
 import type { LimitRow } from './sql/limit-row.ts';
 
 /** What limits use of their queue. */
@@ -255,7 +256,7 @@ export class Limits {
     if (limits === undefined || !isGrouped(limits)) return undefined;
     const { concurrency, rate, serial } = limits.groups ?? {};
     return {
-      tables: withFactsOf(known, this.tables),
+      tables: inContext(this.tables, contextOf(known)),
       limits: { concurrency, rate },
       serial,
     };

@@ -5,12 +5,12 @@ import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
 import { type OwnColumn, type OwnColumns, ownColumnsOf } from '../../core/schema/own-columns.ts';
 import { CONTROL_ENTRY } from '../../core/sql/control-entry.ts';
 import type { Executor } from '../../core/sql/executor.ts';
+import { inGroup } from '../../core/sql/grouped-jobs.ts';
 import { withOwn } from '../../core/sql/own-values.ts';
 import { quotedName } from '../../core/sql/quoted-name.ts';
-import { withFactsOf } from '../../core/sql/server-facts.ts';
+import { contextOf, inContext } from '../../core/sql/statement-context.ts';
 import { QueueError } from '../../errors.ts';
 import type { ControlTables, TickSettings } from '../control/index.ts';
-import { inGroup } from '../limits/sql/grouped-jobs.ts';
 import { type ScheduleDefinition, type TickOptions, timingOf } from './define-schedule.ts';
 import { findSchedule } from './queries/find-schedules.ts';
 import { OVERLAP_KEY, tickMetadata } from './queries/fire-schedules.ts';
@@ -59,7 +59,7 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
   constructor(queue: QueueOfSchedules, queueSchedules: ControlTables['queueSchedules']) {
     this.#queue = queue;
     this.#own = ownColumnsOf(queue.tables.queueJobs);
-    this.tables = withFactsOf(queue.tables, { ...queue.tables, queueSchedules });
+    this.tables = inContext({ ...queue.tables, queueSchedules }, contextOf(queue.tables));
   }
 
   /**

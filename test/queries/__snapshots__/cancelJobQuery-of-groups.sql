@@ -23,8 +23,9 @@
       group by n.queue, n.due_at, n.part
     ),
     unblocked as (
-      delete from "queue_holds" as h using cancelled as c
-      where h.queue = $5 and h.group_key = c.group_key and h.job_id = c.id
+      delete from "queue_holds" as h using cancelled as u
+      where h.queue = $5::text
+        and h.group_key = u.group_key and h.job_id = u.id
     ),
     recorded as (
     insert into "queue_results" (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority,

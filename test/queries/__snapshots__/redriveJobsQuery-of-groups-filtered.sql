@@ -33,9 +33,9 @@
       group by n.queue, n.due_at, n.part
     ),
     unblocked as (
-      delete from "queue_holds" as h using redriven as r
+      delete from "queue_holds" as h using redriven as u
       where h.queue = $5::text
-        and h.group_key = r.group_key and h.job_id = r.id and h.until = 'infinity'
+        and h.group_key = u.group_key and h.job_id = u.id and h.until = 'infinity'
     ),
     removed as (
       delete from "queue_results" as r

@@ -34,9 +34,9 @@
       group by n.queue, n.due_at, n.part
     ),
     unblocked as (
-      delete from "queue_holds" as h using redriven as r
-      where h.queue = r.queue
-        and h.group_key = r.group_key and h.job_id = r.id and h.until = 'infinity'
+      delete from "queue_holds" as h using redriven as u
+      where h.queue = u.queue
+        and h.group_key = u.group_key and h.job_id = u.id and h.until = 'infinity'
     ),
     removed as (
       delete from "queue_results" as r

@@ -27,8 +27,8 @@
       insert into "queue_holds" as h (queue, group_key, job_id, until, worker_id)
       select $11::text, b.ended_group, b.id, b.until, b.worker_id from blocking as b
       order by b.ended_group, b.id
-      on conflict (queue, group_key, job_id) do update set until = excluded.until,
-        worker_id = excluded.worker_id
+      on conflict (queue, group_key, job_id) do update
+        set (until, worker_id) = (excluded.until, excluded.worker_id)
     ),
     noted as (
       insert into "queue_notes" (queue, due_at, group_keys)

@@ -12,8 +12,9 @@
     returning j.id, j.queue, j.group_key, j.run_at
     ),
     unblocked as (
-      delete from "queue_holds" as h using moved as m
-      where h.queue = $4 and h.group_key = m.group_key and h.job_id = m.id and h.until < 'infinity'
+      delete from "queue_holds" as h using moved as u
+      where h.queue = $4::text
+        and h.group_key = u.group_key and h.job_id = u.id and h.until < 'infinity'
     ),
     noted as (
       insert into "queue_notes" (queue, due_at, group_keys)

@@ -13,7 +13,8 @@ import {
   type GroupClaim,
   type GroupClaimResult,
 } from '../../../src/features/limits/queries/claim-grouped-jobs.ts';
-import { type GroupTables, type Serial, withGrouping } from '../../../src/features/limits/sql/grouping.ts';
+import { withGrouping } from '../../../src/features/limits/sql/group-statements.ts';
+import type { GroupTables, Serial } from '../../../src/features/limits/sql/grouping.ts';
 import type { Connection } from '../../support/test-database.ts';
 import { addJobs, clearTables, type GivenJob, tables } from './jobs.ts';
 

@@ -7,7 +7,7 @@ import type { Finish, Reschedule } from '../../../src/core/job/transition.ts';
 import { beginJobsQuery } from '../../../src/core/queries/begin/begin-jobs.ts';
 import { claimJobsQuery } from '../../../src/core/queries/claim/claim-jobs.ts';
 import { findDueQuery } from '../../../src/core/queries/claim/find-due.ts';
-import { findDueIdsQuery, findGroupedDueIdsQuery } from '../../../src/core/queries/claim/find-due-ids.ts';
+import { findDueIdsQuery } from '../../../src/core/queries/claim/find-due-ids.ts';
 import { findOverlookedQuery } from '../../../src/core/queries/claim/find-overlooked.ts';
 import { findRefusedJobsQuery, setAsideJobQuery } from '../../../src/core/queries/claim/set-aside-job.ts';
 import { tryClaimQuery } from '../../../src/core/queries/claim/try-claim.ts';
@@ -97,7 +97,7 @@ import { transactionIdQuery } from '../../../src/core/queries/settle/transaction
 import { unparkJobsQuery } from '../../../src/core/queries/settle/unpark-jobs.ts';
 import { writeProgressQuery } from '../../../src/core/queries/settle/write-progress.ts';
 import type { QueueTables } from '../../../src/core/schema/index.ts';
-import { withFactsOf } from '../../../src/core/sql/server-facts.ts';
+import { contextOf, inContext } from '../../../src/core/sql/statement-context.ts';
 import { carryOverJobsQuery } from '../../../src/entries/import/queries/carry-over-jobs.ts';
 import { findImportedJobsQuery } from '../../../src/entries/import/queries/find-imported-jobs.ts';
 import { releaseImportedJobsQuery } from '../../../src/entries/import/queries/release-imported-jobs.ts';
@@ -117,6 +117,7 @@ import { claimGroupedJobsQuery } from '../../../src/features/limits/queries/clai
 import { countOfGroupQuery } from '../../../src/features/limits/queries/count-of-group.ts';
 import { endHandlerHoldsQuery } from '../../../src/features/limits/queries/end-handler-holds.ts';
 import { findDueGroupsQuery } from '../../../src/features/limits/queries/find-due-groups.ts';
+import { findGroupedDueIdsQuery } from '../../../src/features/limits/queries/find-grouped-due-ids.ts';
 import {
   findServedQueuesQuery,
   hasGroupsQuery,
@@ -136,7 +137,8 @@ import { setLimitQuery } from '../../../src/features/limits/queries/set-limit.ts
 import { takeLeaseQuery } from '../../../src/features/limits/queries/take-lease.ts';
 import { takeStartsQuery } from '../../../src/features/limits/queries/take-starts.ts';
 import { unblockGroupQuery } from '../../../src/features/limits/queries/unblock-group.ts';
-import { type GroupTables, type Serial, withGrouping } from '../../../src/features/limits/sql/grouping.ts';
+import { withGrouping } from '../../../src/features/limits/sql/group-statements.ts';
+import type { GroupTables, Serial } from '../../../src/features/limits/sql/grouping.ts';
 import { foldMetricsQuery } from '../../../src/features/metrics/queries/fold-metrics.ts';
 import { pruneMetricsQuery } from '../../../src/features/metrics/queries/prune-metrics.ts';
 import { reportMetricsQuery } from '../../../src/features/metrics/queries/report-metrics.ts';
@@ -251,9 +253,9 @@ export function allStatements(
   const limitTables = { queueLimits, queueUsage, queueGroups, queueHolds, queueNotes };
   const grouped = (serial?: Serial): GroupTables => {
     const queues = new Map([[text, { serial }]]);
-    return withFactsOf(
-      tables,
+    return inContext(
       withGrouping({ ...tables, ...limitTables }, { tables: limitTables, queues, weighed: new Set([text]) }),
+      contextOf(tables),
     );
   };
   const ofCause = {
@@ -298,10 +300,10 @@ export function allStatements(
     until: id + 1,
     limit: 10,
   } as const;
-  const control = withFactsOf(tables, { ...tables, queueSchedules });
-  const controlOfGroups = withFactsOf(grouped(), { ...tables, queueSchedules });
+  const control = inContext({ ...tables, queueSchedules }, contextOf(tables));
+  const controlOfGroups = inContext({ ...tables, queueSchedules }, contextOf(grouped()));
   const ofGroup: NewJob = { ...job, group: text, weight: 3 };
-  const limited = withFactsOf(tables, { ...tables, queueLimits, queueUsage });
+  const limited = inContext({ ...tables, queueLimits, queueUsage }, contextOf(tables));
   const debounce = { type: 'debounce', key: text, maxWaitMs: 30_000 } as const;
   const replace = { type: 'replace', key: text, keepRunAt: false } as const;
   const waiting = { type: 'waiting', key: text } as const;

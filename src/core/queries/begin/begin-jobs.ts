@@ -5,7 +5,7 @@ import { faultPoint } from '../../sql/fault-point.ts';
 import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../../sql/fence.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 import { lockPatience, type RowLocks } from '../../sql/row-locks.ts';
-import { isDistributed } from '../../sql/server-facts.ts';
+import { isDistributed } from '../../sql/statement-context.ts';
 
 /**
  * When a record is on the server's disk: `now`, as its statement ends, or `soon`, within about 0.6 seconds.

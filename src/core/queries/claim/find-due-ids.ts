@@ -1,11 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { isFree } from '../../../features/limits/sql/group-hold.ts';
-import type { GroupTables } from '../../../features/limits/sql/grouping.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Band } from '../../sql/claim-order.ts';
-import { CONTROL_ENTRY } from '../../sql/control-entry.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { arrayText } from '../../sql/fence.ts';
+import { isFree } from '../../sql/is-free.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 import { isNotAmong, servedKind } from '../../sql/served-kind.ts';
 
@@ -29,21 +27,6 @@ export async function findDueIds(
   question: DueIdsQuestion & { readonly bands: readonly Band[] },
 ): Promise<number[]> {
   const rows = await queryRows(db, tables, findDueIdsQuery(tables, question));
-  return rows.map(({ id }) => Number(id));
-}
-
-/**
- * The ids of due jobs of the groups whose turn it is, and of groups that are new.
- *
- * **Under concurrency.** A plain read, as {@link findDueIds}.
- */
-export async function findGroupedDueIds(
-  db: Runner,
-  tables: GroupTables,
-  question: DueIdsQuestion,
-): Promise<number[]> {
-  const query = findGroupedDueIdsQuery(tables, question);
-  const rows = await queryRows(db, tables, query, { entry: CONTROL_ENTRY });
   return rows.map(({ id }) => Number(id));
 }
 
@@ -71,34 +54,4 @@ export function findDueIdsQuery(
       order by j.run_at, j.id limit (select ${limit}::int8)
     ) as j
     limit ${limit}`;
-}
-
-/** The claim looks at as many groups as this, and at the first jobs of each. */
-export function findGroupedDueIdsQuery(
-  tables: GroupTables,
-  { queue, kinds, limit, without }: DueIdsQuestion,
-): SQL {
-  const { queueJobs, queueGroups, queueNotes } = tables;
-  return sql`
-    select j.id from (
-      (
-        select g.group_key from ${queueGroups} as g
-        where g.queue = ${queue} and g.turn >= 0 and g.ready_at <= statement_timestamp()
-        order by g.ready_at, g.turn limit ${limit}::int8 * 2 + 32
-      )
-      union
-      (
-        select unnest(n.group_keys) from ${queueNotes} as n
-        where n.queue = ${queue} and n.due_at <= statement_timestamp()
-        limit ${limit}::int8 * 2 + 32
-      )
-    ) as g
-    cross join lateral (
-      select j.id from ${queueJobs} as j
-      where j.queue = ${queue} and j.group_key = g.group_key and j.group_key is not null
-        and j.run_at <= statement_timestamp() and ${isFree(tables)} and ${servedKind(kinds)}
-        and ${isNotAmong(arrayText(without))}
-      order by j.priority, j.run_at, j.id limit ${limit}
-    ) as j
-    limit ${limit}::int8 * 4`;
 }

@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { isFree } from '../../../features/limits/sql/group-hold.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Database, queryRows } from '../../sql/executor.ts';
 import { arrayText } from '../../sql/fence.ts';
 import { handOver } from '../../sql/hold-end.ts';
+import { isFree } from '../../sql/is-free.ts';
 import { hasNoTransactions } from '../../sql/within-time.ts';
 
 export interface TrialClaim {

@@ -1,14 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
-import {
-  anyInGroup,
-  groupColumns,
-  haveGroupColumns,
-  notedGroups,
-} from '../../../features/limits/sql/grouped-jobs.ts';
 import type { NewJob } from '../../job/new-job.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../../schema/own-columns.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
+import { anyInGroup, groupColumns, haveGroupColumns, notedGroups } from '../../sql/grouped-jobs.ts';
 import { type GivenColumn, jobRows, jobValues } from '../../sql/job-rows.ts';
 import { ownNames } from '../../sql/own-values.ts';
 import { quotedName } from '../../sql/quoted-name.ts';

@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
-import { anyInGroup, groupNotes } from '../../../features/limits/sql/grouped-jobs.ts';
 import { cte } from '../../../skip-locked/cte.ts';
 import { type QueryBuilders, uncached } from '../../../skip-locked/query-builders.ts';
 import type { RowsQuery } from '../../../skip-locked/rows-query.ts';
 import type { NewJob } from '../../job/new-job.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { NO_DATABASE } from '../../sql/executor.ts';
+import { anyInGroup, groupNotes } from '../../sql/grouped-jobs.ts';
 import { notified, type WakeUp, wakePayload } from '../../sql/wake-up.ts';
 import { plainInsert } from './insert-jobs.ts';
 

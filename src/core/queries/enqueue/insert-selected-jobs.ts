@@ -1,10 +1,11 @@
 import { type SQL, type SQLWrapper, sql } from 'drizzle-orm';
-import { groupColumns, notedGroups } from '../../../features/limits/sql/grouped-jobs.ts';
-import { groupingOf, NO_GROUP } from '../../../features/limits/sql/grouping.ts';
+import { NO_GROUP } from '../../job/group.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { OwnColumn } from '../../schema/own-columns.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
+import { groupColumns, notedGroups } from '../../sql/grouped-jobs.ts';
 import { ownNames } from '../../sql/own-values.ts';
+import { groupsIn } from '../../sql/statement-context.ts';
 import { notified, type WakeUp, wakePayload } from '../../sql/wake-up.ts';
 
 /** The columns of the jobs, as expressions over the user's own select. */
@@ -59,7 +60,7 @@ export async function insertSelectedJobs(
 export function insertSelectedJobsQuery(tables: QueueTables, jobs: SelectedJobs, wakeUp?: WakeUp): SQL {
   const { queueJobs } = tables;
   const own = jobs.own ?? [];
-  const grouped = groupingOf(tables, jobs.queue) !== undefined;
+  const grouped = groupsIn(tables, jobs.queue) !== undefined;
   const weighed = grouped || jobs.weight !== undefined;
   const names = sql`${groupColumns(weighed)}${ownNames(own.map(({ column }) => column))}`;
   const group = grouped ? sql`coalesce(${jobs.group ?? sql`null`}, ${NO_GROUP}::text)` : sql`null::text`;

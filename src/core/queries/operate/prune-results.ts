@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
-import { isDistributed } from '../../sql/server-facts.ts';
+import { isDistributed } from '../../sql/statement-context.ts';
 import { isExpired, type Prune, type PruneResult, pruneQueueByQueue } from './prune-queue.ts';
 
 export type { PruneResult } from './prune-queue.ts';

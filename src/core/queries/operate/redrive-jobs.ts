@@ -1,17 +1,14 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { isGroupedQueue, notedGroups } from '../../../features/limits/sql/grouped-jobs.ts';
-import {
-  groupingOf,
-  groupTables,
-  type LimitTables,
-  NO_GROUP,
-} from '../../../features/limits/sql/grouping.ts';
+import { NO_GROUP } from '../../job/group.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../../schema/own-columns.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
 import { arrayText } from '../../sql/fence.ts';
+import { isGroupedQueue, notedGroups } from '../../sql/grouped-jobs.ts';
 import { hasOwn } from '../../sql/job-scope.ts';
 import { type OwnWanted, ownNames } from '../../sql/own-values.ts';
+import { groupsIn, groupsInAny } from '../../sql/statement-context.ts';
+import type { StatementExtension } from '../../sql/statement-extension.ts';
 import { notified, type WakeUp } from '../../sql/wake-up.ts';
 
 /** Which discarded jobs to put back. */
@@ -68,7 +65,7 @@ export function redriveJobsQuery(tables: QueueTables, redrive: Redrive, wakeUp?:
   const { queueJobs, queueResults } = tables;
   const own = ownColumnsOf(queueJobs);
   const { queue, limit } = redrive;
-  const groups = queue === undefined || groupingOf(tables, queue) ? groupTables(tables) : undefined;
+  const groups = queue === undefined ? groupsInAny(tables) : groupsIn(tables, queue);
   return sql`
     with discarded as materialized (
       select r.* from ${queueResults} as r
@@ -82,7 +79,7 @@ export function redriveJobsQuery(tables: QueueTables, redrive: Redrive, wakeUp?:
         created_at${ownNames(own)}) overriding system value
       select d.job_id, d.queue, d.kind, d.payload, d.priority, ${dueAt(groups, queue)}, 0, d.max_attempts,
         d.weight, d.fence, d.batch_id, d.unique_key, ${
-          groups === undefined ? sql`d.group_key` : groupNow(tables, queue)
+          groups === undefined ? sql`d.group_key` : groupNow(groups, queue)
         }, d.errors, d.metadata,
         d.created_at${ownNames(own, 'd.')}
       from discarded as d order by d.queue, d.kind, d.unique_key, d.job_id
@@ -112,31 +109,23 @@ export function redriveJobsQuery(tables: QueueTables, redrive: Redrive, wakeUp?:
 }
 
 /** Due now; a job that stops its group takes its old place, before those that wait for it. */
-function dueAt(groups: LimitTables | undefined, queue: string | undefined): SQL {
+function dueAt(groups: StatementExtension | undefined, queue: string | undefined): SQL {
   if (groups === undefined) return sql`statement_timestamp()`;
-  return sql`case when exists (
-          select from ${groups.queueHolds} as h
-          where h.queue = ${queue === undefined ? sql`d.queue` : sql`${queue}::text`}
-            and h.group_key = d.group_key and h.job_id = d.job_id and h.until = 'infinity'
-        ) then d.run_at else statement_timestamp() end`;
+  return sql`case when ${groups.hasStoppedGroup(queue)} then d.run_at else statement_timestamp() end`;
 }
 
 /** The group of a job `d` that may have ended when its queue had no groups yet. */
-function groupNow(tables: QueueTables, queue: string | undefined): SQL {
+function groupNow(groups: StatementExtension, queue: string | undefined): SQL {
   return queue === undefined
-    ? sql`case when ${isGroupedQueue(tables, sql`d.queue`)} then coalesce(d.group_key, ${NO_GROUP})
+    ? sql`case when ${isGroupedQueue(groups, sql`d.queue`)} then coalesce(d.group_key, ${NO_GROUP})
           else d.group_key end`
     : sql`coalesce(d.group_key, ${NO_GROUP})`;
 }
 
 /** Claims look at the groups of the jobs, also at those that a discarded job had stopped. */
-function goingOn(tables: QueueTables, { queueHolds }: LimitTables, queue: string | undefined): SQL {
-  return sql`${notedGroups(tables, 'redriven')},
-    unblocked as (
-      delete from ${queueHolds} as h using redriven as r
-      where h.queue = ${queue === undefined ? sql`r.queue` : sql`${queue}::text`}
-        and h.group_key = r.group_key and h.job_id = r.id and h.until = 'infinity'
-    )`;
+function goingOn(tables: QueueTables, groups: StatementExtension, queue: string | undefined): SQL {
+  const unblocked = groups.unblock({ rows: 'redriven', queue, which: 'discarded' });
+  return sql`${notedGroups(tables, 'redriven')}${unblocked}`;
 }
 
 /** For a `where` over the results as `r`. */

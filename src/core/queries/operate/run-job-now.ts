@@ -1,10 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { notedGroups } from '../../../features/limits/sql/grouped-jobs.ts';
-import { groupingOf } from '../../../features/limits/sql/grouping.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
 import { arrayText } from '../../sql/fence.ts';
+import { notedGroups } from '../../sql/grouped-jobs.ts';
 import { isClaimRefused } from '../../sql/refused-claim.ts';
+import { groupsIn } from '../../sql/statement-context.ts';
 
 export interface JobToRun {
   readonly id: number;
@@ -80,14 +80,10 @@ export function runJobNowQuery(tables: QueueTables, jobs: JobToRun | JobsToRun):
     from now
     where j.queue = ${queue} and j.id = any(array(select id from free))
     returning j.id`;
-  const grouping = groupingOf(tables, queue);
-  if (grouping === undefined) return sql`${ctes}${update}`;
+  const groups = groupsIn(tables, queue);
+  if (groups === undefined) return sql`${ctes}${update}`;
   return sql`${ctes},
     moved as (${update}, j.queue, j.group_key, j.run_at
-    ),
-    unblocked as (
-      delete from ${grouping.tables.queueHolds} as h using moved as m
-      where h.queue = ${queue} and h.group_key = m.group_key and h.job_id = m.id and h.until < 'infinity'
-    )${notedGroups(tables, 'moved')}
+    )${groups.unblock({ rows: 'moved', queue, which: 'retried' })}${notedGroups(tables, 'moved')}
     select id from moved`;
 }

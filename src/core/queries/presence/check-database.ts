@@ -6,7 +6,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { CONTROL_ENTRY } from '../../sql/control-entry.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
-import { withServerFacts } from '../../sql/server-facts.ts';
+import { inContext } from '../../sql/statement-context.ts';
 import { checkGrants, type TablesInUse } from './check-grants.ts';
 import { hasCitus } from './is-citus.ts';
 
@@ -45,7 +45,7 @@ export async function checkDatabase(
   }
   await checkGrants(db, all);
   const facts = { distributed: server?.citus === true, identified: server?.identified === true };
-  return facts.distributed || !facts.identified ? withServerFacts(tables, facts) : tables;
+  return facts.distributed || !facts.identified ? inContext(tables, { server: facts }) : tables;
 }
 
 /**

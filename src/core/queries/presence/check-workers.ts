@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { queryRows, type RawRow, type Runner } from '../../sql/executor.ts';
-import { isDistributed } from '../../sql/server-facts.ts';
+import { isDistributed } from '../../sql/statement-context.ts';
 import { type GoneLimits, seenText, testedLock, type WhyGone, whyGone } from '../../sql/why-gone.ts';
 import { beatWorker, beatWorkerQuery, type LivingWorker } from './beat-worker.ts';
 import { findWorkers, knownWorkers } from './find-workers.ts';

@@ -3,7 +3,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { queryRows, type RawRow, type Runner } from '../../sql/executor.ts';
 import { type HeldJob, idsAndFences } from '../../sql/fence.ts';
 import { perStatement, queueOf } from '../../sql/one-queue.ts';
-import { isDistributed } from '../../sql/server-facts.ts';
+import { isDistributed } from '../../sql/statement-context.ts';
 
 export interface RequestsQuestion {
   readonly workerId: number;

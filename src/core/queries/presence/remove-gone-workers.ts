@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { queryRows, type RawRow, type Runner } from '../../sql/executor.ts';
 import { jsonRows } from '../../sql/json-rows.ts';
-import { isDistributed } from '../../sql/server-facts.ts';
+import { isDistributed } from '../../sql/statement-context.ts';
 import { type GoneLimits, seenText, testedLock, whyGone } from '../../sql/why-gone.ts';
 import type { GoneWorker } from './check-workers.ts';
 import { findWorkers, type KnownWorker, knownWorkers } from './find-workers.ts';

@@ -1,5 +1,4 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { groupingOf } from '../../../features/limits/sql/grouping.ts';
 import type { Finish } from '../../job/transition.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type OwnColumn, ownColumnsOf } from '../../schema/own-columns.ts';
@@ -10,6 +9,7 @@ import { insertResults, withoutPayload } from '../../sql/insert-results.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 import { withError, withTime } from '../../sql/recorded-error.ts';
 import { lockPatience, type RowLocks } from '../../sql/row-locks.ts';
+import { groupsIn } from '../../sql/statement-context.ts';
 
 export interface FinishedJob extends HeldJob {
   readonly transition: Finish;
@@ -117,7 +117,7 @@ export function finishJobsQuery(
   }
   // Behind one that was discarded nothing goes on, where the group waits for success.
   const stops =
-    groupingOf(tables, holder.queue)?.serial === 'success' &&
+    groupsIn(tables, holder.queue)?.waitsForSuccess(holder.queue) === true &&
     finishes.some(({ transition }) => transition.state === 'discarded');
   const { whole, wholes, payload, returning } = payloads(finishes, own);
   return endHolds(tables, {

@@ -1,5 +1,4 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { groupingOf } from '../../../features/limits/sql/grouping.ts';
 import type { Reschedule } from '../../job/transition.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { queryRows, type RawRow, type Runner } from '../../sql/executor.ts';
@@ -8,6 +7,7 @@ import { endHolds } from '../../sql/hold-end.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 import { withError, withTime } from '../../sql/recorded-error.ts';
 import { lockPatience, type RowLocks } from '../../sql/row-locks.ts';
+import { groupsIn } from '../../sql/statement-context.ts';
 
 export interface RescheduledJob extends HeldJob {
   readonly transition: Reschedule;
@@ -88,8 +88,7 @@ export function rescheduleJobsQuery(
     )`;
   const errors = sql`errors = ${withError(sql`j.errors`, sql`i.error`)}`;
   // It keeps its place in its group: those behind it wait.
-  const serial = groupingOf(tables, holder.queue)?.serial;
-  const keepsPlace = serial === 'end' || serial === 'success';
+  const keepsPlace = groupsIn(tables, holder.queue)?.keepsPlace(holder.queue) === true;
   const change = {
     set: keepsPlace
       ? sql`attempt = i.attempt, ${errors}`

@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { notedGroups } from '../../../features/limits/sql/grouped-jobs.ts';
-import { groupingOf } from '../../../features/limits/sql/grouping.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { arrayText } from '../../sql/fence.ts';
+import { notedGroups } from '../../sql/grouped-jobs.ts';
+import { groupsIn } from '../../sql/statement-context.ts';
 import { notifyWorkers } from '../presence/notify-workers.ts';
 
 export interface Unpark {
@@ -48,7 +48,7 @@ export function unparkJobsQuery(tables: QueueTables, { queue, ids }: Omit<Unpark
     from now, live
     where j.queue = ${queue} and j.id = any(array(select id from live)) and live.id = j.id
     returning j.id`;
-  if (groupingOf(tables, queue) === undefined) return sql`${ctes}${update}`;
+  if (groupsIn(tables, queue) === undefined) return sql`${ctes}${update}`;
   return sql`${ctes},
     unparked as (${update}, j.queue, j.group_key, j.run_at
     )${notedGroups(tables, 'unparked')}

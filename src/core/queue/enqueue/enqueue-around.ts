@@ -1,10 +1,10 @@
 import { QueueError } from '../../../errors.ts';
 import type { ControlTables } from '../../../features/control/index.ts';
-import { inGroups } from '../../../features/limits/sql/grouped-jobs.ts';
 import { metadataToStore, type NewJob } from '../../job/new-job.ts';
 import type { QueueTables } from '../../schema/index.ts';
 import type { OwnColumn } from '../../schema/own-columns.ts';
 import type { Executor } from '../../sql/executor.ts';
+import { inGroups } from '../../sql/grouped-jobs.ts';
 import { type Around, calledTwice, goAround, type JobToEnqueue } from './around.ts';
 import { enqueueJobs, type LimitedEnqueueResult } from './enqueue-jobs.ts';
 import type { WakeUps } from './wake-ups.ts';

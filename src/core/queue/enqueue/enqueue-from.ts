@@ -1,6 +1,4 @@
 import { Column, is, SQL, type SQLWrapper, sql } from 'drizzle-orm';
-import { notGrouped } from '../../../features/limits/sql/grouped-jobs.ts';
-import { groupingOf, hasWeights } from '../../../features/limits/sql/grouping.ts';
 import type { JobDefinition, PayloadInput } from '../../job/definition.ts';
 import { ENQUEUE_OPTIONS } from '../../job/enqueue-options.ts';
 import { checkOptions } from '../../job/known-options.ts';
@@ -21,7 +19,9 @@ import { insertSelectedJobs, type SelectedJobs } from '../../queries/enqueue/ins
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { OwnColumn } from '../../schema/own-columns.ts';
 import type { Executor } from '../../sql/executor.ts';
+import { hasWeights, notGrouped } from '../../sql/grouped-jobs.ts';
 import { checkNotNeeded, ownValue, textOf, valueOrDefault } from '../../sql/own-values.ts';
+import { groupsIn } from '../../sql/statement-context.ts';
 import type { WakeUp } from '../../sql/wake-up.ts';
 import { type EnqueueSettings, insertFromAround } from './enqueue-around.ts';
 
@@ -158,7 +158,7 @@ export function selectedJobs<TSelect extends SelectOf<unknown>>(
 
 /** @throws TypeError when the jobs have groups, and their queue has none, or weights, and it has no rates */
 function checkGrouping(tables: QueueTables, { queue, kind, group, weight }: SelectedJobs): void {
-  const isGrouped = groupingOf(tables, queue) !== undefined;
+  const isGrouped = groupsIn(tables, queue) !== undefined;
   if (group !== undefined && !isGrouped) throw notGrouped(`enqueueFrom('${kind}')`, 'group', queue);
   if (weight !== undefined && !hasWeights(tables, queue))
     throw notGrouped(`enqueueFrom('${kind}')`, 'weight', queue);

@@ -1,10 +1,10 @@
 import type { Query } from 'drizzle-orm';
-import { inGroup } from '../../../features/limits/sql/grouped-jobs.ts';
 import type { QueryBuilders } from '../../../skip-locked/query-builders.ts';
 import type { JobDefinition, PayloadInput } from '../../job/definition.ts';
 import type { PlainEnqueueOptions } from '../../job/enqueue-options.ts';
 import { mayBeDue, newJob } from '../../job/new-job.ts';
 import { insertOneJobQuery } from '../../queries/enqueue/insert-one-job.ts';
+import { inGroup } from '../../sql/grouped-jobs.ts';
 import { withOwn } from '../../sql/own-values.ts';
 import { type EnqueueSettings, makeAround } from './enqueue-around.ts';
 

@@ -10,7 +10,7 @@ import { findDueIds } from '../../queries/claim/find-due-ids.ts';
 import type { JobPlace } from '../../queries/claim/find-overlooked.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database } from '../../sql/executor.ts';
-import { isDistributed } from '../../sql/server-facts.ts';
+import { isDistributed } from '../../sql/statement-context.ts';
 import type { WorkerRunner } from '../statements/statements.ts';
 import { ClaimTries } from './claim-tries.ts';
 import { ClaimTurn } from './claim-turn.ts';

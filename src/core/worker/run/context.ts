@@ -1,5 +1,5 @@
-import { NO_GROUP } from '../../../features/limits/sql/grouping.ts';
 import { copyJson } from '../../job/copy-json.ts';
+import { NO_GROUP } from '../../job/group.ts';
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../../schema/own-columns.ts';

@@ -1,7 +1,7 @@
-import { NO_GROUP } from '../../../features/limits/sql/grouping.ts';
 import type { HandlerHolds } from '../../../features/limits/worker/handler-holds.ts';
 import { isAwaited } from '../../../features/waiting/job/awaited.ts';
 import { withoutQuery } from '../../job/describe-error.ts';
+import { NO_GROUP } from '../../job/group.ts';
 import type { Outcome } from '../../job/outcome.ts';
 import { type Transition, transitionFor, type Verdict, verdictOn } from '../../job/transition.ts';
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';

@@ -1,8 +1,9 @@
-import { groupingOf } from '../../../features/limits/sql/grouping.ts';
+import { groupTables } from '../../../features/limits/sql/group-statements.ts';
 import { HandlerHolds } from '../../../features/limits/worker/handler-holds.ts';
 import type { Outcome } from '../../job/outcome.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
+import { groupsIn } from '../../sql/statement-context.ts';
 import type { Attempt, AttemptEnvironment } from '../run/attempt.ts';
 import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
 import { Fates } from './fates.ts';
@@ -32,7 +33,7 @@ export class Endings {
   ) {
     const { environment, questions, holder } = options;
     const { tables } = environment;
-    const grouping = groupingOf(tables, holder.queue)?.tables;
+    const grouping = groupsIn(tables, holder.queue) && groupTables(tables);
     this.#conclude = {
       ...options,
       fates: new Fates({ db: questions, tables, queue: holder.queue }),

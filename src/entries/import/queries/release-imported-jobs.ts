@@ -2,8 +2,8 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../../../core/sql/executor.ts';
 import { arrayText } from '../../../core/sql/fence.ts';
-import { notedGroups } from '../../../features/limits/sql/grouped-jobs.ts';
-import { groupingOf } from '../../../features/limits/sql/grouping.ts';
+import { notedGroups } from '../../../core/sql/grouped-jobs.ts';
+import { groupsIn } from '../../../core/sql/statement-context.ts';
 
 /** In the metadata of a job that another system may still have: whose job it is, and what it is to become. */
 export const IMPORT_MARK = 'drizzle-queue:import';
@@ -72,7 +72,7 @@ export function releaseImportedJobsQuery(tables: QueueTables, { queue, ids }: Re
     from i
     where j.queue = ${queue} and j.id = any(array(select id from i)) and i.id = j.id
     returning j.id`;
-  if (groupingOf(tables, queue) === undefined) return sql`${ctes}${update}`;
+  if (groupsIn(tables, queue) === undefined) return sql`${ctes}${update}`;
   return sql`${ctes},
     released as (${update}, j.queue, j.group_key, j.run_at
     )${notedGroups(tables, 'released')}

@@ -4,11 +4,11 @@ import { COLUMNS, givenColumns, ownValues, woke } from '../../../core/queries/en
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
 import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
 import { type Executor, queryRows } from '../../../core/sql/executor.ts';
+import { anyInGroup, groupColumns, haveGroupColumns, notedGroups } from '../../../core/sql/grouped-jobs.ts';
 import { jobRows } from '../../../core/sql/job-rows.ts';
 import { ownNames } from '../../../core/sql/own-values.ts';
 import type { WakeUp } from '../../../core/sql/wake-up.ts';
 import type { ControlTables } from '../../control/index.ts';
-import { anyInGroup, groupColumns, haveGroupColumns, notedGroups } from '../../limits/sql/grouped-jobs.ts';
 import { idSequence, type PutResult, putResult } from './insert-waiting-jobs.ts';
 
 /** The queue's tables and that of the keys that outlive a job. */

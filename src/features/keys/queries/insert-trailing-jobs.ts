@@ -5,11 +5,11 @@ import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../../../core/schema/own-columns.ts';
 import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
 import { type Executor, queryRows } from '../../../core/sql/executor.ts';
+import { anyInGroup, haveGroupColumns, notedGroups } from '../../../core/sql/grouped-jobs.ts';
 import { jobRows } from '../../../core/sql/job-rows.ts';
 import { queueOf } from '../../../core/sql/one-queue.ts';
 import { ownDefault } from '../../../core/sql/own-values.ts';
 import type { WakeUp } from '../../../core/sql/wake-up.ts';
-import { anyInGroup, haveGroupColumns, notedGroups } from '../../limits/sql/grouped-jobs.ts';
 import { isOver, type KeyTables, nextEnd, windowOf, withKeys } from './insert-limited-jobs.ts';
 import { idSequence, type PutResult, putNumbered, putResult, takingOver } from './insert-waiting-jobs.ts';
 

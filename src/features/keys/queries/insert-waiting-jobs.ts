@@ -4,11 +4,11 @@ import { COLUMNS, givenColumns, ownValues, woke } from '../../../core/queries/en
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../../../core/schema/own-columns.ts';
 import { type Executor, queryRows } from '../../../core/sql/executor.ts';
+import { anyInGroup, groupColumns, haveGroupColumns, notedGroups } from '../../../core/sql/grouped-jobs.ts';
 import { jobRows } from '../../../core/sql/job-rows.ts';
 import { ownNames } from '../../../core/sql/own-values.ts';
 import { quotedName } from '../../../core/sql/quoted-name.ts';
 import type { WakeUp } from '../../../core/sql/wake-up.ts';
-import { anyInGroup, groupColumns, haveGroupColumns, notedGroups } from '../../limits/sql/grouped-jobs.ts';
 import type { KeyRule } from '../job/key-rule.ts';
 
 /** What becomes of a job whose key another one has that waits for its first claim. */

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { MAX_PRIORITY } from '../../../core/job/limits.ts';
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
-import { isFree } from './group-hold.ts';
+import { isFree } from '../../../core/sql/is-free.ts';
 
 /** So many jobs that may not be claimed now are passed before each priority is asked by itself. */
 const PASSED = 100;

@@ -1,10 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { arrayText } from '../../../core/sql/fence.ts';
+import { isFree } from '../../../core/sql/is-free.ts';
 import { payloadBytes } from '../../../core/sql/payload-bytes.ts';
 import { isNotAmong, servedKind } from '../../../core/sql/served-kind.ts';
 import { dueInGroup, nextInGroup } from './due-in-group.ts';
 import type { GroupClaim } from './group-claim.ts';
-import { isFree } from './group-hold.ts';
 import type { GroupTables } from './grouping.ts';
 import { rateFreeAt, rateWith } from './rate-used.ts';
 

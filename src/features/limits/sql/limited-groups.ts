@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { EVERY_GROUP } from '../job/group.ts';
+import { EVERY_GROUP } from '../../../core/job/group.ts';
 import type { LimitTables } from './grouping.ts';
 import { insertNotes } from './note-groups.ts';
 

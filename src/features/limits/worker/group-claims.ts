@@ -1,5 +1,4 @@
 import type { Claim, ClaimedJob } from '../../../core/queries/claim/claim-jobs.ts';
-import { findGroupedDueIds } from '../../../core/queries/claim/find-due-ids.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
 import type { Attempts } from '../../../core/worker/begin/attempts.ts';
 import type { ClaimGroups } from '../../../core/worker/claim/claim-loop-options.ts';
@@ -7,6 +6,7 @@ import type { ClaimTries } from '../../../core/worker/claim/claim-tries.ts';
 import type { ClaimAnswer, QueueClaims } from '../../../core/worker/claim/claims.ts';
 import { admitGroups, MAX_NOTES } from '../queries/admit-groups.ts';
 import { claimGroupedJobs, type GroupClaimResult } from '../queries/claim-grouped-jobs.ts';
+import { findGroupedDueIds } from '../queries/find-grouped-due-ids.ts';
 import { noteFreedGroups } from '../queries/note-groups.ts';
 import type { QueueLimiter } from './queue-limiter.ts';
 

@@ -1,6 +1,6 @@
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
-import { withFactsOf } from '../../../core/sql/server-facts.ts';
+import { contextOf, inContext } from '../../../core/sql/statement-context.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import type { ServedQueue } from '../../../core/worker/served-queues.ts';
 import type { Limits } from '../limits.ts';
@@ -28,7 +28,7 @@ export function leasesOf(options: LeasesOfOptions): Leases | undefined {
   const limiters = new Map<string, QueueLimiter>();
   const leases: Leases = new Leases({
     db,
-    tables: withFactsOf(tables, limits.tables),
+    tables: inContext(limits.tables, contextOf(tables)),
     workerId,
     events,
     limiters,

@@ -1,13 +1,13 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { NO_GROUP } from '../../../core/job/group.ts';
 import { ownColumnsOf } from '../../../core/schema/own-columns.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
+import { groupColumns, haveWeights, isGroupedQueue, notedGroups } from '../../../core/sql/grouped-jobs.ts';
 import { jsonRows } from '../../../core/sql/json-rows.ts';
 import { ownDefault, ownNames, ownValue } from '../../../core/sql/own-values.ts';
 import { lockPatience } from '../../../core/sql/row-locks.ts';
-import { isDistributed } from '../../../core/sql/server-facts.ts';
+import { groupsInAny, isDistributed } from '../../../core/sql/statement-context.ts';
 import { notified } from '../../../core/sql/wake-up.ts';
-import { groupColumns, isGroupedQueue, notedGroups } from '../../limits/sql/grouped-jobs.ts';
-import { hasGroups, haveWeights, NO_GROUP } from '../../limits/sql/grouping.ts';
 import { queryScheduleRows, type ScheduleTables } from '../sql/schedule-tables.ts';
 
 /** A schedule whose next tick has come. */
@@ -64,7 +64,7 @@ export function fireSchedulesQuery(
   channel: string | undefined,
 ): SQL {
   const { queueJobs } = tables;
-  const grouped = hasGroups(tables);
+  const groups = groupsInAny(tables);
   const weighed = haveWeights(tables);
   const own = ownColumnsOf(queueJobs);
   const values = own.map((column) => {
@@ -86,16 +86,20 @@ export function fireSchedulesQuery(
         case when not s.overlap then ${OVERLAP_KEY}::text || s.name end,
         s.settings -> 'metadata' || t.tick${
           weighed
-            ? sql`, case when ${isGroupedQueue(tables, sql`s.queue`)}
-          then coalesce(s.settings ->> 'group', ${NO_GROUP}) end,
+            ? sql`, ${
+                groups
+                  ? sql`case when ${isGroupedQueue(groups, sql`s.queue`)}
+          then coalesce(s.settings ->> 'group', ${NO_GROUP}) end`
+                  : sql`null`
+              },
           coalesce((s.settings ->> 'weight')::int2, 1)`
             : sql``
         }${sql.join(values)}
       from ${moved} as s cross join lateral jsonb_array_elements(s.ticks) with ordinality as t(tick, place)
       order by s.place, t.place
       on conflict (queue, kind, unique_key) where unique_key is not null do nothing
-      returning id, queue, metadata${grouped ? sql`, group_key, run_at` : sql``}
-    )${grouped ? notedGroups(tables, 'inserted') : sql``}
+      returning id, queue, metadata${groups ? sql`, group_key, run_at` : sql``}
+    )${groups ? notedGroups(tables, 'inserted') : sql``}
     select m.name, j.id, ${
       channel === undefined
         ? sql`null`

@@ -1,5 +1,8 @@
-import type { JobDefinition } from '../../../core/job/definition.ts';
-import { checkInteger, checkText, MAX_NAME_BYTES, MAX_WEIGHT } from '../../../core/job/limits.ts';
+import type { JobDefinition } from './definition.ts';
+import { checkInteger, checkText, MAX_NAME_BYTES, MAX_WEIGHT } from './limits.ts';
+
+/** The group of a job without one, in a queue whose jobs are in groups. */
+export const NO_GROUP = '-';
 
 /** What stands for every group of a queue where limits are set, and so is the name of none. */
 export const EVERY_GROUP = '*';

@@ -1,16 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { NewJob } from '../../../core/job/new-job.ts';
-import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
-import {
-  groupedQueues,
-  groupingOf,
-  groupTables,
-  hasGroups,
-  hasWeights,
-  type LimitTables,
-  NO_GROUP,
-} from './grouping.ts';
-import { insertNotes } from './note-groups.ts';
+import { NO_GROUP } from '../job/group.ts';
+import type { NewJob } from '../job/new-job.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { contextOf, groupsIn, groupsInAny } from './statement-context.ts';
+import type { StatementExtension } from './statement-extension.ts';
 
 /**
  * The job with the group in which its queue has it, if that queue has groups.
@@ -20,7 +13,7 @@ import { insertNotes } from './note-groups.ts';
  */
 export function inGroup(tables: QueueTables, job: NewJob): NewJob {
   const { group, weight, queue, kind } = job;
-  if (groupingOf(tables, queue) !== undefined) return group === undefined ? { ...job, group: NO_GROUP } : job;
+  if (groupsIn(tables, queue) !== undefined) return group === undefined ? { ...job, group: NO_GROUP } : job;
   if (group !== undefined) throw notGrouped(`enqueue('${kind}')`, 'group', queue);
   if (weight !== undefined && !hasWeights(tables, queue))
     throw notGrouped(`enqueue('${kind}')`, 'weight', queue);
@@ -29,7 +22,9 @@ export function inGroup(tables: QueueTables, job: NewJob): NewJob {
 
 /** The same for all jobs of an enqueue. */
 export function inGroups(tables: QueueTables, jobs: readonly NewJob[]): readonly NewJob[] {
-  return hasGroups(tables) || haveGroupColumns(jobs) ? jobs.map((job) => inGroup(tables, job)) : jobs;
+  return groupsInAny(tables) !== undefined || haveGroupColumns(jobs)
+    ? jobs.map((job) => inGroup(tables, job))
+    : jobs;
 }
 
 export function notGrouped(what: string, option: 'group' | 'weight', queue: string): TypeError {
@@ -57,21 +52,28 @@ export function groupColumns(given: boolean): SQL {
 }
 
 /** Whether the queue in this expression is one of those with groups. */
-export function isGroupedQueue(tables: QueueTables, queue: SQL): SQL {
-  return sql`${JSON.stringify(groupedQueues(tables))}::text::jsonb @> to_jsonb(${queue})`;
+export function isGroupedQueue({ groupedQueues }: StatementExtension, queue: SQL): SQL {
+  return sql`${JSON.stringify([...groupedQueues])}::text::jsonb @> to_jsonb(${queue})`;
+}
+
+/** Whether the jobs of a queue may have weights. */
+export function hasWeights(tables: QueueTables, queue: string): boolean {
+  return contextOf(tables).extension?.weighedQueues.has(queue) ?? false;
+}
+
+/** Whether the jobs of any queue may have weights. */
+export function haveWeights(tables: QueueTables): boolean {
+  return (contextOf(tables).extension?.weighedQueues.size ?? 0) > 0;
 }
 
 /**
- * An insert that notes for the claims, of each group among the rows of a CTE (with their `queue`, `group_key`
- * and `run_at`), at which times to look at it. It waits for nobody, and nobody for it.
+ * An insert by which claims hear of the rows of a CTE (with their `queue`, `group_key` and `run_at`) that are
+ * in groups. It waits for nobody, and nobody for it.
  */
 export function groupNotes(tables: QueueTables, rows: string): SQL {
-  return insertNotes(
-    known(groupTables(tables)),
-    sql`
-        select distinct g.queue, g.run_at as due_at, g.group_key from ${sql.raw(rows)} as g
-        where g.group_key is not null`,
-  );
+  const groups = groupsInAny(tables);
+  if (groups === undefined) throw new TypeError('A job is in a group of tables that have none');
+  return groups.tellOfTimes(rows);
 }
 
 /** {@link groupNotes} as one more CTE. */
@@ -79,10 +81,4 @@ export function notedGroups(tables: QueueTables, rows: string): SQL {
   return sql`,
     noted as (${groupNotes(tables, rows)}
     )`;
-}
-
-/** Only jobs of queues with groups are in one. */
-function known(tables: LimitTables | undefined): LimitTables {
-  if (tables === undefined) throw new TypeError('A job is in a group of tables that have none');
-  return tables;
 }

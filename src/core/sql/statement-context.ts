@@ -1,0 +1,53 @@
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { StatementExtension } from './statement-extension.ts';
+
+/** What a worker has found out about its database, for its statements. */
+export interface ServerFacts {
+  /** The tables are on Citus: each queue gets a statement of its own, without what Citus refuses. */
+  readonly distributed: boolean;
+  /** The role may read which server this is, `pg_control_system()`, as every role may by default. */
+  readonly identified: boolean;
+}
+
+/** What statements about some tables are built with, beside the tables. */
+export interface StatementContext {
+  readonly server?: ServerFacts;
+  readonly extension?: StatementExtension;
+}
+
+const CONTEXT = Symbol('drizzle-queue.context');
+
+/**
+ * The same tables, with more of a context. It is a property of the object, so `{ ...tables }` has it, too; a
+ * symbol, so that whoever goes through the tables by name does not meet it.
+ */
+export function inContext<TTables extends QueueTables>(tables: TTables, context: StatementContext): TTables {
+  return { ...tables, [CONTEXT]: { ...contextOf(tables), ...context } };
+}
+
+/** What is known of some tables: nothing, if they were given no context. */
+export function contextOf(tables: QueueTables & { readonly [CONTEXT]?: StatementContext }): StatementContext {
+  return tables[CONTEXT] ?? {};
+}
+
+/** Whether the server is Citus; `false` while nothing is known of it. */
+export function isDistributed(tables: QueueTables): boolean {
+  return contextOf(tables).server?.distributed ?? false;
+}
+
+/** Whether the role may read which server this is; `true` while nothing is known of it. */
+export function isIdentified(tables: QueueTables): boolean {
+  return contextOf(tables).server?.identified ?? true;
+}
+
+/** What is added to the statements of a queue whose jobs are in groups; `undefined` for another queue. */
+export function groupsIn(tables: QueueTables, queue: string): StatementExtension | undefined {
+  const { extension } = contextOf(tables);
+  return extension?.groupedQueues.has(queue) ? extension : undefined;
+}
+
+/** The same for a statement about any queue: `undefined` where the jobs of none are in groups. */
+export function groupsInAny(tables: QueueTables): StatementExtension | undefined {
+  const { extension } = contextOf(tables);
+  return extension !== undefined && extension.groupedQueues.size > 0 ? extension : undefined;
+}

@@ -1,0 +1,133 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
+import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
+import { contextOf, inContext } from '../../../core/sql/statement-context.ts';
+import type { EndedHolds, StatementExtension, UnblockedJobs } from '../../../core/sql/statement-extension.ts';
+import type { Grouping, LimitTables, Serial } from './grouping.ts';
+import { insertNotes } from './note-groups.ts';
+
+/** Of a job that blocks others: without an end, it was discarded; else it waits for its next attempt. */
+const UNTIL = {
+  discarded: sql` and h.until = 'infinity'`,
+  retried: sql` and h.until < 'infinity'`,
+  both: sql``,
+};
+
+/** What groups add to the core's statements: notes for the claims, and the slots of jobs that have ended. */
+export class GroupStatements implements StatementExtension {
+  readonly tables: LimitTables;
+  readonly entry = CONTROL_ENTRY;
+  readonly groupedQueues: ReadonlySet<string>;
+  readonly weighedQueues: ReadonlySet<string>;
+  readonly endedColumns = sql`, j.group_key as ended_group, j.run_at as ended_run_at`;
+  readonly #queues: Grouping['queues'];
+
+  constructor({ tables, queues, weighed }: Grouping) {
+    this.tables = tables;
+    this.groupedQueues = new Set(queues.keys());
+    this.weighedQueues = weighed;
+    this.#queues = queues;
+  }
+
+  /** Notes of each group among the rows at which times claims should look at it. */
+  tellOfTimes(rows: string): SQL {
+    return insertNotes(
+      this.tables,
+      sql`
+        select distinct g.queue, g.run_at as due_at, g.group_key from ${sql.raw(rows)} as g
+        where g.group_key is not null`,
+    );
+  }
+
+  /**
+   * Notes for the claims which groups have a free slot, and when jobs that were put back are due again. Jobs
+   * of `blocks` keep their slot.
+   */
+  afterEnds({ queue, rows, deleted, blocks }: EndedHolds): SQL {
+    const ended = sql.raw(rows);
+    const dueLater = deleted
+      ? sql``
+      : sql`
+        union
+        select ${queue}::text, e.ended_run_at, e.ended_group from ${ended} as e
+        where e.ended_group is not null and e.ended_run_at > statement_timestamp()
+          and e.ended_run_at < 'infinity'`;
+    if (blocks === undefined) {
+      return sql`,
+    noted as (${insertNotes(
+      this.tables,
+      sql`
+        select distinct ${queue}::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
+        from ${ended} as e
+        where e.ended_group is not null${dueLater}`,
+    )}
+    )`;
+    }
+    return sql`,
+    blocking as materialized (
+      select b.id, b.until, b.worker_id, e.ended_group from (${blocks}) as b join ${ended} as e on e.id = b.id
+      where e.ended_group is not null
+    ),
+    blocked as (
+      insert into ${this.tables.queueHolds} as h (queue, group_key, job_id, until, worker_id)
+      select ${queue}::text, b.ended_group, b.id, b.until, b.worker_id from blocking as b
+      order by b.ended_group, b.id
+      on conflict (queue, group_key, job_id) do update
+        set (until, worker_id) = (excluded.until, excluded.worker_id)
+    ),
+    noted as (${insertNotes(
+      this.tables,
+      sql`
+        select ${queue}::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
+        from ${ended} as e
+        where e.ended_group is not null and e.id not in (select id from blocking)
+        union
+        select ${queue}::text, b.until, b.ended_group from blocking as b
+        where b.until < 'infinity'${dueLater}`,
+    )}
+    )`;
+  }
+
+  keepsPlace(queue: string): boolean {
+    const serial = this.#serialOf(queue);
+    return serial === 'end' || serial === 'success';
+  }
+
+  waitsForSuccess(queue: string): boolean {
+    return this.#serialOf(queue) === 'success';
+  }
+
+  hasStoppedGroup(queue: string | undefined): SQL {
+    return sql`exists (
+          select from ${this.tables.queueHolds} as h
+          where h.queue = ${queue === undefined ? sql`d.queue` : sql`${queue}::text`}
+            and h.group_key = d.group_key and h.job_id = d.job_id and h.until = 'infinity'
+        )`;
+  }
+
+  unblock({ rows, queue, which }: UnblockedJobs): SQL {
+    return sql`,
+    unblocked as (
+      delete from ${this.tables.queueHolds} as h using ${sql.raw(rows)} as u
+      where h.queue = ${queue === undefined ? sql`u.queue` : sql`${queue}::text`}
+        and h.group_key = u.group_key and h.job_id = u.id${UNTIL[which]}
+    )`;
+  }
+
+  #serialOf(queue: string): Serial | undefined {
+    return this.#queues.get(queue)?.serial;
+  }
+}
+
+/** The same tables, for statements about jobs in groups. */
+export function withGrouping<TTables extends QueueTables>(tables: TTables, grouping: Grouping): TTables {
+  return inContext(tables, { extension: new GroupStatements(grouping) });
+}
+
+/** The tables of groups; `undefined` where the jobs of no queue are in groups. */
+export function groupTables(tables: QueueTables): LimitTables | undefined {
+  const { extension } = contextOf(tables);
+  return extension instanceof GroupStatements && extension.groupedQueues.size > 0
+    ? extension.tables
+    : undefined;
+}
