@@ -45,7 +45,10 @@ export function sidebar(): DefaultTheme.SidebarItem[] {
     } else if (section !== undefined && line.endsWith(':')) sections.push({ text: section, items: [] });
   }
   const unnamed = filesIn('docs').filter((file) => !named.has(file));
-  sections.push({ text: 'More', items: unnamed.map(itemOf) });
+  // Several have the title of a guide, so they need a heading of their own.
+  const decisions = unnamed.filter((file) => file.startsWith('docs/decisions/'));
+  sections.push({ text: 'More', items: unnamed.filter((file) => !decisions.includes(file)).map(itemOf) });
+  sections.push({ text: 'Decisions', items: decisions.map(itemOf) });
   sections.push({ text: 'API reference', items: filesIn('site/api').map(itemOf) });
   sections.push({
     text: 'Project',
