@@ -1,8 +1,8 @@
 import { defineConfig } from 'drizzle-kit';
 
-/** The library's own tables, so that `drizzle/` always holds what drizzle-kit makes of `src/schema`. */
+/** The library's own tables, so that `drizzle/` always holds what drizzle-kit makes of `src/core/schema`. */
 export default defineConfig({
   dialect: 'postgresql',
-  schema: './src/schema/index.ts',
+  schema: './src/core/schema/index.ts',
   out: './drizzle',
 });

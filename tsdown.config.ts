@@ -1,8 +1,26 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, relative, resolve } from 'node:path';
 import { transform } from 'esbuild';
 import { defineConfig, type Rolldown } from 'tsdown';
 
 type Plugin = Rolldown.Plugin;
+
+/** The files that apps import, by the names that they have in the package. */
+const ENTRIES: Record<string, string> = {
+  index: 'src/index.ts',
+  schema: 'src/core/schema/index.ts',
+  'schema-control': 'src/features/control/index.ts',
+  'schema-metrics': 'src/features/metrics/schema/index.ts',
+  'skip-locked': 'src/skip-locked/index.ts',
+  testing: 'src/entries/testing/index.ts',
+  opentelemetry: 'src/entries/opentelemetry/index.ts',
+  dashboard: 'src/entries/dashboard/index.ts',
+  config: 'src/entries/config/index.ts',
+  import: 'src/entries/import/index.ts',
+};
+
+const entryOf = (file: string): string | undefined =>
+  Object.keys(ENTRIES).find((name) => ENTRIES[name] === file);
 
 /** Only the dashboard's chunk is minified: nobody debugs it in their app, and everybody downloads it. */
 const minifyPages: Plugin = {
@@ -42,13 +60,13 @@ const BUNDLED: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * Where what the entries share is written: a file without a hash, which a person can open and a stack trace can name. Code has the
- * name of its group, declarations that of their main module, or of the folder whose `index.ts` that is.
+ * name of its group, declarations that of their main module, or of the entry that this is.
  */
 const chunkFile = ({ name, moduleIds }: Rolldown.PreRenderedChunk, format: string): string => {
   const code = format === 'cjs' ? 'cjs' : 'js';
   if (!name.endsWith('.d')) return `chunks/${name}.${code}`;
-  const [, folder] = /\/src\/(.+)\/index\.d\.ts$/.exec(moduleIds.at(-1) ?? '') ?? [];
-  const module = folder?.replaceAll('/', '-') ?? name.slice(0, -'.d'.length);
+  const [, file = ''] = /\/(src\/.+)\.d\.ts$/.exec(moduleIds.at(-1) ?? '') ?? [];
+  const module = entryOf(`${file}.ts`) ?? name.slice(0, -'.d'.length);
   return `chunks/${module}.d.${code.replace('js', 'ts')}`;
 };
 
@@ -56,10 +74,9 @@ const chunkFile = ({ name, moduleIds }: Rolldown.PreRenderedChunk, format: strin
 const ownEntries: Plugin = {
   name: 'own-entries',
   resolveId(specifier, importer) {
-    const [, entry] = /^(?:\.\.\/)+((?:\w+\/)*)index\.ts$/.exec(specifier) ?? [];
-    if (entry === undefined || importer === undefined) return null;
-    const name = entry === '' ? 'index' : entry.slice(0, -1).replace('/', '-');
-    return { id: `./${name}.js`, external: true };
+    if (importer === undefined || !specifier.startsWith('.')) return null;
+    const name = entryOf(relative(import.meta.dirname, resolve(dirname(importer), specifier)));
+    return name === undefined ? null : { id: `./${name}.js`, external: true };
   },
 };
 
@@ -71,18 +88,7 @@ const ownEntries: Plugin = {
  * web app as a whole (`sideEffects: false`); inside one file it must keep what it cannot prove harmless, imports of `node:` first.
  */
 const library = defineConfig({
-  entry: {
-    index: 'src/index.ts',
-    schema: 'src/schema/index.ts',
-    'schema-control': 'src/schema/control/index.ts',
-    'schema-metrics': 'src/schema/metrics/index.ts',
-    'skip-locked': 'src/skip-locked/index.ts',
-    testing: 'src/testing/index.ts',
-    opentelemetry: 'src/opentelemetry/index.ts',
-    dashboard: 'src/dashboard/index.ts',
-    config: 'src/config/index.ts',
-    import: 'src/import/index.ts',
-  },
+  entry: ENTRIES,
   format: ['esm', 'cjs'],
   fixedExtension: false,
   dts: true,
@@ -97,48 +103,60 @@ const library = defineConfig({
       groups: [
         // By themselves: a bundler splits what is loaded later from the rest by files.
         { name: 'errors', test: sources(/\/src\/errors\.ts$/), priority: 6 },
-        { name: 'wait-errors', test: sources(/\/src\/queue\/waiting\/wait-errors\.ts$/), priority: 5.5 },
-        { name: 'tables', test: sources(/\/src\/schema\/[^/]+$/), priority: 5 },
-        { name: 'control-tables', test: sources(/\/src\/schema\/control\//), priority: 4 },
-        { name: 'metrics-tables', test: sources(/\/src\/schema\/metrics\//), priority: 3.5 },
+        { name: 'wait-errors', test: sources(/\/src\/features\/waiting\/wait-errors\.ts$/), priority: 5.5 },
+        { name: 'tables', test: sources(/\/src\/core\/schema\/[^/]+$/), priority: 5 },
+        { name: 'control-tables', test: sources(/\/src\/features\/control\//), priority: 4 },
+        { name: 'metrics-tables', test: sources(/\/src\/features\/metrics\/schema\//), priority: 3.5 },
         { name: 'rows', test: sources(/\/src\/skip-locked\//), priority: 3 },
         {
           name: 'queue',
-          test: sources(/\/src\/(queue\/((create-)?queue|enqueuer)|sql\/server-facts)\.ts$/),
+          test: sources(/\/src\/core\/(queue\/((create-)?queue|enqueue\/enqueuer)|sql\/server-facts)\.ts$/),
           priority: 2,
         },
         // Not among the workers: a web app sets schedules, too.
-        { name: 'schedules', test: sources(/\/src\/schedules\/|\/node_modules\/croner\//), priority: 1.5 },
-        { name: 'limits', test: sources(/\/src\/limits\//), priority: 1.4 },
+        {
+          name: 'schedules',
+          test: sources(/\/src\/features\/schedules\/[^/]+$|\/node_modules\/croner\//),
+          priority: 1.5,
+        },
+        { name: 'limits', test: sources(/\/src\/features\/limits\/[^/]+$/), priority: 1.4 },
         // Loaded by the first enqueue that debounces, and the like.
-        { name: 'key-rules', test: sources(/\/src\/queue\/enqueue-by-rule\.ts$/), priority: 1.2 },
+        { name: 'key-rules', test: sources(/\/src\/features\/keys\/enqueue-by-rule\.ts$/), priority: 1.2 },
         // What workers share with the figures and the check that a web app asks for.
         {
           name: 'metrics',
           test: sources(
-            /\/src\/(queries\/\w+-metrics|sql\/(metrics-tables|summed-metrics)|job\/histogram|drivers\/single-connection)\.ts$/,
+            /\/src\/(features\/metrics\/(queries\/.+|sql\/(metrics-tables|summed-metrics)|job\/histogram)|core\/drivers\/single-connection)\.ts$/,
           ),
           priority: 1.06,
         },
-        { name: 'stats', test: sources(/\/src\/queue\/stats\//), priority: 1.05 },
+        {
+          name: 'stats',
+          test: sources(/\/src\/(core\/queue\/stats\/|features\/metrics\/rates\.ts$)/),
+          priority: 1.05,
+        },
         // Loaded by the first wait.
-        { name: 'waiting', test: sources(/\/src\/queue\/waiting\//), priority: 1.15 },
+        { name: 'waiting', test: sources(/\/src\/features\/waiting\/[^/]+$/), priority: 1.15 },
         // Loaded by the first list, redrive and the like. Before the workers, which share statements with it.
         {
           name: 'operate',
-          test: sources(/\/src\/queue\/(list|redrive|run-now|cancel(-many)?)\.ts$/),
+          test: sources(/\/src\/core\/queue\/operate\/(list|redrive|run-now|cancel(-many)?)\.ts$/),
           priority: 1.1,
         },
         // Not among the workers: who traces enqueues has it, and needs none of those.
-        { name: 'outcome', test: sources(/\/src\/job\/outcome\.ts$/), priority: 1.04 },
-        { name: 'worker', test: sources(/\/src\/worker\//), priority: 1 },
+        { name: 'outcome', test: sources(/\/src\/core\/job\/outcome\.ts$/), priority: 1.04 },
+        {
+          name: 'worker',
+          test: sources(/\/src\/(core\/worker|features\/(\w+\/worker|batch-handlers))\//),
+          priority: 1,
+        },
         // With the statements that only it uses.
         {
           name: 'dashboard-pages',
-          test: sources(/\/src\/dashboard\/|\/node_modules\/hono\//),
+          test: sources(/\/src\/entries\/(dashboard|filter)\/|\/node_modules\/hono\//),
           priority: 0.5,
         },
-        { name: 'check', test: sources(/\/src\/queue\/check\//), priority: 0 },
+        { name: 'check', test: sources(/\/src\/core\/queue\/check\//), priority: 0 },
       ],
     },
   }),
@@ -146,7 +164,7 @@ const library = defineConfig({
 
 /** The command `drizzle-queue`: one program, which nobody imports. */
 const command = defineConfig({
-  entry: { cli: 'src/cli/bin.ts' },
+  entry: { cli: 'src/entries/cli/bin.ts' },
   format: 'esm',
   platform: 'node',
   dts: false,

@@ -9,7 +9,7 @@ import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const browser = `${root}src/dashboard/browser`;
+const browser = `${root}src/entries/dashboard/browser`;
 
 /** What browsers get, by name. */
 export async function assetTexts(): Promise<Readonly<Record<string, string>>> {
@@ -30,7 +30,7 @@ async function bundledAssets(): Promise<string> {
     return `  ${JSON.stringify(name)}: { hash: '${hash}', gzip: '${gzip}' },`;
   });
   return [
-    '// Made by `npm run assets` from src/dashboard/browser, uPlot and idiomorph: see NOTICES.md.',
+    '// Made by `npm run assets` from src/entries/dashboard/browser, uPlot and idiomorph: see NOTICES.md.',
     'export const ASSETS = {',
     ...lines,
     '} as const;',
@@ -57,5 +57,5 @@ async function bundled(entry: string, kind: 'js' | 'css'): Promise<string> {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  writeFileSync(`${root}src/dashboard/assets/bundled.ts`, await bundledAssets());
+  writeFileSync(`${root}src/entries/dashboard/assets/bundled.ts`, await bundledAssets());
 }

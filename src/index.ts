@@ -3,6 +3,110 @@
  * else may change.
  */
 
+export {
+  type Backoff,
+  type ExponentialBackoffOptions,
+  exponentialBackoff,
+  fixedBackoff,
+} from './core/job/backoff.ts';
+export {
+  defineJob,
+  type JobDefinition,
+  type JobOptions,
+  type KeepResult,
+  type OutputInput,
+  type Payload,
+  type PayloadInput,
+} from './core/job/definition.ts';
+export type {
+  Debounce,
+  EnqueueOptions,
+  LimitedEnqueueOptions,
+  PlainEnqueueOptions,
+  Replace,
+  Throttle,
+} from './core/job/enqueue-options.ts';
+// Work
+export { type Cancel, cancel, type Fail, fail, type Snooze, snooze } from './core/job/outcome.ts';
+export { type StandardSchema, type Unvalidated, unvalidated } from './core/job/standard-schema.ts';
+export type { PausedQueue } from './core/queries/operate/find-pauses.ts';
+export type { RedriveResult } from './core/queries/operate/redrive-jobs.ts';
+export type { Finding, FindingCode } from './core/queue/check/finding.ts';
+// Define and enqueue
+export { createQueue } from './core/queue/create-queue.ts';
+export type {
+  Around,
+  AttemptContext,
+  BatchAttemptContext,
+  JobToEnqueue,
+} from './core/queue/enqueue/around.ts';
+export type { EnqueueArguments, EnqueueEntry } from './core/queue/enqueue/enqueue-arguments.ts';
+export type {
+  EnqueueFromArguments,
+  EnqueueFromOptions,
+  PerRow,
+  SelectOf,
+} from './core/queue/enqueue/enqueue-from.ts';
+export type {
+  EnqueueResult,
+  LimitedEnqueueResult,
+  RefusedEnqueueResult,
+} from './core/queue/enqueue/enqueue-jobs.ts';
+export type { BatchEnqueueResult, EnqueueQuery } from './core/queue/enqueue/enqueue-query.ts';
+export type { CancelOptions, CancelResult } from './core/queue/operate/cancel.ts';
+export type { CancelFilter, CancelManyOptions, CancelManyResult } from './core/queue/operate/cancel-many.ts';
+export type { JobRecordOf } from './core/queue/operate/job-record-of.ts';
+export type { JobList, ListFilter, OwnFilter } from './core/queue/operate/list.ts';
+export type { RedriveFilter, RedriveOptions } from './core/queue/operate/redrive.ts';
+export type { RunNowManyResult, RunNowResult } from './core/queue/operate/run-now.ts';
+export type { CreateQueueOptions } from './core/queue/options.ts';
+export type { Queue } from './core/queue/queue.ts';
+export type {
+  KindCounts,
+  KindRates,
+  LiveCounts,
+  OutcomeCounts,
+  Percentiles,
+  Precision,
+  QueueCounts,
+  QueueRates,
+  QueueStats,
+  StatsOptions,
+  TimelinePoint,
+  TotalPoint,
+} from './core/queue/stats/queue-stats.ts';
+export type { QueueVitals, Vital, VitalCode } from './core/queue/stats/queue-vitals.ts';
+export type { Database, Executor, Transaction } from './core/sql/executor.ts';
+export type { JobRecord, JobState, LiveState } from './core/sql/job-record.ts';
+export type { WorkerEvents } from './core/worker/base/events.ts';
+export { type DrainOptions, type DrainResult, drain } from './core/worker/drain.ts';
+// Observe
+export type { WorkerHealth } from './core/worker/health.ts';
+export { healthHandler } from './core/worker/health-handler.ts';
+export { type LogWorkerOptions, logWorker } from './core/worker/log/log-worker.ts';
+export type { Logger, LogLevel } from './core/worker/log/logger.ts';
+export type { RunOptions, WorkerOptions } from './core/worker/options.ts';
+export {
+  type BatchHandler,
+  type CompleteArguments,
+  type ContextDb,
+  type DbOrTx,
+  type Handler,
+  type HandlerContext,
+  type HandlerResult,
+  handle,
+  type JobHandler,
+  type JobInfo,
+  type RunningJob,
+  type TransactionOf,
+  type UntypedDatabase,
+} from './core/worker/run/handler.ts';
+export { type HandlersFor, handlersFor } from './core/worker/run/handlers-for.ts';
+export { type RanJob, type RunNextOptions, runNext } from './core/worker/run-next.ts';
+export type { Aging, QueueSettings } from './core/worker/served-queues.ts';
+export { NoAnswerError } from './core/worker/statements/no-answer-error.ts';
+export type { WorkerPart } from './core/worker/statements/statements.ts';
+export { createWorker, type Worker } from './core/worker/worker.ts';
 // Fail
 export {
   BatchError,
@@ -20,91 +124,6 @@ export {
   WorkerLostError,
 } from './errors.ts';
 export {
-  type Backoff,
-  type ExponentialBackoffOptions,
-  exponentialBackoff,
-  fixedBackoff,
-} from './job/backoff.ts';
-export {
-  defineJob,
-  type JobDefinition,
-  type JobOptions,
-  type KeepResult,
-  type OutputInput,
-  type Payload,
-  type PayloadInput,
-} from './job/definition.ts';
-export type {
-  Debounce,
-  EnqueueOptions,
-  LimitedEnqueueOptions,
-  PlainEnqueueOptions,
-  Replace,
-  Throttle,
-} from './job/enqueue-options.ts';
-// Work
-export { type Cancel, cancel, type Fail, fail, type Snooze, snooze } from './job/outcome.ts';
-export { type StandardSchema, type Unvalidated, unvalidated } from './job/standard-schema.ts';
-export type { LimitName, QueueName } from './limits/limit-name.ts';
-export type { LimitOverride, LimitRecord } from './limits/limit-record.ts';
-// Limit
-export type { GroupSettings, LimitSettings, QueueLimits, Rate } from './limits/limit-settings.ts';
-export type { GroupList, LimitFilter, LimitList, Limits } from './limits/limits.ts';
-export { limitsIn, type MakeLimits } from './limits/limits-in.ts';
-export type { PausedQueue } from './queries/find-pauses.ts';
-export type { RedriveResult } from './queries/redrive-jobs.ts';
-export type { Around, AttemptContext, BatchAttemptContext, JobToEnqueue } from './queue/around.ts';
-export type { CancelOptions, CancelResult } from './queue/cancel.ts';
-export type { CancelFilter, CancelManyOptions, CancelManyResult } from './queue/cancel-many.ts';
-export type { Finding, FindingCode } from './queue/check/finding.ts';
-// Define and enqueue
-export { createQueue } from './queue/create-queue.ts';
-export type { EnqueueArguments, EnqueueEntry } from './queue/enqueue-arguments.ts';
-export type { EnqueueFromArguments, EnqueueFromOptions, PerRow, SelectOf } from './queue/enqueue-from.ts';
-export type { EnqueueResult, LimitedEnqueueResult, RefusedEnqueueResult } from './queue/enqueue-jobs.ts';
-export type { BatchEnqueueResult, EnqueueQuery } from './queue/enqueue-query.ts';
-export type { JobRecordOf } from './queue/job-record-of.ts';
-export type { JobList, ListFilter, OwnFilter } from './queue/list.ts';
-export type { CreateQueueOptions } from './queue/options.ts';
-export type { Queue } from './queue/queue.ts';
-export type { RedriveFilter, RedriveOptions } from './queue/redrive.ts';
-export type { RunNowManyResult, RunNowResult } from './queue/run-now.ts';
-export type {
-  KindCounts,
-  KindRates,
-  LiveCounts,
-  OutcomeCounts,
-  Percentiles,
-  Precision,
-  QueueCounts,
-  QueueRates,
-  QueueStats,
-  StatsOptions,
-  TimelinePoint,
-  TotalPoint,
-} from './queue/stats/queue-stats.ts';
-export type { QueueVitals, Vital, VitalCode } from './queue/stats/queue-vitals.ts';
-// Wait for results
-export type { FinalRecord, FinalRecordOf } from './queue/waiting/final-record.ts';
-export { JobFailedError, JobGoneError, WaitTimeoutError } from './queue/waiting/wait-errors.ts';
-export type { WaitOptions } from './queue/waiting/wait-options.ts';
-// Schedule
-export {
-  defineSchedule,
-  type ScheduleDefinition,
-  type ScheduleOptions,
-  type ScheduleTiming,
-  type TickOptions,
-} from './schedules/define-schedule.ts';
-export type { ScheduleFilter, ScheduleList } from './schedules/schedule-list.ts';
-export type { ScheduleRecord } from './schedules/schedule-record.ts';
-export type { ScheduleRun, Schedules } from './schedules/schedules.ts';
-export { type MakeSchedules, schedulesIn } from './schedules/schedules-in.ts';
-export type { Database, Executor, Transaction } from './sql/executor.ts';
-export type { LimitTables, Serial } from './sql/grouping.ts';
-export type { JobRecord, JobState, LiveState } from './sql/job-record.ts';
-export type { WorkerEvents } from './worker/attempt/events.ts';
-export {
   type BatchContext,
   type BatchEntry,
   type BatchJob,
@@ -112,32 +131,27 @@ export {
   type BatchResult,
   type CompleteBatchArguments,
   handleBatch,
-} from './worker/attempt/handle-batch.ts';
+} from './features/batch-handlers/handle-batch.ts';
+export type { LimitName, QueueName } from './features/limits/limit-name.ts';
+export type { LimitOverride, LimitRecord } from './features/limits/limit-record.ts';
+// Limit
+export type { GroupSettings, LimitSettings, QueueLimits, Rate } from './features/limits/limit-settings.ts';
+export type { GroupList, LimitFilter, LimitList, Limits } from './features/limits/limits.ts';
+export { limitsIn, type MakeLimits } from './features/limits/limits-in.ts';
+export type { LimitTables, Serial } from './features/limits/sql/grouping.ts';
+// Schedule
 export {
-  type BatchHandler,
-  type CompleteArguments,
-  type ContextDb,
-  type DbOrTx,
-  type Handler,
-  type HandlerContext,
-  type HandlerResult,
-  handle,
-  type JobHandler,
-  type JobInfo,
-  type RunningJob,
-  type TransactionOf,
-  type UntypedDatabase,
-} from './worker/attempt/handler.ts';
-export { type HandlersFor, handlersFor } from './worker/attempt/handlers-for.ts';
-export { type DrainOptions, type DrainResult, drain } from './worker/drain.ts';
-// Observe
-export type { WorkerHealth } from './worker/health/health.ts';
-export { healthHandler } from './worker/health/health-handler.ts';
-export { type LogWorkerOptions, logWorker } from './worker/log/log-worker.ts';
-export type { Logger, LogLevel } from './worker/log/logger.ts';
-export type { RunOptions, WorkerOptions } from './worker/options.ts';
-export { type RanJob, type RunNextOptions, runNext } from './worker/run-next.ts';
-export type { Aging, QueueSettings } from './worker/served-queues.ts';
-export { NoAnswerError } from './worker/statements/no-answer-error.ts';
-export type { WorkerPart } from './worker/statements/statements.ts';
-export { createWorker, type Worker } from './worker/worker.ts';
+  defineSchedule,
+  type ScheduleDefinition,
+  type ScheduleOptions,
+  type ScheduleTiming,
+  type TickOptions,
+} from './features/schedules/define-schedule.ts';
+export type { ScheduleFilter, ScheduleList } from './features/schedules/schedule-list.ts';
+export type { ScheduleRecord } from './features/schedules/schedule-record.ts';
+export type { ScheduleRun, Schedules } from './features/schedules/schedules.ts';
+export { type MakeSchedules, schedulesIn } from './features/schedules/schedules-in.ts';
+// Wait for results
+export type { FinalRecord, FinalRecordOf } from './features/waiting/final-record.ts';
+export { JobFailedError, JobGoneError, WaitTimeoutError } from './features/waiting/wait-errors.ts';
+export type { WaitOptions } from './features/waiting/wait-options.ts';

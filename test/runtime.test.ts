@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { keepContext, nextTurn, onNextTurn, setLooseTimeout } from '../src/runtime.ts';
+import { keepContext, nextTurn, onNextTurn, setLooseTimeout } from '../src/core/runtime.ts';
 
 afterEach(() => {
   vi.unstubAllGlobals();

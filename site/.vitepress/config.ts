@@ -57,7 +57,7 @@ export default defineConfig({
       // The library as it is in this repository, without anything in between.
       alias: [
         { find: /^drizzle-queue$/, replacement: source('index.ts') },
-        { find: /^drizzle-queue\/schema$/, replacement: source('schema/index.ts') },
+        { find: /^drizzle-queue\/schema$/, replacement: source('core/schema/index.ts') },
       ],
     },
     worker: { format: 'es' },

@@ -13,7 +13,7 @@ import {
 } from 'drizzle-queue';
 import * as control from 'drizzle-queue/schema/control';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { sqlStateOf } from '../../src/sql/executor.ts';
+import { sqlStateOf } from '../../src/core/sql/executor.ts';
 import { clearTables } from '../queries/support/jobs.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';

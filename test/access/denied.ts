@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { sqlStateOf } from '../../src/sql/executor.ts';
+import { sqlStateOf } from '../../src/core/sql/executor.ts';
 
 /** That Postgres refuses this for want of a right. */
 export async function expectDenied(call: PromiseLike<unknown>): Promise<void> {

@@ -14,7 +14,7 @@ import {
   unvalidated,
 } from 'drizzle-queue';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { sqlStateOf } from '../../src/sql/executor.ts';
+import { sqlStateOf } from '../../src/core/sql/executor.ts';
 import { clearTables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

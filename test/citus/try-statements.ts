@@ -1,7 +1,7 @@
 import { DrizzleQueryError } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
-import { withServerFacts } from '../../src/sql/server-facts.ts';
+import { withServerFacts } from '../../src/core/sql/server-facts.ts';
 import { tables } from '../queries/support/jobs.ts';
 import { PLAIN_ONLY } from '../queries/support/plain-only.ts';
 import { allStatements } from '../queries/support/statements.ts';

@@ -1,9 +1,9 @@
 import { createQueue, defineJob } from 'drizzle-queue';
 import { describe, expect, test } from 'vitest';
-import { grantsSql } from '../../src/cli/sql/grants.ts';
-import { partitionsSql } from '../../src/cli/sql/partitions.ts';
-import { placeOf } from '../../src/cli/sql/table-names.ts';
-import { tuningSql } from '../../src/cli/sql/tuning.ts';
+import { grantsSql } from '../../src/entries/cli/sql/grants.ts';
+import { partitionsSql } from '../../src/entries/cli/sql/partitions.ts';
+import { placeOf } from '../../src/entries/cli/sql/table-names.ts';
+import { tuningSql } from '../../src/entries/cli/sql/tuning.ts';
 import { readPages } from '../docs/pages.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';

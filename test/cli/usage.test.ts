@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { main } from '../../src/cli/main.ts';
+import { main } from '../../src/entries/cli/main.ts';
 
 /** Runs a command that needs no database in this process, and answers what it has said. */
 async function said(...args: string[]) {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { Output } from '../../src/cli/terminal/output.ts';
-import { cutTo, widthOf } from '../../src/cli/terminal/width-of.ts';
+import { Output } from '../../src/entries/cli/terminal/output.ts';
+import { cutTo, widthOf } from '../../src/entries/cli/terminal/width-of.ts';
 
 test.each([
   ['plain', 5],

@@ -3,9 +3,9 @@ import { gunzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { expect, test } from 'vitest';
 import { assetTexts } from '../../scripts/bundle-dashboard.ts';
-import { ASSETS } from '../../src/dashboard/assets/bundled.ts';
+import { ASSETS } from '../../src/entries/dashboard/assets/bundled.ts';
 
-test('what browsers get is what src/dashboard/browser says: otherwise run `npm run assets`', async () => {
+test('what browsers get is what src/entries/dashboard/browser says: otherwise run `npm run assets`', async () => {
   const bundled = Object.fromEntries(
     Object.entries(ASSETS).map(([name, { gzip }]) => [
       name,
@@ -17,7 +17,7 @@ test('what browsers get is what src/dashboard/browser says: otherwise run `npm r
 
 test('the entry with its assets is at most 220 kB', async () => {
   const { outputFiles } = await build({
-    entryPoints: ['src/dashboard/index.ts'],
+    entryPoints: ['src/entries/dashboard/index.ts'],
     bundle: true,
     minify: true,
     write: false,

@@ -1,7 +1,7 @@
 import { createQueue } from 'drizzle-queue';
 import { createDashboard } from 'drizzle-queue/dashboard';
 import { beforeAll, expect, test } from 'vitest';
-import { countFinished } from '../../src/queries/count-finished.ts';
+import { countFinished } from '../../src/core/queries/operate/count-finished.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { another, page, textOf } from './support/visits.ts';

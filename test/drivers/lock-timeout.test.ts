@@ -5,8 +5,8 @@ import type { Database } from 'drizzle-queue';
 import pg from 'pg';
 import postgres from 'postgres';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { finishJobs } from '../../src/queries/finish-jobs.ts';
-import { queryRows } from '../../src/sql/executor.ts';
+import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
+import { queryRows } from '../../src/core/sql/executor.ts';
 import { addJob, tables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 

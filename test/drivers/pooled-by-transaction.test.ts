@@ -9,7 +9,7 @@ import {
   areShared,
   isPooledByTransaction,
   type Observation,
-} from '../../src/drivers/pooled-by-transaction.ts';
+} from '../../src/core/drivers/pooled-by-transaction.ts';
 import { hasPgBouncer, type PgBouncer, startPgBouncer } from '../faults/pgbouncer.ts';
 import { openPglite } from '../support/pglite.ts';
 import { useTestDatabase } from '../support/test-database.ts';

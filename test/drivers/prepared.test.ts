@@ -1,12 +1,12 @@
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { claimFromSmallTable, claimJobs } from '../../src/queries/claim-jobs.ts';
-import { finishJobs } from '../../src/queries/finish-jobs.ts';
-import type { Database, Runner } from '../../src/sql/executor.ts';
-import { Claims } from '../../src/worker/claim/claims.ts';
-import { Lane } from '../../src/worker/claim/lane.ts';
-import { Statements, type WorkerRunner } from '../../src/worker/statements/statements.ts';
+import { claimFromSmallTable, claimJobs } from '../../src/core/queries/claim/claim-jobs.ts';
+import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
+import type { Database, Runner } from '../../src/core/sql/executor.ts';
+import { Claims } from '../../src/core/worker/claim/claims.ts';
+import { Lane } from '../../src/core/worker/claim/lane.ts';
+import { Statements, type WorkerRunner } from '../../src/core/worker/statements/statements.ts';
 import { claimOf, clearTables, fillJobs, tables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 

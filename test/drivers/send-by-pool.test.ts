@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import { pooledSender } from '../../src/drivers/send-by-pool.ts';
+import { pooledSender } from '../../src/core/drivers/send-by-pool.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const database = useTestDatabase();

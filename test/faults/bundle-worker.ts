@@ -29,9 +29,9 @@ async function bundle(program: string): Promise<string> {
     target: 'node20',
     packages: 'external',
     alias: {
-      'drizzle-queue/schema/control': `${root}src/schema/control/index.ts`,
-      'drizzle-queue/schema/metrics': `${root}src/schema/metrics/index.ts`,
-      'drizzle-queue/schema': `${root}src/schema/index.ts`,
+      'drizzle-queue/schema/control': `${root}src/features/control/index.ts`,
+      'drizzle-queue/schema/metrics': `${root}src/features/metrics/schema/index.ts`,
+      'drizzle-queue/schema': `${root}src/core/schema/index.ts`,
       'drizzle-queue': `${root}src/index.ts`,
     },
     tsconfig: `${root}tsconfig.json`,

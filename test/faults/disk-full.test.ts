@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { sqlStateOf } from '../../src/sql/executor.ts';
+import { sqlStateOf } from '../../src/core/sql/executor.ts';
 import { serverUser } from '../support/server-user.ts';
 import { until } from '../support/until.ts';
 import { ordinary } from './fixtures/ledger-jobs.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { sqlStateOf } from '../../src/sql/executor.ts';
+import { sqlStateOf } from '../../src/core/sql/executor.ts';
 import { until } from '../support/until.ts';
 import { hogging, loadKinds, transactional } from './fixtures/ledger-jobs.ts';
 import { declaredGone, overlaps, violations } from './invariants.ts';

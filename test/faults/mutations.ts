@@ -22,10 +22,10 @@ interface Mutation {
   readonly test: readonly [file: string, name: string];
 }
 
-const HELD = 'src/sql/fence.ts';
-const CLAIM = 'src/sql/claim-statement.ts';
-const GROUPS = 'src/sql/groups-in-turn.ts';
-const OVERLOOKED = 'src/queries/find-overlooked.ts';
+const HELD = 'src/core/sql/fence.ts';
+const CLAIM = 'src/core/sql/claim-statement.ts';
+const GROUPS = 'src/features/limits/sql/groups-in-turn.ts';
+const OVERLOOKED = 'src/core/queries/claim/find-overlooked.ts';
 
 const mutations: readonly Mutation[] = [
   {
@@ -41,8 +41,8 @@ const mutations: readonly Mutation[] = [
         text: `and j.worker_id is not distinct from \${workerId}::int8 and j.fence = \${fence}::int8`,
         by: `and (\${workerId}::int8 is null or \${fence}::int8 is null or true)`,
       },
-      { file: 'src/queries/reschedule-jobs.ts', text: 'and i.fence = j.fence', by: '' },
-      { file: 'src/queries/finish-jobs.ts', text: 'and i.fence = f.fence', by: '' },
+      { file: 'src/core/queries/settle/reschedule-jobs.ts', text: 'and i.fence = j.fence', by: '' },
+      { file: 'src/core/queries/settle/finish-jobs.ts', text: 'and i.fence = f.fence', by: '' },
     ],
     test: ['faults/frozen', 'the sleeper comes back'],
   },
@@ -51,8 +51,8 @@ const mutations: readonly Mutation[] = [
     edits: [
       { file: HELD, text: 'and ((j.id, j.fence) in (select id, fence from i)) is true', by: '' },
       { file: HELD, text: `and j.fence = \${fence}::int8`, by: `and (\${fence}::int8 is null or true)` },
-      { file: 'src/queries/reschedule-jobs.ts', text: 'and i.fence = j.fence', by: '' },
-      { file: 'src/queries/finish-jobs.ts', text: 'and i.fence = f.fence', by: '' },
+      { file: 'src/core/queries/settle/reschedule-jobs.ts', text: 'and i.fence = j.fence', by: '' },
+      { file: 'src/core/queries/settle/finish-jobs.ts', text: 'and i.fence = f.fence', by: '' },
     ],
     // The holder alone keeps the books right under faults; the fence tells apart two attempts of one worker.
     test: ['worker/attempt/settle', 'a lost attempt that ends together'],
@@ -61,7 +61,7 @@ const mutations: readonly Mutation[] = [
     name: 'a worker is declared gone without confirmation',
     edits: [
       {
-        file: 'src/worker/presence/suspicion.ts',
+        file: 'src/core/worker/presence/suspicion.ts',
         text: "sinceMs + (why === 'lost' ? confirmedMs : 0)",
         by: "sinceMs + (why === 'lost' ? 0 * confirmedMs : 0)",
       },
@@ -92,7 +92,7 @@ const mutations: readonly Mutation[] = [
     name: 'a worker that comes back judges also what it has claimed since it asked',
     edits: [
       {
-        file: 'src/worker/claim/holdings.ts',
+        file: 'src/core/worker/claim/holdings.ts',
         text: 'attempts.endLost(unfinished, await findHeldJobs(db, tables, holder, jobs));',
         by: 'const found = await findHeldJobs(db, tables, holder, jobs);\nattempts.endLost(attempts.unfinished, found);',
       },
@@ -101,14 +101,14 @@ const mutations: readonly Mutation[] = [
   },
   {
     name: 'settling waits for rows that a transaction of the app has locked',
-    edits: [{ file: 'src/sql/row-locks.ts', text: "'100ms'", by: "'60s'" }],
+    edits: [{ file: 'src/core/sql/row-locks.ts', text: "'100ms'", by: "'60s'" }],
     test: ['faults/row-locks', 'rows locked by transactions'],
   },
   {
     name: 'a batch that is refused for a bad row is repeated as it is',
     edits: [
       {
-        file: 'src/worker/attempt/refusal.ts',
+        file: 'src/core/worker/base/refusal.ts',
         text: 'return ABOUT_THE_SERVER.test(sqlState) && sqlState !== CANCELLED_STATEMENT;',
         by: 'return !/^(22|23|54)/.test(sqlState);',
       },
@@ -119,7 +119,7 @@ const mutations: readonly Mutation[] = [
     name: 'a claim begins everything, also what waits behind a running job on its last attempt',
     edits: [
       {
-        file: 'src/worker/claim/claims.ts',
+        file: 'src/core/worker/claim/claims.ts',
         text: 'bands: sent, limit, beginning }',
         by: 'bands: sent, limit, beginning: undefined }',
       },
@@ -128,7 +128,13 @@ const mutations: readonly Mutation[] = [
   },
   {
     name: 'a tick that another worker has fired is fired again',
-    edits: [{ file: 'src/queries/fire-schedules.ts', text: 'and s.revision = i.revision', by: '' }],
+    edits: [
+      {
+        file: 'src/features/schedules/queries/fire-schedules.ts',
+        text: 'and s.revision = i.revision',
+        by: '',
+      },
+    ],
     test: ['faults/schedules', 'each tick fires once'],
   },
   {
@@ -151,7 +157,7 @@ const mutations: readonly Mutation[] = [
     name: 'a claim of groups leaves no holds',
     edits: [
       {
-        file: 'src/sql/jobs-of-groups.ts',
+        file: 'src/features/limits/sql/jobs-of-groups.ts',
         text: 'when c.standing is null then',
         by: "when true then '{}' when c.standing is null then",
       },
@@ -162,7 +168,7 @@ const mutations: readonly Mutation[] = [
     name: 'a start uses up nothing of the rate of its group',
     edits: [
       {
-        file: 'src/sql/jobs-of-groups.ts',
+        file: 'src/features/limits/sql/jobs-of-groups.ts',
         text: 'sql`coalesce(c.taken_cost, 0)`)} end as rate_used',
         by: 'sql`0`)} end as rate_used',
       },
@@ -173,7 +179,7 @@ const mutations: readonly Mutation[] = [
     name: 'claims of groups do not look at those of the dead',
     edits: [
       {
-        file: 'src/queries/note-groups.ts',
+        file: 'src/features/limits/queries/note-groups.ts',
         text: 'and j.worker_id is not null and',
         by: 'and j.worker_id is null and',
       },
@@ -184,12 +190,12 @@ const mutations: readonly Mutation[] = [
     name: 'a worker goes on behind a job of a group that it has lost',
     edits: [
       {
-        file: 'src/worker/attempt/attempts.ts',
+        file: 'src/core/worker/begin/attempts.ts',
         text: 'if (!this.#runs.goesOnAfter(conclusion)) this.#giveBack(this.#waiting.takeBehind(attempt, wentOn));',
         by: 'if (!wentOn && !this.#runs.goesOnAfter(conclusion)) this.#giveBack(this.#waiting.takeBehind(attempt, wentOn));',
       },
       {
-        file: 'src/worker/attempt/waiting.ts',
+        file: 'src/core/worker/begin/waiting.ts',
         text: 'return lost.flatMap((attempt) => (waited.has(attempt) ? runs.end(attempt) : runs.cut(attempt)));',
         by: 'return lost.flatMap((attempt) => (waited.has(attempt) ? runs.end(attempt) : []));',
       },
@@ -200,7 +206,7 @@ const mutations: readonly Mutation[] = [
     name: 'what has been due for longest is not claimed first',
     edits: [
       {
-        file: 'src/worker/claim/aged-bands.ts',
+        file: 'src/core/worker/claim/aged-bands.ts',
         text: 'for (const part of oldParts(floorsMs, afterMs, oldMs)) add(part);',
         by: '',
       },
@@ -209,14 +215,14 @@ const mutations: readonly Mutation[] = [
   },
   {
     name: 'a wake-up during the hold does not keep a job from being parked',
-    edits: [{ file: 'src/queries/park-jobs.ts', text: 'j.run_at > j.claimed_at or', by: '' }],
+    edits: [{ file: 'src/core/queries/settle/park-jobs.ts', text: 'j.run_at > j.claimed_at or', by: '' }],
     test: ['model/job-lives', 'whatever happens to them'],
   },
   {
     name: 'a parked job that is due again is not put before its time',
     edits: [
       {
-        file: 'src/queries/unpark-jobs.ts',
+        file: 'src/core/queries/settle/unpark-jobs.ts',
         text: 'then least(j.run_at, now.at)',
         by: 'then greatest(j.run_at, now.at)',
       },

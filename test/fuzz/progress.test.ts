@@ -1,7 +1,7 @@
 import { createQueue, createWorker, defineJob, type HandlerContext, handle } from 'drizzle-queue';
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
-import { UnstorableValueError } from '../../src/job/stored-json.ts';
+import { UnstorableValueError } from '../../src/core/job/stored-json.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { useCanary } from './canary.ts';

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { QueueError } from 'drizzle-queue';
 import fc from 'fast-check';
-import { sqlStateOf } from '../../src/sql/executor.ts';
+import { sqlStateOf } from '../../src/core/sql/executor.ts';
 import { Trap } from './hostile.ts';
 
 /** How a message of ours about an argument begins: it says who is meant. */

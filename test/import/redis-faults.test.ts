@@ -4,7 +4,7 @@ import { defineJob } from 'drizzle-queue';
 import { from, importJobs } from 'drizzle-queue/import';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { atFaultPoints, type FaultPoint } from '../../src/sql/fault-point.ts';
+import { atFaultPoints, type FaultPoint } from '../../src/core/sql/fault-point.ts';
 import { clearTables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

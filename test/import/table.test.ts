@@ -14,7 +14,7 @@ import { from, importJobs, type JobTableOptions } from 'drizzle-queue/import';
 import pg from 'pg';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { atFaultPoints } from '../../src/sql/fault-point.ts';
+import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
 import { clearTables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 

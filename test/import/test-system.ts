@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { importJobs } from 'drizzle-queue/import';
 import { describe, expect, test } from 'vitest';
-import type { FaultPoint } from '../../src/sql/fault-point.ts';
+import type { FaultPoint } from '../../src/core/sql/fault-point.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { mapping } from './mail.ts';

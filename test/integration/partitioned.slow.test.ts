@@ -1,10 +1,10 @@
 import { createQueue, createWorker, defineJob, handle, unvalidated } from 'drizzle-queue';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { checkDatabase } from '../../src/queries/check-database.ts';
-import { claimJobsQuery } from '../../src/queries/claim-jobs.ts';
-import { finishJobsQuery } from '../../src/queries/finish-jobs.ts';
-import { rescheduleJobsQuery } from '../../src/queries/reschedule-jobs.ts';
-import { queryRows } from '../../src/sql/executor.ts';
+import { claimJobsQuery } from '../../src/core/queries/claim/claim-jobs.ts';
+import { checkDatabase } from '../../src/core/queries/presence/check-database.ts';
+import { finishJobsQuery } from '../../src/core/queries/settle/finish-jobs.ts';
+import { rescheduleJobsQuery } from '../../src/core/queries/settle/reschedule-jobs.ts';
+import { queryRows } from '../../src/core/sql/executor.ts';
 import { explain, nodesOf } from '../queries/support/explain.ts';
 import { addJobs, claimOf, tables } from '../queries/support/jobs.ts';
 import { allStatements } from '../queries/support/statements.ts';

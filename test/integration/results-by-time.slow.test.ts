@@ -2,7 +2,7 @@ import { createQueue, createWorker, defineJob, handle, limitsIn, unvalidated } f
 import * as control from 'drizzle-queue/schema/control';
 import postgres from 'postgres';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { queryRows } from '../../src/sql/executor.ts';
+import { queryRows } from '../../src/core/sql/executor.ts';
 import { tables } from '../queries/support/jobs.ts';
 import { allStatements } from '../queries/support/statements.ts';
 import { addControlTables, addMetricsTable } from '../support/control-tables.ts';

@@ -1,7 +1,7 @@
 import { exponentialBackoff, fixedBackoff } from 'drizzle-queue';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ExponentialBackoffOptions } from '../../src/job/backoff.ts';
+import type { ExponentialBackoffOptions } from '../../src/core/job/backoff.ts';
 
 /** The greatest number that a source of jitter may answer. */
 const ALMOST_ONE = 1 - Number.EPSILON / 2;

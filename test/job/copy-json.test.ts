@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { copyJson } from '../../src/job/copy-json.ts';
+import { copyJson } from '../../src/core/job/copy-json.ts';
 
 test.each([
   ['null', null],

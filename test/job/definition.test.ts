@@ -2,7 +2,7 @@ import { defineJob, exponentialBackoff, fixedBackoff, UnknownKindError, unvalida
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { checkDefinition, type JobDefinition, type JobOptions } from '../../src/job/definition.ts';
+import { checkDefinition, type JobDefinition, type JobOptions } from '../../src/core/job/definition.ts';
 
 describe('defineJob', () => {
   test('fills in the defaults', () => {

@@ -1,7 +1,7 @@
 import { DrizzleQueryError } from 'drizzle-orm';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { describeError, storable } from '../../src/job/describe-error.ts';
+import { describeError, storable } from '../../src/core/job/describe-error.ts';
 
 const messageOf = (thrown: unknown): string => describeError(thrown, 1).message;
 

@@ -1,7 +1,7 @@
 import { defineJob, InvalidPayloadError, unvalidated } from 'drizzle-queue';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { newJob } from '../../src/job/new-job.ts';
+import { newJob } from '../../src/core/job/new-job.ts';
 
 const exported = defineJob('export', {
   payload: z.object({ tenant: z.string(), rows: z.coerce.number<string>() }),

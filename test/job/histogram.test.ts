@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { addBins, binOf, percentileOf } from '../../src/job/histogram.ts';
+import { addBins, binOf, percentileOf } from '../../src/features/metrics/job/histogram.ts';
 
 test('a percentile is within 20 % of the duration that it is about', () => {
   fc.assert(

@@ -1,7 +1,7 @@
 import { defineJob, type EnqueueOptions } from 'drizzle-queue';
 import { describe, expect, test } from 'vitest';
-import type { GivenOptions } from '../../src/job/enqueue-options.ts';
-import { newJob } from '../../src/job/new-job.ts';
+import type { GivenOptions } from '../../src/core/job/enqueue-options.ts';
+import { newJob } from '../../src/core/job/new-job.ts';
 
 const job = defineJob('sync');
 const made = (options: GivenOptions) => newJob(job, undefined, options);

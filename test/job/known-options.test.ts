@@ -14,7 +14,7 @@ import {
 } from 'drizzle-queue';
 import * as control from 'drizzle-queue/schema/control';
 import { describe, expect, test } from 'vitest';
-import { checkOptions, namesOf } from '../../src/job/known-options.ts';
+import { checkOptions, namesOf } from '../../src/core/job/known-options.ts';
 import { untouched } from '../queue/support/executors.ts';
 
 describe('an option that nobody reads', () => {

@@ -7,7 +7,7 @@ import {
   checkObject,
   checkText,
   MAX_DELAY_MS,
-} from '../../src/job/limits.ts';
+} from '../../src/core/job/limits.ts';
 
 /** For a value that TypeScript would not let through. */
 const wrong = <T>(value: unknown): T => value as T;

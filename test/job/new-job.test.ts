@@ -1,8 +1,8 @@
 import { defineJob, type EnqueueOptions, InvalidPayloadError, unvalidated } from 'drizzle-queue';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { MAX_DELAY_MS } from '../../src/job/limits.ts';
-import { newJob as make } from '../../src/job/new-job.ts';
+import { MAX_DELAY_MS } from '../../src/core/job/limits.ts';
+import { newJob as make } from '../../src/core/job/new-job.ts';
 
 /** As a promise also where the schema answers at once. */
 const newJob = async (...args: Parameters<typeof make>) => await make(...args);

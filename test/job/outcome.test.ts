@@ -1,7 +1,7 @@
 import { cancel, fail, snooze } from 'drizzle-queue';
 import { describe, expect, test } from 'vitest';
-import { MAX_DELAY_MS } from '../../src/job/limits.ts';
-import { isCancel, isFail, isSnooze } from '../../src/job/outcome.ts';
+import { MAX_DELAY_MS } from '../../src/core/job/limits.ts';
+import { isCancel, isFail, isSnooze } from '../../src/core/job/outcome.ts';
 
 describe('snooze', () => {
   test('is told from every output by its brand', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { shown } from '../../src/job/shown.ts';
+import { shown } from '../../src/core/job/shown.ts';
 
 const throwing = () => {
   throw new Error('in its turn');

@@ -2,7 +2,7 @@ import { unvalidated } from 'drizzle-queue';
 import * as v from 'valibot';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { isStandardSchema } from '../../src/job/standard-schema.ts';
+import { isStandardSchema } from '../../src/core/job/standard-schema.ts';
 
 test('schemas are told from other values', () => {
   const callable = Object.assign(() => undefined, { '~standard': z.string()['~standard'] });

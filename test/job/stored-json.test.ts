@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatPath, MAX_DEPTH, toStoredJson, UnstorableValueError } from '../../src/job/stored-json.ts';
+import { formatPath, MAX_DEPTH, toStoredJson, UnstorableValueError } from '../../src/core/job/stored-json.ts';
 
 /** Whether a value contains, as a text or a key, what Postgres cannot keep. */
 function hasUnstorableText(value: unknown): boolean {

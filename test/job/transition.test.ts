@@ -1,15 +1,15 @@
 import { NonRetryableError, WorkerLostError } from 'drizzle-queue';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Backoff, fixedBackoff } from '../../src/job/backoff.ts';
-import type { Outcome } from '../../src/job/outcome.ts';
+import { type Backoff, fixedBackoff } from '../../src/core/job/backoff.ts';
+import type { Outcome } from '../../src/core/job/outcome.ts';
 import {
   type AttemptFacts,
   MAX_BACKOFF_MS,
   type Transition,
   transitionFor,
   verdictOn,
-} from '../../src/job/transition.ts';
+} from '../../src/core/job/transition.ts';
 
 class PaymentRefused extends NonRetryableError {
   override name = 'PaymentRefused';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import * as validate from '../../src/job/validate.ts';
+import * as validate from '../../src/core/job/validate.ts';
 
 /** As promises also where the schema answers at once. */
 const payloadToStore: (...args: Parameters<typeof validate.payloadToStore>) => Promise<string> = async (

@@ -9,11 +9,13 @@ import { afterEach } from 'vitest';
 const run = promisify(execFile);
 
 /** Where an app's schema imports `drizzle-queue/schema` from: a copy, so that it finds the app's own drizzle-orm. */
-export const schemaEntry = './library/index.ts';
-export const controlEntry = './library/control/index.ts';
-export const metricsEntry = './library/metrics/index.ts';
+export const schemaEntry = './library/core/schema/index.ts';
+export const controlEntry = './library/features/control/index.ts';
+export const metricsEntry = './library/features/metrics/schema/index.ts';
 
-const librarySchema = fileURLToPath(new URL('../../src/schema', import.meta.url));
+const sources = fileURLToPath(new URL('../../src', import.meta.url));
+/** What the library's tables are made of. */
+const SCHEMAS = ['core/schema', 'features/control', 'features/metrics/schema'];
 const nodeModules = fileURLToPath(new URL('../../node_modules', import.meta.url));
 const tsx = new URL('../../node_modules/tsx/dist/loader.mjs', import.meta.url).href;
 
@@ -57,7 +59,8 @@ export class KitProject {
   static async create({ schema, databaseUrl, schemaFilter }: KitProjectOptions): Promise<KitProject> {
     const project = new KitProject(await mkdtemp(join(tmpdir(), 'drizzle-queue-kit-')));
     await project.install(kitMajor);
-    await cp(librarySchema, join(project.directory, 'library'), { recursive: true });
+    for (const folder of SCHEMAS)
+      await cp(join(sources, folder), join(project.directory, 'library', folder), { recursive: true });
     await project.writeSchema(schema);
     const config = {
       dialect: 'postgresql',

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { queueJobs, queuePauses, queueResults, queueWorkers } from 'drizzle-queue/schema';
 import { describe, expect, test } from 'vitest';
-import { checkDatabase } from '../../src/queries/check-database.ts';
+import { checkDatabase } from '../../src/core/queries/presence/check-database.ts';
 import { partitionMigration } from '../support/partitions.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import {

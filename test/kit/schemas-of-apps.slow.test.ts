@@ -9,7 +9,7 @@ import {
   queueWorkers,
 } from 'drizzle-queue/schema';
 import { describe, expect, test } from 'vitest';
-import { checkDatabase } from '../../src/queries/check-database.ts';
+import { checkDatabase } from '../../src/core/queries/presence/check-database.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { isPrimaryKeyAgain, kitMajor, schemaEntry, useKitProjects } from './kit-project.ts';
 

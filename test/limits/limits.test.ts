@@ -10,8 +10,8 @@ import {
 } from 'drizzle-queue';
 import * as control from 'drizzle-queue/schema/control';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { registerWorker } from '../../src/queries/register-worker.ts';
-import { takeLease } from '../../src/queries/take-lease.ts';
+import { registerWorker } from '../../src/core/queries/presence/register-worker.ts';
+import { takeLease } from '../../src/features/limits/queries/take-lease.ts';
 import { limitTables } from '../queries/support/jobs.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';

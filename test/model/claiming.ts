@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
-import { beginFreeJobs, beginJobs } from '../../src/queries/begin-jobs.ts';
-import { type Claim, type ClaimedJob, claimJobs } from '../../src/queries/claim-jobs.ts';
-import { findOverlooked, type JobPlace, type Reach } from '../../src/queries/find-overlooked.ts';
-import { releaseJobs } from '../../src/queries/release-jobs.ts';
+import { beginFreeJobs, beginJobs } from '../../src/core/queries/begin/begin-jobs.ts';
+import { type Claim, type ClaimedJob, claimJobs } from '../../src/core/queries/claim/claim-jobs.ts';
+import { findOverlooked, type JobPlace, type Reach } from '../../src/core/queries/claim/find-overlooked.ts';
+import { releaseJobs } from '../../src/core/queries/hold/release-jobs.ts';
 import {
   admit,
   claimGroups,

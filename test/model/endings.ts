@@ -7,15 +7,15 @@ import {
   NonRetryableError,
   snooze,
 } from 'drizzle-queue';
-import type { Outcome } from '../../src/job/outcome.ts';
+import type { Outcome } from '../../src/core/job/outcome.ts';
 import {
   type Finish,
   type Park,
   type Reschedule,
   type Transition,
   transitionFor,
-} from '../../src/job/transition.ts';
-import type { ClaimedJob } from '../../src/queries/claim-jobs.ts';
+} from '../../src/core/job/transition.ts';
+import type { ClaimedJob } from '../../src/core/queries/claim/claim-jobs.ts';
 import {
   BACKOFF_MS,
   type Ending,

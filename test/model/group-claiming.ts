@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
-import { admitGroups, MAX_NOTES } from '../../src/queries/admit-groups.ts';
-import { claimGroupedJobs } from '../../src/queries/claim-grouped-jobs.ts';
-import type { ClaimedJob } from '../../src/queries/claim-jobs.ts';
-import { noteFreedGroups } from '../../src/queries/note-groups.ts';
-import type { Runner } from '../../src/sql/executor.ts';
+import type { ClaimedJob } from '../../src/core/queries/claim/claim-jobs.ts';
+import type { Runner } from '../../src/core/sql/executor.ts';
+import { admitGroups, MAX_NOTES } from '../../src/features/limits/queries/admit-groups.ts';
+import { claimGroupedJobs } from '../../src/features/limits/queries/claim-grouped-jobs.ts';
+import { noteFreedGroups } from '../../src/features/limits/queries/note-groups.ts';
 import { expectAllowed, RUN, startable } from './group-rules.ts';
 import type { Happenings } from './happenings.ts';
 import type { ModelJob } from './model-job.ts';

@@ -1,7 +1,7 @@
 import type { QueueLimits } from 'drizzle-queue';
 import fc from 'fast-check';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { atFaultPoints } from '../../src/sql/fault-point.ts';
+import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { depth, full } from '../support/depth.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';

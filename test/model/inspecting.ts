@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { pruneResults } from '../../src/queries/prune-results.ts';
+import { pruneResults } from '../../src/core/queries/operate/prune-results.ts';
 import type { Doings } from './happenings.ts';
 import type { ModelJob } from './model-job.ts';
 import type { World } from './world.ts';

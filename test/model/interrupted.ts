@@ -1,4 +1,4 @@
-import { atFaultPoints, type FaultPoint } from '../../src/sql/fault-point.ts';
+import { atFaultPoints, type FaultPoint } from '../../src/core/sql/fault-point.ts';
 
 /**
  * Runs an operation of the library, with something in between where it passes these fault points.

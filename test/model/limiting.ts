@@ -1,8 +1,8 @@
 import type { LimitOverride } from 'drizzle-queue';
 import { expect } from 'vitest';
-import { adoptJobs, MAX_ADOPTED } from '../../src/queries/adopt-jobs.ts';
-import { noteForgottenGroups, noteFreedGroups } from '../../src/queries/note-groups.ts';
-import { pruneGroups } from '../../src/queries/prune-groups.ts';
+import { adoptJobs, MAX_ADOPTED } from '../../src/features/limits/queries/adopt-jobs.ts';
+import { noteForgottenGroups, noteFreedGroups } from '../../src/features/limits/queries/note-groups.ts';
+import { pruneGroups } from '../../src/features/limits/queries/prune-groups.ts';
 import { passMinutes } from './clock.ts';
 import { type LimitOf, NO_GROUP, nameOf } from './group-model.ts';
 import { groupsOf, heldIn } from './group-rules.ts';

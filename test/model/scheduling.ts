@@ -1,8 +1,8 @@
 import { defineSchedule, QueueError } from 'drizzle-queue';
 import { expect } from 'vitest';
-import type { NewSchedule } from '../../src/sql/stored-schedule.ts';
-import { WorkerEmitter } from '../../src/worker/attempt/events.ts';
-import { Firing } from '../../src/worker/upkeep/firing.ts';
+import { WorkerEmitter } from '../../src/core/worker/base/events.ts';
+import type { NewSchedule } from '../../src/features/schedules/sql/stored-schedule.ts';
+import { Firing } from '../../src/features/schedules/worker/firing.ts';
 import { definitionOf } from './endings.ts';
 import type { Doings, Happenings, SingleStep } from './happenings.ts';
 import { oneOf } from './one-of.ts';

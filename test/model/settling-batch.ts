@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
-import { Retries } from '../../src/time/retries.ts';
-import { WorkerEmitter } from '../../src/worker/attempt/events.ts';
-import { Settler } from '../../src/worker/attempt/settle.ts';
-import type { SettleResult } from '../../src/worker/attempt/settlement.ts';
+import { Retries } from '../../src/core/time/retries.ts';
+import { WorkerEmitter } from '../../src/core/worker/base/events.ts';
+import { Settler } from '../../src/core/worker/settle/settle.ts';
+import type { SettleResult } from '../../src/core/worker/settle/settlement.ts';
 import { type Ended, endedTogether, isFinish, isPark, isReschedule, settlementOf } from './endings.ts';
 import type { Doings, SingleStep } from './happenings.ts';
 import { LostAnswer } from './interrupted.ts';

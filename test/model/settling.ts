@@ -1,9 +1,9 @@
 import { runNext } from 'drizzle-queue';
 import { expect } from 'vitest';
-import { findHeldJobs } from '../../src/queries/find-held-jobs.ts';
-import { finishFreeJobs, finishJobs } from '../../src/queries/finish-jobs.ts';
-import { parkJobs } from '../../src/queries/park-jobs.ts';
-import { rescheduleFreeJobs, rescheduleJobs } from '../../src/queries/reschedule-jobs.ts';
+import { findHeldJobs } from '../../src/core/queries/hold/find-held-jobs.ts';
+import { finishFreeJobs, finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
+import { parkJobs } from '../../src/core/queries/settle/park-jobs.ts';
+import { rescheduleFreeJobs, rescheduleJobs } from '../../src/core/queries/settle/reschedule-jobs.ts';
 import {
   type Ended,
   endedTogether,

@@ -1,7 +1,7 @@
 import { createQueue, limitsIn, type QueueLimits, schedulesIn } from 'drizzle-queue';
 import { queueJobs, queuePauses, queueResults, queueWorkers } from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
-import type { FaultPoint } from '../../src/sql/fault-point.ts';
+import type { FaultPoint } from '../../src/core/sql/fault-point.ts';
 import type { Connection } from '../support/test-database.ts';
 import { GroupModel } from './group-model.ts';
 import type { SingleStep } from './happenings.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { admitGroups } from '../../src/queries/admit-groups.ts';
-import { claimGroupedJobs } from '../../src/queries/claim-grouped-jobs.ts';
+import { admitGroups } from '../../src/features/limits/queries/admit-groups.ts';
+import { claimGroupedJobs } from '../../src/features/limits/queries/claim-grouped-jobs.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import {

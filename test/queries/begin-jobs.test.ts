@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { beginFreeJobs, beginJobs } from '../../src/queries/begin-jobs.ts';
-import { releaseJobs } from '../../src/queries/release-jobs.ts';
+import { beginFreeJobs, beginJobs } from '../../src/core/queries/begin/begin-jobs.ts';
+import { releaseJobs } from '../../src/core/queries/hold/release-jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJob, addJobs, claim, clearTables, idsOf, jobRow, tables } from './support/jobs.ts';
 import { begin, commit, twoBackends, untilBlocked } from './support/locks.ts';

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { browseByRunAt, findReadEnd } from '../../src/queries/browse-by-run-at.ts';
-import { findBands } from '../../src/queries/find-bands.ts';
-import { FIRST_PLACE, isBefore, type JobPlace } from '../../src/sql/job-place.ts';
+import { browseByRunAt, findReadEnd } from '../../src/core/queries/operate/browse-by-run-at.ts';
+import { findBands } from '../../src/core/queries/operate/find-bands.ts';
+import { FIRST_PLACE, isBefore, type JobPlace } from '../../src/core/sql/job-place.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { clearTables, tables } from './support/jobs.ts';
 

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
-import { cancelJob } from '../../src/queries/cancel-job.ts';
-import type { Executor } from '../../src/sql/executor.ts';
+import { cancelJob } from '../../src/core/queries/settle/cancel-job.ts';
+import type { Executor } from '../../src/core/sql/executor.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJob, claim, clearTables, jobRow, resultRow, tables } from './support/jobs.ts';
 import { begin, commit, rollback, twoBackends } from './support/locks.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { removeLimit } from '../../src/queries/remove-limit.ts';
-import { setLimit } from '../../src/queries/set-limit.ts';
+import { removeLimit } from '../../src/features/limits/queries/remove-limit.ts';
+import { setLimit } from '../../src/features/limits/queries/set-limit.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addGrouped, addWorkers, claimGroups, clearGroups, groupedTables } from './support/groups.ts';

@@ -4,7 +4,7 @@ import * as queueSchema from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
 import { queueMetrics } from 'drizzle-queue/schema/metrics';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { withServerFacts } from '../../src/sql/server-facts.ts';
+import { withServerFacts } from '../../src/core/sql/server-facts.ts';
 import { citusLayout } from '../support/citus.ts';
 import { addControlTables, addMetricsTable } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';

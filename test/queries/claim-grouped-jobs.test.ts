@@ -1,9 +1,9 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { beatWorker } from '../../src/queries/beat-worker.ts';
-import type { ClaimedJob } from '../../src/queries/claim-jobs.ts';
-import { finishJobs } from '../../src/queries/finish-jobs.ts';
-import { rescheduleJobs } from '../../src/queries/reschedule-jobs.ts';
-import type { Serial } from '../../src/sql/grouping.ts';
+import type { ClaimedJob } from '../../src/core/queries/claim/claim-jobs.ts';
+import { beatWorker } from '../../src/core/queries/presence/beat-worker.ts';
+import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
+import { rescheduleJobs } from '../../src/core/queries/settle/reschedule-jobs.ts';
+import type { Serial } from '../../src/features/limits/sql/grouping.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import {

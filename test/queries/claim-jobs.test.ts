@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { claimJobs, sawTheEnd } from '../../src/queries/claim-jobs.ts';
-import { agedBands } from '../../src/worker/claim/aged-bands.ts';
+import { claimJobs, sawTheEnd } from '../../src/core/queries/claim/claim-jobs.ts';
+import { agedBands } from '../../src/core/worker/claim/aged-bands.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import {
   addJob,

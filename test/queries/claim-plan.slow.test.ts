@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { claimJobsQuery } from '../../src/queries/claim-jobs.ts';
-import { completeOneJobQuery } from '../../src/queries/complete-one-job.ts';
-import { finishJobsQuery } from '../../src/queries/finish-jobs.ts';
-import { rescheduleJobsQuery } from '../../src/queries/reschedule-jobs.ts';
+import { claimJobsQuery } from '../../src/core/queries/claim/claim-jobs.ts';
+import { completeOneJobQuery } from '../../src/core/queries/settle/complete-one-job.ts';
+import { finishJobsQuery } from '../../src/core/queries/settle/finish-jobs.ts';
+import { rescheduleJobsQuery } from '../../src/core/queries/settle/reschedule-jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { buffersOf, cteOf, explain, nodesOf, type PlanMode, type PlanNode } from './support/explain.ts';
 import { ALL_BANDS, claimOf, tables } from './support/jobs.ts';

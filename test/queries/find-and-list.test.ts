@@ -1,9 +1,9 @@
 import { beforeEach, expect, test } from 'vitest';
-import { findHeldJobs } from '../../src/queries/find-held-jobs.ts';
-import { findJob } from '../../src/queries/find-job.ts';
-import { finishJobs } from '../../src/queries/finish-jobs.ts';
-import { listJobs } from '../../src/queries/list-jobs.ts';
-import { redriveJobs } from '../../src/queries/redrive-jobs.ts';
+import { findHeldJobs } from '../../src/core/queries/hold/find-held-jobs.ts';
+import { findJob } from '../../src/core/queries/operate/find-job.ts';
+import { listJobs } from '../../src/core/queries/operate/list-jobs.ts';
+import { redriveJobs } from '../../src/core/queries/operate/redrive-jobs.ts';
+import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJob, addJobs, claim, clearTables, idsOf, tables } from './support/jobs.ts';
 import { begin, commit, twoBackends } from './support/locks.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { findDueQuery } from '../../src/queries/find-due.ts';
+import { findDueQuery } from '../../src/core/queries/claim/find-due.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { buffersOf, explain, nodesOf, type PlanMode } from './support/explain.ts';
 import { clearTables, tables } from './support/jobs.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type DueLook, findDue } from '../../src/queries/find-due.ts';
+import { type DueLook, findDue } from '../../src/core/queries/claim/find-due.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJob, addJobs, clearTables, tables } from './support/jobs.ts';
 

@@ -1,12 +1,12 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { claimJobs } from '../../src/queries/claim-jobs.ts';
+import { claimJobs } from '../../src/core/queries/claim/claim-jobs.ts';
 import {
   findOverlooked,
   findOverlookedQuery,
   type JobPlace,
   type OverlookedLook,
   type Reach,
-} from '../../src/queries/find-overlooked.ts';
+} from '../../src/core/queries/claim/find-overlooked.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { buffersOf, explain, nodesOf, type PlanMode } from './support/explain.ts';
 import { addJobs, claimOf, clearTables, fillJobs, tables } from './support/jobs.ts';

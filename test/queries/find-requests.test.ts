@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { cancelJob } from '../../src/queries/cancel-job.ts';
-import { findRequests, findRequestsQuery } from '../../src/queries/find-requests.ts';
-import { finishJobs } from '../../src/queries/finish-jobs.ts';
-import { pauseQueue } from '../../src/queries/pause-queue.ts';
-import { requestCancel } from '../../src/queries/request-cancel.ts';
+import { pauseQueue } from '../../src/core/queries/operate/pause-queue.ts';
+import { requestCancel } from '../../src/core/queries/operate/request-cancel.ts';
+import { findRequests, findRequestsQuery } from '../../src/core/queries/presence/find-requests.ts';
+import { cancelJob } from '../../src/core/queries/settle/cancel-job.ts';
+import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { explain, nodesOf } from './support/explain.ts';
 import { addJob, addJobs, clearTables, fillJobs, tables } from './support/jobs.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Finish } from '../../src/job/transition.ts';
-import { finishJobs } from '../../src/queries/finish-jobs.ts';
-import type { Holder } from '../../src/sql/fence.ts';
+import type { Finish } from '../../src/core/job/transition.ts';
+import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
+import type { Holder } from '../../src/core/sql/fence.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';
 import { addJob, addJobs, claim, clearTables, jobRow, resultRow, tables } from './support/jobs.ts';
 import { begin, commit, rollback, twoBackends, untilBlocked } from './support/locks.ts';

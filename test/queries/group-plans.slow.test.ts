@@ -1,16 +1,19 @@
 import type { SQL } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { admitGroups, admitGroupsQuery } from '../../src/queries/admit-groups.ts';
+import { finishJobs, finishJobsQuery } from '../../src/core/queries/settle/finish-jobs.ts';
+import { rescheduleJobsQuery } from '../../src/core/queries/settle/reschedule-jobs.ts';
+import { admitGroups, admitGroupsQuery } from '../../src/features/limits/queries/admit-groups.ts';
 import {
   type ClaimLimits,
   claimGroupedJobs,
   claimGroupedJobsQuery,
-} from '../../src/queries/claim-grouped-jobs.ts';
-import { findDueGroupsQuery } from '../../src/queries/find-due-groups.ts';
-import { finishJobs, finishJobsQuery } from '../../src/queries/finish-jobs.ts';
-import { noteForgottenGroupsQuery, noteFreedGroupsQuery } from '../../src/queries/note-groups.ts';
-import { pruneGroupsQuery } from '../../src/queries/prune-groups.ts';
-import { rescheduleJobsQuery } from '../../src/queries/reschedule-jobs.ts';
+} from '../../src/features/limits/queries/claim-grouped-jobs.ts';
+import { findDueGroupsQuery } from '../../src/features/limits/queries/find-due-groups.ts';
+import {
+  noteForgottenGroupsQuery,
+  noteFreedGroupsQuery,
+} from '../../src/features/limits/queries/note-groups.ts';
+import { pruneGroupsQuery } from '../../src/features/limits/queries/prune-groups.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { buffersOf, explain, nodesOf, type PlanNode } from './support/explain.ts';

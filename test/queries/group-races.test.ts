@@ -1,16 +1,16 @@
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { admitGroups, MAX_NOTES } from '../../src/queries/admit-groups.ts';
+import type { ClaimedJob } from '../../src/core/queries/claim/claim-jobs.ts';
+import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
+import { rescheduleJobs } from '../../src/core/queries/settle/reschedule-jobs.ts';
+import { admitGroups, MAX_NOTES } from '../../src/features/limits/queries/admit-groups.ts';
 import {
   type ClaimLimits,
   claimGroupedJobs,
   claimGroupedJobsQuery,
-} from '../../src/queries/claim-grouped-jobs.ts';
-import type { ClaimedJob } from '../../src/queries/claim-jobs.ts';
-import { finishJobs } from '../../src/queries/finish-jobs.ts';
-import { noteFreedGroups } from '../../src/queries/note-groups.ts';
-import { rescheduleJobs } from '../../src/queries/reschedule-jobs.ts';
-import type { Serial } from '../../src/sql/grouping.ts';
+} from '../../src/features/limits/queries/claim-grouped-jobs.ts';
+import { noteFreedGroups } from '../../src/features/limits/queries/note-groups.ts';
+import type { Serial } from '../../src/features/limits/sql/grouping.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';
 import {

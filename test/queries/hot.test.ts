@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { finishJobs } from '../../src/queries/finish-jobs.ts';
+import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { claim, tables } from './support/jobs.ts';

@@ -1,13 +1,13 @@
 import { createQueue, defineJob, unvalidated } from 'drizzle-queue';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Transition } from '../../src/job/transition.ts';
-import type { ClaimedJob } from '../../src/queries/claim-jobs.ts';
-import { findHeldJobs } from '../../src/queries/find-held-jobs.ts';
-import { findRequests } from '../../src/queries/find-requests.ts';
-import { finishJobs } from '../../src/queries/finish-jobs.ts';
-import { lockHeldJob } from '../../src/queries/lock-held-job.ts';
-import { rescheduleJobs } from '../../src/queries/reschedule-jobs.ts';
-import { writeProgress } from '../../src/queries/write-progress.ts';
+import type { Transition } from '../../src/core/job/transition.ts';
+import type { ClaimedJob } from '../../src/core/queries/claim/claim-jobs.ts';
+import { findHeldJobs } from '../../src/core/queries/hold/find-held-jobs.ts';
+import { lockHeldJob } from '../../src/core/queries/hold/lock-held-job.ts';
+import { findRequests } from '../../src/core/queries/presence/find-requests.ts';
+import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
+import { rescheduleJobs } from '../../src/core/queries/settle/reschedule-jobs.ts';
+import { writeProgress } from '../../src/core/queries/settle/write-progress.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { claim, clearTables, jobRow, tables } from './support/jobs.ts';
 

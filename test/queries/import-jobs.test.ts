@@ -3,13 +3,13 @@ import { createQueue, defineJob, drain, handle, limitsIn } from 'drizzle-queue';
 import { queueJobs, queuePauses, queueResults, queueWorkers } from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
 import { beforeEach, expect, test } from 'vitest';
-import { carryOverJobs } from '../../src/queries/carry-over-jobs.ts';
-import { findImportedJobs } from '../../src/queries/find-imported-jobs.ts';
+import { carryOverJobs } from '../../src/entries/import/queries/carry-over-jobs.ts';
+import { findImportedJobs } from '../../src/entries/import/queries/find-imported-jobs.ts';
 import {
   IMPORT_MARK,
   releaseImportedJobs,
   releaseImportedJobsQuery,
-} from '../../src/queries/release-imported-jobs.ts';
+} from '../../src/entries/import/queries/release-imported-jobs.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

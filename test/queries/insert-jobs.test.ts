@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { NewJob } from '../../src/job/new-job.ts';
-import { findStandingJobs } from '../../src/queries/find-standing-jobs.ts';
-import { insertJobs as insertJobsAndWake } from '../../src/queries/insert-jobs.ts';
+import type { NewJob } from '../../src/core/job/new-job.ts';
+import { findStandingJobs } from '../../src/core/queries/enqueue/find-standing-jobs.ts';
+import { insertJobs as insertJobsAndWake } from '../../src/core/queries/enqueue/insert-jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJobs, claim, clearTables, jobRow, tables } from './support/jobs.ts';
 import { begin, commit, rollback, twoBackends, untilBlocked } from './support/locks.ts';

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { NewJob } from '../../src/job/new-job.ts';
-import { findStandingJobsQuery } from '../../src/queries/find-standing-jobs.ts';
-import { insertLimitedJobsQuery } from '../../src/queries/insert-limited-jobs.ts';
-import { insertTrailingJobsQuery } from '../../src/queries/insert-trailing-jobs.ts';
-import { insertWaitingJobsQuery } from '../../src/queries/insert-waiting-jobs.ts';
-import { pruneKeysQuery } from '../../src/queries/prune-keys.ts';
-import { queueKeys } from '../../src/schema/control/index.ts';
+import type { NewJob } from '../../src/core/job/new-job.ts';
+import { findStandingJobsQuery } from '../../src/core/queries/enqueue/find-standing-jobs.ts';
+import { queueKeys } from '../../src/features/control/index.ts';
+import { insertLimitedJobsQuery } from '../../src/features/keys/queries/insert-limited-jobs.ts';
+import { insertTrailingJobsQuery } from '../../src/features/keys/queries/insert-trailing-jobs.ts';
+import { insertWaitingJobsQuery } from '../../src/features/keys/queries/insert-waiting-jobs.ts';
+import { pruneKeysQuery } from '../../src/features/keys/queries/prune-keys.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { buffersOf, explain, nodesOf } from './support/explain.ts';

@@ -1,13 +1,13 @@
 import { queueJobs, queueResults } from 'drizzle-queue/schema';
 import { expect, test } from 'vitest';
-import type { Transition } from '../../src/job/transition.ts';
-import { findHeldJobs } from '../../src/queries/find-held-jobs.ts';
-import { findRequests } from '../../src/queries/find-requests.ts';
-import { finishJobs } from '../../src/queries/finish-jobs.ts';
-import { reclaimJob } from '../../src/queries/reclaim-job.ts';
-import { redriveJobs } from '../../src/queries/redrive-jobs.ts';
-import { rescheduleJobs } from '../../src/queries/reschedule-jobs.ts';
-import { writeProgress } from '../../src/queries/write-progress.ts';
+import type { Transition } from '../../src/core/job/transition.ts';
+import { findHeldJobs } from '../../src/core/queries/hold/find-held-jobs.ts';
+import { reclaimJob } from '../../src/core/queries/hold/reclaim-job.ts';
+import { redriveJobs } from '../../src/core/queries/operate/redrive-jobs.ts';
+import { findRequests } from '../../src/core/queries/presence/find-requests.ts';
+import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
+import { rescheduleJobs } from '../../src/core/queries/settle/reschedule-jobs.ts';
+import { writeProgress } from '../../src/core/queries/settle/write-progress.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJob, claim, tables } from './support/jobs.ts';
 

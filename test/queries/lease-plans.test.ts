@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { findLeasesQuery } from '../../src/queries/find-leases.ts';
-import { findGroupLimitsQuery, findLimitsQuery } from '../../src/queries/find-limits.ts';
-import { findUsageQuery } from '../../src/queries/find-usage.ts';
-import { takeLease, takeLeaseQuery } from '../../src/queries/take-lease.ts';
+import { findLeasesQuery } from '../../src/features/limits/queries/find-leases.ts';
+import { findGroupLimitsQuery, findLimitsQuery } from '../../src/features/limits/queries/find-limits.ts';
+import { findUsageQuery } from '../../src/features/limits/queries/find-usage.ts';
+import { takeLease, takeLeaseQuery } from '../../src/features/limits/queries/take-lease.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { buffersOf, explain, nodesOf } from './support/explain.ts';

@@ -1,11 +1,19 @@
 import type { SQL } from 'drizzle-orm';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { browseByRunAt, browseByRunAtQuery, findReadEndQuery } from '../../src/queries/browse-by-run-at.ts';
-import { browseJobsQuery, type JobSearch, type JobsToBrowse } from '../../src/queries/browse-jobs.ts';
-import { countOfGroupQuery } from '../../src/queries/count-of-group.ts';
-import { findBands, findBandsQuery } from '../../src/queries/find-bands.ts';
-import { FIRST_PLACE } from '../../src/sql/job-place.ts';
-import type { LiveState } from '../../src/sql/job-record.ts';
+import {
+  browseByRunAt,
+  browseByRunAtQuery,
+  findReadEndQuery,
+} from '../../src/core/queries/operate/browse-by-run-at.ts';
+import {
+  browseJobsQuery,
+  type JobSearch,
+  type JobsToBrowse,
+} from '../../src/core/queries/operate/browse-jobs.ts';
+import { findBands, findBandsQuery } from '../../src/core/queries/operate/find-bands.ts';
+import { FIRST_PLACE } from '../../src/core/sql/job-place.ts';
+import type { LiveState } from '../../src/core/sql/job-record.ts';
+import { countOfGroupQuery } from '../../src/features/limits/queries/count-of-group.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { buffersOf, explain, nodesOf, type PlanMode, type PlanNode } from './support/explain.ts';
 import { clearTables, tables } from './support/jobs.ts';

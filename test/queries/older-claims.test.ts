@@ -1,10 +1,10 @@
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
-import { admitGroups } from '../../src/queries/admit-groups.ts';
-import { claimGroupedJobsQuery } from '../../src/queries/claim-grouped-jobs.ts';
-import { finishJobs } from '../../src/queries/finish-jobs.ts';
-import { rescheduleJobs } from '../../src/queries/reschedule-jobs.ts';
-import type { GroupTables, Serial } from '../../src/sql/grouping.ts';
+import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
+import { rescheduleJobs } from '../../src/core/queries/settle/reschedule-jobs.ts';
+import { admitGroups } from '../../src/features/limits/queries/admit-groups.ts';
+import { claimGroupedJobsQuery } from '../../src/features/limits/queries/claim-grouped-jobs.ts';
+import type { GroupTables, Serial } from '../../src/features/limits/sql/grouping.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import {

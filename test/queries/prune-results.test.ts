@@ -1,7 +1,7 @@
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { beforeEach, expect, test } from 'vitest';
-import { pruneResults, pruneResultsQuery } from '../../src/queries/prune-results.ts';
-import { redriveJobs } from '../../src/queries/redrive-jobs.ts';
+import { pruneResults, pruneResultsQuery } from '../../src/core/queries/operate/prune-results.ts';
+import { redriveJobs } from '../../src/core/queries/operate/redrive-jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { clearTables, tables } from './support/jobs.ts';
 import { begin, commit, rollback, twoBackends } from './support/locks.ts';

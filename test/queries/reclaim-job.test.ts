@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest';
-import { finishJobs } from '../../src/queries/finish-jobs.ts';
-import { reclaimJob } from '../../src/queries/reclaim-job.ts';
+import { reclaimJob } from '../../src/core/queries/hold/reclaim-job.ts';
+import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJob, claim, clearTables, jobRow, tables } from './support/jobs.ts';
 import { type Backend, begin, commit, rollback, twoBackends, untilBlocked } from './support/locks.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import { releaseJobs } from '../../src/queries/release-jobs.ts';
+import { releaseJobs } from '../../src/core/queries/hold/release-jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJob, addJobs, claim, clearTables, jobRow, tables } from './support/jobs.ts';
 import { begin, commit, twoBackends, untilBlocked } from './support/locks.ts';

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { cancelJob } from '../../src/queries/cancel-job.ts';
-import { finishJobs } from '../../src/queries/finish-jobs.ts';
-import { requestCancel } from '../../src/queries/request-cancel.ts';
-import { rescheduleJobs } from '../../src/queries/reschedule-jobs.ts';
-import type { Executor } from '../../src/sql/executor.ts';
+import { requestCancel } from '../../src/core/queries/operate/request-cancel.ts';
+import { cancelJob } from '../../src/core/queries/settle/cancel-job.ts';
+import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
+import { rescheduleJobs } from '../../src/core/queries/settle/reschedule-jobs.ts';
+import type { Executor } from '../../src/core/sql/executor.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJob, claim, clearTables, jobRow, resultRow, tables } from './support/jobs.ts';
 import { begin, commit, rollback, twoBackends, untilBlocked } from './support/locks.ts';

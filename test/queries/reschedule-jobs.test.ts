@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Reschedule } from '../../src/job/transition.ts';
-import { rescheduleJobs } from '../../src/queries/reschedule-jobs.ts';
-import type { Holder } from '../../src/sql/fence.ts';
+import type { Reschedule } from '../../src/core/job/transition.ts';
+import { rescheduleJobs } from '../../src/core/queries/settle/reschedule-jobs.ts';
+import type { Holder } from '../../src/core/sql/fence.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';
 import { addJob, addJobs, claim, clearTables, idsOf, jobRow, tables } from './support/jobs.ts';
 import { begin, commit, rollback, twoBackends, untilBlocked } from './support/locks.ts';

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { declareSchedulesQuery } from '../../src/queries/declare-schedules.ts';
-import { findDueSchedulesQuery } from '../../src/queries/find-due-schedules.ts';
-import { findSchedulesQuery } from '../../src/queries/find-schedules.ts';
-import { fireSchedulesQuery } from '../../src/queries/fire-schedules.ts';
-import { setScheduleQuery } from '../../src/queries/set-schedule.ts';
-import type { NewSchedule } from '../../src/sql/stored-schedule.ts';
+import { declareSchedulesQuery } from '../../src/features/schedules/queries/declare-schedules.ts';
+import { findDueSchedulesQuery } from '../../src/features/schedules/queries/find-due-schedules.ts';
+import { findSchedulesQuery } from '../../src/features/schedules/queries/find-schedules.ts';
+import { fireSchedulesQuery } from '../../src/features/schedules/queries/fire-schedules.ts';
+import { setScheduleQuery } from '../../src/features/schedules/queries/set-schedule.ts';
+import type { NewSchedule } from '../../src/features/schedules/sql/stored-schedule.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { buffersOf, explain, nodesOf } from './support/explain.ts';

@@ -1,11 +1,11 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { beatWorker } from '../../src/queries/beat-worker.ts';
-import { findLeases } from '../../src/queries/find-leases.ts';
-import { registerWorker } from '../../src/queries/register-worker.ts';
-import { removeWorker } from '../../src/queries/remove-worker.ts';
-import { type LeaseWish, takeLease } from '../../src/queries/take-lease.ts';
-import type { Runner } from '../../src/sql/executor.ts';
-import { withFactsOf, withServerFacts } from '../../src/sql/server-facts.ts';
+import { beatWorker } from '../../src/core/queries/presence/beat-worker.ts';
+import { registerWorker } from '../../src/core/queries/presence/register-worker.ts';
+import { removeWorker } from '../../src/core/queries/presence/remove-worker.ts';
+import type { Runner } from '../../src/core/sql/executor.ts';
+import { withFactsOf, withServerFacts } from '../../src/core/sql/server-facts.ts';
+import { findLeases } from '../../src/features/limits/queries/find-leases.ts';
+import { type LeaseWish, takeLease } from '../../src/features/limits/queries/take-lease.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { limitTables as tables } from './support/jobs.ts';

@@ -1,8 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { registerWorker } from '../../src/queries/register-worker.ts';
-import { setLimit } from '../../src/queries/set-limit.ts';
-import { type StartsWish, takeStarts } from '../../src/queries/take-starts.ts';
-import { withFactsOf, withServerFacts } from '../../src/sql/server-facts.ts';
+import { registerWorker } from '../../src/core/queries/presence/register-worker.ts';
+import { withFactsOf, withServerFacts } from '../../src/core/sql/server-facts.ts';
+import { setLimit } from '../../src/features/limits/queries/set-limit.ts';
+import { type StartsWish, takeStarts } from '../../src/features/limits/queries/take-starts.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

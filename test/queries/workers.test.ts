@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { beatWorker } from '../../src/queries/beat-worker.ts';
-import { registerWorker } from '../../src/queries/register-worker.ts';
-import { removeWorker } from '../../src/queries/remove-worker.ts';
+import { beatWorker } from '../../src/core/queries/presence/beat-worker.ts';
+import { registerWorker } from '../../src/core/queries/presence/register-worker.ts';
+import { removeWorker } from '../../src/core/queries/presence/remove-worker.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJob, claim, clearTables, jobRow, tables } from './support/jobs.ts';
 import { begin, rollback, twoBackends, untilBlocked } from './support/locks.ts';

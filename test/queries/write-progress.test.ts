@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { finishJobs } from '../../src/queries/finish-jobs.ts';
-import { writeProgress } from '../../src/queries/write-progress.ts';
-import type { Executor } from '../../src/sql/executor.ts';
-import type { Holder } from '../../src/sql/fence.ts';
+import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
+import { writeProgress } from '../../src/core/queries/settle/write-progress.ts';
+import type { Executor } from '../../src/core/sql/executor.ts';
+import type { Holder } from '../../src/core/sql/fence.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { addJob, addJobs, clearTables, jobRow, resultRow, tables } from './support/jobs.ts';
 import { begin, commit, rollback, twoBackends } from './support/locks.ts';

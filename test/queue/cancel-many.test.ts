@@ -10,7 +10,7 @@ import {
 } from 'drizzle-queue';
 import * as control from 'drizzle-queue/schema/control';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { rescheduleJobs } from '../../src/queries/reschedule-jobs.ts';
+import { rescheduleJobs } from '../../src/core/queries/settle/reschedule-jobs.ts';
 import {
   addGrouped,
   addWorkers,

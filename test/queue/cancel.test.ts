@@ -1,6 +1,6 @@
 import { createQueue, defineJob } from 'drizzle-queue';
 import { beforeEach, expect, test } from 'vitest';
-import { wakeChannel } from '../../src/sql/wake-channel.ts';
+import { wakeChannel } from '../../src/core/sql/wake-channel.ts';
 import { addJob, addJobs, claim, clearTables } from '../queries/support/jobs.ts';
 import { begin, commit, rollback, twoBackends } from '../queries/support/locks.ts';
 import { useTestDatabase } from '../support/test-database.ts';

@@ -4,7 +4,7 @@ import { createQueue, defineJob, InvalidPayloadError, UnknownKindError } from 'd
 import { createQueueTables } from 'drizzle-queue/schema';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { OTHERS_NOTIFY, wakeChannel } from '../../src/sql/wake-channel.ts';
+import { OTHERS_NOTIFY, wakeChannel } from '../../src/core/sql/wake-channel.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { begin, commit, twoBackends, untilBlocked } from '../queries/support/locks.ts';
 import { useTestDatabase } from '../support/test-database.ts';

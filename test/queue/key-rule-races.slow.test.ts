@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { createQueue, defineJob, unvalidated } from 'drizzle-queue';
 import * as control from 'drizzle-queue/schema/control';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { pruneKeys } from '../../src/queries/prune-keys.ts';
+import { pruneKeys } from '../../src/features/keys/queries/prune-keys.ts';
 import { claim, clearTables, jobRow, tables } from '../queries/support/jobs.ts';
 import {
   type Backend,

@@ -4,7 +4,7 @@ import { createQueue, defineJob, limitsIn, MissingMigrationError, unvalidated } 
 import { createQueueTables } from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { pruneKeys } from '../../src/queries/prune-keys.ts';
+import { pruneKeys } from '../../src/features/keys/queries/prune-keys.ts';
 import { claim, clearTables, jobRow, tables } from '../queries/support/jobs.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';

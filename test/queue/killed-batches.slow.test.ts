@@ -1,8 +1,8 @@
 import { createQueue, defineJob, drain, handle, NonRetryableError, unvalidated } from 'drizzle-queue';
 import { queueMetrics } from 'drizzle-queue/schema/metrics';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
-import { foldMetrics } from '../../src/queries/fold-metrics.ts';
-import { reportMetrics } from '../../src/queries/report-metrics.ts';
+import { foldMetrics } from '../../src/features/metrics/queries/fold-metrics.ts';
+import { reportMetrics } from '../../src/features/metrics/queries/report-metrics.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addMetricsTable } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';

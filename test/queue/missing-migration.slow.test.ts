@@ -3,8 +3,8 @@ import { getTableConfig, integer, type PgTable, pgTable } from 'drizzle-orm/pg-c
 import { createQueue, defineJob, MissingMigrationError, unvalidated } from 'drizzle-queue';
 import { queueMetrics } from 'drizzle-queue/schema/metrics';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { checkDatabase } from '../../src/queries/check-database.ts';
-import { queryRows } from '../../src/sql/executor.ts';
+import { checkDatabase } from '../../src/core/queries/presence/check-database.ts';
+import { queryRows } from '../../src/core/sql/executor.ts';
 import { scheduleTables, tables } from '../queries/support/jobs.ts';
 import { allStatements } from '../queries/support/statements.ts';
 import { addControlTables, addMetricsTable } from '../support/control-tables.ts';

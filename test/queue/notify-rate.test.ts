@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { NotifyRate } from '../../src/queue/notify-rate.ts';
+import { NotifyRate } from '../../src/core/queue/enqueue/notify-rate.ts';
 
 /** Enqueues of one process for a second, beside those of others: ids of all come from one sequence. */
 function enqueueing({ everyMs, others = 0 }: { everyMs: number; others?: number }) {

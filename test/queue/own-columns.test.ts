@@ -12,7 +12,7 @@ import {
 import { createQueueTables, queuePauses, queueResults, queueWorkers } from 'drizzle-queue/schema';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { checkDatabase } from '../../src/queries/check-database.ts';
+import { checkDatabase } from '../../src/core/queries/presence/check-database.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { drivers, type OpenDriver } from './support/drivers.ts';
 import { untouched } from './support/executors.ts';

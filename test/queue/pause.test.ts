@@ -1,6 +1,6 @@
 import { createQueue, defineJob, handle, runNext } from 'drizzle-queue';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { wakeChannel } from '../../src/sql/wake-channel.ts';
+import { wakeChannel } from '../../src/core/sql/wake-channel.ts';
 import { clearTables } from '../queries/support/jobs.ts';
 import { begin, commit, rollback, twoBackends, untilBlocked } from '../queries/support/locks.ts';
 import { useTestDatabase } from '../support/test-database.ts';

@@ -3,9 +3,9 @@ import { createQueue, defineJob, InvalidPayloadError, type JobDefinition, unvali
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { claimJobs } from '../../src/queries/claim-jobs.ts';
-import { finishJobs } from '../../src/queries/finish-jobs.ts';
-import { queryRows } from '../../src/sql/executor.ts';
+import { claimJobs } from '../../src/core/queries/claim/claim-jobs.ts';
+import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
+import { queryRows } from '../../src/core/sql/executor.ts';
 import { claimOf, tables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { drivers, type OpenDriver } from './support/drivers.ts';

@@ -1,7 +1,7 @@
 import { createQueue, createWorker, defineJob, handle, limitsIn } from 'drizzle-queue';
 import * as control from 'drizzle-queue/schema/control';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { rescheduleJobs } from '../../src/queries/reschedule-jobs.ts';
+import { rescheduleJobs } from '../../src/core/queries/settle/reschedule-jobs.ts';
 import {
   addGrouped,
   addWorkers,

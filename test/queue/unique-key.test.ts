@@ -1,6 +1,6 @@
 import { createQueue, defineJob, QueueError, unvalidated } from 'drizzle-queue';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { finishJobs } from '../../src/queries/finish-jobs.ts';
+import { finishJobs } from '../../src/core/queries/settle/finish-jobs.ts';
 import { claim, clearTables, tables } from '../queries/support/jobs.ts';
 import { begin, commit, rollback, twoBackends, untilBlocked } from '../queries/support/locks.ts';
 import { useTestDatabase } from '../support/test-database.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ANY_QUEUE, WakeUps } from '../../src/queue/wake-ups.ts';
+import { ANY_QUEUE, WakeUps } from '../../src/core/queue/enqueue/wake-ups.ts';
 import { untouched } from './support/executors.ts';
 
 /** Five at once, then one in 4 ms. */

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { createQueue, defineJob, type Executor, unvalidated } from 'drizzle-queue';
 import { createQueueTables } from 'drizzle-queue/schema';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { OTHERS_NOTIFY, wakeChannel } from '../../src/sql/wake-channel.ts';
+import { OTHERS_NOTIFY, wakeChannel } from '../../src/core/sql/wake-channel.ts';
 import { addJobs, clearTables, tables } from '../queries/support/jobs.ts';
 import { begin, commit, rollback, twoBackends } from '../queries/support/locks.ts';
 import { useTestDatabase } from '../support/test-database.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ticksToFire } from '../../src/schedules/catch-up.ts';
-import { ticksOf } from '../../src/schedules/timing.ts';
-import type { Timing } from '../../src/sql/stored-schedule.ts';
+import { ticksToFire } from '../../src/features/schedules/catch-up.ts';
+import type { Timing } from '../../src/features/schedules/sql/stored-schedule.ts';
+import { ticksOf } from '../../src/features/schedules/timing.ts';
 import { depth } from '../support/depth.ts';
 import { matcherOf, walk, wallsOf } from './oracle.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkDrizzleVersion } from '../../src/schema/drizzle-version.ts';
+import { checkDrizzleVersion } from '../../src/core/schema/drizzle-version.ts';
 
 test.each(['0.34.1', '0.35.0', '0.45.4', '0.100.0', '1.0.0-rc.5', '1.0.0-rc.10-abc', '1.0.0', '2.3.4'])(
   'drizzle-orm %s will do',

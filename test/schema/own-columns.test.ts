@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { bigint, integer, point, serial, text } from 'drizzle-orm/pg-core';
 import { createQueueTables } from 'drizzle-queue/schema';
 import { describe, expect, test } from 'vitest';
-import { ownColumnsOf } from '../../src/schema/own-columns.ts';
+import { ownColumnsOf } from '../../src/core/schema/own-columns.ts';
 
 /** As a caller without TypeScript may call it. */
 function create(columns: object): unknown {

@@ -2,8 +2,8 @@ import { type SQL, sql } from 'drizzle-orm';
 import { PgDialect, pgTable, text } from 'drizzle-orm/pg-core';
 import { createQueueTables } from 'drizzle-queue/schema';
 import { expect, test } from 'vitest';
-import { type Claim, claimJobsQuery } from '../../src/queries/claim-jobs.ts';
-import { KeptStatement } from '../../src/sql/kept-statement.ts';
+import { type Claim, claimJobsQuery } from '../../src/core/queries/claim/claim-jobs.ts';
+import { KeptStatement } from '../../src/core/sql/kept-statement.ts';
 import { claimOf } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 

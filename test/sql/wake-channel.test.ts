@@ -1,7 +1,7 @@
 import { pgSchema } from 'drizzle-orm/pg-core';
 import { expect, test } from 'vitest';
-import { createQueueTables } from '../../src/schema/create-queue-tables.ts';
-import { wakeChannel } from '../../src/sql/wake-channel.ts';
+import { createQueueTables } from '../../src/core/schema/create-queue-tables.ts';
+import { wakeChannel } from '../../src/core/sql/wake-channel.ts';
 
 const channelIn = (schema: string, prefix = 'queue_') =>
   wakeChannel(createQueueTables({ schema: pgSchema(schema), prefix }));

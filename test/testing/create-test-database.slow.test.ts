@@ -18,7 +18,7 @@ import { queueMetrics } from 'drizzle-queue/schema/metrics';
 import { createTestDatabase, drainIn, inTransaction, spy } from 'drizzle-queue/testing';
 import type postgres from 'postgres';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { tableStatements } from '../../src/testing/table-statements.ts';
+import { tableStatements } from '../../src/entries/testing/table-statements.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 

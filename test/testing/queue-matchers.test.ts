@@ -4,7 +4,7 @@ import { createQueueTables } from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
 import { drainIn, inTransaction, matchersOf, queueMatchers, travel } from 'drizzle-queue/testing';
 import { describe, expect, test } from 'vitest';
-import { tableStatements } from '../../src/testing/table-statements.ts';
+import { tableStatements } from '../../src/entries/testing/table-statements.ts';
 import { type UsedTestDatabase, useTestDatabase } from '../support/test-database.ts';
 import { DATABASES, useDatabaseOn } from './open-databases.ts';
 

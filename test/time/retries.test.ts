@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { expect, test } from 'vitest';
-import { Retries } from '../../src/time/retries.ts';
+import { Retries } from '../../src/core/time/retries.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -5,7 +5,7 @@ import { integer } from 'drizzle-orm/pg-core';
 import * as present from 'drizzle-queue';
 import { createQueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from 'drizzle-queue/schema';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { checkDatabase } from '../../src/queries/check-database.ts';
+import { checkDatabase } from '../../src/core/queries/presence/check-database.ts';
 import { type KitProject, kitMajor, schemaEntry, useKitProjects } from '../kit/kit-project.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

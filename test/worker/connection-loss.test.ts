@@ -3,7 +3,7 @@ import { createQueue, createWorker, defineJob, handle, type WorkerEvents } from 
 import { queueJobs } from 'drizzle-queue/schema';
 import postgres from 'postgres';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { wakeChannel } from '../../src/sql/wake-channel.ts';
+import { wakeChannel } from '../../src/core/sql/wake-channel.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { nextEvent } from './next-event.ts';

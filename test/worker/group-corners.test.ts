@@ -1,8 +1,8 @@
 import { createQueue, createWorker, defineJob, handle, limitsIn, unvalidated } from 'drizzle-queue';
 import * as control from 'drizzle-queue/schema/control';
 import { beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { admitGroups } from '../../src/queries/admit-groups.ts';
-import { sqlStateOf } from '../../src/sql/executor.ts';
+import { sqlStateOf } from '../../src/core/sql/executor.ts';
+import { admitGroups } from '../../src/features/limits/queries/admit-groups.ts';
 import { groupedTables } from '../queries/support/groups.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';

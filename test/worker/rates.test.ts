@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import {
   createQueue,
@@ -75,7 +74,9 @@ describe('no window sees more handlers begin than the rate', () => {
     const handlers = [
       handle(work, async ({ payload }) => {
         starts.note();
-        if (payload % 7 === 3) await delay(300);
+        if (payload % 7 !== 3) return;
+        const others = Math.min(starts.count + 3, 50);
+        await until(() => starts.count >= others);
       }),
     ];
     for (let n = 0; n < 2; n++) await start(queue, handlers, { concurrency: 3 });
@@ -126,11 +127,10 @@ describe('no window sees more handlers begin than the rate', () => {
     await until(() => starts.count >= 500);
     const lower = { limit: 5, perMs: 1_000 };
     await queue.limits.set(database.db, { queue: 'mail' }, { rate: lower });
-    // Until the window before has passed.
-    await delay(1_000);
-    await until(() => starts.sinceMs > 250);
+    // Eleven are more than two windows of it let begin.
+    await until(() => starts.spanOfLastMs(11) >= 2 * lower.perMs);
     starts.restart();
-    await delay(2_500);
+    await until(() => starts.count >= 11);
     starts.expectWithin(lower);
     const slow = starts.count;
     expect(slow).toBeGreaterThan(0);
@@ -196,15 +196,21 @@ test('priorities hold in a queue with a rate, and nothing of it is in a group', 
 
 test('jobs grow more urgent with time in a queue with a rate', async () => {
   const queue = limited({ rate: { limit: 100, perMs: 1_000 } });
+  const order: number[] = [];
+  const young = Array.from({ length: 30 }, () => ({ payload: 2, priority: 2 }));
+  const runAt = new Date(Date.now() - HOUR_MS);
+  const old = Array.from({ length: 30 }, () => ({ payload: 9, priority: 9, runAt }));
+  await queue.enqueueMany(database.db, work, [...young, ...old]);
   const worker = createWorker(database.db, {
     queue,
-    handlers: [handle(work, () => {})],
+    handlers: [handle(work, ({ payload }) => void order.push(payload))],
     queues: { mail: { concurrency: 1, aging: { afterMs: 1_000 } } },
   });
   workers.push(worker);
   await worker.start();
-  await queue.enqueue(database.db, work, 1);
-  await until(async () => (await database.db.$count(queueJobs)) === 0);
+  await until(() => order.length === 60);
+  // The first claims do not know yet where each priority begins.
+  expect(order.slice(-20)).toEqual(new Array(20).fill(2));
 });
 
 test('a kind whose rate is used up costs no attempt, and few of its jobs are held', async () => {

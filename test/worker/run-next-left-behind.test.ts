@@ -22,7 +22,8 @@ import { useTestDatabase } from '../support/test-database.ts';
 
 const queue = createQueue();
 const effects = pgTable('effects', { n: integer('n').notNull() });
-const hanging = defineJob('hanging', { timeoutMs: 50, maxAttempts: 5, backoff: fixedBackoff(3_600_000) });
+/** Its time is long enough for what the handlers here do before it is over, on a busy machine too. */
+const hanging = defineJob('hanging', { timeoutMs: 1_000, maxAttempts: 5, backoff: fixedBackoff(3_600_000) });
 
 /** What of a Drizzle transaction the handlers here use, of any driver. */
 interface Tx extends Transaction {
@@ -116,7 +117,7 @@ function leftBehind(db: () => Database, { inProcess = false } = {}): void {
     const ended = gate();
     const handlers = [
       handle<typeof hanging, Tx>(hanging, async ({ db: tx }) => {
-        await tx.execute(sql`insert into effects select 200 from pg_sleep(0.2)`);
+        await tx.execute(sql`insert into effects select 200 from pg_sleep(2)`);
         after = await outcomeOf(tx.execute(sql`insert into effects values (201)`));
         ended.open();
       }),

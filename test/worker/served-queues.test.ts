@@ -1,6 +1,6 @@
 import { createQueue, createWorker, defineJob, handle } from 'drizzle-queue';
 import { describe, expect, test } from 'vitest';
-import { servedQueues } from '../../src/worker/served-queues.ts';
+import { servedQueues } from '../../src/core/worker/served-queues.ts';
 import { untouched } from '../queue/support/executors.ts';
 
 const handlers = [

@@ -1,7 +1,7 @@
 import { createQueue, createWorker, defineJob, handle, snooze } from 'drizzle-queue';
 import { queueJobs } from 'drizzle-queue/schema';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { atFaultPoints } from '../../src/sql/fault-point.ts';
+import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
 import { clearTables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

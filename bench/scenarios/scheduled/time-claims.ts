@@ -1,10 +1,10 @@
 import { drizzle } from 'drizzle-orm/postgres-js';
 import * as tables from 'drizzle-queue/schema';
 import postgres from 'postgres';
-import { senderOf } from '../../../src/drivers/sender.ts';
-import { MAX_PRIORITY } from '../../../src/job/limits.ts';
-import { type Band, claimJobs } from '../../../src/queries/claim-jobs.ts';
-import type { Runner } from '../../../src/sql/executor.ts';
+import { senderOf } from '../../../src/core/drivers/sender.ts';
+import { MAX_PRIORITY } from '../../../src/core/job/limits.ts';
+import { type Band, claimJobs } from '../../../src/core/queries/claim/claim-jobs.ts';
+import type { Runner } from '../../../src/core/sql/executor.ts';
 import { nowMs } from '../../child/counter.ts';
 
 export interface TimeClaimsRequest {

@@ -6,9 +6,9 @@ import { promisify } from 'node:util';
 import type { SQL } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import * as tables from 'drizzle-queue/schema';
-import { MAX_PRIORITY } from '../../../src/job/limits.ts';
-import { claimJobsQuery } from '../../../src/queries/claim-jobs.ts';
-import { finishJobsQuery } from '../../../src/queries/finish-jobs.ts';
+import { MAX_PRIORITY } from '../../../src/core/job/limits.ts';
+import { claimJobsQuery } from '../../../src/core/queries/claim/claim-jobs.ts';
+import { finishJobsQuery } from '../../../src/core/queries/settle/finish-jobs.ts';
 
 /** How many clients: as many as the bare loop has connections. */
 const CLIENTS = 2;

@@ -1,9 +1,9 @@
 import { PgDialect } from 'drizzle-orm/pg-core';
 import * as tables from 'drizzle-queue/schema';
 import postgres from 'postgres';
-import { MAX_PRIORITY } from '../../../src/job/limits.ts';
-import { type Band, claimJobsQuery } from '../../../src/queries/claim-jobs.ts';
-import { finishJobsQuery } from '../../../src/queries/finish-jobs.ts';
+import { MAX_PRIORITY } from '../../../src/core/job/limits.ts';
+import { type Band, claimJobsQuery } from '../../../src/core/queries/claim/claim-jobs.ts';
+import { finishJobsQuery } from '../../../src/core/queries/settle/finish-jobs.ts';
 import type { Program } from '../../child/programs.ts';
 
 export interface LimitOptions {

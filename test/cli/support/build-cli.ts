@@ -17,13 +17,13 @@ export interface BuiltCli {
 
 const ENTRIES = {
   index: 'index.ts',
-  schema: 'schema/index.ts',
-  'schema-control': 'schema/control/index.ts',
-  'schema-metrics': 'schema/metrics/index.ts',
-  dashboard: 'dashboard/index.ts',
-  config: 'config/index.ts',
-  import: 'import/index.ts',
-  cli: 'cli/bin.ts',
+  schema: 'core/schema/index.ts',
+  'schema-control': 'features/control/index.ts',
+  'schema-metrics': 'features/metrics/schema/index.ts',
+  dashboard: 'entries/dashboard/index.ts',
+  config: 'entries/config/index.ts',
+  import: 'entries/import/index.ts',
+  cli: 'entries/cli/bin.ts',
 };
 
 /**

@@ -1,5 +1,5 @@
 import type { Dashboard } from 'drizzle-queue/dashboard';
-import type { Database } from '../../../src/sql/executor.ts';
+import type { Database } from '../../../src/core/sql/executor.ts';
 
 export const ORIGIN = 'http://shop.test';
 

@@ -1,7 +1,7 @@
 import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
-import { importJobs } from '../../../src/import/index.ts';
-import { atFaultPoints, type FaultPoint } from '../../../src/sql/fault-point.ts';
+import { atFaultPoints, type FaultPoint } from '../../../src/core/sql/fault-point.ts';
+import { importJobs } from '../../../src/entries/import/index.ts';
 import { mapping } from '../mail.ts';
 import { type Place, SYSTEMS } from '../systems.ts';
 

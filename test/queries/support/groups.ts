@@ -1,19 +1,19 @@
-import { admitGroups, MAX_NOTES } from '../../../src/queries/admit-groups.ts';
-import {
-  type ClaimLimits,
-  claimGroupedJobs,
-  type GroupClaim,
-  type GroupClaimResult,
-} from '../../../src/queries/claim-grouped-jobs.ts';
+import type { Executor } from '../../../src/core/sql/executor.ts';
 import {
   queueGroups,
   queueHolds,
   queueLimits,
   queueNotes,
   queueUsage,
-} from '../../../src/schema/control/index.ts';
-import type { Executor } from '../../../src/sql/executor.ts';
-import { type GroupTables, type Serial, withGrouping } from '../../../src/sql/grouping.ts';
+} from '../../../src/features/control/index.ts';
+import { admitGroups, MAX_NOTES } from '../../../src/features/limits/queries/admit-groups.ts';
+import {
+  type ClaimLimits,
+  claimGroupedJobs,
+  type GroupClaim,
+  type GroupClaimResult,
+} from '../../../src/features/limits/queries/claim-grouped-jobs.ts';
+import { type GroupTables, type Serial, withGrouping } from '../../../src/features/limits/sql/grouping.ts';
 import type { Connection } from '../../support/test-database.ts';
 import { addJobs, clearTables, type GivenJob, tables } from './jobs.ts';
 
@@ -25,7 +25,7 @@ const limitTables = { queueLimits, queueUsage, queueGroups, queueHolds, queueNot
 export function groupedTables(serial?: Serial): GroupTables {
   return withGrouping(
     { ...tables, ...limitTables },
-    { tables: limitTables, queues: new Map([['q', { serial }]]) },
+    { tables: limitTables, queues: new Map([['q', { serial }]]), weighed: new Set(['q']) },
   );
 }
 

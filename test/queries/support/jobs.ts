@@ -1,8 +1,8 @@
-import type { Claim, ClaimedJob } from '../../../src/queries/claim-jobs.ts';
-import { claimJobs } from '../../../src/queries/claim-jobs.ts';
-import { queueLimits, queueSchedules, queueUsage } from '../../../src/schema/control/index.ts';
-import { queueJobs, queuePauses, queueResults, queueWorkers } from '../../../src/schema/index.ts';
-import type { Executor } from '../../../src/sql/executor.ts';
+import type { Claim, ClaimedJob } from '../../../src/core/queries/claim/claim-jobs.ts';
+import { claimJobs } from '../../../src/core/queries/claim/claim-jobs.ts';
+import { queueJobs, queuePauses, queueResults, queueWorkers } from '../../../src/core/schema/index.ts';
+import type { Executor } from '../../../src/core/sql/executor.ts';
+import { queueLimits, queueSchedules, queueUsage } from '../../../src/features/control/index.ts';
 import type { Connection } from '../../support/test-database.ts';
 
 export const tables = { queueJobs, queueResults, queueWorkers, queuePauses };

@@ -1,144 +1,164 @@
 import type { SQL } from 'drizzle-orm';
 import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/postgres-js';
-import { MAX_PRIORITY } from '../../../src/job/limits.ts';
-import type { NewJob } from '../../../src/job/new-job.ts';
-import type { Finish, Reschedule } from '../../../src/job/transition.ts';
-import { addUsageQuery } from '../../../src/queries/add-usage.ts';
-import { admitGroupsQuery } from '../../../src/queries/admit-groups.ts';
-import { adoptJobsQuery } from '../../../src/queries/adopt-jobs.ts';
-import { backendPidQuery } from '../../../src/queries/backend-pid.ts';
-import { beatWorkerQuery } from '../../../src/queries/beat-worker.ts';
-import { beginJobsQuery } from '../../../src/queries/begin-jobs.ts';
-import { browseByRunAtQuery, findReadEndQuery } from '../../../src/queries/browse-by-run-at.ts';
-import { browseJobsQuery } from '../../../src/queries/browse-jobs.ts';
-import { cancelJobQuery } from '../../../src/queries/cancel-job.ts';
+import { MAX_PRIORITY } from '../../../src/core/job/limits.ts';
+import type { NewJob } from '../../../src/core/job/new-job.ts';
+import type { Finish, Reschedule } from '../../../src/core/job/transition.ts';
+import { beginJobsQuery } from '../../../src/core/queries/begin/begin-jobs.ts';
+import { claimJobsQuery } from '../../../src/core/queries/claim/claim-jobs.ts';
+import { findDueQuery } from '../../../src/core/queries/claim/find-due.ts';
+import { findDueIdsQuery, findGroupedDueIdsQuery } from '../../../src/core/queries/claim/find-due-ids.ts';
+import { findOverlookedQuery } from '../../../src/core/queries/claim/find-overlooked.ts';
+import { findRefusedJobsQuery, setAsideJobQuery } from '../../../src/core/queries/claim/set-aside-job.ts';
+import { tryClaimQuery } from '../../../src/core/queries/claim/try-claim.ts';
+import { findStandingJobsQuery } from '../../../src/core/queries/enqueue/find-standing-jobs.ts';
+import { insertJobsQuery, insertKeyedJobsQuery } from '../../../src/core/queries/enqueue/insert-jobs.ts';
+import { insertOneJobQuery } from '../../../src/core/queries/enqueue/insert-one-job.ts';
+import { insertSelectedJobsQuery } from '../../../src/core/queries/enqueue/insert-selected-jobs.ts';
+import { findHeldJobsQuery } from '../../../src/core/queries/hold/find-held-jobs.ts';
+import { findUnknownJobsQuery } from '../../../src/core/queries/hold/find-unknown-jobs.ts';
+import { lockHeldJobQuery } from '../../../src/core/queries/hold/lock-held-job.ts';
+import { lockHeldJobsQuery } from '../../../src/core/queries/hold/lock-held-jobs.ts';
+import { reclaimJobQuery } from '../../../src/core/queries/hold/reclaim-job.ts';
+import { releaseJobsQuery } from '../../../src/core/queries/hold/release-jobs.ts';
+import { browseByRunAtQuery, findReadEndQuery } from '../../../src/core/queries/operate/browse-by-run-at.ts';
+import { browseJobsQuery } from '../../../src/core/queries/operate/browse-jobs.ts';
 import {
   cancelJobsQuery,
   findCancellableQuery,
   requestCancelsQuery,
-} from '../../../src/queries/cancel-jobs.ts';
-import { carryOverJobsQuery } from '../../../src/queries/carry-over-jobs.ts';
-import { databaseStateQuery } from '../../../src/queries/check-database.ts';
-import { missingGrantsQuery } from '../../../src/queries/check-grants.ts';
-import { checkWorkersQuery } from '../../../src/queries/check-workers.ts';
-import { claimGroupedJobsQuery } from '../../../src/queries/claim-grouped-jobs.ts';
-import { claimJobsQuery } from '../../../src/queries/claim-jobs.ts';
-import { completeOneJobQuery } from '../../../src/queries/complete-one-job.ts';
-import { countDiscardedQuery } from '../../../src/queries/count-discarded.ts';
-import { countFinishedQuery } from '../../../src/queries/count-finished.ts';
-import { countJobsQuery } from '../../../src/queries/count-jobs.ts';
-import { countOfGroupQuery } from '../../../src/queries/count-of-group.ts';
-import { countResultsQuery } from '../../../src/queries/count-results.ts';
-import { countRetryingQuery } from '../../../src/queries/count-retrying.ts';
-import { countSomeJobsQuery } from '../../../src/queries/count-some-jobs.ts';
-import { databaseTimeQuery } from '../../../src/queries/database-time.ts';
-import { declareSchedulesQuery } from '../../../src/queries/declare-schedules.ts';
-import { endHandlerHoldsQuery } from '../../../src/queries/end-handler-holds.ts';
-import { estimatedJobsQuery } from '../../../src/queries/estimate-jobs.ts';
-import { findBandsQuery } from '../../../src/queries/find-bands.ts';
-import { findCauseQuery } from '../../../src/queries/find-cause.ts';
-import { findCrewsQuery } from '../../../src/queries/find-crews.ts';
-import { findDueQuery } from '../../../src/queries/find-due.ts';
-import { findDueGroupsQuery } from '../../../src/queries/find-due-groups.ts';
-import { findDueIdsQuery, findGroupedDueIdsQuery } from '../../../src/queries/find-due-ids.ts';
-import { findDueSchedulesQuery } from '../../../src/queries/find-due-schedules.ts';
-import { findEndedJobsQuery } from '../../../src/queries/find-ended-jobs.ts';
-import { findFatesQuery } from '../../../src/queries/find-fates.ts';
-import { findServedQueuesQuery, hasGroupsQuery } from '../../../src/queries/find-grouped-queues.ts';
-import { findGroupsQuery } from '../../../src/queries/find-groups.ts';
-import { findHeadsQuery } from '../../../src/queries/find-heads.ts';
-import { findHeldJobsQuery } from '../../../src/queries/find-held-jobs.ts';
-import { findImportedJobsQuery } from '../../../src/queries/find-imported-jobs.ts';
-import { findJobQuery } from '../../../src/queries/find-job.ts';
-import { findJobsQuery } from '../../../src/queries/find-jobs.ts';
-import { findLeasesQuery } from '../../../src/queries/find-leases.ts';
-import { findGroupLimitsQuery, findLimitsQuery } from '../../../src/queries/find-limits.ts';
-import { findLiveIdsQuery } from '../../../src/queries/find-live-ids.ts';
-import { countManyQuery, findManyQuery } from '../../../src/queries/find-many.ts';
-import { countOfCauseQuery, findOfCauseQuery } from '../../../src/queries/find-of-cause.ts';
-import { findOverlookedQuery } from '../../../src/queries/find-overlooked.ts';
-import { findPassedOverQuery } from '../../../src/queries/find-passed-over.ts';
-import { findPausesQuery } from '../../../src/queries/find-pauses.ts';
-import { findRequestsQuery, jobRequestsQuery } from '../../../src/queries/find-requests.ts';
-import { findScheduleQuery, findSchedulesQuery } from '../../../src/queries/find-schedules.ts';
-import { findSearchEndQuery } from '../../../src/queries/find-search-end.ts';
-import { findSilentWorkersQuery } from '../../../src/queries/find-silent-workers.ts';
-import { findStandingJobsQuery } from '../../../src/queries/find-standing-jobs.ts';
-import { findStoppedGroupsQuery } from '../../../src/queries/find-stopped-groups.ts';
-import { findUnknownJobsQuery } from '../../../src/queries/find-unknown-jobs.ts';
-import { findUsageQuery } from '../../../src/queries/find-usage.ts';
-import { findWorkersQuery, knownWorkers } from '../../../src/queries/find-workers.ts';
-import { finishJobsQuery } from '../../../src/queries/finish-jobs.ts';
-import { fireSchedulesQuery } from '../../../src/queries/fire-schedules.ts';
-import { foldMetricsQuery } from '../../../src/queries/fold-metrics.ts';
-import { groupErrorsQuery } from '../../../src/queries/group-errors.ts';
-import { groupRetryingQuery } from '../../../src/queries/group-retrying.ts';
-import { insertJobsQuery, insertKeyedJobsQuery } from '../../../src/queries/insert-jobs.ts';
-import { insertLimitedJobsQuery } from '../../../src/queries/insert-limited-jobs.ts';
-import { insertOneJobQuery } from '../../../src/queries/insert-one-job.ts';
-import { insertSelectedJobsQuery } from '../../../src/queries/insert-selected-jobs.ts';
-import { insertTrailingJobsQuery } from '../../../src/queries/insert-trailing-jobs.ts';
-import { insertWaitingJobsQuery } from '../../../src/queries/insert-waiting-jobs.ts';
-import { inspectServerQuery } from '../../../src/queries/inspect-server.ts';
-import { inspectTableQuery } from '../../../src/queries/inspect-table.ts';
-import { inspectVitalsQuery } from '../../../src/queries/inspect-vitals.ts';
-import { isCitusQuery } from '../../../src/queries/is-citus.ts';
-import { listJobsQuery } from '../../../src/queries/list-jobs.ts';
-import { lockHeldJobQuery } from '../../../src/queries/lock-held-job.ts';
-import { lockHeldJobsQuery } from '../../../src/queries/lock-held-jobs.ts';
-import { lockSessionQuery } from '../../../src/queries/lock-session.ts';
-import { lookAtWorkersQuery } from '../../../src/queries/look-at-workers.ts';
-import { noteForgottenGroupsQuery, noteFreedGroupsQuery } from '../../../src/queries/note-groups.ts';
-import { notifyWorkersQuery } from '../../../src/queries/notify-workers.ts';
-import { parkJobsQuery } from '../../../src/queries/park-jobs.ts';
-import { pauseQueueQuery } from '../../../src/queries/pause-queue.ts';
-import { pauseScheduleQuery, resumeScheduleQuery } from '../../../src/queries/pause-schedule.ts';
-import { pruneGroupsQuery } from '../../../src/queries/prune-groups.ts';
-import { findOverKeysQuery, pruneKeysOfQuery, pruneKeysQuery } from '../../../src/queries/prune-keys.ts';
-import { pruneMetricsQuery } from '../../../src/queries/prune-metrics.ts';
-import { countWorkersQuery, findExpiredQuery, pruneQueueQuery } from '../../../src/queries/prune-queue.ts';
-import { pruneResultsQuery } from '../../../src/queries/prune-results.ts';
-import { reclaimJobQuery } from '../../../src/queries/reclaim-job.ts';
-import { findDiscardedQuery, redriveJobsQuery } from '../../../src/queries/redrive-jobs.ts';
-import { registerWorkerQuery } from '../../../src/queries/register-worker.ts';
-import { releaseImportedJobsQuery } from '../../../src/queries/release-imported-jobs.ts';
-import { releaseJobsQuery } from '../../../src/queries/release-jobs.ts';
+} from '../../../src/core/queries/operate/cancel-jobs.ts';
+import { countDiscardedQuery } from '../../../src/core/queries/operate/count-discarded.ts';
+import { countFinishedQuery } from '../../../src/core/queries/operate/count-finished.ts';
+import { countJobsQuery } from '../../../src/core/queries/operate/count-jobs.ts';
+import { countResultsQuery } from '../../../src/core/queries/operate/count-results.ts';
+import { countRetryingQuery } from '../../../src/core/queries/operate/count-retrying.ts';
+import { countSomeJobsQuery } from '../../../src/core/queries/operate/count-some-jobs.ts';
+import { databaseTimeQuery } from '../../../src/core/queries/operate/database-time.ts';
+import { estimatedJobsQuery } from '../../../src/core/queries/operate/estimate-jobs.ts';
+import { findBandsQuery } from '../../../src/core/queries/operate/find-bands.ts';
+import { findCauseQuery } from '../../../src/core/queries/operate/find-cause.ts';
+import { findCrewsQuery } from '../../../src/core/queries/operate/find-crews.ts';
+import { findEndedJobsQuery } from '../../../src/core/queries/operate/find-ended-jobs.ts';
+import { findHeadsQuery } from '../../../src/core/queries/operate/find-heads.ts';
+import { findJobQuery } from '../../../src/core/queries/operate/find-job.ts';
+import { countManyQuery, findManyQuery } from '../../../src/core/queries/operate/find-many.ts';
+import { countOfCauseQuery, findOfCauseQuery } from '../../../src/core/queries/operate/find-of-cause.ts';
+import { findPassedOverQuery } from '../../../src/core/queries/operate/find-passed-over.ts';
+import { findPausesQuery } from '../../../src/core/queries/operate/find-pauses.ts';
+import { findSearchEndQuery } from '../../../src/core/queries/operate/find-search-end.ts';
+import { findSilentWorkersQuery } from '../../../src/core/queries/operate/find-silent-workers.ts';
+import { groupErrorsQuery } from '../../../src/core/queries/operate/group-errors.ts';
+import { groupRetryingQuery } from '../../../src/core/queries/operate/group-retrying.ts';
+import { inspectServerQuery } from '../../../src/core/queries/operate/inspect-server.ts';
+import { inspectTableQuery } from '../../../src/core/queries/operate/inspect-table.ts';
+import { inspectVitalsQuery } from '../../../src/core/queries/operate/inspect-vitals.ts';
+import { listJobsQuery } from '../../../src/core/queries/operate/list-jobs.ts';
+import { lookAtWorkersQuery } from '../../../src/core/queries/operate/look-at-workers.ts';
+import { pauseQueueQuery } from '../../../src/core/queries/operate/pause-queue.ts';
+import {
+  countWorkersQuery,
+  findExpiredQuery,
+  pruneQueueQuery,
+} from '../../../src/core/queries/operate/prune-queue.ts';
+import { pruneResultsQuery } from '../../../src/core/queries/operate/prune-results.ts';
+import { findDiscardedQuery, redriveJobsQuery } from '../../../src/core/queries/operate/redrive-jobs.ts';
+import { requestCancelQuery } from '../../../src/core/queries/operate/request-cancel.ts';
+import { resumeQueueQuery } from '../../../src/core/queries/operate/resume-queue.ts';
+import { findRunnableQuery, runJobNowQuery } from '../../../src/core/queries/operate/run-job-now.ts';
+import { samplePayloadsQuery } from '../../../src/core/queries/operate/sample-payloads.ts';
+import { showJobQuery } from '../../../src/core/queries/operate/show-job.ts';
+import { sizeOfTablesQuery } from '../../../src/core/queries/operate/size-of-tables.ts';
+import { backendPidQuery } from '../../../src/core/queries/presence/backend-pid.ts';
+import { beatWorkerQuery } from '../../../src/core/queries/presence/beat-worker.ts';
+import { databaseStateQuery } from '../../../src/core/queries/presence/check-database.ts';
+import { missingGrantsQuery } from '../../../src/core/queries/presence/check-grants.ts';
+import { checkWorkersQuery } from '../../../src/core/queries/presence/check-workers.ts';
+import { findRequestsQuery, jobRequestsQuery } from '../../../src/core/queries/presence/find-requests.ts';
+import { findWorkersQuery, knownWorkers } from '../../../src/core/queries/presence/find-workers.ts';
+import { isCitusQuery } from '../../../src/core/queries/presence/is-citus.ts';
+import { lockSessionQuery } from '../../../src/core/queries/presence/lock-session.ts';
+import { notifyWorkersQuery } from '../../../src/core/queries/presence/notify-workers.ts';
+import { registerWorkerQuery } from '../../../src/core/queries/presence/register-worker.ts';
 import {
   removeGoneWorkersQuery,
   removeUnseenWorkerQuery,
   testWorkersQuery,
-} from '../../../src/queries/remove-gone-workers.ts';
-import { removeLimitQuery } from '../../../src/queries/remove-limit.ts';
-import { removeScheduleQuery } from '../../../src/queries/remove-schedule.ts';
-import { removeWorkerQuery } from '../../../src/queries/remove-worker.ts';
-import { reportMetricsQuery } from '../../../src/queries/report-metrics.ts';
-import { requestCancelQuery } from '../../../src/queries/request-cancel.ts';
-import { rescheduleJobsQuery } from '../../../src/queries/reschedule-jobs.ts';
-import { resumeQueueQuery } from '../../../src/queries/resume-queue.ts';
-import { findRunnableQuery, runJobNowQuery } from '../../../src/queries/run-job-now.ts';
-import { samplePayloadsQuery } from '../../../src/queries/sample-payloads.ts';
-import { findRefusedJobsQuery, setAsideJobQuery } from '../../../src/queries/set-aside-job.ts';
-import { setLimitQuery } from '../../../src/queries/set-limit.ts';
-import { setScheduleQuery } from '../../../src/queries/set-schedule.ts';
-import { showJobQuery } from '../../../src/queries/show-job.ts';
-import { sizeOfTablesQuery } from '../../../src/queries/size-of-tables.ts';
-import { sumMetricsQuery } from '../../../src/queries/sum-metrics.ts';
-import { takeLeaseQuery } from '../../../src/queries/take-lease.ts';
-import { takeStartsQuery } from '../../../src/queries/take-starts.ts';
-import { tidySchedulesQuery } from '../../../src/queries/tidy-schedules.ts';
-import { transactionIdQuery } from '../../../src/queries/transaction-id.ts';
-import { tryClaimQuery } from '../../../src/queries/try-claim.ts';
-import { unblockGroupQuery } from '../../../src/queries/unblock-group.ts';
-import { unlockSessionQuery } from '../../../src/queries/unlock-session.ts';
-import { unparkJobsQuery } from '../../../src/queries/unpark-jobs.ts';
-import { writeProgressQuery } from '../../../src/queries/write-progress.ts';
-import * as controlTables from '../../../src/schema/control/index.ts';
-import type { QueueTables } from '../../../src/schema/index.ts';
-import { queueMetrics } from '../../../src/schema/metrics/index.ts';
-import { type GroupTables, type Serial, withGrouping } from '../../../src/sql/grouping.ts';
-import { withFactsOf } from '../../../src/sql/server-facts.ts';
-import type { NewSchedule } from '../../../src/sql/stored-schedule.ts';
+} from '../../../src/core/queries/presence/remove-gone-workers.ts';
+import { removeWorkerQuery } from '../../../src/core/queries/presence/remove-worker.ts';
+import { unlockSessionQuery } from '../../../src/core/queries/presence/unlock-session.ts';
+import { cancelJobQuery } from '../../../src/core/queries/settle/cancel-job.ts';
+import { completeOneJobQuery } from '../../../src/core/queries/settle/complete-one-job.ts';
+import { findFatesQuery } from '../../../src/core/queries/settle/find-fates.ts';
+import { finishJobsQuery } from '../../../src/core/queries/settle/finish-jobs.ts';
+import { parkJobsQuery } from '../../../src/core/queries/settle/park-jobs.ts';
+import { rescheduleJobsQuery } from '../../../src/core/queries/settle/reschedule-jobs.ts';
+import { transactionIdQuery } from '../../../src/core/queries/settle/transaction-id.ts';
+import { unparkJobsQuery } from '../../../src/core/queries/settle/unpark-jobs.ts';
+import { writeProgressQuery } from '../../../src/core/queries/settle/write-progress.ts';
+import type { QueueTables } from '../../../src/core/schema/index.ts';
+import { withFactsOf } from '../../../src/core/sql/server-facts.ts';
+import { carryOverJobsQuery } from '../../../src/entries/import/queries/carry-over-jobs.ts';
+import { findImportedJobsQuery } from '../../../src/entries/import/queries/find-imported-jobs.ts';
+import { releaseImportedJobsQuery } from '../../../src/entries/import/queries/release-imported-jobs.ts';
+import * as controlTables from '../../../src/features/control/index.ts';
+import { insertLimitedJobsQuery } from '../../../src/features/keys/queries/insert-limited-jobs.ts';
+import { insertTrailingJobsQuery } from '../../../src/features/keys/queries/insert-trailing-jobs.ts';
+import { insertWaitingJobsQuery } from '../../../src/features/keys/queries/insert-waiting-jobs.ts';
+import {
+  findOverKeysQuery,
+  pruneKeysOfQuery,
+  pruneKeysQuery,
+} from '../../../src/features/keys/queries/prune-keys.ts';
+import { addUsageQuery } from '../../../src/features/limits/queries/add-usage.ts';
+import { admitGroupsQuery } from '../../../src/features/limits/queries/admit-groups.ts';
+import { adoptJobsQuery } from '../../../src/features/limits/queries/adopt-jobs.ts';
+import { claimGroupedJobsQuery } from '../../../src/features/limits/queries/claim-grouped-jobs.ts';
+import { countOfGroupQuery } from '../../../src/features/limits/queries/count-of-group.ts';
+import { endHandlerHoldsQuery } from '../../../src/features/limits/queries/end-handler-holds.ts';
+import { findDueGroupsQuery } from '../../../src/features/limits/queries/find-due-groups.ts';
+import {
+  findServedQueuesQuery,
+  hasGroupsQuery,
+} from '../../../src/features/limits/queries/find-grouped-queues.ts';
+import { findGroupsQuery } from '../../../src/features/limits/queries/find-groups.ts';
+import { findLeasesQuery } from '../../../src/features/limits/queries/find-leases.ts';
+import { findGroupLimitsQuery, findLimitsQuery } from '../../../src/features/limits/queries/find-limits.ts';
+import { findStoppedGroupsQuery } from '../../../src/features/limits/queries/find-stopped-groups.ts';
+import { findUsageQuery } from '../../../src/features/limits/queries/find-usage.ts';
+import {
+  noteForgottenGroupsQuery,
+  noteFreedGroupsQuery,
+} from '../../../src/features/limits/queries/note-groups.ts';
+import { pruneGroupsQuery } from '../../../src/features/limits/queries/prune-groups.ts';
+import { removeLimitQuery } from '../../../src/features/limits/queries/remove-limit.ts';
+import { setLimitQuery } from '../../../src/features/limits/queries/set-limit.ts';
+import { takeLeaseQuery } from '../../../src/features/limits/queries/take-lease.ts';
+import { takeStartsQuery } from '../../../src/features/limits/queries/take-starts.ts';
+import { unblockGroupQuery } from '../../../src/features/limits/queries/unblock-group.ts';
+import { type GroupTables, type Serial, withGrouping } from '../../../src/features/limits/sql/grouping.ts';
+import { foldMetricsQuery } from '../../../src/features/metrics/queries/fold-metrics.ts';
+import { pruneMetricsQuery } from '../../../src/features/metrics/queries/prune-metrics.ts';
+import { reportMetricsQuery } from '../../../src/features/metrics/queries/report-metrics.ts';
+import { sumMetricsQuery } from '../../../src/features/metrics/queries/sum-metrics.ts';
+import { queueMetrics } from '../../../src/features/metrics/schema/index.ts';
+import { declareSchedulesQuery } from '../../../src/features/schedules/queries/declare-schedules.ts';
+import { findDueSchedulesQuery } from '../../../src/features/schedules/queries/find-due-schedules.ts';
+import {
+  findScheduleQuery,
+  findSchedulesQuery,
+} from '../../../src/features/schedules/queries/find-schedules.ts';
+import { fireSchedulesQuery } from '../../../src/features/schedules/queries/fire-schedules.ts';
+import {
+  pauseScheduleQuery,
+  resumeScheduleQuery,
+} from '../../../src/features/schedules/queries/pause-schedule.ts';
+import { removeScheduleQuery } from '../../../src/features/schedules/queries/remove-schedule.ts';
+import { setScheduleQuery } from '../../../src/features/schedules/queries/set-schedule.ts';
+import { tidySchedulesQuery } from '../../../src/features/schedules/queries/tidy-schedules.ts';
+import type { NewSchedule } from '../../../src/features/schedules/sql/stored-schedule.ts';
+import { findJobsQuery } from '../../../src/features/waiting/queries/find-jobs.ts';
+import { findLiveIdsQuery } from '../../../src/features/waiting/queries/find-live-ids.ts';
 
 /** What builds a statement that is one of Drizzle's own; it is never sent. */
 const builders = drizzle.mock();
@@ -231,7 +251,10 @@ export function allStatements(
   const limitTables = { queueLimits, queueUsage, queueGroups, queueHolds, queueNotes };
   const grouped = (serial?: Serial): GroupTables => {
     const queues = new Map([[text, { serial }]]);
-    return withFactsOf(tables, withGrouping({ ...tables, ...limitTables }, { tables: limitTables, queues }));
+    return withFactsOf(
+      tables,
+      withGrouping({ ...tables, ...limitTables }, { tables: limitTables, queues, weighed: new Set([text]) }),
+    );
   };
   const ofCause = {
     scope: everything,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { judgeServer } from '../../../src/queue/stats/judge-server.ts';
+import { judgeServer } from '../../../src/core/queue/stats/judge-server.ts';
 
 const fine = {
   snapshot: undefined,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Rest } from '../../../src/queue/stats/rest.ts';
-import { SharedAnswer } from '../../../src/queue/stats/shared-answer.ts';
+import { Rest } from '../../../src/core/queue/stats/rest.ts';
+import { SharedAnswer } from '../../../src/core/queue/stats/shared-answer.ts';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance'] });

@@ -1,6 +1,6 @@
 import type { Executor } from 'drizzle-queue';
 import type { FinalState } from 'drizzle-queue/schema';
-import { finishJobs } from '../../../src/queries/finish-jobs.ts';
+import { finishJobs } from '../../../src/core/queries/settle/finish-jobs.ts';
 import { claim, tables } from '../../queries/support/jobs.ts';
 
 interface Ending {

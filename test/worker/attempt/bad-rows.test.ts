@@ -1,10 +1,10 @@
 import { createQueue, createWorker, defineJob, fixedBackoff, handle, unvalidated } from 'drizzle-queue';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Transition } from '../../../src/job/transition.ts';
-import type { Runner } from '../../../src/sql/executor.ts';
-import { Retries } from '../../../src/time/retries.ts';
-import { WorkerEmitter } from '../../../src/worker/attempt/events.ts';
-import { Settler } from '../../../src/worker/attempt/settle.ts';
+import type { Transition } from '../../../src/core/job/transition.ts';
+import type { Runner } from '../../../src/core/sql/executor.ts';
+import { Retries } from '../../../src/core/time/retries.ts';
+import { WorkerEmitter } from '../../../src/core/worker/base/events.ts';
+import { Settler } from '../../../src/core/worker/settle/settle.ts';
 import { addJobs, clearTables, tables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';

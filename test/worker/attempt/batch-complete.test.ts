@@ -18,7 +18,7 @@ import {
 import { queueJobs } from 'drizzle-queue/schema';
 import { afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { atFaultPoints } from '../../../src/sql/fault-point.ts';
+import { atFaultPoints } from '../../../src/core/sql/fault-point.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';

@@ -1,9 +1,9 @@
 import { createQueue, createWorker, defineJob, handle } from 'drizzle-queue';
 import { afterEach, beforeEach, describe, expect, type MockInstance, test, vi } from 'vitest';
-import type { ClaimedJob } from '../../../src/queries/claim-jobs.ts';
-import { registerWorker } from '../../../src/queries/register-worker.ts';
-import { atFaultPoints } from '../../../src/sql/fault-point.ts';
-import { mostTogether } from '../../../src/worker/attempt/precious-attempt.ts';
+import type { ClaimedJob } from '../../../src/core/queries/claim/claim-jobs.ts';
+import { registerWorker } from '../../../src/core/queries/presence/register-worker.ts';
+import { atFaultPoints } from '../../../src/core/sql/fault-point.ts';
+import { mostTogether } from '../../../src/core/worker/begin/precious-attempt.ts';
 import { clearTables, tables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';

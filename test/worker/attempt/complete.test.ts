@@ -13,8 +13,8 @@ import {
 import { queueJobs } from 'drizzle-queue/schema';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { sqlStateOf } from '../../../src/sql/executor.ts';
-import { atFaultPoints } from '../../../src/sql/fault-point.ts';
+import { sqlStateOf } from '../../../src/core/sql/executor.ts';
+import { atFaultPoints } from '../../../src/core/sql/fault-point.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';

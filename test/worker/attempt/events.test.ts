@@ -9,8 +9,8 @@ import {
   unvalidated,
 } from 'drizzle-queue';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { nextTurn } from '../../../src/runtime.ts';
-import { WorkerEmitter } from '../../../src/worker/attempt/events.ts';
+import { nextTurn } from '../../../src/core/runtime.ts';
+import { WorkerEmitter } from '../../../src/core/worker/base/events.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';

@@ -1,9 +1,9 @@
 import type { SQLWrapper } from 'drizzle-orm';
 import { createQueue, defineJob } from 'drizzle-queue';
 import { expect, test } from 'vitest';
-import { nextTurn } from '../../../src/runtime.ts';
-import type { Runner } from '../../../src/sql/executor.ts';
-import { Fates } from '../../../src/worker/attempt/fates.ts';
+import { nextTurn } from '../../../src/core/runtime.ts';
+import type { Runner } from '../../../src/core/sql/executor.ts';
+import { Fates } from '../../../src/core/worker/settle/fates.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 
 const database = useTestDatabase();

@@ -81,7 +81,8 @@ describe.each([
 
 test('complete(tx) waits for its output schema no longer than the attempt lasts, and its transaction rolls back', async () => {
   await queue.enqueue(database.db, enqueued, 1);
-  const job = defineJob('checked', { ...once, payload: enqueued.payload, output: hanging, timeoutMs: 50 });
+  // Long enough for the transaction to be open before it is over, on a busy machine too.
+  const job = defineJob('checked', { ...once, payload: enqueued.payload, output: hanging, timeoutMs: 1_500 });
   let thrown: unknown;
   worker = createWorker(database.db, {
     queue,

@@ -8,10 +8,10 @@ import {
   type Worker,
 } from 'drizzle-queue';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { Transition } from '../../../src/job/transition.ts';
-import { Retries } from '../../../src/time/retries.ts';
-import { WorkerEmitter } from '../../../src/worker/attempt/events.ts';
-import { Settler } from '../../../src/worker/attempt/settle.ts';
+import type { Transition } from '../../../src/core/job/transition.ts';
+import { Retries } from '../../../src/core/time/retries.ts';
+import { WorkerEmitter } from '../../../src/core/worker/base/events.ts';
+import { Settler } from '../../../src/core/worker/settle/settle.ts';
 import { addJobs, clearTables, resultRow, tables } from '../../queries/support/jobs.ts';
 import { begin, commit, rollback, twoBackends } from '../../queries/support/locks.ts';
 import { useTestDatabase } from '../../support/test-database.ts';

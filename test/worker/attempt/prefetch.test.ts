@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm';
 import { createQueue, createWorker, defineJob, handle, unvalidated } from 'drizzle-queue';
 import { queueJobs } from 'drizzle-queue/schema';
 import { describe, expect, test } from 'vitest';
-import { Prefetch } from '../../../src/worker/attempt/prefetch.ts';
+import { Prefetch } from '../../../src/core/worker/begin/prefetch.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 

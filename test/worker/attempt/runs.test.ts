@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Attempt } from '../../../src/worker/attempt/attempt.ts';
-import { Runs } from '../../../src/worker/attempt/runs.ts';
+import type { Attempt } from '../../../src/core/worker/run/attempt.ts';
+import { Runs } from '../../../src/features/limits/worker/runs.ts';
 
 /** All that runs ask of an attempt. */
 function attemptOf(group: number): Attempt {

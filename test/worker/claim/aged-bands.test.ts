@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { agedPriority } from '../../../src/job/aging.ts';
-import type { Band } from '../../../src/queries/claim-jobs.ts';
-import { agedBands } from '../../../src/worker/claim/aged-bands.ts';
+import { agedPriority } from '../../../src/core/job/aging.ts';
+import type { Band } from '../../../src/core/queries/claim/claim-jobs.ts';
+import { agedBands } from '../../../src/core/worker/claim/aged-bands.ts';
 
 const NOW = Date.parse('2024-02-29T12:00:00Z');
 const AFTER = 60_000;

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { claimJobsQuery } from '../../../src/queries/claim-jobs.ts';
-import { agedBands } from '../../../src/worker/claim/aged-bands.ts';
-import { Claims } from '../../../src/worker/claim/claims.ts';
-import { Lane } from '../../../src/worker/claim/lane.ts';
+import { claimJobsQuery } from '../../../src/core/queries/claim/claim-jobs.ts';
+import { agedBands } from '../../../src/core/worker/claim/aged-bands.ts';
+import { Claims } from '../../../src/core/worker/claim/claims.ts';
+import { Lane } from '../../../src/core/worker/claim/lane.ts';
 import { cteOf, explain, nodesOf, type PlanMode } from '../../queries/support/explain.ts';
 import { claimOf, tables } from '../../queries/support/jobs.ts';
 import { twoBackends } from '../../queries/support/locks.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Alarms } from '../../../src/worker/claim/alarms.ts';
+import { Alarms } from '../../../src/core/worker/claim/alarms.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

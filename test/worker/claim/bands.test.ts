@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Band, ClaimedJob } from '../../../src/queries/claim-jobs.ts';
-import { Bands } from '../../../src/worker/claim/bands.ts';
+import type { Band, ClaimedJob } from '../../../src/core/queries/claim/claim-jobs.ts';
+import { Bands } from '../../../src/core/worker/claim/bands.ts';
 
 const CLAIMED_AT = 60_000;
 

@@ -1,7 +1,7 @@
 import { createQueue, createWorker, defineJob, handle, unvalidated } from 'drizzle-queue';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ClaimedJob } from '../../../src/queries/claim-jobs.ts';
-import { ClaimSize } from '../../../src/worker/claim/claim-size.ts';
+import type { ClaimedJob } from '../../../src/core/queries/claim/claim-jobs.ts';
+import { ClaimSize } from '../../../src/core/worker/claim/claim-size.ts';
 import { claim, clearTables, tables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';

@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createQueue, createWorker, defineJob, handle } from 'drizzle-queue';
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { aborted } from '../../../src/drivers/listen.ts';
-import type { Runner } from '../../../src/sql/executor.ts';
-import { ClaimTurn } from '../../../src/worker/claim/claim-turn.ts';
-import { Claims } from '../../../src/worker/claim/claims.ts';
-import { Lane } from '../../../src/worker/claim/lane.ts';
+import { aborted } from '../../../src/core/drivers/listen.ts';
+import type { Runner } from '../../../src/core/sql/executor.ts';
+import { ClaimTurn } from '../../../src/core/worker/claim/claim-turn.ts';
+import { Claims } from '../../../src/core/worker/claim/claims.ts';
+import { Lane } from '../../../src/core/worker/claim/lane.ts';
 import { clearTables, fillJobs, tables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Runner } from '../../../src/sql/executor.ts';
-import type { Attempts } from '../../../src/worker/attempt/attempts.ts';
-import { GroupClaims } from '../../../src/worker/claim/group-claims.ts';
+import type { Runner } from '../../../src/core/sql/executor.ts';
+import type { Attempts } from '../../../src/core/worker/begin/attempts.ts';
+import { GroupClaims } from '../../../src/features/limits/worker/group-claims.ts';
 import { addGrouped, addWorkers, clearGroups, groupedTables } from '../../queries/support/groups.ts';
 import { addControlTables } from '../../support/control-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';

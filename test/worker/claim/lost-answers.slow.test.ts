@@ -1,6 +1,6 @@
 import { createQueue, createWorker, defineJob, drain, handle, unvalidated } from 'drizzle-queue';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { atFaultPoints } from '../../../src/sql/fault-point.ts';
+import { atFaultPoints } from '../../../src/core/sql/fault-point.ts';
 import { clearTables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { LostAnswers } from '../../../src/worker/claim/lost-answers.ts';
-import { NoAnswerError } from '../../../src/worker/statements/no-answer-error.ts';
+import { LostAnswers } from '../../../src/core/worker/claim/lost-answers.ts';
+import { NoAnswerError } from '../../../src/core/worker/statements/no-answer-error.ts';
 
 const SECOND = 1_000;
 

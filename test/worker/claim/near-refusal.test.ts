@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { NearRefusal } from '../../../src/worker/claim/near-refusal.ts';
+import { NearRefusal } from '../../../src/core/worker/claim/near-refusal.ts';
 
 /** Claims from a line of so many jobs of which some are refused; returns what each claim has asked for. */
 function claimAll(count: number, bad: readonly number[], most = 1_000) {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { HotPolling } from '../../../src/worker/claim/hot-polling.ts';
-import { type ClaimResult, type Next, Pace } from '../../../src/worker/claim/pace.ts';
+import { HotPolling } from '../../../src/core/worker/claim/hot-polling.ts';
+import { type ClaimResult, type Next, Pace } from '../../../src/core/worker/claim/pace.ts';
 
 const NOW_MS = 10_000;
 const newPace = (untilEmpty: boolean) => new Pace(new HotPolling(75), { untilEmpty, pollIntervalMs: 75 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { OverlookedJobs } from '../../../src/worker/claim/overlooked-jobs.ts';
-import { Sweep } from '../../../src/worker/claim/sweep.ts';
+import { OverlookedJobs } from '../../../src/core/worker/claim/overlooked-jobs.ts';
+import { Sweep } from '../../../src/core/worker/claim/sweep.ts';
 
 const place = (id: number, priority = 5, runAtMs = id) => ({ id, priority, runAtMs });
 const slice = (

@@ -1,11 +1,11 @@
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { Retries } from '../../../src/time/retries.ts';
-import { WorkerEmitter } from '../../../src/worker/attempt/events.ts';
-import { Bands } from '../../../src/worker/claim/bands.ts';
-import { Lanes } from '../../../src/worker/claim/lanes.ts';
-import { OverlookedJobs } from '../../../src/worker/claim/overlooked-jobs.ts';
-import { Sweep } from '../../../src/worker/claim/sweep.ts';
-import { Sweeper, type SweptQueue } from '../../../src/worker/claim/sweeper.ts';
+import { Retries } from '../../../src/core/time/retries.ts';
+import { WorkerEmitter } from '../../../src/core/worker/base/events.ts';
+import { Bands } from '../../../src/core/worker/claim/bands.ts';
+import { Lanes } from '../../../src/core/worker/claim/lanes.ts';
+import { OverlookedJobs } from '../../../src/core/worker/claim/overlooked-jobs.ts';
+import { Sweep } from '../../../src/core/worker/claim/sweep.ts';
+import { Sweeper, type SweptQueue } from '../../../src/core/worker/claim/sweeper.ts';
 import { addJob, clearTables, tables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import type { Runner } from '../../../src/sql/executor.ts';
-import { WorkerEmitter } from '../../../src/worker/attempt/events.ts';
-import { type IdleQueue, Watch } from '../../../src/worker/claim/watch.ts';
+import type { Runner } from '../../../src/core/sql/executor.ts';
+import { WorkerEmitter } from '../../../src/core/worker/base/events.ts';
+import { type IdleQueue, Watch } from '../../../src/core/worker/claim/watch.ts';
 import { tables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';

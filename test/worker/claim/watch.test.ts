@@ -10,8 +10,8 @@ import {
 } from 'drizzle-queue';
 import postgres from 'postgres';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { Condition } from '../../../src/time/condition.ts';
-import { HotPolling } from '../../../src/worker/claim/hot-polling.ts';
+import { Condition } from '../../../src/core/time/condition.ts';
+import { HotPolling } from '../../../src/core/worker/claim/hot-polling.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';

@@ -10,9 +10,9 @@ import {
 } from 'drizzle-queue';
 import postgres from 'postgres';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { WorkerEmitter } from '../../../src/worker/attempt/events.ts';
-import { Background } from '../../../src/worker/background.ts';
-import { healthOf } from '../../../src/worker/health/health.ts';
+import { Background } from '../../../src/core/worker/base/background.ts';
+import { WorkerEmitter } from '../../../src/core/worker/base/events.ts';
+import { healthOf } from '../../../src/core/worker/health.ts';
 import { TcpProxy } from '../../faults/tcp-proxy.ts';
 import { clearTables } from '../../queries/support/jobs.ts';
 import { migrateDatabase } from '../../support/databases.ts';

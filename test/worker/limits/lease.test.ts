@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { LeaseShare } from '../../../src/queries/take-lease.ts';
-import { Lease, type Wish } from '../../../src/worker/limits/lease.ts';
-import { keepOf } from '../../../src/worker/limits/share-out.ts';
+import type { LeaseShare } from '../../../src/features/limits/queries/take-lease.ts';
+import { Lease, type Wish } from '../../../src/features/limits/worker/lease.ts';
+import { keepOf } from '../../../src/features/limits/worker/share-out.ts';
 import { depth } from '../../support/depth.ts';
 
 const question = { queue: 'q', kind: '', declared: 10 };

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { registerWorker } from '../../../src/queries/register-worker.ts';
-import { Deadlines } from '../../../src/time/deadlines.ts';
-import { WorkerEmitter } from '../../../src/worker/attempt/events.ts';
-import { checkEveryMs } from '../../../src/worker/presence/check-rate.ts';
-import { Liveness } from '../../../src/worker/presence/liveness.ts';
+import { registerWorker } from '../../../src/core/queries/presence/register-worker.ts';
+import { Deadlines } from '../../../src/core/time/deadlines.ts';
+import { WorkerEmitter } from '../../../src/core/worker/base/events.ts';
+import { checkEveryMs } from '../../../src/core/worker/presence/check-rate.ts';
+import { Liveness } from '../../../src/core/worker/presence/liveness.ts';
 import { tables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 

@@ -3,7 +3,7 @@ import { createQueue, createWorker, defineJob, handle } from 'drizzle-queue';
 import { createQueueTables, type QueueTables } from 'drizzle-queue/schema';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import { quotedName } from '../../../src/sql/quoted-name.ts';
+import { quotedName } from '../../../src/core/sql/quoted-name.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';

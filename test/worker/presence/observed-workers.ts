@@ -14,8 +14,8 @@ import {
 import pg from 'pg';
 import postgres from 'postgres';
 import { beforeAll, beforeEach, onTestFinished } from 'vitest';
-import { queryRows } from '../../../src/sql/executor.ts';
-import { sessionKey } from '../../../src/sql/session-key.ts';
+import { queryRows } from '../../../src/core/sql/executor.ts';
+import { sessionKey } from '../../../src/core/sql/session-key.ts';
 import { tables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';

@@ -11,9 +11,9 @@ import {
   unvalidated,
 } from 'drizzle-queue';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { claimJobs } from '../../../src/queries/claim-jobs.ts';
-import { registerWorker } from '../../../src/queries/register-worker.ts';
-import { atFaultPoints } from '../../../src/sql/fault-point.ts';
+import { claimJobs } from '../../../src/core/queries/claim/claim-jobs.ts';
+import { registerWorker } from '../../../src/core/queries/presence/register-worker.ts';
+import { atFaultPoints } from '../../../src/core/sql/fault-point.ts';
 import { claimOf, clearTables, tables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
 import { expect, onTestFinished, test } from 'vitest';
-import { unlockSession } from '../../../src/queries/unlock-session.ts';
-import { queryRows, type Runner } from '../../../src/sql/executor.ts';
-import { WorkerEmitter } from '../../../src/worker/attempt/events.ts';
-import { Session } from '../../../src/worker/presence/session.ts';
+import { unlockSession } from '../../../src/core/queries/presence/unlock-session.ts';
+import { queryRows, type Runner } from '../../../src/core/sql/executor.ts';
+import { WorkerEmitter } from '../../../src/core/worker/base/events.ts';
+import { Session } from '../../../src/core/worker/presence/session.ts';
 import { tables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';

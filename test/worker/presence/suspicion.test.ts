@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { GoneWorker } from '../../../src/queries/check-workers.ts';
-import { Suspicion } from '../../../src/worker/presence/suspicion.ts';
+import type { GoneWorker } from '../../../src/core/queries/presence/check-workers.ts';
+import { Suspicion } from '../../../src/core/worker/presence/suspicion.ts';
 
 const lost = (id: number, seen = '1.000000', session = id): GoneWorker => ({
   id,

@@ -3,10 +3,10 @@ import { drizzle } from 'drizzle-orm/node-postgres';
 import type { Database } from 'drizzle-queue';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import { listenOf } from '../../../src/drivers/detect.ts';
-import { lateAnswerTo, NoAnswerError } from '../../../src/worker/statements/no-answer-error.ts';
-import { openBeside } from '../../../src/worker/statements/own-connection.ts';
-import { Statements, type WorkerRunner } from '../../../src/worker/statements/statements.ts';
+import { listenOf } from '../../../src/core/drivers/detect.ts';
+import { lateAnswerTo, NoAnswerError } from '../../../src/core/worker/statements/no-answer-error.ts';
+import { openBeside } from '../../../src/core/worker/statements/own-connection.ts';
+import { Statements, type WorkerRunner } from '../../../src/core/worker/statements/statements.ts';
 import { TcpProxy } from '../../faults/tcp-proxy.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
@@ -165,7 +165,7 @@ test('a stall of the whole server gives a sort no more time than the stall took'
   const taken = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
   for (const client of taken) client.release();
   const statements = statementsOn(db);
-  const leastMs = 3_000;
+  const leastMs = 5_000;
   const stalled = statements.of('claims', { leastMs });
   // Nothing else is asked meanwhile, so nothing else is answered.
   await stalled.execute(sql`select pg_sleep(${leastMs / 2_000})`);

@@ -25,9 +25,10 @@ export class Starts {
     return (this.#starts.at(-1)?.atMs ?? 0) - (this.#starts[0]?.atMs ?? 0);
   }
 
-  /** How long ago the last one was. */
-  get sinceMs(): number {
-    return performance.timeOrigin + performance.now() - (this.#starts.at(-1)?.atMs ?? 0);
+  /** How long the last of them took together; 0 while there are fewer. */
+  spanOfLastMs(count: number): number {
+    const first = this.#starts.at(-count);
+    return first === undefined ? 0 : (this.#starts.at(-1)?.atMs ?? 0) - first.atMs;
   }
 
   restart(): void {

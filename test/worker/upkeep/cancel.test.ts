@@ -17,8 +17,8 @@ import {
 import { queueJobs } from 'drizzle-queue/schema';
 import postgres from 'postgres';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { removeWorker } from '../../../src/queries/remove-worker.ts';
-import { requestCancel } from '../../../src/queries/request-cancel.ts';
+import { requestCancel } from '../../../src/core/queries/operate/request-cancel.ts';
+import { removeWorker } from '../../../src/core/queries/presence/remove-worker.ts';
 import { tables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';

@@ -1,7 +1,7 @@
 import { createWorker, defineJob, defineSchedule, handle, InvalidPayloadError } from 'drizzle-queue';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { atFaultPoints } from '../../../src/sql/fault-point.ts';
+import { atFaultPoints } from '../../../src/core/sql/fault-point.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
 import { startWorkerProcess } from '../worker-process.ts';

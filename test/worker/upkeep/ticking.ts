@@ -13,7 +13,7 @@ import {
 } from 'drizzle-queue';
 import { queueSchedules } from 'drizzle-queue/schema/control';
 import { afterEach, beforeAll, beforeEach, expect, onTestFinished } from 'vitest';
-import { atFaultPoints } from '../../../src/sql/fault-point.ts';
+import { atFaultPoints } from '../../../src/core/sql/fault-point.ts';
 import { addControlTables } from '../../support/control-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';

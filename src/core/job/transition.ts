@@ -1,0 +1,173 @@
+import { NonRetryableError, QueueError } from '../../errors.ts';
+import type { FinalState } from '../schema/queue-results.ts';
+import { type Backoff, exponentialBackoff } from './backoff.ts';
+import type { KeepResult } from './definition.ts';
+import { describeError, type ErrorRecord, storable } from './describe-error.ts';
+import type { Outcome } from './outcome.ts';
+
+/** One year: a backoff that says more is a mistake, such as a power that has grown too large. */
+export const MAX_BACKOFF_MS = 365.25 * 24 * 3_600_000;
+
+/** The row change that an outcome calls for. */
+export type Transition = Finish | Reschedule | Park;
+
+/** The job leaves `queue_jobs`; a row in `queue_results` says what became of it, if it is to be kept. */
+export interface Finish {
+  readonly type: 'finish';
+  readonly state: FinalState;
+  /** JSON text; `null` unless completed. */
+  readonly output: string | null;
+  /** The error of this attempt, to be added with the database's time. */
+  readonly error: ErrorRecord | null;
+  readonly keepResult: KeepResult;
+}
+
+/** The job stays, held by nobody, and is due later. */
+export interface Reschedule {
+  readonly type: 'reschedule';
+  /** Milliseconds from now by the database's clock; `null` leaves its place in the queue as it was. */
+  readonly delayMs: number | null;
+  readonly attempt: number;
+  readonly error: ErrorRecord | null;
+}
+
+/** The job stays, held by nobody, and waits: it is due when what it waits for unparks it. */
+export interface Park {
+  readonly type: 'park';
+  /** Milliseconds from now, by the database's clock, until it is due all the same; `null`: no limit. */
+  readonly delayMs: number | null;
+  /** Waiting spends no attempt, so this is one less than the attempt that ends. */
+  readonly attempt: number;
+  readonly error: null;
+}
+
+export interface AttemptTiming {
+  /** When it began, by the database's clock; `undefined` when it did not, or that is not known. */
+  readonly beganAt: Date | undefined;
+}
+
+/** What the state machine must know about the attempt. */
+export interface AttemptFacts {
+  /** The attempt that has ended, counted from 1. */
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  readonly backoff: Backoff;
+  /** Of a completed job; the others keep all of theirs. */
+  readonly keepResult: KeepResult;
+  /** Asked only where an error is recorded, since most jobs have none. */
+  readonly timing?: AttemptTiming | undefined;
+  /** Why somebody has asked for the job's end (`queue.cancel`); `undefined` when nobody has. */
+  readonly cancelReason?: string | undefined;
+}
+
+/** An outcome that says by itself what becomes of the job. */
+export type Verdict = Exclude<Outcome, { readonly type: 'committed' }>;
+
+/**
+ * What an outcome amounts to for a job that its worker still holds, with what else is known of the attempt.
+ *
+ * | outcome | nobody asks for the job's end | somebody does |
+ * |---|---|---|
+ * | completed | completed | completed: the work is done |
+ * | committed | failed: held, so its transaction rolled back | cancelled |
+ * | failed, snoozed, interrupted | the same | cancelled |
+ * | cancelled | cancelled | cancelled, for the handler's own reason |
+ */
+export function verdictOn(outcome: Outcome, { cancelReason }: Pick<AttemptFacts, 'cancelReason'>): Verdict {
+  if (outcome.type === 'completed' || outcome.type === 'cancelled') return outcome;
+  if (cancelReason !== undefined) return { type: 'cancelled', reason: cancelReason };
+  if (outcome.type !== 'committed') return outcome;
+  const error = new QueueError('The transaction in which the handler called complete(tx) did not commit');
+  return { type: 'failed', error };
+}
+
+/** What is kept in the errors of a job that ends as cancelled. */
+export function cancellation(attempt: number, reason: string): ErrorRecord {
+  return { attempt, name: 'Cancelled', message: storable(reason) };
+}
+
+/**
+ * The whole state machine of a held job: which row change an outcome calls for. Pure, so that every case can
+ * be tested, and the only place that decides it. No outcome of a handler calls for {@link Park}: what waits
+ * in the middle of an attempt decides that by itself.
+ *
+ * | {@link verdictOn} the outcome | row change |
+ * |---|---|
+ * | completed | finish as `completed` |
+ * | failed, attempts left | reschedule after the backoff; the attempt is spent |
+ * | failed, no attempt left, or a NonRetryableError | finish as `discarded` |
+ * | snoozed | reschedule after its delay; the attempt is given back |
+ * | cancelled | finish as `cancelled` |
+ * | interrupted | reschedule where it was; the attempt is given back |
+ */
+export function transitionFor(outcome: Outcome, facts: AttemptFacts): Finish | Reschedule {
+  const { attempt, keepResult } = facts;
+  const verdict = verdictOn(outcome, facts);
+  switch (verdict.type) {
+    case 'completed':
+      return {
+        type: 'finish',
+        state: 'completed',
+        output: verdict.output,
+        error: null,
+        keepResult,
+      };
+    case 'failed': {
+      const error = { ...describeError(verdict.error, attempt), ...begun(facts) };
+      if (isNonRetryable(verdict.error) || attempt >= facts.maxAttempts) {
+        return { type: 'finish', state: 'discarded', output: null, error, keepResult: true };
+      }
+      return {
+        type: 'reschedule',
+        delayMs: backoffDelayMs(facts.backoff, attempt, verdict.error),
+        attempt,
+        error,
+      };
+    }
+    case 'snoozed':
+      return {
+        type: 'reschedule',
+        delayMs: verdict.delayMs,
+        attempt: attempt - 1,
+        error: null,
+      };
+    case 'cancelled':
+      return {
+        type: 'finish',
+        state: 'cancelled',
+        output: null,
+        error: { ...cancellation(attempt, verdict.reason), ...begun(facts) },
+        keepResult: true,
+      };
+    case 'interrupted':
+      return { type: 'reschedule', delayMs: null, attempt: attempt - 1, error: null };
+  }
+}
+
+/** In an error as it is stored. */
+function begun({ timing }: AttemptFacts): Pick<ErrorRecord, 'startedAt'> {
+  const beganAt = timing?.beganAt;
+  return beganAt === undefined ? {} : { startedAt: beganAt.toISOString() };
+}
+
+/** Anything can be thrown, even a proxy that throws when it is asked what it is. */
+function isNonRetryable(thrown: unknown): boolean {
+  try {
+    return thrown instanceof NonRetryableError;
+  } catch {
+    return false;
+  }
+}
+
+const fallback = exponentialBackoff();
+
+/** The user's code may throw or return nonsense, and the job must still be settled. */
+function backoffDelayMs(backoff: Backoff, attempt: number, error: unknown): number {
+  try {
+    const delayMs = backoff(attempt, error);
+    if (typeof delayMs === 'number' && delayMs >= 0) return Math.min(Math.round(delayMs), MAX_BACKOFF_MS);
+  } catch {
+    // Falls through: the attempt's own error is worth more in the history than the backoff's.
+  }
+  return fallback(attempt, error);
+}

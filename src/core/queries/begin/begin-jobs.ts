@@ -1,0 +1,115 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { queryRows, type Runner } from '../../sql/executor.ts';
+import { faultPoint } from '../../sql/fault-point.ts';
+import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../../sql/fence.ts';
+import { planAnew } from '../../sql/plan-anew.ts';
+import { lockPatience, type RowLocks } from '../../sql/row-locks.ts';
+import { isDistributed } from '../../sql/server-facts.ts';
+
+/**
+ * When a record is on the server's disk: `now`, as its statement ends, or `soon`, within about 0.6 seconds.
+ * All connections see it at once in both cases, so only a crash of the server can undo it.
+ */
+export type OnDisk = 'now' | 'soon';
+
+export interface BeginOptions {
+  /** Anything but `wait` only outside of a user's transaction: see `lockPatience`. @default 'wait' */
+  readonly locks?: RowLocks;
+  /** `soon` only outside of a user's transaction, whose commit would be as late. @default 'now' */
+  readonly onDisk?: OnDisk;
+}
+
+/** Which jobs have begun, and which are held but locked by another transaction. The others are lost. */
+export interface Begun {
+  readonly begun: ReadonlySet<number>;
+  readonly locked: ReadonlySet<number>;
+}
+
+/**
+ * Records that held jobs of one queue, claimed without beginning, are about to begin: from here on a crash
+ * spends the attempt. Returns the ids still held; the others must not run. Can be repeated when its result is
+ * lost: it changes no fence and no attempt. No index contains `claimed_at`, so the update is HOT.
+ *
+ * **Under concurrency.** Fenced as `finishJobs` is: a job that was given back, taken over or ended in between
+ * does not match. Where another transaction is just changing the job, this waits for it and looks again.
+ */
+export async function beginJobs(
+  db: Runner,
+  tables: QueueTables,
+  holder: Holder,
+  jobs: readonly HeldJob[],
+  options?: BeginOptions,
+): Promise<Set<number>> {
+  const rows = await queryRows(db, tables, beginJobsQuery(tables, holder, jobs, options));
+  await faultPoint('begin: written');
+  const begun = new Set(jobs.map(({ id }) => id));
+  for (const { id } of rows) begun.delete(Number(id));
+  return begun;
+}
+
+/**
+ * Records the beginning of those jobs that no other transaction has locked.
+ *
+ * **Under concurrency.** As {@link beginJobs}, except that it waits for nobody: a locked row is left alone. A
+ * row whose lock was released a moment ago may be named as locked too.
+ */
+export async function beginFreeJobs(
+  db: Runner,
+  tables: QueueTables,
+  holder: Holder,
+  jobs: readonly HeldJob[],
+): Promise<Begun> {
+  const rows = await queryRows(db, tables, beginJobsQuery(tables, holder, jobs, { locks: 'skip' }));
+  await faultPoint('begin: written');
+  const idsOf = (locked: boolean) =>
+    new Set(rows.filter((row) => row.locked === locked).map(({ id }) => Number(id)));
+  return { begun: idsOf(false), locked: idsOf(true) };
+}
+
+/** Returns those that have *not* begun, unless locked rows are skipped: hardly ever a row to read. */
+export function beginJobsQuery(
+  tables: QueueTables,
+  holder: Holder,
+  jobs: readonly HeldJob[],
+  { locks = 'wait', onDisk = 'now' }: BeginOptions = {},
+): SQL {
+  const { queueJobs } = tables;
+  const skip = locks === 'skip';
+  const free = skip
+    ? sql`,
+    free as materialized (
+      select j.id from ${queueJobs} as j
+      where ${stillHeld(holder)}
+      for no key update skip locked
+    )`
+    : sql``;
+  const where = skip
+    ? sql`j.queue = ${holder.queue} and j.id = any(array(select id from free))`
+    : stillHeld(holder);
+  const answer = skip
+    ? sql`
+    select id, false as locked from begun
+    union all
+    select j.id, true from ${queueJobs} as j
+    where ${stillHeld(holder)} and j.id not in (select id from begun)`
+    : sql`
+    select id from i where id not in (select id from begun)`;
+  return sql`
+    with i as materialized (
+      select id, fence from ${planAnew()}${lockPatience(tables, locks)}${commitPatience(tables, onDisk)}
+        cross join rows from (${idsAndFences(jobs)}) as r(id, fence)
+    )${free},
+    begun as (
+    update ${queueJobs} as j set claimed_at = statement_timestamp()
+    where ${where}
+    returning j.id
+    )${answer}`;
+}
+
+/** Citus takes no volatile function beside locked rows: there each commit waits for the disk. */
+function commitPatience(tables: QueueTables, onDisk: OnDisk): SQL {
+  return onDisk === 'now' || isDistributed(tables)
+    ? sql``
+    : sql` cross join set_config('synchronous_commit', 'off', true) as haste`;
+}

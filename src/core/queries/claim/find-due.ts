@@ -1,0 +1,93 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { MAX_PRIORITY } from '../../job/limits.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { epochMs } from '../../sql/epoch-ms.ts';
+import { queryRows, type RawRow, type Runner } from '../../sql/executor.ts';
+import { perStatement, queueOf } from '../../sql/one-queue.ts';
+import { planAnew } from '../../sql/plan-anew.ts';
+import { servedKind } from '../../sql/served-kind.ts';
+
+/** Where to look in one queue. */
+export interface DueLook {
+  readonly queue: string;
+  /** Jobs with an earlier `run_at` are left out; milliseconds since 1970, or `-Infinity` for none. */
+  readonly floorMs: number;
+}
+
+export interface DueQuestion {
+  readonly looks: readonly DueLook[];
+  readonly kinds: readonly string[];
+  /** How far ahead to look, in milliseconds. */
+  readonly horizonMs: number;
+}
+
+/** What there is to do in one queue. */
+export interface DueAnswer {
+  readonly queue: string;
+  /** Milliseconds until the next job is due, 0 or less when one is; `undefined` for none in the horizon. */
+  readonly dueInMs: number | undefined;
+  /** When the database looked, in milliseconds since 1970. */
+  readonly nowMs: number;
+}
+
+/**
+ * Asks for many queues at once whether a claim would find a job, and when the next one is due: one statement
+ * for all idle queues of a process, instead of a claim for each.
+ *
+ * **Under concurrency.** A plain read, which locks nothing: somebody else may claim what it found, and a job
+ * that commits a moment later is not seen. So it says when to claim, and nothing more.
+ *
+ * It finds its rows as a claim does, by one exact index range per queue and priority, and reads one of each
+ * (on Citus by a statement per queue). The horizon ends the range: jobs scheduled for tomorrow cost nothing.
+ * For many queues it first asks which priorities there are at all: most apps use one or two of the ten. Under
+ * an old snapshot that walks over the dead rows of the others, so for a few queues it is left out.
+ */
+export async function findDue(
+  runner: Runner,
+  tables: QueueTables,
+  question: DueQuestion,
+): Promise<DueAnswer[]> {
+  const rows: RawRow[] = [];
+  for (const looks of perStatement(tables, question.looks)) {
+    rows.push(...(await queryRows(runner, tables, findDueQuery(tables, { ...question, looks }))));
+  }
+  return rows.map((row) => ({
+    queue: String(row.queue),
+    dueInMs: row.due_at === null ? undefined : Number(row.due_at) - Number(row.now),
+    nowMs: Number(row.now),
+  }));
+}
+
+/** Fewer queues have fewer ranges than it takes to find out which priorities there are. */
+const MANY_QUEUES = 100;
+
+export function findDueQuery({ queueJobs }: QueueTables, question: DueQuestion): SQL {
+  const priorities = sql`generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)`;
+  const inUse = sql`(
+      select p.priority from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as p(priority)
+      cross join lateral (
+        select from ${queueJobs} as j where j.priority = p.priority::int2 and j.group_key is null
+        order by j.queue, j.run_at, j.id limit 1
+      ) as j
+      offset 0
+    ) as band`;
+  return sql`
+    select i.queue, min(${epochMs('j.run_at')}) as due_at, ${epochMs('statement_timestamp()')} as now
+    from ${planAnew()}
+    cross join jsonb_to_recordset(${JSON.stringify(question.looks.map(toLookRow))}::text::jsonb)
+      as i(queue text, floor timestamptz)
+    ${question.looks.length > MANY_QUEUES ? sql`left join ${inUse} on true` : sql`cross join ${priorities}`}
+    left join lateral (
+      select j.run_at from ${queueJobs} as j
+      where j.queue = ${queueOf(question.looks, 'i.queue')}
+        and j.priority = band.priority::int2 and j.group_key is null and j.run_at >= i.floor
+        and j.run_at <= statement_timestamp() + ${question.horizonMs}::float8 * interval '1 millisecond'
+        and j.worker_id is null and ${servedKind(question.kinds)}
+      order by j.run_at, j.id limit 1
+    ) as j on true
+    group by i.queue`;
+}
+
+function toLookRow({ queue, floorMs }: DueLook): object {
+  return { queue, floor: Number.isFinite(floorMs) ? new Date(floorMs).toISOString() : '-infinity' };
+}

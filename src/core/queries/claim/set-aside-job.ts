@@ -1,0 +1,82 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { ErrorRecord } from '../../job/describe-error.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { dateOf, epochMs } from '../../sql/epoch-ms.ts';
+import { queryRows, type Runner } from '../../sql/executor.ts';
+import { arrayText } from '../../sql/fence.ts';
+import { withError, withTime } from '../../sql/recorded-error.ts';
+
+/** A job whose claim the database refuses. */
+export interface RefusedJob {
+  readonly id: number;
+  readonly kind: string;
+  readonly priority: number;
+  readonly runAt: Date;
+  readonly attempt: number;
+}
+
+/**
+ * What is known of some jobs of a queue, those without the ones that are gone.
+ *
+ * **Under concurrency.** A plain read.
+ */
+export async function findRefusedJobs(
+  db: Runner,
+  tables: QueueTables,
+  jobs: { readonly queue: string; readonly ids: readonly number[] },
+): Promise<RefusedJob[]> {
+  const rows = await queryRows(db, tables, findRefusedJobsQuery(tables, jobs));
+  return rows.map((row) => ({
+    id: Number(row.id),
+    kind: String(row.kind),
+    priority: Number(row.priority),
+    runAt: dateOf(row.run_at),
+    attempt: Number(row.attempt),
+  }));
+}
+
+export function findRefusedJobsQuery(
+  { queueJobs }: QueueTables,
+  { queue, ids }: { readonly queue: string; readonly ids: readonly number[] },
+): SQL {
+  return sql`
+    select j.id, j.kind, j.priority, ${epochMs('j.run_at')} as run_at, j.attempt from ${queueJobs} as j
+    where j.queue = ${queue} and j.id = any(array(select unnest(${arrayText(ids)}::text::int8[])))`;
+}
+
+/**
+ * Parks a due job that nobody holds, without a time at which that ends, and records why. Returns whether it
+ * did: `queue.runNow` makes the job due again.
+ *
+ * **Under concurrency.** A row that is locked or held by now is left alone. It waits for nobody.
+ *
+ * @throws what the database says, where it refuses any change of the row
+ */
+export async function setAsideJob(
+  db: Runner,
+  tables: QueueTables,
+  job: { readonly queue: string; readonly id: number; readonly error: ErrorRecord },
+): Promise<boolean> {
+  const rows = await queryRows(db, tables, setAsideJobQuery(tables, job));
+  return rows.length > 0;
+}
+
+export function setAsideJobQuery(
+  { queueJobs }: QueueTables,
+  { queue, id, error }: { readonly queue: string; readonly id: number; readonly error: ErrorRecord },
+): SQL {
+  return sql`
+    with i as materialized (
+      select ${withTime(sql`${JSON.stringify(error)}::text::jsonb`)} as error
+    ),
+    free as materialized (
+      select j.id from ${queueJobs} as j
+      where j.queue = ${queue} and j.id = ${id}::int8 and j.worker_id is null
+        and j.run_at <= statement_timestamp()
+      for no key update skip locked
+    )
+    update ${queueJobs} as j set run_at = 'infinity', errors = ${withError(sql`j.errors`, sql`i.error`)}
+    from i
+    where j.queue = ${queue} and j.id = any(array(select id from free))
+    returning j.id`;
+}

@@ -1,0 +1,57 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { isFree } from '../../../features/limits/sql/group-hold.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { type Database, queryRows } from '../../sql/executor.ts';
+import { arrayText } from '../../sql/fence.ts';
+import { handOver } from '../../sql/hold-end.ts';
+import { hasNoTransactions } from '../../sql/within-time.ts';
+
+export interface TrialClaim {
+  readonly queue: string;
+  readonly ids: readonly number[];
+  readonly workerId: number | null;
+}
+
+class Undo extends Error {}
+
+/**
+ * Claims these jobs in a transaction that it rolls back. Returns the error with which the database refuses
+ * that; `undefined` when it would accept it, and for a driver without transactions.
+ *
+ * **Under concurrency.** It waits for no lock: a row that another transaction has locked is left out. Claims
+ * leave out the rows of this one, for the milliseconds that it takes.
+ */
+export async function tryClaim(db: Database, tables: QueueTables, claim: TrialClaim): Promise<unknown> {
+  try {
+    await db.transaction(async (tx) => {
+      // What a constraint trigger would refuse at the commit, it refuses here.
+      await tx.execute(sql`set constraints all immediate`);
+      await queryRows(tx, tables, tryClaimQuery(tables, claim));
+      throw new Undo();
+    });
+  } catch (error) {
+    return error instanceof Undo || hasNoTransactions(error) ? undefined : error;
+  }
+}
+
+export function tryClaimQuery(tables: QueueTables, { queue, ids, workerId }: TrialClaim): SQL {
+  return handOver(tables, {
+    ctes: sql`
+    with free as materialized (
+      select j.id from ${tables.queueJobs} as j
+      where j.queue = ${queue} and j.id = any(array(select unnest(${arrayText(ids)}::text::int8[])))
+        and ${isFree(tables)}
+      for no key update skip locked
+    )`,
+    holder: sql`${workerId}::int8`,
+    claimedAt: sql`statement_timestamp()`,
+    set: sql`attempt = j.attempt + 1, fence = j.fence + 1, waiting_key = null`,
+    where: sql`j.queue = ${queue} and j.id = any(array(select id from free))`,
+    returning: sql`j.id`,
+    answer: {
+      name: 'claimed',
+      select: sql`
+    select id from claimed`,
+    },
+  });
+}

@@ -1,0 +1,48 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { queryRows, type Runner } from '../../sql/executor.ts';
+import { type HeldJob, idsAndFences } from '../../sql/fence.ts';
+
+export interface KnownHoldings {
+  readonly queue: string;
+  readonly workerId: number;
+  /**
+   * The jobs that the worker knows it holds. With their fences: it may know a job from a claim that it has
+   * lost, and hold it again by one whose result never came.
+   */
+  readonly except: readonly HeldJob[];
+  /**
+   * Whether the worker may have begun what it does not know: then a job whose beginning is recorded has spent
+   * its attempt. Else it was never begun, whatever its claim says.
+   *
+   * @default false
+   */
+  readonly mayHaveBegun?: boolean;
+}
+
+/**
+ * Finds the jobs of one queue that a worker holds without knowing it, after the answer to a claim was lost.
+ * Reads the whole queue, because no index knows a job's holder.
+ *
+ * **Under concurrency.** A plain read: what it finds may be held by another when it arrives.
+ */
+export async function findUnknownJobs(
+  db: Runner,
+  tables: QueueTables,
+  holdings: KnownHoldings,
+): Promise<HeldJob[]> {
+  const rows = await queryRows(db, tables, findUnknownJobsQuery(tables, holdings));
+  return rows.map(({ id, fence }) => ({ id: Number(id), fence: Number(fence) }));
+}
+
+export function findUnknownJobsQuery(
+  { queueJobs }: QueueTables,
+  { queue, workerId, except }: KnownHoldings,
+): SQL {
+  return sql`
+    select j.id, j.fence from ${queueJobs} as j
+    where j.queue = ${queue} and j.worker_id = ${workerId}
+      and not exists (
+        select from rows from (${idsAndFences(except)}) as i(id, fence)
+        where i.id = j.id and i.fence = j.fence)`;
+}

@@ -1,0 +1,95 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { queryRows, type Runner } from '../../sql/executor.ts';
+
+/** The job at the head of one priority of one queue, or of one group in it. */
+export interface Head {
+  readonly queue: string;
+  /** The kind of the due job that has waited longest; `undefined` when none is due. */
+  readonly kind: string | undefined;
+  readonly dueMs: number;
+}
+
+/**
+ * Of each priority of each queue with live jobs, and of each of its groups, the job that has been due for
+ * longest. At most `limit` of them, as many of groups, and as many queues with groups.
+ *
+ * **Under concurrency.** A plain read of one snapshot. It goes from queue to queue in the indexes of the
+ * claims, and reads a row or two of each; under an old snapshot it walks over the dead ones.
+ */
+export async function findHeads(db: Runner, tables: QueueTables, limit: number): Promise<Head[]> {
+  const rows = await queryRows(db, tables, findHeadsQuery(tables, limit));
+  return rows.map((row) => ({
+    queue: String(row.queue),
+    kind: row.kind === null ? undefined : String(row.kind),
+    dueMs: Number(row.due_ms ?? 0),
+  }));
+}
+
+/** Without `priority >= 0` and the like, which always hold, the planner does not use the indexes. */
+export function findHeadsQuery({ queueJobs }: QueueTables, limit: number): SQL {
+  return sql`
+    with recursive band as (
+      (
+        select j.priority, j.queue from ${queueJobs} as j
+        where j.priority >= 0 and j.group_key is null
+        order by j.priority, j.queue limit 1
+      )
+      union all
+      select n.priority, n.queue from band as b cross join lateral (
+        select j.priority, j.queue from ${queueJobs} as j
+        where j.priority >= 0 and j.group_key is null and (j.priority, j.queue) > (b.priority, b.queue)
+        order by j.priority, j.queue limit 1
+      ) as n
+    ),
+    grouped as (
+      (
+        select j.queue from ${queueJobs} as j where j.group_key is not null order by j.queue limit 1
+      )
+      union all
+      select n.queue from grouped as g cross join lateral (
+        select j.queue from ${queueJobs} as j
+        where j.group_key is not null and j.queue > g.queue order by j.queue limit 1
+      ) as n
+    ),
+    part as (
+      (
+        select j.queue, j.group_key, j.priority from ${queueJobs} as j
+        where j.group_key is not null order by j.queue, j.group_key, j.priority limit 1
+      )
+      union all
+      select n.queue, n.group_key, n.priority from part as p cross join lateral (
+        select j.queue, j.group_key, j.priority from ${queueJobs} as j
+        where j.group_key is not null
+          and (j.queue, j.group_key, j.priority) > (p.queue, p.group_key, p.priority)
+        order by j.queue, j.group_key, j.priority limit 1
+      ) as n
+    )
+    (
+      select b.queue, h.kind,
+        date_part('epoch', statement_timestamp() - h.run_at) * 1000 as due_ms
+      from (select * from band limit ${limit}) as b
+      left join lateral (
+        select j.kind, j.run_at from ${queueJobs} as j
+        where j.priority = b.priority and j.queue = b.queue and j.group_key is null
+          and j.run_at <= statement_timestamp() and j.worker_id is null
+        order by j.run_at, j.id limit 1
+      ) as h on true
+    )
+    union all
+    (
+      select p.queue, h.kind,
+        date_part('epoch', statement_timestamp() - h.run_at) * 1000 as due_ms
+      from (select * from part limit ${limit}) as p
+      cross join lateral (
+        select j.kind, j.run_at from ${queueJobs} as j
+        where j.queue = p.queue and j.group_key = p.group_key and j.priority = p.priority
+          and j.run_at <= statement_timestamp() and j.worker_id is null
+        order by j.run_at, j.id limit 1
+      ) as h
+    )
+    union all
+    (
+      select g.queue, null, null from grouped as g limit ${limit}
+    )`;
+}

@@ -1,0 +1,21 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { ownColumnsOf } from '../../schema/own-columns.ts';
+import { type Executor, queryRows } from '../../sql/executor.ts';
+import { type JobRecord, liveRecords, resultRecords, toJobRecord } from '../../sql/job-record.ts';
+
+/**
+ * One job by id, live or finished; `undefined` when there is neither a job nor a kept result.
+ *
+ * **Under concurrency.** One snapshot: a job that is just finishing is found once, live or finished.
+ */
+export async function findJob(db: Executor, tables: QueueTables, id: number): Promise<JobRecord | undefined> {
+  const [row] = await queryRows(db, tables, findJobQuery(tables, id));
+  return row === undefined ? undefined : toJobRecord(row, ownColumnsOf(tables.queueJobs));
+}
+
+export function findJobQuery(tables: QueueTables, id: number): SQL {
+  return sql`
+    ${liveRecords(tables, sql`j.id = ${id}`)}
+    union all ${resultRecords(tables, sql`r.job_id = ${id}`)}`;
+}

@@ -1,0 +1,22 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { dateOf, epochMs } from '../../sql/epoch-ms.ts';
+import { type Executor, queryRows } from '../../sql/executor.ts';
+
+/** A queue of which no job begins until somebody resumes it. */
+export interface PausedQueue {
+  readonly queue: string;
+  /** By the database's clock. */
+  readonly pausedAt: Date;
+}
+
+/** All queues that are paused, by name. */
+export async function findPauses(db: Executor, tables: QueueTables): Promise<PausedQueue[]> {
+  const rows = await queryRows(db, tables, findPausesQuery(tables));
+  return rows.map((row) => ({ queue: String(row.queue), pausedAt: dateOf(row.paused_at) }));
+}
+
+export function findPausesQuery({ queuePauses }: QueueTables): SQL {
+  return sql`
+    select p.queue, ${epochMs('p.paused_at')} as paused_at from ${queuePauses} as p order by p.queue`;
+}

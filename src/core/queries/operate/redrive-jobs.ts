@@ -1,0 +1,204 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { isGroupedQueue, notedGroups } from '../../../features/limits/sql/grouped-jobs.ts';
+import {
+  groupingOf,
+  groupTables,
+  type LimitTables,
+  NO_GROUP,
+} from '../../../features/limits/sql/grouping.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { ownColumnsOf } from '../../schema/own-columns.ts';
+import { type Executor, queryRows } from '../../sql/executor.ts';
+import { arrayText } from '../../sql/fence.ts';
+import { hasOwn } from '../../sql/job-scope.ts';
+import { type OwnWanted, ownNames } from '../../sql/own-values.ts';
+import { notified, type WakeUp } from '../../sql/wake-up.ts';
+
+/** Which discarded jobs to put back. */
+export interface Redrive {
+  /** @default 'discarded' */
+  readonly state?: 'discarded' | 'cancelled' | undefined;
+  /** Only ids above this, of a redrive in batches: the result then has the last id that it has looked at. */
+  readonly after?: number | undefined;
+  readonly id?: number | undefined;
+  /** Only these. */
+  readonly ids?: readonly number[] | undefined;
+  readonly kind?: string | undefined;
+  readonly queue?: string | undefined;
+  /** Only jobs that were discarded at this time or later. */
+  readonly finishedAfter?: Date | undefined;
+  readonly finishedBefore?: Date | undefined;
+  /** Only those whose own columns have these values. */
+  readonly own?: readonly OwnWanted[] | undefined;
+  /** The most jobs to put back, the oldest first. */
+  readonly limit?: number | undefined;
+}
+
+/** The result of a redrive. */
+export interface RedriveResult {
+  /** How many jobs were put back. */
+  readonly redriven: number;
+  /** How many stay discarded because a live job has their unique key. */
+  readonly duplicates: number;
+}
+
+/**
+ * Puts discarded jobs back, due now, with all their attempts again, and with the same id, payload and
+ * history. The fence goes on from where it was. With `wakeUp` it notifies the workers of every queue that got
+ * a job back.
+ *
+ * **Under concurrency.** It leaves a result that another redrive has locked, so no job comes back twice. It
+ * deletes a result only for a job that it inserted: while a live job has the unique key, the result stays.
+ * Keys go in the same sorted order as in `insertJobs`, so the two never deadlock. A group that one of the
+ * jobs had stopped goes on when this commits.
+ */
+export async function redriveJobs(
+  db: Executor,
+  tables: QueueTables,
+  redrive: Redrive,
+  wakeUp?: WakeUp,
+): Promise<RedriveResult & { readonly last?: number }> {
+  const [row] = await queryRows(db, tables, redriveJobsQuery(tables, redrive, wakeUp));
+  const redriven = Number(row?.redriven);
+  const result = { redriven, duplicates: Number(row?.discarded) - redriven };
+  return redrive.after === undefined ? result : { ...result, last: Number(row?.last) };
+}
+
+export function redriveJobsQuery(tables: QueueTables, redrive: Redrive, wakeUp?: WakeUp): SQL {
+  const { queueJobs, queueResults } = tables;
+  const own = ownColumnsOf(queueJobs);
+  const { queue, limit } = redrive;
+  const groups = queue === undefined || groupingOf(tables, queue) ? groupTables(tables) : undefined;
+  return sql`
+    with discarded as materialized (
+      select r.* from ${queueResults} as r
+      where ${isDiscarded(redrive)}
+      order by r.job_id limit ${limit ?? null}::int8
+      for no key update skip locked
+    ),
+    redriven as (
+      insert into ${queueJobs} (id, queue, kind, payload, priority, run_at, attempt, max_attempts,
+        weight, fence, batch_id, unique_key, group_key, errors, metadata,
+        created_at${ownNames(own)}) overriding system value
+      select d.job_id, d.queue, d.kind, d.payload, d.priority, ${dueAt(groups, queue)}, 0, d.max_attempts,
+        d.weight, d.fence, d.batch_id, d.unique_key, ${
+          groups === undefined ? sql`d.group_key` : groupNow(tables, queue)
+        }, d.errors, d.metadata,
+        d.created_at${ownNames(own, 'd.')}
+      from discarded as d order by d.queue, d.kind, d.unique_key, d.job_id
+      on conflict do nothing
+      returning id, queue${groups === undefined ? sql`` : sql`, group_key, run_at`}
+    )${groups === undefined ? sql`` : goingOn(tables, groups, queue)},
+    removed as (
+      delete from ${queueResults} as r
+      where ${queue === undefined ? sql`` : sql`r.queue = ${queue} and `}(r.job_id, r.queue) in (
+        select id, queue from redriven)
+    )
+    select (select count(*) from redriven)::float8 as redriven,
+      (select count(*) from discarded)::float8 as discarded${
+        redrive.after === undefined
+          ? sql``
+          : sql`,
+      (select max(job_id) from discarded)::float8 as last`
+      }${
+        wakeUp === undefined
+          ? sql``
+          : sql`,
+      (
+        select count(${notified(wakeUp.channel, sql`d.queue`)})
+        from (select distinct queue from redriven) as d
+      )::float8 as woken`
+      }`;
+}
+
+/** Due now; a job that stops its group takes its old place, before those that wait for it. */
+function dueAt(groups: LimitTables | undefined, queue: string | undefined): SQL {
+  if (groups === undefined) return sql`statement_timestamp()`;
+  return sql`case when exists (
+          select from ${groups.queueHolds} as h
+          where h.queue = ${queue === undefined ? sql`d.queue` : sql`${queue}::text`}
+            and h.group_key = d.group_key and h.job_id = d.job_id and h.until = 'infinity'
+        ) then d.run_at else statement_timestamp() end`;
+}
+
+/** The group of a job `d` that may have ended when its queue had no groups yet. */
+function groupNow(tables: QueueTables, queue: string | undefined): SQL {
+  return queue === undefined
+    ? sql`case when ${isGroupedQueue(tables, sql`d.queue`)} then coalesce(d.group_key, ${NO_GROUP})
+          else d.group_key end`
+    : sql`coalesce(d.group_key, ${NO_GROUP})`;
+}
+
+/** Claims look at the groups of the jobs, also at those that a discarded job had stopped. */
+function goingOn(tables: QueueTables, { queueHolds }: LimitTables, queue: string | undefined): SQL {
+  return sql`${notedGroups(tables, 'redriven')},
+    unblocked as (
+      delete from ${queueHolds} as h using redriven as r
+      where h.queue = ${queue === undefined ? sql`r.queue` : sql`${queue}::text`}
+        and h.group_key = r.group_key and h.job_id = r.id and h.until = 'infinity'
+    )`;
+}
+
+/** For a `where` over the results as `r`. */
+function isDiscarded({ state, id, ids, after, kind, queue, own = [], ...finished }: Redrive): SQL {
+  const { finishedAfter, finishedBefore } = finished;
+  const conditions = [
+    state === 'cancelled' ? sql`r.state = 'cancelled'` : sql`r.state = 'discarded'`,
+    after === undefined ? undefined : sql`r.job_id > ${after}::int8`,
+    id === undefined ? undefined : sql`r.job_id = ${id}`,
+    ids === undefined
+      ? undefined
+      : sql`r.job_id = any(array(select unnest(${arrayText(ids)}::text::int8[])))`,
+    kind === undefined ? undefined : sql`r.kind = ${kind}`,
+    queue === undefined ? undefined : sql`r.queue = ${queue}`,
+    finishedAfter === undefined
+      ? undefined
+      : sql`r.finished_at >= ${finishedAfter.toISOString()}::timestamptz`,
+    finishedBefore === undefined
+      ? undefined
+      : sql`r.finished_at < ${finishedBefore.toISOString()}::timestamptz`,
+    ...own.map((wanted) => hasOwn(wanted, 'r')),
+  ].filter((condition) => condition !== undefined);
+  return sql.join(conditions, sql` and `);
+}
+
+/**
+ * Puts discarded jobs back on Citus, which locks rows of one shard at a time: asks in which queues there are
+ * such jobs, and redrives each by a statement of its own. Outside of a transaction each commits by itself.
+ *
+ * **Under concurrency.** As {@link redriveJobs}. Somebody else's redrive in between leaves fewer to put back.
+ */
+export async function redriveQueueByQueue(
+  db: Executor,
+  tables: QueueTables,
+  redrive: Redrive,
+  wakeUp?: WakeUp,
+): Promise<RedriveResult> {
+  const result = { redriven: 0, duplicates: 0 };
+  for (const ofQueue of await redrivesByQueue(db, tables, redrive)) {
+    const { redriven, duplicates } = await redriveJobs(db, tables, ofQueue, wakeUp);
+    result.redriven += redriven;
+    result.duplicates += duplicates;
+  }
+  return result;
+}
+
+/** One redrive for each queue that has such jobs. */
+export async function redrivesByQueue(
+  db: Executor,
+  tables: QueueTables,
+  redrive: Redrive,
+): Promise<(Redrive & { readonly queue: string })[]> {
+  const rows = await queryRows(db, tables, findDiscardedQuery(tables, redrive));
+  return rows.map(({ queue, jobs }) => ({ ...redrive, queue: String(queue), limit: Number(jobs) }));
+}
+
+/** Counts them by queue. */
+export function findDiscardedQuery({ queueResults }: QueueTables, redrive: Redrive): SQL {
+  return sql`
+    select d.queue, count(*)::float8 as jobs from (
+      select r.queue from ${queueResults} as r
+      where ${isDiscarded(redrive)}
+      order by r.job_id limit ${redrive.limit ?? null}::int8
+    ) as d group by d.queue order by d.queue`;
+}

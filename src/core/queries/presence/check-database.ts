@@ -1,0 +1,64 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { getTableConfig } from 'drizzle-orm/pg-core';
+import { MissingMigrationError, UnsupportedPostgresError } from '../../../errors.ts';
+import { METRICS_ENTRY } from '../../../features/metrics/sql/metrics-entry.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { CONTROL_ENTRY } from '../../sql/control-entry.ts';
+import { queryRows, type Runner } from '../../sql/executor.ts';
+import { quotedName } from '../../sql/quoted-name.ts';
+import { withServerFacts } from '../../sql/server-facts.ts';
+import { checkGrants, type TablesInUse } from './check-grants.ts';
+import { hasCitus } from './is-citus.ts';
+
+/** In the form of `server_version_num`. */
+export const OLDEST_SUPPORTED = 140_000;
+
+/**
+ * Checks that the server is new enough, the tables have this version's columns and the role has a worker's
+ * rights. Returns the tables with what it has found out about the server.
+ *
+ * @param more those of schedules, limits, keys and metrics, where the worker uses them
+ * @throws UnsupportedPostgresError | MissingMigrationError | QueueError saying what to do
+ */
+export async function checkDatabase(
+  db: Runner,
+  tables: QueueTables,
+  more: Partial<TablesInUse> = {},
+): Promise<QueueTables> {
+  const all = { ...tables, ...more };
+  const rows = await queryRows(db, tables, databaseStateQuery(all));
+  const [server] = rows;
+  if (Number(server?.number) < OLDEST_SUPPORTED) throw new UnsupportedPostgresError(String(server?.version));
+  for (const [key, table] of Object.entries(all)) {
+    const name = quotedName(table);
+    const entry = key in tables ? undefined : key === 'queueMetrics' ? METRICS_ENTRY : CONTROL_ENTRY;
+    const missed = (what: string) => new MissingMigrationError(what, undefined, entry);
+    const present = new Set(
+      rows.filter((row) => row.key === key && row.name !== null).map((row) => row.name),
+    );
+    if (present.size === 0) throw missed(`The table ${name} does not exist`);
+    const missing = getTableConfig(table).columns.filter((column) => !present.has(column.name));
+    if (missing.length > 0) {
+      const names = missing.map((column) => column.name).join(', ');
+      throw missed(`The table ${name} has no column ${names}`);
+    }
+  }
+  await checkGrants(db, all);
+  const facts = { distributed: server?.citus === true, identified: server?.identified === true };
+  return facts.distributed || !facts.identified ? withServerFacts(tables, facts) : tables;
+}
+
+/**
+ * The server's version with each column of the tables that the search path finds. A table that does not exist
+ * has one row without a column. One statement for all: each worker's start waits for it.
+ */
+export function databaseStateQuery(tables: QueueTables): SQL {
+  const sought = Object.entries(tables).map(([key, table]) => ({ key, name: quotedName(table) }));
+  return sql`
+    select current_setting('server_version_num')::int4 as number,
+      current_setting('server_version') as version, ${hasCitus} as citus,
+      has_function_privilege('pg_control_system()', 'execute') as identified, t.key, a.attname as name
+    from jsonb_to_recordset(${JSON.stringify(sought)}::text::jsonb) as t(key text, name text)
+    left join pg_attribute as a
+      on a.attrelid = to_regclass(t.name) and a.attnum > 0 and not a.attisdropped`;
+}

@@ -1,0 +1,75 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { KeepResult } from '../../job/definition.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { ownColumnsOf } from '../../schema/own-columns.ts';
+import { queryRows, type Transaction } from '../../sql/executor.ts';
+import { type HeldJob, type Holder, isStillHeld } from '../../sql/fence.ts';
+import { endHolds, handlersGoOn } from '../../sql/hold-end.ts';
+import { insertResults, withoutPayload } from '../../sql/insert-results.ts';
+import { planAnew } from '../../sql/plan-anew.ts';
+
+export interface CompletedJob extends HeldJob {
+  /** JSON text; `undefined`: the handler gave none. */
+  readonly output: string | undefined;
+  readonly keepResult: KeepResult;
+}
+
+/** Reads the same in every encoding, and under every `standard_conforming_strings`. */
+const PLAIN = /^[\w.:/-]*$/;
+
+/**
+ * Ends one held job, if the same transaction has written before; whether it did. Where all of its values are
+ * numbers and a plain name, these stand in the text: a transaction of the app's prepares nothing, and for a
+ * statement with parameters postgres.js then makes two round trips. What handlers give stays a parameter.
+ *
+ * **Under concurrency.** As `finishJobs`.
+ */
+export async function completeOneJob(
+  tx: Transaction,
+  tables: QueueTables,
+  holder: Holder,
+  job: CompletedJob,
+): Promise<boolean> {
+  const asText = job.output === undefined && PLAIN.test(holder.queue);
+  const query = completeOneJobQuery(tables, holder, job, asText);
+  return (await queryRows(tx, tables, asText ? query.inlineParams() : query)).length > 0;
+}
+
+/**
+ * By the primary key alone: of what `finishJobsQuery` does for many, planning costs the most.
+ *
+ * @param asText whether no driver prepares it, so that it is planned for each execution anyway
+ */
+export function completeOneJobQuery(
+  tables: QueueTables,
+  holder: Holder,
+  job: CompletedJob,
+  asText = false,
+): SQL {
+  const { output, keepResult } = job;
+  const anew = asText ? sql`` : sql` and (select count(*) from ${planAnew()}) > 0`;
+  const where = sql`${isStillHeld(holder, job)}
+        and pg_current_xact_id_if_assigned() is not null${anew}`;
+  const blocks = handlersGoOn(holder, sql`${job.id}::int8`);
+  const end = { queue: holder.queue, change: 'delete', blocks, where } as const;
+  if (keepResult === false) return endHolds(tables, { ...end, returning: sql`j.id` });
+  const isWhole = keepResult === true;
+  const insert = insertResults(tables, {
+    payload: isWhole ? sql`f.payload` : sql`null::jsonb`,
+    state: sql`'completed'`,
+    output: output === undefined ? sql`null::jsonb` : sql`${output}::text::jsonb`,
+    errors: sql`f.errors`,
+  });
+  return endHolds(tables, {
+    ...end,
+    returning: isWhole ? sql`j.*` : withoutPayload(ownColumnsOf(tables.queueJobs)),
+    answer: {
+      name: 'finished',
+      select: sql`,
+    recorded as (${insert}
+      from finished as f
+    )
+    select id from finished`,
+    },
+  });
+}

@@ -1,0 +1,196 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { groupingOf } from '../../../features/limits/sql/grouping.ts';
+import type { Finish } from '../../job/transition.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { type OwnColumn, ownColumnsOf } from '../../schema/own-columns.ts';
+import { queryRows, type Runner } from '../../sql/executor.ts';
+import { arrayText, type HeldJob, type Holder, idsAndFences, stillHeld } from '../../sql/fence.ts';
+import { endHolds, handlersGoOn } from '../../sql/hold-end.ts';
+import { insertResults, withoutPayload } from '../../sql/insert-results.ts';
+import { planAnew } from '../../sql/plan-anew.ts';
+import { withError, withTime } from '../../sql/recorded-error.ts';
+import { lockPatience, type RowLocks } from '../../sql/row-locks.ts';
+
+export interface FinishedJob extends HeldJob {
+  readonly transition: Finish;
+}
+
+export interface FinishOptions {
+  /** Does nothing unless the same transaction has written before: see `completeJob`. @default false */
+  readonly onlyInTransaction?: boolean;
+  /** Anything but `wait` only outside of a user's transaction: see `lockPatience`. @default 'wait' */
+  readonly locks?: RowLocks;
+}
+
+/**
+ * Ends held jobs of one queue: deletes them from `queue_jobs` and writes their results, in one statement.
+ * Returns the ids of those it ended; the others were no longer held under this fence, and stay as they are.
+ *
+ * A result that keeps only the outcome has null for its payload, which is then not written a second time.
+ *
+ * **Under concurrency.** Fenced: a job that was claimed again, rescheduled or ended in between does not
+ * match. Where another transaction is just changing the job, this waits for it and looks again. Delete and
+ * insert commit together, so no reader ever sees the job in both tables or in neither.
+ */
+export async function finishJobs(
+  db: Runner,
+  tables: QueueTables,
+  holder: Holder,
+  finishes: readonly FinishedJob[],
+  options?: FinishOptions,
+): Promise<Set<number>> {
+  const rows = await queryRows(db, tables, finishJobsQuery(tables, holder, finishes, options));
+  return finishedBut(finishes, rows.map(toKey));
+}
+
+/**
+ * Ends those of the jobs that no other transaction has locked. Of the others, `locked` names those that were
+ * still held, so that the caller can try again.
+ *
+ * **Under concurrency.** As {@link finishJobs}, except that it waits for nobody: a locked row is left alone.
+ * A row whose lock was released a moment ago may be named as locked too.
+ */
+export async function finishFreeJobs(
+  db: Runner,
+  tables: QueueTables,
+  holder: Holder,
+  finishes: readonly FinishedJob[],
+): Promise<{ readonly finished: Set<number>; readonly locked: Set<number> }> {
+  const rows = await queryRows(db, tables, finishJobsQuery(tables, holder, finishes, { locks: 'skip' }));
+  const locked = rows.filter((row) => row.locked === true).map(({ id }) => Number(id));
+  return { finished: finishedBut(finishes, rows.map(toKey)), locked: new Set(locked) };
+}
+
+function finishedBut(finishes: readonly FinishedJob[], notFinished: readonly string[]): Set<number> {
+  const keys = new Set(notFinished);
+  return new Set(finishes.filter((one) => keys.size === 0 || !keys.has(toKey(one))).map(({ id }) => id));
+}
+
+function toKey({ id, fence }: { readonly id?: unknown; readonly fence?: unknown }): string {
+  return `${id}/${fence}`;
+}
+
+/** Returns the ids and fences of those *not* ended: hardly ever any, so hardly ever a row to read. */
+export function finishJobsQuery(
+  tables: QueueTables,
+  holder: Holder,
+  finishes: readonly FinishedJob[],
+  { onlyInTransaction = false, locks = 'wait' }: FinishOptions = {},
+): SQL {
+  const { queueJobs } = tables;
+  // A statement that writes gets its transaction's id as it does so, not before.
+  const inTransaction = onlyInTransaction ? sql` and pg_current_xact_id_if_assigned() is not null` : sql``;
+  const own = ownColumnsOf(queueJobs);
+  const from = sql`${planAnew()}${lockPatience(tables, locks)}`;
+  const skip = locks === 'skip';
+  // For update, as the delete wants it: rows of the app that refer to the job by foreign key lock it as well.
+  const free = skip
+    ? sql`,
+    free as materialized (
+      select j.id from ${queueJobs} as j
+      where ${stillHeld(holder)}
+      for update skip locked
+    )`
+    : sql``;
+  const where = skip
+    ? sql`j.queue = ${holder.queue} and j.id = any(array(select id from free))`
+    : sql`${stillHeld(holder)}${inTransaction}`;
+  const locked = skip
+    ? sql`, (id, fence) in (select j.id, j.fence from ${queueJobs} as j where ${stillHeld(holder)}) as locked`
+    : sql``;
+  const going = onlyInTransaction ? handlersGoOn(holder, sql`i.id`, sql` from i`) : undefined;
+  const rest = sql`
+    select id, fence${locked} from i where (id, fence) not in (select id, fence from finished)`;
+  if (!finishes.some(({ transition }) => transition.keepResult)) {
+    return endHolds(tables, {
+      queue: holder.queue,
+      ctes: sql`
+    with i as materialized (
+      select id, fence from ${from} cross join rows from (${idsAndFences(finishes)}) as r(id, fence)
+    )${free}`,
+      change: 'delete',
+      blocks: going,
+      where,
+      returning: sql`j.id, j.fence`,
+      answer: { name: 'finished', select: rest },
+    });
+  }
+  // Behind one that was discarded nothing goes on, where the group waits for success.
+  const stops =
+    groupingOf(tables, holder.queue)?.serial === 'success' &&
+    finishes.some(({ transition }) => transition.state === 'discarded');
+  const { whole, wholes, payload, returning } = payloads(finishes, own);
+  return endHolds(tables, {
+    queue: holder.queue,
+    blocks: stops
+      ? sql`select i.id, 'infinity'::timestamptz as until, null::int8 as worker_id from i
+        where i.state = 'discarded'`
+      : going,
+    ctes: sql`
+    with i as materialized (
+      select id, fence, coalesce(state, 'completed') as state, coalesce(keep, true) as keep,
+        nullif(output, 'null') as output,
+        ${withTime(sql`nullif(error, 'null')`)} as error${whole}
+      from ${from}
+      cross join rows from (${idsAndFences(finishes)}, ${endings(finishes)}${wholes})
+        as r(id, fence, state, keep, output, error${whole})
+    )${free}`,
+    change: 'delete',
+    where,
+    returning,
+    answer: {
+      name: 'finished',
+      select: sql`,
+    recorded as (${insertResults(tables, {
+      payload,
+      state: sql`i.state`,
+      output: sql`i.output`,
+      errors: withError(sql`f.errors`, sql`i.error`),
+    })}
+      from finished as f join i on i.id = f.id and i.fence = f.fence
+      where i.keep
+    )${rest}`,
+    },
+  });
+}
+
+/**
+ * The payloads of the results. Where all keep theirs, or none does, no row says so; and where none does, they
+ * are not carried from the delete to the insert either, which is a copy of each, or a file beyond `work_mem`.
+ */
+function payloads(finishes: readonly FinishedJob[], own: readonly OwnColumn[]) {
+  const any = (kept: true | 'outcome') => finishes.some(({ transition }) => transition.keepResult === kept);
+  if (!any('outcome')) {
+    return { whole: sql``, wholes: sql``, payload: sql`f.payload`, returning: sql`j.*` };
+  }
+  if (!any(true)) {
+    return { whole: sql``, wholes: sql``, payload: sql`null::jsonb`, returning: withoutPayload(own) };
+  }
+  const wholes = arrayText(finishes.map(({ transition }) => transition.keepResult === true));
+  return {
+    whole: sql`, whole`,
+    wholes: sql`, unnest(${wholes}::text::bool[])`,
+    payload: sql`case when i.whole then f.payload end`,
+    returning: sql`j.*`,
+  };
+}
+
+/** State, keep, output and error for `rows from (…)`; what all leave at its default is null there. */
+function endings(finishes: readonly FinishedJob[]): SQL {
+  const transitions = finishes.map(({ transition }) => transition);
+  const states = transitions.every(({ state }) => state === 'completed')
+    ? []
+    : transitions.map(({ state }) => state);
+  const keeps = transitions.every(({ keepResult }) => keepResult)
+    ? []
+    : transitions.map(({ keepResult }) => keepResult !== false);
+  const outputs = transitions.every(({ output }) => output === null || output === 'null')
+    ? []
+    : transitions.map(({ output }) => output ?? 'null');
+  const errors = transitions.every(({ error }) => error === null)
+    ? []
+    : transitions.map(({ error }) => JSON.stringify(error));
+  return sql`unnest(${arrayText(states)}::text::text[]), unnest(${arrayText(keeps)}::text::bool[]),
+        jsonb_array_elements(${`[${outputs.join(',')}]`}::text::jsonb),
+        jsonb_array_elements(${`[${errors.join(',')}]`}::text::jsonb)`;
+}

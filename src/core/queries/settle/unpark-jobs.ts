@@ -1,0 +1,56 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { notedGroups } from '../../../features/limits/sql/grouped-jobs.ts';
+import { groupingOf } from '../../../features/limits/sql/grouping.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { queryRows, type Runner } from '../../sql/executor.ts';
+import { arrayText } from '../../sql/fence.ts';
+import { notifyWorkers } from '../presence/notify-workers.ts';
+
+export interface Unpark {
+  readonly queue: string;
+  readonly ids: readonly number[];
+  /** Where the queue's workers are notified; `undefined`: nobody is. */
+  readonly channel: string | undefined;
+}
+
+/**
+ * Ends the wait of jobs of one queue: they are due when the transaction commits that ended what they waited
+ * for. Returns the ids of those that are live. A wake-up is a hint: a job that had not waited, or waits for
+ * something else as well, runs earlier than it would have, and parks again.
+ *
+ * **Under concurrency.** Waits for whoever is just changing a row (a claim or a settlement; `runNext` for as
+ * long as it runs the job), and locks the rows in the order of their ids, so that two of these never
+ * deadlock. What `live` and the `set` read is the row as it is after the wait; a `where` would test the
+ * version before it. A job that is held and about to park finds its `run_at` after its claim, and does not
+ * park. A cancel that came first has ended the job, and its id is not returned. In a queue with groups it
+ * also notes for the claims which groups to look at, which waits for nobody.
+ */
+export async function unparkJobs(db: Runner, tables: QueueTables, unpark: Unpark): Promise<Set<number>> {
+  const rows = await queryRows(db, tables, unparkJobsQuery(tables, unpark));
+  const { queue, channel } = unpark;
+  if (rows.length > 0 && channel !== undefined) await notifyWorkers(db, tables, queue, channel);
+  return new Set(rows.map(({ id }) => Number(id)));
+}
+
+export function unparkJobsQuery(tables: QueueTables, { queue, ids }: Omit<Unpark, 'channel'>): SQL {
+  const { queueJobs } = tables;
+  const ctes = sql`
+    with now as materialized (select statement_timestamp() as at),
+    live as materialized (
+      select j.id, j.claimed_at + interval '1 microsecond' as after_claim from ${queueJobs} as j
+      where j.queue = ${queue} and j.id = any(array(select unnest(${arrayText(ids)}::text::int8[])))
+      order by j.id for no key update
+    )`;
+  const update = sql`
+    update ${queueJobs} as j
+    set run_at = case when j.worker_id is null then least(j.run_at, now.at)
+      else greatest(now.at, live.after_claim) end
+    from now, live
+    where j.queue = ${queue} and j.id = any(array(select id from live)) and live.id = j.id
+    returning j.id`;
+  if (groupingOf(tables, queue) === undefined) return sql`${ctes}${update}`;
+  return sql`${ctes},
+    unparked as (${update}, j.queue, j.group_key, j.run_at
+    )${notedGroups(tables, 'unparked')}
+    select id from unparked`;
+}

@@ -1,0 +1,206 @@
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
+import type { ControlTables } from '../../../features/control/index.ts';
+import { groupsOnCitus, type Limits, WITHOUT_GROUPS } from '../../../features/limits/limits.ts';
+import { findServedQueues, hasGroups } from '../../../features/limits/queries/find-grouped-queues.ts';
+import { findStoppedGroups } from '../../../features/limits/queries/find-stopped-groups.ts';
+import type { MetricsTables } from '../../../features/metrics/schema/index.ts';
+import type { Schedules } from '../../../features/schedules/schedules.ts';
+import { findSilentWorkers } from '../../queries/operate/find-silent-workers.ts';
+import { inspectServer } from '../../queries/operate/inspect-server.ts';
+import { inspectTable, type TableState } from '../../queries/operate/inspect-table.ts';
+import { isCitus } from '../../queries/presence/is-citus.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { type Executor, sqlStateOf } from '../../sql/executor.ts';
+import { quotedName } from '../../sql/quoted-name.ts';
+import { checkColumns } from './check-columns.ts';
+import { checkConnection } from './check-connection.ts';
+import { checkIndexes } from './check-indexes.ts';
+import { checkPooler } from './check-pooler.ts';
+import { missingKeys, missingMetrics, missingTables } from './check-presence.ts';
+import { checkServer } from './check-server.ts';
+import { checkUpkeep } from './check-upkeep.ts';
+import type { Finding } from './finding.ts';
+import { refusedClaims } from './refused-claims.ts';
+import { unservedKinds } from './unserved-kinds.ts';
+
+/** Five times the default `frozenMs`: any living worker would have declared such a worker gone. */
+const SILENT_MS = 300_000;
+
+const INSUFFICIENT_PRIVILEGE = '42501';
+
+/** What a queue has beside its own tables. */
+export interface CapabilitiesToCheck {
+  readonly schedules?: Pick<Schedules, 'tables' | 'missing'> | undefined;
+  readonly limits?: Pick<Limits, 'tables' | 'missing' | 'isGrouped' | 'declared'> | undefined;
+  readonly keys?: ControlTables['queueKeys'] | undefined;
+  readonly metrics?: MetricsTables['queueMetrics'] | undefined;
+}
+
+/**
+ * What is wrong with the set-up of a queue's database, errors first. Reads the catalog and the workers' rows,
+ * writes nothing, and takes no lock that anything waits for. Behind a pooler it takes two connections at once
+ * of the app's pool, where they can be had.
+ *
+ * @throws only the driver's errors, when the database cannot be asked
+ */
+export async function checkQueue(
+  db: Executor,
+  tables: QueueTables,
+  { schedules, limits, keys, metrics }: CapabilitiesToCheck = {},
+): Promise<Finding[]> {
+  const server = await inspectServer(db, tables);
+  const findings = [...checkServer(server), ...checkConnection(db), ...(await checkPooler(db))];
+  const states = new Map<PgTable, TableState>();
+  const all: PgTable[] = Object.values({ ...tables, ...schedules?.tables, ...limits?.tables });
+  if (keys !== undefined) all.push(keys);
+  if (metrics !== undefined) all.push(metrics);
+  try {
+    for (const table of all) states.set(table, await inspectTable(db, tables, table));
+  } catch (error) {
+    if (sqlStateOf(error) !== INSUFFICIENT_PRIVILEGE) throw error;
+    return [...findings, permissionDenied(error)];
+  }
+  const stateOf = (table: PgTable): TableState => {
+    const state = states.get(table);
+    if (state === undefined) throw new Error('every table of the queue was inspected');
+    return state;
+  };
+  findings.push(...missingTables(tables, stateOf, server));
+  if (schedules !== undefined && !stateOf(schedules.tables.queueSchedules).present) {
+    findings.push(schedules.missing);
+  }
+  if (limits !== undefined) {
+    const names = ['queueLimits', 'queueUsage', 'queueGroups', 'queueHolds', 'queueNotes'] as const;
+    const absent = names.filter((key) => !stateOf(limits.tables[key]).present);
+    if (absent.length > 0) findings.push(limits.missing(absent));
+  }
+  if (keys !== undefined && !stateOf(keys).present) findings.push(missingKeys(keys));
+  if (metrics !== undefined && !stateOf(metrics).present) findings.push(missingMetrics(metrics));
+  for (const table of all.filter((table) => stateOf(table).present)) {
+    findings.push(...checkColumns(table, stateOf(table)), ...checkIndexes(table, stateOf(table)));
+  }
+  findings.push(...checkUpkeep(tables, stateOf));
+  // A web app's role may be unable to read the workers, and a missing column is already a finding.
+  const { queueJobs, queueWorkers, queuePauses } = tables;
+  const mayAsk = (table: PgTable, asked: readonly PgColumn[]) => {
+    const { readable, columns } = stateOf(table);
+    return readable && asked.every(({ name }) => columns.some((column) => column.name === name));
+  };
+  if (mayAsk(queueWorkers, [queueWorkers.name, queueWorkers.seenAt, queueWorkers.queues])) {
+    findings.push(...(await silentWorkers(db, tables)));
+    const { id, queue, kind, groupKey, priority, runAt, workerId } = queueJobs;
+    const mayAskKinds =
+      mayAsk(queueWorkers, [queueWorkers.kinds]) &&
+      mayAsk(queuePauses, [queuePauses.queue, queuePauses.pausedAt]);
+    if (mayAskKinds && mayAsk(queueJobs, [id, queue, kind, groupKey, priority, runAt, workerId])) {
+      findings.push(...(await unservedKinds(db, tables)));
+      if (mayAsk(queueJobs, [queueJobs.errors])) {
+        findings.push(...(await refusedClaims(db, tables, (name) => limits?.declared.has(name) ?? false)));
+      }
+    }
+    if (mayAsk(queueJobs, [queueJobs.queue, queueJobs.groupKey])) {
+      findings.push(...(await undeclaredGroups(db, tables, (queue) => limits?.isGrouped(queue) ?? false)));
+    }
+  }
+  if (limits !== undefined) {
+    findings.push(...(await refusedGroups(db, tables, limits)));
+    const { queueHolds } = limits.tables;
+    if (mayAsk(queueHolds, [queueHolds.queue, queueHolds.groupKey, queueHolds.until])) {
+      findings.push(...(await stoppedGroups(db, { ...tables, queueHolds }, limits)));
+    }
+  }
+  const order = ['error', 'warning', 'hint'];
+  return findings.sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+}
+
+function permissionDenied(error: unknown): Finding {
+  let cause = error;
+  while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause;
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return {
+    code: 'permission-denied',
+    severity: 'error',
+    message: `This role may not look at the tables (${reason})`,
+    fix: 'grant usage on schema … to this role, and the rights that the guide "Schema" lists under "Grants"',
+  };
+}
+
+async function silentWorkers(db: Executor, tables: QueueTables): Promise<Finding[]> {
+  const workers = await findSilentWorkers(db, tables, SILENT_MS);
+  return workers.map(({ name, silentMs }) => ({
+    code: 'worker-silent',
+    severity: 'warning',
+    message:
+      `The worker '${name}' was last seen ${duration(silentMs)} ago, and no other has declared it gone: ` +
+      'jobs that it held wait',
+    fix: 'Start a worker: it removes the row, and the jobs are due again',
+  }));
+}
+
+/** No worker starts with them. */
+async function refusedGroups(
+  db: Executor,
+  tables: QueueTables,
+  limits: Pick<Limits, 'isGrouped' | 'declared'>,
+): Promise<Finding[]> {
+  const grouped = [...limits.declared.keys()].filter((queue) => limits.isGrouped(queue));
+  if (grouped.length === 0 || !(await isCitus(db, tables))) return [];
+  return grouped.map((queue) => ({
+    code: 'groups-on-citus',
+    severity: 'error',
+    message: groupsOnCitus(queue),
+    fix: WITHOUT_GROUPS,
+  }));
+}
+
+/** A claim without groups sees no job that has one. */
+async function undeclaredGroups(
+  db: Executor,
+  tables: QueueTables,
+  isDeclared: (queue: string) => boolean,
+): Promise<Finding[]> {
+  const served = (await findServedQueues(db, tables)).filter((queue) => !isDeclared(queue));
+  const findings: Finding[] = [];
+  for (const queue of served) {
+    if (!(await hasGroups(db, tables, queue))) continue;
+    findings.push({
+      code: 'groups-undeclared',
+      severity: 'warning',
+      message:
+        `Jobs of '${queue}' are in groups, which this queue's limits do not declare: ` +
+        'a worker with these limits does not see them',
+      fix:
+        `Declare groups for '${queue}' with limitsIn here, too. If no process does any more: update ` +
+        `${quotedName(tables.queueJobs)} set group_key = null where queue = '${queue}' and worker_id is null`,
+    });
+  }
+  return findings;
+}
+
+/** Nobody expects them under limits that let a group go on after a discarded job. */
+async function stoppedGroups(
+  db: Executor,
+  tables: QueueTables & Pick<ControlTables, 'queueHolds'>,
+  limits: Pick<Limits, 'declared' | 'isGrouped'>,
+): Promise<Finding[]> {
+  const goingOn = [...limits.declared]
+    .filter(([queue, { groups }]) => limits.isGrouped(queue) && groups?.serial !== 'success')
+    .map(([queue]) => queue);
+  const stopped = await findStoppedGroups(db, tables, goingOn);
+  return stopped.map(({ queue, groups, first }) => ({
+    code: 'groups-stopped',
+    severity: 'warning',
+    message:
+      `${groups} groups of '${queue}' are stopped by discarded jobs, '${first}' the first of them, since ` +
+      "limits with serial: 'success', which are no longer declared here",
+    fix:
+      'Redrive those jobs, or let each of the groups go on: ' +
+      `queue.limits.unblock(db, { queue: '${queue}', group })`,
+  }));
+}
+
+function duration(ms: number): string {
+  const minutes = Math.round(ms / 60_000);
+  if (minutes < 120) return `${minutes} minutes`;
+  return minutes < 2_880 ? `${Math.round(minutes / 60)} hours` : `${Math.round(minutes / 1_440)} days`;
+}

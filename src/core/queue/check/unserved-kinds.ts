@@ -1,0 +1,49 @@
+import { findCrews } from '../../queries/operate/find-crews.ts';
+import { findHeads } from '../../queries/operate/find-heads.ts';
+import { findPauses } from '../../queries/operate/find-pauses.ts';
+import { isCitus } from '../../queries/presence/is-citus.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import type { Executor } from '../../sql/executor.ts';
+import { hasTransactions, withinTime } from '../../sql/within-time.ts';
+import { workersOf } from '../stats/workers-of.ts';
+import type { Finding } from './finding.ts';
+
+/** A deployment replaces its workers within this. */
+const UNSERVED_MS = 60_000;
+const MAX_HEADS = 1_000;
+/** Dead rows under an old snapshot make the look slow, and a check must not wait for that. */
+const LIMIT_MS = 2_000;
+
+/**
+ * Due jobs that no registered worker has a handler for. Only the job that has waited longest of each priority
+ * of each queue is looked at, which costs a row or two for each: claims pass over what nobody serves, so such
+ * a job comes to stand there. Jobs of groups are left out.
+ */
+export async function unservedKinds(db: Executor, tables: QueueTables): Promise<Finding[]> {
+  // There each queue would take statements of its own.
+  if (await isCitus(db, tables)) return [];
+  const crews = await findCrews(db, tables);
+  const paused = new Set((await findPauses(db, tables)).map(({ queue }) => queue));
+  const heads = hasTransactions(db)
+    ? await withinTime(db, tables, LIMIT_MS, ({ runner }) => findHeads(runner, tables, MAX_HEADS))
+    : await findHeads(db, tables, MAX_HEADS);
+  const found = new Map<string, Finding>();
+  for (const { queue, kind, dueMs } of heads ?? []) {
+    if (kind === undefined || dueMs < UNSERVED_MS || paused.has(queue)) continue;
+    if (workersOf(crews, queue, kind) > 0) continue;
+    const served = workersOf(crews, queue) > 0;
+    found.set(JSON.stringify([queue, kind]), {
+      code: 'kind-unserved',
+      severity: 'warning',
+      message:
+        `A job of the kind '${kind}' in '${queue}' has been due for ${Math.round(dueMs / 60_000)} minutes, ` +
+        (served
+          ? 'and no worker that serves the queue has a handler for it'
+          : 'and no worker serves the queue'),
+      fix: served
+        ? `Give a worker of '${queue}' a handler of '${kind}', or cancel its jobs`
+        : `Start a worker with queues: { '${queue}': {} } and a handler of '${kind}'`,
+    });
+  }
+  return [...found.values()];
+}

@@ -1,0 +1,41 @@
+import type { Limits } from '../../features/limits/limits.ts';
+import type { MakeLimits } from '../../features/limits/limits-in.ts';
+import type { Schedules } from '../../features/schedules/schedules.ts';
+import type { MakeSchedules } from '../../features/schedules/schedules-in.ts';
+import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from '../schema/index.ts';
+import type { OwnColumns, OwnColumnsOf } from '../schema/own-columns.ts';
+import type { Executor, Transaction } from '../sql/executor.ts';
+import { type CreateQueueOptions, checkQueueOptions } from './options.ts';
+import { Queue } from './queue.ts';
+
+/**
+ * A queue over the tables of `drizzle-queue/schema`, or over others. It opens no connection: create it once,
+ * at the top of a module that both the web app and the workers import.
+ *
+ * @throws RangeError | TypeError when an option is wrong
+ */
+export function createQueue<
+  TTables extends QueueTables = QueueTables,
+  TSchedules extends MakeSchedules | undefined = undefined,
+  TLimits extends MakeLimits | undefined = undefined,
+  TRequired extends boolean = false,
+>(
+  options: CreateQueueOptions<TTables, TSchedules, TLimits, TRequired> = {},
+): Queue<OwnOf<TTables>, SchedulesOf<TTables, TSchedules>, LimitsOf<TLimits>, ExecutorOf<TRequired>> {
+  checkQueueOptions(options);
+  return new Queue(options.tables ?? { queueJobs, queueResults, queueWorkers, queuePauses }, options);
+}
+
+/** The same as `OwnColumnsOf` alone, which an editor would print as the table with all its columns. */
+type OwnOf<TTables extends QueueTables> = [QueueTables] extends [TTables]
+  ? OwnColumns
+  : OwnColumnsOf<TTables['queueJobs']>;
+
+type SchedulesOf<TTables extends QueueTables, TSchedules> = TSchedules extends MakeSchedules
+  ? Schedules<OwnOf<TTables>>
+  : unknown;
+
+/** Of a `boolean` that only the run time knows, too, a transaction is right. */
+type ExecutorOf<TRequired> = [TRequired] extends [false] ? Executor : Transaction;
+
+type LimitsOf<TLimits> = TLimits extends MakeLimits ? Limits : unknown;

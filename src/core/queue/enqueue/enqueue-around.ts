@@ -1,0 +1,169 @@
+import { QueueError } from '../../../errors.ts';
+import type { ControlTables } from '../../../features/control/index.ts';
+import { inGroups } from '../../../features/limits/sql/grouped-jobs.ts';
+import { metadataToStore, type NewJob } from '../../job/new-job.ts';
+import type { QueueTables } from '../../schema/index.ts';
+import type { OwnColumn } from '../../schema/own-columns.ts';
+import type { Executor } from '../../sql/executor.ts';
+import { type Around, calledTwice, goAround, type JobToEnqueue } from './around.ts';
+import { enqueueJobs, type LimitedEnqueueResult } from './enqueue-jobs.ts';
+import type { WakeUps } from './wake-ups.ts';
+
+/** What all enqueues of one queue share. */
+export interface EnqueueSettings {
+  readonly tables: QueueTables;
+  readonly own: readonly OwnColumn[];
+  readonly wakeUps: WakeUps | undefined;
+  /** For the metadata as well. */
+  readonly maxPayloadBytes: number;
+  readonly around: Around['enqueue'];
+  /** The table of the keys that outlive a job, if the queue was given it. */
+  readonly keys: ControlTables['queueKeys'] | undefined;
+  /** Whether a plain `db` is refused. */
+  readonly requireTransaction: boolean;
+}
+
+const NAME = 'around.enqueue';
+
+/**
+ * Inserts jobs inside `around.enqueue`, with the metadata that it leaves them. See `enqueueJobs`.
+ *
+ * @param entries the jobs' payloads as the enqueue was given them, in the order of the jobs
+ * @throws TypeError when a job has a group or a weight that its queue does not take: see `inGroup`
+ */
+export async function insertAround(
+  db: Executor,
+  settings: EnqueueSettings,
+  checked: readonly NewJob[],
+  entries: readonly { readonly payload?: unknown }[],
+): Promise<LimitedEnqueueResult[]> {
+  const { tables, wakeUps, around, maxPayloadBytes } = settings;
+  const jobs = inGroups(tables, checked);
+  const insert = jobs.some(hasRule)
+    ? await insertByRule(settings, jobs)
+    : (db: Executor, jobs: readonly NewJob[]) => enqueueJobs(db, tables, jobs, wakeUps);
+  if (around === undefined || jobs.length === 0) return await insert(db, jobs);
+  const shown = jobs.map((job, at) => jobToEnqueue(job, entries[at]?.payload));
+  let enqueued: LimitedEnqueueResult[] = [];
+  await goAround({
+    name: NAME,
+    around,
+    argument: Object.freeze(shown),
+    step: async () => {
+      const changed = jobs.map((job, at) => withMetadataOf(shown[at], job, maxPayloadBytes));
+      enqueued = await insert(db, changed);
+      // A copy: the function must not change the caller's results.
+      return [...enqueued];
+    },
+  });
+  return enqueued;
+}
+
+function hasRule({ rule }: NewJob): boolean {
+  return rule !== undefined;
+}
+
+/** @throws TypeError when the jobs do not all follow one rule, or it needs a table that the queue lacks */
+async function insertByRule(
+  settings: EnqueueSettings,
+  jobs: readonly NewJob[],
+): Promise<(db: Executor, jobs: readonly NewJob[]) => Promise<LimitedEnqueueResult[]>> {
+  // A chunk of its own, which an app without such rules need not load.
+  const { enqueueByRule, sharedRule } = await import('../../../features/keys/enqueue-by-rule.ts');
+  const rule = sharedRule(jobs, settings);
+  return (db, jobs) => enqueueByRule(db, settings, rule, jobs);
+}
+
+/** The same for one job. @param payload as the enqueue was given it */
+export async function insertOneAround(
+  db: Executor,
+  settings: EnqueueSettings,
+  job: NewJob,
+  payload: unknown,
+): Promise<LimitedEnqueueResult> {
+  const [enqueued] = await insertAround(db, settings, [job], [{ payload }]);
+  if (enqueued === undefined) throw new QueueError('The insert returned no row');
+  return enqueued;
+}
+
+/** Inserts the rows of a select inside `around.enqueue`, as one job that stands for all of them. */
+export async function insertFromAround<T>(
+  around: NonNullable<Around['enqueue']>,
+  job: Pick<JobToEnqueue, 'kind' | 'queue' | 'priority' | 'metadata'>,
+  insert: (metadata: Readonly<Record<string, unknown>>) => Promise<T>,
+): Promise<T> {
+  const shown = Object.freeze({ ...job, uniqueKey: null, payload: undefined });
+  let answer: { readonly value: T } | undefined;
+  await goAround({
+    name: NAME,
+    around,
+    argument: Object.freeze([shown]),
+    step: async () => {
+      answer = { value: await insert(shown.metadata) };
+      return undefined;
+    },
+  });
+  if (answer === undefined) throw new QueueError('The insert did not answer');
+  return answer.value;
+}
+
+/**
+ * Makes a query inside `around.enqueue`, which must call `next` before it awaits anything.
+ *
+ * @throws QueueError when it does not call `next` at once; else what it throws at once, or making the query
+ */
+export function makeAround<T>(
+  { around, maxPayloadBytes }: EnqueueSettings,
+  job: NewJob,
+  payload: unknown,
+  make: (job: NewJob) => T,
+): T {
+  if (around === undefined) return make(job);
+  const shown = jobToEnqueue(job, payload);
+  let made: { readonly value: T } | { readonly error: unknown } | undefined;
+  let over = false;
+  const next = async (): Promise<undefined> => {
+    if (made !== undefined) throw calledTwice(NAME);
+    if (over) throw notAtOnce();
+    try {
+      made = { value: make(withMetadataOf(shown, job, maxPayloadBytes)) };
+    } catch (error) {
+      made = { error };
+      throw error;
+    }
+  };
+  // A rejection is passed on below; unhandled here, it would end the process.
+  const heard = () => {
+    const answer = next();
+    answer.catch(() => undefined);
+    return answer;
+  };
+  // Its rejection comes too late for the caller, who has the query by then.
+  Promise.resolve(around(Object.freeze([shown]), heard)).catch(() => undefined);
+  over = true;
+  if (made === undefined) throw notAtOnce();
+  if ('error' in made) throw made.error;
+  return made.value;
+}
+
+function notAtOnce(): QueueError {
+  return new QueueError(
+    `${NAME} did not call next() before it awaited something or ended; ` +
+      'enqueueQuery returns its query at once',
+  );
+}
+
+function jobToEnqueue(
+  { kind, queue, priority, uniqueKey, metadata, rule }: NewJob,
+  payload: unknown,
+): JobToEnqueue {
+  // Parsed from our own text of an object: a copy that is the job's alone.
+  const own: Record<string, unknown> = JSON.parse(metadata);
+  const key = rule?.type === 'waiting' || rule?.type === 'period' ? rule.key : uniqueKey;
+  return Object.freeze({ kind, queue, priority, uniqueKey: key, payload, metadata: own });
+}
+
+function withMetadataOf(shown: JobToEnqueue | undefined, job: NewJob, maxBytes: number): NewJob {
+  if (shown === undefined) return job;
+  return { ...job, metadata: metadataToStore(job.kind, shown.metadata, maxBytes) };
+}

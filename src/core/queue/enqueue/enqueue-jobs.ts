@@ -1,0 +1,101 @@
+import { QueueError } from '../../../errors.ts';
+import { mayBeDue, type NewJob } from '../../job/new-job.ts';
+import { findStandingJobs } from '../../queries/enqueue/find-standing-jobs.ts';
+import { insertJobs } from '../../queries/enqueue/insert-jobs.ts';
+import type { QueueTables } from '../../schema/index.ts';
+import type { Executor } from '../../sql/executor.ts';
+import { faultPoint } from '../../sql/fault-point.ts';
+import type { WakeUps } from './wake-ups.ts';
+
+/** The result of an enqueue. */
+export interface EnqueueResult {
+  /** The job's id; for a `duplicate`, that of the job with its key; for `replaced`, of the one it became. */
+  readonly id: number;
+  /** Whether the job was refused because another of its kind has its `uniqueKey`. */
+  readonly duplicate: boolean;
+  /** `replaced`: a job that waited with its key (of a debounce, for example) has become this one. */
+  readonly outcome: 'enqueued' | 'duplicate' | 'replaced';
+}
+
+/** The result of an enqueue that was refused for a time. */
+export interface RefusedEnqueueResult {
+  /** Not known: the job that took the key may be long gone. */
+  readonly id: undefined;
+  readonly duplicate: boolean;
+  /** `throttled` by `throttle`, a `duplicate` by `unique: { forMs }`. */
+  readonly outcome: 'throttled' | 'duplicate';
+}
+
+/** The result of an enqueue with `throttle` or `unique: { forMs }`. */
+export type LimitedEnqueueResult = EnqueueResult | RefusedEnqueueResult;
+
+/** How often an enqueue with a unique key tries again when the job with its key finishes in between. */
+const MAX_INSERTS = 10;
+
+/**
+ * Inserts, and notifies the workers as `wakeUps` allows. Where a live job has the unique key, it finds that
+ * job; where that job has just finished, it inserts again. Returns in input order.
+ *
+ * @throws QueueError when a live job with the same key comes and goes at every try, or cannot be seen
+ */
+export async function enqueueJobs(
+  db: Executor,
+  tables: QueueTables,
+  jobs: readonly NewJob[],
+  wakeUps: WakeUps | undefined,
+): Promise<EnqueueResult[]> {
+  return await insertOrFind(jobs, {
+    insert: async (jobs) => {
+      if (wakeUps === undefined) return (await insertJobs(db, tables, jobs)).ids;
+      const queues = jobs.filter(mayBeDue).map(({ queue }) => queue);
+      return (await wakeUps.allow(db, queues, (wakeUp) => insertJobs(db, tables, jobs, wakeUp))).ids;
+    },
+    find: (jobs) => findStandingJobs(db, tables, jobs),
+  });
+}
+
+/** Both return ids in input order: of the jobs that are in, and of those that stand in the way of others. */
+export interface InsertAndFind {
+  insert(jobs: readonly NewJob[]): Promise<readonly (number | undefined)[]>;
+  find(jobs: readonly NewJob[]): Promise<readonly (number | undefined)[]>;
+}
+
+/** Inserts jobs or finds those in their way, again and again until there is one or the other for each. */
+export async function insertOrFind(
+  jobs: readonly NewJob[],
+  { insert, find }: InsertAndFind,
+): Promise<EnqueueResult[]> {
+  const answers = new Array<EnqueueResult>(jobs.length);
+  let open = jobs.map((job, index) => ({ job, index }));
+  for (let tries = 0; open.length > 0; tries++) {
+    if (tries === MAX_INSERTS) {
+      throw new QueueError(
+        `A live job with the same unique key came and went ${MAX_INSERTS} times during an enqueue, ` +
+          'or it is hidden from this role by row-level security (then make the tenant a part of the key)',
+      );
+    }
+    open = answer(open, await insert(jobsOf(open)), 'enqueued');
+    if (open.length === 0) break;
+    await faultPoint('enqueue: refused');
+    open = answer(open, await find(jobsOf(open)), 'duplicate');
+    if (open.length > 0) await faultPoint('enqueue: nobody stands');
+  }
+  return answers;
+
+  /** Notes the ids that were found; returns the jobs without one. */
+  function answer(
+    asked: typeof open,
+    ids: readonly (number | undefined)[],
+    outcome: 'enqueued' | 'duplicate',
+  ): typeof open {
+    return asked.filter(({ index }, at) => {
+      const id = ids[at];
+      if (id !== undefined) answers[index] = { id, duplicate: outcome === 'duplicate', outcome };
+      return id === undefined;
+    });
+  }
+}
+
+function jobsOf(open: readonly { readonly job: NewJob }[]): NewJob[] {
+  return open.map(({ job }) => job);
+}

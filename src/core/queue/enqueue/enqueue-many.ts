@@ -1,0 +1,31 @@
+import type { JobDefinition, PayloadInput } from '../../job/definition.ts';
+import type { GivenOptions } from '../../job/enqueue-options.ts';
+import { checkObject } from '../../job/limits.ts';
+import { type NewJob, newJob } from '../../job/new-job.ts';
+import { shown } from '../../job/shown.ts';
+import type { Executor } from '../../sql/executor.ts';
+import { withOwn } from '../../sql/own-values.ts';
+import type { EnqueueEntry } from './enqueue-arguments.ts';
+import { type EnqueueSettings, insertAround } from './enqueue-around.ts';
+import type { LimitedEnqueueResult } from './enqueue-jobs.ts';
+
+/** Checks all entries, and then inserts their jobs. */
+export async function enqueueMany<TJob extends JobDefinition>(
+  db: Executor,
+  settings: EnqueueSettings,
+  job: TJob,
+  entries: readonly EnqueueEntry<TJob, unknown, GivenOptions>[],
+): Promise<LimitedEnqueueResult[]> {
+  if (!Array.isArray(entries)) throw new TypeError(`enqueueMany takes an array; got ${shown(entries)}`);
+  const { own, maxPayloadBytes } = settings;
+  const keys = [...own, { key: 'payload' }];
+  const jobs: NewJob[] = [];
+  for (const entry of entries as readonly EnqueueEntry<TJob, unknown, GivenOptions>[]) {
+    if (typeof entry !== 'object' || entry === null)
+      checkObject(`enqueueMany('${job.kind}'): an entry`, entry);
+    // The definition types an omitted payload as `undefined`.
+    const made = newJob(job, entry.payload as PayloadInput<TJob>, entry, maxPayloadBytes, keys);
+    jobs.push(withOwn(own, 'then' in made ? await made : made, entry));
+  }
+  return await insertAround(db, settings, jobs, entries);
+}

@@ -1,0 +1,128 @@
+import { is } from 'drizzle-orm';
+import { PgTable } from 'drizzle-orm/pg-core';
+import type { ControlTables } from '../../features/control/index.ts';
+import type { MakeLimits } from '../../features/limits/limits-in.ts';
+import type { MetricsTables } from '../../features/metrics/schema/index.ts';
+import { METRICS_ENTRY } from '../../features/metrics/sql/metrics-entry.ts';
+import type { MakeSchedules } from '../../features/schedules/schedules-in.ts';
+import { checkOptions, namesOf } from '../job/known-options.ts';
+import { checkBoolean, checkInteger, checkObject, LARGEST_MAX_PAYLOAD_BYTES } from '../job/limits.ts';
+import { shown } from '../job/shown.ts';
+import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from '../schema/index.ts';
+import { CONTROL_ENTRY } from '../sql/control-entry.ts';
+import type { Around } from './enqueue/around.ts';
+
+/** The options of {@link createQueue}. */
+export interface CreateQueueOptions<
+  TTables extends QueueTables = QueueTables,
+  TSchedules extends MakeSchedules | undefined = MakeSchedules | undefined,
+  TLimits extends MakeLimits | undefined = MakeLimits | undefined,
+  TRequired extends boolean = boolean,
+> {
+  /** The queue's tables, from `createQueueTables`. @default the tables of `drizzle-queue/schema` */
+  tables?: TTables | undefined;
+  /**
+   * Whether an enqueue of due jobs notifies the workers (`NOTIFY`), in the caller's transaction: each, up to
+   * 250 jobs a second, and beyond that some; the same for `cancel` of a running job, `pause` and `resume`.
+   * Workers also poll: without notifications jobs start a little later, and a listening worker learns of a
+   * cancel or a pause up to six seconds later. Turn it off where Postgres has no `NOTIFY`, no worker listens,
+   * or enqueues run in transactions that are prepared (`PREPARE TRANSACTION` refuses notifying ones).
+   * @default true
+   */
+  wakeUps?: boolean | undefined;
+  /**
+   * The largest payload, in bytes of its JSON text, 1 to 104,857,600; the same for its metadata. A larger one
+   * is an `InvalidPayloadError` of `enqueue` and `enqueueMany`; the rows of `enqueueFrom` are not measured.
+   * Jobs are copied often, and a worker holds many at once: store large data elsewhere, and refer to it.
+   * @default 1_048_576 (1 MB)
+   */
+  maxPayloadBytes?: number | undefined;
+  /**
+   * Whether `enqueue`, `enqueueMany` and `enqueueFrom` take transactions only. With a plain `db` a job
+   * commits by itself, also inside `db.transaction(…)` where `tx` was meant: its rollback leaves the job, and
+   * on a pool of one connection it waits for ever. `enqueueQuery`, for batches, and `run` take a `db` anyway.
+   * @default false
+   */
+  requireTransaction?: TRequired | undefined;
+  /** Functions around every enqueue and every attempt: see {@link Around}. @default none, at no cost */
+  around?: Around | undefined;
+  /** `schedulesIn(queueSchedules)`, for `queue.schedules` and firing workers. @default none, at no cost */
+  schedules?: TSchedules;
+  /** `limitsIn(control, { … })`, for limits of queues, kinds and groups. @default none, at no cost */
+  limits?: TLimits;
+  /**
+   * `queueKeys` of 'drizzle-queue/schema/control', for `throttle` and `unique: { forMs }` of an enqueue;
+   * workers prune it. @default none
+   */
+  keys?: ControlTables['queueKeys'] | undefined;
+  /**
+   * `queueMetrics` of 'drizzle-queue/schema/metrics': workers write what they do once a minute, for the rates
+   * and percentiles of `queue.stats` and `queue.vitals`. @default none, at no cost
+   */
+  metrics?: MetricsTables['queueMetrics'] | undefined;
+}
+
+const OPTIONS = namesOf<CreateQueueOptions>({
+  tables: true,
+  wakeUps: true,
+  maxPayloadBytes: true,
+  requireTransaction: true,
+  around: true,
+  schedules: true,
+  limits: true,
+  keys: true,
+  metrics: true,
+});
+const AROUND = namesOf<Around>({ enqueue: true, run: true, runBatch: true });
+
+/** For callers without TypeScript. @throws RangeError | TypeError naming the option or table that is wrong */
+export function checkQueueOptions(options: CreateQueueOptions): void {
+  checkOptions('createQueue: its options', options, OPTIONS);
+  const { tables, wakeUps, maxPayloadBytes, requireTransaction } = options;
+  const { around, schedules, limits, keys, metrics } = options;
+  if (wakeUps !== undefined) checkBoolean('createQueue: wakeUps', wakeUps);
+  if (requireTransaction !== undefined) {
+    checkBoolean('createQueue: requireTransaction', requireTransaction);
+  }
+  if (maxPayloadBytes !== undefined) {
+    checkInteger('createQueue: maxPayloadBytes', maxPayloadBytes, 1, LARGEST_MAX_PAYLOAD_BYTES);
+  }
+  if (around !== undefined) checkAround(around);
+  if (schedules !== undefined && typeof schedules !== 'function') {
+    throw new TypeError(`createQueue: schedules must be schedulesIn(…), got ${shown(schedules)}`);
+  }
+  if (limits !== undefined && typeof limits !== 'function') {
+    throw new TypeError(`createQueue: limits must be limitsIn(…), got ${shown(limits)}`);
+  }
+  if (keys !== undefined) checkTable('keys', 'queueKeys', CONTROL_ENTRY, keys);
+  if (metrics !== undefined) checkTable('metrics', 'queueMetrics', METRICS_ENTRY, metrics);
+  if (tables === undefined) return;
+  checkObject('createQueue: tables', tables);
+  for (const name of Object.keys({
+    queueJobs,
+    queueResults,
+    queueWorkers,
+    queuePauses,
+  } satisfies QueueTables)) {
+    const table: unknown = Reflect.get(tables, name);
+    if (!is(table, PgTable)) {
+      throw new TypeError(
+        `createQueue: tables.${name} must be a table of createQueueTables(), got ${shown(table)}`,
+      );
+    }
+  }
+}
+
+function checkTable(option: string, name: string, entry: string, given: unknown): void {
+  if (is(given, PgTable)) return;
+  throw new TypeError(`createQueue: ${option} must be the table ${name} of '${entry}', got ${shown(given)}`);
+}
+
+function checkAround(around: Around): void {
+  const { enqueue, run, runBatch } = checkOptions('createQueue: around', around, AROUND);
+  for (const [name, given] of Object.entries({ enqueue, run, runBatch })) {
+    if (given !== undefined && typeof given !== 'function') {
+      throw new TypeError(`createQueue: around.${name} must be a function, got ${shown(given)}`);
+    }
+  }
+}

@@ -1,0 +1,218 @@
+import type { MetricsTables } from '../../../features/metrics/schema/index.ts';
+import { type CountedKind, countJobs } from '../../queries/operate/count-jobs.ts';
+import { type CountedResults, countResults } from '../../queries/operate/count-results.ts';
+import { type CountedRetrying, countRetrying } from '../../queries/operate/count-retrying.ts';
+import { COUNTED_JOBS, countSomeJobs } from '../../queries/operate/count-some-jobs.ts';
+import { estimateJobs } from '../../queries/operate/estimate-jobs.ts';
+import { type Crew, findCrews } from '../../queries/operate/find-crews.ts';
+import { findHeads, type Head } from '../../queries/operate/find-heads.ts';
+import { findPauses, type PausedQueue } from '../../queries/operate/find-pauses.ts';
+import { sizeOfTables } from '../../queries/operate/size-of-tables.ts';
+import { isCitus } from '../../queries/presence/is-citus.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import type { Database, Executor } from '../../sql/executor.ts';
+import { type TimedRunner, withinTime } from '../../sql/within-time.ts';
+import type { LiveCounts, Precision } from './queue-stats.ts';
+import type { Rest } from './rest.ts';
+
+/** What was counted of the live jobs, and what belongs to it. */
+export interface LiveFigures {
+  readonly countedAt: Date;
+  readonly tookMs: number;
+  /** By queue, those without live jobs included where they are known. */
+  readonly queues: ReadonlyMap<string, LiveCounts>;
+  readonly kinds: readonly (CountedKind & { readonly precision: Precision })[];
+  readonly results: readonly CountedResults[];
+  /** `undefined` where it could not be counted in time. */
+  readonly retrying: CountedRetrying | undefined;
+  readonly crews: readonly Crew[];
+  readonly pauses: readonly PausedQueue[];
+}
+
+/** What is known of counting everything. */
+export interface ExactCounting {
+  /** After it took too long: not to be tried again before this, by the process's clock. */
+  exactAgainAt: number;
+  /** Learns from it how long an answer takes at most. */
+  readonly rest: Pick<Rest, 'mostMs'>;
+}
+
+/** How long the statements of each way of counting may take. */
+const EXACT_MS = 2_000;
+const CAPPED_MS = 1_000;
+const HEADS_MS = 500;
+const RETRYING_MS = 500;
+const ESTIMATED_MS = 500;
+/**
+ * What the statements of an answer take at most on a quiet machine: so much, and so much for each page of
+ * 8 kB that the tables and their indexes have. Counting a million jobs takes a tenth of it.
+ */
+const ANSWER_MS = 20;
+const PAGE_MS = 0.1;
+const PAGE_BYTES = 8_192;
+/** After a count of everything that took too long: a tenth of a percent of the time. */
+const EXACT_AGAIN_MS = EXACT_MS * 1_000;
+const MAX_QUEUES = 1_000;
+/** A planned statement takes about a millisecond, and there are three for each. */
+const MAX_ESTIMATED_QUEUES = 100;
+
+type Counted = Pick<LiveFigures, 'queues' | 'kinds'>;
+
+/** What is counted. */
+interface ToCount {
+  readonly tables: QueueTables;
+  readonly metrics: MetricsTables['queueMetrics'] | undefined;
+}
+
+/**
+ * Counts the live jobs: all of them, or if that takes too long the first of each queue, or else it asks the
+ * planner and looks which job of each queue has been due for longest. Each way has a transaction of its own,
+ * since a statement that took too long has ended it.
+ */
+export async function countLive(
+  db: Database,
+  { tables, metrics }: ToCount,
+  known: ExactCounting,
+): Promise<LiveFigures> {
+  const startMs = performance.now();
+  const begun = await withinTime(db, tables, EXACT_MS, (timed) => readAround(timed, tables));
+  const around = begun ?? { countedAt: new Date(), crews: [], pauses: [], results: [] };
+  const names = [...around.crews.flatMap(({ queues }) => queues), ...around.pauses.map(({ queue }) => queue)];
+  const counted = await countSomehow(db, tables, known, [...new Set(names)]);
+  const last = await withinTime(db, tables, RETRYING_MS, async ({ runner }) => ({
+    retrying: await countRetrying(runner, tables),
+    bytes: await sizeOfTables(runner, tables, metrics),
+  }));
+  known.rest.mostMs =
+    last?.bytes === undefined ? Number.POSITIVE_INFINITY : ANSWER_MS + (last.bytes / PAGE_BYTES) * PAGE_MS;
+  return { ...around, ...counted, retrying: last?.retrying, tookMs: performance.now() - startMs };
+}
+
+/** All but the live jobs. */
+async function readAround({ runner, startedAt }: TimedRunner, tables: QueueTables) {
+  const crews = await findCrews(runner, tables);
+  const pauses = await findPauses(runner, tables);
+  const results = await countResults(runner, tables);
+  return { countedAt: startedAt, crews, pauses, results };
+}
+
+async function countSomehow(
+  db: Database,
+  tables: QueueTables,
+  known: ExactCounting,
+  names: readonly string[],
+): Promise<Counted> {
+  if (performance.now() >= known.exactAgainAt) {
+    const exact = await withinTime(db, tables, EXACT_MS, ({ runner }) => countExactly(runner, tables), false);
+    if (exact !== undefined) return exact;
+    known.exactAgainAt = performance.now() + EXACT_AGAIN_MS;
+  }
+  const capped = await withinTime(db, tables, CAPPED_MS, ({ runner }) => countCapped(runner, tables, names));
+  if (capped !== undefined) return capped;
+  // How long jobs have waited is what matters most, and found where counting is not.
+  const heads =
+    (await withinTime(db, tables, HEADS_MS, async ({ runner }) =>
+      (await isCitus(runner, tables)) ? undefined : await findHeads(runner, tables, MAX_QUEUES),
+    )) ?? undefined;
+  const all = [...new Set([...(heads ?? []).map(({ queue }) => queue), ...names])];
+  const estimated = await withinTime(db, tables, ESTIMATED_MS, ({ runner }) => estimate(runner, tables, all));
+  const queues =
+    estimated ?? new Map(all.map((queue) => [queue, { ...NONE, precision: 'unknown' as const }]));
+  return heads === undefined ? { queues, kinds: [] } : withHeads(queues, heads);
+}
+
+/** What is known of some queues, with the job of each that has been due for longest. */
+function withHeads(queues: ReadonlyMap<string, LiveCounts>, heads: readonly Head[]): Counted {
+  const due = heads.flatMap(({ queue, kind, dueMs }) => (kind === undefined ? [] : [{ queue, kind, dueMs }]));
+  const oldestOf = (of: readonly { readonly dueMs: number }[]) =>
+    of.length === 0 ? undefined : Math.max(...of.map(({ dueMs }) => dueMs));
+  const found = [...queues].map(([queue, counts]) => {
+    const oldestDueMs = oldestOf(due.filter((head) => head.queue === queue));
+    return [queue, { ...counts, oldestDueMs, due: oldestDueMs === undefined ? 0 : counts.due }] as const;
+  });
+  const kinds = new Map(due.map(({ queue, kind }) => [JSON.stringify([queue, kind]), { queue, kind }]));
+  return {
+    queues: new Map(found),
+    kinds: [...kinds.values()].map((one) => ({
+      ...one,
+      ...{ ...NONE, due: 1, killers: 0, precision: 'at-least' as const },
+      oldestDueMs: oldestOf(due.filter(({ queue, kind }) => queue === one.queue && kind === one.kind)),
+    })),
+  };
+}
+
+async function countExactly(runner: Executor, tables: QueueTables): Promise<Counted> {
+  const precision = 'exact';
+  const kinds = (await countJobs(runner, tables)).map((kind) => ({ ...kind, precision }) as const);
+  return { queues: byQueue(kinds, () => precision), kinds };
+}
+
+/** The indexes say which queues there are, and which job of each has waited longest. */
+async function countCapped(
+  runner: Executor,
+  tables: QueueTables,
+  names: readonly string[],
+): Promise<Counted | undefined> {
+  // There it would take a statement for each shard.
+  if (await isCitus(runner, tables)) return undefined;
+  const heads = await findHeads(runner, tables, MAX_QUEUES);
+  const queues = [...new Set([...heads.map(({ queue }) => queue), ...names])].slice(0, MAX_QUEUES);
+  const counted = await countSomeJobs(runner, tables, queues);
+  const read = jobsRead(counted);
+  const precisionOf = (queue: string): Precision =>
+    (read.get(queue) ?? 0) > COUNTED_JOBS ? 'at-least' : 'exact';
+  const kinds = counted.map((kind) => ({ ...kind, precision: precisionOf(kind.queue) }));
+  const sums = new Map(byQueue(kinds, precisionOf));
+  for (const { queue, kind, dueMs } of heads) {
+    const sum = sums.get(queue);
+    if (sum === undefined || kind === undefined) continue;
+    sums.set(queue, { ...sum, oldestDueMs: Math.max(sum.oldestDueMs ?? 0, dueMs) });
+  }
+  return { queues: sums, kinds };
+}
+
+/** How many jobs of each queue were read. */
+function jobsRead(counted: readonly CountedKind[]): Map<string, number> {
+  const read = new Map<string, number>();
+  for (const { queue, due, running, scheduled, waiting } of counted) {
+    read.set(queue, (read.get(queue) ?? 0) + due + running + scheduled + waiting);
+  }
+  return read;
+}
+
+async function estimate(
+  runner: Executor,
+  tables: QueueTables,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, LiveCounts>> {
+  const queues = new Map<string, LiveCounts>();
+  for (const name of names.slice(0, MAX_ESTIMATED_QUEUES)) {
+    const { live, due, running } = await estimateJobs(runner, tables, name);
+    const scheduled = Math.max(0, live - due - running);
+    queues.set(name, { ...NONE, due, running, scheduled, precision: 'estimated' });
+  }
+  return queues;
+}
+
+const NONE = { due: 0, grouped: 0, running: 0, scheduled: 0, waiting: 0, oldestDueMs: undefined };
+
+function byQueue(
+  kinds: readonly CountedKind[],
+  precisionOf: (queue: string) => Precision,
+): Map<string, LiveCounts> {
+  const queues = new Map<string, LiveCounts>();
+  for (const kind of kinds) {
+    const sum = queues.get(kind.queue) ?? NONE;
+    const oldest = [sum.oldestDueMs, kind.oldestDueMs].filter((ms) => ms !== undefined);
+    queues.set(kind.queue, {
+      due: sum.due + kind.due,
+      grouped: sum.grouped + kind.grouped,
+      running: sum.running + kind.running,
+      scheduled: sum.scheduled + kind.scheduled,
+      waiting: sum.waiting + kind.waiting,
+      oldestDueMs: oldest.length === 0 ? undefined : Math.max(...oldest),
+      precision: precisionOf(kind.queue),
+    });
+  }
+  return queues;
+}

@@ -1,0 +1,109 @@
+import { compare, readRates } from '../../../features/metrics/rates.ts';
+import type { MetricsTables } from '../../../features/metrics/schema/index.ts';
+import { checkOptions, namesOf } from '../../job/known-options.ts';
+import { checkInteger } from '../../job/limits.ts';
+import { COUNTED_RESULTS, type CountedResults } from '../../queries/operate/count-results.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { type Database, NO_DATABASE } from '../../sql/executor.ts';
+import { countLive, type LiveFigures } from './count-live.ts';
+import { figuresOf } from './known-figures.ts';
+import type { KindCounts, QueueCounts, QueueRates, QueueStats, StatsOptions } from './queue-stats.ts';
+import { workersOf } from './workers-of.ts';
+
+/** The queue whose figures are asked for. */
+export interface QueueOfFigures {
+  readonly tables: QueueTables;
+  readonly metrics: MetricsTables['queueMetrics'] | undefined;
+}
+
+const OPTIONS = namesOf<StatsOptions>({ minutes: true });
+const MAX_MINUTES = 43_200;
+const NO_JOBS = { due: 0, grouped: 0, running: 0, scheduled: 0, waiting: 0, oldestDueMs: undefined };
+
+/** See `Queue.stats`. */
+export async function stats(db: Database, queue: QueueOfFigures, options: StatsOptions): Promise<QueueStats> {
+  const { minutes = 15 } = checkOptions('stats: its options', options, OPTIONS);
+  checkInteger('stats: minutes', minutes, 1, MAX_MINUTES);
+  checkCanBegin(db);
+  const live = await liveFigures(db, queue);
+  const rates = await ratesOf(db, queue, minutes);
+  const queues = queuesOf(live);
+  const kinds = kindsOf(live);
+  const { read, since } = ofResults(live.results);
+  return {
+    countedAt: live.countedAt,
+    tookMs: live.tookMs,
+    estimated: queues.some(({ precision }) => precision !== 'exact'),
+    queues,
+    workers: live.crews.reduce((sum, { workers }) => sum + workers, 0),
+    kinds,
+    results: { read, truncated: read >= COUNTED_RESULTS, since },
+    retrying: live.retrying,
+    rates,
+  };
+}
+
+/** For callers without TypeScript. @throws TypeError unless it can begin a transaction */
+export function checkCanBegin(db: Database): void {
+  if (typeof db?.execute !== 'function' || typeof db.transaction !== 'function') {
+    throw new TypeError(NO_DATABASE);
+  }
+}
+
+/** What there is to do, shared by all who ask. */
+export async function liveFigures(db: Database, queue: QueueOfFigures): Promise<LiveFigures> {
+  const known = figuresOf(queue.tables, db);
+  return await known.live.get(() => countLive(db, queue, known));
+}
+
+/** What workers have reported, shared by all who ask for as many minutes; `undefined` without metrics. */
+export async function ratesOf(
+  db: Database,
+  { tables, metrics }: QueueOfFigures,
+  minutes: number,
+): Promise<QueueRates | undefined> {
+  if (metrics === undefined) return undefined;
+  const shared = figuresOf(tables, db).ratesOf(minutes);
+  return await shared.get(() => readRates(db, { tables, metrics }, minutes));
+}
+
+/** With those that have no live jobs, but a worker or a pause. */
+export function queuesOf({ queues, crews, pauses }: LiveFigures): QueueCounts[] {
+  const served = crews.flatMap((crew) => crew.queues);
+  const names = new Set([...queues.keys(), ...served, ...pauses.map(({ queue }) => queue)]);
+  const precision = [...queues.values()].some((counts) => counts.precision === 'unknown')
+    ? 'unknown'
+    : 'exact';
+  return [...names].sort(compare).map((queue) => ({
+    queue,
+    ...(queues.get(queue) ?? { ...NO_JOBS, precision }),
+    pausedAt: pauses.find((pause) => pause.queue === queue)?.pausedAt,
+    workers: workersOf(crews, queue),
+  }));
+}
+
+export function kindsOf({ kinds, results, crews }: LiveFigures): KindCounts[] {
+  const found = new Map<string, KindCounts>();
+  const keyOf = (queue: string, kind: string) => JSON.stringify([queue, kind]);
+  for (const { killers: _, ...counts } of kinds) {
+    const { queue, kind } = counts;
+    const workers = workersOf(crews, queue, kind);
+    found.set(keyOf(queue, kind), { ...counts, workers, discarded: 0 });
+  }
+  for (const { queue, kind, discarded } of results) {
+    const counts = found.get(keyOf(queue, kind)) ?? {
+      ...{ queue, kind, ...NO_JOBS, precision: 'exact' as const },
+      workers: workersOf(crews, queue, kind),
+    };
+    if (discarded > 0 || 'discarded' in counts) found.set(keyOf(queue, kind), { ...counts, discarded });
+  }
+  return [...found.values()].sort((a, b) => compare(a.queue, b.queue) || compare(a.kind, b.kind));
+}
+
+function ofResults(results: readonly CountedResults[]): { read: number; since: Date | undefined } {
+  const times = results.map(({ since }) => since.getTime());
+  return {
+    read: results.reduce((sum, { read }) => sum + read, 0),
+    since: times.length === 0 ? undefined : new Date(Math.min(...times)),
+  };
+}

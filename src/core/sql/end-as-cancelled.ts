@@ -1,0 +1,71 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { groupingOf } from '../../features/limits/sql/grouping.ts';
+import { noticeOfEnd } from '../../features/waiting/sql/end-notice.ts';
+import type { ErrorRecord } from '../job/describe-error.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { ownColumnsOf } from '../schema/own-columns.ts';
+import { endHolds } from './hold-end.ts';
+import { ownNames } from './own-values.ts';
+import { withError, withTime } from './recorded-error.ts';
+import { REQUESTED } from './wake-channel.ts';
+import { notified } from './wake-up.ts';
+
+/** Jobs of one queue that end as cancelled. */
+export interface EndAsCancelled {
+  readonly queue: string;
+  /** `with free as (…)`: a select of the jobs' ids that locks their rows. */
+  readonly free: SQL;
+  /** Without an attempt: with that of each job. */
+  readonly reason: Omit<ErrorRecord, 'attempt'> & { readonly attempt?: number };
+  /** Where the workers that held them are notified; `undefined`: nobody is. */
+  readonly channel: string | undefined;
+}
+
+/**
+ * Moves the jobs of `free` to the results as `cancelled`; returns their ids as `job_id`. A job that waits
+ * ends with the time of its cancel as its `run_at`. Those who wait for a job that asks for it are notified by
+ * the same commit: no worker has a hand in it.
+ */
+export function endAsCancelled(tables: QueueTables, { queue, free, reason, channel }: EndAsCancelled): SQL {
+  const { queueJobs, queueResults } = tables;
+  const grouping = groupingOf(tables, queue);
+  // It may have kept those behind it waiting for its next attempt.
+  const unblocked = grouping
+    ? sql`,
+    unblocked as (
+      delete from ${grouping.tables.queueHolds} as h using cancelled as c
+      where h.queue = ${queue} and h.group_key = c.group_key and h.job_id = c.id
+    )`
+    : sql``;
+  const own = ownColumnsOf(queueJobs);
+  const given = sql`${JSON.stringify(reason)}::text::jsonb`;
+  const record =
+    reason.attempt === undefined ? sql`${given} || jsonb_build_object('attempt', c.attempt)` : given;
+  const insert = sql`
+    insert into ${queueResults} (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority,
+      weight, fence, batch_id, unique_key, group_key, metadata, worker_id, created_at, run_at, claimed_at,
+      finished_at${ownNames(own)})
+    select c.id, c.queue, c.kind, c.payload, 'cancelled',
+      ${withError(sql`c.errors`, sql`(${withTime(record)})`)},
+      c.attempt, c.max_attempts, c.priority, c.weight, c.fence, c.batch_id, c.unique_key, c.group_key,
+      c.metadata, c.worker_id, c.created_at,
+      case when c.run_at = 'infinity' then statement_timestamp() else c.run_at end, c.claimed_at,
+      statement_timestamp()${ownNames(own, 'c.')}
+    from cancelled as c
+    returning job_id, metadata`;
+  const told = noticeOfEnd(tables, { id: sql`r.job_id`, metadata: sql`r.metadata` });
+  const woke = channel === undefined ? sql`` : sql`, ${notified(channel, sql`${REQUESTED}`)} as woke`;
+  return endHolds(tables, {
+    queue,
+    ctes: free,
+    change: 'delete',
+    where: sql`j.queue = ${queue} and j.id = any(array(select id from free))`,
+    returning: sql`j.*`,
+    answer: {
+      name: 'cancelled',
+      select: sql`${unblocked},
+    recorded as (${insert})
+    select r.job_id, ${told} as told${woke} from recorded as r`,
+    },
+  });
+}

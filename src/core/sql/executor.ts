@@ -1,0 +1,143 @@
+import { getTableName, type SQL, type SQLWrapper } from 'drizzle-orm';
+import { MissingMigrationError, QueueError } from '../../errors.ts';
+import { groupTables } from '../../features/limits/sql/grouping.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { CONTROL_ENTRY } from './control-entry.ts';
+
+/** What the library's own statements need. */
+export interface Runner {
+  execute(query: SQLWrapper): PromiseLike<unknown>;
+}
+
+/**
+ * A Drizzle database *or* transaction on Postgres, of any driver, on drizzle-orm 0.x and 1.0. Structural,
+ * because the two majors name their classes differently; only Postgres databases have `selectDistinctOn`. It
+ * executes SQL of whichever copy of Drizzle: two copies have two classes `SQL`, which TypeScript tells apart
+ * by private properties, and package managers install two as soon as their peers differ.
+ */
+export interface Executor {
+  execute(query: string | { getSQL(): unknown }): PromiseLike<unknown>;
+  selectDistinctOn(...args: never[]): unknown;
+}
+
+/** A Drizzle transaction, as `db.transaction` passes it to its function. A plain `db` does not compile. */
+export interface Transaction extends Executor {
+  rollback(): never;
+  transaction<T>(run: (tx: Transaction) => Promise<T>): Promise<T>;
+}
+
+/** A Drizzle database: it can begin transactions. */
+export interface Database extends Executor {
+  transaction<T>(run: (tx: Transaction) => Promise<T>): Promise<T>;
+}
+
+/** One row of a raw query. Drivers decode some types differently, so each query converts what it reads. */
+export type RawRow = Record<string, unknown>;
+
+export const NO_DATABASE = 'drizzle-queue needs a Drizzle database or transaction as the first argument';
+
+/** For callers without TypeScript, who easily forget it. @throws TypeError unless `db` can be one */
+export function checkExecutor(caller: string, db: object): void {
+  if (typeof Reflect.get(Object(db), 'execute') !== 'function') {
+    throw new TypeError(`${NO_DATABASE}: ${caller}(db, …)`);
+  }
+}
+
+/** For callers without TypeScript. @throws TypeError unless `db` is a transaction */
+export function checkTransaction(caller: string, db: object): void {
+  if (typeof Reflect.get(Object(db), 'rollback') === 'function') return;
+  throw new TypeError(
+    `${caller}: this queue requires a transaction (createQueue({ requireTransaction: true })): ` +
+      `db.transaction((tx) => queue.${caller}(tx, …))`,
+  );
+}
+
+/**
+ * Refuses a transaction of which the driver knows that it has ended: what it sends now commits by itself, or
+ * with whatever its connection is used for next. node-postgres knows what the server said last; postgres.js
+ * cannot tell, and PGlite refuses by itself.
+ *
+ * **Under concurrency.** Once the connection serves another transaction, it says that of that one.
+ *
+ * @throws QueueError when it has ended
+ */
+export function checkOpen(caller: string, db: object): void {
+  if (typeof Reflect.get(Object(db), 'rollback') !== 'function') return;
+  const client: unknown = Reflect.get(Object(Reflect.get(db, 'session')), 'client');
+  const status: unknown = Reflect.get(Object(client), 'getTransactionStatus');
+  if (typeof status !== 'function' || Reflect.apply(status, client, []) !== IDLE) return;
+  throw new QueueError(
+    `${caller}: this transaction has ended, so the job would be committed by itself. ` +
+      'Await all that the function of db.transaction does, and do not use its tx afterwards',
+  );
+}
+
+/** In the protocol: a connection is in no transaction. */
+const IDLE = 'I';
+
+/**
+ * Runs one of our statements and returns its rows.
+ *
+ * @param withUsersSql whether it contains SQL of the user, whose missing tables and columns are not our
+ * missing migration
+ * @param entry what the app's schema must export for this statement, beside the tables of the queue itself
+ * @throws TypeError when `db` is no database
+ * @throws MissingMigrationError when the queue's tables or columns are missing; other errors of the driver
+ * pass unchanged
+ */
+export async function queryRows(
+  db: Runner,
+  tables: QueueTables,
+  query: SQL,
+  { withUsersSql = false, entry }: { readonly withUsersSql?: boolean; readonly entry?: string } = {},
+): Promise<RawRow[]> {
+  // Callers without TypeScript easily forget the first argument.
+  if (typeof db?.execute !== 'function') throw new TypeError(NO_DATABASE);
+  let result: unknown;
+  try {
+    result = await db.execute(query);
+  } catch (error) {
+    throw missingMigration(error, tables, withUsersSql, entry) ?? error;
+  }
+  // postgres.js, Bun and pg-proxy return an array; pg, PGlite, Neon and the HTTP drivers return { rows }.
+  const rows = Array.isArray(result) ? result : (result as { rows?: RawRow[] } | undefined)?.rows;
+  if (rows === undefined) throw new TypeError(NO_DATABASE);
+  return rows;
+}
+
+/** The SQLSTATE of a failed query, wherever the driver puts it. */
+export function sqlStateOf(error: unknown): string | undefined {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    // Bun has it in `errno`; Bun's and Node's `code` holds names such as ECONNRESET.
+    for (const value of [Reflect.get(at, 'code'), Reflect.get(at, 'errno')]) {
+      if (typeof value === 'string' && /^[0-9A-Z]{5}$/.test(value)) return value;
+    }
+  }
+  return undefined;
+}
+
+const UNDEFINED_TABLE = '42P01';
+const UNDEFINED_COLUMN = '42703';
+
+function missingMigration(
+  error: unknown,
+  tables: QueueTables,
+  withUsersSql: boolean,
+  entry: string | undefined,
+): MissingMigrationError | undefined {
+  const sqlState = sqlStateOf(error);
+  if (sqlState !== UNDEFINED_TABLE && sqlState !== UNDEFINED_COLUMN) return undefined;
+  let driverError = error;
+  while (driverError instanceof Error && driverError.cause instanceof Error) driverError = driverError.cause;
+  const message = driverError instanceof Error ? driverError.message : '';
+  const ofGroups = groupTables(tables);
+  const namesOurs = Object.values({ ...tables, ...ofGroups }).some((table) =>
+    new RegExp(`(?<!\\w)${getTableName(table)}(?!\\w)`).test(message),
+  );
+  // The message often names a column by an alias or a CTE, but all columns of our statements are ours.
+  const ours = namesOurs || (sqlState === UNDEFINED_COLUMN && !withUsersSql);
+  if (!ours) return undefined;
+  // Not Drizzle's error around it, which repeats the parameters and so the payload.
+  const what = `The queue's tables are not up to date (${message})`;
+  return new MissingMigrationError(what, { cause: driverError }, entry ?? (ofGroups && CONTROL_ENTRY));
+}

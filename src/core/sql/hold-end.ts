@@ -1,0 +1,182 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { groupingOf, type LimitTables } from '../../features/limits/sql/grouping.ts';
+import { insertNotes } from '../../features/limits/sql/note-groups.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { Holder } from './fence.ts';
+
+/** What becomes of jobs whose hold ends. */
+export type HoldEndChange =
+  /** They leave the table. */
+  | 'delete'
+  /** They stay, held by nobody. */
+  | {
+      readonly set: SQL;
+      /** Rows that `set` and `where` refer to, as a `FROM` names them. */
+      readonly from?: SQL;
+      readonly claimedAt?: SQL;
+    };
+
+export interface HoldEnd {
+  /** The queue of all of the rows. */
+  readonly queue: string;
+  readonly change: HoldEndChange;
+  /** Which rows of `queue_jobs as j`; it names their queue. */
+  readonly where: SQL;
+  readonly returning: SQL;
+}
+
+/** How a claim hands jobs to their next holder. */
+export interface HandOver {
+  /** The CTEs before it, from `with` on. */
+  readonly ctes: SQL;
+  readonly holder: SQL;
+  readonly claimedAt: SQL;
+  readonly set: SQL;
+  /** Which rows of `queue_jobs as j`; it names their queue. */
+  readonly where: SQL;
+  readonly returning: SQL;
+  /** The statement's own result and its name for the rows of `returning`. */
+  readonly answer: { readonly name: string; readonly select: SQL };
+}
+
+/** A statement around a {@link HoldEnd}. */
+export interface HoldEndStatement extends HoldEnd {
+  /** The CTEs before it, from `with` on. */
+  readonly ctes?: SQL | undefined;
+  /** The statement's own result and its name for the rows of `returning`, which otherwise are the result. */
+  readonly answer?: { readonly name: string; readonly select: SQL } | undefined;
+  /**
+   * A select of `id`, `until` and `worker_id`: these jobs keep their slot in their group until then, or until
+   * the worker's handler has ended (see `queue_holds`). Heeded only in queues with groups.
+   */
+  readonly blocks?: SQL | undefined;
+}
+
+/**
+ * The one door out of a hold: every statement that takes a job's holder away, hands the job to another holder
+ * or deletes it from `queue_jobs` is built here, and none elsewhere (a test holds that). What hangs on the
+ * end of a hold (a slot of a limit that becomes free, a job that waits for this one) is written here, as a
+ * CTE that reads the rows of the change and inserts notes. It then commits together with the end, on every
+ * path, and changes no row that others want. Only the statements of queues with groups have it.
+ *
+ * **Under concurrency.** The change locks the rows it ends. A statement that came first, such as another end
+ * of the same hold, leaves rows that `where` no longer matches.
+ */
+export function endHolds(tables: QueueTables, statement: HoldEndStatement): SQL {
+  const { queue, change, where, returning, ctes = sql``, answer, blocks } = statement;
+  const grouping = groupingOf(tables, queue);
+  const ended = sql`${changed(tables, change)}
+    where ${where}
+    returning ${returning}${grouping ? sql`, j.group_key as ended_group, j.run_at as ended_run_at` : sql``}`;
+  if (answer === undefined && grouping === undefined) return sql`${ctes}${ended}`;
+  const { name, select } = answer ?? {
+    name: 'ended',
+    select: sql`
+    select * from ended`,
+  };
+  return sql`${
+    statement.ctes === undefined
+      ? sql`
+    with `
+      : sql`${ctes},
+    `
+  }${sql.raw(name)} as (${ended}
+    )${grouping ? notes(grouping.tables, { queue, name, change, blocks }) : sql``}${select}`;
+}
+
+/**
+ * The same door where a new holder takes the jobs: what hangs on the end of a hold has to wait for the end of
+ * theirs.
+ *
+ * **Under concurrency.** As {@link endHolds}.
+ */
+export function handOver(tables: QueueTables, statement: HandOver): SQL {
+  const { ctes, holder, claimedAt, set, where, returning, answer } = statement;
+  return sql`${ctes},
+    ${sql.raw(answer.name)} as (${updated(tables, { holder, claimedAt, set })}
+    where ${where}
+    returning ${returning}
+    )${answer.select}`;
+}
+
+/**
+ * The `blocks` of jobs that their own handlers end, which go on to run: each keeps its slot until the worker
+ * says that its handler has ended. `undefined` where the handler's transaction itself is the hold.
+ *
+ * @param from where the ids are: nothing, or ` from …`
+ */
+export function handlersGoOn({ workerId }: Holder, id: SQL, from = sql``): SQL | undefined {
+  if (workerId === null) return undefined;
+  return sql`select ${id} as id, 'infinity'::timestamptz as until, ${workerId}::int8 as worker_id${from}`;
+}
+
+/** Tells claims that a slot of these groups is free, and when jobs that were put back are due again. */
+function notes(
+  tables: LimitTables,
+  { queue, name, change, blocks }: Pick<HoldEndStatement, 'queue' | 'change' | 'blocks'> & { name: string },
+): SQL {
+  const { queueHolds } = tables;
+  const ended = sql.raw(name);
+  const dueLater =
+    change === 'delete'
+      ? sql``
+      : sql`
+        union
+        select ${queue}::text, e.ended_run_at, e.ended_group from ${ended} as e
+        where e.ended_group is not null and e.ended_run_at > statement_timestamp()
+          and e.ended_run_at < 'infinity'`;
+  if (blocks === undefined) {
+    return sql`,
+    noted as (${insertNotes(
+      tables,
+      sql`
+        select distinct ${queue}::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
+        from ${ended} as e
+        where e.ended_group is not null${dueLater}`,
+    )}
+    )`;
+  }
+  return sql`,
+    blocking as materialized (
+      select b.id, b.until, b.worker_id, e.ended_group from (${blocks}) as b join ${ended} as e on e.id = b.id
+      where e.ended_group is not null
+    ),
+    blocked as (
+      insert into ${queueHolds} as h (queue, group_key, job_id, until, worker_id)
+      select ${queue}::text, b.ended_group, b.id, b.until, b.worker_id from blocking as b
+      order by b.ended_group, b.id
+      on conflict (queue, group_key, job_id) do update set until = excluded.until,
+        worker_id = excluded.worker_id
+    ),
+    noted as (${insertNotes(
+      tables,
+      sql`
+        select ${queue}::text as queue, statement_timestamp() as due_at, e.ended_group as group_key
+        from ${ended} as e
+        where e.ended_group is not null and e.id not in (select id from blocking)
+        union
+        select ${queue}::text, b.until, b.ended_group from blocking as b
+        where b.until < 'infinity'${dueLater}`,
+    )}
+    )`;
+}
+
+function changed(tables: QueueTables, change: HoldEndChange): SQL {
+  if (change !== 'delete') return updated(tables, { holder: sql`null`, claimedAt: sql`null`, ...change });
+  return sql`
+    delete from ${tables.queueJobs} as j`;
+}
+
+function updated(
+  { queueJobs }: QueueTables,
+  { holder, claimedAt, set, from }: Pick<HandOver, 'holder' | 'claimedAt' | 'set'> & { readonly from?: SQL },
+): SQL {
+  return sql`
+    update ${queueJobs} as j
+    set worker_id = ${holder}, claimed_at = ${claimedAt}, ${set}${
+      from === undefined
+        ? sql``
+        : sql`
+    from ${from}`
+    }`;
+}

@@ -1,0 +1,289 @@
+import { Batches, REFUSED_MS } from '../../../features/batch-handlers/batches.ts';
+import { Runs } from '../../../features/limits/worker/runs.ts';
+import type { Outcome } from '../../job/outcome.ts';
+import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
+import { onNextTurn } from '../../runtime.ts';
+import type { Beginners } from '../../sql/claim-beginning.ts';
+import { Turn } from '../base/turn.ts';
+import type { Attempt } from '../run/attempt.ts';
+import type { Conclusion } from '../settle/conclude.ts';
+import { Endings } from '../settle/endings.ts';
+import type { Leftovers } from '../settle/leftovers.ts';
+import type { AttemptsOptions } from './attempts-options.ts';
+import { Beginnings } from './beginnings.ts';
+import { Demand } from './demand.ts';
+import { Executions } from './executions.ts';
+import { Patience } from './patience.ts';
+import { Prefetch } from './prefetch.ts';
+import { toAttempts } from './to-attempts.ts';
+import { Waiting } from './waiting.ts';
+
+/** The jobs that a worker holds of one queue: they wait for a slot, run, or are being settled. */
+export class Attempts {
+  readonly #options: AttemptsOptions;
+  readonly #endings: Endings;
+  readonly #prefetch = new Prefetch();
+  readonly #beginnings: Beginnings;
+  readonly #batches: Batches;
+  readonly #runs: Runs;
+  readonly #waiting: Waiting;
+  readonly #demand: Demand;
+  readonly #executions: Executions;
+  readonly #turn = new Turn(() => this.beginWaiting());
+  #stopped = false;
+  #paused = false;
+  readonly #patience = new Patience(
+    () => Math.min(this.#waiting.sinceMs, this.#batches.waitsSinceMs),
+    (sinceMs) => this.#losePatience(sinceMs),
+  );
+
+  constructor(options: AttemptsOptions) {
+    this.#options = options;
+    const { tables } = options.environment;
+    const onChange = () => this.#proceed();
+    const endings = new Endings(options, {
+      onConcluded: (attempt, conclusion) => this.#noteConcluded(attempt, conclusion),
+      onGivenBack: () => this.#announceChange(),
+    });
+    const beginnings = new Beginnings({ ...options, tables });
+    const runs = new Runs(options.serial);
+    const shared = { ...options, tables, endings, prefetch: this.#prefetch, beginnings, runs, onChange };
+    this.#executions = new Executions({ ...shared, onEnd: (...ended) => this.#noteEnd(...ended) });
+    const { running } = this.#executions;
+    this.#batches = new Batches({ ...shared, running, mayBegin: () => this.#mayBegin && !this.#isCutOff });
+    this.#endings = endings;
+    this.#beginnings = beginnings;
+    this.#runs = runs;
+    const parts = { ...shared, running, batches: this.#batches };
+    this.#waiting = new Waiting(parts);
+    this.#demand = new Demand({ ...parts, waiting: this.#waiting });
+  }
+
+  get size(): number {
+    return this.#waiting.size + this.#executions.running.size + this.#endings.size;
+  }
+
+  get jobs(): ClaimedJob[] {
+    return [...this.unfinished, ...this.#endings.attempts].map(({ job }) => job);
+  }
+
+  get busy(): number {
+    return this.#options.concurrency - this.#demand.free;
+  }
+
+  /** How many jobs to claim now; 0 when there is enough to do, while it is paused, and once it is stopped. */
+  get demand(): number {
+    return this.#mayBegin && !this.#isCutOff ? this.#demand.size : 0;
+  }
+
+  /** How many jobs of one kind to claim now, where that has a limit of its own. */
+  demandOf(kind: string): number {
+    return this.#mayBegin && !this.#isCutOff ? this.#demand.ofKind(kind) : 0;
+  }
+
+  /** How many jobs of a group to claim at once, where they run one after the other. */
+  get run(): number | undefined {
+    return this.#runs.areServed ? this.#prefetch.run() : undefined;
+  }
+
+  get beginning(): 0 | 1 | Beginners {
+    return this.#demand.beginning;
+  }
+
+  /** Takes in claimed jobs, in their order. */
+  add(jobs: readonly ClaimedJob[]): void {
+    const { handlers, environment } = this.#options;
+    this.#prefetch.noteClaimed(jobs.map(({ payloadBytes }) => payloadBytes));
+    this.#waiting.add(toAttempts(jobs, handlers, environment));
+    // They were claimed while the worker was told to stop, or the queue to pause.
+    if (this.#mayBegin) this.beginWaiting();
+    else this.#giveBack(this.#waiting.takeAll());
+  }
+
+  /** Begins nothing more, and gives back what waits. What runs goes on. */
+  stop(): void {
+    this.#stopped = true;
+    this.#endings.stop();
+    this.#patience.stop();
+    this.#beginnings.stop();
+    this.#batches.stop();
+    this.#giveBack(this.#waiting.takeAll());
+  }
+
+  /** Puts back what is still held after `stop`, even if its beginning is still being recorded. */
+  async giveBackLeftovers(...[options, tooLate]: Parameters<Leftovers['giveBack']>): Promise<void> {
+    await this.#endings.giveBackLeftovers(this.#waiting.unbegun, options, tooLate);
+  }
+
+  /** Begins nothing more until `resume`, and gives back what waits. */
+  pause(): void {
+    this.#paused = true;
+    this.#giveBack(this.#waiting.takeAll());
+    this.#options.onChange();
+  }
+
+  resume(): void {
+    this.#paused = false;
+    this.#options.onChange();
+  }
+
+  get paused(): boolean {
+    return this.#paused;
+  }
+
+  /** Those that somebody may ask to end: they run, or gather for a batch, which may take a minute. */
+  get running(): readonly Attempt[] {
+    return [...this.#executions.running, ...this.#batches.waiting];
+  }
+
+  /** Gives back those that gather for a batch and were told to end. */
+  dropUnwanted(): void {
+    this.#giveBack(this.#waiting.take(this.#batches.waiting.filter(({ reason }) => reason !== undefined)));
+  }
+
+  /** Nothing more is due, so no batch waits for others. */
+  flush(): void {
+    this.#batches.flush();
+    this.beginWaiting();
+  }
+
+  interrupt(reason: Error): void {
+    for (const attempt of this.#executions.running) attempt.interrupt(reason);
+  }
+
+  get waiting(): readonly Attempt[] {
+    return this.#waiting.ahead;
+  }
+
+  get gathering(): readonly ClaimedJob[] {
+    return this.#batches.waiting.map(({ job }) => job);
+  }
+
+  get nextBatch(): readonly ClaimedJob[] {
+    return this.#batches.next;
+  }
+
+  get free(): number {
+    return this.#demand.free;
+  }
+
+  /** The database answers again. */
+  goOn(): void {
+    this.#proceed();
+  }
+
+  /**
+   * Ends the attempts of jobs that peers may have taken over, since the database has not answered for so
+   * long. Those that they have not taken are given back, without spending an attempt, once it answers.
+   */
+  forsake(): void {
+    this.#giveBack(this.#waiting.takeAll());
+    for (const attempt of this.#executions.running) attempt.forsake();
+    this.#announceChange();
+  }
+
+  get #isCutOff(): boolean {
+    return this.#options.isCutOff();
+  }
+
+  get #mayBegin(): boolean {
+    return !this.#stopped && !this.#paused;
+  }
+
+  get unfinished(): readonly Attempt[] {
+    return [...this.#waiting.all, ...this.#executions.running, ...this.#runs.standing];
+  }
+
+  /** Ends those of `asked` whose job and fence are not in `held`, which says nothing of later claims. */
+  endLost(asked: readonly Attempt[], held: ReadonlyMap<number, number>): void {
+    const lost = asked.filter(({ job }) => held.get(job.id) !== job.fence);
+    this.#giveBack(this.#waiting.dropLost(lost));
+    for (const attempt of lost) if (this.#executions.running.has(attempt)) attempt.lose();
+    this.#announceChange();
+  }
+
+  /** Begins what has a free slot. */
+  beginWaiting(): void {
+    if (this.#isCutOff) return;
+    let ended = false;
+    let isKnown = true;
+    while (this.#demand.free > 0 && !this.#turn.isFull) {
+      const attempt = this.#waiting.first;
+      if (this.#batches.isBefore(attempt)) this.#batches.begin();
+      else {
+        if (attempt === undefined || !attempt.mayBegin) break;
+        this.#waiting.begin(attempt);
+        isKnown &&= this.#beginnings.isProven(attempt.job.kind);
+        ended = this.#executions.begin(attempt) || ended;
+      }
+      this.#turn.noteBeginning();
+    }
+    if (ended) this.#announceChange();
+    if (this.#waiting.ahead.length > 0 || this.#batches.isReady) this.#patience.watch();
+    // A handler that kills its worker at once does so before the next ones are recorded.
+    if (!this.#beginnings.hasUnrecorded || !this.#beginnings.isDue(this.#demand.soon)) return;
+    if (isKnown) void this.#recordBeginnings();
+    else onNextTurn(() => void this.#recordBeginnings());
+  }
+
+  async #recordBeginnings(): Promise<void> {
+    const { isHurried } = this.#prefetch;
+    const result = await this.#beginnings.record(this.#waiting.ahead, this.#demand.soon, isHurried);
+    if (result === undefined) return;
+    const { lost, locked, refused } = result;
+    // Each of these reads all that wait, which may be thousands.
+    if (lost.length > 0) this.#giveBack(this.#waiting.dropLost(lost));
+    for (const { job } of lost) this.#options.events.emit('lost', { job });
+    if (this.#mayBegin) {
+      if (locked.length > 0) this.#giveBack(this.#waiting.take(locked));
+      if (refused !== undefined) this.#giveBack(this.#waiting.take([refused]), REFUSED_MS);
+    } else this.#giveBack(this.#waiting.takeAll());
+    this.#proceed();
+  }
+
+  /** Gives back what has waited since then, with all that is behind it. */
+  #losePatience(sinceMs: number): void {
+    const ahead = this.#waiting.sinceMs <= sinceMs ? this.#waiting.ahead : [];
+    const gathered = this.#batches.waitsSinceMs <= sinceMs ? this.#batches.waiting : [];
+    this.#prefetch.distrust();
+    this.#giveBack(this.#waiting.take([...ahead, ...gathered]));
+  }
+
+  /** Puts jobs back as they were. */
+  #giveBack(attempts: readonly Attempt[], delayMs?: number): void {
+    for (const attempt of attempts) this.#endings.giveBack(attempt, delayMs);
+  }
+
+  /** While peers may have its job, the one behind it waits until that is known. */
+  #noteEnd(attempt: Attempt, outcome: Outcome): void {
+    if (!this.#runs.areServed || !this.#runs.goesOn(outcome) || this.#isCutOff) return;
+    attempt.wentOn = true;
+    this.#goOn(attempt);
+  }
+
+  /** What stands behind it begins or is given back, unless it has begun at the end of the handler. */
+  #noteConcluded(attempt: Attempt, conclusion: Conclusion): void {
+    if (this.#runs.areServed) {
+      const { wentOn } = attempt;
+      if (!this.#runs.goesOnAfter(conclusion)) this.#giveBack(this.#waiting.takeBehind(attempt, wentOn));
+      else if (!wentOn) this.#goOn(attempt);
+      if (!wentOn) this.beginWaiting();
+    }
+    this.#announceChange();
+  }
+
+  #goOn(attempt: Attempt): void {
+    this.#waiting.goOn(attempt);
+    if (!this.#mayBegin) this.#giveBack(this.#waiting.takeAll());
+  }
+
+  #proceed(): void {
+    this.beginWaiting();
+    this.#announceChange();
+  }
+
+  /** Only when there is something to do about it: a claim to make, or an end to notice. */
+  #announceChange(): void {
+    if (this.size === 0 || this.demand > 0) this.#options.onChange();
+  }
+}

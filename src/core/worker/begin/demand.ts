@@ -1,0 +1,80 @@
+import type { Batches } from '../../../features/batch-handlers/batches.ts';
+import type { QueueLimiter } from '../../../features/limits/worker/queue-limiter.ts';
+import type { Beginners } from '../../sql/claim-beginning.ts';
+import type { Attempt } from '../run/attempt.ts';
+import type { Endings } from '../settle/endings.ts';
+import type { Beginnings } from './beginnings.ts';
+import type { Prefetch } from './prefetch.ts';
+import type { Waiting } from './waiting.ts';
+
+export interface DemandOptions {
+  readonly concurrency: number;
+  /** `undefined` where the queue has no limits. */
+  readonly limiter?: QueueLimiter | undefined;
+  readonly prefetch: Prefetch;
+  readonly beginnings: Beginnings;
+  readonly batches: Batches;
+  readonly waiting: Waiting;
+  readonly running: ReadonlySet<Attempt>;
+  readonly endings: Endings;
+}
+
+/** Handlers may run this far ahead of the settling. */
+const MAX_UNSETTLED = 4_000;
+
+/** How many jobs of one queue to claim, and which of them begin with their claim. */
+export class Demand {
+  readonly #options: DemandOptions;
+
+  constructor(options: DemandOptions) {
+    this.#options = options;
+  }
+
+  /** How many jobs to claim now; 0 when there is enough to do. */
+  get size(): number {
+    const { prefetch, beginnings, batches, endings, waiting, limiter } = this.#options;
+    if (endings.size >= MAX_UNSETTLED || beginnings.isFailing) return 0;
+    const slots = this.#slots;
+    const ahead = prefetch.size(slots, batches.jobsPerSlot);
+    const here = waiting.ahead.length - (limiter?.heldUp ?? 0);
+    // Refilled when half empty, so that a claim is worth its round trip.
+    if (here > ahead / 2) return 0;
+    const free = this.#freeOf(slots);
+    const wanted = (batches.serves ? batches.demand(free, ahead) : Math.max(0, free) + ahead) - here;
+    return limiter === undefined ? wanted : Math.min(wanted, limiter.mostMore);
+  }
+
+  /** How many jobs of one kind to claim now, where that has a limit of its own. */
+  ofKind(kind: string): number {
+    const { limiter, prefetch } = this.#options;
+    const { slots, held, mostMore } = limiter?.ofKind(kind) ?? { slots: 0, held: 0, mostMore: 0 };
+    return Math.min(this.size, slots + prefetch.size(slots) - held, mostMore);
+  }
+
+  get beginning(): 0 | 1 | Beginners {
+    const { beginnings, batches, waiting, running } = this.#options;
+    // Jobs of a batch handler begin when they have gathered.
+    if (batches.serves) return 0;
+    return beginnings.ofClaim(waiting.ahead, running, this.#slots, this.soon);
+  }
+
+  /** How many slots of the process are free. */
+  get free(): number {
+    return this.#freeOf(this.#options.concurrency);
+  }
+
+  /** How many of those that wait, or are claimed now, will be called soon. */
+  get soon(): number {
+    return this.#options.prefetch.soon(this.#slots, this.#freeOf(this.#slots));
+  }
+
+  /** For how many handlers there may soon be room. */
+  get #slots(): number {
+    return this.#options.limiter?.slots ?? this.#options.concurrency;
+  }
+
+  #freeOf(slots: number): number {
+    const { running, batches } = this.#options;
+    return slots - running.size + batches.sharing;
+  }
+}

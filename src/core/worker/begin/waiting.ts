@@ -1,0 +1,132 @@
+import type { Batches } from '../../../features/batch-handlers/batches.ts';
+import type { QueueLimiter } from '../../../features/limits/worker/queue-limiter.ts';
+import type { Runs } from '../../../features/limits/worker/runs.ts';
+import type { Attempt } from '../run/attempt.ts';
+import type { Beginnings } from './beginnings.ts';
+
+export interface WaitingOptions {
+  readonly beginnings: Beginnings;
+  readonly batches: Batches;
+  readonly runs: Runs;
+  /** `undefined` where the queue has no limits. */
+  readonly limiter?: QueueLimiter | undefined;
+}
+
+/** The attempts of one queue that have not begun: claimed ahead, gathering, or behind another. */
+export class Waiting {
+  readonly #options: WaitingOptions;
+  /** Those that wait for a slot of their own, in their order. */
+  #ahead: Attempt[] = [];
+
+  constructor(options: WaitingOptions) {
+    this.#options = options;
+  }
+
+  /** Those that wait for a slot of their own, in their order. */
+  get ahead(): readonly Attempt[] {
+    return this.#ahead;
+  }
+
+  /** Those that may be given back now: not what stands behind another. */
+  get all(): readonly Attempt[] {
+    return [...this.#ahead, ...this.#options.batches.waiting];
+  }
+
+  get size(): number {
+    const { runs, batches } = this.#options;
+    return this.#ahead.length + runs.size + batches.gathered;
+  }
+
+  /** All that have not begun, even if their beginning is being recorded. */
+  get unbegun(): readonly Attempt[] {
+    const { runs, batches } = this.#options;
+    return [...this.#ahead, ...batches.beginning, ...runs.standing];
+  }
+
+  /** Takes in claimed attempts, in their order. */
+  add(claimed: readonly Attempt[]): void {
+    const { beginnings, batches, runs } = this.#options;
+    const attempts = batches.add(runs.add(claimed));
+    const nowMs = performance.now();
+    for (const attempt of attempts) attempt.waitsSinceMs = nowMs;
+    this.#ahead.push(...attempts);
+    beginnings.add(attempts);
+  }
+
+  /** Since when the one that has waited longest for a slot of its own waits; `Infinity` if none does. */
+  get sinceMs(): number {
+    let sinceMs = Number.POSITIVE_INFINITY;
+    for (const { waitsSinceMs } of this.#ahead) sinceMs = Math.min(sinceMs, waitsSinceMs);
+    return sinceMs;
+  }
+
+  /** The first that has a slot of its limits. */
+  get first(): Attempt | undefined {
+    const { limiter } = this.#options;
+    if (limiter === undefined) return this.#ahead[0];
+    return limiter.next(this.#ahead);
+  }
+
+  /** Takes out one whose handler is called now. */
+  begin(attempt: Attempt): void {
+    const { beginnings, limiter } = this.#options;
+    if (this.#ahead[0] === attempt) this.#ahead.shift();
+    else this.#ahead.splice(this.#ahead.indexOf(attempt), 1);
+    limiter?.begin(attempt.job);
+    beginnings.delete(attempt);
+  }
+
+  /** Lets the one behind this attempt, if any, wait for a slot, first of all. */
+  goOn(attempt: Attempt): void {
+    const { beginnings, runs } = this.#options;
+    const next = runs.next(attempt);
+    if (next === undefined) return;
+    next.waitsSinceMs = performance.now();
+    this.#ahead.unshift(next);
+    beginnings.add([next]);
+  }
+
+  /** Forgets attempts. */
+  drop(attempts: readonly Attempt[]): void {
+    const { beginnings, batches } = this.#options;
+    for (const attempt of attempts) beginnings.delete(attempt);
+    const dropped = new Set(attempts);
+    this.#ahead = this.#ahead.filter((attempt) => !dropped.has(attempt));
+    batches.drop(dropped);
+  }
+
+  /** Forgets attempts whose jobs are lost. Takes out those behind them, which must not begin before them. */
+  dropLost(lost: readonly Attempt[]): readonly Attempt[] {
+    const { runs } = this.#options;
+    runs.drop(new Set(lost));
+    const waited = new Set(this.#ahead);
+    this.drop(lost);
+    return lost.flatMap((attempt) => (waited.has(attempt) ? runs.end(attempt) : runs.cut(attempt)));
+  }
+
+  /**
+   * Takes out those that are to be given back, with those behind them, which would begin before them. Those
+   * that are being recorded follow later.
+   */
+  take(attempts: readonly Attempt[] = this.all): readonly Attempt[] {
+    const taken = attempts.filter(({ recording }) => recording !== 'recording');
+    this.drop(taken);
+    return [...taken, ...taken.flatMap((attempt) => this.#options.runs.end(attempt))];
+  }
+
+  /**
+   * Takes out those behind this one that have not begun: its job may run elsewhere, or again, before them.
+   * @param wentOn whether the next one was let go on at the end of this one's handler: it may wait for a slot
+   */
+  takeBehind(attempt: Attempt, wentOn: boolean): readonly Attempt[] {
+    if (!wentOn) return this.#options.runs.end(attempt);
+    const first = this.#ahead.find(({ job }) => job.group === attempt.job.group);
+    const taken = first === undefined ? [] : this.take([first]);
+    return [...taken, ...this.#options.runs.cut(attempt)];
+  }
+
+  /** Also those that stand behind one that runs. */
+  takeAll(): readonly Attempt[] {
+    return [...this.take(), ...this.#options.runs.takeAll()];
+  }
+}

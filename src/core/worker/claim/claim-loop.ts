@@ -1,0 +1,311 @@
+import type { GroupTables } from '../../../features/limits/sql/grouping.ts';
+import { GroupClaims } from '../../../features/limits/worker/group-claims.ts';
+import { Condition } from '../../time/condition.ts';
+import { jitter } from '../../time/jitter.ts';
+import type { Attempts } from '../begin/attempts.ts';
+import { attemptsOf } from './attempts-of.ts';
+import { Bell, type Rung } from './bell.ts';
+import type { ClaimLoopOptions } from './claim-loop-options.ts';
+import { ClaimTries } from './claim-tries.ts';
+import { Claims, type QueueClaims } from './claims.ts';
+import { Holdings } from './holdings.ts';
+import { HotPolling } from './hot-polling.ts';
+import { Lanes } from './lanes.ts';
+import { type Next, Pace } from './pace.ts';
+import type { SetAside } from './set-aside.ts';
+import type { IdleQueue } from './watch.ts';
+
+const MAX_ERROR_PAUSE_MS = 5_000;
+
+/**
+ * One queue in one process: claims as many due jobs as its attempts have use for, in one loop for all slots,
+ * so that one claim serves many. While claims come back full it does not sleep. After one that came back
+ * short it looks again every few milliseconds, then less and less often; at last the queue is idle, and the
+ * watch or a notification wakes it. A claim always starts at the floors: the sweeper finds what lies behind
+ * them, to be claimed by id.
+ */
+export class ClaimLoop implements IdleQueue {
+  readonly #options: ClaimLoopOptions;
+  readonly lanes: Lanes;
+  readonly #tries: ClaimTries;
+  readonly #claims: QueueClaims;
+  /** The same, where the jobs are in groups. */
+  readonly #groupClaims: GroupClaims | undefined;
+  readonly attempts: Attempts;
+  readonly holdings: Holdings;
+  readonly #hotPolling: HotPolling;
+  readonly #pace: Pace;
+  /** A slot is free, an outcome is written, the loop is stopped, or its queue is paused or resumed. */
+  readonly #changes = new Condition();
+  readonly #stopping = new AbortController();
+  readonly #bell = new Bell();
+  /** Whether the queue was announced idle, and no job was found since. */
+  #announced = false;
+  /** The last claim has left out kinds that may not begin: another would not say whether jobs are left. */
+  #leftOut = false;
+  /** The loop rests until it is woken, or in a drain until its next poll. */
+  #atRest = false;
+  #begun = false;
+  #mayClaim = false;
+
+  constructor(options: ClaimLoopOptions) {
+    this.#options = options;
+    const { environment, claims, queue, groups, limiter, watch, pollIntervalMs } = options;
+    const { workerId } = environment;
+    const holder = { queue, workerId };
+    this.#tries = new ClaimTries({
+      ...options,
+      ...environment,
+      // Those of its group would not wait for it.
+      mayPark: groups?.serial === undefined || groups.serial === 'attempt',
+      onAccepted: (job) => this.lanes.expectAgain(job, undefined, watch),
+    });
+    // Claims of groups pass nothing over.
+    this.lanes = new Lanes(this, options.sweeper, groups === undefined ? options.kinds : [], limiter?.kinds);
+    this.#groupClaims =
+      groups &&
+      new GroupClaims({
+        ...options,
+        runner: claims,
+        groups,
+        workerId,
+        attempts: () => this.attempts,
+        tries: this.#tries,
+      });
+    const lanes = this.lanes.all;
+    this.#claims =
+      this.#groupClaims ??
+      new Claims({
+        ...environment,
+        runner: claims,
+        queue,
+        lanes,
+        isRated: limiter?.isRated,
+        tries: this.#tries,
+      });
+    this.#hotPolling = new HotPolling(pollIntervalMs);
+    this.#pace = new Pace(this.#hotPolling, { untilEmpty: watch === undefined, pollIntervalMs });
+    this.attempts = attemptsOf(options, {
+      onChange: () => {
+        this.#changes.signal();
+        this.#lookAfterLast();
+        // The end of a job may let another one of its group begin.
+        if (groups !== undefined) this.wake();
+      },
+      onPutBack: (job, delayMs) => {
+        if (!this.#stopping.signal.aborted) this.lanes.expectAgain(job, delayMs, watch);
+      },
+    });
+    limiter?.serve(this.attempts, () => {
+      this.#changes.signal();
+      if (this.#claims.hasNewRoom) this.wake();
+    });
+    this.holdings = new Holdings({
+      ...options,
+      ...environment,
+      db: options.questions,
+      holder,
+      attempts: this.attempts,
+      onDue: () => {
+        this.#changes.signal();
+        this.wake();
+      },
+    });
+  }
+
+  get queue(): string {
+    return this.#options.queue;
+  }
+
+  get agingMs(): number | undefined {
+    return this.#options.agingMs;
+  }
+
+  get groupTables(): GroupTables | undefined {
+    return this.#options.groups?.tables;
+  }
+
+  get setAside(): SetAside {
+    return this.#tries.setAside;
+  }
+
+  get lowestFloorMs(): number {
+    return this.lanes.lowestFloorMs;
+  }
+
+  get quietMs(): number {
+    return this.#hotPolling.quietMs(performance.now());
+  }
+
+  wake(): void {
+    this.#bell.ring();
+  }
+
+  /** Claims at once, and stays hot unless the `othersNotify`. */
+  notify(othersNotify: boolean): void {
+    // Where jobs wait for room, it may be another worker that makes it, and nobody tells of that.
+    const all = othersNotify && !this.#groupClaims && !this.#options.limiter;
+    this.#pace.noteTold(performance.now(), all);
+    this.#bell.tell(all);
+  }
+
+  /** Looks without delay for jobs that have become due behind the floors. */
+  sweepSoon(): void {
+    this.lanes.urge('newest first');
+    this.#groupClaims?.seekFreed();
+    if (this.#groupClaims !== undefined) this.wake();
+  }
+
+  noteNothing(databaseMs: number, endMs: number): void {
+    this.lanes.noteNothing(databaseMs, endMs);
+    if (!this.#mayClaim) return;
+    this.#sweepFirst();
+    if (this.attempts.size === 0) this.#announceIdle();
+  }
+
+  /**
+   * Claims until `stop` is called (or nothing is left, without a watch); returns how many jobs. Before
+   * `mayClaim` is fulfilled it only looks at the queue. Never rejects.
+   */
+  async run(mayClaim: Promise<unknown>): Promise<number> {
+    const { queue, pollIntervalMs, events, watch, retries } = this.#options;
+    let failures = 0;
+    let total = 0;
+    // One look for all queues tells which of them are worth a claim.
+    watch?.add(this, true);
+    await mayClaim;
+    this.#mayClaim = true;
+    // What looked empty then is looked at again.
+    if (!this.#bell.signalled) watch?.add(this, true);
+    if (watch !== undefined) await this.#bell.wait();
+    watch?.remove(this);
+    while (!this.#stopping.signal.aborted) {
+      try {
+        if ((await this.holdings.releaseUnknown()) > 0) this.sweepSoon();
+        if (this.#stopping.signal.aborted) break;
+        const { demand } = this.#claims;
+        if (demand <= 0) {
+          // A drain does not wait for the end of a pause.
+          if (watch === undefined && this.attempts.paused && this.attempts.size === 0) return total;
+          await this.#changes.wait(this.holdings.releaseInMs);
+          continue;
+        }
+        // A signal from here on may tell of a job that this claim does not see.
+        const { claimed, next, failure } = await this.#claim(demand, this.#bell.clear());
+        total += claimed;
+        if (failure !== undefined) throw failure;
+        failures = 0;
+        if (next === 'over' && !this.holdings.mayHoldMore) return total;
+        await this.#proceed(next);
+      } catch (error) {
+        events.emit('error', { error, during: `claiming from '${queue}'` });
+        const pauseMs = Math.min(pollIntervalMs * 2 ** failures++, MAX_ERROR_PAUSE_MS);
+        if (await retries.sleep(jitter(pauseMs), this.#stopping.signal)) failures = 0;
+      }
+    }
+    return total;
+  }
+
+  /** Claims no more, and gives back what has not begun. Handlers go on. */
+  stop(): void {
+    this.#stopping.abort();
+    this.attempts.stop();
+    this.#changes.signal();
+    this.#bell.ring();
+  }
+
+  /** Resolves when no handler runs and every outcome is written. */
+  async finished(): Promise<void> {
+    while (this.attempts.size > 0) await this.#changes.wait();
+  }
+
+  /** The database answers again: what has waited for that begins. */
+  goOn(): void {
+    this.attempts.goOn();
+    this.#changes.signal();
+  }
+
+  /** The server may have forgotten how jobs ended: see {@link Holdings.noteOtherServer}. */
+  noteOtherServer(): void {
+    this.holdings.noteOtherServer();
+  }
+
+  /** Ends the attempts of jobs that peers may have taken over: see `Attempts.forsake`. */
+  forsake(): void {
+    this.attempts.forsake();
+  }
+
+  interrupt(reason: Error): void {
+    this.attempts.interrupt(reason);
+  }
+
+  async #claim(demand: number, rung: Rung): Promise<{ claimed: number; next: Next; failure?: unknown }> {
+    const { queue, events, limiter } = this.#options;
+    const startMs = performance.now();
+    const quiet = this.attempts.size === 0;
+    const claim = this.#claims.next(demand, this.attempts.beginning);
+    void claim.catch(() => rung.heard && this.lanes.awaken()); // What it was told of is not forgotten.
+    const { answer, wasGone } = await this.holdings.answerTo(claim);
+    const { jobs, limit, among, endMs } = answer;
+    const claimed = jobs.length;
+    this.#leftOut = answer.leftOut;
+    const quietly = quiet && !answer.leftOut; // What was left out may be all that there is.
+    const seen = { ...answer, ...rung, demand: limit, claimed };
+    const next = this.#pace.after({ ...seen, quiet: quietly, nowMs: endMs });
+    if (claimed > 0) {
+      this.#announced = false;
+      this.#sweepFirst();
+      events.emit('claimed', { queue, count: claimed, durationMs: endMs - startMs });
+    }
+    // What was told of may be behind the floors. A sweep beside the claim would slow that down.
+    if (claimed > 0 || rung.heard) this.lanes.awaken();
+    this.attempts.add(jobs);
+    limiter?.noteClaim(answer);
+    // A drain waits for nothing that is not due.
+    if (this.#options.watch === undefined && next !== 'claim') this.attempts.flush();
+    // Claimed while peers took this worker for gone, they may be somebody else's by now.
+    if (wasGone && claimed > 0) await this.holdings.endLost();
+    if (quietly && !among && claimed === 0) this.#announceIdle();
+    return { claimed, next, failure: answer.failure };
+  }
+
+  /** Sleeps until another claim is worth its statement. */
+  async #proceed(next: Next): Promise<void> {
+    const releaseInMs = Math.min(this.holdings.releaseInMs, this.setAside.againInMs(performance.now()));
+    if (next === 'claim') return;
+    if (next === 'over') await this.#bell.wait(releaseInMs);
+    else if (next === 'sweep') {
+      this.#groupClaims?.seekFreed();
+      if (await this.lanes.sweepNow(this.#stopping.signal)) this.#pace.noteSwept();
+    } else if (next.rest === 'until woken') await this.#rest(next.anew, releaseInMs);
+    else if (this.#options.watch === undefined) await this.#rest(false, next.ms);
+    else await this.#bell.wait(Math.min(next.ms, releaseInMs));
+  }
+
+  /** Sleeps until the watch, a notification or the end of the last job, at most `ms`. */
+  async #rest(anew: boolean, ms: number): Promise<void> {
+    this.#options.watch?.add(this, anew);
+    this.#atRest = true;
+    if (!this.#leftOut) this.#lookAfterLast();
+    await this.#bell.wait(ms);
+    this.#atRest = false;
+    this.#options.watch?.remove(this);
+  }
+
+  /** Claims again after the end of the last job: that may have left one, and if not, the queue is idle. */
+  #lookAfterLast(): void {
+    if (this.#atRest && !this.#announced && this.attempts.size === 0) this.wake();
+  }
+
+  /** No claim sees what was held by workers that died before this one began. */
+  #sweepFirst(): void {
+    if (this.#begun) return;
+    this.#begun = true;
+    this.lanes.sweepFirst();
+  }
+
+  #announceIdle(): void {
+    if (!this.#announced) this.#options.events.emit('idle', { queue: this.queue });
+    this.#announced = true;
+  }
+}

@@ -1,0 +1,261 @@
+import {
+  type Band,
+  type Claim,
+  type ClaimedJob,
+  claimFromSmallTable,
+  claimJobs,
+  sawTheEnd,
+} from '../../queries/claim/claim-jobs.ts';
+import { findDueIds } from '../../queries/claim/find-due-ids.ts';
+import type { JobPlace } from '../../queries/claim/find-overlooked.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import type { Database } from '../../sql/executor.ts';
+import { isDistributed } from '../../sql/server-facts.ts';
+import type { WorkerRunner } from '../statements/statements.ts';
+import { ClaimTries } from './claim-tries.ts';
+import { ClaimTurn } from './claim-turn.ts';
+import type { Lane } from './lane.ts';
+
+export interface ClaimsOptions {
+  /** Shared by workers of one process. */
+  readonly db: Database;
+  readonly runner: WorkerRunner;
+  readonly tables: QueueTables;
+  readonly queue: string;
+  readonly workerId: number;
+  readonly lanes: readonly Lane[];
+  /** Whether the queue has rates. @default false */
+  readonly isRated?: boolean | undefined;
+  /** @default its own */
+  readonly tries?: ClaimTries | undefined;
+}
+
+/** A table that has grown stays large, unless a vacuum finds its end empty. */
+const LARGE_MS = 10_000;
+
+/** What one claim has brought. */
+export interface ClaimAnswer {
+  readonly jobs: readonly ClaimedJob[];
+  /** The most that it could have brought, however large they are. */
+  readonly limit: number;
+  /** The kinds that it was for. */
+  readonly kinds: readonly string[];
+  /**
+   * Whether it was for some of what can be claimed, and not for the next ones in order: for jobs that are
+   * known by their ids, or for those kinds that have more free slots than others.
+   */
+  readonly among: boolean;
+  /** Whether it has seen the last due job of its kinds. */
+  readonly sawEnd: boolean;
+  /** Whether kinds were left out that have no free slot; all of them, where it was not sent. */
+  readonly leftOut: boolean;
+  /** When the result came, by the monotonic clock. */
+  readonly endMs: number;
+  /** Whether jobs are left to be claimed although it brought fewer than it asked for. @default false */
+  readonly goesOn?: boolean;
+  /** Why a part of it has failed, which the server may have carried out all the same. */
+  readonly failure?: unknown;
+}
+
+/** The claims of one queue. */
+export interface QueueClaims {
+  /** How many jobs to claim now, at most. */
+  readonly demand: number;
+  /** Whether kinds can be claimed again that the last claim has left out. */
+  readonly hasNewRoom: boolean;
+  /** @throws what the driver throws; then the server may have carried the claim out all the same */
+  next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer>;
+}
+
+/** One queue's claims: of the next jobs from the floors on, and of overlooked ones by id, in fair turns. */
+export class Claims implements QueueClaims {
+  readonly #options: ClaimsOptions;
+  readonly #turn: ClaimTurn;
+  readonly #tries: ClaimTries;
+  /** The next ones in order have their turn now. */
+  #tookOverlooked = false;
+  /** The last claim took as many as the kind with the fewest free slots bears, and left others waiting. */
+  #heldUp = false;
+  #leftOut: readonly Lane[] = [];
+  /** How many lanes' overlooked jobs have had their turn. */
+  #turns = 0;
+  /** When the table was last found too large for a kept plan. */
+  #foundLargeMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: ClaimsOptions) {
+    this.#options = options;
+    this.#turn = ClaimTurn.of(options.db, options.tables, options.queue);
+    this.#tries = options.tries ?? new ClaimTries({ ...options, mayPark: true });
+  }
+
+  /** How many jobs to claim now, at most. */
+  get demand(): number {
+    return Math.max(...this.#options.lanes.map(({ demand }) => demand));
+  }
+
+  /** Whether kinds can be claimed again that the last claim has left out. */
+  get hasNewRoom(): boolean {
+    return this.#leftOut.some(({ demand }) => demand > 0);
+  }
+
+  /** @throws what the driver throws; then the server may have carried the claim out all the same */
+  async next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
+    const { lanes } = this.#options;
+    // The only lane was found open a moment ago, when the demand was asked for.
+    const open = lanes.length === 1 ? lanes : lanes.filter((lane) => lane.demand > 0);
+    this.#leftOut = lanes.filter((lane) => !open.includes(lane));
+    const tookOverlooked = this.#tookOverlooked;
+    const found = tookOverlooked ? undefined : this.#nextFound(open);
+    this.#tookOverlooked = found !== undefined;
+    if (found !== undefined) return await this.#among(found, mostOf([found], demand), beginning);
+    const wide = open.filter((lane) => lane.demand >= demand);
+    const some = this.#heldUp && wide.length > 0 && wide.length < open.length;
+    const answer = await this.#inOrder(some ? wide : open, demand, beginning);
+    this.#heldUp = mostOf(some ? wide : open, demand) < demand && !answer.sawEnd;
+    return { ...answer, among: some };
+  }
+
+  /** The lane whose overlooked jobs are claimed next; they take turns. */
+  #nextFound(open: readonly Lane[]): Lane | undefined {
+    const having = open.filter(({ overlooked, bands }) => overlooked.has(bands.busyPriority));
+    return having[this.#turns++ % having.length];
+  }
+
+  async #inOrder(
+    lanes: readonly Lane[],
+    demand: number,
+    beginning: Claim['beginning'],
+  ): Promise<Omit<ClaimAnswer, 'among'>> {
+    const { runner, tables, queue } = this.#options;
+    const { setAside } = this.#tries;
+    // Stopped or paused while it waited for its turn, it claims nothing.
+    const left = (limit: number) => (lanes.some((lane) => lane.demand > 0) ? limit : 0);
+    return await this.#tries.send({
+      limit: mostOf(lanes, demand),
+      send: (limit) => this.#turn.take(limit, () => this.#nextOf(lanes, left(limit), beginning)),
+      candidates: (limit) =>
+        findDueIds(runner, tables, {
+          queue,
+          kinds: kindsOf(lanes),
+          bands: bandsOf(lanes, limit, performance.now()),
+          limit,
+          without: setAside.ids,
+        }),
+    });
+  }
+
+  async #nextOf(
+    lanes: readonly Lane[],
+    limit: number,
+    beginning: Claim['beginning'],
+  ): Promise<Omit<ClaimAnswer, 'among'>> {
+    const kinds = kindsOf(lanes);
+    const leftOut = this.#leftOut.length > 0 || limit === 0;
+    const startMs = performance.now();
+    const sent = bandsOf(lanes, limit, startMs);
+    const jobs = limit > 0 ? await this.#claim({ kinds, bands: sent, limit, beginning }) : [];
+    const endMs = performance.now();
+    const sawEnd = limit > 0 && sawTheEnd(limit, jobs);
+    for (const { bands } of lanes) bands.note({ bands: sent, jobs, short: sawEnd, startMs, endMs });
+    return { jobs, limit, kinds, sawEnd, leftOut, endMs };
+  }
+
+  async #among(lane: Lane, limit: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
+    const { overlooked, bands } = lane;
+    const places = overlooked.take(limit, bands.busyPriority);
+    const { setAside } = this.#tries;
+    const idsLeft = () => places.map(({ id }) => id).filter((id) => !setAside.has(id));
+    return await this.#tries
+      .send({
+        limit: places.length,
+        send: (most) => this.#amongPlaces(lane, places, idsLeft().slice(0, most), beginning),
+        candidates: async () => idsLeft(),
+      })
+      .catch((error: unknown) => {
+        // They are where they were, or will be put back there.
+        overlooked.add(places);
+        throw error;
+      });
+  }
+
+  async #amongPlaces(
+    { kinds, overlooked, bands }: Lane,
+    places: readonly JobPlace[],
+    ids: readonly number[],
+    beginning: Claim['beginning'],
+  ): Promise<ClaimAnswer> {
+    const sent = {
+      kinds,
+      bands: bands.next(ids.length, performance.now()),
+      limit: ids.length,
+      // Named jobs come in no order, so none of them is known to stand before the others.
+      beginning: typeof beginning === 'object' ? 0 : beginning,
+      fromGoneWorkers: true,
+      ids,
+    };
+    const jobs = ids.length > 0 ? await this.#claim(sent) : [];
+    const endMs = performance.now();
+    const isCut = !sawTheEnd(ids.length, jobs);
+    if (isCut || ids.length < places.length) {
+      // Those that were not claimed: the payloads were too large for one claim, or they were not sent.
+      const left = new Set(
+        (isCut ? places : places.filter(({ id }) => !ids.includes(id))).map(({ id }) => id),
+      );
+      for (const { id } of jobs) left.delete(id);
+      const { setAside } = this.#tries;
+      overlooked.add(places.filter(({ id }) => left.has(id) && !setAside.has(id)));
+    }
+    return {
+      jobs,
+      limit: places.length,
+      kinds,
+      among: true,
+      sawEnd: false,
+      leftOut: this.#leftOut.length > 0,
+      endMs,
+    };
+  }
+
+  async #claim(
+    claim: Pick<Claim, 'kinds' | 'bands' | 'limit' | 'beginning' | 'ids'> & { fromGoneWorkers?: boolean },
+  ): Promise<ClaimedJob[]> {
+    const { runner, tables, queue, workerId, isRated: weighed } = this.#options;
+    const without = claim.ids === undefined ? this.#tries.setAside.ids : undefined;
+    const complete = { queue, workerId, fromGoneWorkers: false, without, weighed, ...claim };
+    if (claim.ids === undefined && this.#mayBeSmall) {
+      const jobs = await claimFromSmallTable(runner, tables, complete);
+      if (jobs !== undefined) return jobs;
+      this.#foundLargeMs = performance.now();
+    }
+    return await claimJobs(runner, tables, complete);
+  }
+
+  /** Whether a claim by a kept plan is worth a try. */
+  get #mayBeSmall(): boolean {
+    const { runner, tables } = this.#options;
+    if (runner.prepares !== true || isDistributed(tables)) return false;
+    return performance.now() - this.#foundLargeMs > LARGE_MS;
+  }
+}
+
+/** How many jobs to claim of some lanes together: no more than there is room for of any. */
+function mostOf(lanes: readonly Lane[], demand: number): number {
+  const [first] = lanes;
+  if (first === undefined) return 0;
+  return first.isLimited || lanes.length > 1 ? Math.min(demand, ...lanes.map((lane) => lane.demand)) : demand;
+}
+
+function kindsOf(lanes: readonly Lane[]): readonly string[] {
+  const [first] = lanes;
+  return first !== undefined && lanes.length === 1 ? first.kinds : lanes.flatMap(({ kinds }) => kinds);
+}
+
+/** Where a claim of several lanes starts: at the lowest of their floors. Jobs of several lanes do not age. */
+function bandsOf(lanes: readonly Lane[], limit: number, nowMs: number): Band[] {
+  const [first = [], ...others] = lanes.map(({ bands }) => bands.next(limit, nowMs));
+  if (others.length === 0) return first;
+  return first.map(({ priority, floorMs }, index) => ({
+    priority,
+    floorMs: Math.min(floorMs, ...others.map((bands) => bands[index]?.floorMs ?? Number.NEGATIVE_INFINITY)),
+  }));
+}

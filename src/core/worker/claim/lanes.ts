@@ -1,0 +1,83 @@
+import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
+import { Lane, type LanesLoop } from './lane.ts';
+import type { Sweeper } from './sweeper.ts';
+import type { IdleQueue, Watch } from './watch.ts';
+
+/** What is due later, the watch sees in time. */
+const MAX_EXPECTED_MS = 2_000;
+
+/** What is asked of a job that is due again. */
+type PutBackJob = Pick<ClaimedJob, 'id' | 'kind' | 'priority' | 'runAt'>;
+
+/** The lanes of a queue: one, unless some of its kinds have limits of their own. */
+export class Lanes {
+  readonly all: readonly Lane[];
+  readonly #sweeper: Sweeper;
+  readonly #loop: LanesLoop & IdleQueue;
+
+  /** @param limited the kinds with limits of their own */
+  constructor(
+    loop: LanesLoop & IdleQueue,
+    sweeper: Sweeper,
+    kinds: readonly string[],
+    limited: ReadonlySet<string> = new Set(),
+  ) {
+    const alone = kinds.filter((kind) => limited.has(kind));
+    const others = alone.length === 0 ? kinds : kinds.filter((kind) => !limited.has(kind));
+    this.all = [
+      ...(others.length > 0 ? [new Lane(loop, others)] : []),
+      ...alone.map((kind) => new Lane(loop, [kind], kind)),
+    ];
+    this.#sweeper = sweeper;
+    this.#loop = loop;
+  }
+
+  /** Where a look at all of them together starts. */
+  get lowestFloorMs(): number {
+    return Math.min(...this.all.map(({ bands }) => bands.lowestFloorMs));
+  }
+
+  /** See `Bands.noteNothing`. */
+  noteNothing(databaseMs: number, endMs: number): void {
+    for (const { bands } of this.all) bands.noteNothing(databaseMs, endMs);
+  }
+
+  /**
+   * Nobody notifies this worker of what it puts back itself.
+   * @param delayMs after which the job is due; without it, it keeps its place, which the floors have passed
+   */
+  expectAgain(job: PutBackJob, delayMs: number | undefined, watch: Watch | undefined): void {
+    if (delayMs !== undefined) {
+      if (delayMs <= MAX_EXPECTED_MS) watch?.expect(this.#loop, delayMs);
+      return;
+    }
+    const { id, kind, priority, runAt } = job;
+    const lane = this.all.find(({ kinds }) => kinds.includes(kind));
+    const isKept = lane?.overlooked.add([{ id, priority, runAtMs: runAt.getTime() }]) ?? false;
+    if (!isKept) this.urge('newest first');
+    this.#loop.wake();
+  }
+
+  /** Jobs come. */
+  awaken(): void {
+    for (const lane of this.all) this.#sweeper.awaken(lane);
+  }
+
+  /** Sweeps without delay: see `Sweep.urge`. */
+  urge(first?: 'newest first'): void {
+    for (const { sweep } of this.all) sweep.urge(first);
+    this.awaken();
+  }
+
+  /** As a worker begins, which must not rely on anybody's having done so. Peers go on sweeping for all. */
+  sweepFirst(): void {
+    if (this.#sweeper.hasPeers) this.awaken();
+    else this.urge();
+  }
+
+  /** For a drain: sweeps until enough is found, or to the end; returns whether it got there. */
+  async sweepNow(signal: AbortSignal): Promise<boolean> {
+    for (const lane of this.all) if (!(await this.#sweeper.sweepNow(lane, signal))) return false;
+    return true;
+  }
+}

@@ -1,0 +1,284 @@
+import { pruneKeys } from '../../features/keys/queries/prune-keys.ts';
+import { GroupUpkeep } from '../../features/limits/worker/group-upkeep.ts';
+import type { Leases } from '../../features/limits/worker/leases.ts';
+import { leasesOf } from '../../features/limits/worker/leases-of.ts';
+import { metricsPartsOf } from '../../features/metrics/worker/metrics-parts.ts';
+import type { Reporting } from '../../features/metrics/worker/reporting.ts';
+import type { NewSchedule } from '../../features/schedules/sql/stored-schedule.ts';
+import { Firing } from '../../features/schedules/worker/firing.ts';
+import { EndNotices } from '../../features/waiting/worker/end-notices.ts';
+import { listenOrPoll } from '../drivers/listen-or-poll.ts';
+import { pruneResults } from '../queries/operate/prune-results.ts';
+import type { InContext } from '../runtime.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { Database } from '../sql/executor.ts';
+import { withFactsOf } from '../sql/server-facts.ts';
+import { REQUESTED } from '../sql/wake-channel.ts';
+import { Retries } from '../time/retries.ts';
+import type { BackgroundPart } from './base/background.ts';
+import type { WorkerEmitter } from './base/events.ts';
+import { ClaimLoop } from './claim/claim-loop.ts';
+import { Sweeper } from './claim/sweeper.ts';
+import { Watch } from './claim/watch.ts';
+import type { WorkerSettings } from './options.ts';
+import { Listener } from './presence/listener.ts';
+import { Liveness } from './presence/liveness.ts';
+import type { Handler } from './run/handler.ts';
+import { Progress } from './run/progress.ts';
+import { OwnConnection } from './statements/own-connection.ts';
+import type { Statements } from './statements/statements.ts';
+import { Pruning } from './upkeep/prune.ts';
+import { Requests } from './upkeep/requests.ts';
+
+/** How often a worker that listens still asks for due jobs: some become due without a notification. */
+const WATCH_MS = 1_000;
+const FIRST_PRUNE_WITHIN_MS = 5_000;
+/** How often idle queues are searched for jobs that claims have passed: most come without a notification. */
+const LISTENING_SWEEP_MS = 2_000;
+const POLLING_SWEEP_MS = 250;
+
+export interface PartsOptions {
+  readonly db: Database;
+  readonly statements: Statements;
+  readonly tables: QueueTables;
+  readonly handlers: ReadonlyMap<string, Handler>;
+  readonly settings: WorkerSettings;
+  /** Whether it works only until its queues are empty; nothing then tells it of new jobs. */
+  readonly untilEmpty: boolean;
+  readonly workerId: number;
+  readonly declared: readonly NewSchedule[];
+  readonly events: WorkerEmitter;
+  /** Runs what the app has written. */
+  readonly inContext: InContext;
+  /** Aborted when settling must no longer be repeated. */
+  readonly giveUp: AbortSignal;
+}
+
+/** The parts of a registered worker, none of them running yet. */
+export interface WorkerParts {
+  readonly loops: readonly ClaimLoop[];
+  readonly liveness: Liveness;
+  readonly listener: Listener;
+  readonly requests: Requests;
+  /** `undefined` where none of its queues has limits. */
+  readonly leases: Leases | undefined;
+  /** `undefined` where the queue has no schedules. */
+  readonly firing: Firing | undefined;
+  /** `undefined` where no queue of the worker has its jobs in groups. */
+  readonly groupUpkeep: GroupUpkeep | undefined;
+  /** `undefined` where there are no metrics. */
+  readonly reporting: Reporting | undefined;
+  readonly background: readonly BackgroundPart[];
+}
+
+/** Builds the parts of a worker and connects them; the only place that knows all of them. */
+export function buildParts(options: PartsOptions): WorkerParts {
+  const { db, statements, tables, handlers, settings, untilEmpty, workerId, declared, events, giveUp } =
+    options;
+  const { servedQueues, pollIntervalMs, retentionMs, listen, schedules, limits, keys, metrics } = settings;
+  const environment = { db, tables, workerId };
+  const kinds = [...handlers.keys()];
+  const retries = new Retries();
+  const upkeep = statements.of('upkeep');
+  const listener = new Listener({
+    db: statements.of('listening'),
+    tables,
+    listen: listen && !untilEmpty ? listenOrPoll(db) : undefined,
+    events,
+    retries,
+    onWake: (queue, othersNotify = false) => {
+      if (queue === undefined || queue === REQUESTED) {
+        requests.wake();
+        firing?.wake();
+        leases?.look();
+      }
+      if (queue === undefined) watch.look();
+      else loopsByQueue.get(queue)?.notify(othersNotify);
+    },
+    // Without notifications these look more often.
+    onPolling: () => {
+      requests.wake();
+      firing?.wake();
+      watch.look();
+    },
+    onProven: (connection) => {
+      const own = new OwnConnection(connection);
+      statements.offer(own);
+      liveness.holdSession(own);
+    },
+    onUnproven: () => liveness.expectNoSession(),
+    onPoolEnded: (error) => statements.notePoolEnded(error),
+  });
+  const liveness: Liveness = new Liveness({
+    ...settings,
+    db: statements.of('heartbeat'),
+    deadlines: statements.deadlines,
+    tables,
+    workerId,
+    queues: [...servedQueues.keys()],
+    kinds,
+    events,
+    onSilence: () => {
+      for (const loop of loops) loop.forsake();
+    },
+    hasJobs: () => loops.some(({ attempts }) => attempts.size > 0),
+    onDeclaredGone: async () => {
+      leases?.noteGone();
+      await Promise.all(loops.map((loop) => loop.holdings.endLost()));
+    },
+    onOthersGone: () => {
+      for (const loop of loops) loop.sweepSoon();
+      leases?.askSoon();
+    },
+    onOtherServer: () => {
+      for (const loop of loops) loop.noteOtherServer();
+    },
+    onReturn: () => {
+      retries.now();
+      leases?.askSoon();
+      for (const loop of loops) loop.goOn();
+    },
+  });
+  const leases = leasesOf({
+    db: statements.of('limits'),
+    tables,
+    workerId,
+    limits: settings.limits,
+    servedQueues,
+    kinds,
+    events,
+  });
+  const firing =
+    schedules === undefined
+      ? undefined
+      : new Firing({
+          db: statements.of('schedules'),
+          tables: withFactsOf(tables, schedules.tables),
+          channel: schedules.channel,
+          workerId,
+          declared,
+          kinds,
+          listener,
+          events,
+          retries,
+        });
+  const watch = new Watch({
+    runner: statements.of('sweeps', { prepared: true }),
+    tables,
+    kinds,
+    intervalMs: () => (listener.listening ? Math.max(WATCH_MS, pollIntervalMs) : pollIntervalMs),
+    events,
+  });
+  // Who looks for new jobs seldom needs old ones no sooner.
+  const pollingSweepMs = Math.min(Math.max(POLLING_SWEEP_MS, pollIntervalMs), LISTENING_SWEEP_MS);
+  const sweeper = new Sweeper({
+    runner: statements.of('sweeps', { prepared: true }),
+    tables,
+    workerId,
+    idleMs: () => (listener.listening ? LISTENING_SWEEP_MS : pollingSweepMs),
+    crew: () => liveness.crew,
+    events,
+    retries,
+  });
+  const progress = new Progress({ db: upkeep, tables }, events);
+  const endNotices = new EndNotices({ db: upkeep, tables, events });
+  const metricsParts =
+    metrics && metricsPartsOf({ db: upkeep, workerId, events, known: { tables, metrics } });
+  const claims = statements.of('claims', { prepared: true });
+  const settlements = statements.of('settlements', { prepared: true });
+  const questions = statements.of('settlements');
+  const loops: readonly ClaimLoop[] = [...servedQueues].map(
+    ([queue, { concurrency, agingMs }]) =>
+      new ClaimLoop({
+        environment: {
+          ...environment,
+          around: settings.around,
+          inContext: options.inContext,
+          showsJobs: () => events.showsJobs,
+          onBegin: ({ job }) => events.emit('began', { job }),
+          onProgress: (attempt, value) => progress.report(attempt, value),
+          onAwaitedEnd: ({ id }) => endNotices.note(id),
+          onEnd: metricsParts && ((ended) => metricsParts.reporting.note(ended)),
+        },
+        claims,
+        settlements,
+        questions,
+        isCutOff: () => liveness.isCutOff,
+        queue,
+        kinds,
+        handlers,
+        concurrency,
+        groups: limits?.groupsOf(queue, tables),
+        agingMs,
+        limiter: leases?.limiters.get(queue),
+        pollIntervalMs,
+        events,
+        watch: untilEmpty ? undefined : watch,
+        sweeper,
+        retries,
+        giveUp,
+      }),
+  );
+  sweeper.serve(loops.flatMap(({ lanes }) => lanes.all));
+  if (untilEmpty) liveness.expectNoSession();
+  const loopsByQueue = new Map(loops.map((loop) => [loop.queue, loop]));
+  const requests = new Requests({
+    db: statements.of('requests'),
+    tables,
+    workerId,
+    loops,
+    listener,
+    events,
+    retries,
+  });
+  // A drain is over soon, and may be all that prunes.
+  const firstWithinMs = untilEmpty ? 0 : FIRST_PRUNE_WITHIN_MS;
+  const groupUpkeep = groupUpkeepOf(options, loops);
+  const prune = (limit: number) => pruneResults(upkeep, tables, { retentionMs, limit });
+  const ofResults = new Pruning({ prune, what: 'results', firstWithinMs, events });
+  const ofKeys =
+    keys &&
+    new Pruning({
+      prune: (limit) => pruneKeys(upkeep, { tables, keys }, limit),
+      what: 'keys',
+      firstWithinMs,
+      events,
+    });
+  return {
+    loops,
+    liveness,
+    listener,
+    requests,
+    leases,
+    firing,
+    groupUpkeep,
+    reporting: metricsParts?.reporting,
+    background: [
+      liveness,
+      requests,
+      progress,
+      endNotices,
+      ...(retentionMs === Number.POSITIVE_INFINITY ? [] : [ofResults]),
+      ...[ofKeys, groupUpkeep, leases].filter((part) => part !== undefined),
+      ...(metricsParts?.background ?? []),
+      // A worker that ends when its queues are empty waits for nothing.
+      ...(untilEmpty ? [] : [watch, sweeper, listener, ...(firing === undefined ? [] : [firing])]),
+    ],
+  };
+}
+
+function groupUpkeepOf(
+  { statements, settings, events }: PartsOptions,
+  loops: readonly ClaimLoop[],
+): GroupUpkeep | undefined {
+  const [tables] = loops.flatMap(({ groupTables }) => groupTables ?? []);
+  if (tables === undefined) return undefined;
+  const queues = loops
+    .filter(({ groupTables }) => groupTables !== undefined)
+    .map((loop) => ({
+      queue: loop.queue,
+      ratePerMs: settings.limits?.declared.get(loop.queue)?.groups?.rate?.perMs,
+      wake: () => loop.wake(),
+    }));
+  return new GroupUpkeep({ db: statements.of('upkeep'), tables, queues, events });
+}

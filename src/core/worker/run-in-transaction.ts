@@ -1,0 +1,173 @@
+import { LeaseLostError, QueueError } from '../../errors.ts';
+import { isAwaited } from '../../features/waiting/job/awaited.ts';
+import { notifyOfEnds } from '../../features/waiting/queries/notify-of-ends.ts';
+import { transactionUntil } from '../drivers/transaction-until.ts';
+import type { Outcome } from '../job/outcome.ts';
+import { type Finish, type Reschedule, verdictOn } from '../job/transition.ts';
+import type { ClaimedJob } from '../queries/claim/claim-jobs.ts';
+import { findHeldJobs } from '../queries/hold/find-held-jobs.ts';
+import { reclaimJob } from '../queries/hold/reclaim-job.ts';
+import { finishJobs } from '../queries/settle/finish-jobs.ts';
+import { rescheduleJobs } from '../queries/settle/reschedule-jobs.ts';
+import { transactionId } from '../queries/settle/transaction-id.ts';
+import type { Queue } from '../queue/queue.ts';
+import { keepContext } from '../runtime.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { Database, Executor, Transaction } from '../sql/executor.ts';
+import { faultPoint } from '../sql/fault-point.ts';
+import { Attempt, type AttemptEnvironment } from './run/attempt.ts';
+import { executeJob } from './run/execute-job.ts';
+import type { Handler } from './run/handler.ts';
+import { transitionOf } from './settle/transition-of.ts';
+
+/** The job that {@link runNext} has run, and how its attempt ended. */
+export interface RanJob {
+  readonly job: ClaimedJob;
+  readonly outcome: 'completed' | 'failed' | 'snoozed' | 'cancelled';
+  /** What the handler threw, when the attempt failed. */
+  readonly error?: unknown;
+}
+
+/** What is used of a queue. */
+export type RunEnvironment = Pick<Queue, 'tables' | 'around'>;
+
+/** Thrown to roll the whole transaction back: the handler that was left behind may still be writing in it. */
+class AbandonedAttempt extends Error {
+  constructor(
+    readonly attempt: Attempt,
+    readonly outcome: Outcome,
+  ) {
+    super('abandoned');
+  }
+}
+
+class Undo extends Error {
+  constructor(readonly outcome: Outcome) {
+    super('undo');
+  }
+}
+
+/**
+ * Runs one job in one transaction, from its claim to the end of its attempt; `undefined` where the claim
+ * brings none. When the attempt fails, its writes alone are undone.
+ *
+ * **Under concurrency.** The lock of the row is the hold. An attempt whose handler was left behind rolls all
+ * of it back, and is then settled unless somebody else has claimed the job since.
+ */
+export async function runInTransaction(
+  db: Database,
+  { tables, around }: RunEnvironment,
+  handlers: ReadonlyMap<string, Handler>,
+  claim: (tx: Transaction) => Promise<ClaimedJob | undefined>,
+): Promise<RanJob | undefined> {
+  try {
+    return await db.transaction(async (tx) => {
+      const job = await claim(tx);
+      const handler = job === undefined ? undefined : handlers.get(job.kind);
+      if (job === undefined || handler === undefined) return undefined;
+      const { attempt, outcome } = await runInSavepoint(tx, { tables, around }, job, handler);
+      await faultPoint('runNext: ran');
+      const transition = outcome.type === 'committed' ? undefined : transitionOf(attempt, outcome);
+      if (transition !== undefined) await write(tx, tables, attempt, transition);
+      // Heard at the commit.
+      if (isAwaited(job.metadata) && transition?.type !== 'reschedule')
+        await notifyOfEnds(tx, tables, [job.id]);
+      return toRanJob(attempt, outcome);
+    });
+  } catch (error) {
+    if (!(error instanceof AbandonedAttempt)) throw error;
+    const { attempt, outcome } = error;
+    await faultPoint('runNext: rolled back');
+    await writeAnew(db, tables, attempt, outcome);
+    return toRanJob(attempt, outcome);
+  }
+}
+
+async function runInSavepoint(
+  tx: Transaction,
+  { tables, around }: Pick<AttemptEnvironment, 'tables' | 'around'>,
+  job: ClaimedJob,
+  handler: Handler,
+): Promise<{ attempt: Attempt; outcome: Outcome }> {
+  const attemptIn = (savepoint: Transaction): Attempt => {
+    // A handler that is left behind still has it after its connection has gone to somebody else.
+    const db = transactionUntil(savepoint, () => attempt.overError);
+    const checkTransaction = sameAs(tx, tables);
+    const attempt: Attempt = new Attempt(job, handler, {
+      db,
+      tables,
+      workerId: null,
+      around,
+      inContext: keepContext(),
+      // The caller gets the job.
+      showsJobs: () => true,
+      checkTransaction,
+    });
+    return attempt;
+  };
+  let attempt = attemptIn(tx);
+  let outcome: Outcome = { type: 'failed', error: new QueueError('The savepoint did not run') };
+  try {
+    await tx.transaction(async (savepoint) => {
+      attempt = attemptIn(savepoint);
+      outcome = await executeJob(attempt);
+      if (attempt.reason !== undefined) throw new AbandonedAttempt(attempt, outcome);
+      if (attempt.completeRan && outcome.type !== 'failed') {
+        const held = await findHeldJobs(tx, tables, attempt.holder, [job]);
+        outcome = held.get(job.id) === job.fence ? verdictOn(outcome, attempt.facts) : { type: 'committed' };
+      }
+      if (outcome.type === 'failed') throw new Undo(outcome);
+    });
+  } catch (error) {
+    if (error instanceof AbandonedAttempt) throw error;
+    // Anything but our own Undo: the handler left the savepoint in a failed state, and swallowed that.
+    outcome = error instanceof Undo ? error.outcome : { type: 'failed', error };
+  }
+  return { attempt, outcome };
+}
+
+async function write(
+  db: Executor,
+  tables: QueueTables,
+  { job, holder }: Attempt,
+  transition: Finish | Reschedule,
+): Promise<void> {
+  const { id, fence } = job;
+  const written =
+    transition.type === 'finish'
+      ? await finishJobs(db, tables, holder, [{ id, fence, transition }])
+      : await rescheduleJobs(db, tables, holder, [{ id, fence, transition }]);
+  if (!written.has(job.id)) throw new LeaseLostError(job.kind, job.id);
+}
+
+/** Settles an attempt whose claim was rolled back, unless somebody else has claimed the job since. */
+async function writeAnew(
+  db: Database,
+  tables: QueueTables,
+  attempt: Attempt,
+  outcome: Outcome,
+): Promise<void> {
+  await db.transaction(async (tx) => {
+    if (!(await reclaimJob(tx, tables, attempt.job))) return;
+    await write(tx, tables, attempt, transitionOf(attempt, outcome));
+  });
+}
+
+/** A check that a transaction is this one: on another connection `complete` would wait for its lock. */
+function sameAs(tx: Transaction, tables: QueueTables): (other: Executor) => Promise<void> {
+  return async (other) => {
+    if ((await transactionId(other, tables)) === (await transactionId(tx, tables))) return;
+    throw new QueueError(
+      'In runNext, complete(tx) takes a transaction inside that of the context: ' +
+        'db.transaction((tx) => complete(tx)) with its db',
+    );
+  };
+}
+
+function toRanJob({ job, facts }: Attempt, outcome: Outcome): RanJob {
+  if (outcome.type === 'committed') return { job, outcome: 'completed' };
+  const verdict = verdictOn(outcome, facts);
+  if (verdict.type === 'failed') return { job, outcome: 'failed', error: verdict.error };
+  // runNext stops nothing, so it interrupts only what was to be cancelled.
+  return { job, outcome: verdict.type === 'interrupted' ? 'cancelled' : verdict.type };
+}

@@ -1,0 +1,281 @@
+import { JobCancelledError, LeaseLostError, QueueError } from '../../../errors.ts';
+import { Batch } from '../../../features/batch-handlers/batch.ts';
+import type { Ended } from '../../../features/metrics/worker/tally.ts';
+import { copyJson } from '../../job/copy-json.ts';
+import type { AttemptFacts } from '../../job/transition.ts';
+import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
+import { type Around, goAround } from '../../queue/enqueue/around.ts';
+import { type InContext, setLooseTimeout } from '../../runtime.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import type { Database, Executor, Transaction } from '../../sql/executor.ts';
+import type { Holder } from '../../sql/fence.ts';
+import { isPromise } from '../base/is-promise.ts';
+import { Completion } from './completion.ts';
+import { Context } from './context.ts';
+import type { Handler, JobHandler } from './handler.ts';
+
+/** What all attempts of one worker share. */
+export interface AttemptEnvironment {
+  /** The worker's database, or the transaction of `runNext`. */
+  readonly db: Database;
+  readonly tables: QueueTables;
+  /** `null` in `runNext`, where the row's lock is the hold. */
+  readonly workerId: number | null;
+  /** What `createQueue` was given to wrap attempts in. */
+  readonly around?: Around | undefined;
+  /** Whether anything but the handler may see the payload of its job. @default it does not */
+  readonly showsJobs?: () => boolean;
+  /** Runs what the app has written in an async context of its own. @default in that of the caller */
+  readonly inContext?: InContext;
+  /** Throws when `complete` must not run in this transaction. */
+  readonly checkTransaction?: (tx: Executor) => Promise<void>;
+  /** Called when an attempt begins; absent in `runNext`. */
+  readonly onBegin?: (attempt: Attempt) => void;
+  /** Called with what became of an attempt that was concluded; only where there are metrics. */
+  readonly onEnd?: ((ended: Ended) => void) | undefined;
+  /** Called with a job that has ended, and for whose end notice somebody asked; absent in `runNext`. */
+  readonly onAwaitedEnd?: (job: ClaimedJob) => void;
+  /** Called with what a handler gives to `job.progress`; absent in `runNext`. */
+  readonly onProgress?: (attempt: Attempt, value: unknown) => void;
+}
+
+/** How long a handler that was told to stop may take to end by itself. */
+const INTERRUPT_GRACE_MS = 1_000;
+
+/**
+ * One run of a handler for one held job, and the ways to end it from outside. Most attempts are short and end
+ * by themselves, so what only the others need is made on demand: an AbortController costs more than the rest.
+ */
+export class Attempt {
+  /** By how much the database's clock was ahead of the process's at the claim, in milliseconds. */
+  readonly #aheadMs: number;
+  #controller: AbortController | undefined;
+  #reason: Error | undefined;
+  /** Rejects the promise that `until` has returned. */
+  #reject: ((reason: Error) => void) | undefined;
+  /** By the process's clock. */
+  #beganMs: number | undefined;
+  #ended = false;
+  #interrupted = false;
+  #cancelReason: string | undefined;
+  #over = false;
+  #completion: Completion | undefined;
+  /**
+   * How far `Beginnings` has recorded it; `undefined` once its handler is called, or if it is not precious.
+   */
+  recording: 'claimed' | 'recording' | 'recorded' | undefined;
+  /** Whether the one behind it in its group was let go on at the end of its handler. */
+  wentOn = false;
+  /** Since when it has waited for a slot of its own, by the monotonic clock. */
+  waitsSinceMs = Number.POSITIVE_INFINITY;
+  /** The call that it shares with others, if its handler is a batch handler. */
+  batch: Batch | undefined;
+
+  constructor(
+    readonly job: ClaimedJob,
+    readonly handler: Handler,
+    readonly environment: AttemptEnvironment,
+  ) {
+    this.#cancelReason = job.cancelReason ?? undefined;
+    // Not asked again: a listener may change the date, which all jobs of a claim share.
+    this.#aheadMs = job.claimedAt.getTime() - performance.now();
+  }
+
+  /** The handler's own, where listeners see that of the job: secrets may be added to it. */
+  get payload(): unknown {
+    const { payload } = this.job;
+    return this.environment.showsJobs?.() ? copyJson(payload) : payload;
+  }
+
+  /** Whether nothing about its beginning is left to be recorded. */
+  get mayBegin(): boolean {
+    return this.recording === undefined || this.recording === 'recorded';
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#reason !== undefined) this.#controller.abort(this.#reason);
+    }
+    return this.#controller.signal;
+  }
+
+  /** Why the attempt was told to end, if it was: the reason of its signal. */
+  get reason(): Error | undefined {
+    return this.#reason;
+  }
+
+  /** Whether the worker's stop has ended it. */
+  get interrupted(): boolean {
+    return this.#interrupted;
+  }
+
+  get began(): boolean {
+    return this.#beganMs !== undefined;
+  }
+
+  /** When it began, by the database's clock; `undefined` when it did not. */
+  get beganAt(): Date | undefined {
+    if (this.#beganMs === undefined) return undefined;
+    return new Date(this.#beganMs + this.#aheadMs);
+  }
+
+  begin(): void {
+    this.#beganMs = performance.now();
+    this.environment.onBegin?.(this);
+  }
+
+  /** Whether somebody has asked for the job's end. */
+  get unwanted(): boolean {
+    return this.#cancelReason !== undefined;
+  }
+
+  /** Whether a handler runs that may still write about its job. */
+  get open(): boolean {
+    return !this.#over && !this.completeRan;
+  }
+
+  /** Whether `complete(tx)` has ended the job, provided that its transaction commits. */
+  get completeRan(): boolean {
+    return this.#completion?.ran ?? this.batch?.hasCompleted(this) ?? false;
+  }
+
+  get holder(): Holder {
+    return { queue: this.job.queue, workerId: this.environment.workerId };
+  }
+
+  get facts(): AttemptFacts {
+    const { attempt, maxAttempts } = this.job;
+    const { backoff, keepResult } = this.handler.job;
+    return { attempt, maxAttempts, backoff, keepResult, timing: this, cancelReason: this.#cancelReason };
+  }
+
+  /**
+   * Runs the handler. A promise for its result rejects as soon as the attempt is ended from outside.
+   * @throws what a handler throws that is no async function
+   */
+  run(payload: unknown): unknown {
+    const { handler } = this;
+    if (handler.batch !== undefined) {
+      // In `runNext` a job is alone.
+      this.batch ??= new Batch(handler, [this]);
+      return this.until(this.batch.enter(this, payload));
+    }
+    const around = this.environment.around?.run;
+    const context = new Context(this, payload);
+    if (around === undefined) return this.until(this.#call(handler, context));
+    const call = async () => await this.#call(handler, context);
+    // When the function around it throws, the handler that is left behind is told so.
+    const onLeft = (error: unknown) =>
+      this.#abort(
+        error instanceof Error ? error : new QueueError('around.run threw no Error', { cause: error }),
+      );
+    return this.until(goAround({ name: 'around.run', around, argument: context, step: call, onLeft }));
+  }
+
+  #call(handler: JobHandler, context: Context): unknown {
+    this.checkOpen();
+    return handler.run(context);
+  }
+
+  /** The result of one stage of the attempt; rejects as soon as the attempt is ended from outside. */
+  until<T>(answer: T | PromiseLike<T>): T | Promise<T> {
+    if (!isPromise(answer)) return answer;
+    return new Promise((resolve, reject) => {
+      // What is left behind may still reject; this promise has been settled by then, so nobody hears of it.
+      answer.then(resolve, reject);
+      if (this.#ended && this.#reason !== undefined) return reject(this.#reason);
+      // Waits are nested: `complete` waits for its schema while the attempt waits for the handler.
+      const outer = this.#reject;
+      this.#reject =
+        outer === undefined
+          ? reject
+          : (reason) => {
+              outer(reason);
+              reject(reason);
+            };
+    });
+  }
+
+  /** Ends the attempt at once: aborts its signal with `reason`, with which `until` rejects. */
+  end(reason: Error): void {
+    this.#abort(reason);
+    this.#leave();
+  }
+
+  /** Ends the attempt because its job is lost. One that has completed it, and goes on, has lost nothing. */
+  lose(): void {
+    if (this.open) this.end(new LeaseLostError(this.job.kind, this.job.id));
+  }
+
+  /** Ends the attempt because its job may be another worker's by now. If it is not, the job is given back. */
+  forsake(): void {
+    if (!this.open || this.#interrupted) return;
+    this.#interrupted = true;
+    const { kind, id } = this.job;
+    this.end(
+      new LeaseLostError(kind, id, 'the database has not answered for so long that another may have it'),
+    );
+  }
+
+  /** Ends the attempt because the worker stops; the handler gets a moment to return by itself. */
+  interrupt(reason: Error): void {
+    if (this.#over || this.#interrupted) return;
+    this.#interrupted = true;
+    this.#abort(reason);
+    setLooseTimeout(() => this.#leave(), INTERRUPT_GRACE_MS);
+  }
+
+  /** Tells the handler that somebody asks for the job's end, and goes on waiting for it. */
+  cancel(reason: string): void {
+    if (this.#over || this.#cancelReason !== undefined) return;
+    this.#cancelReason = reason;
+    this.#abort(new JobCancelledError(this.job.kind, this.job.id, reason));
+  }
+
+  #abort(reason: Error): void {
+    // The first reason stays, as a signal's does.
+    this.#reason ??= reason;
+    // Calls what the handler has added to the signal.
+    if (this.#controller !== undefined) this.inContext(() => this.#controller?.abort(this.#reason));
+    this.batch?.noteTold(this);
+  }
+
+  /** Calls something of the app: no `AsyncLocalStorage.enterWith` in it reaches other jobs, or the worker. */
+  inContext<T>(task: () => T): T {
+    const { inContext } = this.environment;
+    return inContext === undefined ? task() : inContext(task);
+  }
+
+  /** Stops waiting for the handler. */
+  #leave(): void {
+    this.#ended = true;
+    if (this.#reason !== undefined) this.#reject?.(this.#reason);
+  }
+
+  report(value: unknown): void {
+    if (this.open) this.environment.onProgress?.(this, value);
+  }
+
+  async complete(tx: Transaction, output: unknown): Promise<void> {
+    this.#completion ??= new Completion(this);
+    await this.#completion.complete(tx, output);
+  }
+
+  /** The attempt's end is decided: see `overError`. */
+  close(): void {
+    this.#over = true;
+  }
+
+  /** Why `complete` is refused, and in `runNext` the context's `db`: the attempt's end is decided. */
+  get overError(): LeaseLostError | undefined {
+    const { kind, id } = this.job;
+    return this.#over ? new LeaseLostError(kind, id, 'this attempt is already over') : undefined;
+  }
+
+  /** @throws why the attempt was ended, or LeaseLostError when its end is decided */
+  checkOpen(): void {
+    const error = this.overError ?? (this.#ended ? this.#reason : undefined);
+    if (error !== undefined) throw error;
+  }
+}

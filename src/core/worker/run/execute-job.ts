@@ -1,0 +1,98 @@
+import { JobTimeoutError, WorkerLostError } from '../../../errors.ts';
+import type { JobDefinition, OutputInput } from '../../job/definition.ts';
+import { isCancel, isFail, isSnooze, type Outcome } from '../../job/outcome.ts';
+import { outputToStore, payloadFromStore } from '../../job/validate.ts';
+import { isPromise } from '../base/is-promise.ts';
+import type { Attempt } from './attempt.ts';
+
+/**
+ * Runs one attempt and returns how it ended; throws nothing and writes nothing. The payload's schema, the
+ * handler and the output's schema share the `timeoutMs`, and a stop waits for none of them for long.
+ *
+ * What is there at once is returned at once, and makes no promise: each one of a job that waits outlives its
+ * generation in the garbage collector.
+ */
+export function executeJob(attempt: Attempt): Outcome | PromiseLike<Outcome> {
+  const { job, handler } = attempt;
+  // Asked for before it began: while an earlier attempt ran, whose worker died or gave it back.
+  if (attempt.unwanted) return { type: 'interrupted' };
+  if (job.attempt > job.maxAttempts) {
+    // Every attempt was claimed and none was settled: whatever the job does, it kills its worker.
+    return { type: 'failed', error: new WorkerLostError(job.kind, job.id, job.maxAttempts) };
+  }
+  attempt.begin();
+  const { timeoutMs } = handler.job;
+  // Outside of the context of the handler, as all that goes on after it.
+  const timer =
+    timeoutMs === undefined
+      ? undefined
+      : setTimeout(() => attempt.end(new JobTimeoutError(job.kind, job.id, timeoutMs)), timeoutMs);
+  return attempt.inContext(() => handled(attempt, timer));
+}
+
+type Timer = ReturnType<typeof setTimeout>;
+
+function handled(attempt: Attempt, timer: Timer | undefined): Outcome | PromiseLike<Outcome> {
+  const { handler } = attempt;
+  try {
+    const payload = attempt.until(payloadFromStore(handler.job, attempt.payload));
+    const returned = isPromise(payload)
+      ? payload.then((payload) => attempt.run(payload))
+      : attempt.run(payload);
+    if (!isPromise(returned)) return over(attempt, outcomeOf(attempt, returned), timer);
+    return returned.then(
+      (returned) => over(attempt, outcomeOf(attempt, returned), timer),
+      (error) => over(attempt, failureOf(attempt, error), timer),
+    );
+  } catch (error) {
+    return over(attempt, failureOf(attempt, error), timer);
+  }
+}
+
+/** The attempt's end is decided with its outcome. */
+function over(
+  attempt: Attempt,
+  outcome: Outcome | PromiseLike<Outcome>,
+  timer: Timer | undefined,
+): Outcome | PromiseLike<Outcome> {
+  if (isPromise(outcome)) return outcome.then((outcome) => over(attempt, outcome, timer));
+  if (timer !== undefined) clearTimeout(timer);
+  attempt.close();
+  return outcome;
+}
+
+function failureOf(attempt: Attempt, error: unknown): Outcome {
+  if (attempt.interrupted) return { type: 'interrupted' };
+  // A handler that heeds its signal throws an AbortError of its own; the reason says more.
+  return { type: 'failed', error: attempt.reason ?? error };
+}
+
+/** Throws nothing: anything can be returned, even a proxy that throws when it is asked what it is. */
+function outcomeOf(attempt: Attempt, returned: unknown): Outcome | PromiseLike<Outcome> {
+  try {
+    return outcomeWithoutOutput(attempt, returned) ?? completed(attempt, returned);
+  } catch (error) {
+    return failureOf(attempt, error);
+  }
+}
+
+/** The outcome, unless it is a completion whose output must be made ready for the database first. */
+function outcomeWithoutOutput(attempt: Attempt, returned: unknown): Outcome | undefined {
+  if (isSnooze(returned)) return { type: 'snoozed', delayMs: returned.delayMs };
+  if (isCancel(returned)) return { type: 'cancelled', reason: returned.reason };
+  if (isFail(returned)) return { type: 'failed', error: returned.error };
+  // The job's end is in the transaction already, with the output that complete() was given.
+  if (attempt.completeRan) return { type: 'committed' };
+  const nothing = returned === undefined && attempt.handler.job.output === undefined;
+  return nothing ? { type: 'completed', output: 'null' } : undefined;
+}
+
+async function completed(attempt: Attempt, returned: unknown): Promise<Outcome> {
+  try {
+    // What an output schema takes is checked by it; without one, anything that JSON can hold is an output.
+    const output = outputToStore(attempt.handler.job, returned as OutputInput<JobDefinition>);
+    return { type: 'completed', output: await attempt.until(output) };
+  } catch (error) {
+    return failureOf(attempt, error);
+  }
+}

@@ -1,0 +1,152 @@
+import { heedsConcurrency } from '../../features/limits/limit-settings.ts';
+import type { Limits } from '../../features/limits/limits.ts';
+import type { JobDefinition } from '../job/definition.ts';
+import { checkOptions, namesOf } from '../job/known-options.ts';
+import { checkDurationMs, checkInteger, checkObject, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
+import { warn } from '../runtime.ts';
+import type { Handler } from './run/handler.ts';
+
+/** How one queue is served. */
+export interface QueueSettings {
+  /** How many of its jobs run at once in this process, 1–10,000. @default the worker's */
+  concurrency?: number | undefined;
+  /**
+   * Lets jobs of low priority begin in the end, however many of a better one come. Give all workers of the
+   * queue the same value. `runNext` goes by priority alone.
+   * @default undefined no job begins while one of a better priority is due
+   */
+  aging?: Aging | undefined;
+}
+
+/** How waiting makes jobs more urgent. */
+export interface Aging {
+  /**
+   * How long a job is due, from its `run_at` on and by the database's clock, until it counts as one priority
+   * better, in milliseconds, 100–3,155,760,000,000: after twice as long as two better, and so on, up to
+   * priority 0. Among jobs that count as the same priority the oldest goes first; among those that count as 0
+   * to within `afterMs`. So a job of priority `p` waits for no job that becomes due more than `p * afterMs`
+   * after it. A retry waits anew.
+   */
+  afterMs: number;
+}
+
+const SETTINGS = namesOf<QueueSettings>({ concurrency: true, aging: true });
+const AGING = namesOf<Aging>({ afterMs: true });
+
+/** What the options of a worker say of its queues. */
+interface GivenQueues<TDb> {
+  readonly handlers: readonly Handler<TDb>[];
+  readonly queues?: Readonly<Record<string, QueueSettings>> | undefined;
+  readonly concurrency?: number | undefined;
+}
+
+export interface ServedQueue {
+  readonly concurrency: number;
+  readonly agingMs: number | undefined;
+}
+
+const DEFAULT_CONCURRENCY = 10;
+
+/** Each costs 11 kB of memory, and a part of each look for due jobs. */
+const MAX_QUEUES = 10_000;
+
+/** Shorter than the time between two looks at a busy queue, aging would order jobs by their time alone. */
+const MIN_AGING_MS = 100;
+
+/** @throws RangeError | TypeError naming the setting that is wrong */
+export function servedQueues<TDb>(
+  given: GivenQueues<TDb>,
+  limits: Limits | undefined,
+): ReadonlyMap<string, ServedQueue> {
+  const { handlers } = given;
+  const served = settingsByQueue(given);
+  for (const [queue, { agingMs }] of served) {
+    if (agingMs === undefined) continue;
+    if (Object.keys(limits?.declared.get(queue)?.kinds ?? {}).length > 0) {
+      throw new TypeError(
+        `createWorker: queues['${queue}'].aging: kinds with limits are claimed apart, and do not age`,
+      );
+    }
+    if (limits?.isGrouped(queue)) {
+      throw new TypeError(
+        `createWorker: queues['${queue}'].aging: its jobs are in groups, whose turns let nobody starve`,
+      );
+    }
+  }
+  for (const { job, batch } of handlers) {
+    if (batch !== undefined) for (const queue of served.keys()) checkBatches(job, queue, limits);
+  }
+  return served;
+}
+
+/** An enqueue may put a job into any queue, and a worker claims its kinds in all that it serves. */
+function checkBatches({ kind, queue: own }: JobDefinition, queue: string, limits: Limits | undefined): void {
+  const declared = limits?.declared.get(queue);
+  const apart = queue === own ? '' : `, which this worker serves: serve it by another, without this handler`;
+  if (declared?.groups?.serial !== undefined) {
+    throw new TypeError(
+      `handleBatch('${kind}'): the jobs of a group run one after the other in ` +
+        (apart === '' ? `its queue '${queue}'` : `the queue '${queue}'${apart}`),
+    );
+  }
+  if (declared !== undefined && (heedsConcurrency(declared) || heedsConcurrency(declared, kind))) {
+    throw new TypeError(
+      `handleBatch('${kind}'): a limit of the concurrency is on single jobs; ` +
+        (apart === ''
+          ? `limit the groups of its queue '${queue}', or give it a rate`
+          : `the queue '${queue}' has one, or may get one at run time${apart}`),
+    );
+  }
+}
+
+function settingsByQueue<TDb>({
+  handlers,
+  queues,
+  concurrency: usual = DEFAULT_CONCURRENCY,
+}: GivenQueues<TDb>): ReadonlyMap<string, ServedQueue> {
+  checkConcurrency('createWorker: concurrency', usual);
+  const named = new Set(handlers.map(({ job }) => job.queue));
+  if (queues === undefined) {
+    const settings = { concurrency: usual, agingMs: undefined };
+    return new Map([...named].map((queue) => [queue, settings]));
+  }
+  checkObject('createWorker: queues', queues);
+  const served = Object.entries(queues).map(([queue, settings]): [string, ServedQueue] => {
+    const what = `createWorker: queues['${queue}']`;
+    const { concurrency = usual, aging } = checkOptions(what, settings, SETTINGS);
+    return [
+      checkText('createWorker: the name of a queue', queue, MAX_NAME_BYTES),
+      {
+        concurrency: checkConcurrency(`${what}.concurrency`, concurrency),
+        agingMs: aging === undefined ? undefined : checkAging(`${what}.aging`, aging),
+      },
+    ];
+  });
+  if (served.length > MAX_QUEUES) {
+    throw new RangeError(
+      `createWorker: a worker serves at most ${MAX_QUEUES} queues, got ${served.length}: ` +
+        'divide them among several workers, or put jobs of many tenants into a few queues',
+    );
+  }
+  if (served.length === 0)
+    throw new TypeError('createWorker: queues names no queue; leave it out to serve all');
+  for (const { job } of handlers) {
+    if (queues[job.queue] === undefined) {
+      // Allowed, since another worker may serve that queue, but usually a forgotten or misspelt name.
+      warn(
+        `This worker has a handler for '${job.kind}', whose queue '${job.queue}' is not among its queues: ` +
+          Object.keys(queues).join(', '),
+      );
+    }
+  }
+  return new Map(served);
+}
+
+function checkConcurrency(what: string, concurrency: number): number {
+  return checkInteger(what, concurrency, 1, 10_000);
+}
+
+function checkAging(what: string, aging: Aging): number {
+  const { afterMs } = checkOptions(what, aging, AGING);
+  return checkDurationMs(`${what}.afterMs`, afterMs, MIN_AGING_MS);
+}

@@ -1,0 +1,88 @@
+import { QueueError } from '../../../errors.ts';
+import type { Listen } from '../../drivers/listen.ts';
+import type { Runner } from '../../sql/executor.ts';
+
+/** A connection that a worker has beside the pool. */
+export interface Connection {
+  readonly runner: Runner;
+  /** Aborted when it is lost or given up. */
+  readonly signal: AbortSignal;
+  /** Takes it for dead. */
+  abandon(reason: unknown): void;
+}
+
+/** The same, which knows how long it has owed an answer. */
+export class OwnConnection implements Connection {
+  readonly #connection: Connection;
+  readonly #askedMs = new Set<{ readonly sinceMs: number }>();
+  readonly runner: Runner = { execute: (query) => this.#execute(query) };
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  get signal(): AbortSignal {
+    return this.#connection.signal;
+  }
+
+  /** How long ago its first statement was sent that has no answer yet; 0 where there is none. */
+  get unansweredMs(): number {
+    const [first] = this.#askedMs;
+    return first === undefined ? 0 : performance.now() - first.sinceMs;
+  }
+
+  abandon(reason: unknown): void {
+    this.#connection.abandon(reason);
+  }
+
+  async #execute(query: Parameters<Runner['execute']>[0]): Promise<unknown> {
+    const asked = { sinceMs: performance.now() };
+    this.#askedMs.add(asked);
+    try {
+      return await this.#connection.runner.execute(query);
+    } finally {
+      this.#askedMs.delete(asked);
+    }
+  }
+}
+
+/** A connection that is being opened, or is open. */
+export interface OpeningConnection {
+  /** Rejects when it cannot be opened. */
+  readonly opened: Promise<Connection>;
+  close(): void;
+}
+
+/**
+ * Opens a connection beside the pool, as one that listens is opened: the only way that all drivers have.
+ *
+ * @param channel what it listens to; what is heard on it is of no interest
+ */
+export function openBeside(listen: Listen, channel: string): OpeningConnection {
+  const over = new AbortController();
+  const opened = new Promise<Connection>((resolve, reject) => {
+    const fail = (error: unknown) => {
+      reject(error);
+      over.abort(error);
+    };
+    listen(
+      channel,
+      {
+        ready(connection) {
+          if (connection === undefined) {
+            fail(new QueueError('The driver runs no statements on the connection that listens'));
+            return;
+          }
+          const abandon = (reason: unknown) => {
+            connection.destroy(reason);
+            over.abort(reason);
+          };
+          resolve({ runner: connection.runner, signal: over.signal, abandon });
+        },
+        notify: () => undefined,
+      },
+      over.signal,
+    ).then(() => fail(new QueueError('The connection was closed')), fail);
+  });
+  return { opened, close: () => over.abort() };
+}

@@ -1,0 +1,82 @@
+import { QueueError } from '../../errors.ts';
+import { isPoolEnded } from '../drivers/ended-pool.ts';
+import { resolvesWithin } from '../time/resolves-within.ts';
+import { sleep } from '../time/sleep.ts';
+import type { Background } from './base/background.ts';
+import type { WorkerEmitter } from './base/events.ts';
+import { busyOf } from './health.ts';
+import type { WorkerParts } from './parts.ts';
+
+export interface StopOptions {
+  readonly parts: Pick<WorkerParts, 'loops' | 'liveness' | 'requests' | 'reporting'>;
+  readonly background: Background;
+  /** Resolves when no loop claims any more. */
+  readonly work: Promise<void>;
+  readonly events: WorkerEmitter;
+  readonly shutdownTimeoutMs: number;
+  readonly giveUp: AbortController;
+}
+
+/** When each step is over, counted from the end of the handlers' time; `stop` promises 5 seconds. */
+const SETTLED_MS = 2_500;
+const GIVEN_UP_MS = 2_750;
+const LEFT_MS = 4_250;
+const ENDED_MS = 4_750;
+/** A driver may send what comes at once on the connection that is just breaking. */
+const RETRY_MS = 100;
+
+/** See `Worker.stop`, whose promises it keeps. */
+export async function stopGracefully(options: StopOptions): Promise<void> {
+  const { parts, background, work, events, shutdownTimeoutMs, giveUp } = options;
+  const { loops, liveness, requests } = parts;
+  for (const loop of loops) loop.stop();
+  events.emit('stopping', { running: busyOf(loops), timeoutMs: shutdownTimeoutMs });
+  // Handlers may be cancelled meanwhile, and peers must see that the worker lives: the background goes on.
+  requests.wake();
+  const finished = work.then(() => Promise.all(loops.map((loop) => loop.finished())));
+  const inTime = await resolvesWithin(finished, shutdownTimeoutMs);
+  const startMs = performance.now();
+  const left = (ms: number) => startMs + ms - performance.now();
+  if (!inTime) {
+    for (const loop of loops) loop.interrupt(new QueueError('The worker stops'));
+    await resolvesWithin(finished, left(SETTLED_MS));
+  }
+  // What could not be written is given up, and given back below.
+  giveUp.abort();
+  await resolvesWithin(finished, left(GIVEN_UP_MS));
+  // Give back what is still held, then leave: a job of a worker that has left costs an attempt.
+  const tooLate = new AbortController();
+  const giveBack = () =>
+    Promise.all(
+      loops.map((loop) => twice(() => loop.holdings.giveBack(tooLate.signal), tooLate.signal, options)),
+    );
+  const leave = () => twice(() => liveness.leave(), tooLate.signal, options);
+  // Beside them: metrics are worth no job.
+  const report = parts.reporting?.write();
+  const canSend = !isPoolEnded(giveUp.signal.reason);
+  if (canSend) await resolvesWithin(Promise.all([giveBack().then(leave), report]), left(LEFT_MS));
+  tooLate.abort();
+  // The session ends last: without it peers would take over what handlers are still at.
+  await background.end(left(ENDED_MS));
+}
+
+/**
+ * Tries a failed step once more, unless it is too late: one connection that breaks now would cost held jobs
+ * an attempt, and peers seconds to notice. More tries would only keep the process during an outage.
+ */
+async function twice(
+  step: () => Promise<void>,
+  tooLate: AbortSignal,
+  { events }: StopOptions,
+): Promise<void> {
+  for (let tries = 0; tries < 2 && !tooLate.aborted; tries++) {
+    if (tries > 0) await sleep(RETRY_MS, tooLate);
+    if (tooLate.aborted) return;
+    try {
+      await step();
+      return;
+    } catch (error) {
+      events.emit('error', { error, during: 'stopping' });
+    }
+  }
+}

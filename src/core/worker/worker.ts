@@ -1,0 +1,316 @@
+import { QueueError } from '../../errors.ts';
+import { hasOneConnection, listenOf } from '../drivers/detect.ts';
+import { aborted } from '../drivers/listen.ts';
+import { checkPool } from '../drivers/single-connection.ts';
+import { checkDatabase } from '../queries/presence/check-database.ts';
+import { registerWorker } from '../queries/presence/register-worker.ts';
+import { removeWorker } from '../queries/presence/remove-worker.ts';
+import { allowManyListeners, keepContext } from '../runtime.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { OwnColumns } from '../schema/own-columns.ts';
+import { checkExecutor, type Database } from '../sql/executor.ts';
+import { wakeChannel } from '../sql/wake-channel.ts';
+import { resultWithin } from '../time/resolves-within.ts';
+import { Background } from './base/background.ts';
+import { WorkerEmitter, type WorkerEvents } from './base/events.ts';
+import type { EveryKind } from './every-kind.ts';
+import { healthOf, type WorkerHealth } from './health.ts';
+import { logWorker, printWorker } from './log/log-worker.ts';
+import { onFirstSignal } from './on-first-signal.ts';
+import { type WorkerOptions, type WorkerSettings, workerSettings } from './options.ts';
+import { buildParts, type WorkerParts } from './parts.ts';
+import { reached } from './reached.ts';
+import { type Handler, handlersByKind } from './run/handler.ts';
+import { NoAnswerError } from './statements/no-answer-error.ts';
+import { openBeside } from './statements/own-connection.ts';
+import { Statements } from './statements/statements.ts';
+import { stopGracefully } from './stop.ts';
+
+/** How long a stop waits for the answer to a start. */
+const START_MS = 3_000;
+/** A migration may hold a lock that the first statements wait for, and each that is given up waits on. */
+const START_DEADLINE_MS = 30_000;
+
+const POOL_ENDED =
+  'The pool was ended before worker.stop(). Call await worker.stop() first and end the pool after it, or ' +
+  'the outcomes of running jobs may be lost and the jobs run twice. This worker stops now';
+
+/** Claims and runs jobs in this process; made by {@link createWorker}. */
+export class Worker {
+  readonly #db: Database;
+  readonly #tables: QueueTables;
+  readonly #handlers: ReadonlyMap<string, Handler>;
+  readonly #settings: WorkerSettings;
+  readonly #untilEmpty: boolean;
+  /** In which the worker was created: that of no job, whatever the handlers do to theirs. */
+  readonly #inContext = keepContext();
+  readonly #events = new WorkerEmitter(this.#inContext);
+  readonly #background = new Background(this.#events);
+  readonly #statements: Statements;
+  /** Ends a start that is under way, with the reason why another is refused. */
+  readonly #stopping = new AbortController();
+  readonly #giveUp = new AbortController();
+  readonly #stopped: Promise<void>;
+  #markStopped: () => void = () => undefined;
+  /** Resolves when no loop claims any more. */
+  #work: Promise<void> = Promise.resolve();
+  #starting: Promise<WorkerParts> | undefined;
+  #parts: WorkerParts | undefined;
+  #state: 'starting' | 'started' | 'stopped' = 'starting';
+  #stop: Promise<void> | undefined;
+
+  /** @internal use {@link createWorker} */
+  constructor(db: Database, options: WorkerOptions<Database>, untilEmpty = false) {
+    checkExecutor('createWorker', db);
+    checkPool(untilEmpty ? 'drain' : 'createWorker', db);
+    this.#settings = workerSettings(options); // First: it checks them.
+    // Each queue that settles listens to it, and Node.js warns of more than ten listeners.
+    allowManyListeners(this.#giveUp.signal);
+    this.#db = db;
+    this.#tables = options.queue.tables;
+    this.#handlers = handlersByKind(options.handlers);
+    this.#untilEmpty = untilEmpty;
+    this.#stopped = new Promise((resolve) => {
+      this.#markStopped = resolve;
+    });
+    const { log } = this.#settings;
+    const listen = hasOneConnection(db) ? undefined : listenOf(db);
+    this.#statements = new Statements({
+      db,
+      open: listen && (() => openBeside(listen, wakeChannel(this.#tables))),
+      onRefused: (error) =>
+        this.#events.emit('error', {
+          error,
+          during: 'preparing a statement; from now on none is prepared',
+        }),
+      onPoolEnded: (canSend, error) => this.#endWithPool(canSend, error),
+    });
+    if (log === undefined) printWorker(this.#events, untilEmpty);
+    else if (log !== false) logWorker(this.#events, log);
+  }
+
+  /**
+   * Listens to what the worker does. Listeners are called after the database knows. One that throws, or is
+   * `async` and rejects, is an `error` event; of a listener of `error`, the error is printed.
+   */
+  on<K extends keyof WorkerEvents>(event: K, listener: (...args: WorkerEvents[K]) => void): this {
+    this.#events.onForApp(event, listener);
+    return this;
+  }
+
+  /** Listens for the library itself, which looks at no payload. @internal */
+  onOwn<K extends keyof WorkerEvents>(event: K, listener: (...args: WorkerEvents[K]) => void): void {
+    this.#events.on(event, listener);
+  }
+
+  off<K extends keyof WorkerEvents>(event: K, listener: (...args: WorkerEvents[K]) => void): this {
+    this.#events.off(event, listener);
+    return this;
+  }
+
+  /**
+   * Checks the database, registers, and begins to claim. Resolves when it claims, or once a {@link stop}
+   * called meanwhile resolves; a second call changes nothing. Waits for the database as the driver does.
+   * @throws InvalidPayloadError when the payload of a schedule is refused
+   * @throws MissingMigrationError | UnsupportedPostgresError
+   * @throws QueueError when it cannot connect (the driver's error is its `cause`), or was stopped before
+   */
+  async start(): Promise<void> {
+    this.#stopping.signal.throwIfAborted();
+    this.#starting ??= this.#start().catch((error: unknown) => {
+      // Nothing runs yet, so the next call may try again.
+      this.#starting = undefined;
+      throw error;
+    });
+    const started = this.#starting.catch((error: unknown) => {
+      if (error !== this.#stopping.signal.reason) throw error;
+      return this.#stopped;
+    });
+    await Promise.race([started, this.#stopped]);
+  }
+
+  /**
+   * Starts, and works until SIGINT, SIGTERM or {@link stop}; then stops gracefully and resolves. A second
+   * signal ends the process at once, as signals do.
+   */
+  async run(): Promise<void> {
+    const forget = onFirstSignal(() => void this.stop());
+    try {
+      await this.start();
+      await this.#stopped;
+    } finally {
+      forget();
+    }
+  }
+
+  /**
+   * Claims no more, lets handlers finish within `shutdownTimeoutMs`, aborts the signals of the others, gives
+   * their jobs back without spending an attempt, and leaves. Then nothing of the worker runs, sends or
+   * listens. Takes at most `shutdownTimeoutMs` and 5 seconds, whatever the database does. Can be called any
+   * number of times, also while the worker starts. Never rejects: failures are `error` events, and jobs that
+   * could not be given back are found by other workers once this one is declared gone.
+   */
+  stop(): Promise<void> {
+    this.#stop ??= this.#stopGracefully();
+    return this.#stop;
+  }
+
+  /** How the worker is, for probes and gauges; asks nobody, and never throws. */
+  health(): WorkerHealth {
+    const { signal } = this.#stopping;
+    return healthOf({
+      parts: this.#parts,
+      unansweredMs: this.#statements.unansweredMs,
+      state: signal.aborted && this.#state !== 'stopped' ? 'stopping' : this.#state,
+      hasFailed: this.#background.hasFailed,
+      slots: [...this.#settings.servedQueues.values()].reduce((slots, queue) => slots + queue.concurrency, 0),
+    });
+  }
+
+  /** Resolves when the queues are empty (only for a worker that works until then). @internal */
+  emptied(): Promise<void> {
+    return this.#work;
+  }
+
+  async #start(): Promise<WorkerParts> {
+    const { servedQueues, name, schedules, limits, declared, keys, metrics } = this.#settings;
+    const queues = [...servedQueues.keys()];
+    const { signal } = this.#stopping;
+    const stored = await Promise.all(
+      declared.map(async (schedule) => await schedules?.toStore('createWorker', schedule)),
+    );
+    const limited = queues.some((queue) => limits?.has(queue)) ? limits?.tables : undefined;
+    const own = { ...(keys && { queueKeys: keys }), ...(metrics && { queueMetrics: metrics }) };
+    const more = { ...schedules?.tables, ...limited, ...own };
+    const runner = this.#statements.of('start', { leastMs: START_DEADLINE_MS });
+    const tables = await reached(this.#answered(() => checkDatabase(runner, this.#tables, more)));
+    signal.throwIfAborted();
+    limits?.checkKept(queues, tables);
+    const kinds = [...this.#handlers.keys()];
+    const workerId = await this.#answered(() => registerWorker(runner, tables, { name, queues, kinds }));
+    // The stop did not wait for this answer: else peers would declare this worker gone after a while.
+    if (this.#state === 'stopped') await this.#unregister(tables, workerId);
+    const parts = buildParts({
+      db: this.#db,
+      statements: this.#statements,
+      tables,
+      handlers: this.#handlers,
+      settings: this.#settings,
+      untilEmpty: this.#untilEmpty,
+      workerId,
+      declared: stored.filter((schedule) => schedule !== undefined),
+      events: this.#events,
+      inContext: this.#inContext,
+      giveUp: this.#giveUp.signal,
+    });
+    this.#parts = parts;
+    if (signal.aborted) return parts;
+    this.#background.start(parts.background);
+    // They ask the database, which may take as long as the driver waits.
+    const stopped = aborted(signal);
+    await Promise.race([Promise.all([parts.requests.ready, parts.leases?.ready]), stopped]);
+    // Nothing else fires, or takes jobs into groups, for a worker that ends when its queues are empty.
+    if (this.#untilEmpty) {
+      await Promise.race([Promise.all([parts.firing?.tryLook(signal), parts.groupUpkeep?.ready]), stopped]);
+    }
+    const mayClaim = Promise.race([parts.liveness.ready, stopped]);
+    this.#work = this.#runLoops(parts.loops, mayClaim);
+    await mayClaim;
+    if (!signal.aborted) {
+      this.#state = 'started';
+      const concurrency = Object.fromEntries(
+        [...servedQueues].map(([queue, served]) => [queue, served.concurrency]),
+      );
+      this.#events.emit('started', { workerId, name, queues, concurrency });
+    }
+    return parts;
+  }
+
+  /** Asks until there is an answer: a start waits for the database, and for locks on its tables. */
+  async #answered<T>(ask: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (!(error instanceof NoAnswerError)) throw error;
+        this.#events.emit('error', { error, during: 'starting' });
+        this.#stopping.signal.throwIfAborted();
+      }
+    }
+  }
+
+  /** @throws why this worker cannot be started */
+  async #unregister(tables: QueueTables, workerId: number): Promise<never> {
+    try {
+      await removeWorker(this.#db, tables, workerId);
+    } catch (error) {
+      this.#events.emit('error', { error, during: 'stopping' });
+    }
+    throw this.#stopping.signal.reason;
+  }
+
+  async #runLoops(loops: WorkerParts['loops'], mayClaim: Promise<unknown>): Promise<void> {
+    let claimed: number[];
+    do {
+      claimed = await Promise.all(loops.map((loop) => loop.run(mayClaim)));
+      // A queue that was empty early may have got jobs from the handlers of another.
+    } while (loops.length > 1 && claimed.some((jobs) => jobs > 0) && !this.#stopping.signal.aborted);
+  }
+
+  /**
+   * The app has ended its pool before this worker had stopped. It says so once, and stops: what it still has
+   * to write goes out on a connection of its own, or else is given up at once.
+   */
+  #endWithPool(canSend: Promise<boolean>, reason: unknown): void {
+    const during = this.#stop === undefined ? 'working' : 'stopping';
+    this.#events.emit('error', { error: new QueueError(POOL_ENDED), during });
+    void this.stop();
+    void canSend.then((can) => {
+      if (!can) this.#giveUp.abort(reason);
+    });
+  }
+
+  async #stopGracefully(): Promise<void> {
+    this.#stopping.abort(new QueueError('This worker has been stopped; create another'));
+    // A start that is under way is ended as well; its error is its caller's.
+    const starting = Promise.resolve(this.#starting).catch(() => undefined);
+    const parts = await resultWithin(starting, START_MS);
+    if (parts !== undefined) {
+      await stopGracefully({
+        parts,
+        background: this.#background,
+        work: this.#work,
+        events: this.#events,
+        shutdownTimeoutMs: this.#settings.shutdownTimeoutMs,
+        giveUp: this.#giveUp,
+      });
+    }
+    this.#statements.end();
+    this.#state = 'stopped';
+    this.#events.emit('stopped');
+    this.#markStopped();
+  }
+}
+
+/**
+ * A worker for the handlers' jobs. It uses the given database, and one connection beside its pool to listen
+ * for notifications and to show that it lives, where the driver can.
+ *
+ * ```ts
+ * const worker = createWorker(db, { queue, handlers: [handle(sendReceipt, async ({ payload }) => { … })] });
+ * await worker.run();
+ * ```
+ *
+ * @throws UnknownKindError | RangeError | TypeError when a setting is wrong, or one of its `jobs` has no
+ * handler
+ * @throws TypeError when `db` is a transaction, or a single client in place of a connection pool
+ */
+export function createWorker<
+  TDb extends Database,
+  TOwn extends OwnColumns,
+  THandled extends string = string,
+  TKind extends string = string,
+>(db: TDb, options: WorkerOptions<NoInfer<TDb>, TOwn, THandled, TKind> & EveryKind<THandled, TKind>): Worker {
+  // The handlers were checked against the database and the tables; from here on their types do not matter.
+  return new Worker(db, options as unknown as WorkerOptions<Database>);
+}

@@ -1,0 +1,105 @@
+import type { Command } from 'commander';
+import type { CancelFilter } from '../../../index.ts';
+import { actOnFound } from '../act-on-found.ts';
+import { actOnIds } from '../act-on-ids.ts';
+import { actOnMany, checkNoFilter, type ManyFlags } from '../act-on-many.ts';
+import { idsOf, text } from '../arguments.ts';
+import { type Answer, type Context, withProject } from '../context.ts';
+import { countJobs } from '../count-jobs.ts';
+import type { ExitCode } from '../exit-code.ts';
+import { addFilter, given, LIVE_STATES, listFilter } from '../job-filter.ts';
+import { ownFilter } from '../own-filter.ts';
+
+interface Flags extends ManyFlags {
+  readonly reason?: string;
+  readonly force?: boolean;
+}
+
+/** `cancel`: ends jobs by id, or all live ones that fit. */
+export function addCancel(program: Command, end: (code: ExitCode) => void): void {
+  const command = program
+    .command('cancel')
+    .description('end jobs: by id, or all live ones that fit a filter, after asking')
+    .argument('[ids...]', 'their ids')
+    .option('--all', 'every live job');
+  addFilter(
+    command,
+    [
+      'kind',
+      'queue',
+      'group',
+      'state',
+      'payload',
+      'createdAfter',
+      'createdBefore',
+      'where',
+      'filter',
+      'limit',
+    ],
+    LIVE_STATES,
+  )
+    .option('--reason <text>', 'why, for the job and its handler', text)
+    .option('--force', 'end running jobs at once, whatever their handlers do')
+    .option('-y, --yes', 'do not ask')
+    .option('--dry-run', 'only count');
+  withProject<Flags>(command, cancel, end);
+}
+
+async function cancel(context: Context<Flags>): Answer {
+  const { project, args, flags } = context;
+  const { db, queue } = project;
+  const { reason, force } = flags;
+  if (args.length > 0) {
+    checkNoFilter('cancel', flags);
+    const ids = idsOf(args);
+    if (flags.dryRun === true) return await actOnIds(context, ids, (id) => stateOf(context, id, LIVE_STATES));
+    return await actOnIds(context, ids, async (id) => {
+      const result = await queue.cancel(db, id, { reason, force });
+      // A running job that is asked to end never runs again.
+      if (result.cancelled === false) return { done: false, outcome: result.reason };
+      return { done: true, outcome: result.cancelled === true ? 'cancelled' : 'requested' };
+    });
+  }
+  if (flags.filter !== undefined) {
+    return await actOnFound(context, {
+      name: 'cancel',
+      action: force === true ? 'force' : 'cancel',
+      none: { cancelled: 0, requested: 0, locked: 0 },
+      act: async (ids) => ({ ...(await queue.cancelMany(db, { ids: [...ids] }, { reason, force })) }),
+    });
+  }
+  const { payload, createdAfter, createdBefore, kind, group, state, limit } = flags;
+  const filter = given({ kind, queue: flags.queue, group, payload, createdAfter, createdBefore, limit });
+  const own = ownFilter(queue, flags.where);
+  const live = LIVE_STATES.find((each) => each === state);
+  const meant: CancelFilter = { ...own, ...filter, ...(live !== undefined && { state: live }) };
+  const found = { ...listFilter(queue, flags), state: undefined };
+  const states = live === undefined ? LIVE_STATES : [live];
+  return await actOnMany(context, {
+    name: 'cancel',
+    count: () => countJobs(db, queue, found, { states, limit }),
+    run: async ({ signal, onProgress }) => {
+      const which: CancelFilter =
+        flags.all === true ? { all: true, ...(limit !== undefined && { limit }) } : meant;
+      return {
+        ...(await queue.cancelMany(db, which, {
+          reason,
+          force,
+          signal,
+          onProgress: (sums) => onProgress({ ...sums }),
+        })),
+      };
+    },
+  });
+}
+
+/** What a dry run says of one job: its state, and whether that is one of these. */
+export async function stateOf(
+  { project: { db, queue } }: Context<unknown>,
+  id: number,
+  states: readonly string[],
+): Promise<{ readonly done: boolean; readonly outcome: string }> {
+  const job = await queue.find(db, id);
+  const state = job?.state ?? 'not-found';
+  return { done: states.includes(state), outcome: state };
+}

@@ -1,0 +1,158 @@
+import type { Command } from 'commander';
+import type { JobDefinition } from '../../../index.ts';
+import type { ImportReport } from '../../import/index.ts';
+import { integer, several, text } from '../arguments.ts';
+import { configOf, definitionsOf } from '../configured.ts';
+import { type Answer, type Context, withProject } from '../context.ts';
+import type { ExitCode } from '../exit-code.ts';
+import { misused } from '../failure.ts';
+import { openSource, type SourceFlags, SYSTEMS } from '../import-source.ts';
+import { InterruptedError, untilInterrupted } from '../interruption.ts';
+import { nearest } from '../nearest.ts';
+import { complain } from '../terminal/complain.ts';
+import { confirm } from '../terminal/confirm.ts';
+import type { Output } from '../terminal/output.ts';
+import { ProgressLine } from '../terminal/progress-line.ts';
+
+interface Flags extends SourceFlags {
+  readonly map?: readonly string[];
+  readonly batchSize?: number;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+/** How many of the jobs that are left are shown with the reason; `--json` shows all that the report has. */
+const SHOWN_LEFT = 10;
+
+/** `import`: moves the jobs that wait in another system. */
+export function addImport(program: Command, end: (code: ExitCode) => void): void {
+  const command = program
+    .command('import')
+    .description('move the jobs that wait in another system, as the definitions of queue.config.ts take them')
+    .argument('<system>', SYSTEMS.join(', '))
+    .option('--map <name=kind>', 'what jobs of another name become; may be repeated', several)
+    .option('--schema <schema>', 'the Postgres schema of its tables', text)
+    .option('--queue <queue>', "BullMQ's queue", text)
+    .option('--redis <url>', 'where BullMQ has it, with the bullmq that is installed', text)
+    .option('--table <table>', 'a table of your own', text)
+    .option('--where <sql>', 'which of its rows wait', text)
+    .option('--column <column=sql>', 'id, payload, name, runAt, priority, attempts and so on', several)
+    .option('--name <name>', 'the name of all its rows, without a column for it', text)
+    .option('--batch-size <jobs>', 'the jobs of one batch (default: 1000)', integer(1, 10_000))
+    .option('-y, --yes', 'do not ask')
+    .option('--dry-run', 'change nothing, and show what would be imported and left');
+  withProject<Flags>(command, importAll, end);
+}
+
+async function importAll({ project, args: [system = ''], flags, output }: Context<Flags>): Answer {
+  const mapping = mappingOf(await definitionsOf(configOf(project, 'import')), flags.map ?? []);
+  const { from, importJobs } = await project.load.import();
+  const { source, close } = await openSource(from, system, flags);
+  const { db, queue } = project;
+  const { batchSize, dryRun = false, yes = false } = flags;
+  const sized = { queue, ...(batchSize !== undefined && { batchSize }) };
+  try {
+    // Who has said yes need not wait for a plan that is shown to nobody.
+    const plan =
+      yes && !dryRun ? undefined : await importJobs(db, source, mapping, { ...sized, dryRun: true });
+    if (plan !== undefined && (dryRun || !output.json)) await show(plan, output);
+    if (dryRun) return 0;
+    const many = plan === undefined ? 'them' : `${plan.imported.toLocaleString('en')} jobs`;
+    if (!(await confirm(`import ${many}?`, yes))) {
+      complain('Nothing was done.');
+      return 1;
+    }
+    return await go(plan?.imported ?? 0, output, (options) =>
+      importJobs(db, source, mapping, { ...sized, ...options }),
+    );
+  } finally {
+    await close();
+  }
+}
+
+interface Running {
+  readonly signal: AbortSignal;
+  onProgress(sums: { readonly imported: number }): void;
+}
+
+async function go(
+  about: number,
+  output: Output,
+  run: (options: Running) => Promise<ImportReport>,
+): Promise<ExitCode> {
+  const progress = new ProgressLine(about);
+  const { signal, forget } = untilInterrupted();
+  let done = 0;
+  try {
+    const report = await run({
+      signal,
+      onProgress: ({ imported }) => {
+        done = imported;
+        progress.show(imported, 'imported');
+      },
+    });
+    progress.end();
+    return await show(report, output);
+  } catch (error) {
+    progress.end();
+    if (!(error instanceof InterruptedError)) throw error;
+    complain(`Interrupted: ${done.toLocaleString('en')} imported; the others are where they were.`);
+    return 130;
+  } finally {
+    forget();
+  }
+}
+
+/** Every definition under its own kind, and under the names of `--map`. */
+function mappingOf(
+  definitions: ReadonlyMap<string, JobDefinition>,
+  maps: readonly string[],
+): Record<string, { readonly job: JobDefinition }> {
+  const rules = new Map([...definitions].map(([kind, job]) => [kind, { job }]));
+  for (const map of maps) {
+    const [, name = '', kind = ''] = /^(.+)=(.+)$/.exec(map) ?? [];
+    if (name === '') throw misused(`--map takes name=kind, as in --map send-email=send-mail; got ${map}`);
+    const job = definitions.get(kind);
+    if (job === undefined) {
+      const close = nearest(kind, [...definitions.keys()]);
+      const hint = close === undefined ? '' : ` (did you mean ${close}?)`;
+      throw misused(`queue.config.ts has no definition of '${kind}'${hint}`);
+    }
+    rules.set(name, { job });
+  }
+  return Object.fromEntries(rules);
+}
+
+async function show(report: ImportReport, output: Output): Promise<ExitCode> {
+  if (output.json) {
+    await output.document({ ...report });
+    return 0;
+  }
+  const { dryRun, names, leftJobs, left, active } = report;
+  const count = (jobs: number) => ({ text: jobs.toLocaleString('en') });
+  await output.table(
+    ['NAME', 'KIND', 'WAITING', 'DELAYED', 'RETRYING', 'LEFT'],
+    names.map(({ name, kind, waiting, delayed, retrying, left }) => [
+      { text: name },
+      { text: kind ?? '–' },
+      ...[waiting, delayed, retrying, left].map(count),
+    ]),
+    new Set([2, 3, 4, 5]),
+  );
+  for (const { id, name, why, message } of leftJobs.slice(0, SHOWN_LEFT)) {
+    await output.line(`left: ${name} ${id} (${why}): ${message}`);
+  }
+  if (leftJobs.length > SHOWN_LEFT) await output.line('left: and others, which --json shows');
+  if (report.bounded > 0) {
+    await output.line(
+      `${report.bounded.toLocaleString('en')} of them had more than 10,000 attempts there, ` +
+        'the most that a job can have here.',
+      'yellow',
+    );
+  }
+  const said = `${report.imported.toLocaleString('en')} ${dryRun ? 'would be imported' : 'imported'}`;
+  await output.line(
+    `${said}, ${left.toLocaleString('en')} left, ${active.toLocaleString('en')} with its workers.`,
+  );
+  return 0;
+}

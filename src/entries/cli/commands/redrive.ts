@@ -1,0 +1,94 @@
+import type { Command } from 'commander';
+import type { RedriveFilter } from '../../../index.ts';
+import { actOnFound } from '../act-on-found.ts';
+import { actOnIds } from '../act-on-ids.ts';
+import { actOnMany, checkNoFilter, type ManyFlags } from '../act-on-many.ts';
+import { idsOf } from '../arguments.ts';
+import { type Answer, type Context, withProject } from '../context.ts';
+import { countJobs } from '../count-jobs.ts';
+import type { ExitCode } from '../exit-code.ts';
+import { misused } from '../failure.ts';
+import { addFilter, given, listFilter } from '../job-filter.ts';
+import { ownFilter } from '../own-filter.ts';
+import { stateOf } from './cancel.ts';
+
+const STATES = ['discarded', 'cancelled'] as const;
+const SEARCH_ALL = 10_000_000;
+
+/** `redrive`: puts discarded jobs back, by id, or all that fit. */
+export function addRedrive(program: Command, end: (code: ExitCode) => void): void {
+  const command = program
+    .command('redrive')
+    .alias('retry')
+    .description('run discarded jobs again: by id, or all that fit a filter, after asking')
+    .argument('[ids...]', 'their ids')
+    .option('--all', 'every discarded job');
+  addFilter(
+    command,
+    ['kind', 'queue', 'state', 'finishedAfter', 'finishedBefore', 'where', 'filter', 'limit'],
+    STATES,
+  )
+    .option('-y, --yes', 'do not ask')
+    .option('--dry-run', 'only count');
+  withProject<ManyFlags>(command, redrive, end);
+}
+
+async function redrive(context: Context<ManyFlags>): Answer {
+  const { project, args, flags } = context;
+  const { db, queue } = project;
+  if (args.length > 0) {
+    const { state: _, ...filter } = flags;
+    checkNoFilter('redrive', filter);
+    const state = flags.state === 'cancelled' ? 'cancelled' : undefined;
+    const ids = idsOf(args);
+    if (flags.dryRun === true) return await actOnIds(context, ids, (id) => stateOf(context, id, STATES));
+    return await actOnIds(context, ids, async (id) => {
+      // By its id a cancelled job is meant as well.
+      const found = state ?? (await queue.find(db, id))?.state;
+      const { redriven, duplicates } = await queue.redrive(db, {
+        id,
+        ...(found === 'cancelled' && { state: found }),
+      });
+      if (redriven > 0) return { done: true, outcome: 'redriven' };
+      return { done: false, outcome: duplicates > 0 ? 'duplicate' : (found ?? 'not-found') };
+    });
+  }
+  const { kind, state, finishedAfter, finishedBefore, limit } = flags;
+  if (flags.filter !== undefined) {
+    if ((finishedAfter ?? finishedBefore) !== undefined)
+      throw misused('redrive: --filter and --finished-after or --finished-before exclude each other');
+    return await actOnFound(context, {
+      name: 'redrive',
+      action: 'redrive',
+      none: { redriven: 0, duplicates: 0 },
+      act: async (ids, search) => {
+        const state = search.state === 'cancelled' ? search.state : 'discarded';
+        return { ...(await queue.redrive(db, { ids: [...ids], state })) };
+      },
+    });
+  }
+  const own = ownFilter(queue, flags.where);
+  const filter = { ...own, ...given({ kind, queue: flags.queue, finishedAfter, finishedBefore }) };
+  const meant: RedriveFilter = { ...filter, ...(state === 'cancelled' && { state }) };
+  const isAll = flags.all === true || Object.keys(filter).length === 0;
+  const found = { ...listFilter(queue, flags), state: undefined, searchLimit: SEARCH_ALL };
+  return await actOnMany(context, {
+    name: 'redrive',
+    count: () =>
+      countJobs(db, queue, found, { states: [state === 'cancelled' ? state : 'discarded'], limit }),
+    run: async ({ signal, onProgress }) => {
+      const which: RedriveFilter = {
+        ...meant,
+        ...(isAll && { all: true }),
+        ...(limit !== undefined && { limit }),
+      };
+      return {
+        ...(await queue.redrive(db, which, {
+          batchSize: 1_000,
+          signal,
+          onProgress: (sums) => onProgress({ ...sums }),
+        })),
+      };
+    },
+  });
+}

@@ -1,0 +1,55 @@
+import { type OwnColumn, ownColumnsOf } from '../../core/schema/own-columns.ts';
+import type { Queue } from '../../index.ts';
+import { misused } from './failure.ts';
+
+/** The values that own columns must have, of texts such as `tenantId=7`; each of its column's type. */
+export function ownFilter(queue: Queue, given: readonly string[] = []): Readonly<Record<string, unknown>> {
+  const columns = ownColumnsOf(queue.tables.queueJobs);
+  const filter: Record<string, unknown> = {};
+  for (const each of given) {
+    const at = each.indexOf('=');
+    const name = at < 0 ? each : each.slice(0, at);
+    const column = columns.find(({ key }) => key === name);
+    if (at < 1 || column === undefined) {
+      const known = columns.map(({ key }) => key).join(', ');
+      throw misused(
+        known === ''
+          ? `--where ${each}: this queue has no columns of its own (their tables come from a queue.config.ts)`
+          : `--where ${each}: it must be COLUMN=VALUE, with one of ${known}`,
+      );
+    }
+    if (name in filter) throw misused(`--where has ${name} twice`);
+    filter[name] = valueFor(column, each.slice(at + 1));
+  }
+  return filter;
+}
+
+function valueFor({ key, values }: OwnColumn, text: string): unknown {
+  if (values !== 'text' && values !== 'custom' && text === 'null') return null;
+  const value = read(values, text);
+  if (value !== undefined) return value;
+  throw misused(`--where ${key}=${text}: it must be a ${values}`);
+}
+
+function read(values: OwnColumn['values'], text: string): unknown {
+  switch (values) {
+    case 'number':
+      return text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : undefined;
+    case 'bigint':
+      return /^-?\d+$/.test(text) ? BigInt(text) : undefined;
+    case 'boolean':
+      return text === 'true' || text === 'false' ? text === 'true' : undefined;
+    case 'date': {
+      const date = new Date(text);
+      return Number.isNaN(date.getTime()) ? undefined : date;
+    }
+    case 'json':
+      try {
+        return JSON.parse(text);
+      } catch {
+        return undefined;
+      }
+    default:
+      return text;
+  }
+}

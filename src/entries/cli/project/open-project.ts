@@ -1,0 +1,152 @@
+import { existsSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import type { Database, Queue } from '../../../index.ts';
+import { LOADERS, type Loaders, type QueueConfig } from '../../config/define-config.ts';
+import { Failure, misused } from '../failure.ts';
+import { complain } from '../terminal/complain.ts';
+import { type Credentials, connect } from './connect.ts';
+import { type DrizzleConfig, readDrizzleConfig } from './drizzle-config.ts';
+import { exportedTables, USUAL_TABLES } from './exported-tables.ts';
+import { findConfig } from './find-upwards.ts';
+import { loadEnv } from './load-env.ts';
+import { defaultOf, loadModule } from './load-module.ts';
+import { queueOf } from './queue-of.ts';
+
+/** Where to look for the database. */
+export interface Whereabouts {
+  readonly config?: string | undefined;
+  readonly url?: string | undefined;
+  readonly envFile: readonly string[];
+}
+
+/** An app's database and queue, opened for a command. */
+export interface Project {
+  readonly db: Database;
+  readonly queue: Queue;
+  /** What queue.config.ts says; `undefined` where there is none. */
+  readonly config: QueueConfig | undefined;
+  /** Loads the workers and the dashboard that fit the queue. */
+  readonly load: Loaders;
+  /** Where the database was found, without a password. */
+  readonly source: string;
+  close(): Promise<void>;
+}
+
+const LOAD: Loaders = {
+  entry: () => import('../../../index.ts'),
+  dashboard: () => import('../../dashboard/index.ts'),
+  import: () => import('../../import/index.ts'),
+};
+
+/**
+ * Finds the database: queue.config.ts (upwards from here), `--url`, drizzle.config.ts, the environment. A
+ * `--url` goes before the database of either config, and their tables and handlers stay.
+ *
+ * @throws Failure when there is none
+ */
+export async function openProject(given: Whereabouts): Promise<Project> {
+  const cwd = process.cwd();
+  const path = given.config === undefined ? findConfig('queue', cwd) : resolve(given.config);
+  if (path !== undefined && !existsSync(path))
+    throw misused(`The file ${given.config} of --config does not exist`);
+  const drizzleConfig = findConfig('drizzle', cwd);
+  loadEnv(dirname(path ?? drizzleConfig ?? join(cwd, '.env')), given.envFile);
+  if (path !== undefined) return await fromQueueConfig(path, given.url);
+  const known =
+    drizzleConfig === undefined ? undefined : await readTolerantly(drizzleConfig, given.url !== undefined);
+  const { credentials, source } = credentialsFrom(given.url, known, drizzleConfig);
+  const folder = drizzleConfig === undefined ? cwd : dirname(drizzleConfig);
+  const { db, close } = await connect(folder, credentials);
+  try {
+    const tables = known === undefined ? USUAL_TABLES : await tablesOf(known);
+    return { db, queue: await queueOf(db, tables), config: undefined, load: LOAD, source, close };
+  } catch (error) {
+    await close().catch(() => undefined);
+    throw error;
+  }
+}
+
+async function fromQueueConfig(path: string, url: string | undefined): Promise<Project> {
+  const file = relative(process.cwd(), path) || path;
+  const config: unknown = defaultOf(await loadModule(path));
+  const load: unknown = Reflect.get(Object(config), LOADERS);
+  if (load === undefined) {
+    throw new Failure(
+      `${file} must \`export default defineConfig({ db, queue, … })\`, ` +
+        "with defineConfig of 'drizzle-queue/config'",
+    );
+  }
+  // defineConfig has checked what it is, and put the loaders in.
+  const [known, loaders] = [config as QueueConfig, load as Loaders];
+  const { queue } = known;
+  if (url === undefined) {
+    const close = () => closeClient(known.db);
+    return { db: known.db, queue, config: known, load: loaders, source: file, close };
+  }
+  const { db, close } = await connect(dirname(path), url);
+  const closeBoth = async () => {
+    await Promise.all([close(), closeClient(known.db)]);
+  };
+  const changed = { ...known, db };
+  return { db, queue, config: changed, load: loaders, source: '--url', close: closeBoth };
+}
+
+/** A config that cannot be read is no reason to fail where an address was given. */
+async function readTolerantly(path: string, hasUrl: boolean): Promise<DrizzleConfig | undefined> {
+  try {
+    return await readDrizzleConfig(path);
+  } catch (error) {
+    if (!hasUrl && !process.env.DATABASE_URL) throw error;
+    complain(
+      `${relative(process.cwd(), path)} cannot be read, so the usual tables are taken (${firstLine(error)})`,
+    );
+    return undefined;
+  }
+}
+
+async function tablesOf({ schemaFiles }: DrizzleConfig) {
+  try {
+    return await exportedTables(schemaFiles);
+  } catch (error) {
+    complain(
+      `The schema of drizzle.config cannot be read, so the usual tables are taken (${firstLine(error)})`,
+    );
+    return USUAL_TABLES;
+  }
+}
+
+function firstLine(error: unknown): string {
+  return String(error instanceof Error ? error.message : error).split('\n')[0] ?? '';
+}
+
+function credentialsFrom(
+  url: string | undefined,
+  known: DrizzleConfig | undefined,
+  drizzleConfig: string | undefined,
+): { readonly credentials: Credentials; readonly source: string } {
+  const { DATABASE_URL, PGHOST, PGDATABASE, PGSERVICE } = process.env;
+  if (url !== undefined) return { credentials: url, source: '--url' };
+  if (known?.credentials !== undefined && drizzleConfig !== undefined)
+    return {
+      credentials: known.credentials,
+      source: relative(process.cwd(), drizzleConfig) || drizzleConfig,
+    };
+  if (DATABASE_URL) return { credentials: DATABASE_URL, source: 'DATABASE_URL' };
+  if (PGHOST || PGDATABASE || PGSERVICE) return { credentials: undefined, source: 'PGHOST and the like' };
+  throw new Failure(
+    'No database: there is no queue.config.ts and no drizzle.config.ts with dbCredentials here or above, ' +
+      'and DATABASE_URL is not set. Give one with --url, or begin with `npx drizzle-queue init`',
+  );
+}
+
+/** Ends the client or pool below a Drizzle database, so that the process can end. */
+async function closeClient(db: Database): Promise<void> {
+  const client: unknown = Reflect.get(db, '$client');
+  for (const name of ['end', 'close']) {
+    const close: unknown = Reflect.get(Object(client), name);
+    if (typeof close !== 'function') continue;
+    // postgres.js is a function, and waits for statements that nobody wants any more unless it is told.
+    await Reflect.apply(close, client, typeof client === 'function' ? [{ timeout: 1 }] : []);
+    return;
+  }
+}

@@ -1,0 +1,136 @@
+import { type OwnColumn, ownColumnsOf } from '../../core/schema/own-columns.ts';
+import type { JobRecord } from '../../index.ts';
+import { ownText } from '../dashboard/own-text.ts';
+import { type JobOfValue, type Show, type ShownField, shownText } from '../dashboard/show.ts';
+import type { Project } from './project/open-project.ts';
+import { json } from './terminal/printable.ts';
+
+type Field = ShownField['field'];
+
+/** What is printed in the place of a value that is hidden. */
+const HIDDEN = 'hidden';
+/** As `show` knows who looks. */
+const ACCESS = { actor: 'drizzle-queue', can: 'write' } as const;
+const JSON_FIELDS = ['payload', 'output', 'metadata', 'progress'] as const;
+
+/**
+ * What is printed of the values of jobs. `dashboard.show` of queue.config.ts decides about each of them, as
+ * it does in the dashboard; without it, and without a config, they are printed as they are.
+ */
+export class ShownValues {
+  readonly #show: Show | undefined;
+  readonly #own: readonly OwnColumn[];
+
+  constructor({ config, queue }: Pick<Project, 'config' | 'queue'>) {
+    this.#show = config?.dashboard?.show;
+    this.#own = ownColumnsOf(queue.tables.queueJobs);
+  }
+
+  /** The own columns of a job, with their values. */
+  ownOf(job: JobRecord): [column: string, value: unknown][] {
+    // A record has its own columns beside the others.
+    return this.#own.map(({ key }) => [key, Reflect.get(job, key)]);
+  }
+
+  /** A text that stands for a value. */
+  text(job: JobRecord | undefined, field: Field, text: string): string {
+    return this.#ask(job && this.#jobOf(job), field, text) ?? HIDDEN;
+  }
+
+  /** The value of an own column. */
+  own(job: JobRecord, column: string, value: unknown): string {
+    const text = ownText(value);
+    const shown = this.#ask(this.#jobOf(job), 'own', text, column);
+    return shown === text ? json(value) : (shown ?? HIDDEN);
+  }
+
+  /** A value of JSON: in a line, or with so many spaces before what is within. */
+  value(job: JobRecord, field: Field, value: unknown, space?: number): string {
+    if (this.#show === undefined) return json(value, space);
+    const text = json(value);
+    const shown = this.#ask(this.#jobOf(job), field, text);
+    return shown === text ? json(value, space) : (shown ?? HIDDEN);
+  }
+
+  /**
+   * A job for a program. What is hidden is `null`, and `hidden` names it; what `show` has changed is the JSON
+   * that it has made of it, or else a text.
+   */
+  document(job: JobRecord): Readonly<Record<string, unknown>> {
+    return this.#show === undefined ? { ...job } : this.#changed({ ...job }, this.#jobOf(job));
+  }
+
+  /** The same for a schedule, which has the name, the kind, the queue and the payload of its jobs. */
+  schedule<T extends { readonly name: string; readonly kind: string; readonly queue: string }>(
+    schedule: T,
+  ): Readonly<Record<string, unknown>> {
+    if (this.#show === undefined) return { ...schedule };
+    const { kind, queue } = schedule;
+    const changed = this.#changed({ ...schedule }, { id: 0, kind, queue, own: {} });
+    return { ...changed, name: this.text(undefined, 'schedule', schedule.name) };
+  }
+
+  /** What `queue.check` or `queue.vitals` says. */
+  finding<T extends { readonly message: string; readonly fix: string }>(found: T): T {
+    const { message, fix } = found;
+    return {
+      ...found,
+      message: this.text(undefined, 'finding', message),
+      fix: fix === '' ? fix : this.text(undefined, 'finding', fix),
+    };
+  }
+
+  #changed(record: Record<string, unknown>, job: JobOfValue): Record<string, unknown> {
+    const hidden = new Set<string>();
+    const change = (name: string, field: Field, value: unknown, text: string, column?: string): unknown => {
+      const shown = this.#ask(job, field, text, column);
+      if (shown === text) return value;
+      if (shown === null) hidden.add(name);
+      return shown === null ? null : typeof value === 'string' ? shown : parsed(shown);
+    };
+    const changed = { ...record };
+    for (const field of JSON_FIELDS) {
+      const value = record[field];
+      if (value === undefined || (value === null && field !== 'payload')) continue;
+      changed[field] = change(field, field, value, json(value));
+    }
+    for (const field of ['uniqueKey', 'group'] as const) {
+      const value = record[field];
+      if (typeof value === 'string') changed[field] = change(field, field, value, value);
+    }
+    if (typeof record.cancelReason === 'string')
+      changed.cancelReason = change('cancelReason', 'error', record.cancelReason, record.cancelReason);
+    for (const [column, value] of Object.entries(job.own))
+      changed[column] = change(column, 'own', value, ownText(value), column);
+    if (Array.isArray(record.errors)) {
+      changed.errors = record.errors.map((error: Readonly<Record<string, unknown>>) => {
+        const { name, message, stack } = error;
+        return {
+          ...error,
+          name: change('errors.name', 'errorName', name, String(name)),
+          message: change('errors.message', 'error', message, String(message)),
+          ...(stack !== undefined && { stack: change('errors.stack', 'error', stack, String(stack)) }),
+        };
+      });
+    }
+    return hidden.size === 0 ? changed : { ...changed, hidden: [...hidden] };
+  }
+
+  #jobOf(job: JobRecord): JobOfValue {
+    const { id, kind, queue } = job;
+    return { id, kind, queue, own: Object.fromEntries(this.ownOf(job)) };
+  }
+
+  #ask(job: JobOfValue | undefined, field: Field, text: string, column?: string): string | null {
+    const asked = { job, field, text, cut: false, access: ACCESS };
+    return shownText(this.#show, { ...asked, ...(column !== undefined && { column }) });
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

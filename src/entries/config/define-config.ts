@@ -1,0 +1,94 @@
+import type { OwnColumns } from '../../core/schema/own-columns.ts';
+import type { Database, Handler, JobDefinition, Queue, WorkerOptions } from '../../index.ts';
+import type { DashboardOptions } from '../dashboard/index.ts';
+
+/** What `queue.config.ts` exports by default, for the command `drizzle-queue`. */
+export interface QueueConfig<TDb extends Database = Database, TOwn extends OwnColumns = OwnColumns> {
+  /** The app's own Drizzle database. The command closes its client (`db.$client`) at its end. */
+  readonly db: TDb;
+  /** The app's own queue, from `createQueue`. */
+  readonly queue: Queue<TOwn>;
+  /** The definitions that `drizzle-queue enqueue` knows, beside those of the handlers. @default none */
+  readonly jobs?: readonly JobDefinition[] | undefined;
+  /**
+   * What `drizzle-queue work` runs. Given as a function it is called by that command only, so that the others
+   * load nothing of the handlers: `async () => (await import('./src/handlers.ts')).handlers`.
+   * @default none: `work` says that there is nothing to do
+   */
+  readonly handlers?:
+    | readonly Handler<TDb, TOwn['select']>[]
+    | (() => HandlersOf<TDb, TOwn> | Promise<HandlersOf<TDb, TOwn>>)
+    | undefined;
+  /** Options of the worker of `drizzle-queue work`. @default those of `createWorker` */
+  readonly worker?: Omit<WorkerOptions<TDb, TOwn>, 'queue' | 'handlers'> | undefined;
+  /** Options of `drizzle-queue dashboard`. @default those of `createDashboard` */
+  readonly dashboard?: Pick<DashboardOptions<TOwn>, 'show' | 'traceUrl' | 'title'> | undefined;
+}
+
+type HandlersOf<TDb extends Database, TOwn extends OwnColumns> = readonly Handler<TDb, TOwn['select']>[];
+
+/** The key of {@link Loaders} in what `defineConfig` returns; the same in all copies of this package. */
+export const LOADERS: unique symbol = Symbol.for('drizzle-queue.config.loaders');
+
+/**
+ * Loads the workers, the dashboard and the importer of the copy of this package that the config has imported:
+ * a queue knows its limits by the copy that made it, and a CommonJS app has another than the command.
+ */
+export interface Loaders {
+  entry(): Promise<Pick<typeof import('../../index.ts'), 'createWorker' | 'drain'>>;
+  dashboard(): Promise<Pick<typeof import('../dashboard/index.ts'), 'createDashboard' | 'toNode'>>;
+  import(): Promise<Pick<typeof import('../import/index.ts'), 'from' | 'importJobs'>>;
+}
+
+const loaders: Loaders = {
+  entry: () => import('../../index.ts'),
+  dashboard: () => import('../dashboard/index.ts'),
+  import: () => import('../import/index.ts'),
+};
+
+/**
+ * Types the default export of `queue.config.ts`, by which the command `drizzle-queue` finds the app's
+ * database, queue and handlers.
+ *
+ * ```ts
+ * // queue.config.ts
+ * import { defineConfig } from 'drizzle-queue/config';
+ * import { db } from './src/db/index.ts';
+ * import { queue, sendReceipt } from './src/jobs.ts';
+ *
+ * export default defineConfig({
+ *   db,
+ *   queue,
+ *   jobs: [sendReceipt],
+ *   handlers: async () => (await import('./src/handlers.ts')).handlers,
+ * });
+ * ```
+ *
+ * @throws TypeError naming the option that is wrong
+ */
+export function defineConfig<TDb extends Database, TOwn extends OwnColumns>(
+  config: QueueConfig<TDb, TOwn>,
+): QueueConfig<TDb, TOwn> {
+  const what = 'defineConfig';
+  if (typeof config !== 'object' || config === null) throw new TypeError(`${what} takes an object`);
+  for (const name of Object.keys(config)) {
+    if (!NAMES.has(name)) throw new TypeError(`${what}: there is no option '${name}'`);
+  }
+  const { db, queue, jobs, handlers } = config;
+  if (typeof db?.execute !== 'function') throw new TypeError(`${what}: db must be a Drizzle database`);
+  if (typeof queue?.tables !== 'object')
+    throw new TypeError(`${what}: queue must be what createQueue() returns`);
+  if (jobs !== undefined && !Array.isArray(jobs)) throw new TypeError(`${what}: jobs must be an array`);
+  if (handlers !== undefined && !Array.isArray(handlers) && typeof handlers !== 'function')
+    throw new TypeError(`${what}: handlers must be an array, or a function that returns one`);
+  return Object.assign({ ...config }, { [LOADERS]: loaders });
+}
+
+const NAMES: ReadonlySet<string> = new Set([
+  'db',
+  'queue',
+  'jobs',
+  'handlers',
+  'worker',
+  'dashboard',
+] satisfies (keyof QueueConfig)[]);

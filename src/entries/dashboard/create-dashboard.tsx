@@ -1,0 +1,246 @@
+import type { Context } from 'hono';
+import type { Child } from 'hono/jsx';
+import { Hono } from 'hono/tiny';
+import { describeThrown } from '../../core/job/describe-error.ts';
+import { type ShownJob, showJob } from '../../core/queries/operate/show-job.ts';
+import type { OwnColumns } from '../../core/schema/own-columns.ts';
+import { type Executor, sqlStateOf } from '../../core/sql/executor.ts';
+import { MissingMigrationError } from '../../errors.ts';
+import { granted } from './access.ts';
+import { act, jobId } from './actions.ts';
+import { pageAnswer, textOf } from './answer.ts';
+import { assetAnswer } from './assets/assets.ts';
+import { download } from './download.ts';
+import { fieldsOf, nameIn } from './form-fields.ts';
+import { Links, nameInPath, pathIn } from './links.ts';
+import { Looks } from './looks.ts';
+import { checkedOptions, type DashboardOptions, type DashboardSettings } from './options.ts';
+import { databasePage } from './pages/database.tsx';
+import { errorsPage } from './pages/errors.tsx';
+import { jobPage, noJobPage } from './pages/job.tsx';
+import { jobsPage } from './pages/jobs.tsx';
+import { limitsPage } from './pages/limits.tsx';
+import { goingOnPage, manyPage } from './pages/many.tsx';
+import { overviewPage } from './pages/overview.tsx';
+import { queuesPage } from './pages/queues.tsx';
+import { refusedPage } from './pages/refused.tsx';
+import { schedulesPage } from './pages/schedules.tsx';
+import { workersPage } from './pages/workers.tsx';
+import { SlowPage } from './parts/layout.tsx';
+import { SAID } from './parts/notice.tsx';
+import { CUT } from './parts/value.tsx';
+import { isOwnRequest, protectiveHeaders } from './protection.ts';
+import { FEW_ROWS_MS, type Found, Searches, UNFIT, UnfitValueError } from './searches.ts';
+import { copyOf } from './shared-response.ts';
+import { TooManySearchesError } from './turns.ts';
+import { limitsOf, schedulesOf, scopeName, type Visit } from './visit.ts';
+
+/** Answers the requests of a browser. */
+export type Dashboard = (request: Request) => Promise<Response>;
+
+/** How long reading one job may take: its values may have a hundred megabytes. */
+const JOB_MS = 10_000;
+
+interface Env {
+  readonly Variables: { visit: Visit };
+}
+
+/**
+ * The dashboard of a queue, as a function from a request to a response, for any server that speaks Fetch:
+ * pages of HTML that need no script. It uses the app's own database, and nothing while nobody looks.
+ *
+ * Under concurrency: all viewers share what is counted with all callers of `queue.stats`, one statement at a
+ * time, each bounded by two seconds, and all counts together by a quarter of a percent of the time.
+ *
+ * ```ts
+ * const dashboard = createDashboard({ db, queue, basePath: '/admin/queue', authorize });
+ * app.all('/admin/queue/*', (c) => dashboard(c.req.raw));
+ * ```
+ *
+ * @throws TypeError for an option that is wrong
+ */
+export function createDashboard<TOwn extends OwnColumns>(options: DashboardOptions<TOwn>): Dashboard {
+  // What it does with a queue does not depend on the own columns' types.
+  const all = checkedOptions(options as unknown as DashboardOptions);
+  const apps = all.map((settings) => {
+    const links = new Links(settings.base, settings.name);
+    const { db, queue } = settings;
+    return appOf(settings, links, new Looks(db, queue.tables), new Searches(db, queue.tables));
+  });
+  return async (request) => {
+    const { pathname } = new URL(request.url);
+    const found = all.findIndex(({ base, name }) => {
+      const path = pathIn(base, pathname);
+      return name === undefined || path === nameInPath(name) || path.startsWith(`${nameInPath(name)}/`);
+    });
+    const [first] = all;
+    const app = apps[found];
+    if (app !== undefined) return await app.fetch(request);
+    const location = new Links(first?.base ?? '', first?.name).to('/');
+    // Which of them is meant nobody knows who comes from outside.
+    return pathIn(first?.base ?? '', pathname) === '/' && request.method === 'GET'
+      ? new Response(null, { status: 303, headers: { location } })
+      : new Response('There is nothing at this address.', { status: 404 });
+  };
+}
+
+function appOf(settings: DashboardSettings, links: Links, looks: Looks, searches: Searches): Hono<Env> {
+  const app = new Hono<Env>({ getPath: (request) => pathOf(settings, request.url) });
+  const refused = async (c: Context, status: number, title: string, text: string) =>
+    await pageAnswer(
+      c.req.raw,
+      await textOf(refusedPage({ links, title, text, home: status !== 403 })),
+      status,
+    );
+
+  app.use(protectiveHeaders());
+  app.use(async (c, next) => {
+    const host = c.req.header('host') ?? new URL(c.req.url).host;
+    if (settings.hosts?.includes(host) ?? true) return await next();
+    return await refused(c, 403, 'Unknown host', 'The dashboard does not answer under this name.');
+  });
+  app.use(async (c, next) =>
+    isOwnRequest(c.req.raw, settings.trustedOrigins)
+      ? await next()
+      : await refused(c, 403, 'Refused', REFUSED_FORM),
+  );
+  app.get(
+    '/assets/*',
+    async (c, next) => (await assetAnswer(c.req.raw, pathOf(settings, c.req.url))) ?? (await next()),
+  );
+  app.use(async (c, next) => {
+    const answer = await settings.authorize(c.req.raw, settings.name);
+    if (answer instanceof Response) return await copyOf(answer);
+    const allowed = granted(answer, settings.queue.tables);
+    if (allowed === undefined) {
+      return await refused(c, 403, 'Not allowed', 'Your account has no access to this dashboard.');
+    }
+    c.set('visit', visitOf({ settings, links, looks, searches, granted: allowed }, c));
+    return await next();
+  });
+  pagesOf(app);
+  // Such as a tab that is opened again: nothing is done by it, and what is left stands there.
+  app.get('/actions/:name{redrive-cause|[a-z-]+-many}', (c) =>
+    c.redirect(links.to(c.req.param('name') === 'redrive-cause' ? '/errors' : '/jobs'), 303),
+  );
+  app.post('/actions/:name', async (c) => {
+    const fields = await fieldsOf(c);
+    if (fields === undefined) return await refused(c, 415, 'Not a form', 'An action must be sent as a form.');
+    const visit = c.get('visit');
+    const acted = await act(visit, c.req.param('name'), fields);
+    if (acted.done && acted.goesOn !== undefined)
+      return await pageAnswer(c.req.raw, await textOf(goingOnPage(visit, acted.goesOn, fields)));
+    if (acted.done) {
+      const [path = '/', query = ''] = links.back(fields.back).split('?');
+      const params = new URLSearchParams(query);
+      for (const name of SAID) params.delete(name);
+      params.set('done', acted.notice);
+      if (acted.count !== undefined) params.set('n', String(acted.count));
+      if (acted.left !== undefined && acted.left > 0) params.set('left', String(acted.left));
+      return c.redirect(`${path}?${params}`, 303);
+    }
+    if (acted.why === 'refused') return await refused(c, 422, 'Not done', acted.message);
+    if (acted.why === 'forbidden')
+      return await refused(c, 403, 'Not allowed', 'You may look, but not do this.');
+    return await refused(
+      c,
+      404,
+      'Not there',
+      'There is no such action, or nothing of that name that is yours.',
+    );
+  });
+  app.notFound(async (c) => await refused(c, 404, 'No such page', 'There is nothing at this address.'));
+  app.onError(async (error, c) => {
+    if (error instanceof TooManySearchesError) {
+      const answer = await refused(c, 503, 'Too many searches', 'Your last searches are still running.');
+      answer.headers.set('retry-after', '5');
+      return answer;
+    }
+    if (error instanceof UnfitValueError || sqlStateOf(error)?.startsWith('22'))
+      return await refused(c, 422, 'Not understood', UNFIT);
+    // Of a failed query the whole error would print its parameters, which may be what `show` hides.
+    console.error('drizzle-queue dashboard:', describeThrown(error));
+    if (error instanceof MissingMigrationError)
+      return await refused(c, 500, 'Tables are missing', error.message);
+    return await refused(c, 500, 'Something failed', 'The server has printed what it was.');
+  });
+  return app;
+}
+
+const REFUSED_FORM =
+  'A form must come from a page of this dashboard. Behind a proxy that changes the host, name the address ' +
+  'that browsers see in the option trustedOrigins.';
+
+function pagesOf(app: Hono<Env>): void {
+  const show = async (c: Context<Env>, page: Child | Promise<Child>, status = 200) =>
+    await pageAnswer(c.req.raw, await textOf(page), status);
+  app.get('/', (c) => show(c, overviewPage(c.get('visit'))));
+  app.get('/jobs', (c) => show(c, jobsPage(c.get('visit'))));
+  app.get('/jobs/many', (c) => show(c, manyPage(c.get('visit'))));
+  app.get('/jobs/:id{\\d+}', async (c) => {
+    const visit = c.get('visit');
+    const found = await findShown(visit, c.req.param('id'));
+    if (found === undefined) return await show(c, <SlowPage visit={visit} title="Job" />);
+    if (found.value !== undefined) return await show(c, jobPage(visit, found.value));
+    return await show(c, noJobPage(visit, c.req.param('id').slice(0, 20)), 404);
+  });
+  app.get('/jobs/:id{\\d+}/:field{payload|output|metadata|progress}', async (c, next) => {
+    const { id, field } = c.req.param();
+    return (await download(c.get('visit'), jobId(id), field)) ?? (await next());
+  });
+  app.get('/errors', (c) => show(c, errorsPage(c.get('visit'))));
+  app.get('/queues', async (c, next) => {
+    const visit = c.get('visit');
+    return visit.granted.scope.own.length > 0 ? await next() : await show(c, queuesPage(visit));
+  });
+  app.get('/workers', async (c, next) => {
+    const visit = c.get('visit');
+    return visit.granted.scope.own.length > 0 ? await next() : await show(c, workersPage(visit));
+  });
+  app.get('/schedules', async (c, next) => {
+    const visit = c.get('visit');
+    const schedules = schedulesOf(visit);
+    const after = visit.query.get('after') || undefined;
+    if (schedules === undefined || (after !== undefined && nameIn(after) === undefined)) return await next();
+    return await show(c, schedulesPage(visit, schedules, after));
+  });
+  app.get('/limits', async (c, next) => {
+    const visit = c.get('visit');
+    const limits = limitsOf(visit);
+    return limits === undefined ? await next() : await show(c, limitsPage(visit, limits));
+  });
+  app.get('/database', async (c, next) => {
+    const visit = c.get('visit');
+    return visit.granted.whole ? await show(c, databasePage(visit)) : await next();
+  });
+}
+
+function visitOf(
+  known: Pick<Visit, 'settings' | 'links' | 'looks' | 'searches' | 'granted'>,
+  { req }: Context,
+): Visit {
+  const { search, searchParams } = new URL(req.url);
+  const query = new URLSearchParams(searchParams);
+  const kept = new URLSearchParams(search);
+  // What an action has said is not part of the page that it leads back to.
+  for (const name of SAID) kept.delete(name);
+  const path = `${pathOf(known.settings, req.url)}${kept.size === 0 ? '' : `?${kept}`}`;
+  const { actor } = known.granted;
+  const viewer = JSON.stringify(actor ?? [req.header('cookie'), req.header('authorization')]);
+  return { ...known, viewer, path, query, nowMs: Date.now() };
+}
+
+function pathOf({ base, name }: DashboardSettings, url: string): string {
+  return pathIn(nameInPath(name), pathIn(base, new URL(url).pathname));
+}
+
+/** `undefined` for none that they may see. */
+async function findShown(visit: Visit, text: string): Promise<Found<ShownJob | undefined> | undefined> {
+  const { searches, viewer, settings, granted } = visit;
+  const id = jobId(text);
+  if (id === undefined) return { value: undefined, at: new Date(visit.nowMs) };
+  const show = { id, scope: granted.scope, cut: CUT };
+  const name = JSON.stringify(['job', scopeName(visit), id]);
+  const look = (db: Executor) => showJob(db, settings.queue.tables, show);
+  return await searches.at(viewer, name, JOB_MS, look, FEW_ROWS_MS);
+}

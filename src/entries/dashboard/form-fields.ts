@@ -1,0 +1,59 @@
+import type { Context } from 'hono';
+import { MAX_NAME_BYTES } from '../../core/job/limits.ts';
+import { HALF_SURROGATE } from '../../core/job/stored-json.ts';
+
+/** What a form sent. */
+export type Fields = Readonly<Record<string, string>>;
+
+/** What a form may send: more than any name, and far less than would hurt. */
+const MAX_FORM = 16_384;
+
+/** What a form sent; `undefined` when it is no form, too large, or holds what PostgreSQL cannot keep. */
+export async function fieldsOf(c: Context): Promise<Fields | undefined> {
+  if (!/^application\/x-www-form-urlencoded\b/i.test(c.req.header('content-type') ?? '')) return undefined;
+  if (Number(c.req.header('content-length') ?? 0) > MAX_FORM) return undefined;
+  const body = await textUpTo(c.req.raw, MAX_FORM);
+  if (body === undefined) return undefined;
+  const fields = Object.fromEntries(new URLSearchParams(body));
+  const bad = Object.values(fields).some((value) => value.includes('\0') || HALF_SURROGATE.test(value));
+  return bad ? undefined : fields;
+}
+
+/** The body of a request, read no further than so many bytes; `undefined` where there are more. */
+async function textUpTo({ body }: Request, bytes: number): Promise<string | undefined> {
+  if (body === null) return '';
+  // Without a content-length nobody knows how long it is.
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let [text, left] = ['', bytes];
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    left -= value.byteLength;
+    if (left < 0) {
+      await reader.cancel();
+      return undefined;
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}
+
+/** A whole number that a form sent; `undefined` for anything else. */
+export function numberOf(text: string | undefined): number | undefined {
+  const number = text !== undefined && /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  return Number.isSafeInteger(number) ? number : undefined;
+}
+
+/** What PostgreSQL and `Date` both write with four digits of a year. */
+const MAX_TIME = Date.UTC(9999, 0);
+
+/** The time of such a number, in milliseconds since 1970. */
+export function timeOf(ms: number): Date {
+  return new Date(Math.min(ms, MAX_TIME));
+}
+
+/** A name that a form or a URL sent, as PostgreSQL can keep one; `undefined` for anything else. */
+export function nameIn(text: string | undefined): string | undefined {
+  if (text === undefined || text === '' || text.includes('\0') || HALF_SURROGATE.test(text)) return undefined;
+  return new TextEncoder().encode(text).byteLength <= MAX_NAME_BYTES ? text : undefined;
+}

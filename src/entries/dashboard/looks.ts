@@ -1,0 +1,83 @@
+import { figuresOf } from '../../core/queue/stats/known-figures.ts';
+import { Rest } from '../../core/queue/stats/rest.ts';
+import { SharedAnswer } from '../../core/queue/stats/shared-answer.ts';
+import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
+import type { Database, Executor } from '../../core/sql/executor.ts';
+import { withinTime } from '../../core/sql/within-time.ts';
+
+/** So many are kept: one for each scope and kind of look. No name contains what a viewer writes. */
+const KEPT = 200;
+
+/** What else is read takes a tenth of a percent of the time each: counts shall not wait for it. */
+const APART = 1_000;
+const APART_BURST_MS = 100;
+/** What reads a few rows is slow only where it has to wait, and somebody may wait for what it shows. */
+const MAX_SMALL_REST_MS = 5_000;
+
+/**
+ * With what a look rests. `figures`: with those of `queue.stats`. `slow`: apart from these, since it changes
+ * slowly. `small`: it reads a few rows, however many jobs there are, and rests apart as well.
+ */
+export type Pace = 'figures' | 'slow' | 'small';
+
+/** `look` in a transaction of its own, whose statements take no longer than `timeoutMs`, or `undefined`. */
+export async function within<T>(
+  db: Database,
+  tables: QueueTables,
+  timeoutMs: number,
+  look: (db: Executor) => Promise<T>,
+): Promise<T | undefined> {
+  return await withinTime(db, tables, timeoutMs, ({ runner }) => look(runner));
+}
+
+/**
+ * Looks that all viewers share, one at a time for each name. They rest with the figures of `queue.stats` and
+ * `queue.vitals`, so that all of it together takes a quarter of a percent of the time; what changes slowly,
+ * and what reads a few rows, apart from them.
+ */
+export class Looks {
+  readonly #db: Database;
+  readonly #tables: QueueTables;
+  readonly #rests: Readonly<Record<Pace, Rest>>;
+  readonly #answers = new Map<string, SharedAnswer<unknown>>();
+
+  constructor(db: Database, tables: QueueTables) {
+    this.#db = db;
+    this.#tables = tables;
+    const slow = new Rest(APART, APART_BURST_MS);
+    const small = new Rest(APART, APART_BURST_MS, MAX_SMALL_REST_MS);
+    this.#rests = { figures: figuresOf(tables, db).rest, slow, small };
+  }
+
+  /**
+   * `undefined` when it took too long.
+   *
+   * @throws the driver's errors, which are not kept
+   */
+  async at<T>(
+    name: string,
+    timeoutMs: number,
+    look: (db: Executor) => Promise<T>,
+    pace: Pace = 'figures',
+  ): Promise<T | undefined> {
+    return await this.shared(name, () => within(this.#db, this.#tables, timeoutMs, look), pace);
+  }
+
+  /** The same without a transaction, for what begins one itself: with one connection it would wait for it. */
+  async shared<T>(name: string, ask: () => Promise<T>, pace: Pace): Promise<T> {
+    const known = this.#answers.get(name);
+    const shared = known ?? new SharedAnswer<unknown>(this.#rests[pace]);
+    // The last one is the one that was used last.
+    this.#answers.delete(name);
+    this.#answers.set(name, shared);
+    const [oldest] = this.#answers.keys();
+    if (this.#answers.size > KEPT && oldest !== undefined) this.#answers.delete(oldest);
+    // The name says what kind of value stands under it.
+    return (await shared.get(ask)) as T;
+  }
+
+  /** Makes the next look a new one, for whoever has just changed what it sees. */
+  forget(): void {
+    this.#answers.clear();
+  }
+}

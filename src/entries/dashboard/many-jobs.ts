@@ -1,0 +1,134 @@
+import { databaseTime } from '../../core/queries/operate/database-time.ts';
+import { countMany, findMany, type ManyAction, type ManyJobs } from '../../core/queries/operate/find-many.ts';
+import { MAX_FILTER, pinned } from '../filter/filter.ts';
+import type { DashboardAction } from './access.ts';
+import { within } from './looks.ts';
+import { BATCH, doStretch, type Progress, type Stretch } from './stretch.ts';
+import { LOOK_MS, scopeName, type Visit } from './visit.ts';
+import { filterOfVisit } from './visit-filter.ts';
+
+/** How long one statement that looks for jobs may take. */
+export const FIND_MS = 5_000;
+/** The most jobs that can be selected: those of one page. */
+const MAX_SELECTED = 100;
+
+/** The right that each needs. */
+export const RIGHTS: Readonly<Record<ManyAction, DashboardAction>> = {
+  cancel: 'cancel',
+  redrive: 'redrive',
+  'run-now': 'runNow',
+};
+
+/** The jobs that somebody has chosen, as a URL or a form names them. */
+export interface Chosen {
+  readonly action: ManyAction;
+  readonly q: string;
+  /** `undefined`: all that the filter finds. */
+  readonly ids: readonly number[] | undefined;
+  readonly jobs: ManyJobs;
+}
+
+/** `undefined` for what names no jobs, or a filter that is not understood: that must not mean all of them. */
+export function chosenOf(
+  visit: Visit,
+  { action, of, q, ids }: { action: string; of: string; q: string; ids: readonly string[] },
+): Chosen | undefined {
+  if (!isManyAction(action) || (of !== 'selected' && of !== 'all') || q.length > MAX_FILTER) return undefined;
+  const { granted } = visit;
+  const filter = filterOfVisit(visit, q);
+  if (of === 'all') {
+    if (filter.problems.length > 0) return undefined;
+    const jobs = { action, search: filter.search, scope: granted.scope, ids: undefined };
+    return { action, q: pinned(filter), ids: undefined, jobs };
+  }
+  const selected = ids.map(Number);
+  if (selected.length === 0 || selected.length > MAX_SELECTED) return undefined;
+  if (selected.some((id) => !Number.isSafeInteger(id) || id <= 0)) return undefined;
+  // Of those that are ticked the filter says only whether cancelled ones are to be put back.
+  const state = filter.search.state === 'cancelled' ? 'cancelled' : undefined;
+  const search = { state: action === 'redrive' ? state : undefined, payload: [], own: [] } as const;
+  const jobs = { action, search, scope: granted.scope, ids: selected };
+  return { action, q, ids: selected, jobs };
+}
+
+/** How many jobs these are. */
+export interface Counted {
+  readonly jobs: number;
+  /** The last of them. */
+  readonly until: number;
+}
+
+/** How many jobs these are, and by the database's clock when; `undefined` when counting took too long. */
+export async function countChosen(
+  visit: Visit,
+  chosen: Chosen,
+): Promise<(Counted & { readonly asOf: number }) | undefined> {
+  const { searches, viewer, settings } = visit;
+  const { tables } = settings.queue;
+  const name = JSON.stringify(['count', scopeName(visit), chosen.action, chosen.q, chosen.ids]);
+  const found = await searches.at(viewer, name, LOOK_MS, async (db) => {
+    // Rounded up: what has ended in the same millisecond is among them.
+    const asOf = (await databaseTime(db, tables)).getTime() + 1;
+    return { ...(await countMany(db, tables, chosen.jobs)), asOf };
+  });
+  return found?.value;
+}
+
+/** How far it is to go, and of what it must know. */
+export interface Bounds {
+  /** The last id that is meant. */
+  readonly until: number;
+  /** Discarded or cancelled jobs that ended later are not meant: they were put back already. */
+  readonly asOf: Date;
+}
+
+/**
+ * Does it as far as one request goes. It tries only jobs that are found in the scope just then, by id: what
+ * changes in between, or what another operator was first with, stays as it is and is not counted.
+ */
+export async function doWithChosen(
+  visit: Visit,
+  { jobs, action }: Chosen,
+  before: Progress,
+  { until, asOf }: Bounds,
+): Promise<Stretch> {
+  const { db, queue } = visit.settings;
+  return await doStretch(before, {
+    find: (after) =>
+      within(db, queue.tables, FIND_MS, (tx) =>
+        findMany(tx, queue.tables, { ...jobs, after, until, limit: BATCH }),
+      ),
+    act: (ids) => doWith(visit, action, jobs, ids, asOf),
+  });
+}
+
+async function doWith(
+  visit: Visit,
+  action: ManyAction,
+  { search }: ManyJobs,
+  ids: readonly number[],
+  asOf: Date,
+): Promise<number> {
+  const { db, queue } = visit.settings;
+  switch (action) {
+    case 'cancel': {
+      const { cancelled, requested } = await queue.cancelMany(db, { ids }, { reason: reasonOf(visit) });
+      return cancelled + requested;
+    }
+    case 'redrive': {
+      const state = search.state === 'cancelled' ? 'cancelled' : 'discarded';
+      return (await queue.redrive(db, { ids, state, finishedBefore: asOf })).redriven;
+    }
+    case 'run-now':
+      return (await queue.runNowMany(db, ids)).due;
+  }
+}
+
+/** Why a job is cancelled, as its result says. */
+export function reasonOf({ granted: { actor } }: Visit): string {
+  return actor === undefined ? 'cancelled in the dashboard' : `cancelled in the dashboard by ${actor}`;
+}
+
+function isManyAction(action: string): action is ManyAction {
+  return Object.hasOwn(RIGHTS, action);
+}

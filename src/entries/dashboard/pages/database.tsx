@@ -1,0 +1,98 @@
+import type { Finding } from '../../../core/queue/check/finding.ts';
+import type { Vital } from '../../../core/queue/stats/queue-vitals.ts';
+import { unlessMissing } from '../../../core/sql/unless-missing.ts';
+import { countText, durationText } from '../duration.ts';
+import { boundFirstCount } from '../figures.ts';
+import { folded } from '../folded.ts';
+import { Findings, Others } from '../parts/findings.tsx';
+import { Page } from '../parts/layout.tsx';
+import { Shown } from '../parts/shown.tsx';
+import type { Visit } from '../visit.ts';
+
+/** What is wrong with the set-up of the database. */
+export async function findingsOf({ settings, looks }: Visit): Promise<readonly Finding[]> {
+  const found = await looks.shared('findings', () => settings.queue.check(settings.db), 'slow');
+  // These two the vitals say, too, with a value.
+  return found.filter(({ code }) => code !== 'kind-unserved' && code !== 'worker-silent');
+}
+
+/** What alerts watch, the worst first. */
+export async function vitalsOf(visit: Visit): Promise<readonly Vital[]> {
+  const { settings } = visit;
+  boundFirstCount(visit);
+  return (await settings.queue.vitals(settings.db)).vitals;
+}
+
+/** What `queue.check` has found, and what alerts watch. */
+export async function databasePage(visit: Visit) {
+  const findings = await findingsOf(visit);
+  // Tables that everything needs may be missing, which the findings say.
+  const vitals = await unlessMissing(vitalsOf(visit));
+  return (
+    <Page visit={visit} title="Database">
+      {findings.length === 0 ? (
+        <section class="card all-well">
+          <p>
+            <b>Everything is set up as it should be.</b>{' '}
+            <span class="muted">Tables, columns, indexes and tuning.</span>
+          </p>
+        </section>
+      ) : (
+        <section class="card" aria-label="Findings">
+          <Findings visit={visit} findings={findings} />
+        </section>
+      )}
+      <section class="card" aria-labelledby="vitals-title">
+        <h2 id="vitals-title">Vitals</h2>
+        {vitals === undefined ? (
+          <p class="muted">They are not known while tables are missing.</p>
+        ) : (
+          <Vitals visit={visit} vitals={vitals} />
+        )}
+      </section>
+    </Page>
+  );
+}
+
+function Vitals({ visit, vitals }: { readonly visit: Visit; readonly vitals: readonly Vital[] }) {
+  return (
+    <table class="rows">
+      <thead>
+        <tr>
+          <th scope="col">What alerts watch</th>
+          <th scope="col">Judged</th>
+          <th scope="col" class="number">
+            Value
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {folded(vitals).map(([vital, ...others]) => (
+          <tr>
+            <td>
+              <Shown visit={visit} field="finding" text={vital.message} />
+              {others.length === 0 ? null : (
+                <details id={`vitals-${vital.code}-${vital.severity}`}>
+                  <summary>And {others.length} more like it</summary>
+                  <Others visit={visit} findings={others} />
+                </details>
+              )}
+            </td>
+            <td class={`is-${vital.severity}`}>
+              <p>
+                <span class="badge">{vital.severity}</span>
+              </p>
+            </td>
+            <td class="number">{valueText(vital)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function valueText({ value, unit }: Vital): string {
+  if (value === undefined) return '?';
+  if (unit === 'ratio') return `${Math.round(value * 1_000) / 10} %`;
+  return unit === 'ms' ? durationText(value) : countText(value);
+}

@@ -1,0 +1,235 @@
+import type { JsonText, ShownJob } from '../../../core/queries/operate/show-job.ts';
+import { CLAIM_REFUSED } from '../../../core/sql/refused-claim.ts';
+import { word } from '../../filter/filter.ts';
+import { ownText } from '../own-text.ts';
+import { ActionForm, AskingForm } from '../parts/action-form.tsx';
+import { Empty } from '../parts/empty.tsx';
+import { History } from '../parts/history.tsx';
+import { Page } from '../parts/layout.tsx';
+import { Ago, Since } from '../parts/moment.tsx';
+import { Shown } from '../parts/shown.tsx';
+import { State } from '../parts/state.tsx';
+import { Foreign, visible } from '../parts/text.tsx';
+import { Value } from '../parts/value.tsx';
+import { revealed, type Visit } from '../visit.ts';
+
+/** One job: what became of it and when, why it failed, and what it is about. */
+export function jobPage(visit: Visit, job: ShownJob) {
+  const { links, nowMs } = visit;
+  const title = `${visible(job.kind)} #${job.id}`;
+  return (
+    <Page visit={visit} title={title} aside={<State state={job.state} cancelling={job.cancelling} />}>
+      <Actions visit={visit} job={job} />
+      <div class="columns">
+        <History visit={visit} job={job} />
+        <section class="card facts" aria-labelledby="facts-title">
+          <h2 id="facts-title">Facts</h2>
+          <dl>
+            <dt>Queue</dt>
+            <dd>
+              <a href={links.jobs(word('queue', job.queue))}>
+                <Foreign text={job.queue} />
+              </a>
+            </dd>
+            <dt>Kind</dt>
+            <dd>
+              <a href={links.jobs(word('kind', job.kind))}>
+                <Foreign text={job.kind} mono />
+              </a>
+            </dd>
+            <dt>Attempt</dt>
+            <dd>
+              {job.attempt} of {job.maxAttempts}
+            </dd>
+            <dt>Priority</dt>
+            <dd>{job.priority}</dd>
+            {job.state === 'running' ? (
+              <>
+                <dt>Running for</dt>
+                <dd>
+                  <Since at={job.claimedAt} nowMs={nowMs} />
+                </dd>
+              </>
+            ) : job.finishedAt === null ? (
+              <>
+                <dt>{job.state === 'scheduled' ? 'Due' : 'Due since'}</dt>
+                <dd>
+                  <Ago at={job.runAt} nowMs={nowMs} />
+                </dd>
+              </>
+            ) : null}
+            {job.workerId === null ? null : (
+              <>
+                <dt>Worker</dt>
+                <dd>#{job.workerId}</dd>
+              </>
+            )}
+            {job.uniqueKey === null ? null : (
+              <>
+                <dt>Unique key</dt>
+                <dd>
+                  <Shown visit={visit} job={job} field="uniqueKey" text={job.uniqueKey} mono />
+                </dd>
+              </>
+            )}
+            {job.group === null ? null : (
+              <>
+                <dt>Group</dt>
+                <dd>
+                  <Shown visit={visit} job={job} field="group" text={job.group} />
+                </dd>
+              </>
+            )}
+            {Object.entries(job.own).map(([key, value]) => (
+              <>
+                <dt>{key}</dt>
+                <dd>
+                  <Shown visit={visit} job={job} field="own" column={key} text={ownText(value)} mono />
+                </dd>
+              </>
+            ))}
+            <Trace visit={visit} job={job} />
+          </dl>
+        </section>
+      </div>
+      {job.progressText === null ? null : <Progress visit={visit} job={job} />}
+      {job.payloadText === null ? (
+        <section class="card" aria-labelledby="payload-title">
+          <h2 id="payload-title">Payload</h2>
+          <p class="muted">not kept</p>
+        </section>
+      ) : (
+        <Value visit={visit} job={job} field="payload" title="Payload" json={job.payloadText} />
+      )}
+      {job.outputText === null ? null : (
+        <Value visit={visit} job={job} field="output" title="Output" json={job.outputText} />
+      )}
+      {isEmpty(job.metadataText) ? null : (
+        <Value visit={visit} job={job} field="metadata" title="Metadata" json={job.metadataText} />
+      )}
+    </Page>
+  );
+}
+
+/** Whether it was parked because the database refused its claim. */
+function isSetAside({ state, errors }: ShownJob): boolean {
+  return state === 'waiting' && errors.at(-1)?.name === CLAIM_REFUSED;
+}
+
+function Actions({ visit, job }: { readonly visit: Visit; readonly job: ShownJob }) {
+  const of = `job ${job.id}`;
+  const fields = { id: job.id };
+  if (job.finishedAt !== null) {
+    return job.state === 'discarded' ? (
+      <div class="actions">
+        <ActionForm visit={visit} action="redrive" fields={fields} label="Redrive" of={of} tone="main" />
+      </div>
+    ) : null;
+  }
+  const running = job.state === 'running';
+  return (
+    <div class="actions">
+      {job.state === 'scheduled' || isSetAside(job) ? (
+        <ActionForm
+          visit={visit}
+          action="runNow"
+          path="run-now"
+          fields={fields}
+          label="Run now"
+          of={of}
+          tone="main"
+        />
+      ) : null}
+      {job.cancelling ? null : (
+        <AskingForm
+          visit={visit}
+          action="cancel"
+          fields={fields}
+          label="Cancel"
+          of={of}
+          question={
+            running
+              ? 'Its handler is told to stop; unless the attempt completes, the job ends as cancelled.'
+              : 'The job ends as cancelled and never runs.'
+          }
+        />
+      )}
+      {running ? (
+        <AskingForm
+          visit={visit}
+          action="force"
+          fields={fields}
+          label="End at once"
+          of={of}
+          question="The job ends as cancelled now, whatever its handler does; what it has done stays done."
+        />
+      ) : null}
+    </div>
+  );
+}
+
+/** A number from 0 to 1, or to 100, is a bar; anything else is shown as it is. */
+function Progress({ visit, job }: { readonly visit: Visit; readonly job: ShownJob }) {
+  const json = job.progressText ?? { text: 'null', length: 4 };
+  const text = revealed(visit, job, 'progress', { text: json.text });
+  const share = text === null ? undefined : shareOf(text);
+  if (share === undefined)
+    return <Value visit={visit} job={job} field="progress" title="Progress" json={json} />;
+  const percent = Math.round(share * 100);
+  return (
+    <section class="card progress" aria-labelledby="progress-title">
+      <h2 id="progress-title">Progress</h2>
+      <progress max={100} value={percent} aria-labelledby="progress-title" />
+      <b>{percent} %</b>
+    </section>
+  );
+}
+
+function shareOf(text: string): number | undefined {
+  const [, bare] = /^(\d+(?:\.\d+)?)$/.exec(text) ?? [];
+  const [, named] = /"(?:percent|share|progress|fraction)": (\d+(?:\.\d+)?)[,\n}]/.exec(text) ?? [];
+  const [, done] = /"done": (\d+)[,\n}]/.exec(text) ?? [];
+  const [, total] = /"(?:total|of)": ([1-9]\d*)[,\n}]/.exec(text) ?? [];
+  const number = bare ?? named;
+  if (number === undefined) {
+    return done === undefined || total === undefined ? undefined : Math.min(1, Number(done) / Number(total));
+  }
+  const value = Number(number);
+  return value <= 1 ? value : value <= 100 ? value / 100 : undefined;
+}
+
+function Trace({ visit, job }: { readonly visit: Visit; readonly job: ShownJob }) {
+  const { traceUrl } = visit.settings;
+  if (traceUrl === undefined || job.metadataText.length > job.metadataText.text.length) return null;
+  const url = traceUrl(JSON.parse(job.metadataText.text));
+  // Only an address that cannot run anything.
+  if (url === undefined || !/^https?:\/\//i.test(url)) return null;
+  return (
+    <>
+      <dt>Trace</dt>
+      <dd>
+        <a href={url} rel="noreferrer">
+          open
+        </a>
+      </dd>
+    </>
+  );
+}
+
+/** PostgreSQL writes an empty object over two lines. */
+function isEmpty({ text }: JsonText): boolean {
+  return /^\{\s*\}$/.test(text);
+}
+
+/** Stands where a job is not, or is not theirs. */
+export function noJobPage(visit: Visit, id: string) {
+  return (
+    <Page visit={visit} title="No such job">
+      <section class="card">
+        <Empty title={`There is no job #${id} that you may see`}>
+          It may have completed without keeping its result, or its result is pruned.
+        </Empty>
+      </section>
+    </Page>
+  );
+}

@@ -1,0 +1,179 @@
+import { databaseTime } from '../../../core/queries/operate/database-time.ts';
+import type { ManyAction } from '../../../core/queries/operate/find-many.ts';
+import { countText } from '../duration.ts';
+import type { Fields } from '../form-fields.ts';
+import { type Chosen, type Counted, chosenOf, countChosen, RIGHTS } from '../many-jobs.ts';
+import { Empty } from '../parts/empty.tsx';
+import { Page } from '../parts/layout.tsx';
+import { Foreign } from '../parts/text.tsx';
+import type { Progress } from '../stretch.ts';
+import { LOOK_MS, may, type Visit } from '../visit.ts';
+
+const TITLES: Readonly<Record<ManyAction, string>> = {
+  cancel: 'Cancel jobs',
+  redrive: 'Redrive jobs',
+  'run-now': 'Run jobs now',
+};
+
+const QUESTIONS: Readonly<Record<ManyAction, string>> = {
+  cancel:
+    'They end as cancelled and never run; handlers that run are told to stop. Jobs that are enqueued from ' +
+    'now on are not meant.',
+  redrive: 'They are due again at once, with all their attempts.',
+  'run-now': 'They are due now. Limits and pauses hold on.',
+};
+
+/** Asks whether to do something with many jobs, and says with how many. */
+export async function manyPage(visit: Visit) {
+  const { query, links } = visit;
+  const chosen = chosenOf(visit, {
+    action: query.get('action') ?? '',
+    of: query.get('of') ?? '',
+    q: query.get('q') ?? '',
+    ids: query.getAll('id'),
+  });
+  const back = links.to('/jobs', { q: query.get('q') ?? '' });
+  if (chosen === undefined || !may(visit, RIGHTS[chosen.action])) {
+    return (
+      <Page visit={visit} title="Nothing chosen">
+        <section class="card">
+          <Empty title="No job is selected">
+            Select some, or all that match the filter. <a href={back}>Back to the jobs</a>
+          </Empty>
+        </section>
+      </Page>
+    );
+  }
+  const counted = await countChosen(visit, chosen);
+  const { db, queue } = visit.settings;
+  const asOf = counted?.asOf ?? (await databaseTime(db, queue.tables)).getTime() + 1;
+  return (
+    <Page visit={visit} title={TITLES[chosen.action]}>
+      <section class="card many">
+        {counted?.jobs === 0 ? (
+          <Empty title="There is no such job">
+            None of them can be, or somebody was first. <a href={back}>Back to the jobs</a>
+          </Empty>
+        ) : (
+          <Question visit={visit} chosen={chosen} counted={counted} asOf={asOf} back={back} />
+        )}
+      </section>
+    </Page>
+  );
+}
+
+interface QuestionProps {
+  readonly visit: Visit;
+  readonly chosen: Chosen;
+  /** `undefined` when counting took too long. */
+  readonly counted: Counted | undefined;
+  /** When they were counted, by the database's clock. */
+  readonly asOf: number;
+  readonly back: string;
+}
+
+function Question({ visit, chosen, counted, asOf, back }: QuestionProps) {
+  const { action, q, ids } = chosen;
+  const label = counted === undefined ? 'all of them' : jobsText(counted.jobs);
+  const fields = {
+    of: ids === undefined ? 'all' : 'selected',
+    q,
+    ids: (ids ?? []).join(' '),
+    until: String(counted?.until ?? Number.MAX_SAFE_INTEGER),
+    asof: String(asOf),
+    ...(counted !== undefined && { total: String(counted.jobs) }),
+    back: `/jobs?${new URLSearchParams({ q })}`,
+  };
+  return (
+    <>
+      <p class="number-of">
+        <b>{counted === undefined ? '?' : countText(counted.jobs)}</b>{' '}
+        {ids !== undefined
+          ? `of ${jobsText(ids.length)} selected`
+          : counted?.jobs === 1
+            ? 'job matches'
+            : 'jobs match'}
+      </p>
+      {ids !== undefined ? null : q === '' ? (
+        <p>No filter is set: these are all jobs that you may see.</p>
+      ) : (
+        <p class="code wrap">
+          <Foreign text={q} />
+        </p>
+      )}
+      {counted === undefined ? (
+        <p class="notice is-bad">
+          Counting them took more than {LOOK_MS / 1000} s, so their number is unknown.
+        </p>
+      ) : null}
+      <p>{QUESTIONS[action]}</p>
+      <form method="post" action={visit.links.to(`/actions/${action}-many`)} class="actions">
+        <HiddenFields fields={fields} />
+        <button type="submit" class={`button is-${action === 'cancel' ? 'danger' : 'main'}`}>
+          {action === 'cancel' ? 'Cancel' : action === 'redrive' ? 'Redrive' : 'Run now:'} {label}
+        </button>
+        <a class="button" href={back}>
+          Back
+        </a>
+      </form>
+    </>
+  );
+}
+
+/** What is still to be done of many jobs, after a request has done a part of it. */
+export interface GoingOn {
+  readonly path: string;
+  readonly progress: Progress;
+  /** How many there are; `undefined` where nobody has counted them. */
+  readonly total: number | undefined;
+  /** What the next request must know beside what this one was sent. */
+  readonly kept: Fields;
+}
+
+/** Says how far it is. The script goes on by itself; without it somebody presses the button. */
+export function goingOnPage(visit: Visit, { path, progress, total, kept }: GoingOn, fields: Fields) {
+  const { tried, done, after } = progress;
+  const next = { ...fields, ...kept, tried: String(tried), done: String(done), after: String(after) };
+  return (
+    <Page visit={visit} title="Going on">
+      <section class="card many">
+        <p class="number-of" role="status">
+          <b>{countText(done)}</b>{' '}
+          {total === undefined
+            ? `${done === 1 ? 'job is' : 'jobs are'} done, there are more`
+            : `of ${jobsText(Math.max(total, tried))} done`}
+        </p>
+        {total === undefined ? null : (
+          <progress max={Math.max(total, tried)} value={tried} aria-label="How far it is" />
+        )}
+        {tried > done ? <p>{jobsText(tried - done)} could not be, or somebody was first.</p> : null}
+        <form method="post" action={visit.links.to(`/actions/${path}`)} class="actions" data-goes-on>
+          <HiddenFields fields={next} />
+          <button type="submit" class="button is-main">
+            Go on
+          </button>
+          <a class="button" href={visit.links.back(fields.back)}>
+            Stop here
+          </a>
+        </form>
+        <p class="muted">
+          What is done stays done, also when this page is closed; the others are as they were.
+        </p>
+      </section>
+    </Page>
+  );
+}
+
+function HiddenFields({ fields }: { readonly fields: Fields }) {
+  return (
+    <>
+      {Object.entries(fields).map(([name, value]) => (
+        <input type="hidden" name={name} value={value} />
+      ))}
+    </>
+  );
+}
+
+function jobsText(count: number): string {
+  return `${countText(count)} ${count === 1 ? 'job' : 'jobs'}`;
+}

@@ -1,0 +1,110 @@
+import type { ShownJob } from '../../../core/queries/operate/show-job.ts';
+import type { AttemptError } from '../../../core/schema/attempt-error.ts';
+import { durationText } from '../duration.ts';
+import { timelineOf } from '../timeline.ts';
+import { revealed, type Visit } from '../visit.ts';
+import { At, Since, Zone } from './moment.tsx';
+import { Hidden } from './shown.tsx';
+import { Foreign, visible } from './text.tsx';
+
+interface HistoryProps {
+  readonly visit: Visit;
+  readonly job: ShownJob;
+}
+
+/** What a job went through, and what its attempts failed with. */
+export function History({ visit, job }: HistoryProps) {
+  return (
+    <section class="card" aria-labelledby="timeline-title">
+      <h2 id="timeline-title">Timeline</h2>
+      <Timeline visit={visit} job={job} />
+      <Zone />
+      {job.errors.length === 0 ? null : <Errors visit={visit} job={job} />}
+    </section>
+  );
+}
+
+function Timeline({ visit, job }: HistoryProps) {
+  const errors = job.errors.map((error) => ({ ...error, name: nameOf(visit, job, error) ?? 'hidden' }));
+  const moments = timelineOf({ ...job, errors });
+  return (
+    <ol class="timeline">
+      {moments.map(({ what, tone, at, spent }, index) => {
+        const next = moments[index + 1];
+        return (
+          <li class={`tone-${tone}`}>
+            <span class="what">
+              <Foreign text={what} />
+            </span>
+            <span class="at">
+              <At at={at} />
+            </span>
+            {spent === undefined ||
+            (next === undefined && !['has run', 'has waited'].includes(spent)) ? null : (
+              <span class="span">
+                {spent}{' '}
+                {next === undefined ? (
+                  <Since at={at} nowMs={visit.nowMs} />
+                ) : (
+                  <b>{durationText(next.at.getTime() - at.getTime())}</b>
+                )}
+              </span>
+            )}
+          </li>
+        );
+      })}
+    </ol>
+  );
+}
+
+/** The name of an error; that of a cancel is the library's own. */
+function nameOf(visit: Visit, job: ShownJob, { name }: AttemptError): string | null {
+  return name === 'Cancelled' ? name : revealed(visit, job, 'errorName', { text: String(name) });
+}
+
+function Errors({ visit, job }: HistoryProps) {
+  const newest = job.errors.length - 1;
+  return (
+    <div class="errors">
+      <h3>Errors, the newest first</h3>
+      {[...job.errors].reverse().map((error, place) => (
+        <OneError visit={visit} job={job} error={error} open={place === 0} id={`error-${newest - place}`} />
+      ))}
+    </div>
+  );
+}
+
+interface OneErrorProps {
+  readonly visit: Visit;
+  readonly job: ShownJob;
+  readonly error: AttemptError;
+  readonly open: boolean;
+  readonly id: string;
+}
+
+function OneError({ visit, job, error, open, id }: OneErrorProps) {
+  const name = nameOf(visit, job, error);
+  const message = revealed(visit, job, 'error', { text: String(error.message) });
+  const stack =
+    error.stack === undefined ? null : revealed(visit, job, 'error', { text: String(error.stack) });
+  const [first = '', ...causes] = (message ?? '').split(' [cause] ');
+  return (
+    <details class="error" id={id} open={open}>
+      <summary>
+        <span class="muted">Attempt {error.attempt}</span>{' '}
+        {name === null ? <Hidden /> : <Foreign text={name} mono />}
+      </summary>
+      {message === null ? <Hidden /> : <p class="message">{<Foreign text={first} />}</p>}
+      {causes.map((cause) => (
+        <p class="cause">
+          <span class="muted">caused by</span> <Foreign text={cause} />
+        </p>
+      ))}
+      {stack === null ? null : (
+        <pre class="code stack" tabindex={0}>
+          <code>{visible(stack)}</code>
+        </pre>
+      )}
+    </details>
+  );
+}

@@ -1,0 +1,122 @@
+import { Rest } from '../../core/queue/stats/rest.ts';
+import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
+import { type Database, type Executor, sqlStateOf } from '../../core/sql/executor.ts';
+import { within } from './looks.ts';
+import { type Turns, turnsOf } from './turns.ts';
+
+/** So many answers are kept, and so many of what one viewer has asked for. */
+const KEPT = 200;
+const KEPT_OF_VIEWER = 20;
+
+/** Each search, asked for again and again by an open page, takes two thirds of a percent of the time. */
+const TIMES = 150;
+const BURST_MS = 50;
+const MAX_REST_MS = 300_000;
+/** What a search takes at most that reads a few rows by an index: more is time that it has waited. */
+export const FEW_ROWS_MS = 20;
+
+/** A value of a filter cannot be compared with its column, as PostgreSQL says. */
+export class UnfitValueError extends Error {}
+
+/** What a viewer is told then. */
+export const UNFIT =
+  'PostgreSQL cannot compare a value of this filter with its column: a number may be too large, or a word ' +
+  'is not a value of the type.';
+
+/** What a search has found, and when. */
+export interface Found<T> {
+  readonly value: T;
+  readonly at: Date;
+}
+
+interface Known {
+  readonly viewer: string;
+  readonly rest: Rest;
+  last?: { readonly found: Found<unknown> | undefined; readonly until: number };
+  flight?: Promise<Found<unknown> | undefined>;
+}
+
+/**
+ * Looks whose names contain what viewers write: filters, ids, cursors. Equal ones are shared by all viewers,
+ * rest each by itself, and take turns. What one viewer invents drops answers of that viewer only.
+ */
+export class Searches {
+  readonly #db: Database;
+  readonly #tables: QueueTables;
+  readonly #turns: Turns;
+  readonly #known = new Map<string, Known>();
+
+  constructor(db: Database, tables: QueueTables) {
+    this.#db = db;
+    this.#tables = tables;
+    this.#turns = turnsOf(db);
+  }
+
+  /**
+   * What `look` finds, or has found before; `undefined` when a statement took longer than `timeoutMs`.
+   *
+   * @param mostMs how long it takes at most where nothing is in its way; it does not rest from more
+   * @throws TooManySearchesError when the viewer has too many that wait
+   * @throws UnfitValueError for a value that PostgreSQL refuses; other errors of the driver pass
+   */
+  async at<T>(
+    viewer: string,
+    name: string,
+    timeoutMs: number,
+    look: (db: Executor) => Promise<T>,
+    mostMs = Number.POSITIVE_INFINITY,
+  ): Promise<Found<T> | undefined> {
+    const known = this.#of(viewer, name);
+    known.rest.mostMs = mostMs;
+    if (known.last === undefined || performance.now() >= known.last.until) {
+      known.flight ??= this.#ask(known, timeoutMs, look).finally(() => {
+        delete known.flight;
+      });
+      await known.flight;
+    }
+    // The name says what kind of value it is.
+    return known.last?.found as Found<T> | undefined;
+  }
+
+  /** Makes the next search a new one, for whoever has just changed what it finds. */
+  forget(): void {
+    this.#known.clear();
+  }
+
+  async #ask(
+    known: Known,
+    timeoutMs: number,
+    look: (db: Executor) => Promise<unknown>,
+  ): Promise<Found<unknown> | undefined> {
+    return await this.#turns.take(known.viewer, async () => {
+      const [startMs, at] = [performance.now(), new Date()];
+      const answer = await this.#within(timeoutMs, look);
+      const found = answer && { ...answer, at };
+      known.last = { found, until: known.rest.after(performance.now() - startMs) };
+      return found;
+    });
+  }
+
+  async #within(ms: number, look: (db: Executor) => Promise<unknown>) {
+    try {
+      return await within(this.#db, this.#tables, ms, async (db) => ({ value: await look(db) }));
+    } catch (error) {
+      // Class 22: a text that is no number of its column, one that is out of range, and the like.
+      if (sqlStateOf(error)?.startsWith('22')) throw new UnfitValueError();
+      throw error;
+    }
+  }
+
+  #of(viewer: string, name: string): Known {
+    const known = this.#known.get(name) ?? { viewer, rest: new Rest(TIMES, BURST_MS, MAX_REST_MS) };
+    // The last one is the one that was used last.
+    this.#known.delete(name);
+    this.#known.set(name, known);
+    const own = [...this.#known].filter(([, each]) => each.viewer === viewer);
+    const [oldest] = own.length > KEPT_OF_VIEWER ? own : [...this.#known];
+    if (oldest !== undefined && (own.length > KEPT_OF_VIEWER || this.#known.size > KEPT)) {
+      this.#known.delete(oldest[0]);
+    }
+    return known;
+  }
+}

@@ -1,0 +1,12 @@
+import { ownColumnsOf } from '../../core/schema/own-columns.ts';
+import { type Filter, filterOf } from '../filter/filter.ts';
+import { isPlain, type Visit } from './visit.ts';
+
+/** What a viewer wrote into the filter bar, without searches for what `show` hides from them. */
+export function filterOfVisit(visit: Visit, text: string): Filter {
+  const { settings } = visit;
+  return filterOf(text, ownColumnsOf(settings.queue.tables.queueJobs), ({ field, ...value }) =>
+    // Of a payload only a part is sought, and `show` is asked about whole ones.
+    field === 'payload' ? settings.show === undefined : isPlain(visit, undefined, field, value),
+  );
+}

@@ -1,0 +1,127 @@
+import type { PayloadInput } from '../../core/job/definition.ts';
+import type { GivenOptions } from '../../core/job/enqueue-options.ts';
+import { checkInteger, MAX_ATTEMPTS, MAX_PRIORITY } from '../../core/job/limits.ts';
+import { type NewJob, newJob } from '../../core/job/new-job.ts';
+import type { EnqueueSettings } from '../../core/queue/enqueue/enqueue-around.ts';
+import { withOwn } from '../../core/sql/own-values.ts';
+import { inGroup } from '../../features/limits/sql/grouped-jobs.ts';
+import type { ReadJob } from './foreign-job.ts';
+import type { LeftJob } from './import-report.ts';
+import type { ImportRule } from './mapping.ts';
+
+/** A job that can be inserted, and what it was. */
+export interface ImportedJob {
+  readonly read: ReadJob;
+  readonly job: NewJob;
+  /** As an enqueue would have been given it. */
+  readonly payload: unknown;
+  /** Whether it had more attempts there than a job can have here. */
+  readonly bounded: boolean;
+}
+
+/** Checks a job with its rule. Nothing that the rule's functions or the definition throw passes on. */
+export async function newImportedJob(
+  read: ReadJob,
+  rule: ImportRule,
+  settings: EnqueueSettings,
+): Promise<ImportedJob | LeftJob> {
+  const { id, name } = read;
+  if (read.unfit !== undefined) return { id, name, why: 'unfit', message: read.unfit };
+  if (read.serial !== undefined && rule.options === undefined) {
+    return { id, name, why: 'unfit', message: runsAlone(read.serial) };
+  }
+  try {
+    const { tables, own, maxPayloadBytes } = settings;
+    const given = givenBy(rule, read);
+    const payload = payloadOf(read, rule);
+    const merged: GivenOptions = { ...carriedOver(read, rule), ...given };
+    refuseRules(merged);
+    // A rule may take the key away.
+    const options = merged.uniqueKey === undefined ? { ...merged, unique: undefined } : merged;
+    // What a function has made is checked, whatever its type says.
+    const made = await newJob(
+      rule.job,
+      payload as PayloadInput<typeof rule.job>,
+      options,
+      maxPayloadBytes,
+      own,
+    );
+    if (made.maxAttempts <= checkInteger('Its attempts', read.attempts, 0, MAX_ATTEMPTS)) {
+      throw new RangeError(`It has ${read.attempts} attempts behind it, and ${made.maxAttempts} in all`);
+    }
+    const job = inGroup(
+      tables,
+      withOwn(own, carriesItsJson(rule, payload) ? { ...made, payload: read.json } : made, options),
+    );
+    return {
+      read,
+      job,
+      payload,
+      bounded: given.maxAttempts === undefined && attemptsOf(read, rule) > MAX_ATTEMPTS,
+    };
+  } catch (error) {
+    return { id, name, why: 'invalid', message: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function runsAlone(serial: string): string {
+  return (
+    `It runs one at a time with the others of '${serial}'. Say in the rule's \`options\` what stands for ` +
+    'that here: (job) => ({ group: job.serial }) in a queue with groups of concurrency 1, or {} for nothing'
+  );
+}
+
+/** What the rule says; `undefined` says nothing, but of the key that there is none. */
+function givenBy({ options }: ImportRule, read: ReadJob): GivenOptions {
+  const given = options?.(read) ?? {};
+  if (given instanceof Promise) throw new TypeError('importJobs: options must not return a promise');
+  return Object.fromEntries(
+    Object.entries(given).filter(([name, value]) => value !== undefined || name === 'uniqueKey'),
+  );
+}
+
+function payloadOf(read: ReadJob, { job, payload }: ImportRule): unknown {
+  if (payload !== undefined) return payload(read.data, read);
+  // What the others store for a job without a payload.
+  return job.payload === undefined && isEmpty(read.data) ? undefined : read.data;
+}
+
+/**
+ * Whether the stored payload is the text from there. Written anew it would have lost digits: JavaScript reads
+ * 1234567890123456789 as 1234567890123456800. The definition has checked the value.
+ */
+function carriesItsJson({ payload }: ImportRule, carried: unknown): boolean {
+  return payload === undefined && carried !== undefined;
+}
+
+function isEmpty(data: unknown): boolean {
+  return data === null || (typeof data === 'object' && Object.keys(data).length === 0);
+}
+
+/** How many attempts it has in all, without the bound of ours. */
+function attemptsOf({ attempts, attemptsLeft }: ReadJob, { job }: ImportRule): number {
+  return attemptsLeft === undefined ? Math.max(job.maxAttempts, attempts + 1) : attempts + attemptsLeft;
+}
+
+function carriedOver(read: ReadJob, rule: ImportRule): GivenOptions {
+  const { runAt, stepsBehind, key, keyHolds } = read;
+  return {
+    runAt,
+    priority: Math.min(Math.max(rule.job.priority + stepsBehind, 0), MAX_PRIORITY),
+    maxAttempts: Math.min(attemptsOf(read, rule), MAX_ATTEMPTS),
+    ...(key !== undefined && { uniqueKey: key, unique: keyHolds }),
+  };
+}
+
+const OTHER_RULES = ['debounce', 'throttle', 'replace', 'delayMs', 'awaited'];
+
+/** For callers without TypeScript: an import cannot wait for a window, and nobody waits for its jobs. */
+function refuseRules(options: GivenOptions): void {
+  for (const name of OTHER_RULES) {
+    if (Reflect.get(options, name) !== undefined) {
+      throw new TypeError(`importJobs: options cannot have '${name}'; there are runAt and uniqueKey`);
+    }
+  }
+  const { unique } = options;
+  if (typeof unique === 'object') throw new TypeError("importJobs: unique must be 'live' or 'waiting'");
+}

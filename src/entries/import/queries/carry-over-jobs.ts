@@ -1,0 +1,53 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
+import { type Executor, queryRows } from '../../../core/sql/executor.ts';
+import { arrayText } from '../../../core/sql/fence.ts';
+
+/** What a job brings along that no enqueue can say. */
+export interface History {
+  readonly id: number;
+  /** How many attempts it has behind it. */
+  readonly attempt: number;
+  /** Milliseconds since 1970; `undefined`: it keeps the time of its insert. */
+  readonly createdAtMs: number | undefined;
+}
+
+/**
+ * Gives jobs of one queue, which this very transaction has inserted, the attempts that they have behind them
+ * and the time when another system was given them. Returns how many it found.
+ *
+ * **Under concurrency.** Nobody else sees these rows before the commit, so nobody claims them, waits for this
+ * or is waited for. A job that is not as it was inserted is left alone.
+ */
+export async function carryOverJobs(
+  db: Executor,
+  tables: QueueTables,
+  queue: string,
+  histories: readonly History[],
+): Promise<number> {
+  if (histories.length === 0) return 0;
+  return (await queryRows(db, tables, carryOverJobsQuery(tables, queue, histories))).length;
+}
+
+export function carryOverJobsQuery(
+  { queueJobs }: QueueTables,
+  queue: string,
+  histories: readonly History[],
+): SQL {
+  const ids = arrayText(histories.map(({ id }) => id));
+  const attempts = arrayText(histories.map(({ attempt }) => attempt));
+  const times = arrayText(histories.map(({ createdAtMs }) => createdAtMs ?? 'null'));
+  return sql`
+    with i as materialized (
+      select id, attempt, to_timestamp(created_at_ms / 1000) as created_at
+      from rows from (
+        unnest(${ids}::text::int8[]), unnest(${attempts}::text::int2[]), unnest(${times}::text::float8[])
+      ) as r(id, attempt, created_at_ms)
+    )
+    update ${queueJobs} as j
+    set attempt = i.attempt, created_at = coalesce(i.created_at, j.created_at)
+    from i
+    where j.queue = ${queue} and j.id = any(array(select id from i)) and i.id = j.id
+      and j.worker_id is null and j.attempt = 0
+    returning j.id`;
+}

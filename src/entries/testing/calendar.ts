@@ -1,0 +1,88 @@
+import { sql } from 'drizzle-orm';
+import type { Queue } from '../../core/queue/queue.ts';
+import type { Executor } from '../../core/sql/executor.ts';
+import { type DueSchedule, findDueSchedules } from '../../features/schedules/queries/find-due-schedules.ts';
+import { fireSchedules } from '../../features/schedules/queries/fire-schedules.ts';
+import type { Schedules } from '../../features/schedules/schedules.ts';
+import { queryScheduleRows } from '../../features/schedules/sql/schedule-tables.ts';
+import { toFiring } from '../../features/schedules/to-firing.ts';
+import { shiftTimes } from './shift-times.ts';
+import { writtenHere } from './written-here.ts';
+
+/**
+ * The schedules of a drain in which time passes. Jobs move back while it runs, and the calendar stays: a cron
+ * expression fires at its true times to come, one tick after the other. At the end it moves as far as the
+ * jobs.
+ */
+export class Calendar {
+  #passedMs = 0;
+  #next: DueSchedule | undefined;
+
+  private constructor(
+    private readonly db: Executor,
+    private readonly queue: Queue,
+    private readonly kinds: readonly string[],
+    private readonly written: boolean,
+    /** Those that are not to fire. */
+    private readonly except: string[],
+  ) {}
+
+  static async of(
+    db: Executor,
+    queue: Queue,
+    { kinds, written }: { readonly kinds: readonly string[]; readonly written: boolean },
+  ): Promise<Calendar> {
+    const tables = schedulesOf(queue)?.tables;
+    const others =
+      tables === undefined || !written
+        ? []
+        : await queryScheduleRows(
+            db,
+            tables,
+            sql`select s.name from ${tables.queueSchedules} as s where not (${writtenHere('s')})`,
+          );
+    const names = others.map(({ name }) => String(name));
+    return new Calendar(db, queue, kinds, written, names);
+  }
+
+  /** How long until the next tick; `Infinity` where there is none in that time. */
+  async nextInMs(horizonMs: number): Promise<number> {
+    const schedules = schedulesOf(this.queue);
+    if (schedules === undefined) return Number.POSITIVE_INFINITY;
+    const [next] = await findDueSchedules(this.db, schedules.tables, {
+      declared: [],
+      kinds: this.kinds,
+      except: this.except,
+      horizonMs: this.#passedMs + horizonMs,
+      limit: 1,
+    });
+    this.#next = next;
+    return next === undefined ? Number.POSITIVE_INFINITY : Math.max(next.dueInMs - this.#passedMs, 0);
+  }
+
+  pass(ms: number): void {
+    this.#passedMs += ms;
+  }
+
+  /** Fires what {@link nextInMs} has found, at its time. */
+  async fire(): Promise<void> {
+    const next = this.#next;
+    const schedules = schedulesOf(this.queue);
+    if (next === undefined || schedules === undefined) return;
+    const nowMs = Math.max(next.nowMs + this.#passedMs, Math.ceil(next.nowMs + next.dueInMs));
+    const fired = await fireSchedules(this.db, schedules.tables, [toFiring({ ...next, nowMs })], undefined);
+    // Another transaction has it.
+    if (fired.length === 0) this.except.push(next.name);
+  }
+
+  async close(): Promise<void> {
+    if (this.#passedMs === 0) return;
+    const { written } = this;
+    await shiftTimes(this.db, this.queue, { ms: this.#passedMs, written, only: 'calendar' });
+  }
+}
+
+function schedulesOf(queue: Queue): Schedules | undefined {
+  // `createQueue` has put it there, or nothing.
+  return queue.schedules as Schedules | undefined;
+}

@@ -1,0 +1,207 @@
+import { namesOf } from '../../core/job/known-options.ts';
+import { checkBoolean, checkInteger, checkText, MAX_NAME_BYTES } from '../../core/job/limits.ts';
+import { shown } from '../../core/job/shown.ts';
+import { transitionFor } from '../../core/job/transition.ts';
+import type { Queue } from '../../core/queue/queue.ts';
+import type { OwnColumns } from '../../core/schema/own-columns.ts';
+import type { Transaction } from '../../core/sql/executor.ts';
+import { checkRunOptions, type RunOptions } from '../../core/worker/options.ts';
+import type { Handler, TransactionOf } from '../../core/worker/run/handler.ts';
+import type { RanJob } from '../../core/worker/run-in-transaction.ts';
+import { QueueError, UnknownKindError } from '../../errors.ts';
+import type { Limits } from '../../features/limits/limits.ts';
+import { Calendar } from './calendar.ts';
+import { findNextJob } from './find-next-job.ts';
+import { findUnserved, type Unserved } from './find-unserved.ts';
+import { runJob } from './run-job.ts';
+import { shiftTimes } from './shift-times.ts';
+import { millisecondsUntil, type TimeSpan } from './time-span.ts';
+import { checkTransaction } from './written-here.ts';
+
+/** The options of {@link drainIn}. */
+export interface DrainInOptions<TDb, TOwn extends OwnColumns = OwnColumns> extends RunOptions<TDb, TOwn> {
+  /** The queues whose jobs run. @default every queue */
+  queues?: readonly string[] | undefined;
+  /**
+   * Up to when jobs and schedules run that are not due yet, in their order: a time, or how long from now. The
+   * queue's times move back by as much, as with {@link travel}.
+   * @default now: only what is due
+   */
+  until?: Date | TimeSpan | undefined;
+  /**
+   * How many attempts it may take, 1–1,000,000: a job that enqueues itself again would not end.
+   * @default 1_000
+   */
+  max?: number | undefined;
+  /**
+   * Whether to throw what a handler throws: otherwise a mistake in a handler is a failed attempt, and a test
+   * that looks elsewhere passes. `false` for tests of retries and discards: they are counted.
+   * @default true
+   */
+  failFast?: boolean | undefined;
+  /**
+   * Kinds without a handler here whose due jobs may be left. Any other due job without a handler is an error
+   * at the end. @default none
+   */
+  leave?: readonly string[] | undefined;
+  /** Whether to run jobs that others have committed, too. @default false: only those of this transaction */
+  all?: boolean | undefined;
+}
+
+/** What {@link drainIn} has done. */
+export interface DrainInResult {
+  /** Each attempt, in order. */
+  readonly ran: readonly RanJob[];
+  readonly completed: number;
+  /** Failed attempts; their jobs are retried later or were discarded. */
+  readonly failed: number;
+  /** Of the failed ones, those that were a job's last. */
+  readonly discarded: number;
+  readonly snoozed: number;
+  readonly cancelled: number;
+}
+
+const OPTIONS = namesOf<DrainInOptions<unknown>>({
+  queue: true,
+  handlers: true,
+  queues: true,
+  until: true,
+  max: true,
+  failFast: true,
+  leave: true,
+  all: true,
+});
+
+/**
+ * Runs what is due of the jobs that a transaction has enqueued, and what these enqueue, until nothing is
+ * left: one by one, each in a savepoint, with the code of a worker. It also fires the schedules that the
+ * transaction has set, of the kinds that there are handlers for. Handlers must use `ctx.db`.
+ *
+ * ```ts
+ * await placeOrder(tx, cart);
+ * const { completed } = await drainIn(tx, { queue, handlers, until: { hours: 25 } });
+ * ```
+ *
+ * Due jobs run by priority, then by time; jobs of groups that run one after the other keep their order.
+ * Limits of concurrency hold, as one job runs at a time; rates are not waited for. A paused queue runs
+ * nothing, and batch handlers get one job each.
+ *
+ * Under concurrency: takes no job that another transaction or a worker has claimed. It tells nothing about
+ * how workers would share jobs, or about a crash: those need workers, and a database of their own.
+ *
+ * @throws what a handler throws, unless `failFast` is `false`
+ * @throws UnknownKindError when a job is due at the end whose kind has no handler and is not in `leave`
+ * @throws QueueError when more than `max` attempts would run
+ * @throws TypeError | RangeError before anything is sent
+ */
+export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
+  tx: TTx,
+  options: DrainInOptions<TransactionOf<NoInfer<TTx>>, TOwn>,
+): Promise<DrainInResult> {
+  const given = checkRunOptions('drainIn', options, OPTIONS);
+  checkTransaction('drainIn', tx, 'on a database of its own, use drain');
+  const { queue, queues, until, max = 1_000, failFast = true, all = false } = options;
+  const { leave = [] } = options;
+  checkInteger('drainIn: max', max, 1, 1_000_000);
+  checkBoolean('drainIn: failFast', failFast);
+  checkBoolean('drainIn: all', all);
+  checkQueues(queues);
+  checkKinds(leave);
+  // Drizzle hands over its own transaction type, which is what the handlers were typed for.
+  const handlers = given as unknown as ReadonlyMap<string, Handler>;
+  const kinds = [...handlers.keys()];
+  const serial = serialQueues(queue);
+  const written = !all;
+  let restMs = until === undefined ? 0 : await millisecondsUntil('drainIn: until', tx, queue.tables, until);
+  const calendar = await Calendar.of(tx, queue, { kinds, written });
+  const ran: RanJob[] = [];
+  const except: number[] = [];
+  for (;;) {
+    const [next, tickInMs] = [
+      await findNextJob(tx, queue.tables, { kinds, queues, serial, except, written }),
+      await calendar.nextInMs(restMs),
+    ];
+    const nextInMs = Math.ceil(Math.min(next?.dueInMs ?? Number.POSITIVE_INFINITY, tickInMs));
+    if (nextInMs > restMs) break;
+    if (nextInMs > 0) {
+      await shiftTimes(tx, queue, { ms: nextInMs, written, only: 'jobs' });
+      calendar.pass(nextInMs);
+      restMs -= nextInMs;
+    }
+    if (next === undefined || tickInMs <= next.dueInMs) {
+      await calendar.fire();
+      continue;
+    }
+    if (ran.length >= max) throw tooMany(max, next);
+    const job = await runJob(tx, queue, handlers, next);
+    // Somebody else has it.
+    if (job === undefined) except.push(next.id);
+    else ran.push(job);
+    if (failFast && job?.outcome === 'failed') throw job.error;
+  }
+  if (restMs > 0) {
+    await shiftTimes(tx, queue, { ms: restMs, written, only: 'jobs' });
+    calendar.pass(restMs);
+  }
+  await calendar.close();
+  const [unserved] = await findUnserved(tx, queue.tables, { kinds: [...kinds, ...leave], queues, written });
+  if (unserved !== undefined) throw noHandler(unserved);
+  return toResult(ran, handlers);
+}
+
+function checkQueues(queues: readonly string[] | undefined): void {
+  if (queues === undefined) return;
+  if (!Array.isArray(queues) || queues.length === 0) {
+    throw new TypeError(`drainIn: queues must be an array of names that is not empty, got ${shown(queues)}`);
+  }
+  for (const name of queues) checkText('drainIn: the name of a queue', name, MAX_NAME_BYTES);
+}
+
+function checkKinds(leave: readonly string[]): void {
+  if (!Array.isArray(leave)) {
+    throw new TypeError(`drainIn: leave must be an array of kinds, got ${shown(leave)}`);
+  }
+  for (const kind of leave) checkText('drainIn: a kind in leave', kind, MAX_NAME_BYTES);
+}
+
+function noHandler({ id, kind, jobs }: Unserved): UnknownKindError {
+  return new UnknownKindError(
+    `drainIn has no handler of the kind '${kind}', and ${jobs === 1 ? `job ${id} is` : `${jobs} jobs are`} ` +
+      `due. Add its handler, or leave such jobs by name: leave: ['${kind}']`,
+  );
+}
+
+function serialQueues(queue: Pick<Queue, 'limits'>): string[] {
+  // `createQueue` has put it there, or nothing.
+  const limits = queue.limits as Limits | undefined;
+  return [...(limits?.declared ?? [])].flatMap(([name, { groups }]) =>
+    groups?.serial === undefined ? [] : [name],
+  );
+}
+
+function tooMany(max: number, { id, queue }: { readonly id: number; readonly queue: string }): QueueError {
+  return new QueueError(
+    `drainIn has run ${max} attempts, and job ${id} of '${queue}' is due still. ` +
+      'Does a handler enqueue its own kind, or snooze for no time? Otherwise raise max',
+  );
+}
+
+function toResult(ran: readonly RanJob[], handlers: ReadonlyMap<string, Handler>): DrainInResult {
+  const count = (outcome: RanJob['outcome']) => ran.filter((job) => job.outcome === outcome).length;
+  const isLast = ({ job, outcome, error }: RanJob): boolean => {
+    const definition = handlers.get(job.kind)?.job;
+    if (outcome !== 'failed' || definition === undefined) return false;
+    const { backoff, keepResult } = definition;
+    const { attempt, maxAttempts } = job;
+    const facts = { attempt, maxAttempts, backoff, keepResult };
+    return transitionFor({ type: 'failed', error }, facts).type === 'finish';
+  };
+  return {
+    ran,
+    completed: count('completed'),
+    failed: count('failed'),
+    discarded: ran.filter(isLast).length,
+    snoozed: count('snoozed'),
+    cancelled: count('cancelled'),
+  };
+}

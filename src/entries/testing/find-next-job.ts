@@ -1,0 +1,96 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
+import { type Executor, queryRows } from '../../core/sql/executor.ts';
+import { servedKind } from '../../core/sql/served-kind.ts';
+import { isFree } from '../../features/limits/sql/group-hold.ts';
+import { groupTables } from '../../features/limits/sql/grouping.ts';
+import { writtenHere } from './written-here.ts';
+
+/** Which job is asked for. */
+export interface NextJobQuestion {
+  readonly kinds: readonly string[];
+  /** `undefined`: any. */
+  readonly queues: readonly string[] | undefined;
+  /** The queues in which jobs of a group run one after the other. */
+  readonly serial: readonly string[];
+  readonly except: readonly number[];
+  /** Whether only jobs that this transaction has written. */
+  readonly written: boolean;
+}
+
+/** The job that is due next. */
+export interface NextJob {
+  readonly id: number;
+  readonly queue: string;
+  readonly group: string | undefined;
+  /** 0 when it is due. */
+  readonly dueInMs: number;
+}
+
+/**
+ * The next job that nobody holds: of the due ones by priority, and else the one that is due first. Jobs of a
+ * group wait for those that hold it up, and in order for one of a kind that is not asked for; rates and slots
+ * are nobody's here. Jobs of a paused queue wait without end.
+ *
+ * **Under concurrency.** A plain read: the claim decides.
+ */
+export async function findNextJob(
+  db: Executor,
+  tables: QueueTables,
+  question: NextJobQuestion,
+): Promise<NextJob | undefined> {
+  const [row] = await queryRows(db, tables, findNextJobQuery(tables, question));
+  if (row === undefined) return undefined;
+  return {
+    id: Number(row.id),
+    queue: String(row.queue),
+    group: row.group_key === null ? undefined : String(row.group_key),
+    dueInMs: Number(row.due_in_ms),
+  };
+}
+
+export function findNextJobQuery(tables: QueueTables, question: NextJobQuestion): SQL {
+  const { queueJobs, queuePauses } = tables;
+  const { kinds, queues, serial, except, written } = question;
+  const ofGroups = groupTables(tables);
+  const readyAt =
+    ofGroups === undefined
+      ? sql`j.run_at`
+      : sql`greatest(j.run_at, (
+          select max(h.until) from ${ofGroups.queueHolds} as h
+          where h.queue = j.queue and h.group_key = j.group_key and h.until > statement_timestamp()
+        ))`;
+  const inOrder =
+    serial.length === 0
+      ? sql``
+      : sql`
+      and not (j.queue in (${values(serial)}) and exists (
+        select from ${queueJobs} as e
+        where e.queue = j.queue and e.group_key = j.group_key and e.run_at <= statement_timestamp()
+          and (e.priority, e.run_at, e.id) < (j.priority, j.run_at, j.id) and e.worker_id is null
+          and e.kind not in (${values(kinds)})${written ? sql` and ${writtenHere('e')}` : sql``}
+      ))`;
+  return sql`
+    select n.id, n.queue, n.group_key,
+      greatest(date_part('epoch', n.ready_at - statement_timestamp()) * 1000, 0)::float8 as due_in_ms
+    from (
+      select j.id, j.queue, j.group_key, j.priority, j.run_at, ${readyAt} as ready_at
+      from ${queueJobs} as j
+      where ${isFree(tables)} and j.run_at < 'infinity' and ${servedKind(kinds)}${
+        queues === undefined ? sql`` : sql` and j.queue in (${values(queues)})`
+      }${except.length === 0 ? sql`` : sql` and j.id not in (${values(except)})`}
+      and not exists (select from ${queuePauses} as p where p.queue = j.queue)${inOrder}${
+        written ? sql` and ${writtenHere('j')}` : sql``
+      }
+    ) as n
+    where n.ready_at < 'infinity'
+    order by greatest(n.ready_at, statement_timestamp()), n.priority, n.run_at, n.id
+    limit 1`;
+}
+
+function values(given: readonly (string | number)[]): SQL {
+  return sql.join(
+    given.map((value) => (typeof value === 'number' ? sql`${value}::int8` : sql`${value}::text`)),
+    sql`, `,
+  );
+}

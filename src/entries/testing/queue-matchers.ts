@@ -1,0 +1,192 @@
+import { checkDefinition, type JobDefinition } from '../../core/job/definition.ts';
+import type { Queue } from '../../core/queue/queue.ts';
+import { queueJobs, queuePauses, queueResults, queueWorkers } from '../../core/schema/index.ts';
+import type { Executor } from '../../core/sql/executor.ts';
+import type { JobRecord } from '../../core/sql/job-record.ts';
+import { checkQueue } from './check-queue.ts';
+import type { Equals } from './differences.ts';
+import {
+  checkExpected,
+  differencesOf,
+  type ExpectedCompletion,
+  type ExpectedDiscard,
+  type ExpectedJob,
+  type GivenExpectation,
+} from './expected-job.ts';
+import { type ComparedJob, explain, explainUnkept } from './explain.ts';
+import { findWrittenJobs, hasEndedJobs } from './find-written-jobs.ts';
+import { isTransaction } from './written-here.ts';
+
+/** What a runner hands to a matcher, of that which these use: Vitest, Jest and Bun alike. */
+export interface MatcherContext {
+  readonly isNot?: boolean | undefined;
+  readonly equals: Equals;
+}
+
+/** What a matcher returns. */
+export interface MatcherResult {
+  readonly pass: boolean;
+  readonly message: () => string;
+}
+
+/** The matchers, as `expect.extend` takes them: a type, as an interface would lack its index signature. */
+export type QueueMatchers = {
+  toHaveEnqueued(
+    this: MatcherContext,
+    db: Executor,
+    job: JobDefinition,
+    expected?: GivenExpectation,
+  ): Promise<MatcherResult>;
+  toHaveCompleted(
+    this: MatcherContext,
+    db: Executor,
+    job: JobDefinition,
+    expected?: GivenExpectation,
+  ): Promise<MatcherResult>;
+  toHaveDiscarded(
+    this: MatcherContext,
+    db: Executor,
+    job: JobDefinition,
+    expected?: GivenExpectation,
+  ): Promise<MatcherResult>;
+};
+
+/** The matchers, as a test calls them. */
+export interface QueueAssertions {
+  /**
+   * That a job of a kind was enqueued, whatever became of it: in a transaction by that itself, in a database
+   * by anyone. A job that has completed and whose kind keeps no result is not seen, and where it keeps only
+   * the outcome, its payload is `undefined` by then: `not` and `times` fail where such a job may have run,
+   * unless `ignoreUnkept` is `true`. On a database that is always so, in a transaction once it has ended a
+   * job.
+   */
+  toHaveEnqueued<TJob extends JobDefinition>(job: TJob, expected?: ExpectedJob<TJob>): Promise<void>;
+  /** That such a job has completed, and kept its result. */
+  toHaveCompleted<TJob extends JobDefinition>(job: TJob, expected?: ExpectedCompletion<TJob>): Promise<void>;
+  /** That such a job was discarded. */
+  toHaveDiscarded<TJob extends JobDefinition>(job: TJob, expected?: ExpectedDiscard<TJob>): Promise<void>;
+}
+
+declare global {
+  // Jest and Vitest have this one interface for matchers of others, so neither need be there.
+  namespace jest {
+    // biome-ignore lint/complexity/noBannedTypes: as they declare it, or the declarations do not merge
+    interface Matchers<R, T = {}> {
+      // Not `extends`: a program that loads both module systems has two such types, which do not agree.
+      /** See {@link QueueAssertions}. */
+      toHaveEnqueued<TJob extends JobDefinition>(job: TJob, expected?: ExpectedJob<TJob>): Promise<void>;
+      /** See {@link QueueAssertions}. */
+      toHaveCompleted<TJob extends JobDefinition>(
+        job: TJob,
+        expected?: ExpectedCompletion<TJob>,
+      ): Promise<void>;
+      /** See {@link QueueAssertions}. */
+      toHaveDiscarded<TJob extends JobDefinition>(job: TJob, expected?: ExpectedDiscard<TJob>): Promise<void>;
+    }
+  }
+}
+
+type Matcher = keyof QueueMatchers;
+
+const LOOK_MS = 20;
+
+/** The matchers for the tables of one queue, with its own columns: see {@link queueMatchers}. */
+export function matchersOf(queue: Pick<Queue, 'tables'>): QueueMatchers {
+  // Only its tables are used.
+  checkQueue('matchersOf', queue as Queue);
+  const { tables } = queue;
+  const find = async (db: Executor, kind?: string) =>
+    await findWrittenJobs(db, tables, { kind, after: 0, written: isTransaction(db) });
+
+  async function match(
+    matcher: Matcher,
+    context: MatcherContext,
+    db: Executor,
+    job: JobDefinition,
+    expected: GivenExpectation = {},
+  ): Promise<MatcherResult> {
+    checkDefinition(matcher, job);
+    const { isNot = false } = context;
+    // Bun asks for its own `this`.
+    const equals: Equals = (actual, wanted) => context.equals(actual, wanted);
+    const { times, withinMs, ignoreUnkept } = checkExpected(matcher, expected);
+    const state = STATE[matcher];
+    const endMs = performance.now() + withinMs;
+    for (;;) {
+      const found = await find(db, job.kind);
+      const compared = found.map((record) => ({
+        record,
+        differences: [
+          ...(state === undefined || record.state === state
+            ? []
+            : [{ path: 'state', actual: record.state, expected: state }]),
+          ...differencesOf(record, expected, equals),
+        ],
+      }));
+      const fitting = compared.filter(({ differences }) => differences.length === 0);
+      const pass = times === undefined ? fitting.length > 0 : fitting.length === times;
+      if (pass === isNot && performance.now() < endMs) {
+        await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+        continue;
+      }
+      const isCounted = isNot || times !== undefined;
+      if (isCounted && pass !== isNot && !ignoreUnkept && state !== 'discarded') {
+        // A job that left nothing to see would make this assertion pass.
+        if (await mayBeUnseen(db, job, compared)) {
+          return { pass: isNot, message: () => explainUnkept(matcher, job) };
+        }
+      }
+      const others = found.length === 0 ? await find(db) : [];
+      const message = () => explain(matcher, { job, expected, compared, others, pass });
+      return { pass, message };
+    }
+  }
+
+  async function mayBeUnseen(
+    db: Executor,
+    { keepResult }: JobDefinition,
+    compared: readonly ComparedJob[],
+  ): Promise<boolean> {
+    if (keepResult === false) return !isTransaction(db) || (await hasEndedJobs(db, tables));
+    return compared.some(
+      ({ record, differences }) =>
+        record.payload === undefined &&
+        differences.length > 0 &&
+        differences.every(({ path }) => path.startsWith('payload')),
+    );
+  }
+
+  return {
+    toHaveEnqueued(db, job, expected) {
+      return match('toHaveEnqueued', this, db, job, expected);
+    },
+    toHaveCompleted(db, job, expected) {
+      return match('toHaveCompleted', this, db, job, expected);
+    },
+    toHaveDiscarded(db, job, expected) {
+      return match('toHaveDiscarded', this, db, job, expected);
+    },
+  };
+}
+
+const STATE: Readonly<Record<Matcher, JobRecord['state'] | undefined>> = {
+  toHaveEnqueued: undefined,
+  toHaveCompleted: 'completed',
+  toHaveDiscarded: 'discarded',
+};
+
+/**
+ * Matchers for `expect.extend` of Vitest, Jest and Bun, over the tables of `drizzle-queue/schema`; for others
+ * {@link matchersOf}. Each is awaited, and takes a transaction or a database.
+ *
+ * ```ts
+ * expect.extend(queueMatchers);
+ * await expect(tx).toHaveEnqueued(sendReceipt, { payload: { orderId: 1 }, runIn: { minutes: 5 } });
+ * await expect(tx).not.toHaveDiscarded(sendReceipt);
+ * ```
+ *
+ * A failure prints the jobs that came nearest, and in what they differ.
+ */
+export const queueMatchers: QueueMatchers = /* @__PURE__ */ matchersOf({
+  tables: { queueJobs, queueResults, queueWorkers, queuePauses },
+});

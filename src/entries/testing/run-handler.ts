@@ -1,0 +1,231 @@
+import {
+  checkDefinition,
+  type JobDefinition,
+  type OutputInput,
+  type PayloadInput,
+} from '../../core/job/definition.ts';
+import { checkOptions, namesOf } from '../../core/job/known-options.ts';
+import { checkInteger, MAX_ATTEMPTS } from '../../core/job/limits.ts';
+import type { StoredValue } from '../../core/job/stored.ts';
+import { toStoredJson } from '../../core/job/stored-json.ts';
+import { transitionFor, verdictOn } from '../../core/job/transition.ts';
+import { payloadToStore } from '../../core/job/validate.ts';
+import type { ClaimedJob } from '../../core/queries/claim/claim-jobs.ts';
+import type { Queue } from '../../core/queue/queue.ts';
+import { queueJobs, queuePauses, queueResults, queueWorkers } from '../../core/schema/index.ts';
+import { ownColumnsOf } from '../../core/schema/own-columns.ts';
+import type { Database } from '../../core/sql/executor.ts';
+import { executeJob } from '../../core/worker/run/execute-job.ts';
+import type {
+  Handler,
+  HandlerContext,
+  HandlerResult,
+  JobHandler,
+  JobInfo,
+  OwnValuesOf,
+} from '../../core/worker/run/handler.ts';
+import { progressToStore } from '../../core/worker/run/progress.ts';
+import { QueueError } from '../../errors.ts';
+import { UnheldAttempt } from './unheld-attempt.ts';
+
+/** What {@link runHandler} runs a handler with. */
+export interface RunHandlerOptions<TJob extends JobDefinition, TDb = Database, TQueue extends Queue = Queue> {
+  /** As an enqueue takes it. @default none */
+  payload?: PayloadInput<TJob> | undefined;
+  /**
+   * Instead of the payload: what is stored, as by an older version of the app. Nothing checks it before the
+   * attempt does.
+   */
+  stored?: unknown;
+  /** Which attempt it is, from 1 to `maxAttempts`. @default 1 */
+  attempt?: number | undefined;
+  /** 1–10,000. @default the definition's */
+  maxAttempts?: number | undefined;
+  /** What else the handler sees of its job, and the app's own columns. */
+  job?: Partial<Omit<JobInfo, 'kind' | 'attempt' | 'maxAttempts' | 'payloadBytes'> & OwnValuesOf<TQueue>>;
+  /** The context's `db`: a database, a transaction or a fake. @default one that throws when it is used */
+  db?: TDb | undefined;
+  /** The queue whose `around.run` the handler runs inside. @default none */
+  queue?: TQueue | undefined;
+  /** When it is aborted the attempt is interrupted, as by the stop of its worker. @default none */
+  signal?: AbortSignal | undefined;
+}
+
+/** How an attempt of {@link runHandler} has ended. */
+export interface HandlerRun<TJob extends JobDefinition> {
+  readonly outcome: 'completed' | 'failed' | 'snoozed' | 'cancelled' | 'interrupted';
+  /** What would be stored of the output, also by `complete`; `undefined` unless completed. */
+  readonly output: StoredValue<OutputInput<TJob>> | undefined;
+  /** What the handler threw, or why its payload, output or time was refused. */
+  readonly error: unknown;
+  /** Whether the failed attempt was the job's last. */
+  readonly discarded: boolean;
+  /** In how long the job would run again: the backoff, or the delay of a snooze, in milliseconds. */
+  readonly retryInMs: number | undefined;
+  /** The handler's own reason to cancel the job. */
+  readonly reason: string | undefined;
+  /** Whether the handler has called `complete(tx)`. */
+  readonly committed: boolean;
+  /** Each value of `job.progress`, as it would be stored. */
+  readonly progress: readonly unknown[];
+  /** The handler's own. */
+  readonly signal: AbortSignal;
+}
+
+const OPTIONS = namesOf<RunHandlerOptions<JobDefinition>>({
+  payload: true,
+  stored: true,
+  attempt: true,
+  maxAttempts: true,
+  job: true,
+  db: true,
+  queue: true,
+  signal: true,
+});
+
+/**
+ * Runs one attempt of a handler without a database, as a worker does: the payload is what becomes of it in
+ * the database, payload and output are validated, the signal and `timeoutMs` are real. What the handler
+ * throws is returned. `complete(tx)` validates and keeps its output; that its transaction commits is not
+ * checked.
+ *
+ * ```ts
+ * const run = await runHandler(sendReceipt, { payload: { orderId: 1 }, attempt: 3 }, sendReceiptHandler);
+ * expect(run).toMatchObject({ outcome: 'completed', output: { messageId: 'm1' } });
+ * ```
+ *
+ * @param handler a function, or what `handle` returns for this definition
+ * @throws InvalidPayloadError for a payload that no enqueue takes
+ * @throws TypeError | RangeError naming the option that is wrong
+ */
+export async function runHandler<TJob extends JobDefinition, TDb = Database, TQueue extends Queue = Queue>(
+  job: TJob,
+  options: RunHandlerOptions<TJob, TDb, TQueue>,
+  handler:
+    | Handler<TDb, OwnValuesOf<TQueue>>
+    | ((context: HandlerContext<TJob, TDb, TQueue>) => HandlerResult<TJob> | Promise<HandlerResult<TJob>>),
+): Promise<HandlerRun<TJob>> {
+  checkDefinition('runHandler', job);
+  checkOptions('runHandler: its options', options, OPTIONS);
+  const { queue, signal } = options;
+  const run = handler as unknown as JobHandler<TDb, OwnValuesOf<TQueue>>['run'];
+  const bound = boundTo(job, typeof handler === 'function' ? { job, run } : handler);
+  const progress: unknown[] = [];
+  const tables = queue?.tables ?? { queueJobs, queueResults, queueWorkers, queuePauses };
+  const attempt = new UnheldAttempt(await jobOf(job, options), bound, {
+    // Only the handler uses it; its type says which it takes.
+    db: (options.db ?? noDatabase()) as Database,
+    tables,
+    workerId: null,
+    around: queue?.around,
+    onProgress: (_, value) => progress.push(JSON.parse(progressToStore(value))),
+  });
+  const stop = () => attempt.interrupt(new QueueError('The worker stops', { cause: signal?.reason }));
+  signal?.addEventListener('abort', stop);
+  try {
+    if (signal?.aborted) stop();
+    return toRun<TJob>(attempt, await executeJob(attempt), progress);
+  } finally {
+    signal?.removeEventListener('abort', stop);
+  }
+}
+
+function boundTo<TDb, TOwn>(job: JobDefinition, handler: Handler<TDb, TOwn>): Handler {
+  if (typeof handler?.run !== 'function') {
+    throw new TypeError('runHandler takes a function, or what handle returns, after its options');
+  }
+  if (handler.job.kind !== job.kind) {
+    throw new TypeError(`runHandler: the handler is of '${handler.job.kind}', not of '${job.kind}'`);
+  }
+  if (handler.batch !== undefined) {
+    throw new TypeError(
+      `runHandler: the handler of '${job.kind}' is a batch handler: use drainIn, or call it`,
+    );
+  }
+  // The context's db is the one that was given, or nobody's.
+  return handler as unknown as Handler;
+}
+
+async function jobOf<TJob extends JobDefinition, TQueue extends Queue>(
+  definition: TJob,
+  options: Omit<RunHandlerOptions<TJob, unknown, TQueue>, 'db'>,
+): Promise<ClaimedJob> {
+  const maxAttempts = checkInteger(
+    'runHandler: maxAttempts',
+    options.maxAttempts ?? definition.maxAttempts,
+    1,
+    MAX_ATTEMPTS,
+  );
+  const attempt = checkInteger('runHandler: attempt', options.attempt ?? 1, 1, maxAttempts);
+  if ('stored' in options && options.payload !== undefined) {
+    throw new TypeError('runHandler: payload and stored exclude each other');
+  }
+  const json =
+    'stored' in options
+      ? toStoredJson(options.stored ?? null)
+      : // Left out, it is that of a job without one.
+        await payloadToStore(definition, options.payload as PayloadInput<TJob>);
+  const now = new Date();
+  // Its values are those of a claimed job; own columns stand beside them.
+  const also = options.job as Partial<ClaimedJob> | undefined;
+  const own = ownColumnsOf((options.queue?.tables ?? { queueJobs }).queueJobs);
+  return {
+    ...Object.fromEntries(own.map(({ key }) => [key, null])),
+    id: 1,
+    queue: definition.queue,
+    payloadBytes: json.length,
+    priority: definition.priority,
+    runAt: now,
+    begun: true,
+    fence: 1,
+    uniqueKey: null,
+    errors: [],
+    metadata: {},
+    createdAt: now,
+    claimedAt: now,
+    cancelReason: null,
+    ...also,
+    kind: definition.kind,
+    payload: JSON.parse(json),
+    attempt,
+    maxAttempts,
+  };
+}
+
+function toRun<TJob extends JobDefinition>(
+  attempt: UnheldAttempt,
+  ended: Awaited<ReturnType<typeof executeJob>>,
+  progress: readonly unknown[],
+): HandlerRun<TJob> {
+  const { completed, facts, signal } = attempt;
+  const outcome =
+    ended.type === 'committed' ? ({ type: 'completed', output: completed ?? 'null' } as const) : ended;
+  const verdict = verdictOn(outcome, facts);
+  const transition = transitionFor(verdict, facts);
+  const again = transition.type === 'reschedule' && verdict.type !== 'interrupted';
+  return {
+    outcome: verdict.type,
+    // Stored as the schema's input.
+    output: verdict.type === 'completed' ? JSON.parse(verdict.output) : undefined,
+    error: verdict.type === 'failed' ? verdict.error : undefined,
+    discarded: transition.type === 'finish' && transition.state === 'discarded',
+    retryInMs: again ? (transition.delayMs ?? 0) : undefined,
+    reason: verdict.type === 'cancelled' ? verdict.reason : undefined,
+    committed: completed !== undefined,
+    progress,
+    signal,
+  };
+}
+
+/** @throws QueueError whatever is asked of it, but for what a runner asks to show it */
+function noDatabase(): object {
+  return new Proxy(
+    {},
+    {
+      get: (_, name) => {
+        if (typeof name === 'symbol' || name === 'then' || name === 'toJSON') return undefined;
+        throw new QueueError(`runHandler has no database, and the handler uses its ${name}: give it a db`);
+      },
+    },
+  );
+}

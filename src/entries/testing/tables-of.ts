@@ -1,0 +1,22 @@
+import { is } from 'drizzle-orm';
+import { PgTable } from 'drizzle-orm/pg-core';
+import type { Queue } from '../../core/queue/queue.ts';
+import type { Limits } from '../../features/limits/limits.ts';
+import type { Schedules } from '../../features/schedules/schedules.ts';
+
+/** All tables that a queue was given, those of control and of metrics included. */
+export function tablesOf(
+  queue: Pick<Queue, 'tables' | 'limits' | 'schedules' | 'keys' | 'metrics'>,
+): PgTable[] {
+  // `createQueue` has put them there, or nothing.
+  const limits = queue.limits as Limits | undefined;
+  const schedules = queue.schedules as Schedules | undefined;
+  const all = {
+    ...queue.tables,
+    ...limits?.tables,
+    ...schedules?.tables,
+    queueKeys: queue.keys,
+    queueMetrics: queue.metrics,
+  };
+  return Object.values<unknown>(all).filter((table) => is(table, PgTable));
+}

@@ -1,0 +1,42 @@
+import { sql } from 'drizzle-orm';
+import { checkOptions, namesOf } from '../../core/job/known-options.ts';
+import { checkDate, checkDurationMs, MAX_DELAY_MS } from '../../core/job/limits.ts';
+import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
+import { epochMs } from '../../core/sql/epoch-ms.ts';
+import { type Executor, queryRows } from '../../core/sql/executor.ts';
+
+/** A length of time: the sum of its parts, above 0 and at most a century. */
+export interface TimeSpan {
+  days?: number | undefined;
+  hours?: number | undefined;
+  minutes?: number | undefined;
+  seconds?: number | undefined;
+  ms?: number | undefined;
+}
+
+const SPAN = namesOf<TimeSpan>({ days: true, hours: true, minutes: true, seconds: true, ms: true });
+
+/** @throws TypeError | RangeError unless each part is a number of its unit, not negative */
+export function spanMs(what: string, span: TimeSpan): number {
+  const { days = 0, hours = 0, minutes = 0, seconds = 0, ms = 0 } = checkOptions(what, span, SPAN);
+  const parts = [days * 86_400_000, hours * 3_600_000, minutes * 60_000, seconds * 1_000, ms];
+  return parts.reduce((sum, part) => checkDurationMs(what, sum + checkDurationMs(what, part)), 0);
+}
+
+/** @throws RangeError unless it is a time to come, too */
+export function checkSpanMs(what: string, span: TimeSpan): number {
+  return checkDurationMs(what, spanMs(what, span), 1, MAX_DELAY_MS);
+}
+
+/** How long until a time, by the database's clock, or as long as a span; 0 for a time that has passed. */
+export async function millisecondsUntil(
+  what: string,
+  db: Executor,
+  tables: QueueTables,
+  until: Date | TimeSpan,
+): Promise<number> {
+  if (!(until instanceof Date)) return spanMs(what, until);
+  checkDate(what, until);
+  const [row] = await queryRows(db, tables, sql`select ${epochMs('statement_timestamp()')} as now_ms`);
+  return Math.max(until.getTime() - Number(row?.now_ms), 0);
+}

@@ -1,0 +1,279 @@
+import type { ClaimedJob } from '../../core/queries/claim/claim-jobs.ts';
+import { allowManyListeners, onNextTurn } from '../../core/runtime.ts';
+import type { BeginningsOptions } from '../../core/worker/begin/beginnings.ts';
+import { isAfterDeath, isLastAfterDeath, mostInBatch } from '../../core/worker/begin/precious-attempt.ts';
+import type { Prefetch } from '../../core/worker/begin/prefetch.ts';
+import { hasBatches, SlotUse } from '../../core/worker/begin/slot-use.ts';
+import type { Attempt } from '../../core/worker/run/attempt.ts';
+import { executeJob } from '../../core/worker/run/execute-job.ts';
+import type { BatchHandler, Handler } from '../../core/worker/run/handler.ts';
+import type { Endings } from '../../core/worker/settle/endings.ts';
+import type { QueueLimiter } from '../limits/worker/queue-limiter.ts';
+import { Batch } from './batch.ts';
+import { Gathering } from './gathering.ts';
+import { recordBatch } from './record-batch.ts';
+
+export interface BatchesOptions extends BeginningsOptions {
+  readonly handlers: ReadonlyMap<string, Handler>;
+  /** Whether the worker neither stops nor has paused the queue. */
+  readonly mayBegin: () => boolean;
+  /** `undefined` where the queue has no limits. */
+  readonly limiter?: QueueLimiter | undefined;
+  /** Where the attempts of a batch are that has a slot, beside those of single jobs. */
+  readonly running: Set<Attempt>;
+  readonly endings: Pick<Endings, 'conclude' | 'giveBack'>;
+  readonly prefetch: Pick<Prefetch, 'note'>;
+  /** Called when a batch waits for a slot, or has left it. */
+  readonly onChange: () => void;
+}
+
+/** After this a job that the database did not let begin is tried again. */
+export const REFUSED_MS = 10_000;
+
+/** The jobs of batch handlers that a worker holds of one queue: they gather, and then run in one slot. */
+export class Batches {
+  readonly #options: BatchesOptions;
+  /** `undefined` where the worker has no batch handler. */
+  readonly #use: SlotUse | undefined;
+  /** By kind and size: after a death a job is in a batch with few others, and only such ones. */
+  readonly #gatherings = new Map<string, Gathering<Attempt>>();
+  /** Those of batches that have a slot and whose beginning is being recorded. */
+  readonly #beginning = new Set<Attempt>();
+  /** By kind, how many last attempts after a death have ended here. */
+  readonly #survivors = new Map<string, number>();
+  readonly #stopping = new AbortController();
+  /** Whether a batch that may kill the worker is about to be called. */
+  #dangerous = false;
+  #sharing = 0;
+
+  constructor(options: BatchesOptions) {
+    this.#options = options;
+    if (!hasBatches(options.handlers)) return;
+    this.#use = new SlotUse([...options.handlers.values()], options.holder.queue);
+    // Each batch that waits for the server listens to it.
+    allowManyListeners(this.#stopping.signal);
+  }
+
+  /** Whether the worker has a batch handler. */
+  get serves(): boolean {
+    return this.#use !== undefined;
+  }
+
+  /** How many attempts run in a slot that they share with another. */
+  get sharing(): number {
+    return this.#sharing;
+  }
+
+  /** Those that have no slot yet. */
+  get waiting(): Attempt[] {
+    return [...this.#gatherings.values()].flatMap(({ attempts }) => attempts);
+  }
+
+  /** Since when a batch has waited for a slot; `Infinity` if none does. */
+  get waitsSinceMs(): number {
+    let sinceMs = Number.POSITIVE_INFINITY;
+    for (const { readySinceMs } of this.#gatherings.values()) sinceMs = Math.min(sinceMs, readySinceMs);
+    return sinceMs;
+  }
+
+  /** Those that have a slot and whose beginning is being recorded. */
+  get beginning(): Iterable<Attempt> {
+    return this.#beginning;
+  }
+
+  /** How many wait without a slot. */
+  get gathered(): number {
+    if (this.#use === undefined) return 0;
+    let size = 0;
+    for (const gathering of this.#gatherings.values()) size += gathering.size;
+    return size;
+  }
+
+  get jobsPerSlot(): number {
+    return this.#use?.jobsPerSlot ?? 1;
+  }
+
+  /** How many jobs to claim, with `free` slots and so many jobs ahead: also what fills the batches. */
+  demand(free: number, ahead: number): number {
+    let open = 0;
+    let filled = 0;
+    for (const { size, fill } of this.#gatherings.values()) {
+      if (size > 0) open++;
+      filled += fill;
+    }
+    // Each batch that gathers may be filled, though there may not be a slot for each.
+    const slots = free > 0 ? Math.max(free, open) : 0;
+    // Fractions of numbers such as 100 add up to a little more than they are.
+    const missing = Math.ceil((slots - filled) * this.jobsPerSlot - 1e-6);
+    // Refilled when half empty, so that a claim is worth its round trip.
+    return missing < -ahead / 2 ? 0 : missing + ahead;
+  }
+
+  /** Takes in those of the claimed attempts that wait for others of their kind; returns the rest. */
+  add(attempts: readonly Attempt[]): readonly Attempt[] {
+    if (this.#use === undefined) return attempts;
+    this.#use.note(attempts.map(({ handler }) => handler));
+    const rest: Attempt[] = [];
+    for (const attempt of attempts) {
+      const { handler, job, unwanted } = attempt;
+      // What ends without running waits for nobody.
+      if (handler.batch === undefined || unwanted || job.attempt > job.maxAttempts) rest.push(attempt);
+      else this.#gatheringOf(handler, job).add(attempt);
+    }
+    return rest;
+  }
+
+  #gatheringOf(handler: BatchHandler, job: ClaimedJob): Gathering<Attempt> {
+    const maxSize = mostInBatch(job, handler.batch.maxSize, this.#survivors.get(job.kind) ?? 0);
+    const afterDeath = isAfterDeath(job);
+    const key = `${maxSize} ${afterDeath} ${job.kind}`;
+    const onDue = this.#options.onChange;
+    const gathering = this.#gatherings.get(key) ?? new Gathering({ handler, maxSize, afterDeath, onDue });
+    this.#gatherings.set(key, gathering);
+    return gathering;
+  }
+
+  /** Forgets those of the attempts that have no slot yet. */
+  drop(attempts: ReadonlySet<Attempt>): void {
+    for (const gathering of this.#gatherings.values()) gathering.drop(attempts);
+  }
+
+  /** What is here waits for no others. */
+  flush(): void {
+    for (const gathering of this.#gatherings.values()) gathering.flush();
+  }
+
+  /** Ends the sleep after a failed statement. */
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  /** Whether a batch waits for a slot. */
+  get isReady(): boolean {
+    return this.#next !== undefined;
+  }
+
+  /** The jobs of the batch that waits and stands first; none if none waits. */
+  get next(): readonly ClaimedJob[] {
+    return this.#next?.nextBatch.map(({ job }) => job) ?? [];
+  }
+
+  /**
+   * Whether a batch waits for a slot whose first job stands before this one in the queue, and which the
+   * limits of the queue let begin.
+   */
+  isBefore(attempt: Attempt | undefined): boolean {
+    const next = this.#next;
+    if (next?.first === undefined) return false;
+    if (attempt !== undefined && compare(next.first.job, attempt.job) >= 0) return false;
+    return this.#mostOf(next) > 0;
+  }
+
+  #mostOf(gathering: Gathering<Attempt>): number {
+    const { limiter } = this.#options;
+    const attempts = gathering.nextBatch;
+    return limiter === undefined ? attempts.length : limiter.mostTogether(attempts.map(({ job }) => job));
+  }
+
+  get #next(): Gathering<Attempt> | undefined {
+    if (this.#use === undefined) return undefined;
+    let next: Gathering<Attempt> | undefined;
+    for (const gathering of this.#gatherings.values()) {
+      const { isReady, first, afterDeath } = gathering;
+      if (!isReady || first === undefined) continue;
+      // What has begun and is not called would die with it.
+      if (this.#dangerous || (afterDeath && this.#beginning.size > 0)) continue;
+      if (next?.first === undefined || compare(first.job, next.first.job) < 0) next = gathering;
+    }
+    return next;
+  }
+
+  /** Begins the batch that waits and stands first. */
+  begin(): void {
+    const next = this.#next;
+    if (next === undefined) return;
+    const attempts = new Set(next.take(this.#mostOf(next)));
+    const untilMs = this.#options.limiter?.beginBatch([...attempts].map(({ job }) => job));
+    for (const attempt of attempts) {
+      this.#options.running.add(attempt);
+      this.#beginning.add(attempt);
+    }
+    this.#sharing += attempts.size - 1;
+    this.#dangerous = next.afterDeath;
+    void this.#run(next.handler, attempts, untilMs);
+  }
+
+  /**
+   * @param attempts of one batch, which has its slot until the last of them has left
+   * @param untilMs after this the starts of a rate that it has spent are void
+   */
+  async #run(
+    handler: BatchHandler,
+    attempts: Set<Attempt>,
+    untilMs = Number.POSITIVE_INFINITY,
+  ): Promise<void> {
+    const { events, mayBegin, prefetch, onChange } = this.#options;
+    const { lost, locked, refused } = await recordBatch(this.#options, [...attempts], this.#stopping.signal);
+    for (const attempt of lost) this.#leave(attempts, attempt);
+    for (const { job } of lost) events.emit('lost', { job });
+    this.#putBack(attempts, locked);
+    this.#putBack(attempts, refused, REFUSED_MS);
+    if (!mayBegin() || performance.now() >= untilMs) this.#putBack(attempts, [...attempts]);
+    for (const attempt of attempts) this.#beginning.delete(attempt);
+    // A handler that kills its worker at once does so before the next ones begin.
+    if (this.#dangerous) onNextTurn(() => this.#noteCalled());
+    if (attempts.size > 0) {
+      const startMs = performance.now();
+      await this.#execute(handler, attempts);
+      prefetch.note(performance.now() - startMs);
+    }
+    onChange();
+  }
+
+  #noteCalled(): void {
+    this.#dangerous = false;
+    this.#options.onChange();
+  }
+
+  /** Resolves when the attempts of all jobs have ended, even if the handler goes on. */
+  async #execute(handler: BatchHandler, attempts: Set<Attempt>): Promise<void> {
+    const startMs = performance.now();
+    const members = [...attempts];
+    const batch = new Batch(handler, members);
+    for (const attempt of members) attempt.batch = batch;
+    await Promise.all(
+      members.map(async (attempt) => {
+        const outcome = await executeJob(attempt);
+        batch.leave(attempt);
+        this.#noteEnd(attempt.job);
+        void this.#options.endings.conclude(attempt, outcome, performance.now() - startMs);
+        this.#leave(attempts, attempt);
+      }),
+    );
+  }
+
+  #putBack(attempts: Set<Attempt>, back: readonly Attempt[], delayMs?: number): void {
+    for (const attempt of back) {
+      this.#options.endings.giveBack(attempt, delayMs);
+      this.#leave(attempts, attempt);
+    }
+  }
+
+  #leave(attempts: Set<Attempt>, attempt: Attempt): void {
+    attempts.delete(attempt);
+    this.#beginning.delete(attempt);
+    this.#options.running.delete(attempt);
+    // The last one leaves the slot with it.
+    if (attempts.size > 0) this.#sharing--;
+  }
+
+  #noteEnd(job: ClaimedJob): void {
+    if (!isLastAfterDeath(job)) return;
+    this.#survivors.set(job.kind, (this.#survivors.get(job.kind) ?? 0) + 1);
+  }
+}
+
+/** In the order of the queue. */
+function compare(a: ClaimedJob, b: ClaimedJob): number {
+  return a.priority - b.priority || a.runAt.getTime() - b.runAt.getTime() || a.id - b.id;
+}

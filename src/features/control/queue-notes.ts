@@ -1,0 +1,56 @@
+import { bigint, boolean, type pgTable, primaryKey, text, timestamp } from 'drizzle-orm/pg-core';
+import type {
+  BigintColumn,
+  BooleanColumn,
+  Identity,
+  InSchema,
+  NotNull,
+  TextColumn,
+  TextsColumn,
+  TimestampColumn,
+  WithDefault,
+} from '../../core/schema/column-types.ts';
+import type { DeclareTable } from '../../core/schema/declare-table.ts';
+
+/** The columns of `queue_notes`. */
+export type NoteColumns = {
+  id: Identity<NotNull<BigintColumn>>;
+  queue: NotNull<TextColumn>;
+  admitted: WithDefault<NotNull<BooleanColumn>>;
+  dueAt: NotNull<TimestampColumn>;
+  groupKeys: NotNull<TextsColumn>;
+};
+
+/** `queue_notes` under any name. */
+export type NotesTable<
+  TName extends string = string,
+  TSchema extends string | undefined = string | undefined,
+> = InSchema<ReturnType<typeof pgTable<TName, NoteColumns>>, TSchema>;
+
+/**
+ * `queue_notes`: from when on claims should look at some groups, because a job is due or a slot is free.
+ * Whoever enqueues a job, or ends the hold of one, only inserts here: it waits for nobody and nobody for it,
+ * in a transaction that stays open for minutes, too. Claims fold the notes into `queue_groups` and delete
+ * them, usually within milliseconds. What a note says is a hint; that no limit is exceeded does not depend on
+ * it.
+ *
+ * `admitted`: these groups have no row yet; the first claim that takes jobs of theirs makes it.
+ */
+export function defineNotesTable<TName extends string, TSchema extends string | undefined>(
+  table: DeclareTable,
+  name: TName,
+): NotesTable<TName, TSchema> {
+  const notes = table(
+    name,
+    {
+      id: bigint('id', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
+      admitted: boolean('admitted').notNull().default(false),
+      dueAt: timestamp('due_at', { withTimezone: true }).notNull(),
+      queue: text('queue').notNull(),
+      groupKeys: text('group_keys').array().notNull(),
+    },
+    (t) => [primaryKey({ name: `${name}_pkey`, columns: [t.queue, t.admitted, t.dueAt, t.id] })],
+  );
+  // The builders above declare these columns, through the reader's own drizzle-orm.
+  return notes as unknown as NotesTable<TName, TSchema>;
+}

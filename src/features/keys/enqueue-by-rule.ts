@@ -1,0 +1,204 @@
+import { mayBeDue, type NewJob } from '../../core/job/new-job.ts';
+import { findStandingJobs } from '../../core/queries/enqueue/find-standing-jobs.ts';
+import {
+  type EnqueueResult,
+  insertOrFind,
+  type LimitedEnqueueResult,
+  type RefusedEnqueueResult,
+} from '../../core/queue/enqueue/enqueue-jobs.ts';
+import type { WakeUps } from '../../core/queue/enqueue/wake-ups.ts';
+import type { QueueTables } from '../../core/schema/index.ts';
+import type { Executor } from '../../core/sql/executor.ts';
+import type { WakeUp } from '../../core/sql/wake-up.ts';
+import { QueueError } from '../../errors.ts';
+import type { ControlTables } from '../control/index.ts';
+import type { KeyRule } from './job/key-rule.ts';
+import { insertLimitedJobs } from './queries/insert-limited-jobs.ts';
+import { insertTrailingJobs } from './queries/insert-trailing-jobs.ts';
+import { insertWaitingJobs, type PutResult } from './queries/insert-waiting-jobs.ts';
+
+/** What an enqueue of jobs that have a rule for their key uses of its queue. */
+export interface RuleSettings {
+  readonly tables: QueueTables;
+  /** The table of the keys that outlive a job, if the queue was given it. */
+  readonly keys: ControlTables['queueKeys'] | undefined;
+  readonly wakeUps: WakeUps | undefined;
+}
+
+/**
+ * The rule of all jobs of an enqueue: one statement follows one rule.
+ *
+ * @throws TypeError when they do not all have the same, or it needs a table that the queue was not given
+ */
+export function sharedRule(jobs: readonly NewJob[], { keys }: Pick<RuleSettings, 'keys'>): KeyRule {
+  const [first] = jobs;
+  const rule = first?.rule;
+  if (
+    first === undefined ||
+    rule === undefined ||
+    jobs.some((job) => settingsOf(job) !== settingsOf(first))
+  ) {
+    throw new TypeError(
+      `enqueueMany('${first?.kind}'): all entries must have the same of debounce, throttle, replace and ` +
+        'unique, but for their keys and delayMs: make one call for each, in one transaction',
+    );
+  }
+  if (keys === undefined && (rule.type === 'throttle' || rule.type === 'period')) {
+    const option = rule.type === 'throttle' ? 'throttle' : 'unique: { forMs }';
+    throw new TypeError(
+      `enqueue('${first.kind}'): ${option} needs a table. Write \`import { queueKeys } from ` +
+        "'drizzle-queue/schema/control'` and `createQueue({ keys: queueKeys })`, and " +
+        "`export * from 'drizzle-queue/schema/control'` in the schema file that drizzle-kit reads",
+    );
+  }
+  return rule;
+}
+
+/** A rule as text, without its key. */
+function settingsOf({ rule }: NewJob): string {
+  return JSON.stringify({ ...rule, key: undefined });
+}
+
+/**
+ * Inserts jobs that have a rule for their key. Jobs of one call with the same key count one after the other:
+ * the last prevails where the rule replaces, the first where it refuses. Returns in input order.
+ *
+ * @param rule that of all of them
+ */
+export async function enqueueByRule(
+  db: Executor,
+  settings: RuleSettings,
+  rule: KeyRule,
+  jobs: readonly NewJob[],
+): Promise<LimitedEnqueueResult[]> {
+  const replaces = rule.type === 'debounce' || rule.type === 'replace' || isTrailing(rule);
+  const { distinct, places } = distinctKeys(jobs, rule, replaces);
+  const answers = await send(db, settings, rule, distinct);
+  const seen = new Set<number>();
+  return places.map((place): LimitedEnqueueResult => {
+    const answer = answers[place];
+    if (answer === undefined) throw new QueueError('The insert did not answer for each key');
+    const first = !seen.has(place);
+    seen.add(place);
+    if (first || answer.id === undefined) return answer;
+    const { id } = answer;
+    if (replaces) return { id, duplicate: false, outcome: 'replaced' };
+    return rule.type === 'waiting' ? { id, duplicate: true, outcome: 'duplicate' } : refused(rule);
+  });
+}
+
+function refused({ type }: KeyRule): RefusedEnqueueResult {
+  return type === 'throttle'
+    ? { id: undefined, duplicate: false, outcome: 'throttled' }
+    : { id: undefined, duplicate: true, outcome: 'duplicate' };
+}
+
+function isTrailing(rule: KeyRule): boolean {
+  return rule.type === 'throttle' && rule.trailing;
+}
+
+/** One job for each key, and for each given job which of them it is. */
+function distinctKeys(
+  jobs: readonly NewJob[],
+  rule: KeyRule,
+  replaces: boolean,
+): { readonly distinct: NewJob[]; readonly places: number[] } {
+  const distinct: NewJob[] = [];
+  const found = new Map<string, number>();
+  const places = jobs.map((job) => {
+    const key = JSON.stringify([job.queue, job.rule?.key]);
+    const place = found.get(key);
+    const first = place === undefined ? undefined : distinct[place];
+    if (place === undefined || first === undefined) {
+      found.set(key, distinct.length);
+      return distinct.push(job) - 1;
+    }
+    if (replaces) distinct[place] = keepsTime(rule) ? { ...job, ...timeOf(first) } : job;
+    return place;
+  });
+  return { distinct, places };
+}
+
+function keepsTime(rule: KeyRule): boolean {
+  return isTrailing(rule) || (rule.type === 'replace' && rule.keepRunAt);
+}
+
+function timeOf({ delayMs, runAtMs }: NewJob): Pick<NewJob, 'delayMs' | 'runAtMs'> {
+  return { delayMs, runAtMs };
+}
+
+async function send(
+  db: Executor,
+  { tables, keys, wakeUps }: RuleSettings,
+  rule: KeyRule,
+  jobs: readonly NewJob[],
+): Promise<readonly LimitedEnqueueResult[]> {
+  const notifying = async (
+    jobs: readonly NewJob[],
+    run: (wakeUp?: WakeUp) => Promise<PutResult>,
+  ): Promise<PutResult['jobs']> => {
+    if (wakeUps === undefined) return (await run()).jobs;
+    const queues = jobs.filter(mayBeDue).map(({ queue }) => queue);
+    const put = await wakeUps.allow(db, queues, async (wakeUp) => {
+      const result = await run(wakeUp);
+      return { ...result, ids: result.jobs.map((job) => job?.id) };
+    });
+    return put.jobs;
+  };
+  if (rule.type === 'waiting') {
+    return await insertOrFind(jobs, {
+      insert: async (jobs) =>
+        (await notifying(jobs, (wakeUp) => insertWaitingJobs(db, tables, rule, jobs, wakeUp))).map(
+          (put) => put?.id,
+        ),
+      find: (jobs) => findStandingJobs(db, tables, jobs),
+    });
+  }
+  if (rule.type === 'debounce' || rule.type === 'replace') {
+    const put = await notifying(jobs, (wakeUp) => insertWaitingJobs(db, tables, rule, jobs, wakeUp));
+    return put.map(putAnswer);
+  }
+  // Checked with the rule.
+  if (keys === undefined) throw new TypeError('The queue has no table of keys');
+  const known = { tables, keys };
+  if (rule.type === 'throttle' && rule.trailing) {
+    return await untilPut(jobs, (jobs) =>
+      notifying(jobs, (wakeUp) => insertTrailingJobs(db, known, rule.perMs, jobs, wakeUp)),
+    );
+  }
+  const windowMs = rule.type === 'throttle' ? rule.perMs : rule.forMs;
+  const put = await notifying(jobs, (wakeUp) => insertLimitedJobs(db, known, windowMs, jobs, wakeUp));
+  return put.map((job) => (job === undefined ? refused(rule) : putAnswer(job)));
+}
+
+/** How often a trailing throttle tries again when the job that it is to become is claimed in between. */
+const MAX_PUTS = 10;
+
+/** Puts jobs in, and those that were left out again. @throws QueueError when one is left out each time */
+async function untilPut(
+  jobs: readonly NewJob[],
+  put: (jobs: readonly NewJob[]) => Promise<PutResult['jobs']>,
+): Promise<EnqueueResult[]> {
+  const answers = new Array<EnqueueResult>(jobs.length);
+  let open = jobs.map((job, index) => ({ job, index }));
+  for (let tries = 0; open.length > 0; tries++) {
+    if (tries === MAX_PUTS) {
+      throw new QueueError(
+        `A throttled job came and went ${MAX_PUTS} times during an enqueue, ` +
+          'or it is hidden from this role by row-level security (then make the tenant a part of the key)',
+      );
+    }
+    const results = await put(open.map(({ job }) => job));
+    open = open.filter(({ index }, at) => {
+      const result = results[at];
+      if (result !== undefined) answers[index] = putAnswer(result);
+      return result === undefined;
+    });
+  }
+  return answers;
+}
+
+function putAnswer(put: PutResult['jobs'][number]): EnqueueResult {
+  if (put === undefined) throw new QueueError('The insert returned no row');
+  return { id: put.id, duplicate: false, outcome: put.isNew ? 'enqueued' : 'replaced' };
+}

@@ -1,0 +1,116 @@
+import { checkOptions, namesOf } from '../../core/job/known-options.ts';
+import { checkInteger, checkText, MAX_NAME_BYTES } from '../../core/job/limits.ts';
+import { shown } from '../../core/job/shown.ts';
+import type { LimitOverride, LimitPlace } from './limit-record.ts';
+import { checkLimitSettings, heedsConcurrency, type QueueLimits } from './limit-settings.ts';
+import type { LimitRow } from './sql/limit-row.ts';
+
+/** A queue by its name. */
+export interface QueueName {
+  readonly queue: string;
+}
+
+/** Which limit: of the queue, of a `kind` in it, or of a `group`, where `'*'` stands for every group. */
+export type LimitName = QueueName &
+  (
+    | { readonly kind?: undefined; readonly group?: undefined }
+    | { readonly kind: string; readonly group?: undefined }
+    | { readonly kind?: undefined; readonly group: string }
+  );
+
+/** A limit that the code knows of, with what it declares for the queue. */
+export interface KnownPlace extends LimitPlace {
+  readonly limits: QueueLimits;
+}
+
+const NAMES = namesOf<Record<'queue' | 'kind' | 'group', unknown>>({ queue: true, kind: true, group: true });
+const OVERRIDE = namesOf<LimitOverride>({ concurrency: true, rate: true, weight: true });
+
+/** Refuses what names no limit. @throws TypeError */
+export function checkLimitName(caller: string, name: LimitName): LimitName {
+  return checkOptions(`${caller}: which limit`, name, NAMES);
+}
+
+/**
+ * @throws TypeError for a limit that no worker would heed, since the code does not declare its queue, its
+ * kind or any groups: what a worker does not know of it does not ask for
+ */
+export function limitNameOf(
+  caller: string,
+  name: QueueName & { readonly kind?: unknown; readonly group?: unknown },
+  declared: ReadonlyMap<string, QueueLimits>,
+): KnownPlace {
+  const { queue, kind, group } = name;
+  checkText(`${caller}: queue`, queue, MAX_NAME_BYTES);
+  const limits = declared.get(queue);
+  if (limits === undefined) {
+    throw new TypeError(
+      `${caller}: workers know of no limits of the queue '${queue}': declare it, ` +
+        `limitsIn(…, { ${keyOf(queue)}: {} })`,
+    );
+  }
+  if (kind !== undefined && group !== undefined) {
+    throw new TypeError(`${caller}: kind and group exclude each other: groups are of the whole queue`);
+  }
+  if (kind !== undefined) {
+    // Checked next, as of callers without TypeScript.
+    const named = checkText(`${caller}: kind`, kind as string, MAX_NAME_BYTES);
+    if (limits.kinds?.[named] !== undefined) return { queue, kind: named, group: undefined, limits };
+    throw new TypeError(
+      `${caller}: workers know of no limits of the kind '${named}': declare it, ` +
+        `limitsIn(…, { ${keyOf(queue)}: { kinds: { ${keyOf(named)}: {} } } })`,
+    );
+  }
+  if (group === undefined) return { queue, kind: undefined, group: undefined, limits };
+  const named = checkText(`${caller}: group`, group as string, MAX_NAME_BYTES);
+  if (limits.groups !== undefined) return { queue, kind: undefined, group: named, limits };
+  throw new TypeError(
+    `${caller}: the queue '${queue}' has no groups: declare them, ` +
+      `limitsIn(…, { ${keyOf(queue)}: { groups: {} } })`,
+  );
+}
+
+/** @throws RangeError | TypeError for a setting that is wrong, or that has no effect there */
+export function overrideToSet(
+  caller: string,
+  { queue, kind, group, limits }: KnownPlace,
+  override: LimitOverride,
+): Pick<LimitRow, 'concurrency' | 'rateLimit' | 'ratePerMs' | 'weight'> {
+  const what = `${caller}: the limit`;
+  checkOptions(what, override, OVERRIDE);
+  checkLimitSettings(what, override);
+  const { concurrency = null, rate, weight = null } = override;
+  if (concurrency === null && rate === undefined && weight === null) {
+    throw new TypeError(`${what} sets nothing: null removes what was set before`);
+  }
+  if (weight !== null) {
+    checkInteger(`${what}: weight`, weight, 1, 1_000);
+    if (group === undefined) {
+      throw new TypeError(`${what}: weight is of groups: name one, or '*' for all`);
+    }
+  }
+  if (concurrency !== null && group !== undefined && limits.groups?.serial !== undefined) {
+    throw new TypeError(
+      `${what}: concurrency has no effect in the queue '${queue}': ` +
+        `its groups are serial ('${limits.groups.serial}'), one at a time`,
+    );
+  }
+  if (group === undefined) {
+    const unheeded = (setting: string) => {
+      const ofKind = kind === undefined ? `${setting}: …` : `kinds: { ${keyOf(kind)}: { ${setting}: … } }`;
+      return new TypeError(
+        `${what}: ${setting} has no effect where the code declares others and no ${setting}: declare one, ` +
+          `limitsIn(…, { ${keyOf(queue)}: { ${ofKind} } })`,
+      );
+    };
+    const declared = kind === undefined ? limits : limits.kinds?.[kind];
+    if (concurrency !== null && !heedsConcurrency(limits, kind)) throw unheeded('concurrency');
+    if (rate !== undefined && declared?.rate === undefined) throw unheeded('rate');
+  }
+  return { concurrency, rateLimit: rate?.limit ?? null, ratePerMs: rate?.perMs ?? null, weight };
+}
+
+/** As a key of an object literal. */
+function keyOf(name: string): string {
+  return /^[A-Za-z_$][\w$]*$/.test(name) ? name : shown(name);
+}

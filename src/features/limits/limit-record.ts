@@ -1,0 +1,69 @@
+import type { LimitSettings, QueueLimits } from './limit-settings.ts';
+import type { Serial } from './sql/grouping.ts';
+import type { LimitRow } from './sql/limit-row.ts';
+
+/** What can be set at run time. A setting that is left out is as the code declares it. */
+export interface LimitOverride extends LimitSettings {
+  /** How much of the queue's turns a group gets beside others, 1–1,000; only with `group`. @default 1 */
+  weight?: number | undefined;
+}
+
+/** A limit as it is declared, as it was set, and what is in use of it. */
+export interface LimitRecord {
+  readonly queue: string;
+  /** The kind that it is of; `undefined` when it is not of a kind. */
+  readonly kind: string | undefined;
+  /** The group that it is of, `'*'` for each group; `undefined` when it is of the queue or of a kind. */
+  readonly group: string | undefined;
+  /** What the code declares; a single group has what `'*'` has. */
+  readonly declared: LimitSettings & { readonly serial?: Serial | undefined };
+  /** What was set at run time, in the place of that; `undefined` when nothing was. */
+  readonly override: LimitOverride | undefined;
+  /** When that was set. */
+  readonly setAt: Date | undefined;
+  /** Slots that living workers have of the concurrency of a queue or a kind; of groups always `undefined`. */
+  readonly slots: number | undefined;
+}
+
+/** Which limit: of a queue, of a kind in it, or of its groups. */
+export interface LimitPlace {
+  readonly queue: string;
+  readonly kind: string | undefined;
+  readonly group: string | undefined;
+}
+
+/** The limit of a place, given what was set there. */
+export function toLimitRecord(
+  { queue, kind, group }: LimitPlace,
+  limits: QueueLimits,
+  row: LimitRow | undefined,
+  usage: ReadonlyMap<string, number> = new Map(),
+): LimitRecord {
+  return {
+    queue,
+    kind,
+    group,
+    declared: declaredOf(limits, kind, group),
+    override: row && overrideOf(row),
+    setAt: row && new Date(row.updatedAtMs),
+    slots: group === undefined ? (usage.get(kind ?? '') ?? 0) : undefined,
+  };
+}
+
+function declaredOf(limits: QueueLimits, kind?: string, group?: string): LimitRecord['declared'] {
+  const { concurrency, rate, serial }: LimitRecord['declared'] =
+    kind !== undefined ? (limits.kinds?.[kind] ?? {}) : group !== undefined ? (limits.groups ?? {}) : limits;
+  return {
+    ...(concurrency !== undefined && { concurrency }),
+    ...(rate !== undefined && { rate }),
+    ...(serial !== undefined && { serial }),
+  };
+}
+
+function overrideOf({ concurrency, rateLimit, ratePerMs, weight }: LimitRow): LimitOverride {
+  return {
+    ...(concurrency !== null && { concurrency }),
+    ...(rateLimit !== null && ratePerMs !== null && { rate: { limit: rateLimit, perMs: ratePerMs } }),
+    ...(weight !== null && { weight }),
+  };
+}

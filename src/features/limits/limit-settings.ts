@@ -1,0 +1,99 @@
+import { checkOptions, namesOf } from '../../core/job/known-options.ts';
+import { checkDurationMs, checkInteger, checkText, MAX_NAME_BYTES } from '../../core/job/limits.ts';
+import { shown } from '../../core/job/shown.ts';
+import type { Serial } from './sql/grouping.ts';
+
+/** At most `limit` starts in any window of `perMs` milliseconds. */
+export interface Rate {
+  /** 1 to 1,000,000: jobs, or their weights where they have some. */
+  limit: number;
+  /** 100 to one day (86,400,000). */
+  perMs: number;
+}
+
+/** The limits of a queue, of a kind in it, or of each group of it. */
+export interface LimitSettings {
+  /** How many of its jobs may run at once, in all processes together, 1–1,000,000. @default no limit */
+  concurrency?: number | undefined;
+  /** How many of its jobs may start, in all processes together. @default no limit */
+  rate?: Rate | undefined;
+}
+
+const SERIALS: ReadonlySet<unknown> = new Set<Serial>(['attempt', 'end', 'success']);
+
+/** The limits of each group of a queue. */
+export interface GroupSettings extends LimitSettings {
+  /** Whether the jobs of a group run one after the other, in their order; not with `concurrency`. */
+  serial?: Serial | undefined;
+}
+
+/** The limits of one queue. */
+export interface QueueLimits extends LimitSettings {
+  /** The limits of single kinds in this queue. @default none */
+  kinds?: Readonly<Record<string, LimitSettings>> | undefined;
+  /**
+   * Groups take turns; these are the limits of each. An empty object means shares alone.
+   * @default the queue has no groups
+   */
+  groups?: GroupSettings | undefined;
+}
+
+const OF_QUEUE = namesOf<QueueLimits>({ concurrency: true, rate: true, kinds: true, groups: true });
+const OF_KIND = namesOf<LimitSettings>({ concurrency: true, rate: true });
+const OF_GROUPS = namesOf<GroupSettings>({ concurrency: true, rate: true, serial: true });
+const OF_RATE = namesOf<Rate>({ limit: true, perMs: true });
+
+/** Whether the jobs of a queue are claimed by groups: one without a group of its own is in the group `-`. */
+export function isGrouped({ groups }: QueueLimits): boolean {
+  return groups !== undefined;
+}
+
+/** Whether the queue, or a kind in it, has a rate. */
+export function isRated({ rate, kinds = {} }: QueueLimits): boolean {
+  return rate !== undefined || Object.values(kinds).some((settings) => settings.rate !== undefined);
+}
+
+/**
+ * Whether workers ask for a concurrency of the queue, or of a kind in it: where the code declares one, or
+ * nothing else, so that one may be set at run time.
+ */
+export function heedsConcurrency(limits: QueueLimits, kind?: string): boolean {
+  const { concurrency, ...others } = kind === undefined ? limits : (limits.kinds?.[kind] ?? { rate: null });
+  return concurrency !== undefined || Object.values(others).every((other) => other === undefined);
+}
+
+/** @throws RangeError | TypeError naming the setting that is wrong */
+export function checkQueueLimits(queue: string, limits: QueueLimits): QueueLimits {
+  checkText('limitsIn: the name of a queue', queue, MAX_NAME_BYTES);
+  const what = `limitsIn: '${queue}'`;
+  checkOptions(what, limits, OF_QUEUE);
+  checkLimitSettings(what, limits);
+  for (const [kind, settings] of Object.entries(limits.kinds ?? {})) {
+    checkText(`${what}: the name of a kind`, kind, MAX_NAME_BYTES);
+    checkOptions(`${what}: kinds['${kind}']`, settings, OF_KIND);
+    checkLimitSettings(`${what}: kinds['${kind}']`, settings);
+  }
+  if (limits.groups !== undefined) checkGroups(`${what}: groups`, limits.groups);
+  return limits;
+}
+
+/** @throws RangeError | TypeError naming the setting that is wrong */
+export function checkLimitSettings(what: string, { concurrency, rate }: LimitSettings): void {
+  if (concurrency !== undefined) checkInteger(`${what}: concurrency`, concurrency, 1, 1_000_000);
+  if (rate === undefined) return;
+  checkOptions(`${what}: rate`, rate, OF_RATE);
+  checkInteger(`${what}: rate.limit`, rate.limit, 1, 1_000_000);
+  checkDurationMs(`${what}: rate.perMs`, rate.perMs, 100, 86_400_000);
+}
+
+function checkGroups(what: string, groups: GroupSettings): void {
+  checkOptions(what, groups, OF_GROUPS);
+  checkLimitSettings(what, groups);
+  if (groups.serial === undefined) return;
+  if (!SERIALS.has(groups.serial)) {
+    throw new TypeError(`${what}.serial must be 'attempt', 'end' or 'success', got ${shown(groups.serial)}`);
+  }
+  if (groups.concurrency !== undefined) {
+    throw new TypeError(`${what}: serial and concurrency exclude each other: serial is one at a time`);
+  }
+}

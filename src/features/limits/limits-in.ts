@@ -1,0 +1,47 @@
+import { is } from 'drizzle-orm';
+import { PgTable } from 'drizzle-orm/pg-core';
+import { checkObject } from '../../core/job/limits.ts';
+import { shown } from '../../core/job/shown.ts';
+import { checkQueueLimits, type QueueLimits } from './limit-settings.ts';
+import { Limits, type QueueOfLimits } from './limits.ts';
+import type { LimitTables } from './sql/grouping.ts';
+
+/** Makes the limits of a queue: what {@link limitsIn} returns. */
+export type MakeLimits = (queue: QueueOfLimits) => Limits;
+
+/**
+ * Gives queues limits: how many of their jobs run at once, how fast they start, and whose turn it is, in all
+ * processes together. A queue without it loads none of their code.
+ *
+ * ```ts
+ * import * as control from 'drizzle-queue/schema/control';
+ * export const queue = createQueue({
+ *   limits: limitsIn(control, {
+ *     exports: { concurrency: 50, groups: { concurrency: 2 } },
+ *     ledger: { groups: { serial: 'end' } },
+ *   }),
+ * });
+ * ```
+ *
+ * @param tables those that the app's schema exports, from `drizzle-queue/schema/control` or
+ * `createControlTables`
+ * @param byQueue the limits, by the name of the queue; `queue.limits.set` changes them at run time
+ * @throws RangeError | TypeError naming the table or the setting that is wrong
+ */
+export function limitsIn(tables: LimitTables, byQueue: Readonly<Record<string, QueueLimits>>): MakeLimits {
+  checkObject('limitsIn: its tables', tables);
+  const { queueLimits, queueUsage, queueGroups, queueHolds, queueNotes } = tables;
+  const given = { queueLimits, queueUsage, queueGroups, queueHolds, queueNotes };
+  for (const [name, table] of Object.entries(given)) {
+    if (!is(table, PgTable)) {
+      throw new TypeError(
+        `limitsIn takes the tables of 'drizzle-queue/schema/control'; its ${name} is ${shown(table)}`,
+      );
+    }
+  }
+  checkObject('limitsIn: its limits', byQueue);
+  const limits = new Map(
+    Object.entries(byQueue).map(([queue, settings]) => [queue, checkQueueLimits(queue, settings)]),
+  );
+  return (queue) => new Limits(queue, given, limits);
+}

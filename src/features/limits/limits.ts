@@ -1,0 +1,263 @@
+import { checkOptions, namesOf } from '../../core/job/known-options.ts';
+import { checkInteger, checkText, MAX_NAME_BYTES } from '../../core/job/limits.ts';
+import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
+import { CONTROL_ENTRY } from '../../core/sql/control-entry.ts';
+import type { Executor } from '../../core/sql/executor.ts';
+import { quotedName } from '../../core/sql/quoted-name.ts';
+import { isDistributed, withFactsOf } from '../../core/sql/server-facts.ts';
+import { QueueError } from '../../errors.ts';
+import { EVERY_GROUP } from './job/group.ts';
+import { checkLimitName, type LimitName, limitNameOf, overrideToSet, type QueueName } from './limit-name.ts';
+import { type LimitOverride, type LimitRecord, toLimitRecord } from './limit-record.ts';
+import { isGrouped, isRated, type QueueLimits } from './limit-settings.ts';
+import type { ClaimLimits } from './queries/claim-grouped-jobs.ts';
+import { findGroups, type GroupRecord } from './queries/find-groups.ts';
+import { findGroupLimits, findLimits } from './queries/find-limits.ts';
+import { findUsage } from './queries/find-usage.ts';
+import { removeLimit } from './queries/remove-limit.ts';
+import { setLimit } from './queries/set-limit.ts';
+import { unblockGroup } from './queries/unblock-group.ts';
+import { type GroupTables, type LimitTables, type Serial, withGrouping } from './sql/grouping.ts';
+import type { LimitRow } from './sql/limit-row.ts';
+
+/** What limits use of their queue. */
+export interface QueueOfLimits {
+  readonly tables: QueueTables;
+  /** Where workers listen; `undefined` when nobody is to be notified. */
+  readonly channel: string | undefined;
+}
+
+/** How the jobs of a queue with groups are claimed. */
+export interface QueueGroups {
+  readonly tables: GroupTables;
+  readonly limits: Omit<ClaimLimits, 'run'>;
+  readonly serial: Serial | undefined;
+}
+
+/** The filter of {@link Limits.list}. */
+export interface LimitFilter extends QueueName {
+  /** The `nextCursor` of the previous page. @default the first page */
+  cursor?: string | undefined;
+  /** 1–1,000 limits that were set, a page. @default 100 */
+  limit?: number | undefined;
+}
+
+const FILTER = namesOf<LimitFilter>({ queue: true, cursor: true, limit: true });
+
+/** One page of limits. */
+export interface LimitList {
+  readonly limits: LimitRecord[];
+  /** For the next page; `undefined` on the last one. */
+  readonly nextCursor: string | undefined;
+}
+
+/** One page of groups. */
+export interface GroupList {
+  readonly groups: GroupRecord[];
+  /** For the next page; `undefined` on the last one. */
+  readonly nextCursor: string | undefined;
+}
+
+/** What is wrong where a queue on Citus has groups. */
+export function groupsOnCitus(queue: string): string {
+  return (
+    `The limits of the queue '${queue}' put its jobs into groups, ` +
+    'and Citus refuses the statements that claim from groups'
+  );
+}
+
+/** What helps then. */
+export const WITHOUT_GROUPS =
+  'Leave groups out of these limits, or keep the tables of the queue in PostgreSQL without Citus';
+
+/**
+ * The limits of a queue: `queue.limits`. Each method takes the caller's own Drizzle database or transaction
+ * first, and what it does commits or rolls back with that. Workers heed a change within 5 seconds of the
+ * commit, and at once where they are notified.
+ */
+export class Limits {
+  /** @internal */
+  readonly tables: GroupTables;
+  /** @internal As the code declares them, by queue. */
+  readonly declared: ReadonlyMap<string, QueueLimits>;
+  readonly #queue: QueueOfLimits;
+  readonly #limitTables: LimitTables;
+
+  /** @internal use {@link limitsIn} */
+  constructor(queue: QueueOfLimits, tables: LimitTables, declared: ReadonlyMap<string, QueueLimits>) {
+    this.#queue = queue;
+    this.#limitTables = tables;
+    this.tables = { ...queue.tables, ...tables };
+    this.declared = declared;
+  }
+
+  /**
+   * Sets the limit of a queue, of a `kind` in it, of its `group`s, or with `group: '*'` of every group that
+   * has none of its own. It goes before what the code declares until it is set again, or to `null`, which
+   * removes it; settings that are left out are as declared. Returns the limit as it then is.
+   *
+   * A lower limit interrupts nobody: nothing begins until fewer run.
+   *
+   * Under concurrency: waits for another open transaction that has just set the same limit, and replaces what
+   * that has set. Until the commit workers keep to the old limit; they never wait for it.
+   *
+   * @throws RangeError | TypeError for a setting that is wrong, or that no worker would heed because the code
+   * does not declare it, before anything is sent
+   * @throws MissingMigrationError when the table is missing
+   */
+  async set(db: Executor, name: LimitName, override: LimitOverride | null): Promise<LimitRecord> {
+    const place = limitNameOf('limits.set', checkLimitName('limits.set', name), this.declared);
+    const { queue, kind = '', group = '' } = place;
+    const { channel } = this.#queue;
+    let row: LimitRow | undefined;
+    if (override === null) {
+      await removeLimit(db, this.tables, { queue, kind, group }, channel);
+    } else {
+      const settings = overrideToSet('limits.set', place, override);
+      row = await setLimit(db, this.tables, { limit: { queue, kind, group, ...settings }, channel });
+    }
+    const usage = group === '' ? await findUsage(db, this.tables, queue) : undefined;
+    return toLimitRecord(place, place.limits, row, usage);
+  }
+
+  /**
+   * The limits of one queue, with what is in use of them: of the queue, of its kinds and of every group, as
+   * they are declared and set, and then those that were set for single groups, a page at a time.
+   */
+  async list(db: Executor, filter: LimitFilter): Promise<LimitList> {
+    const { queue, limits } = limitNameOf(
+      'limits.list',
+      checkOptions('limits.list: its filter', filter, FILTER),
+      this.declared,
+    );
+    const limit = checkInteger('limits.list: limit', filter.limit ?? 100, 1, 1_000);
+    const after = filter.cursor;
+    if (after !== undefined) checkText('limits.list: cursor', after, MAX_NAME_BYTES);
+    const page = { queue, after: after ?? '', limit: limit + 1 };
+    const found = limits.groups === undefined ? [] : await findGroupLimits(db, this.tables, page);
+    const single = found
+      .slice(0, limit)
+      .map((row) => toLimitRecord({ queue, kind: undefined, group: row.group }, limits, row));
+    return {
+      limits: after === undefined ? [...(await this.#declared(db, queue, limits)), ...single] : single,
+      nextCursor: found.length > limit ? single.at(-1)?.group : undefined,
+    };
+  }
+
+  /**
+   * The groups of one queue whose jobs were claimed lately, by name, a page at a time: how many run, when
+   * a rate is free again, and which discarded job stops one.
+   */
+  async groups(db: Executor, filter: LimitFilter): Promise<GroupList> {
+    const { queue, limits } = limitNameOf(
+      'limits.groups',
+      checkOptions('limits.groups: its filter', filter, FILTER),
+      this.declared,
+    );
+    if (!isGrouped(limits)) throw new TypeError(`limits.groups: the jobs of '${queue}' are in no groups`);
+    const limit = checkInteger('limits.groups: limit', filter.limit ?? 100, 1, 1_000);
+    const after = filter.cursor ?? '';
+    if (after !== '') checkText('limits.groups: cursor', after, MAX_NAME_BYTES);
+    const found = await findGroups(db, this.tables, { queue, after, limit: limit + 1 });
+    const groups = found.slice(0, limit);
+    return { groups, nextCursor: found.length > limit ? groups.at(-1)?.group : undefined };
+  }
+
+  /**
+   * Lets the jobs of a group go on that a discarded one has stopped (`serial: 'success'`); returns whether
+   * one had. The discarded job stays as it is: `redrive` would put it back, before the others.
+   *
+   * Under concurrency: of two calls for one group the second waits for the first, and returns `false`.
+   */
+  async unblock(db: Executor, name: { queue: string; group: string }): Promise<boolean> {
+    limitNameOf('limits.unblock', checkLimitName('limits.unblock', name), this.declared);
+    const { queue, group } = name;
+    return await unblockGroup(db, this.tables, queue, group);
+  }
+
+  async #declared(db: Executor, queue: string, limits: QueueLimits): Promise<LimitRecord[]> {
+    const rows = await findLimits(db, this.tables, queue);
+    const usage = await findUsage(db, this.tables, queue);
+    const places = [
+      { queue, kind: undefined, group: undefined },
+      ...Object.keys(limits.kinds ?? {}).map((kind) => ({ queue, kind, group: undefined })),
+      ...(limits.groups === undefined ? [] : [{ queue, kind: undefined, group: EVERY_GROUP }]),
+    ];
+    return places.map((place) => {
+      const { kind = '', group = '' } = place;
+      const row = rows.find((row) => row.kind === kind && row.group === group);
+      return toLimitRecord(place, limits, row, usage);
+    });
+  }
+
+  /** @internal Whether a queue has limits, or may be given some at run time. */
+  has(queue: string): boolean {
+    return this.declared.has(queue);
+  }
+
+  /** @internal @throws QueueError for a queue whose limits only workers can keep */
+  checkNone(caller: string, queue: string): void {
+    if (!this.has(queue)) return;
+    throw new QueueError(
+      `${caller}: the queue '${queue}' has limits, which ${caller} cannot keep, since it is no worker: ` +
+        'use drain, or a worker',
+    );
+  }
+
+  /** @internal What `queue.check` finds when tables are not there, by key. */
+  missing(absent: readonly (keyof LimitTables)[]) {
+    const names = absent.map((key) => quotedName(this.#limitTables[key])).join(', ');
+    return {
+      code: 'tables-missing',
+      severity: 'error',
+      message: `${names} ${absent.length === 1 ? 'does' : 'do'} not exist, so no limit can be kept`,
+      fix:
+        'Run `npx drizzle-kit generate` and `npx drizzle-kit migrate`. If there is nothing to generate, ' +
+        `the schema file that drizzle-kit reads must have \`export * from '${CONTROL_ENTRY}'\` ` +
+        'at its top level, or what createControlTables() returns',
+    } as const;
+  }
+
+  /** @internal The queue's tables, for statements that must know which queues have groups, or rates. */
+  get groupedTables(): QueueTables {
+    const grouped = [...this.declared].filter(([, limits]) => isGrouped(limits));
+    const queues = new Map(
+      grouped.map(([queue, { groups }]) => [queue, { serial: groups?.serial }] as const),
+    );
+    const weighed = [...this.declared].filter(([, limits]) => isGrouped(limits) || isRated(limits));
+    return withGrouping(this.#queue.tables, {
+      tables: this.tables,
+      queues,
+      weighed: new Set(weighed.map(([queue]) => queue)),
+    });
+  }
+
+  /** @internal Whether the jobs of a queue are in groups. */
+  isGrouped(queue: string): boolean {
+    const limits = this.declared.get(queue);
+    return limits !== undefined && isGrouped(limits);
+  }
+
+  /**
+   * @internal
+   * @param known tables with what is known of the server
+   * @throws QueueError for queues whose limits it cannot keep
+   */
+  checkKept(queues: readonly string[], known: QueueTables): void {
+    const grouped = queues.find((queue) => this.isGrouped(queue));
+    if (grouped === undefined || !isDistributed(known)) return;
+    throw new QueueError(`${groupsOnCitus(grouped)}. ${WITHOUT_GROUPS}`);
+  }
+
+  /** @internal `undefined` for a queue whose jobs are in no groups. @param known tables with what is known */
+  groupsOf(queue: string, known: QueueTables): QueueGroups | undefined {
+    const limits = this.declared.get(queue);
+    if (limits === undefined || !isGrouped(limits)) return undefined;
+    const { concurrency, rate, serial } = limits.groups ?? {};
+    return {
+      tables: withFactsOf(known, this.tables),
+      limits: { concurrency, rate },
+      serial,
+    };
+  }
+}

@@ -1,0 +1,47 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { MAX_PRIORITY } from '../../../core/job/limits.ts';
+import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
+import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import { type GroupTables, NO_GROUP } from '../sql/grouping.ts';
+
+/** The most jobs that one statement takes in. */
+export const MAX_ADOPTED = 1_000;
+
+/**
+ * Puts waiting jobs of a queue with groups that are in none into the group `-`: they were enqueued before the
+ * queue had groups, or by a process that does not know of them. No claim of groups would see them. Returns
+ * how many.
+ *
+ * **Under concurrency.** It leaves what another statement has locked, such as a claim of a worker that does
+ * not know of the groups either. Any number of workers may do it at once.
+ */
+export async function adoptJobs(db: Runner, tables: GroupTables, queue: string): Promise<number> {
+  const [row] = await queryRows(db, tables, adoptJobsQuery(tables, queue), { entry: CONTROL_ENTRY });
+  return Number(row?.adopted);
+}
+
+export function adoptJobsQuery({ queueJobs, queueNotes }: GroupTables, queue: string): SQL {
+  return sql`
+    with plain as materialized (
+      select j.id from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
+      cross join lateral (
+        select j.id from ${queueJobs} as j
+        where j.queue = ${queue} and j.priority = band.priority::int2 and j.group_key is null
+          and j.worker_id is null
+        order by j.run_at, j.id limit (select ${MAX_ADOPTED}::int8)
+        for no key update skip locked
+      ) as j
+      limit (select ${MAX_ADOPTED}::int8)
+    ),
+    adopted as (
+      update ${queueJobs} as j set group_key = ${NO_GROUP}
+      where j.queue = ${queue} and j.id = any(array(select id from plain))
+      returning j.run_at
+    ),
+    noted as (
+      insert into ${queueNotes} (queue, due_at, group_keys)
+      select distinct ${queue}::text, a.run_at, array[${NO_GROUP}::text] from adopted as a
+      where a.run_at < 'infinity'
+    )
+    select count(*)::float8 as adopted from adopted`;
+}

@@ -1,0 +1,139 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { claimedAt } from '../../../core/sql/claim-beginning.ts';
+import {
+  type ClaimedJob,
+  claimedColumns,
+  claimedRows,
+  toClaimedJobs,
+} from '../../../core/sql/claimed-job.ts';
+import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
+import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import { faultPoint } from '../../../core/sql/fault-point.ts';
+import { handOver } from '../../../core/sql/hold-end.ts';
+import type { GroupClaim } from '../sql/group-claim.ts';
+import { isUpheld } from '../sql/group-hold.ts';
+import type { GroupTables } from '../sql/grouping.ts';
+import { groupsInTurn } from '../sql/groups-in-turn.ts';
+import { jobsOfGroups } from '../sql/jobs-of-groups.ts';
+
+export type { ClaimLimits, ClaimRate, GroupClaim } from '../sql/group-claim.ts';
+
+export interface GroupClaimResult {
+  /** In the order of the groups' turns; those of a group are in their own order. */
+  readonly jobs: readonly ClaimedJob[];
+  /** Whether groups are left that may have jobs to claim now. */
+  readonly more: boolean;
+}
+
+/**
+ * Takes up to `limit` due jobs of a queue whose jobs are in groups: of each group whose turn it is its share,
+ * as far as its limits allow.
+ *
+ * **Under concurrency.** No limit is ever exceeded. Groups that another claim has locked are skipped. How
+ * many jobs of a group are held is counted in this statement's snapshot, by rows that only claims of this
+ * group write; the guard (`turn` as the snapshot has it) leaves out a group that another statement has
+ * changed since. An attempt that ends meanwhile still counts. Jobs whose worker is gone do not count, and are
+ * due. What is used of a group's rate is read from its locked row. As in `claimJobs`, no job is given to two
+ * claims.
+ *
+ * A group that is new is inserted, and its jobs are taken only if that succeeds: a claim that makes the same
+ * group at the same time is waited for, and leaves nothing to take unless it is rolled back. Such a group is
+ * noted again.
+ *
+ * A group in which nothing more is due leaves the ring until a note says so. One with a due job that this
+ * claim could not take stays there.
+ */
+export async function claimGroupedJobs(
+  db: Runner,
+  tables: GroupTables,
+  claim: GroupClaim,
+): Promise<GroupClaimResult> {
+  const rows = await queryRows(db, tables, claimGroupedJobsQuery(tables, claim), { entry: CONTROL_ENTRY });
+  await faultPoint('claim: answered');
+  const [first] = rows;
+  const taken = rows.filter(({ id }) => id !== null).sort((a, b) => Number(a.rank) - Number(b.rank));
+  const jobs = toClaimedJobs(tables.queueJobs, taken, claim.queue).map((job, at) =>
+    Object.assign(job, { group: String(taken[at]?.group_key) }),
+  );
+  return { jobs, more: first?.more === true };
+}
+
+export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): SQL {
+  const { queueJobs } = tables;
+  const { queue, workerId, newGroups, weighed = false } = claim;
+  const taken = newGroups ? sql`taken` : sql`within`;
+  const attempt = sql`j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4`;
+  return handOver(tables, {
+    ctes: sql`
+    with ${groupsInTurn(tables, claim)},
+    ${jobsOfGroups(tables, claim)}`,
+    holder: sql`${workerId}::int8`,
+    claimedAt: claimedAt(attempt, claim.beginning === undefined ? 'all' : { first: claim.beginning }),
+    set: sql`attempt = ${attempt}, fence = j.fence + 1, waiting_key = null`,
+    where: sql`j.queue = ${queue} and j.id = any(array(select id from ${taken}))`,
+    returning: claimedColumns(queueJobs, weighed),
+    answer: {
+      name: 'claimed',
+      select: sql`${newGroups ? notesOfNewGroups(tables, queue) : sql``}${writes(tables, claim)}
+    select exists (select from turning as t where t.ready_at = '-infinity') or
+        (select count(*) from seen) > (select count(*) from turning)${
+          newGroups ? sql` or exists (select from beaten)` : sql``
+        } as more,
+      w.rank, w.group_key, a.*
+    from (select 1) as one
+    left join (${taken} as w join (${claimedRows(queueJobs, { weighed })}) as a on a.id = w.id) on true`,
+    },
+  });
+}
+
+/**
+ * Groups go on, and holds whose time has passed are removed. `IS TRUE` keeps the pairs from
+ * being joined: they are hashed. A hold that an open transaction removes is left to it.
+ */
+function writes(tables: GroupTables, { queue }: GroupClaim): SQL {
+  const { queueGroups, queueHolds } = tables;
+  return sql`,
+    turned as (
+      update ${queueGroups} as g set turn = t.turn, ready_at = t.ready_at, rate_used = t.rate_used,
+        held = t.held
+      from turning as t where g.ctid = t.at and g.queue = ${queue} and g.group_key = t.group_key
+    ),
+    over as materialized (
+      select h.group_key, h.job_id from ${queueHolds} as h
+      where h.queue = ${queue} and (h.until <= statement_timestamp() or not ${isUpheld(tables)})
+        and h.group_key = any(array(select group_key from blocking where until <= statement_timestamp()))
+      for update skip locked
+    ),
+    swept as (
+      delete from ${queueHolds} as h
+      where h.queue = ${queue} and h.group_key = any(array(select group_key from over))
+        and ((h.group_key, h.job_id) in (select group_key, job_id from over)) is true
+    )`;
+}
+
+/** Of the new groups on offer, those stay noted that it had no room for, or that another has made. */
+function notesOfNewGroups({ queueNotes }: GroupTables, queue: string): SQL {
+  return sql`,
+    heeded as materialized (
+      select o.at, o.id, o.due_at, cardinality(o.group_keys) as offered,
+        array(
+          select k from unnest(o.group_keys) as k
+          where k not in (select t.group_key from turning as t where t.at is null)
+        ) as later,
+        array(
+          select k from unnest(o.group_keys) as k where k in (select group_key from beaten)
+        ) as again
+      from offered as o
+    ),
+    removed as (
+      delete from ${queueNotes} as n using heeded as h
+      where n.ctid = h.at and n.queue = ${queue} and n.id = h.id and cardinality(h.later) < h.offered
+    ),
+    kept as (
+      insert into ${queueNotes} (queue, admitted, due_at, group_keys)
+      select ${queue}::text, true, h.due_at, h.later from heeded as h
+      where cardinality(h.later) between 1 and h.offered - 1
+      union all
+      select ${queue}::text, false, h.due_at, h.again from heeded as h where h.again <> '{}'
+    )`;
+}

@@ -1,0 +1,50 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
+import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import { arrayText } from '../../../core/sql/fence.ts';
+import type { GroupTables, LimitTables } from '../sql/grouping.ts';
+import { insertNotes } from '../sql/note-groups.ts';
+
+/** A job that its own handler has ended. */
+export interface EndedByHandler {
+  readonly id: number;
+  readonly group: string;
+}
+
+/**
+ * Frees the slots that jobs of one queue still have in their groups, after handlers that had ended them by
+ * `complete(tx)` have ended too, and notes these groups for claims.
+ *
+ * **Under concurrency.** It deletes only rows of this worker, and no other statement wants these while it
+ * lives. May be repeated: what is deleted already is passed over.
+ */
+export async function endHandlerHolds(
+  db: Runner,
+  tables: GroupTables,
+  holder: { readonly queue: string; readonly workerId: number },
+  jobs: readonly EndedByHandler[],
+): Promise<void> {
+  await queryRows(db, tables, endHandlerHoldsQuery(tables, holder, jobs), { entry: CONTROL_ENTRY });
+}
+
+export function endHandlerHoldsQuery(
+  tables: LimitTables,
+  { queue, workerId }: { readonly queue: string; readonly workerId: number },
+  jobs: readonly EndedByHandler[],
+): SQL {
+  const ids = arrayText(jobs.map(({ id }) => id));
+  const groups = JSON.stringify([...new Set(jobs.map(({ group }) => group))]);
+  return sql`
+    with ended as (
+      delete from ${tables.queueHolds} as h
+      where h.queue = ${queue}
+        and h.group_key = any(array(select jsonb_array_elements_text(${groups}::text::jsonb)))
+        and h.job_id = any(array(select unnest(${ids}::text::int8[]))) and h.worker_id = ${workerId}::int8
+      returning h.group_key
+    )${insertNotes(
+      tables,
+      sql`
+        select distinct ${queue}::text as queue, statement_timestamp() as due_at, e.group_key
+        from ended as e`,
+    )}`;
+}

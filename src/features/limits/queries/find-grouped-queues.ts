@@ -1,0 +1,29 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
+import { type Executor, queryRows } from '../../../core/sql/executor.ts';
+
+/** The queues that living workers serve. A plain read. */
+export async function findServedQueues(db: Executor, tables: QueueTables): Promise<string[]> {
+  const rows = await queryRows(db, tables, findServedQueuesQuery(tables));
+  return rows.map(({ queue }) => String(queue));
+}
+
+export function findServedQueuesQuery({ queueWorkers }: QueueTables): SQL {
+  return sql`
+    select distinct q.name as queue
+    from ${queueWorkers} as w cross join lateral jsonb_array_elements_text(w.queues) as q(name)
+    order by q.name limit 1000`;
+}
+
+/** Whether any job of a queue is in a group. A plain read of one row of the index. */
+export async function hasGroups(db: Executor, tables: QueueTables, queue: string): Promise<boolean> {
+  const [row] = await queryRows(db, tables, hasGroupsQuery(tables, queue));
+  return row?.grouped === true;
+}
+
+export function hasGroupsQuery({ queueJobs }: QueueTables, queue: string): SQL {
+  return sql`
+    select exists (
+      select from ${queueJobs} as j where j.queue = ${queue} and j.group_key is not null
+    ) as grouped`;
+}

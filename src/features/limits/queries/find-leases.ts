@@ -1,0 +1,90 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { RawRow, Runner } from '../../../core/sql/executor.ts';
+import { jsonRows } from '../../../core/sql/json-rows.ts';
+import { perStatement, queueOf } from '../../../core/sql/one-queue.ts';
+import type { ClaimRate } from '../sql/group-claim.ts';
+import { type LeaseTables, type LimitName, queryLimitRows } from '../sql/limit-tables.ts';
+import type { LeaseShare } from './take-lease.ts';
+
+/** A limit that a worker keeps to, and what the code declares of it. */
+export interface LimitQuestion extends LimitName {
+  /** `null` for none. */
+  readonly declared: number | null;
+}
+
+/** How a limit is shared out, and what was set of it. */
+export interface LimitLook extends LeaseShare {
+  /** The rate that was set at run time; `undefined` for none. */
+  readonly rate: ClaimRate | undefined;
+}
+
+/**
+ * Looks how the limits of a worker are shared out, in the order of the questions. On Citus it asks
+ * about each queue by a statement of its own.
+ *
+ * **Under concurrency.** A plain read, which locks nothing: only `takeLease` takes slots. Nobody but the
+ * worker itself changes its own leases, so unless a statement of it is under way, `has` is right.
+ */
+export async function findLeases(
+  db: Runner,
+  tables: LeaseTables,
+  workerId: number,
+  questions: readonly LimitQuestion[],
+): Promise<LimitLook[]> {
+  const answers = new Map<LimitQuestion, RawRow>();
+  for (const asked of perStatement(tables, questions)) {
+    for (const row of await queryLimitRows(db, tables, findLeasesQuery(tables, workerId, asked))) {
+      const question = asked[Number(row.place) - 1];
+      if (question !== undefined) answers.set(question, row);
+    }
+  }
+  return questions.map((question) => {
+    const row = answers.get(question);
+    return {
+      limit: row === undefined || row.max === null ? undefined : Number(row.max),
+      has: Number(row?.has ?? 0),
+      total: Number(row?.total ?? 0),
+      sharing: Number(row?.sharing ?? 0),
+      leastLacking: row === undefined || row.least_lacking === null ? undefined : Number(row.least_lacking),
+      rate:
+        row === undefined || row.rate_limit === null
+          ? undefined
+          : { limit: Number(row.rate_limit), perMs: Number(row.rate_per_ms) },
+    };
+  });
+}
+
+export function findLeasesQuery(
+  { queueLimits, queueUsage, queueWorkers }: LeaseTables,
+  workerId: number,
+  questions: readonly LimitQuestion[],
+): SQL {
+  const worker = sql`${String(workerId)}::text`;
+  const queue = queueOf(questions, 'i.queue');
+  const asked = jsonRows(
+    questions.map(({ queue, kind, declared }) => JSON.stringify({ queue, kind, declared })),
+    'queue text, kind text, declared int4',
+  );
+  return sql`
+    select i.place::float8 as place, coalesce(s.concurrency, i.declared)::float8 as max,
+      v.has::float8 as has, v.total::float8 as total, v.sharing::float8 as sharing,
+      v.least_lacking::float8 as least_lacking, s.rate_limit, s.rate_per_ms::float8 as rate_per_ms
+    from ${asked} as i
+    left join lateral (
+      select s.concurrency, s.rate_limit, s.rate_per_ms from ${queueLimits} as s
+      where s.queue = i.queue and s.kind = i.kind and s.group_key = '' limit 1
+    ) as s on true
+    cross join lateral (
+      select coalesce(max(v.has) filter (where v.worker = ${worker}), 0) as has,
+        coalesce(sum(v.has), 0) as total,
+        count(*) filter (where v.has > 0 or v.wants > 0) as sharing,
+        min(v.has) filter (where v.worker <> ${worker} and v.has < v.wants) as least_lacking
+      from (
+        select e.worker, (e.lease ->> 0)::int8 as has, (e.lease ->> 1)::int8 as wants
+        from ${queueUsage} as u cross join jsonb_each(u.leases) as e(worker, lease)
+        where u.queue = ${queue} and u.kind = i.kind
+          and e.worker in (select w.id::text from ${queueWorkers} as w)
+        offset 0
+      ) as v
+    ) as v`;
+}

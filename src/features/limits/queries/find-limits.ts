@@ -1,0 +1,40 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { Executor } from '../../../core/sql/executor.ts';
+import { type LimitRow, limitColumns, toLimitRow } from '../sql/limit-row.ts';
+import { type LeaseTables, queryLimitRows } from '../sql/limit-tables.ts';
+
+/** The limits that were set at run time for a queue, its kinds, and every group of it. A plain read. */
+export async function findLimits(db: Executor, tables: LeaseTables, queue: string): Promise<LimitRow[]> {
+  return (await queryLimitRows(db, tables, findLimitsQuery(tables, queue))).map(toLimitRow);
+}
+
+export function findLimitsQuery({ queueLimits }: LeaseTables, queue: string): SQL {
+  return sql`
+    select ${limitColumns} from ${queueLimits} as s where s.queue = ${queue} and s.group_key in ('', '*')`;
+}
+
+export interface GroupLimitsPage {
+  readonly queue: string;
+  /** The last group of the page before; '' for the first page. */
+  readonly after: string;
+  readonly limit: number;
+}
+
+/** Those that were set for single groups, by the group's name. A plain read. */
+export async function findGroupLimits(
+  db: Executor,
+  tables: LeaseTables,
+  page: GroupLimitsPage,
+): Promise<LimitRow[]> {
+  return (await queryLimitRows(db, tables, findGroupLimitsQuery(tables, page))).map(toLimitRow);
+}
+
+export function findGroupLimitsQuery(
+  { queueLimits }: LeaseTables,
+  { queue, after, limit }: GroupLimitsPage,
+): SQL {
+  return sql`
+    select ${limitColumns} from ${queueLimits} as s
+    where s.queue = ${queue} and s.kind = '' and s.group_key > ${after} and s.group_key <> '*'
+    order by s.group_key limit ${limit}`;
+}

@@ -1,0 +1,102 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { MAX_PRIORITY } from '../../../core/job/limits.ts';
+import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
+import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import { isFree, isUpheld } from '../sql/group-hold.ts';
+import type { GroupTables } from '../sql/grouping.ts';
+import { insertNotes } from '../sql/note-groups.ts';
+
+/**
+ * Notes the groups of one queue whose jobs were held by workers that are gone, or whose slots handlers kept
+ * there that had ended their own jobs: nobody else tells claims of them. Returns how many. It reads the rows
+ * of all groups.
+ *
+ * **Under concurrency.** It only inserts notes, so any number of workers may do it for the same groups.
+ */
+export async function noteFreedGroups(db: Runner, tables: GroupTables, queue: string): Promise<number> {
+  const query = noteFreedGroupsQuery(tables, queue);
+  const [row] = await queryRows(db, tables, query, { entry: CONTROL_ENTRY });
+  return Number(row?.noted);
+}
+
+/** `OFFSET 0` keeps the jobs from being joined: the job of each hold is looked up, however many there are. */
+export function noteFreedGroupsQuery(tables: GroupTables, queue: string): SQL {
+  const { queueJobs, queueGroups, queueHolds } = tables;
+  return sql`
+    with noted as (${insertNotes(
+      tables,
+      sql`
+        select ${queue}::text as queue, statement_timestamp() as due_at, g.group_key
+        from ${queueGroups} as g cross join unnest(g.held) as h(job_id)
+        cross join lateral (
+          select from ${queueJobs} as j
+          where j.queue = ${queue} and j.id = h.job_id and j.worker_id is not null and ${isFree(tables)}
+          offset 0
+        ) as j
+        where g.queue = ${queue}
+        union
+        select ${queue}::text, statement_timestamp(), h.group_key from ${queueHolds} as h
+        where h.queue = ${queue} and not ${isUpheld(tables)}`,
+    )}
+      returning cardinality(group_keys) as groups
+    )
+    select coalesce(sum(groups), 0)::float8 as noted from noted`;
+}
+
+/** How many groups one statement looks at. */
+const SLICE = 1_000;
+
+/**
+ * Notes those of the next groups of one queue that nobody looks at although a job of theirs is due, because
+ * rows were inserted or changed without a note: by hand, or by a process that declares no limits. Returns the
+ * last group that it has looked at, and `undefined` at the end.
+ *
+ * **Under concurrency.** As {@link noteFreedGroups}. A group at its limit is noted in vain, and parked again.
+ */
+export async function noteForgottenGroups(
+  db: Runner,
+  tables: GroupTables,
+  queue: string,
+  after: string,
+): Promise<string | undefined> {
+  const query = noteForgottenGroupsQuery(tables, queue, after);
+  const [row] = await queryRows(db, tables, query, { entry: CONTROL_ENTRY });
+  return Number(row?.looked) < SLICE ? undefined : String(row?.last);
+}
+
+/** It goes from group to group in the index of the jobs: one that was never noted is in no other table. */
+export function noteForgottenGroupsQuery(tables: GroupTables, queue: string, after: string): SQL {
+  const { queueJobs, queueGroups } = tables;
+  const next = (group: SQL) => sql`
+        select j.group_key from ${queueJobs} as j
+        where j.queue = ${queue} and j.group_key > ${group} and j.group_key is not null
+        order by j.group_key limit 1`;
+  return sql`
+    with recursive looked as (
+      select f.group_key, 1 as n from (${next(sql`${after}`)}
+      ) as f
+      union all
+      select f.group_key, l.n + 1 from looked as l cross join lateral (${next(sql`l.group_key`)}
+      ) as f
+      where l.n < ${SLICE}::int4
+    ),
+    noted as (${insertNotes(
+      tables,
+      sql`
+        select ${queue}::text as queue, statement_timestamp() as due_at, l.group_key from looked as l
+        where not exists (
+          select from ${queueGroups} as g
+          where g.queue = ${queue} and g.group_key = l.group_key and g.ready_at <= statement_timestamp()
+        ) and exists (
+          select from generate_series(0, ${sql.raw(String(MAX_PRIORITY))}) as band(priority)
+          cross join lateral (
+            select from ${queueJobs} as j
+            where j.queue = ${queue} and j.group_key = l.group_key and j.group_key is not null
+              and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and ${isFree(tables)}
+            order by j.run_at, j.id limit 1
+          ) as j
+        )`,
+    )}
+    )
+    select count(*)::float8 as looked, max(l.group_key) as last from looked as l`;
+}

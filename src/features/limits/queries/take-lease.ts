@@ -1,0 +1,157 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { Runner } from '../../../core/sql/executor.ts';
+import { faultPoint } from '../../../core/sql/fault-point.ts';
+import { lockPatience } from '../../../core/sql/row-locks.ts';
+import { type LeaseTables, type LimitName, queryLimitRows } from '../sql/limit-tables.ts';
+import { addUsage } from './add-usage.ts';
+
+/** What a worker wants of a limit. All numbers are slots. */
+export interface LeaseWish extends LimitName {
+  readonly workerId: number;
+  /** What the code declares; `null` for none. What was set at run time goes first. */
+  readonly declared: number | null;
+  /** How many handlers run; the lease becomes no smaller. */
+  readonly running: number;
+  /** How many it shall have. Less than it has gives some back; no others are taken away. */
+  readonly want: number;
+  /** How many it could use; others that have more than their share then let go of some. */
+  readonly wants: number;
+  /** Of two statements, the one of the later era holds, whichever of them comes first. */
+  readonly era: number;
+}
+
+/** How a limit is shared out. */
+export interface LeaseShare {
+  /** The limit; `undefined` when there is none. */
+  readonly limit: number | undefined;
+  /** The slots that the worker has. */
+  readonly has: number;
+  /** The slots that all living workers have. */
+  readonly total: number;
+  /** How many living workers have slots, or want some; with the worker itself if it does. */
+  readonly sharing: number;
+  /** The fewest slots that another worker has which could use more; `undefined` when all have enough. */
+  readonly leastLacking: number | undefined;
+}
+
+/**
+ * Takes, renews or gives back a worker's slots of one limit. Returns `undefined` when the worker is not
+ * registered: it was declared gone, and has none.
+ *
+ * **Under concurrency.** The slots of all living workers together never exceed the limit, unless more
+ * handlers run already: the row is locked before its newest version is read.
+ * - The worker's own row is locked against its removal. So a lease in the row is of a worker that was alive
+ *   when it was written, and the removal of a worker, in the statement that makes its jobs due, frees its
+ *   slots without touching this table. A lease counts no more if its worker was gone in this statement's
+ *   snapshot, *and* it is the same as there: one that was renewed since is of a worker that has come back.
+ * - A statement that was sent before another of a later era, and is carried out after it (its connection was
+ *   lost while it waited), changes nothing.
+ * - It waits 100 ms at most for locks, and then fails with 55P03.
+ *
+ * While others have less than their share and could use more, nobody gets more than the share: the limit
+ * divided by the workers that want some, rounded up.
+ */
+export async function takeLease(
+  db: Runner,
+  tables: LeaseTables,
+  wish: LeaseWish,
+): Promise<LeaseShare | undefined> {
+  const take = async () => {
+    const [row] = await queryLimitRows(db, tables, takeLeaseQuery(tables, wish));
+    await faultPoint('lease: taken');
+    return row;
+  };
+  let row = await take();
+  if (row?.registered === true && row.has === null) {
+    // The first that anybody takes of it.
+    await addUsage(db, tables, wish);
+    row = await take();
+  }
+  if (row === undefined || row.registered !== true || row.has === null) return undefined;
+  return {
+    limit: row.max === null ? undefined : Number(row.max),
+    has: Number(row.has),
+    total: Number(row.rest) + Number(row.has),
+    sharing: Number(row.sharing),
+    leastLacking: row.least_lacking === null ? undefined : Number(row.least_lacking),
+  };
+}
+
+export function takeLeaseQuery(tables: LeaseTables, wish: LeaseWish): SQL {
+  const { queueLimits, queueUsage, queueWorkers } = tables;
+  const { queue, kind, running, want, wants, era } = wish;
+  const worker = sql`${String(wish.workerId)}::text`;
+  return sql`
+    with worker as materialized (
+      select w.id from ${queueWorkers} as w${lockPatience(tables, 'briefly')}
+      where w.id = ${wish.workerId}::int8 for key share of w
+    ),
+    gone as materialized (
+      select e.worker, e.lease from ${queueUsage} as u cross join jsonb_each(u.leases) as e(worker, lease)
+      where u.queue = ${queue} and u.kind = ${kind}
+        and e.worker not in (select w.id::text from ${queueWorkers} as w)
+    ),
+    locked as materialized (
+      select u.leases from ${queueUsage} as u
+      where u.queue = ${queue} and u.kind = ${kind} and (select count(*) from worker) > 0
+      for no key update
+    ),
+    living as materialized (
+      select e.worker, (e.lease ->> 0)::int8 as has, (e.lease ->> 1)::int8 as wants,
+        (e.lease ->> 2)::int8 as era
+      from locked as l cross join jsonb_each(l.leases) as e(worker, lease)
+      where (e.worker, e.lease) not in (select g.worker, g.lease from gone as g)
+    ),
+    own as materialized (
+      select coalesce(max(v.has), 0) as has, coalesce(max(v.wants), 0) as wants,
+        coalesce(max(v.era), 0) as era
+      from living as v where v.worker = ${worker}
+    ),
+    rest as materialized (
+      select coalesce(sum(v.has), 0)::int8 as has,
+        count(*) filter (where v.has > 0 or v.wants > 0) as sharing,
+        min(v.has) filter (where v.has < v.wants) as least_lacking
+      from living as v where v.worker <> ${worker}
+    ),
+    limits as materialized (
+      select coalesce(
+        (select s.concurrency from ${queueLimits} as s
+          where s.queue = ${queue} and s.kind = ${kind} and s.group_key = ''),
+        ${wish.declared}::int4) as max
+    ),
+    shares as materialized (
+      select m.max, r.has as rest, r.least_lacking, o.has as own, o.wants as own_wants, o.era, r.sharing
+          + (${wants}::int8 > 0 or ${want}::int8 > 0)::int4 as sharing,
+        ceil(m.max::float8 / (r.sharing + 1)) as share
+      from limits as m cross join rest as r cross join own as o
+    ),
+    decided as materialized (
+      select s.*, case
+        when s.era > ${era}::int8 then s.own
+        when s.max is null then ${running}::int8
+        else greatest(${running}::int8, least(s.own, ${want}::int8), least(${want}::int8, s.max - s.rest,
+          case when s.least_lacking < s.share then s.share::int8 end)) end as has
+      from shares as s
+    ),
+    written as materialized (
+      select l.leases as before, (l.leases - ${worker}
+          - array(select e.worker from jsonb_each(l.leases) as e(worker, lease)
+            where (e.worker, e.lease) in (select g.worker, g.lease from gone as g)))
+        || case
+          when d.era > ${era}::int8 then jsonb_build_object(${worker}, l.leases -> ${worker})
+          when d.has > 0 or ${wants}::int8 > 0 or ${era}::int8 > 0
+            then jsonb_build_object(${worker}, jsonb_build_array(d.has, ${wants}::int8, ${era}::int8))
+          else '{}' end as leases
+      from locked as l cross join decided as d
+    ),
+    changed as (
+      update ${queueUsage} as u set leases = (select w.leases from written as w)
+      where u.queue = ${queue} and u.kind = ${kind}
+        and (select w.leases is distinct from w.before from written as w)
+      returning 1
+    )
+    select (select count(*) from worker) > 0 as registered, d.max::float8 as max,
+      case when (select count(*) from locked) > 0 then d.has::float8 end as has,
+      d.rest::float8 as rest, d.sharing::float8 as sharing, d.least_lacking::float8 as least_lacking
+    from decided as d`;
+}

@@ -1,0 +1,142 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { planAnew } from '../../../core/sql/plan-anew.ts';
+import type { GroupClaim } from './group-claim.ts';
+import { isUpheld } from './group-hold.ts';
+import type { GroupTables } from './grouping.ts';
+import { nextNotes } from './note-groups.ts';
+import { rateWindow } from './rate-used.ts';
+
+/**
+ * Locks the groups whose turn it is, in two lanes that take turns: the ring, by turn, and groups that were
+ * idle, by how long they have been ready. `open`: their shares of this claim, and the room that their limits
+ * leave, in jobs and in weights. `held_until`: when the first of the holds that end by themselves does.
+ * `standing`: which jobs are still held. Those of a worker that is gone are among them: they count again if
+ * it comes back. A row is locked where the look has found it (`at`): its `turn` says whether it is still as
+ * it was. A group that is new has no row: a note offers it, and it stands among those that were idle. The
+ * first always has a share of one at least: rounded to none, small claims would pass it over for ever.
+ */
+export function groupsInTurn(
+  tables: GroupTables,
+  { queue, limit, limits, newGroups, ringFirst = false }: GroupClaim,
+): SQL {
+  const { queueJobs, queueGroups, queueHolds, queueLimits, queueWorkers } = tables;
+  const { concurrency = null, rate, run } = limits;
+  const inRing = sql`g.queue = ${queue} and g.turn >= 0`;
+  const most = sql`${limit}::int8 + 8`;
+  const place = sql`row_number() over (order by g.ready_at) * 2 as place`;
+  const idle = (columns: SQL) => sql`select g.ctid as at, g.group_key, g.turn, g.ready_at${columns}
+        from ${queueGroups} as g
+        where ${inRing} and g.ready_at > '-infinity' and g.ready_at <= statement_timestamp()
+        order by g.ready_at limit (select ${most})`;
+  const lock = sql`
+        select g.turn, g.rate_used, g.held from ${queueGroups} as g
+        where g.ctid = s.at and g.queue = ${queue} and g.group_key = s.group_key and g.turn = s.turn
+        for no key update skip locked`;
+  return sql`${
+    newGroups
+      ? sql`offered as materialized (${nextNotes(tables, { queue, admitted: true, most })}
+    ),
+    `
+      : sql``
+  }seen as materialized (
+      (select g.ctid as at, g.group_key, g.turn, g.ready_at,
+          row_number() over (order by g.turn) * 2 + ${ringFirst ? -1 : 1}::int8 as place
+        from ${planAnew()} cross join ${queueGroups} as g
+        where ${inRing} and g.ready_at = '-infinity'
+        order by g.turn limit (select ${limit}::int8 * 2 + 32))
+      union all${
+        newGroups
+          ? sql`
+      (select g.at, g.group_key, g.turn, g.ready_at, ${place} from (
+          (${idle(sql``)})
+          union all
+          select null, o.group_key, 0, min(o.due_at)
+          from (select n.due_at, unnest(n.group_keys) as group_key from offered as n) as o
+          group by o.group_key
+        ) as g
+        order by g.ready_at limit (select ${most}))`
+          : sql`
+      (${idle(sql`, ${place}`)})`
+      }
+    ),
+    ring as materialized (
+      select coalesce(min(s.turn) filter (where s.ready_at = '-infinity'), (
+        select g.turn from ${queueGroups} as g
+        where ${inRing} and g.ready_at = 'infinity' order by g.turn desc limit 1
+      ), 0) as turn from seen as s
+    ),
+    every as materialized (
+      select max(l.concurrency) as concurrency, max(l.rate_limit) as rate_limit,
+        max(l.rate_per_ms) as rate_per_ms, max(l.weight) as weight
+      from ${queueLimits} as l where l.queue = ${queue} and l.kind = '' and l.group_key = '*'
+    ),
+    locked as materialized (
+      ${
+        newGroups
+          ? sql`select s.place, s.at, s.group_key, coalesce(g.turn, 0) as turn,
+        coalesce(g.rate_used, '{}') as rate_used, coalesce(g.held, '{}') as held
+      from (select * from seen order by place) as s left join lateral (${lock}
+      ) as g on true
+      where s.at is null or g.turn is not null`
+          : sql`select s.place, s.at, s.group_key, g.turn, g.rate_used, g.held
+      from (select * from seen order by place) as s cross join lateral (${lock}
+      ) as g`
+      }
+      limit (select ${limit}::int8)
+    ),
+    ruled as not materialized (
+      select l.*, coalesce(o.weight, e.weight, 1) as share_of,
+        ${
+          run === undefined ? sql`coalesce(o.concurrency, e.concurrency, ${concurrency}::int4)` : sql`1`
+        } as concurrency,
+        coalesce(o.rate_limit, e.rate_limit, ${rate?.limit ?? null}::int4) as rate_limit,
+        coalesce(o.rate_per_ms, e.rate_per_ms, ${rate?.perMs ?? null}::int8) as rate_per_ms
+      from locked as l cross join every as e left join ${queueLimits} as o
+        on o.queue = ${queue} and o.kind = '' and o.group_key = l.group_key
+    ),
+    blocking as materialized (
+      select h.group_key, case when ${isUpheld(tables)} then h.until else '-infinity' end as until
+      from ${queueHolds} as h
+      where h.queue = ${queue} and h.group_key = any(array(select group_key from locked))
+    ),
+    counted as not materialized (
+      select l.place, l.at, l.group_key, l.turn, l.share_of, l.concurrency, l.rate_limit, l.rate_per_ms,
+        u.slot, u.used, u.oldest, u.kept, h.standing,
+        h.held + b.going_on + b.waits::int4 as held, b.until as held_until,
+        (ceil(${limit}::float8 * sum(l.share_of) over w / sum(l.share_of) over ())
+          - ceil(${limit}::float8 * (sum(l.share_of) over w - l.share_of) / sum(l.share_of) over ()))::int8
+          as share
+      from ruled as l
+      left join lateral (
+        select u.* from ${rateWindow(sql`l.rate_used`, sql`l.rate_per_ms`, sql`0`)} as u
+        where l.rate_per_ms is not null offset 0
+      ) as u on true
+      cross join lateral (
+        select count(*) filter (where x.holder in (select w.id from ${queueWorkers} as w)) as held,
+          array_agg(x.job_id) filter (where x.holder is not null) as standing
+        from (
+          select h.job_id, (
+            select j.worker_id from ${queueJobs} as j where j.queue = ${queue} and j.id = h.job_id
+          ) as holder
+          from unnest(l.held) as h(job_id)
+          offset 0
+        ) as x
+      ) as h
+      cross join lateral (
+        select min(h.until) as until, count(h.worker_id) as going_on, count(*) > count(h.worker_id) as waits
+        from ${queueHolds} as h
+        where h.queue = ${queue} and h.group_key = l.group_key and h.until > statement_timestamp()
+          and ${isUpheld(tables)}
+          and l.group_key in (select b.group_key from blocking as b)
+      ) as b
+      window w as (order by l.place rows unbounded preceding)
+    ),
+    open as materialized (
+      select c.*, ${
+        run === undefined
+          ? sql`least(c.share, c.concurrency - c.held)`
+          : sql`case when c.held > 0 then 0 else least(c.share, ${run}::int8) end`
+      } as room, c.rate_limit - c.used as budget
+      from counted as c where c.share > 0
+    )`;
+}

@@ -1,0 +1,165 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { arrayText } from '../../../core/sql/fence.ts';
+import { payloadBytes } from '../../../core/sql/payload-bytes.ts';
+import { isNotAmong, servedKind } from '../../../core/sql/served-kind.ts';
+import { dueInGroup, nextInGroup } from './due-in-group.ts';
+import type { GroupClaim } from './group-claim.ts';
+import { isFree } from './group-hold.ts';
+import type { GroupTables } from './grouping.ts';
+import { rateFreeAt, rateWith } from './rate-used.ts';
+
+/** As in `claimJobs`: it stops at the job that takes it above this. */
+const MAX_CLAIM_BYTES = 8 * 1024 * 1024;
+/** How many locked jobs a group's claim looks past. */
+const LOOK_PAST = 100;
+
+/**
+ * `within`: the jobs to claim, in their order, and `turning`: what becomes of the groups. One that only time
+ * can open (its next job is scheduled, a hold ends then) is looked at again at that time: this statement may
+ * be older than what it sees, and the note for that time used up already. With new groups, `taken` are those
+ * of the jobs whose group no other claim has made before (`beaten`). What there is no room for is passed
+ * over, where a group keeps no order. None joins CTEs with each other: Postgres expects as few groups as
+ * there were at the last ANALYZE, so it would compare all with all.
+ */
+export function jobsOfGroups(
+  tables: GroupTables,
+  { queue, kinds, limits, limit, rooms, workerId, newGroups, without = [] }: GroupClaim,
+): SQL {
+  const serial = limits.run !== undefined;
+  const bounded = rooms !== undefined && rooms.size > 0;
+  const { queueJobs, queueGroups } = tables;
+  const inGroup = sql`j.queue = ${queue} and j.group_key = c.group_key and j.group_key is not null`;
+  const due = sql`j.run_at <= statement_timestamp() and ${isFree(tables)}`;
+  const next = (most: SQL, and?: SQL) => dueInGroup(tables, { queue, group: sql`c.group_key`, most, and });
+  // A worker that is taken for gone by mistake still runs what it holds: that is for others.
+  const lock = sql`
+          select j.id, j.kind, coalesce(j.weight, 1)::int8 as weight, ${payloadBytes} as bytes
+          from ${queueJobs} as j
+          where j.ctid = k.at and j.id = k.id and ${inGroup} and ${due} and ${servedKind(kinds)}
+            and j.worker_id is distinct from ${workerId}::int8${
+              without.length === 0
+                ? sql``
+                : sql`
+            and ${isNotAmong(arrayText(without))}`
+            }
+          for no key update skip locked`;
+  // What a lower limit was set for may have been used up before.
+  const most = sql`greatest(least(c.room, c.budget), 0)`;
+  // One after the other: none before the one that another transaction has locked, or that others serve.
+  const takeInOrder = sql`
+        select f.*, k.n from (
+          select k.id, k.at, row_number() over () as n from (${next(most)}) as k
+        ) as k
+        left join lateral (${lock}) as f on true`;
+  const take = sql`
+        select f.*, row_number() over () as n from (
+          select f.* from (${next(sql`${most} + ${sql.raw(String(LOOK_PAST))}`, servedKind(kinds))}) as k
+          cross join lateral (${lock}) as f
+          limit ${most}
+        ) as f`;
+  // LEAST passes over a null: that of a job which may not be taken.
+  const cut = sql`sum(case when j.id is not null then least(j.weight, c.rate_limit) end)
+          over (partition by c.group_key order by j.n) > c.budget`;
+  const takes = bounded ? sql`f.id is not null and f.fits` : sql`f.id is not null`;
+  return sql`found as materialized (
+      select c.place, c.group_key, j.*, least(j.weight, c.rate_limit) as cost, coalesce(${cut}, false) as cut
+      from open as c cross join lateral (${serial ? takeInOrder : take}
+      ) as j
+      where c.room > 0
+    ),
+    wanted as not materialized (
+      select f.*, row_number() over (order by f.place, f.n) as rank${
+        serial
+          ? sql`,
+        bool_and(${takes}) over (partition by f.group_key order by f.n) as unbroken`
+          : sql``
+      }
+      from ${
+        bounded
+          ? sql`(
+        select f.*, row_number() over (partition by f.kind order by f.place, f.n) <= coalesce(
+            (${JSON.stringify(Object.fromEntries(rooms))}::text::jsonb ->> f.kind)::int8, ${limit}::int8
+          ) as fits
+        from found as f where not f.cut
+      ) as f${serial ? sql`` : sql` where f.fits`}`
+          : sql`found as f where not f.cut`
+      }
+    ),
+    within as materialized (
+      select id, place, group_key, weight, cost, rank from (
+        select w.*,
+          sum(w.bytes) over (order by w.rank rows between unbounded preceding and 1 preceding) as before
+        from wanted as w${
+          serial
+            ? sql`
+        where w.unbroken`
+            : sql``
+        }
+      ) as w
+      where before is null or before < ${MAX_CLAIM_BYTES}::int8
+      order by rank
+    ),
+    turning as materialized (
+      select c.at, c.group_key, case
+          when c.standing is null then coalesce(c.taken_ids, '{}')
+          else array(select distinct unnest(c.standing || c.taken_ids))
+        end as held, 1 + greatest(c.turn, r.turn)
+          + greatest(coalesce(c.taken_weight, 0), 1) * 1000 / c.share_of as turn,
+        case when c.rate_limit is null then '{}'
+          else ${rateWith(sql`c.kept`, sql`c.slot`, sql`coalesce(c.taken_cost, 0)`)} end as rate_used,
+        case
+          when c.held + c.taken >= c.concurrency${serial ? sql` or c.held > 0` : sql``}
+            then coalesce(c.held_until, 'infinity')
+          when c.budget <= coalesce(c.taken_cost, 0) or c.cut_by_group
+            then ${rateFreeAt(sql`coalesce(c.oldest, c.slot)`, sql`c.rate_per_ms`)}
+          when c.taken < c.room then ${nextInGroup(tables, {
+            queue,
+            group: sql`c.group_key`,
+            and: sql`j.id not in (select id from within)`,
+          })}
+          else '-infinity'
+        end as ready_at
+      from (
+        select o.*, count(o.job_id) over jobs as taken,
+          array_agg(o.job_id) filter (where o.job_id is not null) over jobs as taken_ids,
+          sum(o.weight) over jobs as taken_weight,
+          sum(o.cost) over jobs as taken_cost,
+          bool_or(o.cut) over jobs and not bool_or(o.spared) over jobs as cut_by_group
+        from (
+          select place, at, group_key, turn, share_of, concurrency, rate_limit, rate_per_ms, slot, oldest,
+            kept, held, held_until, standing, room, budget, null as job_id, null as weight, null as cost,
+            false as cut, false as spared
+          from open
+          union all
+          select place, null, null, null, null, null, null, null, null, null, null,
+            null, null, null, null, null, id, weight, cost, false, false
+          from within
+          union all
+          select place, null, null, null, null, null, null, null, null, null, null,
+            null, null, null, null, null, null, null, null, cut, not cut
+          from found where cut or id is null or id not in (select id from within)
+        ) as o
+        window jobs as (partition by o.place)
+      ) as c cross join ring as r
+      where c.group_key is not null
+    )${
+      newGroups
+        ? sql`,
+    made as (
+      insert into ${queueGroups} (queue, group_key, ready_at, turn, rate_used, held)
+      select ${queue}::text, t.group_key, t.ready_at, t.turn, t.rate_used, t.held from turning as t
+      where t.at is null order by t.group_key
+      on conflict (queue, group_key) do nothing
+      returning group_key
+    ),
+    beaten as materialized (
+      select t.group_key from turning as t
+      where t.at is null and t.group_key not in (select group_key from made)
+    ),
+    taken as materialized (
+      select w.id, w.group_key, w.rank from within as w
+      where w.group_key not in (select group_key from beaten)
+    )`
+        : sql``
+    }`;
+}

@@ -1,0 +1,27 @@
+import type { SQL } from 'drizzle-orm';
+import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
+import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
+import { type Executor, queryRows, type RawRow, type Runner } from '../../../core/sql/executor.ts';
+import type { LimitTables } from './grouping.ts';
+
+/** The tables that statements about the limits of queues and kinds use. */
+export type LeaseTables = QueueTables & Pick<LimitTables, 'queueLimits' | 'queueUsage'>;
+
+/** Which limit: of a queue, or of a kind in it. */
+export interface LimitName {
+  readonly queue: string;
+  /** {@link WHOLE_QUEUE} for the queue. */
+  readonly kind: string;
+}
+
+/** The `kind` in rows about a whole queue. */
+export const WHOLE_QUEUE = '';
+
+/** Runs a statement about limits. @throws as `queryRows`, with the line that the app's schema lacks */
+export async function queryLimitRows(
+  db: Executor | Runner,
+  tables: LeaseTables,
+  query: SQL,
+): Promise<RawRow[]> {
+  return await queryRows(db, tables, query, { entry: CONTROL_ENTRY });
+}

@@ -1,0 +1,177 @@
+import type { Claim, ClaimedJob } from '../../../core/queries/claim/claim-jobs.ts';
+import { findGroupedDueIds } from '../../../core/queries/claim/find-due-ids.ts';
+import type { Runner } from '../../../core/sql/executor.ts';
+import type { Attempts } from '../../../core/worker/begin/attempts.ts';
+import type { ClaimGroups } from '../../../core/worker/claim/claim-loop-options.ts';
+import type { ClaimTries } from '../../../core/worker/claim/claim-tries.ts';
+import type { ClaimAnswer, QueueClaims } from '../../../core/worker/claim/claims.ts';
+import { admitGroups, MAX_NOTES } from '../queries/admit-groups.ts';
+import { claimGroupedJobs, type GroupClaimResult } from '../queries/claim-grouped-jobs.ts';
+import { noteFreedGroups } from '../queries/note-groups.ts';
+import type { QueueLimiter } from './queue-limiter.ts';
+
+export interface GroupClaimsOptions {
+  readonly runner: Runner;
+  readonly queue: string;
+  readonly workerId: number;
+  readonly kinds: readonly string[];
+  readonly groups: ClaimGroups;
+  /** `undefined` where the queue has no limits. */
+  readonly limiter: QueueLimiter | undefined;
+  readonly attempts: () => Attempts;
+  /** @default none: a claim that is refused fails */
+  readonly tries?: ClaimTries | undefined;
+}
+
+/** From so many jobs on, a claim says something about how many groups there are. */
+const MANY = 100;
+
+/**
+ * The claims of a queue whose jobs are in groups: each after folding in what was noted for them. Where there
+ * are many groups, it is folded in beside the claim: it seldom is about the groups whose turn it is now. Both
+ * skip what the other has locked, and the claim also what the other has changed. A large claim is made in two
+ * halves beside each other there, as two workers would: with one after the other the server often waits.
+ */
+export class GroupClaims implements QueueClaims {
+  readonly #options: GroupClaimsOptions;
+  #seekFreed = true;
+  #leftOut: readonly string[] = [];
+  /** The last claim brought jobs of so many groups that those of the next one are probably others. */
+  #amongMany = false;
+  /** Which of the two lanes of groups the last claim began with: they take turns. */
+  #ringFirst = false;
+  /** Groups may wait that no claim has met: only then are they looked for. */
+  #newGroups = true;
+
+  constructor(options: GroupClaimsOptions) {
+    this.#options = options;
+  }
+
+  get demand(): number {
+    return this.#options.attempts().demand;
+  }
+
+  get hasNewRoom(): boolean {
+    return this.#leftOut.some((kind) => this.#roomOf(kind) > 0);
+  }
+
+  /** Workers are gone, or may have been before: nobody else tells claims of the jobs that they held. */
+  seekFreed(): void {
+    this.#seekFreed = true;
+  }
+
+  /** They come in no order of their own, so none is known to stand before the others. */
+  async next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
+    const { runner, queue, kinds, groups, tries } = this.#options;
+    if (tries === undefined) return await this.#next(demand, beginning);
+    const without = () => tries.setAside.ids;
+    return await tries.send({
+      limit: demand,
+      send: (limit) => this.#next(limit, beginning),
+      candidates: (limit) =>
+        findGroupedDueIds(runner, groups.tables, { queue, kinds, limit, without: without() }),
+    });
+  }
+
+  async #next(demand: number, beginning: Claim['beginning']): Promise<ClaimAnswer> {
+    const { runner, queue, workerId, groups, attempts } = this.#options;
+    const { tables, limits } = groups;
+    await this.#noteFreed();
+    const kinds = this.#options.kinds.filter((kind) => this.#roomOf(kind) > 0);
+    this.#leftOut = this.#options.kinds.filter((kind) => !kinds.includes(kind));
+    const rooms = new Map(
+      kinds.map((kind) => [kind, this.#roomOf(kind)] as const).filter(([, room]) => room < demand),
+    );
+    const leftOut = this.#leftOut.length > 0;
+    const beside = this.#amongMany && kinds.length > 0;
+    this.#amongMany = false;
+    const admission = admitGroups(runner, tables, queue);
+    // Its failure must not hide what the claim brings; the next one, before a claim, will tell.
+    const noting = beside ? admission.catch(() => undefined) : Promise.resolve(await admission);
+    if (!beside) this.#newGroups = (await noting)?.newGroups ?? true;
+    // The worker may have been stopped, or the queue paused, while the notes were folded in.
+    if (kinds.length === 0 || attempts().demand <= 0) {
+      return {
+        jobs: [],
+        limit: demand,
+        kinds,
+        among: false,
+        sawEnd: false,
+        leftOut: true,
+        endMs: performance.now(),
+      };
+    }
+    const claim = {
+      queue,
+      kinds,
+      workerId,
+      limits: { ...limits, run: attempts().run },
+      rooms,
+      newGroups: this.#newGroups,
+      weighed: this.#options.limiter?.isRated,
+      without: this.#options.tries?.setAside.ids,
+    };
+    // Of two claims each would take what there is room for.
+    const shares = beside && demand >= 2 * MANY && rooms.size === 0 ? halves(demand) : [demand];
+    // Of two first jobs one waits behind many others: a crash must not spend its attempt.
+    const begins = beginning === 1 && shares.length === 1 ? 1 : 0;
+    const claims = shares.map((limit) => {
+      this.#ringFirst = !this.#ringFirst;
+      return claimGroupedJobs(runner, tables, {
+        ...claim,
+        limit,
+        beginning: begins,
+        ringFirst: this.#ringFirst,
+      });
+    });
+    const outcomes = await Promise.allSettled(claims);
+    const answers = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+    const jobs = inTheirOrder(answers);
+    // One that fails takes nothing from the other, whose jobs are known to be held.
+    const failure: unknown = outcomes.find((outcome) => outcome.status === 'rejected')?.reason;
+    const more = answers.some(({ more }) => more);
+    const noted = await noting;
+    if (failure !== undefined && jobs.length === 0) throw failure;
+    this.#newGroups = noted?.newGroups ?? true;
+    this.#amongMany = failure === undefined && noted !== undefined && areOfMany(jobs);
+    // What was folded in beside it, no claim has seen yet.
+    const isBehind = beside && noted?.used !== 0;
+    // What is noted later is told of, or found by the watch.
+    const goesOn = (more && jobs.length > 0) || isBehind || noted?.used === MAX_NOTES;
+    const sawEnd = jobs.length < demand && !more && !isBehind && failure === undefined;
+    const endMs = performance.now();
+    return { jobs, limit: demand, kinds, among: false, sawEnd, leftOut, endMs, goesOn, failure };
+  }
+
+  /** How many jobs of one kind may be claimed. */
+  #roomOf(kind: string): number {
+    const { limiter, attempts } = this.#options;
+    return limiter?.kinds.has(kind) ? attempts().demandOf(kind) : Number.POSITIVE_INFINITY;
+  }
+
+  async #noteFreed(): Promise<void> {
+    if (!this.#seekFreed) return;
+    const { runner, queue, groups } = this.#options;
+    this.#seekFreed = false;
+    await noteFreedGroups(runner, groups.tables, queue).catch((error: unknown) => {
+      this.#seekFreed = true;
+      throw error;
+    });
+  }
+}
+
+function halves(limit: number): readonly number[] {
+  const half = Math.ceil(limit / 2);
+  return [half, limit - half];
+}
+
+/** The claim that was carried out first has taken the first jobs of a group that both have met. */
+function inTheirOrder(answers: readonly GroupClaimResult[]): readonly ClaimedJob[] {
+  const timeOf = ({ jobs }: GroupClaimResult) => jobs[0]?.claimedAt.getTime() ?? 0;
+  return [...answers].sort((a, b) => timeOf(a) - timeOf(b)).flatMap(({ jobs }) => jobs);
+}
+
+/** Whether most of them are of a group each, so that the next ones are probably of others. */
+function areOfMany(jobs: readonly ClaimedJob[]): boolean {
+  return jobs.length >= MANY && new Set(jobs.map(({ group }) => group)).size > jobs.length / 2;
+}

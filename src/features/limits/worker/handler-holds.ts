@@ -1,0 +1,68 @@
+import { nextTurn } from '../../../core/runtime.ts';
+import type { Runner } from '../../../core/sql/executor.ts';
+import type { Holder } from '../../../core/sql/fence.ts';
+import type { Retries } from '../../../core/time/retries.ts';
+import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
+import { type EndedByHandler, endHandlerHolds } from '../queries/end-handler-holds.ts';
+import type { GroupTables } from '../sql/grouping.ts';
+
+export interface HandlerHoldsOptions {
+  readonly db: Runner;
+  readonly tables: GroupTables;
+  readonly holder: Holder;
+  readonly events: WorkerEmitter;
+  readonly retries: Retries;
+  /** Aborted when nothing is to be sent any more: then the slots are free as soon as the worker is gone. */
+  readonly giveUp: AbortSignal;
+}
+
+const FIRST_RETRY_MS = 100;
+const MAX_RETRY_MS = 5_000;
+
+/**
+ * Where jobs are in groups: the slots of jobs that their handlers have ended by `complete(tx)`, which are
+ * free only when the handlers have ended, too. What ends while a statement is under way goes into the next
+ * one.
+ */
+export class HandlerHolds {
+  readonly #options: HandlerHoldsOptions;
+  #ended: EndedByHandler[] = [];
+  #next: Promise<void> | undefined;
+  /** The statement that is under way. */
+  #before: Promise<void> = Promise.resolve();
+
+  constructor(options: HandlerHoldsOptions) {
+    this.#options = options;
+  }
+
+  /** The handler of a job that it had ended has ended. Resolves when its slot is free. Never rejects. */
+  async end(job: EndedByHandler): Promise<void> {
+    this.#ended.push(job);
+    this.#next ??= this.#endNext();
+    await this.#next;
+  }
+
+  async #endNext(): Promise<void> {
+    await Promise.all([nextTurn(), this.#before]);
+    const ended = this.#ended;
+    this.#ended = [];
+    this.#next = undefined;
+    this.#before = this.#write(ended);
+    await this.#before;
+  }
+
+  async #write(ended: readonly EndedByHandler[]): Promise<void> {
+    const { db, tables, holder, events, retries, giveUp } = this.#options;
+    const { queue, workerId } = holder;
+    if (workerId === null) return;
+    for (let delayMs = FIRST_RETRY_MS; !giveUp.aborted; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
+      try {
+        await endHandlerHolds(db, tables, { queue, workerId }, ended);
+        return;
+      } catch (error) {
+        events.emit('error', { error, during: `freeing the slots of ${ended.length} jobs of '${queue}'` });
+        await retries.sleep(delayMs, giveUp);
+      }
+    }
+  }
+}

@@ -1,0 +1,248 @@
+import { jitter } from '../../../core/time/jitter.ts';
+import type { LimitQuestion } from '../queries/find-leases.ts';
+import type { LeaseShare, LeaseWish } from '../queries/take-lease.ts';
+import { Asking } from './asking.ts';
+import { keepOf, restMs } from './share-out.ts';
+
+/** What was not used for so long is given back. */
+const UNUSED_MS = 100;
+/** Ends of handlers within this time are told together. */
+const GATHER_MS = 20;
+const FIRST_RETRY_MS = 100;
+const MAX_RETRY_MS = 5_000;
+
+/** What a worker may ask for now, of its {@link Lease}. */
+export type Wish = Pick<LeaseWish, 'running' | 'want' | 'wants' | 'era'>;
+
+/**
+ * The slots that one worker has of one limit. It begins nothing beyond what it knows that it has: what it
+ * gives back is not used from the moment at which that is said, and what it asks for not before the answer.
+ * So whatever becomes of a statement or its answer, no more run than the table says.
+ *
+ * Times are of any monotonic clock.
+ */
+export class Lease {
+  readonly question: LimitQuestion;
+  /** `null`: nobody has looked yet. */
+  #limit: number | undefined | null = null;
+  /** As the table had it, the last time that it said so. */
+  #has = 0;
+  /** How many may run: no more than the table has, whatever happens to what is under way. */
+  #cap = 0;
+  #running = 0;
+  /** How many the table says that it could use. */
+  #registered = 0;
+  #era = 0;
+  /** What the table has may differ from what it had. */
+  #uncertain = false;
+  #sent: Wish | undefined;
+  /** How often something was sent or came back. */
+  #version = 0;
+  /** How many it may keep: see `keepOf`. */
+  #keep = Number.POSITIVE_INFINITY;
+  readonly #asking = new Asking();
+  #nextGiveMs = Number.NEGATIVE_INFINITY;
+  #heldSinceMs = 0;
+  /** Since when some are not used, and the most that ran since. */
+  #unusedMs = Number.POSITIVE_INFINITY;
+  #peak = 0;
+  #failures = 0;
+  #retryMs = Number.NEGATIVE_INFINITY;
+  #sharing = 0;
+
+  constructor(question: LimitQuestion) {
+    this.question = question;
+  }
+
+  get running(): number {
+    return this.#running;
+  }
+
+  /** Whether there is a limit to keep to, or it is not known whether there is one. */
+  get limited(): boolean {
+    return this.#limit !== undefined;
+  }
+
+  /** Whether it got less than it wanted, the last time that it asked. */
+  get refused(): boolean {
+    return this.#asking.refused;
+  }
+
+  /** How many workers share the limit, as far as it knows. */
+  get sharing(): number {
+    return this.#sharing;
+  }
+
+  /** Whether the worker has some, or has asked for some. */
+  get inUse(): boolean {
+    return this.#has > 0 || this.#registered > 0 || this.#uncertain;
+  }
+
+  /** Whether another handler may begin. */
+  get mayBegin(): boolean {
+    return this.#limit === undefined || this.#running < this.#cap;
+  }
+
+  begin(): void {
+    this.#running++;
+    this.#peak = Math.max(this.#peak, this.#running);
+    if (this.#running >= this.#cap) this.#unusedMs = Number.POSITIVE_INFINITY;
+  }
+
+  /** Returns whether there is a slot to give back now, as others lack theirs. */
+  end(nowMs: number): boolean {
+    this.#running--;
+    this.#shrink();
+    if (this.#running < this.#cap && this.#unusedMs === Number.POSITIVE_INFINITY) this.#noteUnused(nowMs);
+    return this.#cap < this.#has;
+  }
+
+  /**
+   * For how many handlers there may soon be room, jobs for which are worth a claim: unless it was refused
+   * some, or others lack theirs, twice as many as it has. It asks for more when the jobs are there.
+   */
+  get room(): number {
+    if (this.#limit === undefined) return Number.POSITIVE_INFINITY;
+    if (this.#limit === null) return 0;
+    const cap = Math.min(this.#cap, this.#keep);
+    if (this.refused) return cap;
+    return this.#keep < Number.POSITIVE_INFINITY ? Math.max(cap, 1) : cap + Math.max(cap, 1);
+  }
+
+  /**
+   * What to ask for now; `undefined` for nothing.
+   * @param appetite how many it could use
+   */
+  wish(nowMs: number, appetite: number): Wish | undefined {
+    if (this.#sent !== undefined || this.#limit === null || nowMs < this.#retryMs) return undefined;
+    if (this.#limit === undefined) return this.inUse ? this.#wish(0, 0, 0) : undefined;
+    const mayAsk = nowMs >= this.#asking.nextMs;
+    const asks = appetite > this.#cap && mayAsk;
+    const isStale = this.#registered > this.#has && appetite <= this.#cap && mayAsk;
+    const want = asks ? Math.min(appetite, this.#keep) : this.#lessThanCap(nowMs);
+    const gives = want < this.#has && nowMs >= this.#nextGiveMs;
+    if (!(asks || gives || isStale || this.#uncertain)) return undefined;
+    return this.#wish(Math.max(want, this.#running), appetite, this.#running);
+  }
+
+  #wish(want: number, wants: number, running: number): Wish {
+    return { want, wants: Math.max(wants, want), running, era: this.#era };
+  }
+
+  /** When to look at {@link wish} again, though nothing has happened. */
+  nextMs(nowMs: number, appetite: number): number {
+    if (this.#sent !== undefined || this.#limit === null) return Number.POSITIVE_INFINITY;
+    if (this.#uncertain) return this.#retryMs;
+    if (this.#limit === undefined) return this.inUse ? this.#retryMs : Number.POSITIVE_INFINITY;
+    const asksMs = appetite > this.#cap || this.#registered > this.#has ? this.#asking.nextMs : undefined;
+    const givesMs = this.#cap < this.#has ? this.#nextGiveMs : undefined;
+    const unusedMs = this.#cap > 0 ? Math.min(this.#unusedMs, nowMs) + UNUSED_MS : undefined;
+    const next = [asksMs, givesMs, unusedMs].filter((ms) => ms !== undefined);
+    return Math.max(Math.min(...next), this.#retryMs);
+  }
+
+  /** It is sent. From now on no more than it will leave may run. */
+  noteSent(wish: Wish, nowMs: number): void {
+    this.#sent = wish;
+    this.#version++;
+    this.#cap = Math.min(this.#cap, wish.want);
+    this.#nextGiveMs = nowMs + GATHER_MS;
+  }
+
+  /** The answer has come; `undefined`: the worker is not registered. */
+  noteAnswer(share: LeaseShare | undefined, nowMs: number): void {
+    const sent = this.#sent;
+    this.#sent = undefined;
+    this.#version++;
+    this.#failures = 0;
+    // The worker was declared gone meanwhile: it counts for nothing.
+    if (sent === undefined || sent.era !== this.#era) return;
+    if (share === undefined) {
+      this.noteGone();
+      this.#retryMs = nowMs + FIRST_RETRY_MS;
+      return;
+    }
+    this.#uncertain = false;
+    this.#registered = sent.wants;
+    if (share.has >= sent.wants) this.#asking.noteEnough();
+    else this.#asking.noteLess(share.has > this.#has, share.sharing, nowMs);
+    this.#heed(share, nowMs);
+  }
+
+  /**
+   * What was sent has failed.
+   * @param isLost whether it may have been carried out all the same, or may still be
+   */
+  noteFailure(isLost: boolean, nowMs: number): void {
+    this.#sent = undefined;
+    this.#version++;
+    if (isLost) this.#era++;
+    this.#uncertain = true;
+    this.#retryMs = nowMs + jitter(Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_RETRY_MS));
+  }
+
+  /** The worker was declared gone: it has nothing, and what runs is to be told anew. */
+  noteGone(): void {
+    this.#uncertain = this.inUse || this.#running > 0 || this.#sent !== undefined;
+    this.#era++;
+    this.#has = 0;
+    this.#cap = 0;
+    this.#registered = 0;
+    this.#asking.noteEnough();
+  }
+
+  /** There may be free slots, or a database again: whoever waits to ask need not wait longer. */
+  askSoon(nowMs: number): void {
+    this.#retryMs = Number.NEGATIVE_INFINITY;
+    this.#asking.soon(nowMs);
+  }
+
+  /** To be handed back with what a look finds. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** What a look has found that began at `version`. */
+  noteLook(share: LeaseShare, version: number, nowMs: number): void {
+    // Something was sent or came back since: it is older than what is known.
+    if (version !== this.#version || this.#sent !== undefined) return;
+    if (share.has !== this.#has) {
+      this.#uncertain = true;
+      this.#era++;
+    }
+    this.#heed(share, nowMs, Math.min(share.has, this.#cap));
+  }
+
+  /** @param cap how many may run from now on */
+  #heed(share: LeaseShare, nowMs: number, cap = share.has): void {
+    if (this.#has === 0) this.#heldSinceMs = nowMs;
+    this.#limit = share.limit;
+    this.#sharing = share.sharing;
+    this.#has = share.has;
+    this.#cap = cap;
+    // It began without a limit, or without knowing of one: what runs is to be told.
+    if (share.limit !== undefined && this.#running > share.has) this.#uncertain = true;
+    this.#keep = keepOf(share, nowMs - this.#heldSinceMs);
+    this.#shrink();
+    if (this.#keep === 0) this.#asking.rest(restMs(share), nowMs);
+    else if (this.#keep === Number.POSITIVE_INFINITY) this.#asking.endRest(nowMs);
+    if (this.#running >= this.#cap) this.#unusedMs = Number.POSITIVE_INFINITY;
+    else if (this.#unusedMs === Number.POSITIVE_INFINITY) this.#noteUnused(nowMs);
+  }
+
+  #shrink(): void {
+    if (this.#cap > this.#keep) this.#cap = Math.max(this.#running, this.#keep);
+  }
+
+  #noteUnused(nowMs: number): void {
+    this.#unusedMs = nowMs;
+    this.#peak = this.#running;
+  }
+
+  #lessThanCap(nowMs: number): number {
+    if (nowMs < this.#unusedMs + UNUSED_MS) return this.#cap;
+    const want = Math.min(this.#cap, this.#peak);
+    this.#noteUnused(nowMs);
+    return want;
+  }
+}

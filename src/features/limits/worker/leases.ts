@@ -1,0 +1,226 @@
+import type { Runner } from '../../../core/sql/executor.ts';
+import { Condition } from '../../../core/time/condition.ts';
+import { jitter } from '../../../core/time/jitter.ts';
+import type { BackgroundPart } from '../../../core/worker/base/background.ts';
+import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
+import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
+import { findLeases } from '../queries/find-leases.ts';
+import { takeLease } from '../queries/take-lease.ts';
+import { takeStarts } from '../queries/take-starts.ts';
+import type { LeaseTables } from '../sql/limit-tables.ts';
+import type { Lease, Wish } from './lease.ts';
+import type { QueueLimiter } from './queue-limiter.ts';
+import type { Starts, WantedStarts } from './starts.ts';
+
+export interface LeasesOptions {
+  readonly db: Runner;
+  readonly tables: LeaseTables;
+  readonly workerId: number;
+  /** By queue; filled before any of it is used. */
+  readonly limiters: ReadonlyMap<string, QueueLimiter>;
+  readonly events: WorkerEmitter;
+}
+
+/** How often a worker that has slots looks whether others lack some, or a limit has changed. */
+const LOOK_MS = 1_000;
+/** And one that has none, or shares a limit with very many. */
+const MAX_LOOK_MS = 4_000;
+const LOOK_PER_WORKER_MS = 5;
+const FIRST_RETRY_MS = 100;
+/** An outage is reported at once, and again at this interval while it lasts. */
+const REPORT_EVERY_MS = 5_000;
+
+/**
+ * Takes slots and starts of the limits of a worker's queues when it has jobs for them, gives back what it
+ * does not use, and learns when limits change or others lack their share.
+ */
+export class Leases implements BackgroundPart {
+  readonly #options: LeasesOptions;
+  readonly #alarm = new Condition();
+  readonly #woken = new Set<QueueLimiter>();
+  /** When each is to be looked at again, though nothing has happened. */
+  readonly #dueMs = new Map<Lease | Starts, number>();
+  /** The statements under way. */
+  readonly #sent = new Set<Promise<void>>();
+  #lookMs = Number.NEGATIVE_INFINITY;
+  #failures = 0;
+  #reportedMs = Number.NEGATIVE_INFINITY;
+  #markReady: () => void = () => undefined;
+  /** Fulfilled when it has looked which limits there are, or could not. */
+  readonly ready = new Promise<void>((resolve) => {
+    this.#markReady = resolve;
+  });
+
+  constructor(options: LeasesOptions) {
+    this.#options = options;
+  }
+
+  /** By queue, where that has limits. */
+  get limiters(): ReadonlyMap<string, QueueLimiter> {
+    return this.#options.limiters;
+  }
+
+  get #all(): [Lease, QueueLimiter][] {
+    return [...this.#options.limiters.values()].flatMap((limiter) =>
+      limiter.leases.map((lease): [Lease, QueueLimiter] => [lease, limiter]),
+    );
+  }
+
+  get #allStarts(): [Starts, QueueLimiter][] {
+    return [...this.#options.limiters.values()].flatMap((limiter) =>
+      [...limiter.starts.values()].map((starts): [Starts, QueueLimiter] => [starts, limiter]),
+    );
+  }
+
+  /** A queue has something to ask for or to give back. */
+  wake(limiter: QueueLimiter): void {
+    this.#woken.add(limiter);
+    this.#alarm.signal();
+  }
+
+  /** A limit may have been set: looks soon. */
+  look(): void {
+    this.#lookMs = Number.NEGATIVE_INFINITY;
+    this.#alarm.signal();
+  }
+
+  /** Slots may be free that were not, or the database is back. */
+  askSoon(): void {
+    const nowMs = performance.now();
+    for (const [lease] of this.#all) lease.askSoon(nowMs);
+    for (const [starts] of this.#allStarts) starts.askSoon();
+    this.look();
+  }
+
+  /** This worker was declared gone: what it had is others'. It begins nothing until it knows what it has. */
+  noteGone(): void {
+    for (const [lease] of this.#all) lease.noteGone();
+    this.look();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      this.#alarm.clear();
+      const nowMs = performance.now();
+      if (nowMs >= this.#lookMs) await this.#look();
+      this.#markReady();
+      if (signal.aborted) break;
+      await this.#alarm.wait(Math.max(this.#send() - performance.now(), 0), signal);
+    }
+    await Promise.all(this.#sent);
+  }
+
+  /** Sends what is to be asked for or given back; returns when to look for more. */
+  #send(): number {
+    const nowMs = performance.now();
+    let nextMs = this.#lookMs;
+    const sendOf = <T extends Lease | Starts>(of: T, limiter: QueueLimiter, send: (of: T) => number) => {
+      const dueMs = this.#dueMs.get(of) ?? nowMs;
+      const atMs = this.#woken.has(limiter) || dueMs <= nowMs ? send(of) : dueMs;
+      this.#dueMs.set(of, atMs);
+      nextMs = Math.min(nextMs, atMs);
+    };
+    for (const [lease, limiter] of this.#all)
+      sendOf(lease, limiter, () => this.#sendOfLease(lease, limiter, nowMs));
+    for (const [starts, limiter] of this.#allStarts)
+      sendOf(starts, limiter, () => this.#sendOfStarts(starts, limiter, nowMs));
+    this.#woken.clear();
+    return nextMs;
+  }
+
+  #sendOfLease(lease: Lease, limiter: QueueLimiter, nowMs: number): number {
+    const appetite = limiter.appetite(lease);
+    const wish = lease.wish(nowMs, appetite);
+    if (wish === undefined) return Math.max(lease.nextMs(nowMs, appetite), nowMs + 1);
+    return this.#follow(this.#take(lease, limiter, wish));
+  }
+
+  #sendOfStarts(starts: Starts, limiter: QueueLimiter, nowMs: number): number {
+    // Jobs that are claimed now may ask for them.
+    if (starts.opens(nowMs)) limiter.noteRoom();
+    const wish = starts.wish(nowMs, limiter.dueOf(starts));
+    if (wish === undefined) return Math.max(starts.nextMs(nowMs), nowMs + 1);
+    return this.#follow(this.#takeStarts(starts, limiter, wish));
+  }
+
+  #follow(taking: Promise<void>): number {
+    const sent = taking.finally(() => this.#sent.delete(sent));
+    this.#sent.add(sent);
+    return Number.POSITIVE_INFINITY;
+  }
+
+  async #take(lease: Lease, limiter: QueueLimiter, wish: Wish): Promise<void> {
+    const { db, tables, workerId } = this.#options;
+    lease.noteSent(wish, performance.now());
+    try {
+      const share = await takeLease(db, tables, { ...lease.question, workerId, ...wish });
+      lease.noteAnswer(share, performance.now());
+      this.#reportedMs = Number.NEGATIVE_INFINITY;
+    } catch (error) {
+      lease.noteFailure(isAboutTheServer(error), performance.now());
+      if (!isAboutLocks(error)) this.#report(error, `taking slots of '${lease.question.queue}'`);
+    }
+    limiter.noteChange();
+    this.wake(limiter);
+  }
+
+  async #takeStarts(starts: Starts, limiter: QueueLimiter, wish: WantedStarts): Promise<void> {
+    const { db, tables, workerId } = this.#options;
+    starts.noteSent(wish, performance.now());
+    try {
+      const grant = await takeStarts(db, tables, { ...starts.question, workerId, ...wish });
+      starts.noteAnswer(grant, performance.now());
+      this.#reportedMs = Number.NEGATIVE_INFINITY;
+    } catch (error) {
+      starts.noteFailure(performance.now());
+      if (!isAboutLocks(error)) this.#report(error, `taking starts of '${starts.question.queue}'`);
+    }
+    limiter.noteChange();
+    this.wake(limiter);
+  }
+
+  async #look(): Promise<void> {
+    const { db, tables, workerId } = this.#options;
+    const all = this.#all;
+    const leases = all.map(([lease]) => lease);
+    const versions = leases.map(({ version }) => version);
+    try {
+      const shares = await findLeases(
+        db,
+        tables,
+        workerId,
+        leases.map(({ question }) => question),
+      );
+      const nowMs = performance.now();
+      for (const [at, [lease, limiter]] of all.entries()) {
+        const [share, version] = [shares[at], versions[at]];
+        if (share === undefined || version === undefined) continue;
+        lease.noteLook(share, version, nowMs);
+        limiter.starts.get(lease.question.kind)?.noteRate(share.rate);
+      }
+      this.#failures = 0;
+      this.#lookMs = nowMs + jitter(this.#restMs());
+      this.#dueMs.clear();
+      for (const limiter of this.limiters.values()) limiter.noteChange();
+    } catch (error) {
+      this.#lookMs = performance.now() + Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_LOOK_MS);
+      this.#report(error, 'looking at limits');
+    }
+  }
+
+  #restMs(): number {
+    const nowMs = performance.now();
+    const inUse = this.#all.map(([lease]) => lease).filter((lease) => lease.inUse);
+    const isRefused = this.#allStarts.some(([starts]) => starts.isRefused(nowMs));
+    if (inUse.length === 0 && !isRefused) return MAX_LOOK_MS;
+    const most = Math.max(0, ...inUse.map(({ sharing }) => sharing));
+    return Math.min(Math.max(LOOK_MS, most * LOOK_PER_WORKER_MS), MAX_LOOK_MS);
+  }
+
+  #report(error: unknown, during: string): void {
+    const nowMs = performance.now();
+    if (nowMs - this.#reportedMs < REPORT_EVERY_MS) return;
+    this.#reportedMs = nowMs;
+    this.#options.events.emit('error', { error, during });
+  }
+}

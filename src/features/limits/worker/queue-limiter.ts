@@ -1,0 +1,328 @@
+import type { ClaimedJob } from '../../../core/queries/claim/claim-jobs.ts';
+import type { Lease } from './lease.ts';
+import type { DueStarts, Starts } from './starts.ts';
+
+/** What is asked of a job. */
+export type LimitedJob = Pick<ClaimedJob, 'kind' | 'weight'>;
+
+/** What the worker holds of the queue, as far as limits are about it. */
+export interface LimitedAttempts {
+  /** Claimed, and not begun, each in a slot of its own. */
+  readonly waiting: readonly { readonly job: LimitedJob }[];
+  /** Those of batch handlers: they gather, or wait for a slot that they will share. */
+  readonly gathering: readonly LimitedJob[];
+  /** The jobs of the next batch that has gathered; none if none has. */
+  readonly nextBatch: readonly LimitedJob[];
+  /** How many slots of the process are free. */
+  readonly free: number;
+  /** Begins what may begin now. */
+  beginWaiting(): void;
+}
+
+/** What a claim has brought. */
+export interface LimitedClaim {
+  readonly kinds: readonly string[];
+  readonly jobs: readonly LimitedJob[];
+  /** Whether it has seen the last due job of these kinds. */
+  readonly sawEnd: boolean;
+}
+
+export interface QueueLimiterOptions {
+  /** Of the queue as a whole. */
+  readonly lease: Lease;
+  /** Of kinds with a limit of their own. */
+  readonly kinds: ReadonlyMap<string, Lease>;
+  /** Of the rates of the queue, under the kind '', and of its kinds. */
+  readonly starts: ReadonlyMap<string, Starts>;
+  /** The slots that the process has for the queue. */
+  readonly concurrency: number;
+  /** Called when more or less may be used than before. */
+  readonly onUse: (limiter: QueueLimiter) => void;
+}
+
+/** Stands for all kinds without a limit of their own. */
+const OTHERS = undefined;
+/** The weight of one job in the average: it follows the last twenty or so. */
+const WEIGHT = 0.05;
+const NOTHING: LimitedAttempts = {
+  waiting: [],
+  gathering: [],
+  nextBatch: [],
+  free: 0,
+  beginWaiting: () => undefined,
+};
+
+/** Keeps the handlers of one queue in one process within what the worker has of the queue's limits. */
+export class QueueLimiter {
+  readonly #options: QueueLimiterOptions;
+  /** Of which of its kinds more jobs are known to be due than were claimed. */
+  readonly #backlog = new Set<string | typeof OTHERS>();
+  readonly #ofQueue: Starts | undefined;
+  /** The rates that jobs of a kind are under, as far as they were asked for. */
+  readonly #byKind = new Map<string, readonly Starts[]>();
+  #attempts = NOTHING;
+  #meanWeight = 1;
+  #onRoom: () => void = () => undefined;
+
+  constructor(options: QueueLimiterOptions) {
+    this.#options = options;
+    this.#ofQueue = options.starts.get('');
+  }
+
+  /** @param onRoom called when more may be worth a claim */
+  serve(attempts: LimitedAttempts, onRoom: () => void): void {
+    this.#attempts = attempts;
+    this.#onRoom = onRoom;
+  }
+
+  get leases(): Lease[] {
+    return [this.#options.lease, ...this.#options.kinds.values()];
+  }
+
+  /** Of its rates, by kind; '' is the queue. */
+  get starts(): ReadonlyMap<string, Starts> {
+    return this.#options.starts;
+  }
+
+  /** Whether the queue, or a kind of it, has a rate: then jobs are claimed with their weights. */
+  get isRated(): boolean {
+    return this.#options.starts.size > 0;
+  }
+
+  /** The kinds with a limit of their own. */
+  get kinds(): ReadonlySet<string> {
+    return new Set(this.#options.kinds.keys());
+  }
+
+  /** The first of those that wait that may begin. None overtakes another that waits for the same starts. */
+  next<T extends { readonly job: LimitedJob }>(waiting: readonly T[]): T | undefined {
+    const { lease, kinds } = this.#options;
+    if (!lease.mayBegin) return undefined;
+    const nowMs = this.isRated ? performance.now() : 0;
+    let refused: Set<string> | undefined;
+    for (const attempt of waiting) {
+      const { kind } = attempt.job;
+      if (refused?.has(kind) || kinds.get(kind)?.mayBegin === false) continue;
+      const lacking = this.#lacking([attempt.job], nowMs);
+      if (lacking === undefined) return attempt;
+      if (lacking === this.#ofQueue) return undefined;
+      refused ??= new Set();
+      refused.add(kind);
+    }
+    return undefined;
+  }
+
+  /** The rate of which there are too few starts for these jobs of one kind; it is asked about. */
+  #lacking(jobs: readonly LimitedJob[], nowMs: number): Starts | undefined {
+    for (const starts of this.#startsOf(jobs)) {
+      const cost = costOf(starts, jobs);
+      if (starts.available(nowMs) >= cost) continue;
+      if (starts.isWorthAsking(cost, nowMs)) this.#options.onUse(this);
+      return starts;
+    }
+    return undefined;
+  }
+
+  /** The rates that these jobs of one kind are under. */
+  #startsOf([job]: readonly LimitedJob[]): readonly Starts[] {
+    if (job === undefined) return [];
+    const known = this.#byKind.get(job.kind);
+    if (known !== undefined) return known;
+    const found = [this.#options.starts.get(job.kind), this.#ofQueue].filter((one) => one !== undefined);
+    this.#byKind.set(job.kind, found);
+    return found;
+  }
+
+  /** Takes a slot, and spends the starts that the job costs. */
+  begin(job: LimitedJob): void {
+    this.#options.lease.begin();
+    this.#options.kinds.get(job.kind)?.begin();
+    if (this.isRated) this.#spend([job]);
+  }
+
+  /** How many of the first of these jobs of a batch may begin together now. */
+  mostTogether(jobs: readonly LimitedJob[]): number {
+    if (!this.isRated) return jobs.length;
+    const together = this.#together(jobs);
+    return this.#lacking(together, performance.now()) === undefined ? together.length : 0;
+  }
+
+  /** Those of a batch that ever may: no more than the whole limit, unless the first alone is heavier. */
+  #together(jobs: readonly LimitedJob[]): readonly LimitedJob[] {
+    const most = Math.min(...this.#startsOf(jobs).map(({ limit }) => limit));
+    let weight = 0;
+    const over = jobs.findIndex((job, at) => {
+      weight += job.weight ?? 1;
+      return at > 0 && weight > most;
+    });
+    return over < 0 ? jobs : jobs.slice(0, over);
+  }
+
+  /** Spends the starts of a batch; returns until when its handler may be called. */
+  beginBatch(jobs: readonly LimitedJob[]): number {
+    return this.isRated ? this.#spend(jobs) : Number.POSITIVE_INFINITY;
+  }
+
+  #spend(jobs: readonly LimitedJob[]): number {
+    const nowMs = performance.now();
+    let untilMs = Number.POSITIVE_INFINITY;
+    let asks = false;
+    for (const starts of this.#startsOf(jobs)) {
+      untilMs = Math.min(untilMs, starts.spend(costOf(starts, jobs), nowMs));
+      asks ||= starts.isWorthAsking(0, nowMs);
+    }
+    if (asks) this.#options.onUse(this);
+    return untilMs;
+  }
+
+  end(kind: string): void {
+    const nowMs = performance.now();
+    const gives = this.#options.lease.end(nowMs);
+    if (this.#options.kinds.get(kind)?.end(nowMs) || gives) this.#options.onUse(this);
+  }
+
+  /** For how many handlers of the queue there may soon be room. */
+  get slots(): number {
+    const { lease, concurrency } = this.#options;
+    return Math.min(concurrency, lease.room);
+  }
+
+  /** How many wait for a slot or a start of their kind, and so are in nobody's way. */
+  get heldUp(): number {
+    const { kinds, starts } = this.#options;
+    if (kinds.size === 0) return 0;
+    const nowMs = performance.now();
+    const isHeldUp = (kind: string) =>
+      kinds.get(kind)?.mayBegin === false || starts.get(kind)?.isRefused(nowMs) === true;
+    return this.#attempts.waiting.filter(({ job }) => isHeldUp(job.kind)).length;
+  }
+
+  /** How many more jobs of the queue to claim at most: for so many there may soon be starts. */
+  get mostMore(): number {
+    const starts = this.#ofQueue;
+    if (starts === undefined) return Number.POSITIVE_INFINITY;
+    const { waiting, gathering } = this.#attempts;
+    return this.#jobsIn(starts) - waiting.length - gathering.length;
+  }
+
+  /** For how many of one kind with a limit of its own, and how many of it are here already. */
+  ofKind(kind: string): { readonly slots: number; readonly held: number; readonly mostMore: number } {
+    const lease = this.#options.kinds.get(kind);
+    const slots = lease?.room ?? Number.POSITIVE_INFINITY;
+    const waiting = this.#waitingOf(kind);
+    const starts = this.#options.starts.get(kind);
+    return {
+      slots: Math.min(this.slots, slots),
+      held: waiting + (lease?.running ?? 0),
+      mostMore:
+        starts === undefined
+          ? Number.POSITIVE_INFINITY
+          : this.#jobsIn(starts) - waiting - this.#gatheringOf(kind),
+    };
+  }
+
+  /** For how many jobs there may soon be starts, if they weigh as much as others did. */
+  #jobsIn(starts: Starts): number {
+    const room = starts.room(performance.now());
+    return room < 1 ? 0 : Math.max(1, Math.floor(room / this.#meanWeight));
+  }
+
+  /** Learns from a claim which kinds have more jobs than were claimed. */
+  noteClaim({ kinds, jobs, sawEnd }: LimitedClaim): void {
+    for (const { weight } of jobs) {
+      if (weight !== undefined) this.#meanWeight += (weight - this.#meanWeight) * WEIGHT;
+    }
+    const told = sawEnd ? kinds : jobs.map(({ kind }) => kind);
+    for (const kind of new Set(told)) {
+      const lane = this.#options.kinds.has(kind) ? kind : OTHERS;
+      if (sawEnd) this.#backlog.delete(lane);
+      else this.#backlog.add(lane);
+    }
+    if (told.length > 0) this.#options.onUse(this);
+  }
+
+  /** What the worker has of a limit may have changed. */
+  noteChange(): void {
+    this.#attempts.beginWaiting();
+    this.noteRoom();
+  }
+
+  /** More may be worth a claim. */
+  noteRoom(): void {
+    this.#onRoom();
+  }
+
+  /** What jobs cost that could begin now, if there were starts of a rate. */
+  dueOf(starts: Starts): DueStarts {
+    const { waiting, nextBatch, free } = this.#attempts;
+    const nowMs = performance.now();
+    const due = { all: 0, first: 0 };
+    const note = (jobs: readonly LimitedJob[]) => {
+      const cost = costOf(starts, jobs);
+      if (due.all === 0) due.first = cost;
+      due.all += cost;
+    };
+    const would = new Map<string, boolean>();
+    const wouldBegin = (job: LimitedJob) => {
+      const known = would.get(job.kind) ?? this.#wouldBegin(starts, job, nowMs);
+      would.set(job.kind, known);
+      return known;
+    };
+    if (free <= 0) return due;
+    const [inBatch] = nextBatch;
+    if (inBatch !== undefined && wouldBegin(inBatch)) note(this.#together(nextBatch));
+    // What waits was claimed because it will begin soon.
+    for (const { job } of waiting) if (wouldBegin(job)) note([job]);
+    return due;
+  }
+
+  /** Whether such a job needs these starts, and waits for nothing else that it is known to lack. */
+  #wouldBegin(starts: Starts, job: LimitedJob, nowMs: number): boolean {
+    const { lease, kinds } = this.#options;
+    const { kind } = job;
+    const all = this.#startsOf([job]);
+    if (!all.includes(starts) || !lease.mayBegin || kinds.get(kind)?.mayBegin === false) return false;
+    return all.every((other) => other === starts || !other.isRefused(nowMs));
+  }
+
+  /** How many slots of a lease it could use. */
+  appetite(lease: Lease): number {
+    const { lease: whole, kinds, concurrency } = this.#options;
+    if (lease !== whole) {
+      const kind = lease.question.kind;
+      const most = whole.limited && whole.refused ? whole.room : concurrency;
+      return Math.max(Math.min(this.#wanted(kind, lease), most), lease.running);
+    }
+    const held = this.#attempts.waiting.filter(({ job }) => !kinds.has(job.kind)).length;
+    let inKinds = 0;
+    let wanted = 0;
+    for (const [kind, ofKind] of kinds) {
+      const most = ofKind.limited && ofKind.refused ? ofKind.room : concurrency;
+      inKinds += ofKind.running;
+      wanted += Math.max(Math.min(this.#wanted(kind, whole), most), ofKind.running);
+    }
+    const others = whole.refused && this.#backlog.has(OTHERS) ? concurrency : 0;
+    return Math.min(concurrency, wanted + Math.max(others, held + whole.running - inKinds));
+  }
+
+  /** Where it was refused some it asks for as many as it could use; else for what it has jobs for. */
+  #wanted(kind: string, { refused }: Lease): number {
+    const { concurrency } = this.#options;
+    if (refused && this.#backlog.has(kind)) return concurrency;
+    return Math.min(concurrency, this.#waitingOf(kind) + (this.#options.kinds.get(kind)?.running ?? 0));
+  }
+
+  #waitingOf(kind: string): number {
+    return this.#attempts.waiting.filter(({ job }) => job.kind === kind).length;
+  }
+
+  #gatheringOf(kind: string): number {
+    return this.#attempts.gathering.filter((job) => job.kind === kind).length;
+  }
+}
+
+/** What jobs cost together: no more than the whole limit, or they would never begin. */
+function costOf(starts: Starts, jobs: readonly LimitedJob[]): number {
+  const weight = jobs.reduce((sum, { weight = 1 }) => sum + weight, 0);
+  return Math.min(weight, starts.limit);
+}

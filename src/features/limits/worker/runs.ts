@@ -1,0 +1,106 @@
+import type { Outcome } from '../../../core/job/outcome.ts';
+import type { Attempt } from '../../../core/worker/run/attempt.ts';
+import type { Conclusion } from '../../../core/worker/settle/conclude.ts';
+import type { Serial } from '../sql/grouping.ts';
+
+/**
+ * The jobs of groups that run one after the other: of each group one waits for a slot or runs, and the others
+ * that were claimed with it stand behind it, in their order. Without such groups nobody stands behind
+ * another.
+ */
+export class Runs {
+  readonly #serial: Serial | undefined;
+  readonly #behind = new Map<string, Attempt[]>();
+  /** Counted as they come and go: it is asked at each end, of thousands of groups. */
+  #size = 0;
+
+  constructor(serial: Serial | undefined) {
+    this.#serial = serial;
+  }
+
+  get areServed(): boolean {
+    return this.#serial !== undefined;
+  }
+
+  /** Takes in claimed attempts; returns those that are the first of their group. */
+  add(attempts: readonly Attempt[]): readonly Attempt[] {
+    if (this.#serial === undefined) return attempts;
+    return attempts.filter((attempt) => {
+      const behind = this.#behind.get(groupOf(attempt));
+      if (behind === undefined) this.#behind.set(groupOf(attempt), []);
+      else {
+        behind.push(attempt);
+        this.#size++;
+      }
+      return behind === undefined;
+    });
+  }
+
+  /** All that stand behind another. */
+  get standing(): readonly Attempt[] {
+    return this.#serial === undefined ? [] : [...this.#behind.values()].flat();
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /**
+   * Whether the next one may begin before the end of this one is written. After a crash all that was not
+   * written runs again, in order.
+   */
+  goesOn({ type }: Outcome): boolean {
+    return type === 'completed';
+  }
+
+  /** Whether the next one may begin, or go on, when the end is written. */
+  goesOnAfter(conclusion: Conclusion): boolean {
+    return conclusion === 'over' || (conclusion === 'not over' && this.#serial === 'attempt');
+  }
+
+  /** The one behind this first one, which is the first of its group from now on. */
+  next(attempt: Attempt): Attempt | undefined {
+    if (this.#serial === undefined) return undefined;
+    const next = this.#behind.get(groupOf(attempt))?.shift();
+    if (next === undefined) this.#behind.delete(groupOf(attempt));
+    else this.#size--;
+    return next;
+  }
+
+  /** Ends the run of this first one; returns those that stood behind it. */
+  end(attempt: Attempt): readonly Attempt[] {
+    const behind = this.cut(attempt);
+    this.#behind.delete(groupOf(attempt));
+    return behind;
+  }
+
+  /** Takes out what stands behind the first one of this one's group, which may be another by now. */
+  cut(attempt: Attempt): readonly Attempt[] {
+    const behind = this.#behind.get(groupOf(attempt)) ?? [];
+    if (behind.length > 0) this.#behind.set(groupOf(attempt), []);
+    this.#size -= behind.length;
+    return behind;
+  }
+
+  /** Forgets attempts that stand behind another. */
+  drop(attempts: ReadonlySet<Attempt>): void {
+    for (const [group, behind] of this.#behind) {
+      const left = behind.filter((attempt) => !attempts.has(attempt));
+      if (left.length === behind.length) continue;
+      this.#behind.set(group, left);
+      this.#size -= behind.length - left.length;
+    }
+  }
+
+  /** All that stand behind another; from now on none does. */
+  takeAll(): readonly Attempt[] {
+    const { standing } = this;
+    for (const group of this.#behind.keys()) this.#behind.set(group, []);
+    this.#size = 0;
+    return standing;
+  }
+}
+
+function groupOf({ job }: Attempt): string {
+  return job.group ?? '';
+}

@@ -1,0 +1,60 @@
+import { binOf } from '../job/histogram.ts';
+import type { Counted, MetricsRow } from '../queries/report-metrics.ts';
+
+/** What became of an attempt. */
+export interface Ended {
+  readonly queue: string;
+  readonly kind: string;
+  readonly as: Counted;
+  /** From due to begun; `undefined` when it did not begin. */
+  readonly waitMs: number | undefined;
+  /** From begun to ended; `undefined` when it did not begin. */
+  readonly runMs: number | undefined;
+}
+
+/** The attempts of one kind in one queue that have ended since the last report. */
+export class Tally {
+  readonly #counts: Record<Counted, number> = {
+    completed: 0,
+    retried: 0,
+    discarded: 0,
+    cancelled: 0,
+    snoozed: 0,
+    interrupted: 0,
+    lost: 0,
+  };
+  readonly #wait = new Map<number, number>();
+  readonly #run = new Map<number, number>();
+  #waitMs = 0;
+  #runMs = 0;
+
+  add({ as, waitMs, runMs }: Ended): void {
+    this.#counts[as]++;
+    if (waitMs !== undefined) {
+      this.#waitMs += waitMs;
+      count(this.#wait, waitMs);
+    }
+    if (runMs !== undefined) {
+      this.#runMs += runMs;
+      count(this.#run, runMs);
+    }
+  }
+
+  toRow(report: number, queue: string, kind: string): MetricsRow {
+    return {
+      report,
+      queue,
+      kind,
+      ...this.#counts,
+      waitMs: this.#waitMs,
+      runMs: this.#runMs,
+      wait: Object.fromEntries(this.#wait),
+      run: Object.fromEntries(this.#run),
+    };
+  }
+}
+
+function count(bins: Map<number, number>, ms: number): void {
+  const bin = binOf(ms);
+  bins.set(bin, (bins.get(bin) ?? 0) + 1);
+}

@@ -1,0 +1,17 @@
+import type { CatchUp } from '../control/index.ts';
+import type { Ticks } from './timing.ts';
+
+export const CATCH_UPS: readonly CatchUp[] = ['latest', 'all', 'none'];
+
+/** A schedule of every second that was forgotten for a year must not become 31 million jobs. */
+export const MOST_TICKS = 1_000;
+
+/** A tick that is less old is merely late, as with any worker; an older one was missed in a downtime. */
+export const LATE_MS = 60_000;
+
+/** The ticks that fire now, in order: of those after one instant and up to another. */
+export function ticksToFire(ticks: Ticks, catchUp: CatchUp, afterMs: number, nowMs: number): number[] {
+  if (catchUp === 'all') return ticks.newest(MOST_TICKS, afterMs, nowMs);
+  const newest = ticks.newest(1, afterMs, nowMs);
+  return catchUp === 'latest' ? newest : newest.filter((tick) => nowMs - tick < LATE_MS);
+}

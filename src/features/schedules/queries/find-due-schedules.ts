@@ -1,0 +1,65 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { epochMs } from '../../../core/sql/epoch-ms.ts';
+import type { Runner } from '../../../core/sql/executor.ts';
+import { queryScheduleRows, type ScheduleTables } from '../sql/schedule-tables.ts';
+import { type StoredTiming, timingColumns, toStoredTiming } from '../sql/stored-schedule.ts';
+
+/** Which schedules a worker fires. */
+export interface ScheduleQuestion {
+  /** The names that it declares itself. */
+  readonly declared: readonly string[];
+  /** The kinds that it has handlers for: it fires those that were set, and not declared, of these kinds. */
+  readonly kinds: readonly string[];
+  /** Names to leave out. */
+  readonly except: readonly string[];
+  /** How far to look ahead, in milliseconds. */
+  readonly horizonMs: number;
+  readonly limit: number;
+}
+
+/** A schedule, and how far its next tick is. */
+export interface DueSchedule extends StoredTiming {
+  /** Not above 0 when it is due, by the database's clock. */
+  readonly dueInMs: number;
+  /** The database's time, in milliseconds since 1970. */
+  readonly nowMs: number;
+}
+
+/**
+ * The schedules that tick next, in order, due or not.
+ *
+ * **Under concurrency.** A plain read: another worker may fire what it found, so a firing names the revision
+ * that was read. It reads the index on `next_at` up to the horizon, and no schedule beyond.
+ */
+export async function findDueSchedules(
+  db: Runner,
+  tables: ScheduleTables,
+  question: ScheduleQuestion,
+): Promise<DueSchedule[]> {
+  const rows = await queryScheduleRows(db, tables, findDueSchedulesQuery(tables, question));
+  return rows.map((row) => ({
+    ...toStoredTiming(row),
+    dueInMs: Number(row.next_at) - Number(row.now_ms),
+    nowMs: Math.floor(Number(row.now_ms)),
+  }));
+}
+
+export function findDueSchedulesQuery(
+  { queueSchedules }: ScheduleTables,
+  { declared, kinds, except, horizonMs, limit }: ScheduleQuestion,
+): SQL {
+  // `is true` keeps each `in` a hashed subplan: a join would read the whole table.
+  return sql`
+    select ${timingColumns}, ${epochMs('statement_timestamp()')} as now_ms
+    from ${queueSchedules} as s
+    where s.paused_at is null
+      and s.next_at <= statement_timestamp() + ${horizonMs}::float8 * interval '1 millisecond'
+      and (case when s.declared_by is null then s.kind in (${names(kinds)})
+        else s.name in (${names(declared)}) end) is true
+      and (s.name in (${names(except)})) is not true
+    order by s.next_at limit ${limit}`;
+}
+
+function names(texts: readonly string[]): SQL {
+  return sql`select jsonb_array_elements_text(${JSON.stringify(texts)}::text::jsonb)`;
+}

@@ -1,0 +1,233 @@
+import type { Runner } from '../../../core/sql/executor.ts';
+import { faultPoint } from '../../../core/sql/fault-point.ts';
+import { Condition } from '../../../core/time/condition.ts';
+import { jitter } from '../../../core/time/jitter.ts';
+import type { Retries } from '../../../core/time/retries.ts';
+import { sleep } from '../../../core/time/sleep.ts';
+import type { BackgroundPart } from '../../../core/worker/base/background.ts';
+import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
+import { isAboutAccess, isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
+import type { Listener } from '../../../core/worker/presence/listener.ts';
+import { declareSchedules } from '../queries/declare-schedules.ts';
+import { type DueSchedule, findDueSchedules } from '../queries/find-due-schedules.ts';
+import { type Firing as FiringOf, fireSchedules } from '../queries/fire-schedules.ts';
+import { tidySchedules } from '../queries/tidy-schedules.ts';
+import type { ScheduleTables } from '../sql/schedule-tables.ts';
+import type { NewSchedule } from '../sql/stored-schedule.ts';
+import { toFiring } from '../to-firing.ts';
+
+export interface FiringOptions {
+  readonly db: Runner;
+  readonly tables: ScheduleTables;
+  /** Where workers are notified of the jobs; `undefined`: nowhere. */
+  readonly channel: string | undefined;
+  readonly workerId: number;
+  readonly declared: readonly NewSchedule[];
+  readonly kinds: readonly string[];
+  readonly listener: Pick<Listener, 'listening'>;
+  readonly events: WorkerEmitter;
+  readonly retries: Pick<Retries, 'sleep'>;
+}
+
+/** The most schedules in one look, and in one statement that fires. */
+const BATCH = 100;
+/** How often to look when no tick is near: a schedule may have been set whose notification was missed. */
+const LISTENING_LOOK_MS = 60_000;
+/** Longer than the time to the next look. */
+const HORIZON_MS = 2 * LISTENING_LOOK_MS;
+const POLLING_LOOK_MS = 5_000;
+/** Workers do not look at the same instant for a tick that all of them expect. */
+const SPREAD_MS = 10;
+/** After a look that could not fire what was due: another worker is at it, or a transaction of the app's. */
+const AGAIN_MS = 250;
+/** How often a worker looks whether what it declares is still what the table says. */
+const DECLARE_MS = 60_000;
+/** After it could not write all of that: a tick was due just then, or a row was locked. */
+const DECLARE_AGAIN_MS = 1_000;
+const TIDY_MS = 3_600_000;
+/** A declaration that nobody has repeated for this long is gone for good. */
+const FORGET_MS = 7 * 24 * 3_600_000;
+const MAX_RETRY_MS = 60_000;
+
+/**
+ * Fires the schedules that its worker declares, or that were set for its kinds. None leads: the worker that
+ * first moves a schedule on has fired the tick. Sleeps until the next known tick, by the database's clock.
+ */
+export class Firing implements BackgroundPart {
+  readonly #options: FiringOptions;
+  readonly #alarm = new Condition();
+  /** Schedules that could not be fired, with how often that was so and when to try again. */
+  readonly #failed = new Map<string, { readonly times: number; readonly againMs: number }>();
+  #declareMs = Number.NEGATIVE_INFINITY;
+  #tidyMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: FiringOptions) {
+    this.#options = options;
+  }
+
+  /** Looks soon: a schedule may have been set. */
+  wake(): void {
+    this.#alarm.signal();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { events, retries } = this.#options;
+    let failures = 0;
+    while (!signal.aborted) {
+      try {
+        const restMs = await this.look(signal);
+        failures = 0;
+        await this.#alarm.wait(restMs, signal);
+        await sleep(Math.random() * SPREAD_MS, signal);
+        // A signal from here on may tell of something that the next look does not see.
+        this.#alarm.clear();
+      } catch (error) {
+        events.emit('error', { error, during: 'firing schedules' });
+        await retries.sleep(jitter(Math.min(1_000 * 2 ** failures++, MAX_RETRY_MS)), signal);
+      }
+    }
+  }
+
+  /** Looks once; a failure is an `error` event. */
+  async tryLook(signal: AbortSignal): Promise<void> {
+    try {
+      await this.look(signal);
+    } catch (error) {
+      this.#options.events.emit('error', { error, during: 'firing schedules' });
+    }
+  }
+
+  /**
+   * Fires what is due, before and after writing its declarations; returns the milliseconds to the next look.
+   * @throws the driver's errors, when the database cannot be asked
+   */
+  async look(signal?: AbortSignal): Promise<number> {
+    const nowMs = performance.now();
+    let restMs = await this.#fireAll(signal);
+    if (this.#options.declared.length > 0 && nowMs >= this.#declareMs) {
+      const declared = await this.#declare();
+      this.#declareMs = nowMs + (declared ? jitter(DECLARE_MS) : DECLARE_AGAIN_MS);
+      restMs = await this.#fireAll(signal);
+    }
+    if (nowMs >= this.#tidyMs) {
+      this.#tidyMs = nowMs + jitter(TIDY_MS);
+      await this.#tidy();
+    }
+    return this.#options.declared.length === 0 ? restMs : Math.min(restMs, this.#declareMs - nowMs);
+  }
+
+  async #declare(): Promise<boolean> {
+    const { db, tables, workerId, declared, events } = this.#options;
+    try {
+      return await declareSchedules(db, tables, { workerId, schedules: declared });
+    } catch (error) {
+      if (isAboutLocks(error)) return false;
+      events.emit('error', { error, during: 'declaring schedules' });
+      return false;
+    }
+  }
+
+  async #tidy(): Promise<void> {
+    const { db, tables, declared } = this.#options;
+    const names = declared.map(({ name }) => name);
+    await tidySchedules(db, tables, { declared: names, renewMs: TIDY_MS, forgetMs: FORGET_MS });
+  }
+
+  /** Fires until nothing is due; returns how many milliseconds to rest. */
+  async #fireAll(signal?: AbortSignal): Promise<number> {
+    for (;;) {
+      const found = await this.#find();
+      const due = found.filter(({ dueInMs }) => dueInMs <= 0);
+      const fired = due.length === 0 ? 0 : await this.#fire(due);
+      if (signal?.aborted) return 0;
+      // As long as something moves on there may be more.
+      if (fired > 0) continue;
+      const next = found.find(({ dueInMs }) => dueInMs > 0)?.dueInMs ?? Number.POSITIVE_INFINITY;
+      const { listener } = this.#options;
+      const lookMs = jitter(listener.listening ? LISTENING_LOOK_MS : POLLING_LOOK_MS);
+      const againMs = due.length > 0 ? AGAIN_MS : this.#nextTryMs();
+      return Math.max(Math.min(next, lookMs, againMs), 0);
+    }
+  }
+
+  async #find(): Promise<DueSchedule[]> {
+    const { db, tables, declared, kinds } = this.#options;
+    const nowMs = performance.now();
+    return await findDueSchedules(db, tables, {
+      declared: declared.map(({ name }) => name),
+      kinds,
+      except: [...this.#failed].flatMap(([name, { againMs }]) => (againMs > nowMs ? [name] : [])),
+      horizonMs: HORIZON_MS,
+      limit: BATCH,
+    });
+  }
+
+  /**
+   * Fires what is due, all at once or else one by one; returns how many schedules have moved on.
+   * @throws when that is no matter of any schedule
+   */
+  async #fire(due: readonly DueSchedule[]): Promise<number> {
+    const firings = due.flatMap((schedule) => {
+      try {
+        return [toFiring(schedule)];
+      } catch (error) {
+        // A zone that this runtime does not know must not hold up the others.
+        this.#fail(schedule.name, error);
+        return [];
+      }
+    });
+    if (firings.length === 0) return 0;
+    await faultPoint('schedules: found');
+    try {
+      return await this.#send(firings);
+    } catch (error) {
+      if (isAboutTheServer(error) || isAboutAccess(error)) throw error;
+      const [first, ...others] = firings;
+      if (first !== undefined && others.length === 0) this.#fail(first.name, error);
+      if (others.length === 0) return 0;
+    }
+    let moved = 0;
+    for (const firing of firings) moved += await this.#sendAlone(firing);
+    return moved;
+  }
+
+  async #sendAlone(firing: FiringOf): Promise<number> {
+    try {
+      return await this.#send([firing]);
+    } catch (error) {
+      if (isAboutTheServer(error)) throw error;
+      this.#fail(firing.name, error);
+      return 0;
+    }
+  }
+
+  async #send(firings: readonly FiringOf[]): Promise<number> {
+    const { db, tables, channel, events } = this.#options;
+    const fired = await fireSchedules(db, tables, firings, channel);
+    await faultPoint('schedules: fired');
+    for (const { name, ids } of fired) {
+      this.#failed.delete(name);
+      const { ticks = [] } = firings.find((firing) => firing.name === name) ?? {};
+      if (ticks.length === 0) continue;
+      events.emit('fired', { schedule: name, ticks: ticks.map((tick) => new Date(tick)), ids });
+    }
+    return fired.length;
+  }
+
+  #fail(name: string, error: unknown): void {
+    // An open transaction has yet to decide whether the job that it must not overlap is still live.
+    const undecided = isAboutLocks(error);
+    const times = undecided ? 0 : (this.#failed.get(name)?.times ?? 0) + 1;
+    const againMs = performance.now() + jitter(Math.min(500 * 2 ** times, MAX_RETRY_MS));
+    this.#failed.set(name, { times, againMs });
+    if (undecided) return;
+    this.#options.events.emit('error', { error, during: `firing the schedule '${name}'` });
+  }
+
+  /** How many milliseconds until a failed one is tried again. */
+  #nextTryMs(): number {
+    const nowMs = performance.now();
+    const waits = [...this.#failed.values()].map(({ againMs }) => againMs - nowMs);
+    return Math.min(...waits.filter((ms) => ms > 0));
+  }
+}

@@ -1,0 +1,98 @@
+import { Channel } from '../../core/drivers/channel.ts';
+import { listenOrLook } from '../../core/drivers/listen-or-poll.ts';
+import { warnOnce } from '../../core/drivers/warn-once.ts';
+import type { QueueTables } from '../../core/schema/index.ts';
+import type { Executor } from '../../core/sql/executor.ts';
+import { Retries } from '../../core/time/retries.ts';
+import { endChannel, endedIds } from './sql/end-notice.ts';
+
+/** How long the connection stays when nobody waits: the next wait may come soon, and the process may end. */
+const LINGER_MS = 1_000;
+
+const NOT_HEARD =
+  'A notification to itself did not reach this process, so its waits poll. ' +
+  'Behind PgBouncer in transaction mode none ever does: leave awaited out';
+
+/** What is heard. */
+export interface NoticeEvents {
+  /** These jobs have ended. */
+  ended(ids: readonly number[]): void;
+  /** Notices may have been missed until now. */
+  ready(): void;
+}
+
+/**
+ * Hears of jobs that have ended, on one connection beside the pool, for as long as somebody waits who asked
+ * for that. Only a hint: whoever waits polls as well, though less often while notices are known to arrive. A
+ * lost connection is made anew; what may have been missed meanwhile is looked for.
+ */
+export class NoticeListener {
+  readonly #db: Executor;
+  readonly #tables: QueueTables;
+  readonly #events: NoticeEvents;
+  /** How many wait. */
+  #members = 0;
+  #channel: Channel | undefined;
+  #ending: AbortController | undefined;
+  #linger: NodeJS.Timeout | undefined;
+
+  constructor(db: Executor, tables: QueueTables, events: NoticeEvents) {
+    this.#db = db;
+    this.#tables = tables;
+    this.#events = events;
+  }
+
+  /** Whether notices are known to arrive. */
+  get hears(): boolean {
+    return this.#channel?.heard ?? false;
+  }
+
+  /** One more who waits, until the returned function is called. */
+  join(): () => void {
+    this.#members++;
+    clearTimeout(this.#linger);
+    if (this.#ending === undefined) this.#begin();
+    let left = false;
+    return () => {
+      if (left) return;
+      left = true;
+      if (--this.#members === 0) this.#linger = setTimeout(() => this.#ending?.abort(), LINGER_MS);
+    };
+  }
+
+  #begin(): void {
+    const listen = listenOrLook(this.#db);
+    if (listen === undefined) return;
+    const ending = new AbortController();
+    const channel = new Channel({
+      db: this.#db,
+      tables: this.#tables,
+      name: endChannel(this.#tables),
+      listen,
+      retries: new Retries(),
+      notHeard: NOT_HEARD,
+      onReady: () => this.#events.ready(),
+      onNotify: (notice) => this.#events.ended(endedIds(notice)),
+      onHeard: () => this.#events.ready(),
+      onLost: (error, { heard }) => {
+        // The app may have closed its database, and another connection would keep the process.
+        if (this.#members === 0) ending.abort();
+        else if (!heard) warnOnce(`Waits with awaited: true poll for now: ${messageOf(error)}`);
+        // What polled seldom, since notices came.
+        this.#events.ready();
+      },
+    });
+    this.#channel = channel;
+    this.#ending = ending;
+    // From here on the next who joins begins anew.
+    ending.signal.addEventListener('abort', () => {
+      if (this.#ending === ending) this.#ending = this.#channel = undefined;
+    });
+    // It never rejects.
+    void channel.run(ending.signal);
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,29 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
+import { ownColumnsOf } from '../../../core/schema/own-columns.ts';
+import { type Executor, queryRows } from '../../../core/sql/executor.ts';
+import { arrayText } from '../../../core/sql/fence.ts';
+import { type JobRecord, liveRecords, resultRecords, toJobRecord } from '../../../core/sql/job-record.ts';
+
+/**
+ * Jobs by their ids, live or finished, in no order. Those that are missing are neither.
+ *
+ * **Under concurrency.** One snapshot, as with `findJob`: a job that is just finishing, or being redriven, is
+ * found once.
+ */
+export async function findJobs(
+  db: Executor,
+  tables: QueueTables,
+  ids: readonly number[],
+): Promise<JobRecord[]> {
+  const rows = await queryRows(db, tables, findJobsQuery(tables, ids));
+  const own = ownColumnsOf(tables.queueJobs);
+  return rows.map((row) => toJobRecord(row, own));
+}
+
+export function findJobsQuery(tables: QueueTables, ids: readonly number[]): SQL {
+  const asked = sql`any(array(select unnest(${arrayText(ids)}::text::int8[])))`;
+  return sql`
+    ${liveRecords(tables, sql`j.id = ${asked}`)}
+    union all ${resultRecords(tables, sql`r.job_id = ${asked}`)}`;
+}

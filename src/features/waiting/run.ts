@@ -1,0 +1,49 @@
+import type { JobDefinition, PayloadInput } from '../../core/job/definition.ts';
+import type { GivenOptions } from '../../core/job/enqueue-options.ts';
+import type { EnqueueSettings } from '../../core/queue/enqueue/enqueue-around.ts';
+import { enqueueOne } from '../../core/queue/enqueue/enqueue-one.ts';
+import type { Executor } from '../../core/sql/executor.ts';
+import { JobFailedError } from './wait-errors.ts';
+import { endOf } from './wait-for.ts';
+import { checkNoTransaction, checkWaitOptions, type WaitOptions } from './wait-options.ts';
+
+/**
+ * Enqueues a job, waits for its end, and returns its output.
+ *
+ * @throws TypeError | RangeError | InvalidPayloadError before anything is sent
+ * @throws JobFailedError, and what `waitFor` throws
+ */
+export async function run<TJob extends JobDefinition>(
+  db: Executor,
+  settings: EnqueueSettings,
+  job: TJob,
+  payload: PayloadInput<TJob>,
+  { timeoutMs, signal, ...options }: GivenOptions & WaitOptions = {},
+): Promise<unknown> {
+  const { awaited } = options;
+  const wait = checkWaitOptions('run', { timeoutMs, signal, awaited });
+  checkNoTransaction('run', db);
+  if (!job.keepResult) {
+    throw new TypeError(`run: '${job.kind}' has keepResult: false, so its output would be lost`);
+  }
+  const taken = settings.own.find(({ key }) => key === 'timeoutMs' || key === 'signal');
+  if (taken !== undefined) {
+    throw new TypeError(`run: ${taken.key} is an own column, too: use enqueue, and then waitFor`);
+  }
+  if (unanswered(options)) {
+    throw new TypeError(
+      'run cannot take throttle without trailing, nor unique: { forMs }: with them there may be no job',
+    );
+  }
+  signal?.throwIfAborted();
+  const { id } = await enqueueOne(db, settings, job, payload, options);
+  // Refused above is all that can leave it out.
+  const record = await endOf(db, settings.tables, job.kind, Number(id), wait);
+  if (record.state === 'completed') return record.output;
+  throw new JobFailedError(record);
+}
+
+/** Whether the result of such an enqueue may have no id. */
+function unanswered({ throttle, unique }: GivenOptions): boolean {
+  return (throttle !== undefined && throttle.trailing !== true) || typeof unique === 'object';
+}

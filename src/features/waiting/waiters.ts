@@ -1,0 +1,237 @@
+import type { QueueTables } from '../../core/schema/index.ts';
+import { type Executor, NO_DATABASE, sqlStateOf } from '../../core/sql/executor.ts';
+import { isLoss } from '../../core/sql/is-loss.ts';
+import { settlesWithin } from '../../core/time/resolves-within.ts';
+import { QueueError } from '../../errors.ts';
+import type { FinalRecord } from './final-record.ts';
+import type { NoticeListener } from './notice-listener.ts';
+import { findJobs } from './queries/find-jobs.ts';
+import { findLiveIds } from './queries/find-live-ids.ts';
+
+/** How long after each look at a job the next one comes. The last value stays. */
+const PACE_MS = [25, 50, 100, 200] as const;
+const SLOWEST_MS = 500;
+/** So many times as long for jobs whose end notices are known to arrive: the net, should one be lost. */
+const NOTIFIED_PACE = 2;
+/** Notices that come shortly after each other are looked after together. */
+const NOTICE_MS = 5;
+/** The most ids of one statement. */
+const MOST_IDS = 1_000;
+/** A look without an answer is given up after this time, and repeated on another connection of the pool. */
+const ANSWER_MS = 5_000;
+const NO_ANSWER = `The database has not answered for ${ANSWER_MS} ms`;
+
+/** What becomes of one who waits. */
+export interface Waiter {
+  ended(record: FinalRecord): void;
+  /** @param wasLive whether it was seen alive before */
+  gone(wasLive: boolean): void;
+  failed(error: unknown): void;
+  /** The look was in vain for a reason that may pass: the connection was lost, for example. */
+  delayed(error: unknown): void;
+}
+
+interface AwaitedJob {
+  readonly id: number;
+  readonly waiters: Set<Waiter>;
+  looks: number;
+  wasLive: boolean;
+  /** Somebody waits who asked for notices of its end. */
+  notified: boolean;
+  /** When it is looked at next, by the monotonic clock, and how long after the last look that is. */
+  dueAt: number;
+  pauseMs: number;
+}
+
+/**
+ * All who wait for jobs through one database object. A loop looks for them together, over one connection at a
+ * time: one statement asks which of up to 1,000 jobs are still live, and a second one, where some are not,
+ * for what became of those. A job is looked at often in its first second, then every half a second. One whose
+ * end is notified is looked at once more when the notice comes, and half as often before.
+ *
+ * **Under concurrency.** A job that ends before, between or after the two statements is found by the second
+ * one, or by those of the next look: its end moves it within one commit, and each statement sees one snapshot
+ * of both tables. One that is redriven in between is live again, and waited for. A notice is sent after the
+ * end has committed, so the look that it causes sees the end; one that came during a look causes another.
+ */
+export class Waiters {
+  readonly #db: Executor;
+  readonly #tables: QueueTables;
+  /** Those whose last look is the longest ago come first, so none is forgotten when looks are slow. */
+  readonly #jobs = new Map<number, AwaitedJob>();
+  #notices: NoticeListener | undefined;
+  #running = false;
+  #wake: (() => void) | undefined;
+
+  constructor(db: Executor, tables: QueueTables) {
+    this.#db = db;
+    this.#tables = tables;
+  }
+
+  /** What hears of ends; loaded by the first who asks for it. */
+  async notices(): Promise<NoticeListener> {
+    const { NoticeListener } = await import('./notice-listener.ts');
+    this.#notices ??= new NoticeListener(this.#db, this.#tables, {
+      ended: (ids) => {
+        const jobs = ids.map((id) => this.#jobs.get(id));
+        this.#hurry(
+          jobs.filter((job) => job !== undefined),
+          NOTICE_MS,
+        );
+      },
+      ready: () => this.#hurry([...this.#jobs.values()].filter(({ notified }) => notified)),
+    });
+    return this.#notices;
+  }
+
+  /**
+   * Looks for the job until it has ended, or until the returned function is called.
+   *
+   * @param notices where its end notice is to be heard as well
+   */
+  add(id: number, waiter: Waiter, notices?: NoticeListener): () => void {
+    const job = this.#jobs.get(id) ?? this.#newJob(id);
+    job.waiters.add(waiter);
+    job.notified ||= notices !== undefined;
+    const leave = notices?.join();
+    // Whoever comes later is in a hurry, too.
+    this.#hurry([job]);
+    if (!this.#running) void this.#run();
+    return () => {
+      leave?.();
+      job.waiters.delete(waiter);
+      if (job.waiters.size > 0 || this.#jobs.get(id) !== job) return;
+      this.#jobs.delete(id);
+      this.#wake?.();
+    };
+  }
+
+  /** Looks at these jobs soon, and often at first. */
+  #hurry(jobs: readonly AwaitedJob[], inMs = 0): void {
+    const dueAt = performance.now() + inMs;
+    // Fewer looks than before: who is looking at one of them now leaves this as it is.
+    for (const job of jobs) Object.assign(job, { looks: 0, dueAt, pauseMs: 0 });
+    this.#wake?.();
+  }
+
+  #newJob(id: number): AwaitedJob {
+    const job = {
+      id,
+      waiters: new Set<Waiter>(),
+      looks: 0,
+      wasLive: false,
+      notified: false,
+      dueAt: 0,
+      pauseMs: 0,
+    };
+    this.#jobs.set(id, job);
+    return job;
+  }
+
+  async #run(): Promise<void> {
+    this.#running = true;
+    // Those who begin in one turn of the event loop share the first statement.
+    await this.#sleep(0);
+    while (this.#jobs.size > 0) {
+      let next = Number.POSITIVE_INFINITY;
+      for (const { dueAt } of this.#jobs.values()) next = Math.min(next, dueAt);
+      const pauseMs = next - performance.now();
+      if (pauseMs > 0) await this.#sleep(pauseMs);
+      else await this.#look(this.#dueJobs());
+    }
+    this.#running = false;
+  }
+
+  /** Also those that are not quite due, as far as they fit into the same statement. */
+  #dueJobs(): AwaitedJob[] {
+    const now = performance.now();
+    const due: AwaitedJob[] = [];
+    const soon: AwaitedJob[] = [];
+    for (const job of this.#jobs.values()) {
+      if (job.dueAt <= now) due.push(job);
+      else if (job.dueAt - now <= job.pauseMs / 2) soon.push(job);
+      if (due.length === MOST_IDS) break;
+    }
+    return [...due, ...soon].slice(0, MOST_IDS);
+  }
+
+  async #look(jobs: readonly AwaitedJob[]): Promise<void> {
+    for (const job of jobs) {
+      this.#jobs.delete(job.id);
+      this.#jobs.set(job.id, job);
+      const paceMs = PACE_MS[job.looks] ?? SLOWEST_MS;
+      job.pauseMs = jitter(job.notified && this.#notices?.hears ? paceMs * NOTIFIED_PACE : paceMs);
+      job.looks++;
+    }
+    // Who joins during the look may have missed what it sees.
+    const asked = jobs.map((job) => ({ job, waiters: [...job.waiters], looks: job.looks }));
+    try {
+      const answer = this.#ask(idsOf(jobs));
+      // A look that its connection has forgotten must not hold up all later ones.
+      if (!(await settlesWithin(answer, ANSWER_MS))) throw new QueueError(NO_ANSWER);
+      const { live, found } = await answer;
+      const ended = asked.filter(({ job }) => !live.has(job.id));
+      for (const { job } of asked) if (live.has(job.id)) job.wasLive = true;
+      for (const { job, waiters } of ended) this.#answer(job, found.get(job.id), waiters);
+    } catch (error) {
+      const passes = isPassing(error);
+      for (const { job, waiters } of asked) {
+        job.pauseMs = jitter(SLOWEST_MS);
+        for (const waiter of waiters) passes ? waiter.delayed(error) : waiter.failed(error);
+      }
+    }
+    const now = performance.now();
+    // One who joined meanwhile has set it back to now.
+    for (const { job, looks } of asked) if (job.looks === looks) job.dueAt = now + job.pauseMs;
+  }
+
+  /** Which of these jobs are live, and what became of the others. */
+  async #ask(ids: readonly number[]): Promise<{
+    readonly live: ReadonlySet<number>;
+    readonly found: ReadonlyMap<number, FinalRecord | 'live'>;
+  }> {
+    const live = await findLiveIds(this.#db, this.#tables, ids);
+    return { live, found: await this.#find(ids.filter((id) => !live.has(id))) };
+  }
+
+  async #find(ids: readonly number[]): Promise<Map<number, FinalRecord | 'live'>> {
+    if (ids.length === 0) return new Map();
+    const records = await findJobs(this.#db, this.#tables, ids);
+    return new Map(records.map((record) => [record.id, 'finishedAt' in record ? record : 'live']));
+  }
+
+  #answer(job: AwaitedJob, found: FinalRecord | 'live' | undefined, waiters: readonly Waiter[]): void {
+    if (found === 'live') {
+      job.wasLive = true;
+      return;
+    }
+    for (const waiter of waiters) found === undefined ? waiter.gone(job.wasLive) : waiter.ended(found);
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = () => {
+        clearTimeout(timer);
+        this.#wake = undefined;
+        resolve();
+      };
+      const timer = setTimeout(wake, ms);
+      this.#wake = wake;
+    });
+  }
+}
+
+function idsOf(jobs: readonly AwaitedJob[]): number[] {
+  return jobs.map(({ id }) => id);
+}
+
+/** Within a quarter, so that many processes do not ask at once. */
+function jitter(ms: number): number {
+  return ms * (0.75 + Math.random() / 2);
+}
+
+/** Whether the next look may succeed: no connection, or a server that is busy or starting. */
+function isPassing(error: unknown): boolean {
+  if (error instanceof TypeError && error.message === NO_DATABASE) return false;
+  return isLoss(error) || /^(53|57|40)/.test(sqlStateOf(error) ?? '');
+}

@@ -1,0 +1,74 @@
+import { nextTurn } from '../../../core/runtime.ts';
+import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
+import type { Runner } from '../../../core/sql/executor.ts';
+import { Condition } from '../../../core/time/condition.ts';
+import { sleep } from '../../../core/time/sleep.ts';
+import type { BackgroundPart } from '../../../core/worker/base/background.ts';
+import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
+import { notifyOfEnds } from '../queries/notify-of-ends.ts';
+
+export interface EndNoticesOptions {
+  readonly db: Runner;
+  readonly tables: QueueTables;
+  readonly events: WorkerEmitter;
+}
+
+/** As for wake-ups: on average one notification in this time, since `NOTIFY` holds a global lock. */
+const INTERVAL_MS = 50;
+const BURST = 5;
+
+/**
+ * Tells those who wait that their jobs have ended, all that ended meanwhile in one statement. Only where a
+ * job asks for it; of the others it never hears. What it could not send is given up: whoever waits polls as
+ * well.
+ */
+export class EndNotices implements BackgroundPart {
+  readonly #options: EndNoticesOptions;
+  #ids = new Set<number>();
+  readonly #noted = new Condition();
+  /** When a bucket of `BURST` notifications is full again. */
+  #fullAt = 0;
+
+  constructor(options: EndNoticesOptions) {
+    this.#options = options;
+  }
+
+  /** Takes a job whose end is written. */
+  note(id: number): void {
+    this.#ids.add(id);
+    this.#noted.signal();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      if (this.#ids.size === 0) await this.#noted.wait(Number.POSITIVE_INFINITY, signal);
+      await sleep(this.#take(), signal);
+      // Those that end in this turn of the event loop go out together.
+      await nextTurn();
+      this.#noted.clear();
+      await this.#send();
+    }
+    // Those that ended during the last one.
+    await this.#send();
+  }
+
+  /** How many milliseconds to wait before the next notification. */
+  #take(): number {
+    const now = performance.now();
+    this.#fullAt = Math.max(this.#fullAt, now) + INTERVAL_MS;
+    return Math.max(0, this.#fullAt - now - BURST * INTERVAL_MS);
+  }
+
+  /** Never rejects. */
+  async #send(): Promise<void> {
+    const ids = [...this.#ids];
+    if (ids.length === 0) return;
+    this.#ids = new Set();
+    const { db, tables, events } = this.#options;
+    try {
+      await notifyOfEnds(db, tables, ids);
+    } catch (error) {
+      events.emit('error', { error, during: `notifying of the ends of ${ids.length} jobs` });
+    }
+  }
+}
