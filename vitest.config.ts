@@ -41,10 +41,10 @@ export default defineConfig({
       // It alters plain tables in ways that partitioned ones do not take; what it says of those has tests of its own in it.
       ...(process.env.PARTITIONS ? ['test/queue/check.test.ts'] : []),
     ],
-    // A line for each file as it ends, the output of tests that fail, and the counts for test/run.ts.
-    reporters: ['default', './test/support/count-reporter.ts'],
+    // test/run.ts prints the progress of all its runs by itself.
+    reporters: [process.env.TEST_PROGRESS === undefined ? 'default' : './test/support/progress-reporter.ts'],
     silent: 'passed-only',
-    globalSetup: ['test/support/global-setup.ts'],
+    globalSetup: ['test/support/global-setup.ts', 'test/support/busy-loops.ts'],
     pool: 'forks',
     // Tests expect the warnings of the library; Node.js would print them all the same.
     execArgv: ['--disable-warning=DrizzleQueueWarning'],

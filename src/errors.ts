@@ -119,7 +119,7 @@ export class JobCancelledError extends QueueError {
     /** The reason given to `queue.cancel`. */
     readonly reason: string,
   ) {
-    super(`Job ${jobId} ('${kind}') is to be cancelled: ${reason}`);
+    super(`Job ${jobId} ('${kind}') was asked to cancel: ${reason}`);
   }
 }
 
@@ -145,7 +145,7 @@ export class BatchError extends QueueError {
     if (!(failures instanceof Map) || failures.size === 0) {
       throw new TypeError('BatchError takes a Map of at least one error by the id of its job (job.id)');
     }
-    super(`${failures.size} jobs of a batch have failed: ${[...failures.keys()].join(', ')}`, options);
+    super(`${failures.size} jobs of a batch failed: ${[...failures.keys()].join(', ')}`, options);
     this.failures = new Map(failures);
   }
 }

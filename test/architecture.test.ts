@@ -338,8 +338,17 @@ function factsOf(path: string, text: string): SourceFacts {
   return facts;
 }
 
+const placed = new Map<string, [name: string, part: Part] | undefined>();
+
+/** The part that a file belongs to; found once, however often it is asked for. */
 function partOf(path: string): [name: string, part: Part] | undefined {
-  return Object.entries(parts).find(([, part]) => part.files.test(path));
+  if (!placed.has(path)) {
+    placed.set(
+      path,
+      Object.entries(parts).find(([, part]) => part.files.test(path)),
+    );
+  }
+  return placed.get(path);
 }
 
 function importViolations(path: string, source: SourceFacts, sources: ReadonlyMap<string, string>): string[] {
@@ -552,10 +561,11 @@ describe('the package', () => {
 });
 
 describe('the rules find', () => {
+  const before = new Set(violations(sources));
+
   /** What is wrong once this file is added to the sources. */
   function wrongWith(path: string, text: string): string {
     const added = new Map(sources).set(path, text);
-    const before = new Set(violations(sources));
     return violations(added)
       .filter((violation) => !before.has(violation))
       .join('\n');

@@ -1,204 +1,112 @@
 /**
- * Runs the tests, one run after the other, and closes with one line about all of them: `npm test`, `npm run test:all`.
- *
- * - without an argument: what is fast. drizzle-orm 0.45 in full, and of 1.0 what differs.
- * - `--all`: everything, the slow tests and 1.0 in full, too.
- * - `--all --rest`: the slow tests of 0.45, and of 1.0 those of what may differ.
- * - `--all --repeated`: what says again what those have said: races of a dozen processes, and the rest of 1.0.
+ * Runs the tests, one run after the other, and ends with one line about all of them: `npm test`, `npm run check`,
+ * `npm run test:all`. `test/runs.ts` says what each of them runs.
  */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Counts } from './support/count-reporter.ts';
-import { summary } from './support/summary.ts';
+import { type Run, runsOf } from './runs.ts';
+import type { Progress } from './support/progress-reporter.ts';
+import { type Ended, minutes, summary } from './support/summary.ts';
 
-interface Run {
-  readonly title: string;
-  /** A program of `node_modules/.bin`, and its arguments. */
-  readonly command: readonly [program: string, ...args: string[]];
-  readonly env?: Readonly<Record<string, string>>;
-}
+const terminal = process.stdout.isTTY;
+/** How often the progress is printed: over itself on a terminal, and as one more line elsewhere. */
+const PROGRESS_MS = terminal ? 500 : 30_000;
+/** What goes to a pipe has colours all the same if that ends at a terminal. */
+const colours = terminal && process.env.NO_COLOR === undefined ? { FORCE_COLOR: '1' } : {};
+const plain = terminal || process.env.FORCE_COLOR !== undefined ? {} : { NO_COLOR: '1' };
 
-/** What may differ between two majors of drizzle-orm, beside types: tables, drizzle-kit, SQL and drivers. */
-const DIFFERS = [
-  'test/schema/',
-  'test/kit/',
-  'test/queries/sql.test.ts',
-  'test/drivers/prepared.test.ts',
-  'test/integration/drivers.test.ts',
-  'test/integration/relational',
-  'test/support/drizzle-version.test.ts',
-];
-/**
- * Races of many processes take the machine from the tests beside them, and their SQL is the same on both majors; so are
- * its plans, and what a million jobs cost.
- */
-const NO_CROWDS = [
-  'test/limits/*processes.slow.test.ts',
-  'test/queries/*plan*.slow.test.ts',
-  'test/dashboard/cost.slow.test.ts',
-  'test/dashboard/truth.slow.test.ts',
-].flatMap((path) => ['--exclude', path]);
-/** Each of these takes the whole machine: many processes, or payloads of megabytes. They run one after the other. */
-const CROWDS = [
-  'test/limits/processes.slow.test.ts',
-  'test/limits/group-processes.slow.test.ts',
-  'test/integration/processes.slow.test.ts',
-  'test/integration/race.slow.test.ts',
-  'test/worker/claim/aging-in-workers.slow.test.ts',
-  'test/dashboard/cost.slow.test.ts',
-];
-const NOT_SLOW = ['--exclude', '**/*.slow.test.ts'];
-const FULL = { DEPTH: 'full' };
-const V1 = { DRIZZLE: 'v1' };
-
-const TYPES = ['vitest', 'run', '--typecheck.enabled', '--typecheck.only'] as const;
-
-/** One after the other; what stands in a list of its own at the same time, since a compiler uses one core. */
-const fast: readonly (readonly Run[])[] = [
-  [{ title: 'lint', command: ['biome', 'check', '--error-on-warnings'] }],
-  [
-    { title: 'types with drizzle-orm 0.45', command: TYPES },
-    { title: 'types with drizzle-orm 1.0', command: TYPES, env: V1 },
-    { title: 'types of what runs in browsers', command: ['tsc', '-p', 'tsconfig.browser.json'] },
-  ],
-  [{ title: 'drizzle-orm 0.45', command: ['vitest', 'run', ...NOT_SLOW] }],
-  [
-    {
-      title: 'drizzle-orm 1.0: what differs',
-      command: ['vitest', 'run', ...NOT_SLOW, ...DIFFERS],
-      env: V1,
-    },
-  ],
-];
-
-/** What apps compile with that have not gone over to TypeScript 7: three times as slow. */
-const TYPESCRIPT_5 = { TYPESCRIPT: '5' };
-
-const rest: readonly (readonly Run[])[] = [
-  [
-    { title: 'types by TypeScript 5 with drizzle-orm 0.45', command: TYPES, env: TYPESCRIPT_5 },
-    { title: 'types by TypeScript 5 with drizzle-orm 1.0', command: TYPES, env: { ...TYPESCRIPT_5, ...V1 } },
-  ],
-  [
-    {
-      title: 'drizzle-orm 0.45: the slow tests, and those with a depth at the full one',
-      command: [
-        'vitest',
-        'run',
-        '.slow.test.ts',
-        'test/model/',
-        'test/fuzz/',
-        'test/schedules/timing.test.ts',
-        ...CROWDS.flatMap((path) => ['--exclude', path]),
-      ],
-      env: FULL,
-    },
-  ],
-  [
-    {
-      title: 'drizzle-orm 1.0: the slow tests of what differs',
-      command: ['vitest', 'run', '--exclude', '**/!(*.slow).test.ts', ...DIFFERS],
-      env: V1,
-    },
-  ],
-];
-
-/**
- * Races that others of fewer processes have shown, and, with 1.0, what is the same with both majors as far as anybody
- * knows.
- */
-const repeated: readonly (readonly Run[])[] = [
-  [
-    {
-      title: 'drizzle-orm 0.45: what takes the whole machine',
-      command: ['vitest', 'run', '--no-file-parallelism', ...CROWDS],
-      env: FULL,
-    },
-  ],
-  [
-    {
-      title: 'drizzle-orm 1.0: the others',
-      command: ['vitest', 'run', ...NOT_SLOW, ...DIFFERS.flatMap((path) => ['--exclude', `${path}**`])],
-      // How deep the models and races go does not depend on the major.
-      env: V1,
-    },
-  ],
-  [
-    {
-      title: 'drizzle-orm 1.0: the other slow tests',
-      command: [
-        'vitest',
-        'run',
-        '.slow.test.ts',
-        ...NO_CROWDS,
-        ...DIFFERS.flatMap((path) => ['--exclude', `${path}**`]),
-      ],
-      env: V1,
-    },
-  ],
-];
-
-// Vitest writes colours into files and pipes, too.
-const plain = process.stdout.isTTY || process.env.FORCE_COLOR !== undefined ? {} : { NO_COLOR: '1' };
-const steps = chosen(process.argv.slice(2));
-const counts: Counts[] = [];
+const begun = performance.now();
 const folder = mkdtempSync(join(tmpdir(), 'drizzle-queue-tests-'));
+/** What is running at the moment, with the file that tells how far it has come. */
+const running = new Map<Run, string>();
+const ended: Ended[] = [];
+
+const timer = setInterval(printProgress, PROGRESS_MS);
 try {
-  for (const together of steps) {
-    counts.push(...(await Promise.all(together.map((run) => carryOut(run, together.length > 1)))));
+  for (const together of runsOf(process.argv.slice(2))) {
+    ended.push(...(await Promise.all(together.map(carryOut))));
   }
 } finally {
+  clearInterval(timer);
   rmSync(folder, { recursive: true });
 }
-const { line, ok } = summary(counts);
-console.log(`\n${line}`);
+const { line, ok } = summary(ended, performance.now() - begun);
+print(`${line}\n`);
 process.exitCode = ok ? 0 : 1;
 
-function chosen(args: readonly string[]): readonly (readonly Run[])[] {
-  switch (args.join(' ')) {
-    case '':
-      return fast;
-    case '--all':
-      return [...fast, ...rest, ...repeated];
-    case '--all --rest':
-      return rest;
-    case '--all --repeated':
-      return repeated;
-    default:
-      throw new Error(
-        `Usage: npm test, npm run test:all, npm run test:all -- --rest or --repeated; got ${args.join(' ')}`,
-      );
-  }
-}
-
-/** Starts a run and waits for its end; one that is not alone says what it has to say then. */
-async function carryOut({ title, command: [program, ...args], env }: Run, beside: boolean): Promise<Counts> {
-  console.log(`\n── ${title}\n`);
+/** Starts a run and waits for its end. What it prints while others run beside it is printed at its end. */
+async function carryOut(run: Run, _: number, together: readonly Run[]): Promise<Ended> {
+  const started = performance.now();
   const path = join(folder, `${randomUUID()}.json`);
-  const started = spawn(join('node_modules/.bin', program), args, {
-    env: { ...process.env, ...plain, ...env, TEST_COUNTS: path },
-    stdio: beside ? ['ignore', 'pipe', 'pipe'] : 'inherit',
-    shell: process.platform === 'win32',
+  const [program, ...args] = run.command;
+  const child = spawn(process.execPath, [join('node_modules', program), ...args], {
+    env: { ...process.env, ...plain, ...colours, ...run.env, TEST_PROGRESS: path },
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const output: Buffer[] = [];
-  for (const stream of [started.stdout, started.stderr]) stream?.on('data', (data) => output.push(data));
-  // A terminal's Ctrl-C reaches both.
-  const end = () => started.kill();
-  process.once('SIGTERM', end);
-  const [code] = await once(started, 'close');
-  process.off('SIGTERM', end);
-  if (beside) process.stdout.write(Buffer.concat([Buffer.from(`\n── ${title}: done\n`), ...output]));
-  const written = countsIn(path);
-  // Neither a linter nor a run that breaks off counts anything.
-  if (written === undefined) return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 };
-  return code === 0 ? written : { ...written, failed: Math.max(1, written.failed) };
+  running.set(run, path);
+  if (terminal) printProgress();
+  const kept: Buffer[] = [];
+  const show = (data: Buffer) => (together.length > 1 || run.quiet ? kept.push(data) : print(data));
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', show);
+  const code = await endOf(child);
+  running.delete(run);
+
+  const progress = progressIn(path);
+  // A linter counts nothing, and neither does a run that breaks off before its first test.
+  const { passed, failed, skipped } = progress ?? { passed: code === 0 ? 1 : 0, failed: 0, skipped: 0 };
+  const failures = code === 0 ? failed : Math.max(1, failed);
+  if (failures > 0 || !run.quiet) print(Buffer.concat(kept));
+  const counts =
+    progress === undefined ? (failures > 0 ? 'failed' : 'passed') : countsOf({ passed, failed: failures });
+  print(`${clock()} ${run.title}: ${counts} in ${minutes(performance.now() - started)}\n`);
+  const again = failures > 0 ? run.again(progress?.failedFiles ?? []) : undefined;
+  return { passed, failed: failures, skipped, again };
 }
 
-function countsIn(path: string): Counts | undefined {
+/** The exit code of a process. The end of this process is also that of the other. */
+async function endOf(child: ChildProcess): Promise<number | null> {
+  // A terminal's Ctrl-C reaches both.
+  const end = () => child.kill();
+  process.once('SIGTERM', end);
+  const [code] = await once(child, 'close');
+  process.off('SIGTERM', end);
+  return code;
+}
+
+function printProgress(): void {
+  if (running.size === 0) return;
+  const parts = [...running].map(([{ title }, path]) => {
+    const progress = progressIn(path);
+    if (progress === undefined || progress.files === 0) return title;
+    return `${title}: ${progress.filesDone} of ${progress.files} files, ${countsOf(progress)}`;
+  });
+  const line = `${clock()} ${parts.join('; ')}`;
+  if (!terminal) process.stdout.write(`${line}\n`);
+  // It must not be wider than the terminal: only one line can be cleared.
+  else process.stdout.write(`\r\x1b[K${line.slice(0, process.stdout.columns - 1)}`);
+}
+
+/** Prints over the progress. */
+function print(text: string | Buffer): void {
+  if (text.length === 0) return;
+  if (terminal) process.stdout.write('\r\x1b[K');
+  process.stdout.write(text);
+}
+
+function countsOf({ passed, failed }: Pick<Progress, 'passed' | 'failed'>): string {
+  return failed > 0 ? `${passed} passed, ${failed} failed` : `${passed} passed`;
+}
+
+/** The time since the start. */
+function clock(): string {
+  return `[${minutes(performance.now() - begun)}]`;
+}
+
+function progressIn(path: string): Progress | undefined {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch {

@@ -12,6 +12,6 @@ export function checkCall(what: string, db: QueryBuilders, table: PgTable, optio
   }
   if (!is(table, PgTable)) throw new TypeError(`${what} needs a Drizzle table; got ${shown(table)}`);
   if (typeof options !== 'object' || options === null) {
-    throw new TypeError(`${what}: its options must be an object; got ${shown(options)}`);
+    throw new TypeError(`${what}: options must be an object; got ${shown(options)}`);
   }
 }

@@ -168,7 +168,7 @@ describe('a role that works', () => {
       await expect(worker.start()).rejects.toBeInstanceOf(QueueError);
       const grant = `grant ${right} on "${table}" to ${roles.nameOf('app_worker')};`;
       await expect(worker.start()).rejects.toThrow(
-        `The role ${roles.nameOf('app_worker')} may not do all that a worker does. Run \`${grant}\``,
+        `The role ${roles.nameOf('app_worker')} lacks privileges that a worker needs. Run \`${grant}\``,
       );
       await database.client.unsafe(grant);
       // The same worker can be started once it may.

@@ -318,7 +318,7 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
     expect(await page.locator('#live').isHidden()).toBe(true);
     await page.goto(`${origin}${BASE}/queues`);
     await page.getByRole('button', { name: 'Pause queue mail' }).click();
-    await page.getByText('Paused. Running jobs go on').waitFor();
+    await page.getByText('Paused. Running jobs continue').waitFor();
     await page.getByRole('button', { name: 'Resume queue mail' }).click();
     await page.getByText('Resumed.').waitFor();
     expect(await queue.paused(database.db)).toHaveLength(1);
@@ -342,7 +342,7 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
     await page.keyboard.press('j');
     await page.keyboard.press('p');
     await page.keyboard.press('Enter');
-    await page.getByText('Paused. Running jobs go on').first().waitFor();
+    await page.getByText('Paused. Running jobs continue').first().waitFor();
     expect((await queue.paused(database.db)).map(({ queue }) => queue)).toEqual(['mail', 'reports']);
     await queue.resume(database.db, 'mail');
     await page.keyboard.press('?');
@@ -492,7 +492,7 @@ describe.skipIf(chromiumPath === undefined)('in a browser', () => {
     // It is older than what one page reads, which the page says.
     await page.getByText('Searched the newest 100,000').waitFor();
     console.log(`a payload was searched among ${HISTORY} results in ${Date.now() - from} ms`);
-    await page.getByRole('link', { name: 'Search on' }).click();
+    await page.getByRole('link', { name: 'Continue searching' }).click();
     await page.getByText('#17', { exact: true }).waitFor();
     await context.close();
   });

@@ -100,7 +100,7 @@ describe('by ids', () => {
     await enqueue(1);
     expect(await run('cancel', '1', '--kind', 'greet')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('exclude each other'),
+      stderr: expect.stringContaining('cannot be combined'),
     });
     for (const name of ['cancel', 'redrive', 'run-now']) {
       const { code, stderr } = await run(name, '--yes');
@@ -118,7 +118,7 @@ describe('by a filter', () => {
   test('--dry-run only counts', async () => {
     await enqueue(3);
     const counted = await run('cancel', '--kind', 'greet', '--dry-run');
-    expect(counted).toMatchObject({ code: 0, stdout: 'cancel would touch 3 jobs.\n' });
+    expect(counted).toMatchObject({ code: 0, stdout: 'cancel would affect 3 jobs.\n' });
     const { stdout } = await run('cancel', '--all', '--limit', '2', '--dry-run', '--json');
     expect(JSON.parse(stdout)).toEqual({ version: 1, dryRun: true, jobs: 2, isLeast: false });
     expect(await states()).toEqual(['due', 'due', 'due']);
@@ -129,7 +129,8 @@ describe('by a filter', () => {
     const { code, stderr } = await runCli(cli.bin, ['cancel', '--all'], { cwd, env: env(), input: 'y\n' });
     expect({ code, stderr }).toEqual({
       code: 2,
-      stderr: 'drizzle-queue: cancel 3 jobs? Nobody can answer here: say --yes, or --dry-run to only count\n',
+      stderr:
+        'drizzle-queue: cancel 3 jobs? This is not a terminal, so it cannot ask: pass --yes, or --dry-run to only count\n',
     });
     expect(await states()).toEqual(['due', 'due', 'due']);
   });
@@ -234,7 +235,7 @@ describe('what an error ends', () => {
     const { code, stdout, stderr } = await run('cancel', '--all', '--yes', '--json');
     expect(code).toBe(1);
     expect(stderr).toBe(
-      'It has failed; until then: 1,000 cancelled, 0 requested, 0 locked.\ndrizzle-queue: not this one\n',
+      'Failed. Before that: 1,000 cancelled, 0 requested, 0 locked.\ndrizzle-queue: not this one\n',
     );
     expect(JSON.parse(stdout)).toEqual({
       version: 1,
@@ -253,7 +254,7 @@ describe('pause and resume', () => {
       stdout: 'mail is paused\n-v is paused\n',
     });
     expect((await queue.paused(database.db)).map((each) => each.queue).sort()).toEqual(['-v', 'mail']);
-    expect(await run('pause', 'mail')).toMatchObject({ code: 0, stdout: 'mail was paused already\n' });
+    expect(await run('pause', 'mail')).toMatchObject({ code: 0, stdout: 'mail was already paused\n' });
     const { stdout } = await run('resume', '--json', '--', 'mail', '-v');
     expect(JSON.parse(stdout)).toMatchObject({ queues: [{ queue: 'mail', changed: true }, { queue: '-v' }] });
     expect(await queue.paused(database.db)).toEqual([]);
@@ -266,7 +267,7 @@ describe('what stands in the way is one sentence, and ends with 1', () => {
     // The repository around the tests has a drizzle.config.ts without an address.
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: expect.stringMatching(/^drizzle-queue: No database: .*\n$/),
+      stderr: expect.stringMatching(/^drizzle-queue: No database found: .*\n$/),
     });
   });
 
@@ -312,7 +313,7 @@ describe('by the words of the dashboard', () => {
     const args = ['cancel', '--filter', 'kind:greet payload.tenant:7'];
     expect(await run(...args, '--dry-run')).toMatchObject({
       code: 0,
-      stdout: 'cancel would touch 2 jobs.\n',
+      stdout: 'cancel would affect 2 jobs.\n',
     });
     expect(await run(...args, '--yes', '--reason', 'left')).toMatchObject({
       code: 0,
@@ -357,12 +358,12 @@ describe('by the words of the dashboard', () => {
   test('what they do not say is refused, and touches nothing', async () => {
     await enqueue(2);
     const refused: readonly (readonly [args: string[], why: RegExp])[] = [
-      [['cancel', '-f', ' ', '--yes'], /--filter has no word/],
-      [['cancel', '-f', 'knd:greet', '--yes'], /There is no “knd:”/],
-      [['cancel', '-f', 'kind:greet', '--all', '--yes'], /exclude each other/],
-      [['cancel', '1', '-f', 'kind:greet'], /exclude each other/],
-      [['cancel', '-f', 'kind:greet', '--kind', 'greet', '--yes'], /both say which kind/],
-      [['redrive', '-f', 'kind:greet', '--finished-after', '2h', '--yes'], /exclude each other/],
+      [['cancel', '-f', ' ', '--yes'], /--filter is empty/],
+      [['cancel', '-f', 'knd:greet', '--yes'], /Unknown filter “knd:”/],
+      [['cancel', '-f', 'kind:greet', '--all', '--yes'], /cannot be combined/],
+      [['cancel', '1', '-f', 'kind:greet'], /cannot be combined/],
+      [['cancel', '-f', 'kind:greet', '--kind', 'greet', '--yes'], /both set kind/],
+      [['redrive', '-f', 'kind:greet', '--finished-after', '2h', '--yes'], /cannot be combined/],
     ];
     for (const [args, why] of refused) {
       const { code, stderr } = await run(...args);

@@ -39,7 +39,7 @@ test('adds a schema line, a job, handlers, a worker and a config, which work at 
   ]);
   const before = await files(cwd);
   const refused = await runCli(cli.bin, ['init'], { cwd, env });
-  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('say --yes') });
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('pass --yes') });
   expect(await files(cwd)).toEqual(before);
 
   const done = await runCli(cli.bin, ['init', '--yes'], { cwd, env });
@@ -59,7 +59,7 @@ test('adds a schema line, a job, handlers, a worker and a config, which work at 
 
   // Again: nothing is left to do, and nothing is written twice.
   const again = await runCli(cli.bin, ['init', '--yes'], { cwd, env });
-  expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('Everything is there already') });
+  expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('Everything is already there') });
   const line = (await readFile(join(cwd, 'src/db/schema.ts'), 'utf8')).split("'drizzle-queue/schema'");
   expect(line).toHaveLength(2);
   await clearTables(database.client);
@@ -177,7 +177,7 @@ test('a new database hides no module of the app, and a build keeps its layout', 
   expect(texts).toContain("import { db } from './queue-db';");
   expect(notes).toEqual([
     'src/db/index.ts opens a database and exports none, so src/queue-db.ts opens one for the worker',
-    'tsconfig.json excludes drizzle.config.ts: let it exclude queue.config.ts as well',
+    'tsconfig.json excludes drizzle.config.ts: exclude queue.config.ts there as well',
   ]);
 });
 
@@ -226,7 +226,7 @@ test.each([
   const { texts, notes } = await planned({ ...app, 'drizzle.config.ts': configWith(url) });
   expect(texts).toContain(`process.env.${name}!`);
   expect(texts).not.toContain('DATABASE_URL');
-  expect(notes).toEqual([expect.stringMatching(`^${name} is set neither here nor .* --env-file FILE`)]);
+  expect(notes).toEqual([expect.stringMatching(`^${name} is not set here, .* --env-file FILE`)]);
 });
 
 test.each([

@@ -161,11 +161,11 @@ describe('list', () => {
     expect(await ordersOf('-f', `#${done}`, '--queue', 'mail')).toEqual([1]);
     expect(await run('list', '-f', 'knd:mail')).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/--filter: There is no “knd:”; there are state: kind: /),
+      stderr: expect.stringMatching(/--filter: Unknown filter “knd:”; valid filters: state: kind: /),
     });
     expect(await run('list', '-f', 'queue:mail', '--queue', 'mail')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('both say which queue'),
+      stderr: expect.stringContaining('both set queue'),
     });
   });
 
@@ -185,10 +185,10 @@ describe('list', () => {
 
   test('refuses what it cannot understand with 2, in one line', async () => {
     const refused: readonly (readonly [args: string[], why: RegExp])[] = [
-      [['list', '--group', 'a'], /--group is one of a queue/],
+      [['list', '--group', 'a'], /--group needs --queue/],
       [['list', '--where', 'tenant=7'], /no columns of its own/],
-      [['show', '--', '-1'], /'-1' is no id of a job/],
-      [['show', '9007199254740992'], /'9007199254740992' is no id of a job/],
+      [['show', '--', '-1'], /'-1' is not a job id/],
+      [['show', '9007199254740992'], /'9007199254740992' is not a job id/],
     ];
     for (const [args, why] of refused) {
       const { code, stdout, stderr } = await run(...args);

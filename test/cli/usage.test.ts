@@ -48,9 +48,9 @@ describe('refused with 2, in one line', () => {
     [['staus'], "unknown command 'staus' (Did you mean status?)"],
     [['list', '--knd', 'a'], "unknown option '--knd' (Did you mean --kind?)"],
     [['list', '--state', 'dead'], 'It must be one of waiting, scheduled, due'],
-    [['list', '--limit', '0'], 'whole number from 1'],
-    [['list', '--limit', '9007199254740993'], 'whole number from 1'],
-    [['list', '--limit', '1e3'], 'whole number from 1'],
+    [['list', '--limit', '0'], 'whole number of at least 1'],
+    [['list', '--limit', '9007199254740993'], 'whole number of at least 1'],
+    [['list', '--limit', '1e3'], 'whole number of at least 1'],
     [['list', '--kind', 'a', '--kind', 'b'], 'given twice'],
     [['list', '--kind', ''], 'It is empty'],
     [['list', '--kind'], 'argument missing'],
@@ -67,7 +67,7 @@ describe('refused with 2, in one line', () => {
     [['sql', 'partitions', '--list', ''], 'It is empty'],
     [['show'], "missing required argument 'id'"],
     [['dashboard', '--port', '70000'], 'whole number from 0 to 65535'],
-    [['status', '--url', 'mysql://localhost/shop'], 'this one begins with mysql://'],
+    [['status', '--url', 'mysql://localhost/shop'], 'this one starts with mysql://'],
     [['status', '--url', 'no address'], 'must look like postgres://'],
     [['status', '--config', 'nowhere.ts'], 'nowhere.ts of --config does not exist'],
     [['sql', 'partitions'], 'give either --list'],
@@ -95,7 +95,9 @@ describe('sql', () => {
     expect(await said('sql', 'tuning', '--append', file)).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: expect.stringContaining(`There is no ${file}: \`npx drizzle-kit generate --custom\` makes one`),
+      stderr: expect.stringContaining(
+        `${file} does not exist; \`npx drizzle-kit generate --custom\` creates it`,
+      ),
     });
     await writeFile(file, '-- Custom SQL migration file, put your code below! --');
     expect(await said('sql', 'tuning', '--append', file)).toMatchObject({

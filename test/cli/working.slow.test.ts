@@ -82,7 +82,7 @@ describe('enqueue', () => {
     });
     expect(await enqueue('Eve', '--key', '-x')).toMatchObject({
       code: 0,
-      stdout: `Job ${id} has this key already.\n`,
+      stdout: `Job ${id} already has this key.\n`,
     });
   });
 
@@ -148,7 +148,7 @@ describe('work', () => {
     await enqueue('Ada');
     await working.says('Hello Ada');
     await writeFile(handlers, 'this is no program');
-    await working.says('The worker has ended');
+    await working.says('The worker has stopped');
     await writeFile(handlers, app['src/handlers.mjs'].replace('Hello', 'Good morning'));
     await enqueue('Bob');
     await working.says('Good morning Bob');
@@ -268,7 +268,7 @@ test('tail follows jobs by their ends, however many newer ids have ended before'
 });
 
 test('schedules: list, pause, resume, run, remove', async () => {
-  expect(await run('schedules')).toMatchObject({ code: 0, stdout: 'There is no schedule.\n' });
+  expect(await run('schedules')).toMatchObject({ code: 0, stdout: 'No schedules.\n' });
   const scheduled = createQueue({ schedules: schedulesIn(queueSchedules) });
   const job = defineJob('greet', { payload: unvalidated<{ name: string }>() });
   const hourly = defineSchedule('hourly', { job, payload: { name: 'moon' }, every: 3_600_000 });
@@ -285,7 +285,7 @@ test('schedules: list, pause, resume, run, remove', async () => {
   expect((await queue.list(database.db)).jobs).toMatchObject([{ kind: 'greet', payload: { name: 'moon' } }]);
   expect(await run('schedules', 'remove', 'hourly')).toMatchObject({
     code: 0,
-    stdout: 'hourly is removed\n',
+    stdout: 'hourly was removed\n',
   });
   expect(await run('schedules', 'pause', 'hourly')).toMatchObject({
     code: 1,
@@ -376,7 +376,7 @@ describe('queue.config.ts', () => {
     const ofSeven = ['--where', 'tenantId=7'];
     expect(await run('cancel', ...ofSeven, '--dry-run')).toMatchObject({
       code: 0,
-      stdout: 'cancel would touch 1 job.\n',
+      stdout: 'cancel would affect 1 job.\n',
     });
     expect(await run('cancel', '--all', ...ofSeven, '--yes')).toMatchObject({ code: 2 });
     expect(await run('cancel', ...ofSeven, '--yes')).toMatchObject({
@@ -392,7 +392,7 @@ describe('queue.config.ts', () => {
       stdout: expect.stringContaining('"redriven": 0'),
     });
     expect(await run(...others, 'tenantId=7', '--dry-run')).toMatchObject({
-      stdout: 'redrive would touch 1 job.\n',
+      stdout: 'redrive would affect 1 job.\n',
     });
     expect(await run(...others, 'tenantId=7', '--yes')).toMatchObject({
       code: 0,

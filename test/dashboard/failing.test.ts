@@ -64,7 +64,7 @@ describe('jobs that all fail and are tried again', () => {
 
   test('are counted on the overview, which names their kind among its findings', async () => {
     const text = textOf(await page(dashboard(), '/'));
-    expect(text).toContain(`Retrying 2,001 failed, tried again`);
+    expect(text).toContain(`Retrying 2,001 failed, waiting to retry`);
     const all = await page(
       createDashboard({ db: another(database.db), queue: createQueue(), authorize: () => 'read' }),
       '/',

@@ -25,7 +25,7 @@ async function idsOf(filter: string, most = Number.POSITIVE_INFINITY) {
     }
     ids.push(...[...html.matchAll(/id="job-(\d+)"/g)].map(([, id]) => Number(id)));
     const next = /rel="next" href="([^"]+)"/.exec(html)?.[1];
-    const on = /href="([^"]+)">Search on</.exec(html)?.[1];
+    const on = /href="([^"]+)">Continue searching</.exec(html)?.[1];
     if (next === undefined && on !== undefined) searches++;
     path = (next ?? on)?.replaceAll('&amp;', '&');
   }
@@ -114,7 +114,9 @@ describe(`of jobs behind ${NEWER} newer ones`, () => {
       authorize: () => 'read',
     });
     const text = textOf(await page(dashboard, '/jobs?q=kind%3Athe-due'));
-    expect(text).toContain('Searched the newest 100,000 of each table. There may be more. Search on');
+    expect(text).toContain(
+      'Searched the newest 100,000 of each table. There may be more jobs. Continue searching',
+    );
     // Once for the newer live jobs, and once for the results between.
     expect(await idsOf('kind:the-due')).toEqual({ ids: [due], searches: 2 });
     // In the order of run_at all that are scheduled are read, part by part.

@@ -73,7 +73,7 @@ describe('some that are selected', () => {
     await endJob(database.db);
     expect(await press(dashboard, html)).toMatch(/done=cancelled-many&n=1$/);
     expect(await stateOf(a)).toBe('completed');
-    expect(textOf(await page(dashboard, query.replace(`&id=${b}`, '')))).toContain('There is no such job');
+    expect(textOf(await page(dashboard, query.replace(`&id=${b}`, '')))).toContain('No matching jobs');
   });
 
   test.each([
@@ -135,7 +135,7 @@ describe('all that match a filter', () => {
     await queue.cancelMany(database.db, { all: true });
     const dashboard = dashboardFor();
     const query = { action: 'redrive', of: 'selected', id: String(a) };
-    expect(textOf(await page(dashboard, many({ ...query, q: '' })))).toContain('There is no such job');
+    expect(textOf(await page(dashboard, many({ ...query, q: '' })))).toContain('No matching jobs');
     const html = await page(dashboard, many({ ...query, q: 'state:cancelled before:1h' }));
     expect(await press(dashboard, html)).toMatch(/done=redriven&n=1$/);
     expect(await Promise.all([a, b].map(stateOf))).toEqual(['due', 'cancelled']);
@@ -156,7 +156,7 @@ describe('all that match a filter', () => {
     const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
     const fields = { of: 'all', q: '', until: '9007199254740991' };
     const answer = await post(dashboard, '/actions/cancel-many', fields);
-    expect(textOf(await answer.text())).toContain('1,000 jobs are done, there are more');
+    expect(textOf(await answer.text())).toContain('1,000 jobs are done, more are left');
     expect(done).toMatchObject([{ outcome: '1000 cancelled' }]);
     const again = await post(dashboard, '/actions/cancel-many', { ...fields, after: String(last - 1) });
     expect(again.status).toBe(500);
@@ -202,7 +202,7 @@ describe('all that match a filter', () => {
     expect(answer.headers.get('location')).toBe('/?done=cancelled-many&n=29&left=1');
     expect((await queue.list(database.db, { state: 'due', limit: 100 })).jobs).toHaveLength(11);
     expect(textOf(await page(dashboard, '/jobs?done=cancelled-many&n=1&left=1'))).toContain(
-      '1 job is cancelled, or told to stop. 1 more could not be, or somebody was first.',
+      '1 job is cancelled, or told to stop. 1 skipped: the action does not apply, or another user was faster.',
     );
   });
 
@@ -224,7 +224,7 @@ describe('all that match a filter', () => {
     const dashboard = dashboardFor({ authorize: () => ({ can: 'write', queues: ['q'] }) });
     for (const q of ['', 'queue:x', 'state:due', `id:${others}`]) {
       const text = textOf(await page(dashboard, many({ action: 'cancel', of: 'all', q })));
-      expect(text, q).toMatch(q === '' || q === 'state:due' ? /1 job matches/ : /There is no such job/);
+      expect(text, q).toMatch(q === '' || q === 'state:due' ? /1 job matches/ : /No matching jobs/);
     }
     const html = await page(dashboard, many({ action: 'cancel', of: 'all', q: '' }));
     expect(await press(dashboard, html)).toMatch(/n=1$/);

@@ -63,12 +63,12 @@ describe('an optional table that is missing', () => {
       expect(workers).toContain('Workers');
       expect(itself).toContain(`"${table}"`);
       expect(itself).toContain('Run `npx drizzle-kit generate` and `npx drizzle-kit migrate`');
-      expect(itself).toContain('What alerts watch');
+      expect(itself).toContain('Vitals');
     },
   );
 
   test('of metrics: overview and queues say that there are no rates, whoever looks', async () => {
-    const said = 'What the workers report could not be read: its table is missing or locked.';
+    const said = 'The metrics of the workers could not be read: their table is missing or locked.';
     for (const access of ['read', { queues: ['q'] }] satisfies Authorization[]) {
       const [overview, queues] = await without('queue_metrics', access, ['', '/queues']);
       expect(overview).toContain(said);
@@ -97,7 +97,7 @@ test('a table that everything needs: Database still says which, and the others t
   const missing = 'queue_pauses';
   const [itself] = await without(missing, 'read', ['/database']);
   expect(itself).toContain(`"${missing}" does not exist`);
-  expect(itself).toContain('They are not known while tables are missing.');
+  expect(itself).toContain('Unknown while tables are missing.');
   await database.client`alter table queue_pauses rename to queue_pauses_away`;
   try {
     const answer = await get(dashboardFor('read'), '/admin/queue');

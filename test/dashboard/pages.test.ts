@@ -141,8 +141,8 @@ describe('jobs', () => {
     ['payload.large:9007199254740993', ['9007199254740993']],
     ['key:the-key', ['"keyed": true']],
     ['after:1h', ['"n": 3', '"n": 4']],
-    ['before:1h', ['No job fits']],
-    ['after:2h before:2000-01-01', ['No job fits']],
+    ['before:1h', ['No jobs match']],
+    ['after:2h before:2000-01-01', ['No jobs match']],
   ])('%s', async (filter, expected) => {
     await addJob(database.client, { kind: 'send-receipt' });
     await endJob(database.db, { state: 'discarded' });
@@ -164,9 +164,9 @@ describe('jobs', () => {
   });
 
   test.each([
-    ['state:broken', '“broken” cannot be a value of state:'],
-    ['tenant:7', 'There is no “tenant:”; there are state: kind:'],
-    ['id:0', '“0” cannot be a value of id:'],
+    ['state:broken', '“broken” is not a valid value of state:'],
+    ['tenant:7', 'Unknown filter “tenant:”; valid filters: state: kind:'],
+    ['id:0', '“0” is not a valid value of id:'],
     ['a\0b', 'a character that PostgreSQL cannot keep'],
     [`kind:${'x'.repeat(2_001)}`, 'longer than 2000 characters'],
   ])('a filter is answered with what is wrong: %#', async (filter, problem) => {
@@ -258,7 +258,7 @@ describe('one job', () => {
     expect(textOf(await page(dashboard, `/admin/queue/jobs/${ofNull}`))).toMatch(/Payload\s+null/);
     const rows = textOf(await page(dashboard, '/admin/queue/jobs'));
     expect(rows.match(/not kept/g)).toHaveLength(1);
-    expect(textOf(await page(dashboard, '/admin/queue/jobs?q=payload.orderId:7'))).toContain('No job fits');
+    expect(textOf(await page(dashboard, '/admin/queue/jobs?q=payload.orderId:7'))).toContain('No jobs match');
   });
 
   test('has a card of metadata only where there is some', async () => {
@@ -484,10 +484,10 @@ describe('limits are set', () => {
     [{ concurrency: '1e3' }, 'concurrency must be a whole number'],
     [{ concurrency: '-1' }, 'concurrency must be a whole number'],
     [{}, 'sets nothing'],
-    [{ rate: '5' }, 'give both'],
+    [{ rate: '5' }, 'needs both'],
     [{ rate: '5', per: '1' }, 'rate has no effect'],
-    [{ kind: 'k', concurrency: '1' }, "no limits of the kind 'k'"],
-    [{ kind: 'k', group: 'g', concurrency: '1' }, 'of a kind or of a group'],
+    [{ kind: 'k', concurrency: '1' }, "the kind 'k' has no declared limits"],
+    [{ kind: 'k', group: 'g', concurrency: '1' }, 'to a kind or to a group'],
     [{ group: '<script>', concurrency: '1' }, 'has no groups'],
   ])('what cannot be one is refused, with the reason: %#', async (fields, message) => {
     const answer = await set(dashboardFor(), fields as Record<string, string>);
@@ -599,7 +599,7 @@ describe('figures', () => {
       await report();
       const text = await overviewFor('read');
       expect(text).toMatch(/Completed 210 in the last hour Discarded 20 9 % of the last hour/);
-      expect(text).toContain('As workers report it, once a minute.');
+      expect(text).toContain('Reported by workers once a minute.');
       expect(text).not.toContain('Of the jobs whose results are kept.');
       expect(text).toMatch(/Findings .*discarded/);
     });
@@ -608,7 +608,7 @@ describe('figures', () => {
       await report();
       const text = await overviewFor({ queues: ['q2', 'q3'] });
       expect(text).toMatch(/Completed 140 in the last hour Discarded 10 7 % of the last hour/);
-      expect(text).toContain('As workers report it, once a minute.');
+      expect(text).toContain('Reported by workers once a minute.');
       expect(await overviewFor({ queues: ['q3'] })).toMatch(/Completed 0 in the last hour/);
     });
 

@@ -106,12 +106,12 @@ describe('who may see', () => {
     [new Date(0), 'must return'],
     [new Map(), 'must return'],
     [new (class Account {})(), 'must return'],
-    [{ can: 'write', tenant: 7 }, "an object with 'tenant'"],
+    [{ can: 'write', tenant: 7 }, "the unknown property 'tenant'"],
     [{ can: 'write', where: undefined }, 'where is undefined'],
     [{ can: 'write', queues: undefined }, 'queues is undefined'],
     [{ can: 'write', queues: 'q' }, 'queues of authorize must be an array'],
     [{ can: 'write', where: {} }, 'must name a column'],
-    [{ can: 'write', where: { tenantId: 1 } }, "no own column 'tenantId'"],
+    [{ can: 'write', where: { tenantId: 1 } }, "unknown own column 'tenantId'"],
   ])('an answer that cannot be understood lets nobody in: %j', async (answer, message) => {
     const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
     try {
@@ -129,7 +129,7 @@ describe('who may see', () => {
     [{ authorize: () => 'read', basePath: 'admin' }, 'basePath must be a plain path'],
     [{ authorize: () => 'read', basePath: '//other' }, 'basePath must be a plain path'],
     [{ authorize: () => 'read', basePath: '/"><script>' }, 'basePath must be a plain path'],
-    [{ authorize: () => 'read', redact: () => '' }, "cannot have 'redact'"],
+    [{ authorize: () => 'read', redact: () => '' }, "unknown option 'redact'"],
     [{ authorize: () => 'read', show: true }, 'show must be a function'],
     [{ authorize: () => 'read', hosts: 'localhost' }, 'hosts must be an array'],
   ])('options that are wrong are refused at once: %#', (options, message) => {
@@ -452,7 +452,9 @@ describe('odd values', () => {
       authorize: () => 'write',
     });
     expect(textOf(await page(dashboard, '/jobs?q=tenantId%3A1.5'))).toContain('cannot compare a value');
-    expect(textOf(await page(dashboard, '/jobs?q=constructor%3Ax'))).toContain('There is no “constructor:”');
+    expect(textOf(await page(dashboard, '/jobs?q=constructor%3Ax'))).toContain(
+      'Unknown filter “constructor:”',
+    );
     const many = { of: 'all', q: 'tenantId:1.5', until: '9007199254740991' };
     expect((await post(dashboard, '/actions/cancel-many', many)).status).toBe(422);
   });

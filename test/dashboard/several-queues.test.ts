@@ -75,13 +75,13 @@ test('rights, actions and the audit are of the one that is meant', async () => {
 test('options that are wrong are refused at once', () => {
   const { db } = database;
   const cases: readonly (readonly [options: object, message: string])[] = [
-    [{ queues: {} }, 'queues must name a queue'],
+    [{ queues: {} }, 'queues must have at least one queue'],
     [{ queues: { 'a/b': { db, queue: main } } }, 'of letters, digits, _ and -'],
     [{ queues: { '': { db, queue: main } } }, 'of letters, digits, _ and -'],
     [{ queues: { a: { db } } }, 'a: queue must be what createQueue() returns'],
     [{ queues: { a: { queue: main } } }, 'a: db must be a Drizzle database'],
-    [{ queues: { a: { db, queue: main } }, db }, 'queues and db exclude each other'],
-    [{ queues: [] }, 'queues must name a queue'],
+    [{ queues: { a: { db, queue: main } }, db }, 'queues and db cannot be combined'],
+    [{ queues: [] }, 'queues must have at least one queue'],
     [{ queue: main }, 'db must be a Drizzle database'],
   ];
   for (const [options, message] of cases) {

@@ -141,7 +141,7 @@ describe.skipIf(!installed)(`behind PgBouncer in transaction mode${why}`, () => 
     const { db } = open[driver](pgBouncer.url(database.url), 3);
     const [said, ...more] = await saidOf(db);
     expect(more).toEqual([]);
-    expect(said).toContain('A pooler in transaction mode stands before this server');
+    expect(said).toContain('You connect through a transaction-mode pooler');
     expect(said).toContain('listen: false');
     // And it goes on as before.
     expect(await saidOf(db)).toHaveLength(1);

@@ -36,8 +36,8 @@ describe.each(Object.entries(starts))('%s refuses', (name, start) => {
     const db = await openClient();
     await expect(start(db)).rejects.toThrow(TypeError);
     await expect(start(db)).rejects.toThrow(
-      `${name}(db, …): this database is a single client, and a worker needs a connection pool. Its statements ` +
-        "would become part of the handlers' transactions, and be undone with them. " +
+      `${name}(db, …): this database is a single client, but a worker needs a connection pool. Its statements ` +
+        "would become part of the handlers' transactions, and be rolled back with them. " +
         'Use drizzle({ client: new Pool({ connectionString }) })',
     );
     expect(await saidOf(db)).toEqual([
@@ -59,7 +59,7 @@ describe.each(Object.entries(starts))('%s refuses', (name, start) => {
   });
 
   test('a transaction and a savepoint', async () => {
-    const message = `${name}(db, …) takes a database, and got a transaction`;
+    const message = `${name}(db, …) takes a database, but got a transaction`;
     await database.db.transaction(async (tx) => {
       await expect(start(tx)).rejects.toThrow(message);
       await tx.transaction(async (savepoint) => await expect(start(savepoint)).rejects.toThrow(message));

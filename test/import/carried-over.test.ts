@@ -190,7 +190,7 @@ test('of BullMQ on Postgres: a job after which another one is to come, by keepLa
   const { source } = bullmqOnPostgres.open(place);
   expect(await importJobs(database.db, source, { mail: { job: numbered } })).toMatchObject({
     imported: 0,
-    leftJobs: [{ why: 'unfit', message: 'Another job is to come when it has ended (keepLastIfActive)' }],
+    leftJobs: [{ why: 'unfit', message: 'Another job is added when it has ended (keepLastIfActive)' }],
   });
 });
 

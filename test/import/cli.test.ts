@@ -41,7 +41,7 @@ test('shows what would come, and does it when it is told to', async () => {
     /NAME +KIND +WAITING +DELAYED +RETRYING +LEFT\nmail +send-mail +3 +0 +0 +0\n/,
   );
   expect(planned.stdout).toMatch(/\nunknown +– +0 +0 +0 +1\n/);
-  expect(planned.stdout).toContain('3 would be imported, 1 left, 0 with its workers.');
+  expect(planned.stdout).toContain('3 would be imported, 1 left, 0 held by its workers.');
   // Nobody can answer.
   expect(await run('pg-boss', '--map', 'mail=send-mail')).toMatchObject({ code: 2 });
   expect(await kinds()).toEqual([]);

@@ -73,7 +73,7 @@ describe.skipIf(WITHOUT_REDIS !== undefined)('BullMQ on Redis', () => {
       expect(await importAll()).toMatchObject({ left: 0 });
       expect(await numbers()).toEqual([1, 2, 3]);
     });
-    await expect(importAll()).rejects.toThrow(/another one has these jobs/);
+    await expect(importAll()).rejects.toThrow(/another importer has these jobs/);
     expect(await numbers()).toEqual([1, 2, 3]);
   });
 
@@ -155,7 +155,7 @@ describe.skipIf(WITHOUT_REDIS !== undefined)('BullMQ on Redis', () => {
     await worker.close();
     expect(await importAll()).toMatchObject({
       imported: 0,
-      leftJobs: [{ why: 'unfit', message: 'Another job is to come when it has ended (keepLastIfActive)' }],
+      leftJobs: [{ why: 'unfit', message: 'Another job is added when it has ended (keepLastIfActive)' }],
     });
     expect(await client.call('HGET', key('dn:only'), 'data')).toBe('{"n":2}');
   });

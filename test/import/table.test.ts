@@ -124,7 +124,7 @@ test('rows become jobs; those that cannot are left with the reason', async () =>
     ],
     leftJobs: [
       { id: '4', name: 'send', why: 'invalid', message: expect.stringContaining('order') },
-      { id: '5', name: 'send', why: 'unfit', message: 'It has no attempt left' },
+      { id: '5', name: 'send', why: 'unfit', message: 'It has no attempts left' },
       { id: '10', name: 'plain', why: 'invalid', message: expect.stringContaining('has no payload') },
       { id: '11', name: 'send', why: 'invalid', message: expect.stringContaining('runAt') },
       { id: '7', name: 'send', why: 'duplicate', message: expect.stringContaining('has its unique key') },
@@ -303,7 +303,7 @@ test('what is wrong is said before anything is sent', async () => {
   // A caller without TypeScript.
   const wrong = (value: unknown) => value as { job: JobDefinition };
   await expect(importJobs(db, source, { send: wrong({ jobs: send }) })).rejects.toThrow(
-    /'send' cannot have 'jobs': did you mean job/,
+    /'send': unknown option 'jobs'; did you mean job/,
   );
   await expect(importJobs(db, source, { send: wrong({}) })).rejects.toThrow(/takes a job definition/);
   await expect(importJobs(db, source, { send: wrong({ job: send, payload: 3 }) })).rejects.toThrow(
@@ -312,7 +312,7 @@ test('what is wrong is said before anything is sent', async () => {
   await expect(importJobs(db, source, { send: { job: send } }, { batchSize: 0 })).rejects.toThrow(
     /batchSize must be a whole number/,
   );
-  expect(() => from.table({ ...options, name: 'x' })).toThrow(/either columns.name, or the one name/);
+  expect(() => from.table({ ...options, name: 'x' })).toThrow(/either columns.name, or one name/);
   expect(() => from.pgBoss({ schema: '' })).toThrow(/from.pgBoss: schema/);
   await expect(importJobs(db, from.pgBoss({ schema: 'nowhere' }), { send: { job: send } })).rejects.toThrow(
     /pg-boss has no table nowhere.job here/,
@@ -326,7 +326,7 @@ test('attempts that leave none, or are no attempts, leave a row where it is', as
   const { imported, leftJobs } = await importJobs(database.db, from.table(options), mapping);
   expect(imported).toBe(1);
   expect(leftJobs.map(({ id, why, message }) => [id, why, message])).toEqual([
-    ['1', 'invalid', 'It has 3 attempts behind it, and 3 in all'],
+    ['1', 'invalid', 'It has used 3 of 3 attempts'],
     ['2', 'invalid', 'Its attempts must be a whole number from 0 to 10000, got 40000'],
     ['3', 'invalid', 'Its attempts must be a whole number from 0 to 10000, got -1'],
   ]);

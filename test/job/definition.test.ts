@@ -78,7 +78,7 @@ describe('defineJob', () => {
     expect(job.priority).toBe(5);
   });
 
-  const names = 'must be a text that is not empty';
+  const names = 'must be a string that is not empty';
   test.each<[unknown, string]>([
     [{ payload: { to: 'string' } }, 'payload must be a Standard Schema'],
     [{ payload: null }, 'payload must be a Standard Schema'],
@@ -145,6 +145,6 @@ describe('checkDefinition', () => {
   ])('refuses %o and says what it got', (value, shown) => {
     const check = () => checkDefinition('enqueue', value as unknown as JobDefinition);
     expect(check).toThrow(UnknownKindError);
-    expect(check).toThrow(`enqueue takes a job definition, as defineJob() makes it; got ${shown}`);
+    expect(check).toThrow(`enqueue takes a job definition that defineJob() returned; got ${shown}`);
   });
 });

@@ -84,7 +84,7 @@ describe('a wrong', () => {
 
   test('a promise is no group', () => {
     const job = defineJob('odd', { group: (async () => 'acme') as unknown as () => string });
-    expect(() => newJob(job, undefined)).toThrow(/must be a text/);
+    expect(() => newJob(job, undefined)).toThrow(/must be a string/);
   });
 
   test.each(['group', 'weight'] as const)('%s of a definition is refused where it is made', (name) => {

@@ -48,10 +48,14 @@ describe('refused is', () => {
   const replace = { key: 'k' };
 
   test.each<[string, GivenOptions, string]>([
-    ['two rules', { debounce, throttle }, 'debounce and throttle exclude each other'],
-    ['two others', { replace, uniqueKey: 'u' }, 'replace and uniqueKey exclude each other'],
+    ['two rules', { debounce, throttle }, 'debounce and throttle cannot be combined'],
+    ['two others', { replace, uniqueKey: 'u' }, 'replace and uniqueKey cannot be combined'],
     ['all of them', { debounce, throttle, replace, uniqueKey: 'u' }, 'debounce and throttle and replace and'],
-    ['unique without a key', { unique: 'waiting' }, 'unique says how long uniqueKey counts'],
+    [
+      'unique without a key',
+      { unique: 'waiting' },
+      'unique needs uniqueKey: it says for how long the key counts',
+    ],
     ['a time beside debounce', { debounce, delayMs: 5 }, 'leave out delayMs and runAt'],
     ['another time beside it', { debounce, runAt: new Date() }, 'leave out delayMs and runAt'],
   ])('%s', (_, options, message) => {

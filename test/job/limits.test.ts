@@ -91,9 +91,9 @@ describe('checkText', () => {
   });
 
   test.each([
-    ['nothing', '', "must be a text that is not empty, got ''"],
-    ['no text', wrong<string>(5), 'must be a text that is not empty, got 5'],
-    ['undefined', wrong<string>(undefined), 'must be a text that is not empty, got undefined'],
+    ['nothing', '', "must be a string that is not empty, got ''"],
+    ['no text', wrong<string>(5), 'must be a string that is not empty, got 5'],
+    ['undefined', wrong<string>(undefined), 'must be a string that is not empty, got undefined'],
     ['too many bytes', 'abcde', 'must be at most 4 bytes of UTF-8, got 5'],
     ['too many bytes in few characters', 'ééé', 'must be at most 4 bytes of UTF-8, got 6'],
     ['a NUL character', 'a\0', 'must not contain a NUL character'],

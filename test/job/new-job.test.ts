@@ -78,7 +78,7 @@ test('a job without payload has null', async () => {
 
 describe('what is refused', () => {
   test.each<[unknown, new () => Error, string]>([
-    [{ queue: '' }, TypeError, "queue must be a text that is not empty, got ''"],
+    [{ queue: '' }, TypeError, "queue must be a string that is not empty, got ''"],
     [{ queue: 'q'.repeat(201) }, TypeError, 'queue must be at most 200 bytes of UTF-8, got 201'],
     [{ priority: 10 }, RangeError, 'priority must be a whole number from 0 to 9, got 10'],
     [{ priority: 1.5 }, RangeError, 'priority must be a whole number from 0 to 9, got 1.5'],
@@ -95,9 +95,9 @@ describe('what is refused', () => {
       RangeError,
       "runAt must be a valid Date between the years 1 and 9999, got '2030-01-01'",
     ],
-    [{ delayMs: 0, runAt: new Date(0) }, TypeError, 'delayMs and runAt exclude each other'],
-    [{ uniqueKey: '' }, TypeError, "uniqueKey must be a text that is not empty, got ''"],
-    [{ uniqueKey: 7 }, TypeError, 'uniqueKey must be a text that is not empty, got 7'],
+    [{ delayMs: 0, runAt: new Date(0) }, TypeError, 'delayMs and runAt cannot be combined'],
+    [{ uniqueKey: '' }, TypeError, "uniqueKey must be a string that is not empty, got ''"],
+    [{ uniqueKey: 7 }, TypeError, 'uniqueKey must be a string that is not empty, got 7'],
     [{ uniqueKey: 'é'.repeat(1_001) }, TypeError, 'uniqueKey must be at most 2000 bytes of UTF-8, got 2002'],
     // What `slice` leaves of an emoji; Postgres would refuse it in the middle of the caller's transaction.
     [

@@ -7,7 +7,7 @@ notExported([
     schema: `export { queueJobs } from ${library};`,
     made: ['queue_jobs'],
     message:
-      '"queue_results", "queue_workers", "queue_pauses" do not exist, though other tables of the queue do',
+      '"queue_results", "queue_workers", "queue_pauses" do not exist, but other tables of the queue do',
     fix: 'not all tables are exported',
   },
 ]);

@@ -100,23 +100,23 @@ describe('set', () => {
     [
       { queue: 'mail' },
       { concurrency: 1 },
-      "workers know of no limits of the queue 'mail': declare it, limitsIn(…, { mail: {} })",
+      "the queue 'mail' has no declared limits, so workers would ignore this one. Declare it, limitsIn(…, { mail: {} })",
     ],
     [{ queue: 'my mail' }, null, "limitsIn(…, { 'my mail': {} })"],
-    [{ queue: '' }, null, 'limits.set: queue must be a text that is not empty'],
-    [{}, null, 'limits.set: queue must be a text'],
+    [{ queue: '' }, null, 'limits.set: queue must be a string that is not empty'],
+    [{}, null, 'limits.set: queue must be a string'],
     [
       { queue: 'exports', kind: 'other' },
       { concurrency: 1 },
-      "no limits of the kind 'other': declare it, limitsIn(…, { exports: { kinds: { other: {} } } })",
+      "the kind 'other' has no declared limits, so workers would ignore this one. Declare it, limitsIn(…, { exports: { kinds: { other: {} } } })",
     ],
-    [{ queue: 'exports', kind: 7 }, { concurrency: 1 }, 'limits.set: kind must be a text'],
+    [{ queue: 'exports', kind: 7 }, { concurrency: 1 }, 'limits.set: kind must be a string'],
     [
       { queue: 'exports', group: '' },
       { concurrency: 1 },
-      'limits.set: group must be a text that is not empty',
+      'limits.set: group must be a string that is not empty',
     ],
-    [{ queue: 'exports', kind: 'big', group: 'a' }, { concurrency: 1 }, 'kind and group exclude each other'],
+    [{ queue: 'exports', kind: 'big', group: 'a' }, { concurrency: 1 }, 'kind and group cannot be combined'],
     [
       { queue: 'plain', group: 'a' },
       { concurrency: 1 },
@@ -130,34 +130,34 @@ describe('set', () => {
     [
       { queue: 'exports' },
       { concurency: 1 },
-      "limits.set: the limit cannot have 'concurency': did you mean concurrency?",
+      "limits.set: the limit: unknown option 'concurency'; did you mean concurrency?",
     ],
     [
       { queue: 'exports' },
       { rate: { limit: 1, perMs: 1 } },
       'rate.perMs must be a number of milliseconds from 100',
     ],
-    [{ queue: 'exports' }, {}, 'sets nothing: null removes what was set before'],
+    [{ queue: 'exports' }, {}, 'sets nothing; pass null to remove what was set before'],
     [{ queue: 'exports' }, undefined as never, 'limits.set: the limit must be an object'],
-    [{ queue: 'exports' }, { weight: 2 }, 'weight is of groups'],
+    [{ queue: 'exports' }, { weight: 2 }, 'weight applies to groups'],
     [{ queue: 'exports', group: 'a' }, { weight: 0 }, 'weight must be a whole number from 1 to 1000'],
     [{ queue: 'ledger', group: 'a' }, { concurrency: 2 }, "its groups are serial ('end'), one at a time"],
     [
       { queue: 'plain' },
       { rate: { limit: 1, perMs: 1_000 } },
-      'rate has no effect where the code declares others and no rate: declare one, limitsIn(…, { plain: { rate: … } })',
+      'rate has no effect, because the code declares limits here without rate. Declare one, limitsIn(…, { plain: { rate: … } })',
     ],
     [
       { queue: 'plain' },
       { concurrency: 3 },
-      'concurrency has no effect where the code declares others and no concurrency: declare one, limitsIn(…, { plain: { concurrency: … } })',
+      'concurrency has no effect, because the code declares limits here without concurrency. Declare one, limitsIn(…, { plain: { concurrency: … } })',
     ],
     [
       { queue: 'exports', kind: 'big' },
       { rate: { limit: 1, perMs: 1_000 } },
-      'declare one, limitsIn(…, { exports: { kinds: { big: { rate: … } } } })',
+      'Declare one, limitsIn(…, { exports: { kinds: { big: { rate: … } } } })',
     ],
-    [{ queue: 'ledger' }, { concurrency: 3 }, 'declare one, limitsIn(…, { ledger: { concurrency: … } })'],
+    [{ queue: 'ledger' }, { concurrency: 3 }, 'Declare one, limitsIn(…, { ledger: { concurrency: … } })'],
   ];
   test.each(wrong)('refuses %j as %j', async (name, override, message) => {
     await expect(limits.set(database.db, name as never, override as never)).rejects.toThrow(message);
@@ -211,7 +211,7 @@ describe('list', () => {
       { group: '*', declared: { serial: 'end' } },
     ]);
     await expect(limits.list(database.db, { queue: 'mail' })).rejects.toThrow(
-      'limits.list: workers know of no limits',
+      "limits.list: the queue 'mail' has no declared limits",
     );
   });
 });

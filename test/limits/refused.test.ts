@@ -52,9 +52,9 @@ test.each([
 });
 
 test.each([
-  ['shared', 'its jobs are in groups, whose turns let nobody starve'],
+  ['shared', 'its jobs are in groups, which take turns, so aging does not apply'],
   ['ordered', 'its jobs are in groups'],
-  ['kinds', 'kinds with limits are claimed apart, and do not age'],
+  ['kinds', 'kinds with limits are claimed separately, so aging does not apply'],
 ])('aging in the queue %s is refused', (name, message) => {
   const options = {
     queue,

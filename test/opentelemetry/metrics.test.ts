@@ -335,7 +335,7 @@ test('options that are wrong are refused', () => {
   expect(watch({ stats: { db: 1 } })).toThrow(
     /observe: stats must be a function, such as \(\) => queue.stats\(db\)/,
   );
-  expect(watch({ statistics: () => {} })).toThrow(/observe: its options cannot have 'statistics'/);
+  expect(watch({ statistics: () => {} })).toThrow(/observe: unknown option 'statistics'/);
   expect(() => observe({} as typeof worker)).toThrow(/observe takes what createWorker\(\) returns/);
 });
 

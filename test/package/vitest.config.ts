@@ -1,11 +1,18 @@
 import { fileURLToPath } from 'node:url';
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
+import { changedFiles } from '../support/changed-files.ts';
+import { leftOut } from './landing.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+/** Before a change lands: without the apps of frameworks that it does not change. */
+const landing = process.env.PACKAGE === 'landing';
 
 /** The tests of the packed library: `npm run test:package`. Nothing here imports the sources; what is tested is the tarball. */
 export default defineConfig({
-  root: fileURLToPath(new URL('../..', import.meta.url)),
+  root,
   test: {
     include: ['test/package/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...(landing ? leftOut(changedFiles(root)) : [])],
     globalSetup: ['test/support/global-setup.ts', 'test/package/global-setup.ts'],
     pool: 'forks',
     maxWorkers: 2,

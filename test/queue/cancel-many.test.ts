@@ -271,13 +271,13 @@ test('of a group: one that held up those behind it lets them go on', async () =>
 
 describe('bad input is refused before anything is sent', () => {
   test.each<[what: string, filter: unknown, error: typeof Error, message: RegExp]>([
-    ['nothing', undefined, TypeError, /its filter must be an object/],
+    ['nothing', undefined, TypeError, /filter must be an object/],
     ['an empty filter', {}, TypeError, /must have one of ids, kind, .*; every job is \{ all: true \}/],
     ['only a limit', { limit: 5 }, TypeError, /must have one of ids, kind/],
     ['a variable that was never set', { kind: 'a', queue: undefined }, TypeError, /queue is undefined/],
     ['a payload that was never set', { payload: undefined }, TypeError, /payload is undefined/],
     ['a misspelt name', { knd: 'a' }, TypeError, /did you mean kind\?/],
-    ['all with more', { all: true, kind: 'a' }, TypeError, /all and kind exclude each other/],
+    ['all with more', { all: true, kind: 'a' }, TypeError, /all and kind cannot be combined/],
     ['all: false', { all: false }, TypeError, /all must be true/],
     [
       'a final state',
@@ -285,11 +285,11 @@ describe('bad input is refused before anything is sent', () => {
       TypeError,
       /state must be one of scheduled, due, running, waiting/,
     ],
-    ['a group without its queue', { group: 'g' }, TypeError, /give queue as well/],
+    ['a group without its queue', { group: 'g' }, TypeError, /group needs queue/],
     ['no date', { createdAfter: 'today' }, RangeError, /createdAfter must be a valid Date/],
     ['a payload that is no JSON', { payload: { n: Number.NaN } }, TypeError, /payload at n: NaN/],
     ['a limit of 0', { all: true, limit: 0 }, RangeError, /limit/],
-    ['an id', 5, TypeError, /its filter must be an object/],
+    ['an id', 5, TypeError, /filter must be an object/],
   ])('%s', async (_, filter, error, message) => {
     // @ts-expect-error wrong on purpose
     const refused = queue.cancelMany(untouched(), filter);

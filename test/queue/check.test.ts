@@ -93,8 +93,8 @@ describe('tables', () => {
       'create schema drizzle; create table drizzle.__drizzle_migrations (id int)',
       { in: empty },
     );
-    expect(finding?.message).toContain('though Drizzle has migrated it');
-    expect(finding?.fix).toContain('inside an object, which drizzle-kit passes over');
+    expect(finding?.message).toContain('although Drizzle has run migrations on it');
+    expect(finding?.fix).toContain('inside an object, which drizzle-kit ignores');
   });
 
   test.each(Object.values(tables).map((table: PgTable) => getTableConfig(table).name))(
@@ -102,7 +102,7 @@ describe('tables', () => {
     async (name) => {
       const findings = await foundAfter(`${TUNED}; drop table ${name}`);
       expect(codes(findings)).toEqual(['tables-missing']);
-      expect(findings[0]?.message).toBe(`"${name}" does not exist, though other tables of the queue do`);
+      expect(findings[0]?.message).toBe(`"${name}" does not exist, but other tables of the queue do`);
       expect(findings[0]?.fix).toContain('not all tables are exported');
     },
   );
@@ -345,7 +345,7 @@ describe('upkeep', () => {
       {
         code: 'not-tuned',
         severity: 'hint',
-        message: '"queue_jobs" has no fillfactor: worth it from hundreds of jobs per second on',
+        message: '"queue_jobs" has no fillfactor; set it for hundreds of jobs per second or more',
         fix: 'In a custom migration: alter table "queue_jobs" set (fillfactor = 50)',
       },
     ]);
@@ -407,7 +407,7 @@ describe('upkeep', () => {
       const found = await foundAfter(change, { with: declaring(serial) });
       expect(codes(found)).toContain('groups-stopped');
       expect(found.find(({ code }) => code === 'groups-stopped')?.message).toContain(
-        "2 groups of 'q' are stopped by discarded jobs, 'a' the first of them",
+        "2 groups of 'q' are stopped by discarded jobs (the first group is 'a')",
       );
     }
     expect(codes(await foundAfter(change, { with: declaring('success') }))).not.toContain('groups-stopped');
@@ -479,8 +479,8 @@ test('jobs that are parked because their claim was refused, and one that idle wo
   const refused = found.filter(({ code }) => code === 'claims-refused');
   expect(refused.map(({ severity }) => severity)).toEqual(['warning', 'warning']);
   expect(refused.map(({ message }) => message.replace(/job \d+/, 'job #'))).toEqual([
-    "1 jobs of 'q' are parked, job # the first of them, because the database refused their claims",
-    "Workers of 'q' leave out job # ('k'), which has been due for 5 minutes: the database refuses its claim, or " +
+    "1 jobs of 'q' are parked because the database refused their claims; the first is job #",
+    "Workers of 'q' skip job # ('k'), which has been due for 5 minutes: the database refuses its claim, or " +
       'a transaction has locked its row',
   ]);
 });

@@ -96,7 +96,7 @@ describe('a job of a queue with groups', () => {
     await grouped.cancel(database.db, ids[0] ?? 0);
     const { jobs } = await grouped.list(database.db, { queue: 'exports', group: 'a' });
     expect(jobs.map(({ id }) => id)).toEqual([ids[2], ids[0]]);
-    await expect(grouped.list(database.db, { group: 'a' })).rejects.toThrow('give queue as well');
+    await expect(grouped.list(database.db, { group: 'a' })).rejects.toThrow('group needs queue');
   });
 });
 

@@ -383,9 +383,7 @@ describe('what cannot be', () => {
     ];
     for (const entries of mixed) {
       const refused = queue.enqueueMany(db, sync, entries);
-      await expect(refused).rejects.toThrow(
-        "enqueueMany('sync'): all entries must have the same of debounce",
-      );
+      await expect(refused).rejects.toThrow("enqueueMany('sync'): all entries must have the same debounce");
     }
     expect(await liveJobs()).toEqual([]);
   });
@@ -402,7 +400,9 @@ describe('what cannot be', () => {
     const rows = db.select({ n: sql<number>`1`.as('n') }).from(sql`generate_series(1, 2)`);
     const many = defineJob('many', { payload: unvalidated<{ n: number }>() });
     // @ts-expect-error not for rows
-    await expect(queue.enqueueFrom(db, many, rows, { debounce })).rejects.toThrow('no option of enqueueFrom');
+    await expect(queue.enqueueFrom(db, many, rows, { debounce })).rejects.toThrow(
+      'is not an option of enqueueFrom',
+    );
   });
 
   test('around sees the key of a unique one, and what became of each', async () => {
@@ -436,7 +436,7 @@ describe('without the table of keys', () => {
     expect(findings).toContainEqual(
       expect.objectContaining({
         code: 'tables-missing',
-        message: '"queue_keys" does not exist, so no throttle and no unique: { forMs } can be enqueued',
+        message: '"queue_keys" does not exist, so enqueue with throttle or unique: { forMs } fails',
       }),
     );
     expect((await queue.check(database.db)).filter(({ severity }) => severity === 'error')).toEqual([]);

@@ -68,7 +68,7 @@ describe('filters', () => {
       [due, 'due'],
     ]);
     await expect(queue.list(database.db, { state: 'retrying', finishedAfter: new Date(0) })).rejects.toThrow(
-      "none is 'retrying'",
+      "apply only to ended jobs, and state is 'retrying'",
     );
   });
 
@@ -247,7 +247,12 @@ describe('searches', () => {
     ['a NUL in the payload', { payload: 'a\0' }, TypeError, /list: payload: contains a NUL/],
     ['no date', { createdAfter: '2020-01-01' }, RangeError, /createdAfter must be a valid Date/],
     ['an invalid date', { finishedBefore: new Date(Number.NaN) }, RangeError, /finishedBefore/],
-    ['ends of live jobs', { finishedAfter: new Date(), state: 'due' }, TypeError, /none is 'due'/],
+    [
+      'ends of live jobs',
+      { finishedAfter: new Date(), state: 'due' },
+      TypeError,
+      /only to ended jobs, and state is 'due'/,
+    ],
     ['a searchLimit of 0', { searchLimit: 0 }, RangeError, /searchLimit .* from 1 to 10000000, got 0/],
     ['a misspelt name', { createdafter: new Date() }, TypeError, /did you mean createdAfter\?/],
   ])('refuse %s', async (_, filter, error, message) => {

@@ -291,12 +291,12 @@ describe('what is refused before anything is sent', () => {
 test('a value that was never set does not mean every tenant', async () => {
   const unset = { tenantId: undefined as never };
   for (const change of [queue.cancelMany(untouched(), unset), queue.redrive(untouched(), unset)])
-    await expect(change).rejects.toThrow('tenantId is undefined: leave it out, or give a value');
+    await expect(change).rejects.toThrow('tenantId is undefined; give a value, or leave it out');
   for (const change of [queue.cancelMany(untouched(), {}), queue.redrive(untouched(), {})])
     await expect(change).rejects.toThrow(/must have one of .*tenantId/);
   const all = { all: true, tenantId: 'a' } as const;
   for (const change of [queue.cancelMany(untouched(), all), queue.redrive(untouched(), all)])
-    await expect(change).rejects.toThrow('all and tenantId exclude each other');
+    await expect(change).rejects.toThrow('all and tenantId cannot be combined');
 });
 
 const missing = useTestDatabase();
@@ -311,6 +311,6 @@ test('own columns that are not in the database yet are a missing migration', asy
 test('a queue takes its jobs and its results from one createQueueTables', () => {
   const { queueJobs } = createQueueTables({ columns: { shard: text('shard') } });
   expect(() => createQueue({ tables: { queueJobs, queueResults, queueWorkers, queuePauses } })).toThrow(
-    'queueJobs has the column shard, and queueResults has not',
+    'queueJobs has the column shard, but queueResults does not',
   );
 });

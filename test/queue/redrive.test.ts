@@ -180,8 +180,8 @@ describe('in batches', () => {
     ['a state alone', { state: 'cancelled' }, /must have one of id, ids, kind/],
     ['another state', { all: true, state: 'completed' }, /state must be discarded or cancelled/],
     ['a state that was never set', { all: true, state: undefined }, /state is undefined/],
-    ['an id that is none', { id: 'x' }, /id must be a job's id/],
-    ['all with an id', { all: true, id: 5 }, /all and id exclude/],
+    ['an id that is none', { id: 'x' }, /id must be a job id/],
+    ['all with an id', { all: true, id: 5 }, /all and id cannot be combined/],
   ])('%s is refused', async (_, filter, message) => {
     // @ts-expect-error wrong on purpose
     await expect(queue.redrive(database.db, filter)).rejects.toThrow(message);

@@ -33,14 +33,19 @@ const refused: Refused[] = [
   ['a runAt in the year 10000', { runAt: new Date('+010000-01-01T00:00:00Z') }, RangeError, /runAt .* 9999/],
   ['a runAt before the year 1', { runAt: new Date('0000-12-31T00:00:00Z') }, RangeError, /runAt/],
   ['a text as runAt', { runAt: '2024-01-01' }, RangeError, /runAt .* got '2024-01-01'/],
-  ['delayMs together with runAt', { delayMs: 1, runAt: new Date() }, TypeError, /delayMs and runAt exclude/],
+  [
+    'delayMs together with runAt',
+    { delayMs: 1, runAt: new Date() },
+    TypeError,
+    /delayMs and runAt cannot be combined/,
+  ],
   ['priority 10', { priority: 10 }, RangeError, /priority must be a whole number from 0 to 9, got 10/],
   ['priority -1', { priority: -1 }, RangeError, /priority .* got -1/],
   ['priority 1.5', { priority: 1.5 }, RangeError, /priority .* got 1.5/],
   ['a text as priority', { priority: '5' }, RangeError, /priority .* got '5'/],
   ['maxAttempts 0', { maxAttempts: 0 }, RangeError, /maxAttempts must be a whole number from 1/],
   ['maxAttempts 10,001', { maxAttempts: 10_001 }, RangeError, /maxAttempts .* got 10001/],
-  ['an empty queue', { queue: '' }, TypeError, /queue must be a text that is not empty/],
+  ['an empty queue', { queue: '' }, TypeError, /queue must be a string that is not empty/],
   ['NUL in the queue', { queue: 'a\0' }, TypeError, /queue must not contain a NUL/],
   [
     'a queue of 201 bytes',
@@ -52,18 +57,18 @@ const refused: Refused[] = [
   ['metadata that is an array', { metadata: [1] }, TypeError, /metadata must be an object/],
   ['metadata that is null', { metadata: null }, TypeError, /metadata must be an object/],
   ['metadata that is a text', { metadata: '{}' }, TypeError, /metadata must be an object/],
-  ['a misspelt option', { delay: 1_000 }, TypeError, /cannot have 'delay': did you mean delayMs\?/],
+  ['a misspelt option', { delay: 1_000 }, TypeError, /unknown option 'delay'; did you mean delayMs\?/],
   [
     'an option of something else',
     { cron: '* * * * *' },
     TypeError,
-    /cannot have 'cron'; there are .*priority/,
+    /unknown option 'cron'; valid options: .*priority/,
   ],
 ];
 
 /** Which enqueueFrom takes as an expression only. */
 const refusedKeys: Refused[] = [
-  ['an empty uniqueKey', { uniqueKey: '' }, TypeError, /uniqueKey must be a text that is not empty/],
+  ['an empty uniqueKey', { uniqueKey: '' }, TypeError, /uniqueKey must be a string that is not empty/],
   ['NUL in the uniqueKey', { uniqueKey: 'a\0' }, TypeError, /uniqueKey must not contain a NUL/],
   ['a uniqueKey of 2,001 bytes', { uniqueKey: 'x'.repeat(2_001) }, TypeError, /uniqueKey .* 2000 bytes/],
   ['a number as uniqueKey', { uniqueKey: 7 }, TypeError, /uniqueKey .* got 7/],
@@ -106,7 +111,7 @@ describe('a kind’s name instead of its definition', () => {
   ])('%s', async (caller, call) => {
     await expect(call()).rejects.toBeInstanceOf(UnknownKindError);
     await expect(call()).rejects.toThrow(
-      `${caller} takes a job definition, as defineJob() makes it; got the text 'index'`,
+      `${caller} takes a job definition that defineJob() returned; got the text 'index'`,
     );
   });
 });
@@ -128,7 +133,7 @@ describe('arguments in the wrong order', () => {
 
   test('an id before its job is not taken for a find of any kind', async () => {
     const find = queue.find.bind(queue) as Call;
-    await expect(find(untouched(), 42, index)).rejects.toThrow('find: the job comes before its id');
+    await expect(find(untouched(), 42, index)).rejects.toThrow('find: the arguments are in the wrong order');
   });
 });
 
@@ -183,7 +188,7 @@ describe('what is not there at all', () => {
     [
       'options',
       () => enqueue(untouched(), index, 1, null),
-      "enqueue('index'): its options must be an object, got null",
+      "enqueue('index'): options must be an object, got null",
     ],
     ['entries', () => enqueueMany(untouched(), index), 'enqueueMany takes an array; got undefined'],
     [
@@ -199,7 +204,7 @@ describe('what is not there at all', () => {
     [
       'options of enqueueFrom',
       () => enqueueFrom(untouched(), index, select(), null),
-      "enqueueFrom('index'): its options must be an object, got null",
+      "enqueueFrom('index'): options must be an object, got null",
     ],
     [
       'a key’s expression',
@@ -214,7 +219,7 @@ describe('what is not there at all', () => {
   test('tables', () => {
     const tables = { queueJobs: queue.tables.queueJobs, queueResults: undefined } as never;
     expect(() => createQueue({ tables })).toThrow(
-      'createQueue: tables.queueResults must be a table of createQueueTables(), got undefined',
+      'createQueue: tables.queueResults must be a table that createQueueTables() returned, got undefined',
     );
   });
 });
@@ -225,13 +230,13 @@ describe('ids and filters', () => {
   test.each(badIds)('the id %s', async (bad) => {
     const id = bad as number;
     for (const call of [() => queue.find(untouched(), index, id), () => queue.cancel(untouched(), id)]) {
-      await expect(call()).rejects.toThrow(/id must be a job's id, a whole number above 0; got /);
+      await expect(call()).rejects.toThrow(/id must be a job id, a whole number above 0; got /);
     }
   });
 
   test('redrive of a bad id', async () => {
     for (const id of [0, -1, 1.5, Number.NaN]) {
-      await expect(queue.redrive(untouched(), id)).rejects.toThrow(/redrive: id must be a job's id/);
+      await expect(queue.redrive(untouched(), id)).rejects.toThrow(/redrive: id must be a job id/);
     }
   });
 
@@ -239,7 +244,7 @@ describe('ids and filters', () => {
     ['limit 0', { limit: 0 }, /limit must be a whole number from 1 to 1000/],
     ['limit 1,001', { limit: 1_001 }, /limit/],
     ['limit NaN', { limit: Number.NaN }, /limit/],
-    ['job together with kind', { job: index, kind: 'index' }, /job and kind exclude each other/],
+    ['job together with kind', { job: index, kind: 'index' }, /job and kind cannot be combined/],
     ['a cursor that is none', { cursor: Number.NaN }, /cursor/],
     ['a text as cursor', { cursor: 'abc' as unknown as number }, /cursor/],
     [
@@ -248,15 +253,11 @@ describe('ids and filters', () => {
       /state must be one of scheduled, due, .*'complete'/,
     ],
     ['a state of Object.prototype', { state: 'toString' as 'due' }, /state must be one of/],
-    ['a number as kind', { kind: 5 as unknown as string }, /list: kind must be a text/],
-    ['an array as queue', { queue: ['q'] as unknown as string }, /list: queue must be a text/],
+    ['a number as kind', { kind: 5 as unknown as string }, /list: kind must be a string/],
+    ['an array as queue', { queue: ['q'] as unknown as string }, /list: queue must be a string/],
     ['NUL in the queue', { queue: 'a\0' }, /list: queue must not contain a NUL/],
-    ['null', null as unknown as object, /list: its filter must be an object, got null/],
-    [
-      'a misspelt state',
-      { stat: 'due' } as object,
-      /list: its filter cannot have 'stat': did you mean state\?/,
-    ],
+    ['null', null as unknown as object, /list: filter must be an object, got null/],
+    ['a misspelt state', { stat: 'due' } as object, /list: unknown option 'stat'; did you mean state\?/],
   ])('list: %s', async (_, filter, message) => {
     await expect(queue.list(untouched(), filter)).rejects.toThrow(message);
   });
@@ -264,8 +265,12 @@ describe('ids and filters', () => {
   test.each([
     ['nothing', {}, /one of id, ids, kind, queue, finishedAfter, finishedBefore; every job is { all: true }/],
     ['a limit alone', { limit: 5 }, /every job is { all: true }/],
-    ['a misspelt kind', { knd: 'x' } as object, /redrive: its filter cannot have 'knd': did you mean kind\?/],
-    ['an undefined kind', { kind: undefined } as object, /redrive: kind is undefined: leave it out/],
+    ['a misspelt kind', { knd: 'x' } as object, /redrive: unknown option 'knd'; did you mean kind\?/],
+    [
+      'an undefined kind',
+      { kind: undefined } as object,
+      /redrive: kind is undefined; give a value, or leave it out/,
+    ],
     [
       'an undefined kind beside a queue',
       { queue: 'q', kind: undefined } as object,
@@ -274,13 +279,13 @@ describe('ids and filters', () => {
     [
       'all together with a kind',
       { all: true as const, kind: 'x' },
-      /redrive: all and kind exclude each other/,
+      /redrive: all and kind cannot be combined/,
     ],
     ['all that is false', { all: false as unknown as true }, /redrive: all must be true, got false/],
     ['limit 0', { all: true as const, limit: 0 }, /limit/],
-    ['a number as kind', { kind: 5 as unknown as string }, /redrive: kind must be a text/],
-    ['an empty queue', { queue: '' }, /redrive: queue must be a text/],
-    ['null', null as unknown as object, /redrive: its filter must be an object, got null/],
+    ['a number as kind', { kind: 5 as unknown as string }, /redrive: kind must be a string/],
+    ['an empty queue', { queue: '' }, /redrive: queue must be a string/],
+    ['null', null as unknown as object, /redrive: filter must be an object, got null/],
     [
       'an invalid finishedAfter',
       { finishedAfter: new Date(Number.NaN) },

@@ -174,7 +174,7 @@ describe('a job of a group', () => {
 
 test.each([0, -1, 1.5, '1', null, undefined, { all: true }])('%s is no id', async (id) => {
   // @ts-expect-error wrong on purpose
-  await expect(queue.runNow(untouched(), id)).rejects.toThrow(/runNow: id must be a job's id/);
+  await expect(queue.runNow(untouched(), id)).rejects.toThrow(/runNow: id must be a job id/);
 });
 
 describe('several at once', () => {

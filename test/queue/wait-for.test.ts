@@ -164,7 +164,7 @@ describe('waitFor', () => {
     waiting.catch(() => undefined);
     await until(() => db.texts.length > 1);
     await endJob(database.db, { kind: 'forget', keepResult: false });
-    await expect(waiting).rejects.toThrow(/has ended and left no result/);
+    await expect(waiting).rejects.toThrow(/has ended without a result/);
     await expect(waiting).rejects.toMatchObject({ reason: 'not-kept' });
   });
 
@@ -182,7 +182,7 @@ describe('waitFor', () => {
       await database.db.transaction(
         async (tx) => {
           const { id } = await queue.enqueue(tx, resize, { url: 'a' });
-          await expect(queue.waitFor(tx, resize, id)).rejects.toThrow(/begins at its commit/);
+          await expect(queue.waitFor(tx, resize, id)).rejects.toThrow(/starts after its commit/);
           await expect(queue.run(tx, resize, { url: 'b' })).rejects.toThrow(TypeError);
           await tx.transaction(async (savepoint) => {
             await expect(queue.waitFor(savepoint, resize, id)).rejects.toThrow(TypeError);
@@ -372,7 +372,7 @@ describe('bad input is refused before anything is sent', () => {
   const never = untouched();
 
   test.each<[what: string, options: object | null, error: typeof Error, message: RegExp]>([
-    ['null', null, TypeError, /its options must be an object/],
+    ['null', null, TypeError, /options must be an object/],
     ['timeoutMs 0', { timeoutMs: 0 }, RangeError, /timeoutMs .* from 1 to 2147483647, got 0/],
     ['an endless timeoutMs', { timeoutMs: Number.POSITIVE_INFINITY }, RangeError, /timeoutMs/],
     ['a text as timeoutMs', { timeoutMs: '5' }, RangeError, /got '5'/],
@@ -388,7 +388,7 @@ describe('bad input is refused before anything is sent', () => {
   test('ids, definitions and databases', async () => {
     for (const id of [0, -1, 1.5, Number.NaN, '1', null, undefined, 1n]) {
       // @ts-expect-error wrong on purpose
-      await expect(queue.waitFor(never, resize, id)).rejects.toThrow(/id must be a job's id/);
+      await expect(queue.waitFor(never, resize, id)).rejects.toThrow(/id must be a job id/);
     }
     // @ts-expect-error wrong on purpose
     await expect(queue.waitFor(never, 'resize', 1)).rejects.toThrow(/waitFor/);

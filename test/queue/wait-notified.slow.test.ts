@@ -29,7 +29,7 @@ test('behind a pooler that lets nobody listen, waits poll, and say so once', asy
   // The first notification to itself has not come back within its 5 seconds, and it has tried again.
   await until(() => heard.length > 1, { timeoutMs: 40_000 });
   expect(warned).toHaveBeenCalledOnce();
-  expect(warned.mock.calls[0]?.[0]).toContain('Behind PgBouncer in transaction mode');
+  expect(warned.mock.calls[0]?.[0]).toContain('behind PgBouncer in transaction mode');
   await drain(database.db, { queue, handlers: [handle(job, () => 'done')], deadlineMs: 60_000 });
   expect(await Promise.all(running)).toEqual(['done', 'done']);
 });

@@ -51,7 +51,7 @@ test.each([
   [{ cron: '' }, 'must have five fields'],
   [{ cron: 3 }, 'must be a cron expression'],
   [{ cron: `${'1,'.repeat(600)}1 3 * * *` }, 'must be a cron expression'],
-  [{ cron: '0 0 30 2 *' }, "cron never fires: its day of month '30' does not come in its month '2'"],
+  [{ cron: '0 0 30 2 *' }, "cron never fires: its day of month '30' does not exist in its month '2'"],
   [{ cron: '0 0 31 4,6,9,11 *' }, 'never fires'],
   [{ cron: undefined }, 'cron or every must be given, and not both'],
   [{ every: 60_000 }, 'cron or every must be given, and not both'],
@@ -63,12 +63,15 @@ test.each([
     "timeZone must be a time zone that this runtime knows, such as 'Europe/Vienna'",
   ],
   [{ timeZone: 3 }, 'timeZone must be a time zone'],
-  [{ cron: undefined, every: 60_000, timeZone: 'UTC' }, 'timeZone is for cron: an interval is the same'],
+  [
+    { cron: undefined, every: 60_000, timeZone: 'UTC' },
+    'timeZone only applies to cron: an interval is the same',
+  ],
   [{ catchUp: 'never' }, 'catchUp must be one of latest, all, none'],
   [{ overlap: 'no' }, 'overlap must be true or false'],
   [{ startsAt: new Date('no') }, 'startsAt must be a valid Date'],
   [{ endsAt: '2026-01-01' }, 'endsAt must be a valid Date'],
-  [{ startsAt: new Date(1_000), endsAt: new Date(0) }, 'endsAt comes before the first tick after startsAt'],
+  [{ startsAt: new Date(1_000), endsAt: new Date(0) }, 'endsAt is before the first tick after startsAt'],
   [{ job: 'plain' }, 'takes a job definition'],
   [{ payload: 3 }, 'its definition has no payload'],
   [{ job: report, payload: {} }, "The payload of 'report' is invalid: day"],
@@ -79,7 +82,7 @@ test.each([
 });
 
 test('refuses a name that cannot be one', () => {
-  expect(() => define({}, '')).toThrow('defineSchedule: name must be a text');
+  expect(() => define({}, '')).toThrow('defineSchedule: name must be a string');
   expect(() => define({}, 'x'.repeat(201))).toThrow('at most 200 bytes');
 });
 
@@ -100,7 +103,7 @@ test('a worker refuses schedules that its queue has no table for, and two of one
   const handlers = [handle(plain, () => undefined)];
   const schedules = [define({})];
   expect(() => createWorker(db, { queue: createQueue(), handlers, schedules })).toThrow(
-    'createWorker: its queue has no schedules: write createQueue({ schedules: schedulesIn(queueSchedules) })',
+    'createWorker: its queue has no schedules. Write createQueue({ schedules: schedulesIn(queueSchedules) })',
   );
   const queue = createQueue({ schedules: schedulesIn(queueSchedules) });
   expect(() => createWorker(db, { queue, handlers, schedules: [...schedules, ...schedules] })).toThrow(

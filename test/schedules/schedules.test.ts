@@ -142,7 +142,7 @@ test('a name that nobody knows is an error where something was to be done with i
   for (const act of ['pause', 'resume', 'runNow'] as const) {
     await expect(schedules[act](database.db, 'nightli')).rejects.toThrow(QueueError);
     await expect(schedules[act](database.db, 'nightli')).rejects.toThrow("There is no schedule 'nightli'");
-    await expect(schedules[act](database.db, '')).rejects.toThrow('name must be a text');
+    await expect(schedules[act](database.db, '')).rejects.toThrow('name must be a string');
   }
   expect(await schedules.remove(database.db, 'nightli')).toBe(false);
   expect(await schedules.find(database.db, 'nightli')).toBeUndefined();

@@ -184,7 +184,9 @@ describe('createTestDatabase', { timeout: PATIENCE_MS }, () => {
 
   test('refuses wrong options', async () => {
     // @ts-expect-error no such option
-    await expect(createTestDatabase({ migrations: 'drizzle' })).rejects.toThrow("cannot have 'migrations'");
+    await expect(createTestDatabase({ migrations: 'drizzle' })).rejects.toThrow(
+      "unknown option 'migrations'",
+    );
     // @ts-expect-error no queue
     await expect(createTestDatabase({ queue: 'mail' })).rejects.toThrow('what createQueue() returns');
     // @ts-expect-error no function

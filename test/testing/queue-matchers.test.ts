@@ -152,7 +152,7 @@ Expected:
   priority: 5
   queue: Any<String>
 
-Of 2 jobs of this kind none fits. What came nearest:
+Of 2 jobs of this kind none fits. The closest:
   job ${near.id} (due)
     payload.orderId: 2, expected 1
   job ${far.id} (due)
@@ -234,7 +234,7 @@ describe('beside others', () => {
     await expect(expect(database.db).toHaveEnqueued('send')).rejects.toThrow('takes a job definition');
     // @ts-expect-error no such name
     await expect(expect(database.db).toHaveEnqueued(send, { payloads: 1 })).rejects.toThrow(
-      "toHaveEnqueued: what is expected cannot have 'payloads': did you mean payload?",
+      "toHaveEnqueued: what is expected: unknown option 'payloads'; did you mean payload?",
     );
     // @ts-expect-error of toHaveCompleted
     await expect(expect(database.db).toHaveEnqueued(send, { output: 'a' })).rejects.toThrow(

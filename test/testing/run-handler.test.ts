@@ -182,9 +182,9 @@ describe('runHandler', () => {
   test('refuses wrong arguments', async () => {
     const refused = (options: object, handler: unknown = () => undefined) =>
       runHandler(plain, options, handler as () => undefined);
-    await expect(refused({ attempts: 1 })).rejects.toThrow("runHandler: its options cannot have 'attempts'");
+    await expect(refused({ attempts: 1 })).rejects.toThrow("runHandler: unknown option 'attempts'");
     await expect(refused({ attempt: 21 })).rejects.toThrow('runHandler: attempt must be a whole number');
-    await expect(refused({ payload: 1, stored: 1 })).rejects.toThrow('payload and stored exclude each other');
+    await expect(refused({ payload: 1, stored: 1 })).rejects.toThrow('payload and stored cannot be combined');
     await expect(refused({}, 'handler')).rejects.toThrow(
       'runHandler takes a function, or what handle returns',
     );

@@ -72,6 +72,6 @@ test('refuses wrong arguments', async () => {
   // @ts-expect-error not of a job
   await expect(waitUntil(worker, 'started')).rejects.toThrow('waitUntil: the event must be one of began');
   // @ts-expect-error no such name
-  await expect(waitUntil(worker, 'completed', { kind: 'a' })).rejects.toThrow("cannot have 'kind'");
+  await expect(waitUntil(worker, 'completed', { kind: 'a' })).rejects.toThrow("unknown option 'kind'");
   await expect(waitUntil(worker, 'completed', { timeoutMs: 0 })).rejects.toThrow(RangeError);
 });

@@ -134,7 +134,7 @@ describe('runNext of one job', () => {
   test('refuses what is no id', async () => {
     // @ts-expect-error a text
     const wrong = runNext(database.db, { queue, handlers: [adding()], id: '1' });
-    await expect(wrong).rejects.toThrow("runNext: id must be a job's id, a whole number above 0; got '1'");
+    await expect(wrong).rejects.toThrow("runNext: id must be a job id, a whole number above 0; got '1'");
   });
 });
 

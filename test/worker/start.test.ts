@@ -122,8 +122,8 @@ describe('createWorker', () => {
     [{ shutdownTimeoutMs: -1 }, 'shutdownTimeoutMs'],
     [{ retentionMs: -1 }, 'retentionMs'],
     [{ silentMs: 1_000 }, 'silentMs must be a number of milliseconds from 15000'],
-    [{ name: '' }, 'name must be a text that is not empty'],
-    [{ queues: {} }, 'queues names no queue'],
+    [{ name: '' }, 'name must be a string that is not empty'],
+    [{ queues: {} }, 'queues is empty'],
     [
       { queues: Object.fromEntries(Array.from({ length: 10_001 }, (_, n) => [`q${n}`, {}])) },
       'at most 10000 queues, got 10001: divide them among several workers',

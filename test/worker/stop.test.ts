@@ -230,7 +230,7 @@ describe('stop', () => {
   test('a worker that was never started can be stopped, and a stopped one not be started', async () => {
     const worker = createWorker(database.db, { queue, handlers: [handle(sleep, () => {})] });
     await worker.stop();
-    await expect(async () => worker.start()).rejects.toThrow('create another');
+    await expect(async () => worker.start()).rejects.toThrow('create a new one');
   });
 
   test('run resolves when the worker is stopped from inside', async () => {

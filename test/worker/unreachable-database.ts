@@ -82,7 +82,7 @@ export function unreachableDatabase(driver: Driver): void {
       const starting = worker.start();
       expect(await tookMs(worker.stop())).toBeLessThan(5_000);
       await Promise.all([running, starting]);
-      await expect(worker.start()).rejects.toThrow('create another');
+      await expect(worker.start()).rejects.toThrow('create a new one');
     });
 
     test('a drain ends after its deadline', { timeout: 60_000 }, async () => {

@@ -12,8 +12,8 @@ export function listenOrPoll(db: Database): Listen | undefined {
   const listen = listenOf(db);
   if (listen === undefined) {
     warnOnce(
-      `${driverOf(db)} cannot listen for notifications, so its workers poll, every pollIntervalMs; ` +
-        'listen: false says that this is meant',
+      `${driverOf(db)} cannot listen for notifications, so its workers poll every pollIntervalMs. ` +
+        'Set listen: false to turn this warning off',
     );
     return undefined;
   }
@@ -37,8 +37,8 @@ export function listenOrLook(db: Executor): Listen | undefined {
   const listen = listenOf(db);
   if (listen === undefined) {
     warnOnce(
-      `${driverOf(db)} cannot listen for notifications, so awaited: true has no effect on waits: ` +
-        'they poll, up to twice a second',
+      `${driverOf(db)} cannot listen for notifications, so awaited: true has no effect. ` +
+        'Waits poll up to twice a second',
     );
   }
   return listen;
@@ -46,8 +46,8 @@ export function listenOrLook(db: Executor): Listen | undefined {
 
 function sayNoSession(driver: string): void {
   warnOnce(
-    `${driver} runs no statements on the connection that listens, so its workers hold no session lock: ` +
-      'others know by the heartbeat alone that one has died, after silentMs (30 s) instead of a few seconds',
+    `${driver} runs no statements on the connection that listens, so its workers hold no session lock. ` +
+      'A dead worker is noticed by its missing heartbeat, after silentMs (30 s) instead of a few seconds',
   );
 }
 

@@ -28,14 +28,14 @@ export function isSingleClient(db: Executor): boolean {
 export function checkPool(caller: string, db: Executor): void {
   if (typeof Reflect.get(Object(db), 'rollback') === 'function') {
     throw new TypeError(
-      `${caller}(db, …) takes a database, and got a transaction: a rollback would undo what the worker ` +
-        'writes in it, and no other worker would see that. Give it the db on which the transaction was begun',
+      `${caller}(db, …) takes a database, but got a transaction: a rollback would undo what the worker ` +
+        'writes, and other workers would not see it. Pass the db on which the transaction was begun',
     );
   }
   if (!isSingleClient(db)) return;
   throw new TypeError(
-    `${caller}(db, …): this database is a single client, and a worker needs a connection pool. Its ` +
-      "statements would become part of the handlers' transactions, and be undone with them. " +
+    `${caller}(db, …): this database is a single client, but a worker needs a connection pool. Its ` +
+      "statements would become part of the handlers' transactions, and be rolled back with them. " +
       `Use ${POOL}`,
   );
 }

@@ -38,7 +38,7 @@ const OPTIONS = namesOf<ExponentialBackoffOptions>({
  * @throws RangeError | TypeError when a setting is outside its range
  */
 export function exponentialBackoff(options: ExponentialBackoffOptions = {}): Backoff {
-  checkOptions('exponentialBackoff: its options', options, OPTIONS);
+  checkOptions('exponentialBackoff: options', options, OPTIONS);
   const { initialMs = 1_000, maxMs = 3_600_000, factor = 2, random = Math.random } = options;
   // `Number.isFinite` first: comparing a value that is not a number might throw.
   if (!(Number.isFinite(initialMs) && initialMs > 0)) {

@@ -181,7 +181,7 @@ export function defineJob<
 ): DefinedJob<TKind, TPayload, TOutput, TKeep> {
   checkText('defineJob: kind', kind, MAX_NAME_BYTES);
   const what = (option: string) => `defineJob('${kind}'): ${option}`;
-  checkOptions(what('its options'), options, OPTIONS);
+  checkOptions(what('options'), options, OPTIONS);
   for (const name of ['payload', 'output'] as const) {
     if (options[name] !== undefined && !isStandardSchema(options[name])) {
       throw new TypeError(
@@ -198,7 +198,7 @@ export function defineJob<
     if (options[name] !== undefined && typeof options[name] !== 'function') {
       throw new TypeError(
         `${what(name)} must be a function of the payload, got ${shown(options[name])}; ` +
-          'a value for one job is an option of its enqueue',
+          'to give one job a value, use the option of its enqueue',
       );
     }
   }
@@ -239,6 +239,6 @@ export function checkDefinition(caller: string, value: JobDefinition): void {
     !('maxAttempts' in value)
   ) {
     const got = typeof value === 'string' ? `the text ${shown(value)}` : shown(value);
-    throw new UnknownKindError(`${caller} takes a job definition, as defineJob() makes it; got ${got}`);
+    throw new UnknownKindError(`${caller} takes a job definition that defineJob() returned; got ${got}`);
   }
 }

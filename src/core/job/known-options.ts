@@ -26,8 +26,8 @@ export function checkOptions<T extends object>(
   const names = [...known, ...also.map(({ key }) => key)];
   const meant = names.filter((other) => isWithin(name, other) || isWithin(other, name));
   throw new TypeError(
-    `${what} cannot have '${name}'` +
-      (meant.length > 0 ? `: did you mean ${meant.join(' or ')}?` : `; there are ${names.join(', ')}`),
+    `${what.replace(/: (options|filter)$/, '')}: unknown option '${name}'; ` +
+      (meant.length > 0 ? `did you mean ${meant.join(' or ')}?` : `valid options: ${names.join(', ')}`),
   );
 }
 

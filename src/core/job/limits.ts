@@ -75,7 +75,7 @@ export function checkObject<T extends object>(what: string, value: T): T {
 /** @throws TypeError unless the value is a text of 1 to `maxBytes` bytes that Postgres can keep */
 export function checkText(what: string, value: string, maxBytes: number): string {
   if (typeof value !== 'string' || value === '') {
-    throw new TypeError(`${what} must be a text that is not empty, got ${shown(value)}`);
+    throw new TypeError(`${what} must be a string that is not empty, got ${shown(value)}`);
   }
   if (value.includes('\0')) {
     throw new TypeError(`${what} must not contain a NUL character: Postgres cannot keep it`);
@@ -93,7 +93,7 @@ export function checkText(what: string, value: string, maxBytes: number): string
 /** @throws TypeError unless it can be the id of a job */
 export function checkId(method: string, id: unknown): number {
   if (typeof id === 'number' && Number.isSafeInteger(id) && id > 0) return id;
-  throw new TypeError(`${method}: id must be a job's id, a whole number above 0; got ${shown(id)}`);
+  throw new TypeError(`${method}: id must be a job id, a whole number above 0; got ${shown(id)}`);
 }
 
 /** The most ids that one call takes. */

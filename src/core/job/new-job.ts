@@ -69,14 +69,14 @@ export function newJob<TJob extends JobDefinition>(
     options === null ||
     unknownIn(options, ENQUEUE_OPTIONS, also) !== undefined
   ) {
-    checkOptions(optionOf(job, 'its options'), options, ENQUEUE_OPTIONS, also);
+    checkOptions(optionOf(job, 'options'), options, ENQUEUE_OPTIONS, also);
   }
   // Otherwise it would be stored, and the handler would get `undefined`. An absent payload is stored as null.
   if (job.payload === undefined && payload !== undefined && payload !== null) refusePayload(job);
   const { delayMs, runAt, uniqueKey, awaited } = options;
   const rule = mayHaveRule(options) ? keyRuleOf(job.kind, options) : undefined;
   if (delayMs !== undefined && runAt !== undefined) {
-    throw new TypeError(`${optionOf(job, 'delayMs and runAt')} exclude each other`);
+    throw new TypeError(`${optionOf(job, 'delayMs and runAt')} cannot be combined`);
   }
   if (awaited !== undefined) checkBoolean(optionOf(job, 'awaited'), awaited);
   const queue =
@@ -142,7 +142,7 @@ function groupAndWeight(
 
 function refusePayload({ kind }: JobDefinition): never {
   throw new TypeError(
-    `enqueue('${kind}'): its definition has no payload, so its handler would not get this one. ` +
+    `enqueue('${kind}'): its definition has no payload, so its handler would not receive this one. ` +
       `Write defineJob('${kind}', { payload: … }) with a schema or unvalidated<T>(); ` +
       'options without a payload are enqueue(db, job, undefined, { … }), or { … } without `payload` ' +
       'in enqueueMany',

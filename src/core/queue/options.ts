@@ -77,7 +77,7 @@ const AROUND = namesOf<Around>({ enqueue: true, run: true, runBatch: true });
 
 /** For callers without TypeScript. @throws RangeError | TypeError naming the option or table that is wrong */
 export function checkQueueOptions(options: CreateQueueOptions): void {
-  checkOptions('createQueue: its options', options, OPTIONS);
+  checkOptions('createQueue: options', options, OPTIONS);
   const { tables, wakeUps, maxPayloadBytes, requireTransaction } = options;
   const { around, schedules, limits, keys, metrics } = options;
   if (wakeUps !== undefined) checkBoolean('createQueue: wakeUps', wakeUps);
@@ -107,7 +107,7 @@ export function checkQueueOptions(options: CreateQueueOptions): void {
     const table: unknown = Reflect.get(tables, name);
     if (!is(table, PgTable)) {
       throw new TypeError(
-        `createQueue: tables.${name} must be a table of createQueueTables(), got ${shown(table)}`,
+        `createQueue: tables.${name} must be a table that createQueueTables() returned, got ${shown(table)}`,
       );
     }
   }

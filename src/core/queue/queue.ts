@@ -89,7 +89,8 @@ export class Queue<
   async find(db: Executor, jobOrId: JobDefinition | number, id?: number): Promise<JobRecord | undefined> {
     checkExecutor('find', db);
     if (typeof jobOrId === 'number') {
-      if (id !== undefined) throw new TypeError('find: the job comes before its id: find(db, job, id)');
+      if (id !== undefined)
+        throw new TypeError('find: the arguments are in the wrong order; write find(db, job, id)');
       return await findJob(db, this.tables, checkId('find', jobOrId));
     }
     checkDefinition('find', jobOrId);
@@ -151,7 +152,7 @@ export class Queue<
   /**
    * Pauses a queue until {@link resume}, across restarts. Within a second workers begin no more of its jobs
    * and give back what they claimed ahead; `drain` and `runNext` begin none either. Running jobs and
-   * enqueueing go on. Takes effect at the commit. Returns `false` when it was paused already.
+   * enqueueing go on. Takes effect at the commit. Returns `false` when it was already paused.
    */
   async pause(db: Executor, queue: string): Promise<boolean> {
     checkExecutor('pause', db);

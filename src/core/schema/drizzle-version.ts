@@ -13,7 +13,7 @@ export function checkDrizzleVersion(version = npmVersion): void {
       : !version.startsWith('1.0.0-') || isCandidate(before);
   if (isNewEnough) return;
   const oldest = major === '1' ? `drizzle-orm 1.0.0-rc.${OLDEST_CANDIDATE} or newer` : OLDEST;
-  throw new Error(`drizzle-queue needs ${oldest}, and here it is ${version}: npm install drizzle-orm@latest`);
+  throw new Error(`drizzle-queue needs ${oldest}, but found ${version}: npm install drizzle-orm@latest`);
 }
 
 /** Nothing is tested with betas, and the candidates before it. */

@@ -138,8 +138,8 @@ export function checkSameOwnColumns(queueJobs: PgTable, queueResults: PgTable): 
   for (const { key, column } of ownColumnsOf(queueJobs)) {
     if (!names.has(column.name)) {
       throw new TypeError(
-        `createQueue: queueJobs has the column ${key}, and queueResults has not: ` +
-          'take both from one createQueueTables()',
+        `createQueue: queueJobs has the column ${key}, but queueResults does not: ` +
+          'take both from the same createQueueTables()',
       );
     }
   }

@@ -68,7 +68,7 @@ export function checkOpen(caller: string, db: object): void {
   if (typeof status !== 'function' || Reflect.apply(status, client, []) !== IDLE) return;
   throw new QueueError(
     `${caller}: this transaction has ended, so the job would be committed by itself. ` +
-      'Await all that the function of db.transaction does, and do not use its tx afterwards',
+      'Await everything in the function of db.transaction, and do not use its tx afterwards',
   );
 }
 

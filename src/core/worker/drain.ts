@@ -54,7 +54,7 @@ export async function drain<
   options: DrainOptions<NoInfer<TDb>, TOwn, THandled, TKind> & EveryKind<THandled, TKind>,
 ): Promise<DrainResult> {
   checkExecutor('drain', db);
-  const { deadlineMs, ...workerOptions } = checkObject('drain: its options', options);
+  const { deadlineMs, ...workerOptions } = checkObject('drain: options', options);
   checkDurationMs('drain: deadlineMs', deadlineMs, 1, MAX_TIMER_MS);
   // As in createWorker: that the handlers fit was checked at the call.
   const settings = { ...workerOptions, shutdownTimeoutMs: 0 } as unknown as WorkerOptions<Database>;

@@ -30,6 +30,6 @@ export function checkEveryKind(
   const kinds = [...missing].map((kind) => `'${kind}'`).join(', ');
   throw new TypeError(
     `createWorker: jobs has kinds without a handler: ${kinds}. ` +
-      'Add one for each, handle(job, function), or leave out of jobs what another worker does',
+      'Add one for each, handle(job, function), or remove from jobs the kinds that another worker handles',
   );
 }

@@ -20,7 +20,7 @@ export function healthHandler(worker: { health(): WorkerHealth }): (request: Req
   }
   return ({ method, url }) => {
     const probe = /\/(live|ready)\/?$/.exec(new URL(url).pathname)?.[1];
-    if (probe === undefined) return new Response('There are /live and /ready\n', { status: 404 });
+    if (probe === undefined) return new Response('Not found. Use /live or /ready\n', { status: 404 });
     if (!METHODS.includes(method)) {
       return new Response(null, { status: 405, headers: { allow: METHODS.join(', ') } });
     }

@@ -59,7 +59,7 @@ const NOT_READY: Readonly<Record<HealthFacts['state'], string | undefined>> = {
 export function healthOf({ parts, unansweredMs, state, hasFailed, slots }: HealthFacts): WorkerHealth {
   const lastBeatMs = parts === undefined ? undefined : Math.round(parts.liveness.lastBeatMs);
   const faults = hasFailed
-    ? ['A background part of the worker has failed, as its error event said; restart the process']
+    ? ['A background part of the worker failed (see its error event); restart the process']
     : [];
   const hindrance = NOT_READY[state];
   const reasons =
@@ -95,7 +95,8 @@ function silences(
   }
   if (parts?.liveness.isCutOff) {
     silences.push(
-      'The worker stands still: the database has been silent for so long that others may have its jobs',
+      'The worker is suspended: the database has not answered for so long that other workers may have ' +
+        'its jobs',
     );
   }
   for (const part of ['claims', 'settlements'] as const) {

@@ -164,7 +164,7 @@ export function checkRunOptions<TDb>(
   options: RunOptions<TDb>,
   known: ReadonlySet<string>,
 ): ReadonlyMap<string, Handler<TDb>> {
-  checkOptions(`${caller}: its options`, options, known);
+  checkOptions(`${caller}: options`, options, known);
   if (typeof options.queue?.tables !== 'object') {
     throw new TypeError(`${caller}: queue must be what createQueue() returns; got ${shown(options.queue)}`);
   }
@@ -174,7 +174,7 @@ export function checkRunOptions<TDb>(
     if (batch === undefined || run === undefined || runBatch !== undefined) continue;
     throw new TypeError(
       `${caller}: the batch handler of '${job.kind}' would run outside of the queue's around.run, ` +
-        'which is for single jobs: give createQueue an around.runBatch, too',
+        'which is for single jobs; give createQueue an around.runBatch too',
     );
   }
   return handlers;
@@ -228,7 +228,7 @@ function schedulesOf<TDb>({ queue, schedules: declared = [] }: WorkerOptions<TDb
   }
   if (declared.length > 0 && schedules === undefined) {
     throw new TypeError(
-      'createWorker: its queue has no schedules: write ' +
+      'createWorker: its queue has no schedules. Write ' +
         'createQueue({ schedules: schedulesIn(queueSchedules) }), ' +
         "with the table of 'drizzle-queue/schema/control'",
     );

@@ -62,15 +62,12 @@ export function servedQueues<TDb>(
   const served = settingsByQueue(given);
   for (const [queue, { agingMs }] of served) {
     if (agingMs === undefined) continue;
+    const what = `createWorker: queues['${queue}'].aging:`;
     if (Object.keys(limits?.declared.get(queue)?.kinds ?? {}).length > 0) {
-      throw new TypeError(
-        `createWorker: queues['${queue}'].aging: kinds with limits are claimed apart, and do not age`,
-      );
+      throw new TypeError(`${what} kinds with limits are claimed separately, so aging does not apply`);
     }
     if (limits?.isGrouped(queue)) {
-      throw new TypeError(
-        `createWorker: queues['${queue}'].aging: its jobs are in groups, whose turns let nobody starve`,
-      );
+      throw new TypeError(`${what} its jobs are in groups, which take turns, so aging does not apply`);
     }
   }
   for (const { job, batch } of handlers) {
@@ -129,7 +126,7 @@ function settingsByQueue<TDb>({
     );
   }
   if (served.length === 0)
-    throw new TypeError('createWorker: queues names no queue; leave it out to serve all');
+    throw new TypeError('createWorker: queues is empty; name a queue, or leave it out to serve all');
   for (const { job } of handlers) {
     if (queues[job.queue] === undefined) {
       // Allowed, since another worker may serve that queue, but usually a forgotten or misspelt name.

@@ -81,7 +81,7 @@ export class Worker {
       onRefused: (error) =>
         this.#events.emit('error', {
           error,
-          during: 'preparing a statement; from now on none is prepared',
+          during: 'preparing a statement; from now on statements are not prepared',
         }),
       onPoolEnded: (canSend, error) => this.#endWithPool(canSend, error),
     });
@@ -271,7 +271,7 @@ export class Worker {
   }
 
   async #stopGracefully(): Promise<void> {
-    this.#stopping.abort(new QueueError('This worker has been stopped; create another'));
+    this.#stopping.abort(new QueueError('This worker was stopped; create a new one'));
     // A start that is under way is ended as well; its error is its caller's.
     const starting = Promise.resolve(this.#starting).catch(() => undefined);
     const parts = await resultWithin(starting, START_MS);

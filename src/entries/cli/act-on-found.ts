@@ -43,9 +43,7 @@ export async function actOnFound<TSums extends Sums>(
   const inTime = async <T>(look: () => Promise<T | undefined>): Promise<T> => {
     const found = await look();
     if (found !== undefined) return found;
-    throw new Failure(
-      `${name}: looking for the jobs takes longer than ${FIND_MS / 1_000} s: narrow --filter`,
-    );
+    throw new Failure(`${name}: the search took longer than ${FIND_MS / 1_000} s; narrow --filter`);
   };
   const count = async () =>
     await inTime(() => withinTime(db, tables, FIND_MS, ({ runner }) => countMany(runner, tables, meant)));

@@ -26,7 +26,7 @@ export async function actOnIds(
   try {
     for (const id of ids) {
       if (signal.aborted) {
-        complain(`Interrupted: ${ids.length - jobs.length} of ${ids.length} jobs are as they were.`);
+        complain(`Interrupted: ${ids.length - jobs.length} of ${ids.length} jobs were not changed.`);
         return 130;
       }
       const job = { id, ...(await act(id)) };

@@ -43,12 +43,12 @@ export async function actOnMany<TSums extends Readonly<Record<string, number>>>(
   const found = yes && !dryRun && !process.stderr.isTTY ? undefined : await act.count();
   if (dryRun) {
     if (output.json) await output.document({ dryRun: true, ...found });
-    else await output.line(found === undefined ? '' : `${act.name} would touch ${counted(found)}.`);
+    else await output.line(found === undefined ? '' : `${act.name} would affect ${counted(found)}.`);
     return 0;
   }
   if (found?.jobs === 0) {
     if (output.json) await output.document({ matched: 0 });
-    else await output.line('No job fits.');
+    else await output.line('No matching jobs.');
     return 0;
   }
   const question = `${act.name} ${found === undefined ? 'them' : counted(found)}?`;
@@ -84,8 +84,8 @@ async function go<TSums extends Readonly<Record<string, number>>>(
     progress.end();
     const isInterrupted = error instanceof InterruptedError;
     const what = sums === undefined ? 'nothing was done' : said(sums);
-    if (isInterrupted) complain(`Interrupted: ${what}; the others are as they were.`);
-    else if (sums !== undefined) complain(`It has failed; until then: ${what}.`);
+    if (isInterrupted) complain(`Interrupted: ${what}; the others were not changed.`);
+    else if (sums !== undefined) complain(`Failed. Before that: ${what}.`);
     if (output.json) await output.document({ stopped: isInterrupted ? 'interrupted' : 'failed', ...sums });
     if (!isInterrupted) throw error;
     return 130;
@@ -101,7 +101,7 @@ async function go<TSums extends Readonly<Record<string, number>>>(
 /** Every job must be asked for by that name: a variable of a shell that was empty must not mean it. */
 function checkMeant(name: string, flags: ManyFlags): void {
   const filters = isFilter(flags);
-  if (flags.all === true && filters) throw misused(`${name}: --all and a filter exclude each other`);
+  if (flags.all === true && filters) throw misused(`${name}: --all and a filter cannot be combined`);
   if (flags.all !== true && !filters)
     throw misused(`${name}: give the ids of jobs, a filter such as --kind, or --all for every job`);
 }
@@ -109,5 +109,5 @@ function checkMeant(name: string, flags: ManyFlags): void {
 /** For a command that was given ids, where options of a filter would be ignored. */
 export function checkNoFilter(name: string, flags: ManyFlags): void {
   if (flags.all === true || isFilter(flags) || flags.limit !== undefined)
-    throw misused(`${name}: ids and a filter exclude each other`);
+    throw misused(`${name}: ids and a filter cannot be combined`);
 }

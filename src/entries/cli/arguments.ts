@@ -4,7 +4,7 @@ import { misused } from './failure.ts';
 /** The value of an option that may be given once: the last of two would silently win. */
 export function once<T>(read: (text: string) => T): (text: string, previous: T | undefined) => T {
   return (text, previous) => {
-    if (previous !== undefined) throw new InvalidArgumentError('It is given twice.');
+    if (previous !== undefined) throw new InvalidArgumentError('It was given twice.');
     return read(text);
   };
 }
@@ -19,9 +19,8 @@ export function integer(least: number, most: number) {
   return once((given) => {
     const value = Number(given);
     if (/^\d+$/.test(given) && value >= least && value <= most) return value;
-    throw new InvalidArgumentError(
-      `It must be a whole number from ${least}${most === Number.MAX_SAFE_INTEGER ? ' on' : ` to ${most}`}.`,
-    );
+    const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+    throw new InvalidArgumentError(`It must be a whole number ${range}.`);
   });
 }
 
@@ -102,5 +101,5 @@ export function idsOf(args: readonly string[]): number[] {
 export function idOf(given: string): number {
   const id = Number(given.replace(/^#/, ''));
   if (/^#?\d+$/.test(given) && id >= 1 && Number.isSafeInteger(id)) return id;
-  throw misused(`'${given}' is no id of a job: ids are whole numbers from 1 to ${Number.MAX_SAFE_INTEGER}`);
+  throw misused(`'${given}' is not a job id; job ids are whole numbers from 1 to ${Number.MAX_SAFE_INTEGER}`);
 }

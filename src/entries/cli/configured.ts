@@ -7,8 +7,8 @@ import type { Project } from './project/open-project.ts';
 export function configOf({ config, source }: Project, what: string): QueueConfig {
   if (config !== undefined) return config;
   throw new Failure(
-    `${what} needs a queue.config.ts, and the database was found by ${source}: ` +
-      '`npx drizzle-queue init` writes one',
+    `${what} needs a queue.config.ts, but the database was found by ${source}. ` +
+      'Write one with `npx drizzle-queue init`',
   );
 }
 

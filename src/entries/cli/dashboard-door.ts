@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Dashboard } from '../dashboard/index.ts';
 
 const COOKIE = 'drizzle-queue-token';
-const NO_TOKEN = 'Open the address that the terminal has printed: it has the token.';
+const NO_TOKEN = 'Open the address that the terminal printed; it contains the token.';
 
 /**
  * Admits requests with the token: from the address that was printed, and from then on by a cookie, so that
@@ -22,7 +22,8 @@ export class LockedDoor {
     return async (request) => {
       const url = new URL(request.url);
       // Another name that is made to resolve to this machine is no way in, token or not.
-      if (!hosts.includes(request.headers.get('host') ?? '')) return refused('This name is not its own.');
+      if (!hosts.includes(request.headers.get('host') ?? ''))
+        return refused('The dashboard does not answer under this host name.');
       if (url.pathname !== this.path && !url.pathname.startsWith(`${this.path}/`)) return refused(NO_TOKEN);
       const token = url.searchParams.get('token');
       if (request.method === 'GET' && token !== null && this.#fits(token)) {

@@ -40,7 +40,7 @@ export async function openSource(
   if (takes === undefined) throw misused(`import takes ${SYSTEMS.join(', ')}; got ${system}`);
   for (const name of ALL) {
     if (flags[name] !== undefined && !takes.includes(name))
-      throw misused(`import ${system} takes no --${name}`);
+      throw misused(`import ${system} does not take --${name}`);
   }
   const { schema } = flags;
   const inSchema = schema === undefined ? {} : { schema };
@@ -50,7 +50,7 @@ export async function openSource(
   const { queue, redis } = flags;
   if (queue === undefined) throw misused("import bullmq needs --queue: the name of BullMQ's queue");
   if (redis === undefined) return open(sources.bullmqPostgres({ ...inSchema, queue }));
-  if (schema !== undefined) throw misused('--schema and --redis exclude each other');
+  if (schema !== undefined) throw misused('--schema and --redis cannot be combined');
   return await openRedis(sources, queue, redis);
 }
 

@@ -54,9 +54,9 @@ export function addFilter(
         oneOf(...states),
       ),
     payload: () =>
-      command.option('--payload <json>', 'only jobs whose payload contains this, as @> of jsonb', jsonValue),
+      command.option('--payload <json>', 'only jobs whose payload contains this JSON (jsonb @>)', jsonValue),
     createdAfter: () =>
-      command.option('--created-after <time>', 'enqueued since: a time, or 2h for ago', time),
+      command.option('--created-after <time>', 'enqueued since: a time, or an age such as 2h', time),
     createdBefore: () => command.option('--created-before <time>', 'enqueued before', time),
     finishedAfter: () => command.option('--finished-after <time>', 'ended since', time),
     finishedBefore: () => command.option('--finished-before <time>', 'ended before', time),
@@ -69,11 +69,11 @@ export function addFilter(
     filter: () =>
       command.option(
         '-f, --filter <words>',
-        'as in the dashboard, such as "kind:send-receipt after:2h payload.orderId:42"',
+        'a filter as in the dashboard, such as "kind:send-receipt after:2h payload.orderId:42"',
         text,
       ),
     limit: () =>
-      command.option('-n, --limit <jobs>', 'at most so many jobs', integer(1, Number.MAX_SAFE_INTEGER)),
+      command.option('-n, --limit <jobs>', 'at most this many jobs', integer(1, Number.MAX_SAFE_INTEGER)),
   };
   for (const name of names) add[name]();
   return command;
@@ -83,7 +83,7 @@ export function addFilter(
 export function listFilter(queue: Queue, flags: FilterFlags): ListFilter {
   const { kind, group, state, payload, where } = flags;
   if (group !== undefined && flags.queue === undefined)
-    throw misused('--group is one of a queue: give --queue as well');
+    throw misused('--group needs --queue: a group belongs to a queue');
   const { createdAfter, createdBefore, finishedAfter, finishedBefore } = flags;
   return {
     ...ownFilter(queue, where),
@@ -107,7 +107,7 @@ export function searchOf(queue: Queue, flags: FilterFlags): JobSearch {
   const twice = (['state', 'kind', 'queue', 'group', 'createdAfter', 'createdBefore'] as const).find(
     (name) => words?.[name] !== undefined && flags[name] !== undefined,
   );
-  if (twice !== undefined) throw misused(`--filter and an option both say which ${twice}: say it once`);
+  if (twice !== undefined) throw misused(`--filter and an option both set ${twice}: set it once`);
   const said = Object.fromEntries(Object.entries(words ?? {}).filter(([, value]) => value !== undefined));
   return {
     kind,
@@ -127,7 +127,7 @@ export function wordsOf(queue: Queue, { filter }: FilterFlags): JobSearch | unde
   if (filter === undefined) return undefined;
   const { search, problems, words } = filterOf(filter, ownColumnsOf(queue.tables.queueJobs), () => true);
   // A variable of a shell that was empty must not mean every job.
-  if (words.length === 0 && problems.length === 0) throw misused('--filter has no word');
+  if (words.length === 0 && problems.length === 0) throw misused('--filter is empty');
   if (problems.length > 0) throw misused(`--filter: ${problems.join(' ')}`);
   return search;
 }

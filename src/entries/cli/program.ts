@@ -40,14 +40,20 @@ const COMMANDS = [
 /** All commands, with their options. @param end is told how the one that ran has ended */
 export function createProgram(version: string, end: (code: ExitCode) => void): Command {
   const program = new Command('drizzle-queue')
-    .description('Operate the queues of an app: see, cancel, redrive, pause and work, on its own database.')
+    .description(
+      'Operate the queues of an app on its own database: inspect, cancel, redrive, pause and run jobs.',
+    )
     .version(version, '-v, --version', 'print the version')
     .option('--config <file>', 'the queue.config.ts (default: the nearest from here upwards)', text)
-    .option('--url <address>', 'the database, instead of that of the configs and of DATABASE_URL', text)
-    .option('--env-file <file>', 'variables, instead of .env.local and .env; may be repeated', several)
+    .option('--url <address>', 'the database, instead of the one in the configs or DATABASE_URL', text)
+    .option(
+      '--env-file <file>',
+      'a file of variables, instead of .env.local and .env; may be repeated',
+      several,
+    )
     .option('--json', 'print JSON, for programs')
-    .option('--verbose', 'print the stack of what fails')
-    .helpCommand('help [command]', 'print the help of a command')
+    .option('--verbose', 'print the stack traces of errors')
+    .helpCommand('help [command]', 'print help for a command')
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
     .configureOutput({
       // In one line: `error: unknown option '--wher' (Did you mean --where?)`.

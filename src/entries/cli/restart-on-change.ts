@@ -37,13 +37,13 @@ export async function restartOnChange(): Promise<ExitCode> {
       const isOver = await Promise.race([closed.then(() => true), change.then(() => false), interrupted]);
       if (isOver === true && !signal.aborted) {
         // Its mistake is on the screen; the next change may fix it.
-        complain('The worker has ended; it starts again when a file changes.');
+        complain('The worker has stopped; it restarts when a file changes.');
         await Promise.race([change, interrupted]);
       }
       await stopChild(child);
       if (signal.aborted) break;
       await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
-      complain('A file has changed: starting again.');
+      complain('A file has changed: restarting.');
     }
     return 0;
   } finally {

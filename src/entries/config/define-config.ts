@@ -72,7 +72,7 @@ export function defineConfig<TDb extends Database, TOwn extends OwnColumns>(
   const what = 'defineConfig';
   if (typeof config !== 'object' || config === null) throw new TypeError(`${what} takes an object`);
   for (const name of Object.keys(config)) {
-    if (!NAMES.has(name)) throw new TypeError(`${what}: there is no option '${name}'`);
+    if (!NAMES.has(name)) throw new TypeError(`${what}: unknown option '${name}'`);
   }
   const { db, queue, jobs, handlers } = config;
   if (typeof db?.execute !== 'function') throw new TypeError(`${what}: db must be a Drizzle database`);

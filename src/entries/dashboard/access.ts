@@ -74,17 +74,18 @@ export function granted(answer: Authorization, tables: QueueTables): Granted | u
     // A misspelt `where` must not mean every tenant.
     if (!['actor', 'can', 'queues', 'where'].includes(name))
       throw new TypeError(
-        `createDashboard: authorize returned an object with '${name}', which it cannot have`,
+        `createDashboard: authorize returned an object with the unknown property '${name}'`,
       );
   }
   for (const name of ['queues', 'where'] as const) {
     if (name in access && access[name] === undefined)
       throw new TypeError(
-        `createDashboard: authorize returned an object whose ${name} is undefined: leave it out`,
+        `createDashboard: authorize returned an object whose ${name} is undefined; leave it out`,
       );
   }
   if (queues !== undefined) {
-    if (!Array.isArray(queues)) throw new TypeError(`createDashboard: queues of authorize must be an array`);
+    if (!Array.isArray(queues))
+      throw new TypeError(`createDashboard: queues of authorize must be an array, got ${shown(queues)}`);
     for (const queue of queues) checkText('createDashboard: queues of authorize', queue, MAX_NAME_BYTES);
   }
   return {
@@ -110,10 +111,9 @@ function wanted(where: Readonly<Record<string, unknown>>, tables: QueueTables): 
   const names = Object.entries(checkObject(what, where));
   if (names.length === 0) throw new TypeError(`${what} must name a column`);
   for (const [name, value] of names) {
-    if (!own.some(({ key }) => key === name))
-      throw new TypeError(`${what}: there is no own column '${name}'`);
+    if (!own.some(({ key }) => key === name)) throw new TypeError(`${what}: unknown own column '${name}'`);
     // A user without a tenant must not see every tenant.
-    if (value === undefined) throw new TypeError(`${what}: ${name} is undefined`);
+    if (value === undefined) throw new TypeError(`${what}: ${name} is undefined; give a value`);
   }
   return ownWanted(own, where);
 }

@@ -159,7 +159,7 @@ async function schedule(
   } catch (error) {
     // Somebody has removed it since.
     if (error instanceof QueueError && (await schedules.find(db, found.name)) === undefined)
-      return { notice: 'no-schedule', target, outcome: 'no such schedule' };
+      return { notice: 'no-schedule', target, outcome: 'schedule not found' };
     throw error;
   }
 }

@@ -80,7 +80,7 @@ export function createDashboard<TOwn extends OwnColumns>(options: DashboardOptio
     // Which of them is meant nobody knows who comes from outside.
     return pathIn(first?.base ?? '', pathname) === '/' && request.method === 'GET'
       ? new Response(null, { status: 303, headers: { location } })
-      : new Response('There is nothing at this address.', { status: 404 });
+      : new Response('There is no page at this address.', { status: 404 });
   };
 }
 
@@ -97,7 +97,7 @@ function appOf(settings: DashboardSettings, links: Links, looks: Looks, searches
   app.use(async (c, next) => {
     const host = c.req.header('host') ?? new URL(c.req.url).host;
     if (settings.hosts?.includes(host) ?? true) return await next();
-    return await refused(c, 403, 'Unknown host', 'The dashboard does not answer under this name.');
+    return await refused(c, 403, 'Unknown host', 'The dashboard does not answer under this host name.');
   });
   app.use(async (c, next) =>
     isOwnRequest(c.req.raw, settings.trustedOrigins)
@@ -139,37 +139,41 @@ function appOf(settings: DashboardSettings, links: Links, looks: Looks, searches
       if (acted.left !== undefined && acted.left > 0) params.set('left', String(acted.left));
       return c.redirect(`${path}?${params}`, 303);
     }
-    if (acted.why === 'refused') return await refused(c, 422, 'Not done', acted.message);
-    if (acted.why === 'forbidden')
-      return await refused(c, 403, 'Not allowed', 'You may look, but not do this.');
+    if (acted.why === 'refused') return await refused(c, 422, 'Nothing was changed', acted.message);
+    if (acted.why === 'forbidden') return await refused(c, 403, 'Not allowed', 'You have read-only access.');
     return await refused(
       c,
       404,
-      'Not there',
-      'There is no such action, or nothing of that name that is yours.',
+      'Not found',
+      'The action or its target was not found, or is outside your scope.',
     );
   });
-  app.notFound(async (c) => await refused(c, 404, 'No such page', 'There is nothing at this address.'));
+  app.notFound(async (c) => await refused(c, 404, 'Page not found', 'There is no page at this address.'));
   app.onError(async (error, c) => {
     if (error instanceof TooManySearchesError) {
-      const answer = await refused(c, 503, 'Too many searches', 'Your last searches are still running.');
+      const answer = await refused(
+        c,
+        503,
+        'Too many searches',
+        'Your previous searches are still running. Try again in a few seconds.',
+      );
       answer.headers.set('retry-after', '5');
       return answer;
     }
     if (error instanceof UnfitValueError || sqlStateOf(error)?.startsWith('22'))
-      return await refused(c, 422, 'Not understood', UNFIT);
+      return await refused(c, 422, 'Invalid filter', UNFIT);
     // Of a failed query the whole error would print its parameters, which may be what `show` hides.
     console.error('drizzle-queue dashboard:', describeThrown(error));
     if (error instanceof MissingMigrationError)
       return await refused(c, 500, 'Tables are missing', error.message);
-    return await refused(c, 500, 'Something failed', 'The server has printed what it was.');
+    return await refused(c, 500, 'Something failed', 'The error is in the log of the server.');
   });
   return app;
 }
 
 const REFUSED_FORM =
-  'A form must come from a page of this dashboard. Behind a proxy that changes the host, name the address ' +
-  'that browsers see in the option trustedOrigins.';
+  'This form was not sent from a page of this dashboard. Behind a proxy that changes the host, add the ' +
+  'address that browsers see to the option trustedOrigins.';
 
 function pagesOf(app: Hono<Env>): void {
   const show = async (c: Context<Env>, page: Child | Promise<Child>, status = 200) =>

@@ -138,10 +138,10 @@ async function findByRunAt(
 }
 
 const ORDERS: Readonly<Record<LiveState, string>> = {
-  due: 'The one that has been due for longest is first.',
-  running: 'The one that was due first is first.',
-  scheduled: 'The next one to be due is first.',
-  waiting: 'The oldest is first.',
+  due: 'Longest due first.',
+  running: 'Earliest due first.',
+  scheduled: 'Next due first.',
+  waiting: 'Oldest first.',
 };
 
 async function findById(

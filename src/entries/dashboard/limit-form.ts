@@ -27,7 +27,8 @@ export async function setLimit(
     const set = await withinTime(db, queue.tables, SET_MS, ({ runner }) =>
       limits.set(runner, name, override),
     );
-    if (set === undefined) throw new RangeError('Somebody else sets this limit just now. Try again.');
+    if (set === undefined)
+      throw new RangeError('Another transaction is setting this limit right now. Try again.');
   } catch (error) {
     if (!(error instanceof TypeError || error instanceof RangeError)) throw error;
     throw new RefusedLimitError(error.message);
@@ -42,13 +43,15 @@ export function limitText({ concurrency, rate, per, weight }: Fields): string {
 }
 
 function nameOf({ queue = '', kind = '', group = '' }: Fields): LimitName {
-  if (kind !== '' && group !== '') throw new TypeError('a limit is of a kind or of a group');
+  if (kind !== '' && group !== '')
+    throw new TypeError('a limit applies to a kind or to a group, not to both');
   return kind !== '' ? { queue, kind } : group !== '' ? { queue, group } : { queue };
 }
 
 /** An empty field is not set. */
 function overrideOf({ concurrency = '', rate = '', per = '', weight = '' }: Fields): LimitOverride {
-  if ((rate === '') !== (per === '')) throw new TypeError('a rate is so many in so many seconds: give both');
+  if ((rate === '') !== (per === ''))
+    throw new TypeError('a rate needs both a number of jobs and a number of seconds');
   return {
     ...(concurrency !== '' && { concurrency: numberIn(concurrency) }),
     ...(rate !== '' && { rate: { limit: numberIn(rate), perMs: Math.round(numberIn(per) * 1_000) } }),

@@ -122,18 +122,21 @@ export function checkedOptions(options: DashboardOptions): DashboardSettings[] {
   const given: Readonly<Record<string, QueueOfDashboard>> =
     queues === undefined ? { '': { db, queue } as QueueOfDashboard } : checkObject(`${what}: queues`, queues);
   if (queues !== undefined && (db !== undefined || queue !== undefined))
-    throw new TypeError(`${what}: queues and ${db === undefined ? 'queue' : 'db'} exclude each other`);
+    throw new TypeError(`${what}: queues and ${db === undefined ? 'queue' : 'db'} cannot be combined`);
   const names = queues === undefined ? [] : Object.keys(given);
-  if (queues !== undefined && names.length === 0) throw new TypeError(`${what}: queues must name a queue`);
+  if (queues !== undefined && names.length === 0)
+    throw new TypeError(`${what}: queues must have at least one queue`);
   for (const name of names) {
     if (!NAME.test(name))
-      throw new TypeError(`${what}: a name in queues is of letters, digits, _ and -, got ${shown(name)}`);
+      throw new TypeError(
+        `${what}: a name in queues must consist of letters, digits, _ and -, got ${shown(name)}`,
+      );
   }
   for (const [name, of] of Object.entries(given)) checkQueue(name === '' ? what : `${what}: ${name}`, of);
   if (typeof authorize !== 'function') {
     throw new TypeError(
       `${what}: authorize must be a function that returns 'none', 'read' or 'write' for a request; ` +
-        'without it nobody may see anything',
+        'without it every request is refused',
     );
   }
   for (const name of ['show', 'onAction', 'traceUrl'] as const) {
@@ -143,9 +146,9 @@ export function checkedOptions(options: DashboardOptions): DashboardSettings[] {
   for (const name of ['trustedOrigins', 'hosts'] as const) {
     const value = options[name];
     if (value !== undefined && !(Array.isArray(value) && value.every((each) => typeof each === 'string')))
-      throw new TypeError(`${what}: ${name} must be an array of texts, got ${shown(value)}`);
+      throw new TypeError(`${what}: ${name} must be an array of strings, got ${shown(value)}`);
   }
-  if (typeof title !== 'string') throw new TypeError(`${what}: title must be a text, got ${shown(title)}`);
+  if (typeof title !== 'string') throw new TypeError(`${what}: title must be a string, got ${shown(title)}`);
   const { show, trustedOrigins, hosts, traceUrl } = options;
   const base = checkedBase(basePath);
   return Object.entries(given).map(([name, of]) => ({
@@ -177,6 +180,6 @@ function logAction({ actor, name, action, target, ids, outcome }: ActionDone): v
   ].join(' ');
   // One line, whatever a name contains.
   console.info(
-    `drizzle-queue dashboard: ${JSON.stringify(`${actor ?? 'somebody'}: ${action} ${what}: ${outcome}`)}`,
+    `drizzle-queue dashboard: ${JSON.stringify(`${actor ?? 'unknown user'}: ${action} ${what}: ${outcome}`)}`,
   );
 }

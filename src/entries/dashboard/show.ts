@@ -63,7 +63,7 @@ export function shownText(show: Show | undefined, field: ShownField): string | n
   } catch (error) {
     // Each row of a page would print it again.
     if (!complainedOf.has(show))
-      console.error('drizzle-queue: show has thrown, so values are hidden:', error);
+      console.error('drizzle-queue dashboard: show threw an error, so values are hidden:', error);
     complainedOf.add(show);
     return null;
   }

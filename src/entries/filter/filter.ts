@@ -108,13 +108,13 @@ export function filterOf(
     const reader = Object.hasOwn(READERS, key) ? READERS[key] : undefined;
     if (reader === undefined) {
       const keys = [...Object.keys(READERS), 'payload.…', ...own.map((column) => column.key)];
-      problems.push(`There is no “${key}:”; there are ${keys.map((each) => `${each}:`).join(' ')}`);
+      problems.push(`Unknown filter “${key}:”; valid filters: ${keys.map((each) => `${each}:`).join(' ')}`);
       continue;
     }
     const [name, read] = reader;
     if ((name === 'uniqueKey' || name === 'group') && isRedacted({ field: name, text: value })) continue;
     const meant = read(value);
-    if (meant === undefined) problems.push(`“${value}” cannot be a value of ${key}:`);
+    if (meant === undefined) problems.push(`“${value}” is not a valid value of ${key}:`);
     else search[name] = meant;
   }
   // Each reader returns what its field holds.
@@ -185,7 +185,7 @@ function ownOf(column: OwnColumn, value: string, problems: string[]): OwnWanted[
                 : value;
     return ownWanted([column], { [key]: meant });
   } catch {
-    problems.push(`“${value}” cannot be a value of ${key}:`);
+    problems.push(`“${value}” is not a valid value of ${key}:`);
     return [];
   }
 }

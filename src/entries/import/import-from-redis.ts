@@ -41,8 +41,8 @@ export async function importFromRedis(
 ): Promise<ImportReport> {
   if (typeof Reflect.get(db, 'rollback') === 'function') {
     throw new TypeError(
-      `importJobs: ${title} on Redis knows nothing of a transaction, so the steps of this import ` +
-        'commit by themselves: give it the database instead of a transaction',
+      `importJobs: ${title} on Redis cannot take part in a transaction, so the steps of this import ` +
+        'commit by themselves. Pass the database instead of a transaction',
     );
   }
   const lists = await open();
@@ -62,7 +62,7 @@ async function waitForLease(lists: BullmqLists, signal: AbortSignal): Promise<st
     const source = await lists.takeLease();
     if (source !== undefined) return source;
     if (waits === MAX_LEASE_WAITS) {
-      throw new QueueError(`importJobs: another importer works on BullMQ's queue '${lists.queue}'`);
+      throw new QueueError(`importJobs: another importer is running on BullMQ's queue '${lists.queue}'`);
     }
     await sleep(LEASE_WAIT_MS, signal);
     signal.throwIfAborted();
@@ -185,7 +185,8 @@ class RedisImport {
         },
       );
       // Another importer may have taken over from one that was silent for long, and have ended since.
-      if (!(await this.lists.holds(fitIds))) throw new QueueError('importJobs: another one has these jobs');
+      if (!(await this.lists.holds(fitIds)))
+        throw new QueueError('importJobs: another importer has these jobs');
       // A duplicate was written by an importer that has died meanwhile.
       return [
         ...inserted.map(({ newId, job }) => ({ id: newId, queue: job.queue })),

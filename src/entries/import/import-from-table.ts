@@ -93,7 +93,7 @@ async function moveBatch(
   const taken = inserted.map(({ read }) => read);
   if (taken.length > 0 && (await source.remove(tx, taken)) !== taken.length) {
     // The transaction ends here, and with it what was inserted.
-    throw new QueueError(`importJobs: ${source.title} no longer had all the jobs that were locked`);
+    throw new QueueError(`importJobs: ${source.title} no longer has all the jobs that were locked`);
   }
   await faultPoint('import: dropped');
   const others = duplicates.map((job) => leftAsDuplicate(job, job.standingId));

@@ -75,7 +75,7 @@ export async function importJobs<
   }
   // A rule takes the payloads of its own definition, and what it makes is checked.
   const rules = checkMapping(mapping as unknown as ImportMapping);
-  checkOptions('importJobs: its options', options, OPTIONS);
+  checkOptions('importJobs: options', options, OPTIONS);
   checkBatching('importJobs', options);
   const { dryRun = false, batchSize = DEFAULT_BATCH_SIZE, onProgress, signal } = options;
   checkBoolean('importJobs: dryRun', dryRun);

@@ -51,7 +51,9 @@ export function checkMapping(given: ImportMapping): ReadonlyMap<string, ImportRu
   checkObject('importJobs: the mapping', given);
   const rules = new Map(Object.entries(given));
   if (rules.size === 0) {
-    throw new TypeError("importJobs: the mapping is empty; it is like { 'send-email': { job: sendEmail } }");
+    throw new TypeError(
+      "importJobs: the mapping is empty; pass an entry such as { 'send-email': { job: sendEmail } }",
+    );
   }
   for (const [name, rule] of rules) {
     const what = `importJobs: the mapping of '${name}'`;

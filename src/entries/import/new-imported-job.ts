@@ -47,7 +47,7 @@ export async function newImportedJob(
       own,
     );
     if (made.maxAttempts <= checkInteger('Its attempts', read.attempts, 0, MAX_ATTEMPTS)) {
-      throw new RangeError(`It has ${read.attempts} attempts behind it, and ${made.maxAttempts} in all`);
+      throw new RangeError(`It has used ${read.attempts} of ${made.maxAttempts} attempts`);
     }
     const job = inGroup(
       tables,
@@ -66,7 +66,7 @@ export async function newImportedJob(
 
 function runsAlone(serial: string): string {
   return (
-    `It runs one at a time with the others of '${serial}'. Say in the rule's \`options\` what stands for ` +
+    `It runs one at a time with the others of '${serial}'. Say in the rule's \`options\` what replaces ` +
     'that here: (job) => ({ group: job.serial }) in a queue with groups of concurrency 1, or {} for nothing'
   );
 }
@@ -119,7 +119,9 @@ const OTHER_RULES = ['debounce', 'throttle', 'replace', 'delayMs', 'awaited'];
 function refuseRules(options: GivenOptions): void {
   for (const name of OTHER_RULES) {
     if (Reflect.get(options, name) !== undefined) {
-      throw new TypeError(`importJobs: options cannot have '${name}'; there are runAt and uniqueKey`);
+      throw new TypeError(
+        `importJobs: options returned the unknown option '${name}'; valid options: runAt and uniqueKey`,
+      );
     }
   }
   const { unique } = options;

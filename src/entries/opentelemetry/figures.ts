@@ -40,7 +40,7 @@ export function figureGauges(meter: Meter) {
     }),
     oldestDue: meter.createObservableGauge('drizzle_queue.oldest_due', {
       unit: 's',
-      description: 'For how long the oldest due job has been due',
+      description: 'How long the oldest due job has been due',
     }),
     workers: meter.createObservableGauge('drizzle_queue.workers', {
       unit: '{worker}',
@@ -61,7 +61,7 @@ export function vitalGauges(meter: Meter) {
     }),
     oldestSnapshot: meter.createObservableGauge('drizzle_queue.oldest_snapshot', {
       unit: 's',
-      description: 'For how long something has kept the server from removing dead rows',
+      description: 'How long something has kept the server from removing dead rows',
     }),
   };
 }

@@ -55,7 +55,7 @@ export function observe(worker: ObservedWorker, options: ObserveOptions = {}): (
     meter = metrics.getMeter(SCOPE),
     stats,
     vitals,
-  } = checkOptions('observe: its options', options, OPTIONS);
+  } = checkOptions('observe: options', options, OPTIONS);
   if (typeof meter?.createCounter !== 'function') {
     throw new TypeError(`observe: meter must be what metrics.getMeter() returns; got ${shown(meter)}`);
   }
@@ -95,7 +95,7 @@ function observeSlots(worker: ObservedWorker, meter: Meter): () => void {
   worker.on('started', onStarted);
   const gauges = {
     slots: gauge('slots', '{slot}', 'How many handlers may run at once'),
-    busy: gauge('busy', '{slot}', 'How many handlers run'),
+    busy: gauge('busy', '{slot}', 'How many handlers are running'),
     listening: gauge('listening', '1', 'Whether notifications arrive (1), or the worker polls (0)'),
     ready: gauge('ready', '1', 'Whether the worker takes jobs (1): it has started, and the database answers'),
   };

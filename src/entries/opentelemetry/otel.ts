@@ -56,7 +56,7 @@ const OPTIONS = namesOf<OtelOptions>({
  * @throws TypeError when an option is wrong
  */
 export function otel(options: OtelOptions = {}): OtelAround {
-  checkOptions('otel: its options', options, OPTIONS);
+  checkOptions('otel: options', options, OPTIONS);
   const { propagate = true, baggage = false, parent = 'link', tracer, meter } = options;
   checkBoolean('otel: propagate', propagate);
   checkBoolean('otel: baggage', baggage);

@@ -30,7 +30,7 @@ const JOB_BOUNDARIES = [...OPERATION_BOUNDARIES, 30, 60, 300, 900, 3_600];
 export function workerCounts(meter: Meter): Listeners {
   const consumed = meter.createCounter('messaging.client.consumed.messages', {
     unit: '{message}',
-    description: 'Attempts that began',
+    description: 'Attempts that started',
   });
   const operation = operationDuration(meter);
   const process = meter.createHistogram('messaging.process.duration', {
@@ -40,7 +40,7 @@ export function workerCounts(meter: Meter): Listeners {
   });
   const wait = meter.createHistogram('drizzle_queue.job.wait', {
     unit: 's',
-    description: 'How long jobs that begin were due before they were claimed',
+    description: 'How long jobs were due before they were claimed',
     advice: { explicitBucketBoundaries: JOB_BOUNDARIES },
   });
   const attempts = meter.createCounter('drizzle_queue.job.attempts', {
@@ -49,7 +49,7 @@ export function workerCounts(meter: Meter): Listeners {
   });
   const gone = meter.createCounter('drizzle_queue.workers.gone', {
     unit: '{worker}',
-    description: 'Workers that this one has declared gone: they died',
+    description: 'Dead workers that this worker has declared gone',
   });
   // Created with a value, so that the first one that dies is an increase.
   gone.add(0, SYSTEM);

@@ -78,7 +78,7 @@ const NONE = {};
  * @throws TypeError when an option is wrong
  */
 export async function createTestDatabase(options: TestDatabaseOptions = {}): Promise<TestDatabase> {
-  const { queue, tables = true, setUp } = checkOptions('createTestDatabase: its options', options, OPTIONS);
+  const { queue, tables = true, setUp } = checkOptions('createTestDatabase: options', options, OPTIONS);
   if (queue !== undefined) checkQueue('createTestDatabase', queue);
   checkBoolean('createTestDatabase: tables', tables);
   if (setUp !== undefined && typeof setUp !== 'function') {

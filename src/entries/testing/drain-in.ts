@@ -181,8 +181,8 @@ function serialQueues(queue: Pick<Queue, 'limits'>): string[] {
 
 function tooMany(max: number, { id, queue }: { readonly id: number; readonly queue: string }): QueueError {
   return new QueueError(
-    `drainIn has run ${max} attempts, and job ${id} of '${queue}' is due still. ` +
-      'Does a handler enqueue its own kind, or snooze for no time? Otherwise raise max',
+    `drainIn has run ${max} attempts, and job ${id} of '${queue}' is still due. ` +
+      'If no handler enqueues its own kind or snoozes for 0 ms, raise max',
   );
 }
 

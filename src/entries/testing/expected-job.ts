@@ -86,10 +86,10 @@ export function checkExpected(
     throw new TypeError(`${matcher}: only a completed job has an output: use toHaveCompleted`);
   }
   if (error !== undefined && matcher !== 'toHaveDiscarded') {
-    throw new TypeError(`${matcher}: error is of toHaveDiscarded`);
+    throw new TypeError(`${matcher}: error belongs to toHaveDiscarded`);
   }
   if (error !== undefined && typeof error !== 'string' && !(error instanceof RegExp)) {
-    throw new TypeError(`${matcher}: error must be a text or a pattern, got ${shown(error)}`);
+    throw new TypeError(`${matcher}: error must be a string or a RegExp, got ${shown(error)}`);
   }
   if (times !== undefined) checkInteger(`${matcher}: times`, times, 0, Number.MAX_SAFE_INTEGER);
   if (expected.runAt instanceof Date) checkDate(`${matcher}: runAt`, expected.runAt);

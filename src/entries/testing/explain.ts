@@ -52,7 +52,7 @@ export function explain(matcher: string, { job, expected, compared, others, pass
   }
   const fit = fitting.length > 1 ? 'fit' : 'fits';
   const few = `Of ${counted(compared.length)} of this kind ${count} ${fit}.`;
-  return `${wanted}\n${few} What came nearest:${list(nearest)}`;
+  return `${wanted}\n${few} The closest:${list(nearest)}`;
 }
 
 /** Why nothing can be said, and how to say that it does not matter. */
@@ -62,8 +62,8 @@ export function explainUnkept(matcher: string, { kind, keepResult }: JobDefiniti
       ? `A completed job of '${kind}' leaves no trace (keepResult: false), and one may have run`
       : `A completed job of '${kind}' leaves no payload to compare (keepResult: 'outcome'), and one has run`;
   return (
-    `${matcher}('${kind}'): it cannot be known how many jobs there were. ${left}. ` +
-    'Assert before the jobs run, or say that those do not matter: { ignoreUnkept: true }'
+    `${matcher}('${kind}'): the number of jobs is unknown. ${left}. ` +
+    'Assert before the jobs run, or ignore those: { ignoreUnkept: true }'
   );
 }
 

@@ -46,7 +46,7 @@ export async function inTransaction<TDb extends Database, T>(
 ): Promise<T> {
   if (typeof db?.transaction !== 'function') throw new TypeError(`inTransaction: ${NO_DATABASE}`);
   if (typeof run !== 'function') throw new TypeError('inTransaction takes a function after the database');
-  const { queue } = checkOptions('inTransaction: its options', options, OPTIONS);
+  const { queue } = checkOptions('inTransaction: options', options, OPTIONS);
   // Its tables are all that is used.
   if (queue !== undefined) checkQueue('inTransaction', queue as Queue);
   const client: unknown = Reflect.get(db, '$client');
@@ -71,7 +71,7 @@ export async function inTransaction<TDb extends Database, T>(
 function deadlocked(cause: unknown): Error {
   return new Error(
     'inTransaction: a deadlock. Tests that run at the same time enqueue the same unique keys in one ' +
-      'database: give each transaction tables of its own, as inTransaction(db, run, { queue }), or each ' +
+      'database: give each transaction its own tables, as inTransaction(db, run, { queue }), or each ' +
       'file a database',
     { cause },
   );

@@ -54,7 +54,7 @@ export function inline<TDb, TOwn extends OwnColumns, TSchedules, TLimits>(
   options: InlineOptions<TDb, TOwn>,
 ): Queue<TOwn, TSchedules, TLimits> {
   checkQueue('inline', queue);
-  const { delayed = 'refuse', failFast = true } = checkOptions('inline: its options', options, OPTIONS);
+  const { delayed = 'refuse', failFast = true } = checkOptions('inline: options', options, OPTIONS);
   if (!['refuse', 'run', 'leave'].includes(delayed)) {
     throw new TypeError(`inline: delayed must be refuse, run or leave; got ${shown(delayed)}`);
   }

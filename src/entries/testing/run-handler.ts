@@ -106,7 +106,7 @@ export async function runHandler<TJob extends JobDefinition, TDb = Database, TQu
     | ((context: HandlerContext<TJob, TDb, TQueue>) => HandlerResult<TJob> | Promise<HandlerResult<TJob>>),
 ): Promise<HandlerRun<TJob>> {
   checkDefinition('runHandler', job);
-  checkOptions('runHandler: its options', options, OPTIONS);
+  checkOptions('runHandler: options', options, OPTIONS);
   const { queue, signal } = options;
   const run = handler as unknown as JobHandler<TDb, OwnValuesOf<TQueue>>['run'];
   const bound = boundTo(job, typeof handler === 'function' ? { job, run } : handler);
@@ -158,7 +158,7 @@ async function jobOf<TJob extends JobDefinition, TQueue extends Queue>(
   );
   const attempt = checkInteger('runHandler: attempt', options.attempt ?? 1, 1, maxAttempts);
   if ('stored' in options && options.payload !== undefined) {
-    throw new TypeError('runHandler: payload and stored exclude each other');
+    throw new TypeError('runHandler: payload and stored cannot be combined');
   }
   const json =
     'stored' in options

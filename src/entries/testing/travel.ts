@@ -46,6 +46,6 @@ export async function travel(
 ): Promise<void> {
   checkQueue('travel', queue);
   const ms = checkSpanMs('travel: the time to pass', by);
-  const { all = !isTransaction(db) } = checkOptions('travel: its options', options, OPTIONS);
+  const { all = !isTransaction(db) } = checkOptions('travel: options', options, OPTIONS);
   await shiftTimes(db, queue, { ms, written: !all });
 }

@@ -19,7 +19,7 @@ import { LeaseLostError } from '../../errors.ts';
 import type { BatchMember } from './batch-member.ts';
 import { batchResults, isOutput } from './batch-results.ts';
 
-const LOST = 'another worker has claimed it, or it is already settled; so no job of its batch is completed';
+const LOST = 'another worker has claimed it, or it is already settled; so no job of its batch was completed';
 
 /**
  * The `complete(tx)` of one batch, for all its jobs but those that its results exclude. Like that of a single

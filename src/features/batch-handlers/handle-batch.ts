@@ -110,7 +110,7 @@ export function handleBatch<TJob extends JobDefinition, TDb = Database, TQueue e
 ): BatchHandler<TDb, OwnValuesOf<TQueue>, TJob['kind']> {
   checkDefinition('handleBatch', job);
   const what = (option: string) => `handleBatch('${job.kind}'): ${option}`;
-  const { maxSize = 100, maxWaitMs = 100 } = checkOptions(what('its options'), options, OPTIONS);
+  const { maxSize = 100, maxWaitMs = 100 } = checkOptions(what('options'), options, OPTIONS);
   const batch = {
     maxSize: checkInteger(what('maxSize'), maxSize, 1, 1_000),
     maxWaitMs: checkDurationMs(what('maxWaitMs'), maxWaitMs, 0, 60_000),

@@ -39,8 +39,8 @@ export function sharedRule(jobs: readonly NewJob[], { keys }: Pick<RuleSettings,
     jobs.some((job) => settingsOf(job) !== settingsOf(first))
   ) {
     throw new TypeError(
-      `enqueueMany('${first?.kind}'): all entries must have the same of debounce, throttle, replace and ` +
-        'unique, but for their keys and delayMs: make one call for each, in one transaction',
+      `enqueueMany('${first?.kind}'): all entries must have the same debounce, throttle, replace and ` +
+        'unique; only keys and delayMs may differ. Make one call for each set, in one transaction',
     );
   }
   if (keys === undefined && (rule.type === 'throttle' || rule.type === 'period')) {

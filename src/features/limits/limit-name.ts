@@ -45,20 +45,20 @@ export function limitNameOf(
   const limits = declared.get(queue);
   if (limits === undefined) {
     throw new TypeError(
-      `${caller}: workers know of no limits of the queue '${queue}': declare it, ` +
-        `limitsIn(…, { ${keyOf(queue)}: {} })`,
+      `${caller}: the queue '${queue}' has no declared limits, so workers would ignore this one. ` +
+        `Declare it, limitsIn(…, { ${keyOf(queue)}: {} })`,
     );
   }
   if (kind !== undefined && group !== undefined) {
-    throw new TypeError(`${caller}: kind and group exclude each other: groups are of the whole queue`);
+    throw new TypeError(`${caller}: kind and group cannot be combined: groups belong to the whole queue`);
   }
   if (kind !== undefined) {
     // Checked next, as of callers without TypeScript.
     const named = checkText(`${caller}: kind`, kind as string, MAX_NAME_BYTES);
     if (limits.kinds?.[named] !== undefined) return { queue, kind: named, group: undefined, limits };
     throw new TypeError(
-      `${caller}: workers know of no limits of the kind '${named}': declare it, ` +
-        `limitsIn(…, { ${keyOf(queue)}: { kinds: { ${keyOf(named)}: {} } } })`,
+      `${caller}: the kind '${named}' has no declared limits, so workers would ignore this one. ` +
+        `Declare it, limitsIn(…, { ${keyOf(queue)}: { kinds: { ${keyOf(named)}: {} } } })`,
     );
   }
   if (group === undefined) return { queue, kind: undefined, group: undefined, limits };
@@ -81,12 +81,12 @@ export function overrideToSet(
   checkLimitSettings(what, override);
   const { concurrency = null, rate, weight = null } = override;
   if (concurrency === null && rate === undefined && weight === null) {
-    throw new TypeError(`${what} sets nothing: null removes what was set before`);
+    throw new TypeError(`${what} sets nothing; pass null to remove what was set before`);
   }
   if (weight !== null) {
     checkInteger(`${what}: weight`, weight, 1, 1_000);
     if (group === undefined) {
-      throw new TypeError(`${what}: weight is of groups: name one, or '*' for all`);
+      throw new TypeError(`${what}: weight applies to groups: name one, or '*' for all`);
     }
   }
   if (concurrency !== null && group !== undefined && limits.groups?.serial !== undefined) {
@@ -99,8 +99,8 @@ export function overrideToSet(
     const unheeded = (setting: string) => {
       const ofKind = kind === undefined ? `${setting}: …` : `kinds: { ${keyOf(kind)}: { ${setting}: … } }`;
       return new TypeError(
-        `${what}: ${setting} has no effect where the code declares others and no ${setting}: declare one, ` +
-          `limitsIn(…, { ${keyOf(queue)}: { ${ofKind} } })`,
+        `${what}: ${setting} has no effect, because the code declares limits here without ${setting}. ` +
+          `Declare one, limitsIn(…, { ${keyOf(queue)}: { ${ofKind} } })`,
       );
     };
     const declared = kind === undefined ? limits : limits.kinds?.[kind];

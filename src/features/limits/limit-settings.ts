@@ -94,6 +94,6 @@ function checkGroups(what: string, groups: GroupSettings): void {
     throw new TypeError(`${what}.serial must be 'attempt', 'end' or 'success', got ${shown(groups.serial)}`);
   }
   if (groups.concurrency !== undefined) {
-    throw new TypeError(`${what}: serial and concurrency exclude each other: serial is one at a time`);
+    throw new TypeError(`${what}: serial and concurrency cannot be combined: serial means one at a time`);
   }
 }

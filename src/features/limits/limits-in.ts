@@ -29,7 +29,7 @@ export type MakeLimits = (queue: QueueOfLimits) => Limits;
  * @throws RangeError | TypeError naming the table or the setting that is wrong
  */
 export function limitsIn(tables: LimitTables, byQueue: Readonly<Record<string, QueueLimits>>): MakeLimits {
-  checkObject('limitsIn: its tables', tables);
+  checkObject('limitsIn: tables', tables);
   const { queueLimits, queueUsage, queueGroups, queueHolds, queueNotes } = tables;
   const given = { queueLimits, queueUsage, queueGroups, queueHolds, queueNotes };
   for (const [name, table] of Object.entries(given)) {
@@ -39,7 +39,7 @@ export function limitsIn(tables: LimitTables, byQueue: Readonly<Record<string, Q
       );
     }
   }
-  checkObject('limitsIn: its limits', byQueue);
+  checkObject('limitsIn: limits', byQueue);
   const limits = new Map(
     Object.entries(byQueue).map(([queue, settings]) => [queue, checkQueueLimits(queue, settings)]),
   );

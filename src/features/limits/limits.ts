@@ -127,7 +127,7 @@ export class Limits {
   async list(db: Executor, filter: LimitFilter): Promise<LimitList> {
     const { queue, limits } = limitNameOf(
       'limits.list',
-      checkOptions('limits.list: its filter', filter, FILTER),
+      checkOptions('limits.list: filter', filter, FILTER),
       this.declared,
     );
     const limit = checkInteger('limits.list: limit', filter.limit ?? 100, 1, 1_000);
@@ -151,10 +151,10 @@ export class Limits {
   async groups(db: Executor, filter: LimitFilter): Promise<GroupList> {
     const { queue, limits } = limitNameOf(
       'limits.groups',
-      checkOptions('limits.groups: its filter', filter, FILTER),
+      checkOptions('limits.groups: filter', filter, FILTER),
       this.declared,
     );
-    if (!isGrouped(limits)) throw new TypeError(`limits.groups: the jobs of '${queue}' are in no groups`);
+    if (!isGrouped(limits)) throw new TypeError(`limits.groups: the jobs of '${queue}' are not in groups`);
     const limit = checkInteger('limits.groups: limit', filter.limit ?? 100, 1, 1_000);
     const after = filter.cursor ?? '';
     if (after !== '') checkText('limits.groups: cursor', after, MAX_NAME_BYTES);
@@ -199,8 +199,8 @@ export class Limits {
   checkNone(caller: string, queue: string): void {
     if (!this.has(queue)) return;
     throw new QueueError(
-      `${caller}: the queue '${queue}' has limits, which ${caller} cannot keep, since it is no worker: ` +
-        'use drain, or a worker',
+      `${caller}: the queue '${queue}' has limits, which ${caller} cannot keep because it is not a worker. ` +
+        'Use drain or a worker',
     );
   }
 

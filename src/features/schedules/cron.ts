@@ -66,7 +66,7 @@ export function parseCron(what: string, expression: string): CronExpression {
   if (next(LONG_AGO) === undefined) {
     const [day, month] = texts.slice(-3);
     throw new TypeError(
-      `${what} never fires: its day of month '${day}' does not come in its month '${month}'`,
+      `${what} never fires: its day of month '${day}' does not exist in its month '${month}'`,
     );
   }
   return { everyHour: values.at(-4)?.size === 24, next };

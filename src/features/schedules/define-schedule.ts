@@ -127,14 +127,16 @@ export function defineSchedule<
     timeZone = 'UTC',
     startsAt,
     endsAt,
-  } = checkOptions(what('its options'), schedule, OPTIONS);
+  } = checkOptions(what('options'), schedule, OPTIONS);
   const { catchUp = 'latest', overlap = true } = schedule;
   checkDefinition(`defineSchedule('${name}')`, job);
   if ((cron === undefined) === (every === undefined)) {
     throw new TypeError(`${what('cron or every')} must be given, and not both`);
   }
   if (every !== undefined && schedule.timeZone !== undefined) {
-    throw new TypeError(`${what('timeZone')} is for cron: an interval is the same in every zone`);
+    throw new TypeError(
+      `${what('timeZone')} only applies to cron: an interval is the same in every time zone`,
+    );
   }
   zoneOf(what('timeZone'), timeZone);
   if (cron !== undefined) parseCron(what('cron'), cron);
@@ -159,7 +161,7 @@ export function defineSchedule<
     const ticks = ticksOf(timingOf(defined), startsAt.getTime());
     if (ticks.after(startsAt.getTime() - 1) === undefined) {
       throw new RangeError(
-        `${what('endsAt')} comes before the first tick after startsAt: nothing would fire`,
+        `${what('endsAt')} is before the first tick after startsAt, so the schedule would never fire`,
       );
     }
   }

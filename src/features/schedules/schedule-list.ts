@@ -33,7 +33,7 @@ export async function listSchedules(
   tables: ScheduleTables,
   filter: ScheduleFilter,
 ): Promise<ScheduleList> {
-  checkOptions('schedules.list: its filter', filter, FILTER);
+  checkOptions('schedules.list: filter', filter, FILTER);
   const limit = checkInteger('schedules.list: limit', filter.limit ?? 50, 1, 1_000);
   if (filter.job !== undefined) checkDefinition('schedules.list', filter.job);
   if (filter.cursor !== undefined) checkText('schedules.list: cursor', filter.cursor, MAX_NAME_BYTES);

@@ -81,7 +81,7 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
     const stored = await setSchedule(db, this.tables, { schedule: made, channel: this.#queue.channel });
     if (stored !== undefined) return toScheduleRecord(stored);
     throw new QueueError(
-      `The schedule '${made.name}' is declared by workers: change it in their code, ` +
+      `The schedule '${made.name}' is declared by workers. Change it in their code, ` +
         'or remove it once no worker declares it any more',
     );
   }
@@ -92,7 +92,7 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
   }
 
   /**
-   * Pauses a schedule until {@link resume}, across restarts and changes; `false` when it was paused already.
+   * Pauses a schedule until {@link resume}, across restarts and changes; `false` when it was already paused.
    *
    * @throws QueueError when there is no such schedule
    */

@@ -10,8 +10,8 @@ import { endChannel, endedIds } from './sql/end-notice.ts';
 const LINGER_MS = 1_000;
 
 const NOT_HEARD =
-  'A notification to itself did not reach this process, so its waits poll. ' +
-  'Behind PgBouncer in transaction mode none ever does: leave awaited out';
+  'A test notification did not reach this process, so its waits poll. ' +
+  'Notifications do not work behind PgBouncer in transaction mode: leave awaited out';
 
 /** What is heard. */
 export interface NoticeEvents {

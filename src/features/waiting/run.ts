@@ -28,11 +28,12 @@ export async function run<TJob extends JobDefinition>(
   }
   const taken = settings.own.find(({ key }) => key === 'timeoutMs' || key === 'signal');
   if (taken !== undefined) {
-    throw new TypeError(`run: ${taken.key} is an own column, too: use enqueue, and then waitFor`);
+    throw new TypeError(`run: ${taken.key} is also the name of an own column; use enqueue and then waitFor`);
   }
   if (unanswered(options)) {
     throw new TypeError(
-      'run cannot take throttle without trailing, nor unique: { forMs }: with them there may be no job',
+      'run does not take throttle without trailing, or unique: { forMs }: with them there may be no job ' +
+        'to wait for',
     );
   }
   signal?.throwIfAborted();

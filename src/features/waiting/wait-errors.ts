@@ -17,7 +17,7 @@ export class WaitTimeoutError extends QueueError {
     options?: ErrorOptions,
   ) {
     super(
-      `Job ${jobId} ('${kind}') was not seen to end within the timeoutMs of ${timeoutMs} ms. It goes on: ` +
+      `Job ${jobId} ('${kind}') did not end within the timeoutMs of ${timeoutMs} ms. The job continues: ` +
         'wait again by its id',
       options,
     );
@@ -37,8 +37,8 @@ export class JobGoneError extends QueueError {
     super(
       `Job ${jobId} ('${kind}') ${
         reason === 'not-kept'
-          ? 'has ended and left no result: one that completes with keepResult: false leaves none'
-          : 'is not there: its result is pruned or was not kept, no job has this id, ' +
+          ? 'has ended without a result: a job that completes with keepResult: false leaves none'
+          : 'was not found: its result was pruned or not kept, no job has this id, ' +
             'or the transaction that enqueued it has not committed'
       }`,
     );

@@ -33,7 +33,7 @@ export function checkWaitOptions(method: string, options: WaitOptions): CheckedW
     timeoutMs = DEFAULT_TIMEOUT_MS,
     signal,
     awaited = false,
-  } = checkOptions(`${method}: its options`, options, OPTIONS);
+  } = checkOptions(`${method}: options`, options, OPTIONS);
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new TypeError(`${method}: signal must be an AbortSignal, got ${shown(signal)}`);
   }
@@ -52,8 +52,8 @@ export function checkNoTransaction(method: string, db: Executor): void {
   if (typeof db?.execute !== 'function') throw new TypeError(NO_DATABASE);
   if (!('rollback' in db)) return;
   throw new TypeError(
-    `${method} cannot wait inside a transaction: a job that it has enqueued begins at its commit, ` +
-      'and it would keep a connection and its snapshot for as long as it waits. ' +
+    `${method} cannot wait inside a transaction: a job that the transaction enqueued starts after its ` +
+      'commit, and waiting would hold a connection and its snapshot. ' +
       'Wait after the commit, with the database itself',
   );
 }

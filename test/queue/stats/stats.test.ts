@@ -155,7 +155,7 @@ describe('its cost', () => {
   test('refuses what is no number of minutes, and what is no database', async () => {
     const queue = newQueue();
     await expect(queue.stats(database.db, { minutes: 0 })).rejects.toThrow(/stats: minutes/);
-    await expect(queue.stats(database.db, { minute: 5 } as object)).rejects.toThrow(/stats: its options/);
+    await expect(queue.stats(database.db, { minute: 5 } as object)).rejects.toThrow(/stats: unknown option/);
     await expect(queue.stats(undefined as never)).rejects.toThrow(TypeError);
     await expect(queue.vitals({} as never)).rejects.toThrow(TypeError);
   });

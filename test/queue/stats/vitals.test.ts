@@ -111,7 +111,7 @@ describe('vitals', () => {
         severity: 'warning',
         queue: 'mail',
         value: 1,
-        message: `1 jobs of 'mail' are parked, job ${ids[0]?.id} the first of them, because the database refused their claims`,
+        message: `1 jobs of 'mail' are parked because the database refused their claims; the first is job ${ids[0]?.id}`,
       },
     });
     await database.client`update queue_jobs set run_at = now() - interval '3 minutes' where id = ${ids[0]?.id ?? 0}`;

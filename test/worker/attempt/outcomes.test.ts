@@ -111,7 +111,7 @@ describe('how an attempt ends', () => {
         expect(inDays).toBeLessThan(367);
       }
       await until(() => warnings.length >= 2);
-      const about = (name: string) => `The backoff of '${name}' has returned ${delayMs} milliseconds`;
+      const about = (name: string) => `The backoff of '${name}' returned ${delayMs} milliseconds`;
       expect(warnings).toEqual([
         expect.stringContaining(about(kind)),
         expect.stringContaining(about(`${kind} too`)),

@@ -126,7 +126,7 @@ describe('health', () => {
     expect(health()).toMatchObject({
       live: false,
       ready: false,
-      reasons: [expect.stringMatching(/^A background part of the worker has failed/)],
+      reasons: [expect.stringMatching(/^A background part of the worker failed/)],
     });
     await background.end(1_000);
     expect(heard).toEqual(['running in the background']);

@@ -95,13 +95,13 @@ describe('by default a worker prints', () => {
   test('a line for its start and one for each discarded job, and nothing else', async () => {
     await run({}, 'good', 'bad', 'retry', 'snooze', 'cancel');
     expect(printed).toHaveLength(3);
-    expect(printed[0]).toMatch(/^drizzle-queue: worker \d+ \(web-1\) has started, listening: default \(1\)$/);
+    expect(printed[0]).toMatch(/^drizzle-queue: worker \d+ \(web-1\) started, listening: default \(1\)$/);
     expect(printed.slice(1).sort()).toEqual([
       expect.stringMatching(
-        /^drizzle-queue: job \d+ \(work\) is discarded at attempt 1 of 2: NonRetryableError: no such mailbox$/,
+        /^drizzle-queue: job \d+ \(work\) was discarded at attempt 1 of 2: NonRetryableError: no such mailbox$/,
       ),
       expect.stringMatching(
-        /^drizzle-queue: job \d+ \(work\) is discarded at attempt 2 of 2: TypeError: not yet$/,
+        /^drizzle-queue: job \d+ \(work\) was discarded at attempt 2 of 2: TypeError: not yet$/,
       ),
     ]);
   });
@@ -120,7 +120,7 @@ describe('by default a worker prints', () => {
     await until(() => printed.length > 0);
     await worker.stop();
     expect(printed).toEqual([
-      expect.stringMatching(/has started, polling: default \(10\), q0 \(1\), .*q6 \(7\), 13 more queues$/),
+      expect.stringMatching(/started, polling: default \(10\), q0 \(1\), .*q6 \(7\), 13 more queues$/),
     ]);
   });
 
@@ -147,7 +147,7 @@ describe('by default a worker prints', () => {
     const stopping = nextEvent(worker, 'stopping');
     const stopped = worker.stop();
     expect((await stopping)[0]).toEqual({ running: 2, timeoutMs: 150_000 });
-    expect(printed.at(-1)).toBe('drizzle-queue: stopping: waits up to 2.5 min for 2 handlers to end');
+    expect(printed.at(-1)).toBe('drizzle-queue: stopping: waiting up to 2.5 min for 2 handlers to end');
     end();
     await stopped;
     expect(printed).toHaveLength(2);
@@ -192,7 +192,7 @@ describe('by default a worker prints', () => {
     await queue.enqueue(database.db, work, 'good');
     await queue.enqueue(database.db, work, 'bad');
     await drain(database.db, { queue, handlers, deadlineMs: 20_000 });
-    expect(printed).toEqual([expect.stringContaining('is discarded at attempt 1 of 2')]);
+    expect(printed).toEqual([expect.stringContaining('was discarded at attempt 1 of 2')]);
     await queue.enqueue(database.db, work, 'bad');
     await drain(database.db, { queue, handlers, deadlineMs: 20_000, log: false });
     expect(printed).toHaveLength(1);
@@ -200,10 +200,10 @@ describe('by default a worker prints', () => {
 
   test('on stderr, not on stdout', async () => {
     const worker = startWorkerProcess('worker/fixtures/talking-worker.ts', { DATABASE_URL: database.url });
-    await worker.printed('has started');
+    await worker.printed('started, ');
     expect(await worker.end('SIGTERM')).toBe(0);
     expect(worker.output()).toMatch(
-      /^drizzle-queue: worker \d+ \(\S+\) has started, listening: default \(10\)\n$/,
+      /^drizzle-queue: worker \d+ \(\S+\) started, listening: default \(10\)\n$/,
     );
   });
 });
@@ -219,15 +219,15 @@ describe('a logger', () => {
     const told = logger.entries.map(({ level, message }) => `${level} ${message.replaceAll(/\d+/g, 'N')}`);
     expect(told).toEqual(
       expect.arrayContaining([
-        'info worker N (web-N) has started, listening: default (N)',
-        'debug job N (work) is completed after N ms',
-        'error job N (work) is discarded at attempt N of N: NonRetryableError: no such\nmailbox',
-        'warn job N (work) has failed at attempt N of N, and is retried in N ms: TypeError: not yet',
-        'error job N (work) is discarded at attempt N of N: TypeError: not yet',
-        'debug job N (work) is snoozed for N min',
-        'info job N (work) is cancelled: not wanted',
+        'info worker N (web-N) started, listening: default (N)',
+        'debug job N (work) completed after N ms',
+        'error job N (work) was discarded at attempt N of N: NonRetryableError: no such\nmailbox',
+        'warn job N (work) failed at attempt N of N, and will be retried in N ms: TypeError: not yet',
+        'error job N (work) was discarded at attempt N of N: TypeError: not yet',
+        'debug job N (work) was snoozed for N min',
+        'info job N (work) was cancelled: not wanted',
         'info stopping',
-        'info the worker has stopped',
+        'info the worker stopped',
       ]),
     );
     expect(told).toHaveLength(9);
@@ -348,7 +348,7 @@ describe('a logger', () => {
       expect.stringMatching(/^warn notifications do not arrive; polling: \w+: terminating /),
     );
     expect(told).toContain('info notifications arrive again; listening');
-    expect(told.filter((line) => line.includes('has started'))).toHaveLength(1);
+    expect(told.filter((line) => line.includes('started, '))).toHaveLength(1);
     expect(printed).toEqual([]);
   });
 
@@ -369,9 +369,9 @@ test('a console gets lines without fields, and no debug unless it is asked for',
   const custom = new Console(out, err);
   await run({ log: custom }, 'good', 'bad');
   const lines = String(out.read()).trimEnd().split('\n');
-  expect(lines[0]).toMatch(/^drizzle-queue: worker \d+ \(web-1\) has started, listening: default \(1\)$/);
-  expect(lines.slice(1)).toEqual(['drizzle-queue: stopping', 'drizzle-queue: the worker has stopped']);
-  expect(String(err.read())).toMatch(/^drizzle-queue: job \d+ \(work\) is discarded .* no such mailbox\n$/);
+  expect(lines[0]).toMatch(/^drizzle-queue: worker \d+ \(web-1\) started, listening: default \(1\)$/);
+  expect(lines.slice(1)).toEqual(['drizzle-queue: stopping', 'drizzle-queue: the worker stopped']);
+  expect(String(err.read())).toMatch(/^drizzle-queue: job \d+ \(work\) was discarded .* no such mailbox\n$/);
 
   const worker = createWorker(database.db, { queue, handlers, log: false });
   logWorker(worker, custom, { level: 'debug' });
@@ -380,7 +380,7 @@ test('a console gets lines without fields, and no debug unless it is asked for',
   await worker.start();
   await completed;
   await worker.stop();
-  expect(String(out.read())).toMatch(/^drizzle-queue: job \d+ \(work\) is completed after \d+ ms$/m);
+  expect(String(out.read())).toMatch(/^drizzle-queue: job \d+ \(work\) completed after \d+ ms$/m);
 });
 
 test('what is no logger is refused', () => {

@@ -31,7 +31,7 @@ test('a worker goes on after a beat whose answer came late, but within its deadl
   };
   const worker = createWorker(database.db, { queue, handlers: [handle(work, () => void done++)] });
   onTestFinished(() => worker.stop());
-  const standsStill = () => worker.health().reasons.some((reason) => reason.includes('stands still'));
+  const standsStill = () => worker.health().reasons.some((reason) => reason.includes('is suspended'));
   await database.client`
     insert into queue_workers (name, queues, kinds, seen_at)
     select 'other ' || n, '[]', '[]', now() + interval '1 hour' from generate_series(1, ${OTHERS}) as n`;

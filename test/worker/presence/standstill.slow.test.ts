@@ -126,7 +126,7 @@ test('a worker with a session stands still within seconds, and goes on with what
   await queue.enqueue(database.db, long);
   await until(() => begun === 1);
   fallSilent();
-  await until(() => worker.health().reasons.some((reason) => reason.includes('stands still')));
+  await until(() => worker.health().reasons.some((reason) => reason.includes('is suspended')));
   expect(worker.health().ready).toBe(false);
   proxy.weather = 'fine';
   await until(() => worker.health().ready);

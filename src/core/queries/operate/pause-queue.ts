@@ -5,7 +5,7 @@ import { REQUESTED } from '../../sql/wake-channel.ts';
 import { notified } from '../../sql/wake-up.ts';
 
 /**
- * Pauses a queue; returns `false` when it was paused already. Workers are notified on `channel` when the
+ * Pauses a queue; returns `false` when it was already paused. Workers are notified on `channel` when the
  * transaction commits, unless that is `undefined`.
  *
  * **Under concurrency.** Waits for another open transaction that has just paused or resumed the same queue,

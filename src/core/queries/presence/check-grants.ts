@@ -46,7 +46,7 @@ export async function checkGrants(db: Runner, tables: TablesInUse): Promise<void
   if (first === undefined) return;
   const grants = rows.map(({ privilege, name, role }) => `grant ${privilege} on ${name} to ${role};`);
   throw new QueueError(
-    `The role ${first.role} may not do all that a worker does. Run \`${grants.join(' ')}\``,
+    `The role ${first.role} lacks privileges that a worker needs. Run \`${grants.join(' ')}\``,
   );
 }
 

@@ -68,7 +68,7 @@ function differences(table: string, column: PgColumn, found: ColumnState | undef
       severity: 'error',
       message: `The column ${column.name} of ${table} ${wrong.join(' and ')}`,
       fix:
-        `${MIGRATE}; if there is nothing to generate, somebody has altered the table by hand: ` +
+        `${MIGRATE}; if there is nothing to generate, the table was altered by hand: ` +
         '`npx drizzle-kit push` shows how it differs',
     },
   ];

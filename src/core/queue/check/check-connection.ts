@@ -10,8 +10,8 @@ export function checkConnection(db: Executor): Finding[] {
       code: 'single-connection',
       severity: 'warning',
       message:
-        'This database is a single client. What is sent while a transaction is open on it becomes part of ' +
-        'that transaction, so createWorker and drain refuse it',
+        'This database is a single client. Every statement that is sent while a transaction is open ' +
+        'becomes part of that transaction, so createWorker and drain refuse this database',
       fix: `Use a connection pool: ${POOL}`,
     },
   ];

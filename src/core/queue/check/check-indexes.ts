@@ -26,7 +26,7 @@ export function checkIndexes(table: PgTable, state: TableState): Finding[] {
         severity: 'warning',
         message:
           `The constraint ${check.name} of ${name} is missing, ` +
-          'so the table takes values that no statement expects',
+          'so the table accepts values that no statement expects',
         fix: MIGRATE,
       }),
     ),
@@ -64,7 +64,7 @@ function checkIndex(table: string, expected: ExpectedIndex, state: TableState): 
   const namesake = state.indexes.find((index) => index.name === expected.name);
   const what = describe(expected);
   const cost = expected.isPrimary
-    ? 'the rows of a job are no longer found at once'
+    ? 'looking up the rows of a job reads the whole table'
     : expected.isUnique
       ? 'every enqueue with a unique key fails'
       : 'its statements read the whole table';
@@ -80,7 +80,7 @@ function checkIndex(table: string, expected: ExpectedIndex, state: TableState): 
       message: `The index ${namesake.name} of ${table} is not the ${what} but ${describe(namesake)}: ${cost}`,
       fix:
         `${MIGRATE}; if there is nothing to generate, drop the index, ` +
-        'and let `npx drizzle-kit push` make it again',
+        'and let `npx drizzle-kit push` create it again',
     },
   ];
 }
@@ -108,9 +108,9 @@ function invalid(table: string, { name, isUnique }: IndexState): Finding {
     severity: isUnique ? 'error' : 'warning',
     message:
       `The index ${name} of ${table} is invalid: ` +
-      'a CREATE INDEX CONCURRENTLY has failed, or a partition lacks its part',
+      'a CREATE INDEX CONCURRENTLY failed, or a partition lacks its part of the index',
     fix:
-      `reindex index concurrently "${name}" (for a unique index, remove what is twice in the table first); ` +
+      `reindex index concurrently "${name}" (for a unique index, remove duplicate rows first); ` +
       'or drop the index and create it again',
   };
 }

@@ -10,11 +10,11 @@ export async function checkPooler(db: Executor): Promise<Finding[]> {
       code: 'pooled-by-transaction',
       severity: 'hint',
       message:
-        'A pooler in transaction mode stands before this server: no wake-up and no session lock passes it, ' +
-        'so workers poll, and others know after silentMs (30 s) that one has died',
+        'You connect through a transaction-mode pooler. NOTIFY and session locks do not work through it, ' +
+        'so workers poll, and a dead worker is noticed only after silentMs (30 s)',
       fix:
-        'Nothing for an app that only enqueues. Give workers the direct connection, or listen: false, ' +
-        'and on postgres.js prepare: false',
+        'An app that only enqueues needs no change. Give workers a direct connection, or set ' +
+        'listen: false, and on postgres.js also prepare: false',
     },
   ];
 }

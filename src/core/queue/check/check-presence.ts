@@ -32,7 +32,7 @@ function inOtherSchemas(missing: readonly PgTable[], stateOf: (table: PgTable) =
       `This connection does not find ${missing.map(quotedName).join(', ')}, ` +
       `but there are tables of that name in the schema ${schemas.join(', ')}`,
     fix:
-      `Make them with createQueueTables({ schema: pgSchema('${schemas[0]}') }) ` +
+      `Create them with createQueueTables({ schema: pgSchema('${schemas[0]}') }) ` +
       'and give them to createQueue({ tables }), or put the schema into the search_path of this connection',
   };
 }
@@ -41,17 +41,17 @@ function nowhereAtAll(tables: QueueTables, missing: readonly PgTable[], hasMigra
   const names = missing.map(quotedName).join(', ');
   const some = missing.length < Object.values(tables).length;
   const topLevel = `the schema file that drizzle-kit reads must have ${exportOf(tables)} at its top level`;
-  const migrated = hasMigrations ? ', though Drizzle has migrated it' : '';
+  const migrated = hasMigrations ? ', although Drizzle has run migrations on it' : '';
   return {
     code: 'tables-missing',
     severity: 'error',
     message: some
-      ? `${names} ${missing.length === 1 ? 'does' : 'do'} not exist, though other tables of the queue do`
+      ? `${names} ${missing.length === 1 ? 'does' : 'do'} not exist, but other tables of the queue do`
       : `None of the queue's tables exists in this database${migrated}`,
     fix: some
       ? `${MIGRATE}. If there is nothing to generate, not all tables are exported: ${topLevel}`
       : `${MIGRATE}. If there is nothing to generate, the tables are not exported, ` +
-        `or inside an object, which drizzle-kit passes over: ${topLevel}`,
+        `or are exported inside an object, which drizzle-kit ignores: ${topLevel}`,
   };
 }
 
@@ -72,7 +72,7 @@ export function missingKeys(keys: PgTable): Finding {
   return {
     code: 'tables-missing',
     severity: 'error',
-    message: `${quotedName(keys)} does not exist, so no throttle and no unique: { forMs } can be enqueued`,
+    message: `${quotedName(keys)} does not exist, so enqueue with throttle or unique: { forMs } fails`,
     fix:
       `${MIGRATE}. If there is nothing to generate, the schema file that drizzle-kit reads must have ` +
       `\`export * from '${CONTROL_ENTRY}'\` at its top level, or what createControlTables() returns`,

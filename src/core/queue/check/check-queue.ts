@@ -120,8 +120,10 @@ function permissionDenied(error: unknown): Finding {
   return {
     code: 'permission-denied',
     severity: 'error',
-    message: `This role may not look at the tables (${reason})`,
-    fix: 'grant usage on schema … to this role, and the rights that the guide "Schema" lists under "Grants"',
+    message: `This role may not inspect the tables (${reason})`,
+    fix:
+      'grant usage on schema … to this role, and the privileges that the guide "Schema" lists under ' +
+      '"Grants"',
   };
 }
 
@@ -132,7 +134,7 @@ async function silentWorkers(db: Executor, tables: QueueTables): Promise<Finding
     severity: 'warning',
     message:
       `The worker '${name}' was last seen ${duration(silentMs)} ago, and no other has declared it gone: ` +
-      'jobs that it held wait',
+      'the jobs that it held are waiting',
     fix: 'Start a worker: it removes the row, and the jobs are due again',
   }));
 }
@@ -167,10 +169,10 @@ async function undeclaredGroups(
       code: 'groups-undeclared',
       severity: 'warning',
       message:
-        `Jobs of '${queue}' are in groups, which this queue's limits do not declare: ` +
-        'a worker with these limits does not see them',
+        `Jobs of '${queue}' are in groups, but this queue's limits declare no groups: ` +
+        'a worker with these limits does not claim these jobs',
       fix:
-        `Declare groups for '${queue}' with limitsIn here, too. If no process does any more: update ` +
+        `Declare groups for '${queue}' with limitsIn here too. If no process does any more: update ` +
         `${quotedName(tables.queueJobs)} set group_key = null where queue = '${queue}' and worker_id is null`,
     });
   }
@@ -191,10 +193,10 @@ async function stoppedGroups(
     code: 'groups-stopped',
     severity: 'warning',
     message:
-      `${groups} groups of '${queue}' are stopped by discarded jobs, '${first}' the first of them, since ` +
-      "limits with serial: 'success', which are no longer declared here",
+      `${groups} groups of '${queue}' are stopped by discarded jobs (the first group is '${first}') ` +
+      "because of limits with serial: 'success', which are no longer declared here",
     fix:
-      'Redrive those jobs, or let each of the groups go on: ' +
+      'Redrive those jobs, or unblock each of the groups: ' +
       `queue.limits.unblock(db, { queue: '${queue}', group })`,
   }));
 }

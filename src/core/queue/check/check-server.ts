@@ -4,8 +4,8 @@ import type { Finding } from './finding.ts';
 
 /** Servers that speak the protocol, and on which the statements fail or promise less. */
 const STRANGERS = [
-  { name: 'CockroachDB', lacks: 'refuses statements that change a table twice, so jobs cannot be ended' },
-  { name: 'Yugabyte', lacks: 'was never tried, and claims there cost a message for each job they look at' },
+  { name: 'CockroachDB', lacks: 'refuses statements that change a table twice, so jobs cannot end' },
+  { name: 'Yugabyte', lacks: 'is untested, and a claim there costs a message for each job it looks at' },
   { name: 'Redshift', lacks: 'has no row locks, so no job can be claimed' },
 ] as const;
 
@@ -19,7 +19,7 @@ export function checkServer(server: ServerState): Finding[] {
       code: 'not-postgres',
       severity: 'error',
       message: `This server is ${stranger.name}, which ${stranger.lacks}`,
-      fix: 'Keep the queue in PostgreSQL: the guide "Scaling" says which servers were tried',
+      fix: 'Keep the queue in PostgreSQL: the guide "Scaling" lists the tested servers',
     });
   }
   if (versionNumber < OLDEST_SUPPORTED) {
@@ -35,10 +35,10 @@ export function checkServer(server: ServerState): Finding[] {
       code: 'read-only',
       severity: 'error',
       message: standby
-        ? 'This connection may only read: the server is a standby, or the reader of a cluster'
-        : 'This connection may only read: default_transaction_read_only is on for it',
+        ? 'This connection is read-only: the server is a standby, or the reader of a cluster'
+        : 'This connection is read-only: default_transaction_read_only is on',
       fix: standby
-        ? 'Connect to the primary, or to the endpoint of the cluster that writes'
+        ? 'Connect to the primary, or to the writer endpoint of the cluster'
         : 'Turn it off for this role or database: alter role … set default_transaction_read_only = off',
     });
   }
@@ -46,7 +46,7 @@ export function checkServer(server: ServerState): Finding[] {
     findings.push({
       code: 'autovacuum-off',
       severity: 'warning',
-      message: 'Autovacuum is off on this server: finished jobs leave dead rows, and nothing removes them',
+      message: 'Autovacuum is off on this server: finished jobs leave dead rows that are never removed',
       fix: 'alter system set autovacuum = on, and select pg_reload_conf()',
     });
   }

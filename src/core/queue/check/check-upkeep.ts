@@ -32,7 +32,7 @@ function autovacuumOff(table: PgTable, { storage }: TableState): Finding[] {
     {
       code: 'autovacuum-off',
       severity: 'warning',
-      message: `Autovacuum is off for ${name}: finished jobs leave dead rows, and nothing removes them`,
+      message: `Autovacuum is off for ${name}: finished jobs leave dead rows that are never removed`,
       fix: `alter table ${name} reset (autovacuum_enabled)`,
     },
   ];
@@ -53,8 +53,8 @@ function claimColumnIndexes(queueJobs: QueueTables['queueJobs'], { indexes }: Ta
         severity: 'warning',
         message:
           `The index ${name} of ${quotedName(queueJobs)} has ${columns.join(', ')}, ` +
-          'written while jobs are claimed and run: these writes are no HOT updates any more',
-        fix: 'Drop it, or do without those columns in it, its predicate included',
+          'written while jobs are claimed and run, so these writes can no longer be HOT updates',
+        fix: 'Drop it, or remove those columns from it and from its predicate',
       },
     ];
   });
@@ -78,7 +78,7 @@ function untuned(
     {
       code: 'not-tuned',
       severity: 'hint',
-      message: `${where} has no ${lacks.join(', ')}: worth it from hundreds of jobs per second on`,
+      message: `${where} has no ${lacks.join(', ')}; set it for hundreds of jobs per second or more`,
       fix: `In a custom migration: alter table ${tuned} set (${settings})`,
     },
   ];

@@ -108,7 +108,7 @@ export function selectedJobs<TSelect extends SelectOf<unknown>>(
   maxMetadataBytes: number = DEFAULT_MAX_PAYLOAD_BYTES,
 ): SelectedJobs {
   const what = (option: string) => `enqueueFrom('${job.kind}'): ${option}`;
-  checkObject(what('its options'), options);
+  checkObject(what('options'), options);
   if (typeof select?.as !== 'function') throw new TypeError(`${what('the select')} ${NO_SELECT}`);
   if (options.uniqueKey !== undefined && typeof options.uniqueKey !== 'function') {
     throw new TypeError(
@@ -117,14 +117,12 @@ export function selectedJobs<TSelect extends SelectOf<unknown>>(
   }
   for (const option of OTHERS) {
     if (Reflect.get(options, option) !== undefined) {
-      throw new TypeError(
-        `${what(option)} is no option of enqueueFrom, which takes a uniqueKey alone: use enqueueMany`,
-      );
+      throw new TypeError(`${what(option)} is not an option of enqueueFrom; use enqueueMany`);
     }
   }
-  checkOptions(what('its options'), options, OPTIONS, own);
+  checkOptions(what('options'), options, OPTIONS, own);
   if (options.delayMs !== undefined && options.runAt !== undefined) {
-    throw new TypeError(`${what('delayMs and runAt')} exclude each other`);
+    throw new TypeError(`${what('delayMs and runAt')} cannot be combined`);
   }
   const source = select.as('selected');
   // `as` returned the alias's fields; TypeScript loses a method's return type through its own generic.
@@ -194,7 +192,7 @@ function weightOf<TFields>(
 
 function neededHere(what: string, option: 'group' | 'weight'): TypeError {
   return new TypeError(
-    `${what} must be given: the definition's ${option} function cannot be asked about rows that stay ` +
+    `${what} must be given: the definition's ${option} function cannot be called for rows that stay ` +
       `in the database. Write it as an expression: \`${option}: (row) => …\``,
   );
 }

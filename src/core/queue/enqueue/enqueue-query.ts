@@ -39,7 +39,7 @@ export function enqueueQuery<TJob extends JobDefinition>(
     // Nobody awaits it, and an unhandled rejection would end the process.
     made.then(undefined, () => undefined);
     throw new TypeError(
-      `enqueueQuery('${job.kind}'): the payload's schema is asynchronous, and a query must be there ` +
+      `enqueueQuery('${job.kind}'): the payload's schema is asynchronous, but a query must be returned ` +
         `at once; ` +
         'use enqueue, or a schema without async checks',
     );

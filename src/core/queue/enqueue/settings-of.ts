@@ -12,7 +12,7 @@ export function settingsOf(caller: string, queue: object): EnqueueSettings {
   const found = settings.get(Object(queue));
   if (found !== undefined) return found;
   throw new TypeError(
-    `${caller}: queue must be what createQueue() returns, of the same copy of drizzle-queue: import both ` +
+    `${caller}: queue must be what createQueue() of the same copy of drizzle-queue returns: import both ` +
       'as ESM, or both as CommonJS',
   );
 }

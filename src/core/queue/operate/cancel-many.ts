@@ -107,7 +107,7 @@ export async function cancelMany(
 ): Promise<CancelManyResult> {
   checkExecutor('cancelMany', db);
   const { limit, ...which } = checkFilter(given, ownColumnsOf(tables.queueJobs));
-  checkOptions('cancelMany: its options', options, OPTIONS);
+  checkOptions('cancelMany: options', options, OPTIONS);
   checkBatching('cancelMany', options);
   const { reason = 'cancelled', force = false } = options;
   checkBoolean('cancelMany: force', force);
@@ -176,7 +176,7 @@ function checkFilter(
   if (queue !== undefined) checkText('cancelMany: queue', queue, MAX_NAME_BYTES);
   if (group !== undefined) checkText('cancelMany: group', group, MAX_NAME_BYTES);
   if (group !== undefined && queue === undefined) {
-    throw new TypeError('cancelMany: group is that of a queue: give queue as well');
+    throw new TypeError('cancelMany: group needs queue: a group belongs to a queue');
   }
   if (limit !== undefined) checkInteger('cancelMany: limit', limit, 1, Number.MAX_SAFE_INTEGER);
   return {

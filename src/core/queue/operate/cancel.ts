@@ -49,7 +49,7 @@ export async function cancel(
 ): Promise<CancelResult> {
   checkExecutor('cancel', db);
   checkId('cancel', id);
-  const { reason = 'cancelled', force = false } = checkOptions('cancel: its options', options, OPTIONS);
+  const { reason = 'cancelled', force = false } = checkOptions('cancel: options', options, OPTIONS);
   checkBoolean('cancel: force', force);
   let wasThere = false;
   for (let tries = 1, waitMs = FIRST_WAIT_MS; ; tries++, waitMs *= 2) {

@@ -88,24 +88,26 @@ export async function list(
 ): Promise<JobList<JobRecord>> {
   checkExecutor('list', db);
   const own = ownColumnsOf(tables.queueJobs);
-  checkOptions('list: its filter', filter, FILTER, own);
+  checkOptions('list: filter', filter, FILTER, own);
   const limit = checkInteger('list: limit', filter.limit ?? 50, 1, 1_000);
   if (filter.job !== undefined) checkDefinition('list', filter.job);
   if (filter.job !== undefined && filter.kind !== undefined) {
-    throw new TypeError('list: job and kind exclude each other');
+    throw new TypeError('list: job and kind cannot be combined');
   }
   if (filter.cursor !== undefined) checkInteger('list: cursor', filter.cursor, 1, Number.MAX_SAFE_INTEGER);
   if (filter.kind !== undefined) checkText('list: kind', filter.kind, MAX_NAME_BYTES);
   if (filter.queue !== undefined) checkText('list: queue', filter.queue, MAX_NAME_BYTES);
   if (filter.group !== undefined) checkText('list: group', filter.group, MAX_NAME_BYTES);
   if (filter.group !== undefined && filter.queue === undefined) {
-    throw new TypeError('list: group is that of a queue: give queue as well');
+    throw new TypeError('list: group needs queue: a group belongs to a queue');
   }
   const state = filter.state === undefined ? undefined : checkState('list', filter.state);
   const created = checkCreated('list', filter);
   const finished = checkFinished('list', filter);
   if (finished !== undefined && (state === 'retrying' || isLiveState(state))) {
-    throw new TypeError(`list: finishedAfter and finishedBefore are of ended jobs, and none is '${state}'`);
+    throw new TypeError(
+      `list: finishedAfter and finishedBefore apply only to ended jobs, and state is '${state}'`,
+    );
   }
   const payload = filter.payload === undefined ? undefined : payloadText('list', filter.payload);
   const searches = payload !== undefined || created !== undefined || finished !== undefined;

@@ -22,10 +22,10 @@ export function checkManyFilter<TFilter extends ManyFilter>(
   which: readonly (keyof TFilter & string)[],
   own: readonly OwnColumn[],
 ): TFilter {
-  checkOptions(`${method}: its filter`, filter, known, own);
+  checkOptions(`${method}: filter`, filter, known, own);
   for (const [name, value] of Object.entries(filter)) {
     if (value === undefined)
-      throw new TypeError(`${method}: ${name} is undefined: leave it out, or give a value`);
+      throw new TypeError(`${method}: ${name} is undefined; give a value, or leave it out`);
   }
   const { all } = filter;
   const names: readonly string[] = [...which, ...own.map(({ key }) => key)];
@@ -33,11 +33,9 @@ export function checkManyFilter<TFilter extends ManyFilter>(
   if (all !== undefined && all !== true)
     throw new TypeError(`${method}: all must be true, got ${shown(all)}`);
   if (all && given.length > 0)
-    throw new TypeError(`${method}: all and ${given.join(', ')} exclude each other`);
+    throw new TypeError(`${method}: all and ${given.join(', ')} cannot be combined`);
   if (!all && given.length === 0) {
-    throw new TypeError(
-      `${method}: its filter must have one of ${names.join(', ')}; every job is { all: true }`,
-    );
+    throw new TypeError(`${method}: filter must have one of ${names.join(', ')}; every job is { all: true }`);
   }
   return filter;
 }

@@ -77,7 +77,7 @@ export async function redrive(
   const own = ownColumnsOf(tables.queueJobs);
   const filter: Redrive =
     typeof which === 'number' ? { id: checkId('redrive', which) } : checkFilter(which, own);
-  checkBatching('redrive', checkOptions('redrive: its options', options, OPTIONS));
+  checkBatching('redrive', checkOptions('redrive: options', options, OPTIONS));
   const { batchSize, onProgress, signal } = options;
   const everywhere = filter.queue === undefined && (await isCitus(db, tables));
   if (batchSize !== undefined || onProgress !== undefined || signal !== undefined) {

@@ -19,6 +19,6 @@ export function judgeClaims(
   return judge(
     { code: 'claims-refused', unit: 'count', warningFrom: 1, errorFrom: Number.POSITIVE_INFINITY },
     found.map(({ count, ...one }) => ({ ...one, value: count })),
-    'Workers leave out no job',
+    'Workers can claim every due job',
   );
 }

@@ -21,7 +21,7 @@ export function judgeKinds({ kinds, queues, crews, pauses }: LiveFigures): Vital
           `${inWords(oldestDueMs)}, and no worker that serves the queue has a handler for the kind`,
         fix: `Give a worker of '${queue}' a handler of '${kind}', or cancel these jobs.`,
       })),
-    'Every kind that has been due for a minute has a worker',
+    'Every kind with jobs due for a minute has a worker',
   );
   // Of queues whose jobs could not be counted only the kinds that have waited longest are known.
   const unseen = [...queues.values()].some(

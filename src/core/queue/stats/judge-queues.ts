@@ -23,8 +23,8 @@ export function judgeQueues({ queues, crews, pauses, countedAt }: LiveFigures): 
       fix:
         workersOf(crews, queue) === 0
           ? `No worker serves '${queue}': start one.`
-          : `${amountInWords(running, precision)} jobs run: give '${queue}' more concurrency or workers, ` +
-            'or shorter jobs.',
+          : `${amountInWords(running, precision)} jobs are running: give '${queue}' more concurrency, ` +
+            'more workers, or shorter jobs.',
     })),
     'No due job has waited for a minute',
   );
@@ -37,8 +37,8 @@ export function judgeQueues({ queues, crews, pauses, countedAt }: LiveFigures): 
           unknown(
             'oldest-due',
             'ms',
-            `Timed out looking for how long jobs of ${unseen.length} queues have been due`,
-            'Look at oldest-snapshot and dead-rows, and at who holds a lock on queue_jobs in pg_locks.',
+            `Timed out checking how long jobs of ${unseen.length} queues have been due`,
+            'Look at oldest-snapshot, dead-rows, and the locks on queue_jobs in pg_locks.',
           ),
         ]),
     ...judge(
@@ -49,7 +49,7 @@ export function judgeQueues({ queues, crews, pauses, countedAt }: LiveFigures): 
           queue,
           value,
           message: `'${queue}' has been paused for ${inWords(value)}`,
-          fix: `queue.resume(db, '${queue}'), unless it is paused on purpose.`,
+          fix: `Unless it is paused on purpose, resume it: queue.resume(db, '${queue}').`,
         };
       }),
       'No queue has been paused for a day',

@@ -10,10 +10,10 @@ export function judgeRates(rates: QueueRates | undefined, hasMetrics: boolean): 
   if (rates === undefined) {
     const message = hasMetrics
       ? 'The metrics of the workers could not be read'
-      : 'Without metrics nobody knows how many attempts end, and how';
+      : 'Unknown without metrics: how many attempts end, and how';
     const fix = hasMetrics
       ? 'queue.check says whether their table is missing; if not, look for locks on it in pg_locks.'
-      : "createQueue({ metrics: queueMetrics }), with the table of 'drizzle-queue/schema/metrics'.";
+      : "Write createQueue({ metrics: queueMetrics }), with the table of 'drizzle-queue/schema/metrics'.";
     return [unknown('discard-rate', 'ratio', message, fix), unknown('retry-rate', 'ratio', message, fix)];
   }
   return [
@@ -49,7 +49,8 @@ function share(
       fix:
         part === 'discarded'
           ? `Look at the errors of '${kind}': queue.list(db, { kind: '${kind}', state: 'discarded' }).`
-          : `Pause '${queue}' while what '${kind}' needs is down; the errors are in its scheduled jobs.`,
+          : `The errors are in its scheduled jobs. If a service that '${kind}' needs is down, ` +
+            `pause '${queue}'.`,
     },
   ];
 }

@@ -14,7 +14,9 @@ const SHARE = 0.2;
 export function judgeRetrying({ retrying, results }: LiveFigures): Vital[] {
   if (retrying === undefined) {
     const message = 'Timed out counting the jobs that wait for another attempt';
-    return [unknown('jobs-retrying', 'count', message, 'Look at queue.check for a missing index.')];
+    return [
+      unknown('jobs-retrying', 'count', message, 'Run queue.check to see whether an index is missing.'),
+    ];
   }
   const completed = new Map(
     results.map(({ queue, kind, read, discarded }) => [JSON.stringify([queue, kind]), read - discarded]),
@@ -32,7 +34,7 @@ export function judgeRetrying({ retrying, results }: LiveFigures): Vital[] {
       message:
         `${retrying.isLeast ? 'At least ' : ''}${jobs} jobs of '${kind}' in '${queue}' have failed ` +
         'and wait for another attempt',
-      fix: `Look at their errors: the filter "kind:${kind} state:retrying" of the dashboard and of list.`,
+      fix: `Look at their errors: filter the dashboard or list by "kind:${kind} state:retrying".`,
     })),
     'Few jobs wait for another attempt after a failed one',
   );

@@ -9,7 +9,7 @@ const MANY_DEAD = 100_000;
 /** What makes the queue's tables grow, and claims slow. */
 export function judgeServer(server: ServerVitals | undefined): Vital[] {
   if (server === undefined) {
-    const message = "The server's statistics could not be read, in time or at all";
+    const message = "The server's statistics could not be read, or not in time";
     const fix = 'Grant this role select on pg_stat_activity, or the role pg_monitor.';
     return [
       unknown('oldest-snapshot', 'ms', message, fix),
@@ -31,7 +31,7 @@ export function judgeServer(server: ServerVitals | undefined): Vital[] {
             {
               value: snapshot.ms,
               message: `${snapshot.holder} has held a snapshot for ${inWords(snapshot.ms)}`,
-              fix: `End it, for dead rows cannot be removed: ${snapshot.remedy}.`,
+              fix: `Dead rows cannot be removed until it ends: ${snapshot.remedy}.`,
             },
           ],
       'No transaction has held a snapshot for five minutes',
@@ -44,7 +44,7 @@ export function judgeServer(server: ServerVitals | undefined): Vital[] {
             {
               value: slot.transactions,
               message: `The replication slot '${slot.name}' is ${slot.transactions} transactions behind`,
-              fix: `Bring its reader back, or pg_drop_replication_slot('${slot.name}'): it keeps dead rows.`,
+              fix: `It keeps dead rows. Restart its reader, or run pg_drop_replication_slot('${slot.name}').`,
             },
           ],
       'No replication slot keeps many dead rows',
@@ -71,10 +71,10 @@ export function judgeServer(server: ServerVitals | undefined): Vital[] {
         {
           value: transactionAge,
           message: `The oldest row of the queue's tables may be ${transactionAge} transactions old`,
-          fix: 'Find out why autovacuum does not freeze them (oldest-snapshot, slot-behind), and vacuum.',
+          fix: 'Find out why autovacuum does not freeze rows (oldest-snapshot, slot-behind), and run vacuum.',
         },
       ],
-      'The rows of the tables are frozen in time',
+      'Rows are frozen well before wraparound',
     ),
   ];
 }

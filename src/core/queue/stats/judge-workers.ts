@@ -28,10 +28,10 @@ export function judgeWorkers(
         queue,
         kind,
         value,
-        message: `At ${value} jobs of '${kind}' in '${queue}' two or more workers have died`,
+        message: `${value} jobs of '${kind}' in '${queue}' have each killed two or more workers`,
         fix: `Cancel them, or deploy a handler of '${kind}' that survives them.`,
       })),
-      'At no job two workers have died',
+      'No job has killed two workers',
     ),
   ];
 }
@@ -41,7 +41,7 @@ function silentWorkers(silent: readonly SilentWorker[]) {
   return {
     value: silent.length,
     message:
-      `${silent.length} workers are registered and were not seen for a minute, ` +
+      `${silent.length} registered workers have not been seen for a minute, ` +
       `'${first?.name}' for ${inWords(first?.silentMs ?? 0)}`,
     fix: 'Start a worker: it declares them gone, and their jobs are due again.',
   };

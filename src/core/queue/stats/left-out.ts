@@ -33,9 +33,9 @@ export function leftOut(
         queue,
         count: parked,
         message:
-          `${parked} jobs of '${queue}' are parked, job ${parkedId} the first of them, ` +
-          'because the database refused their claims',
-        fix: 'Read the last of their errors, repair the rows or the trigger, then queue.runNow(db, id).',
+          `${parked} jobs of '${queue}' are parked because the database refused their claims; ` +
+          `the first is job ${parkedId}`,
+        fix: 'Read their last errors, repair the rows or the trigger, then call queue.runNow(db, id).',
       });
     }
     if (head === undefined || head.dueMs < MINUTE_MS || isExcused(queue)) continue;
@@ -46,10 +46,10 @@ export function leftOut(
       kind: head.kind,
       count: 1,
       message:
-        `Workers of '${queue}' leave out job ${head.id} ('${head.kind}'), which has been due for ` +
+        `Workers of '${queue}' skip job ${head.id} ('${head.kind}'), which has been due for ` +
         `${minutes} minutes: the database refuses its claim, or a transaction has locked its row`,
       fix:
-        "Look for the job in the workers' errors: a constraint that is not valid, or a trigger, refuses " +
+        "Look for the job in the workers' errors: a constraint that is not valid, or a trigger, rejects " +
         'its row. Repair the row or cancel the job; it then runs within a minute.',
     });
   }

@@ -22,7 +22,7 @@ const NO_JOBS = { due: 0, grouped: 0, running: 0, scheduled: 0, waiting: 0, olde
 
 /** See `Queue.stats`. */
 export async function stats(db: Database, queue: QueueOfFigures, options: StatsOptions): Promise<QueueStats> {
-  const { minutes = 15 } = checkOptions('stats: its options', options, OPTIONS);
+  const { minutes = 15 } = checkOptions('stats: options', options, OPTIONS);
   checkInteger('stats: minutes', minutes, 1, MAX_MINUTES);
   checkCanBegin(db);
   const live = await liveFigures(db, queue);

@@ -28,7 +28,7 @@ export class NextClaims {
   constructor(db: Database, tables: QueueTables, queue: string) {
     const onRefused = ({ id, kind }: { id: number; kind: string }, error: unknown) =>
       warn(
-        `runNext leaves out job ${id} ('${kind}') of '${queue}', because the database refuses its claim: ` +
+        `runNext skips job ${id} ('${kind}') of '${queue}', because the database refuses its claim: ` +
           describeThrown(error).message,
       );
     this.#refused = new RefusedClaims({ db, tables, queue, workerId: null, mayPark: true, onRefused });

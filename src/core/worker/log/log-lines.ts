@@ -28,11 +28,11 @@ const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-/;
  */
 export const LINES: Lines = {
   completed: ({ job, durationMs }) =>
-    line('debug', `${named(job)} is completed after ${ms(durationMs)}`, { ...ofJob(job), durationMs }),
+    line('debug', `${named(job)} completed after ${ms(durationMs)}`, { ...ofJob(job), durationMs }),
   failed: ({ job, error, retryInMs, durationMs }) => {
     // Otherwise another event says what became of the job.
     if (retryInMs === undefined) return undefined;
-    const failed = `${named(job)} has failed at ${attemptOf(job)}, and is retried in ${ms(retryInMs)}`;
+    const failed = `${named(job)} failed at ${attemptOf(job)}, and will be retried in ${ms(retryInMs)}`;
     return line('warn', `${failed}: ${why(error)}`, {
       ...ofJob(job),
       durationMs,
@@ -41,20 +41,20 @@ export const LINES: Lines = {
     });
   },
   discarded: ({ job, error }) =>
-    line('error', `${named(job)} is discarded at ${attemptOf(job)}: ${why(error)}`, {
+    line('error', `${named(job)} was discarded at ${attemptOf(job)}: ${why(error)}`, {
       ...ofJob(job),
       ...ofError(error),
     }),
   snoozed: ({ job, delayMs, durationMs }) =>
-    line('debug', `${named(job)} is snoozed for ${ms(delayMs)}`, { ...ofJob(job), durationMs, delayMs }),
+    line('debug', `${named(job)} was snoozed for ${ms(delayMs)}`, { ...ofJob(job), durationMs, delayMs }),
   cancelled: ({ job, reason, durationMs }) =>
-    line('info', `${named(job)} is cancelled: ${reason}`, { ...ofJob(job), durationMs, reason }),
+    line('info', `${named(job)} was cancelled: ${reason}`, { ...ofJob(job), durationMs, reason }),
   // What was only claimed ahead is of no interest.
   interrupted: ({ job, began }) =>
     began ? line('info', `${named(job)} was interrupted, and is due again`, ofJob(job)) : undefined,
   lost: ({ job }) => line('warn', `${named(job)} was lost: another worker may have it`, ofJob(job)),
   fired: ({ schedule, ticks, ids }) =>
-    line('debug', `schedule ${schedule} has fired`, { schedule, ticks: ticks.length, jobIds: ids }),
+    line('debug', `schedule ${schedule} fired`, { schedule, ticks: ticks.length, jobIds: ids }),
   gone: ({ workerId, name }) =>
     line('warn', `worker ${workerId} (${name}) is gone; its jobs are due again`, {
       goneWorkerId: workerId,
@@ -63,13 +63,13 @@ export const LINES: Lines = {
   paused: ({ queue }) => line('info', `queue ${queue} is paused`, { queue }),
   resumed: ({ queue }) => line('info', `queue ${queue} is resumed`, { queue }),
   error: ({ error, during }) =>
-    line('error', `an error of the worker, ${during}: ${why(error)}`, { during, ...ofError(error) }),
+    line('error', `worker error while ${during}: ${why(error)}`, { during, ...ofError(error) }),
   stopping: ({ running, timeoutMs }) => {
     const handlers = running === 1 ? '1 handler' : `${running} handlers`;
-    const waits = `waits up to ${ms(timeoutMs)} for ${handlers} to end`;
+    const waits = `waiting up to ${ms(timeoutMs)} for ${handlers} to end`;
     return line('info', running === 0 ? 'stopping' : `stopping: ${waits}`, { running, timeoutMs });
   },
-  stopped: () => line('info', 'the worker has stopped', {}),
+  stopped: () => line('info', 'the worker stopped', {}),
 };
 
 /** @param listening whether notifications arrive */
@@ -79,7 +79,7 @@ export function startedLine(started: WorkerEvents['started'][0], listening: bool
   const served = queues.slice(0, MAX_QUEUES_NAMED).map(([queue, slots]) => `${queue} (${slots})`);
   if (queues.length > served.length) served.push(`${queues.length - served.length} more queues`);
   const how = listening ? 'listening' : 'polling';
-  return line('info', `worker ${workerId} (${name}) has started, ${how}: ${served.join(', ')}`, {
+  return line('info', `worker ${workerId} (${name}) started, ${how}: ${served.join(', ')}`, {
     worker: name,
     // Thousands of them would be a line of many kilobytes.
     ...(queues.length === served.length ? { concurrency } : { queues: queues.length }),

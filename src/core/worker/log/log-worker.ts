@@ -48,7 +48,7 @@ const OPTIONS = namesOf<LogWorkerOptions>({ level: true });
 export function logWorker(worker: EventSource, logger: Logger, options: LogWorkerOptions = {}): () => void {
   checkLogger('logWorker: the logger', logger);
   const { level = isConsole(logger) ? 'info' : 'debug' } = checkOptions(
-    'logWorker: its options',
+    'logWorker: options',
     options,
     OPTIONS,
   );

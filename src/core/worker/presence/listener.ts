@@ -32,8 +32,8 @@ export interface ListenerOptions {
 }
 
 const NOT_HEARD =
-  'A notification to itself did not reach this worker, so it polls. ' +
-  'Behind PgBouncer in transaction mode none ever does: set listen: false';
+  'A test notification did not reach this worker, so it polls. ' +
+  'Notifications do not work behind PgBouncer in transaction mode: set listen: false';
 
 /**
  * Hears of enqueued jobs on one connection for all queues of a worker. Only a hint: while nothing is heard

@@ -214,7 +214,11 @@ export class Attempt {
     this.#interrupted = true;
     const { kind, id } = this.job;
     this.end(
-      new LeaseLostError(kind, id, 'the database has not answered for so long that another may have it'),
+      new LeaseLostError(
+        kind,
+        id,
+        'the database has not answered for so long that another worker may have claimed it',
+      ),
     );
   }
 

@@ -27,7 +27,7 @@ export interface AttemptToComplete {
 }
 
 const AGAIN = 'complete has already been called';
-export const STILL_AT_WORK = `${AGAIN}, and is still at work`;
+export const STILL_AT_WORK = `${AGAIN}, and is still running`;
 export const STILL_OPEN = `${AGAIN}, in another transaction that is still open`;
 export const HAS_COMMITTED = `${AGAIN}, in this transaction or in one that has committed`;
 
@@ -101,8 +101,8 @@ export function checkIsTransaction(tx: Transaction): void {
 
 export function outsideTransaction({ kind, id }: ClaimedJob): QueueError {
   return new QueueError(
-    `Job ${id} ('${kind}') is not completed: complete(tx) did not run inside a transaction, ` +
-      'whose connection was lost or which is over',
+    `Job ${id} ('${kind}') was not completed: complete(tx) did not run inside a transaction, ` +
+      'or the transaction has ended or lost its connection',
   );
 }
 

@@ -104,7 +104,7 @@ export class Settler {
     const open = this.#open.all;
     // One error has said that the pool was ended, and what that means.
     if (open.length > 0 && !isPoolEnded(giveUp.reason)) {
-      const error = new QueueError('The worker gave up before the outcomes of these jobs were written');
+      const error = new QueueError('The worker stopped before the outcomes of these jobs were written');
       events.emit('error', { error, during: `settling ${open.length} jobs of '${holder.queue}'` });
     }
     for (const pending of open) pending.answer('abandoned');

@@ -21,8 +21,8 @@ function watched(kind: string, backoff: Backoff): Backoff {
     if (isPromise<unknown>(delayMs)) Promise.resolve(delayMs).catch(() => undefined);
     if (delayMs > MAX_BACKOFF_MS) {
       const warning =
-        `The backoff of '${kind}' has returned ${delayMs} milliseconds. A job waits for a year at most, ` +
-        'so it is due again after a year. Limit what the backoff returns';
+        `The backoff of '${kind}' returned ${delayMs} milliseconds. A job waits for a year at most, ` +
+        'so it is due again in a year. Return less from the backoff';
       warnOnce(warning, `backoff of ${kind}`);
     }
     return delayMs;

@@ -22,7 +22,7 @@ export class NoAnswerError extends QueueError {
     super(
       late === undefined
         ? `The pool had no connection for a statement of the worker (${part}) within ${seconds} s. ` +
-            'Make the pool larger, or hold its connections for a shorter time'
+            'Increase the size of the connection pool, or hold its connections for a shorter time'
         : `The database has not answered a statement of the worker (${part}) for ${seconds} s. ` +
             'The worker gives up that connection and asks again on another',
     );

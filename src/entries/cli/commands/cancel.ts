@@ -19,8 +19,8 @@ interface Flags extends ManyFlags {
 export function addCancel(program: Command, end: (code: ExitCode) => void): void {
   const command = program
     .command('cancel')
-    .description('end jobs: by id, or all live ones that fit a filter, after asking')
-    .argument('[ids...]', 'their ids')
+    .description('cancel jobs: by id, or all live jobs that match a filter; asks first')
+    .argument('[ids...]', 'the job ids')
     .option('--all', 'every live job');
   addFilter(
     command,
@@ -38,10 +38,10 @@ export function addCancel(program: Command, end: (code: ExitCode) => void): void
     ],
     LIVE_STATES,
   )
-    .option('--reason <text>', 'why, for the job and its handler', text)
-    .option('--force', 'end running jobs at once, whatever their handlers do')
-    .option('-y, --yes', 'do not ask')
-    .option('--dry-run', 'only count');
+    .option('--reason <text>', 'the reason, kept with the job and given to its handler', text)
+    .option('--force', 'end running jobs at once, without waiting for their handlers')
+    .option('-y, --yes', 'do not ask for confirmation')
+    .option('--dry-run', 'only count the jobs');
   withProject<Flags>(command, cancel, end);
 }
 

@@ -23,13 +23,13 @@ const SHOWN_IDS = 10;
 export function addDashboard(program: Command, end: (code: ExitCode) => void): void {
   const command = program
     .command('dashboard')
-    .description('the dashboard in a browser of this machine, until Ctrl-C')
+    .description('serve the dashboard for a browser on this machine, until Ctrl-C')
     .option(
       '-p, --port <port>',
       `the port on ${HOST} (default: ${PORT}, or the next free one)`,
       integer(0, 65_535),
     )
-    .option('--read-only', 'show no buttons');
+    .option('--read-only', 'read-only: show no buttons');
   withProject<Flags>(command, dashboard, end);
 }
 
@@ -61,7 +61,10 @@ async function dashboard({ project, flags, output }: Context<Flags>): Answer {
     if (output.json) await output.record({ url });
     else {
       await output.write(`${output.styled('The dashboard is on', 'bold')} ${url}\n`);
-      await output.line(`Anyone with this address can open the queues of ${source}. Ctrl-C ends it.`, 'dim');
+      await output.line(
+        `Anyone with this address has access to the queues of ${source}. Press Ctrl-C to stop.`,
+        'dim',
+      );
     }
     await ended(signal);
     server.close();
@@ -99,9 +102,9 @@ async function listen(server: Server, asked: number | undefined): Promise<number
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? error.code : undefined;
       if (code === 'EADDRINUSE' && asked === undefined && port < PORT + FURTHER_PORTS) continue;
-      if (code === 'EADDRINUSE') throw new Failure(`Port ${port} is in use: give another with --port`);
+      if (code === 'EADDRINUSE') throw new Failure(`Port ${port} is in use; choose another with --port`);
       if (code === 'EACCES')
-        throw new Failure(`Port ${port} needs rights that you lack: give another with --port`);
+        throw new Failure(`Port ${port} needs privileges that you do not have; choose another with --port`);
       throw error;
     }
   }

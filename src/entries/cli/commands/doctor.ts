@@ -14,8 +14,8 @@ interface Flags {
 export function addDoctor(program: Command, end: (code: ExitCode) => void): void {
   const command = program
     .command('doctor')
-    .description('what is wrong with the database and the queues, and what to do; exits with 1 on an error')
-    .option('--strict', 'exit with 1 on a warning, too');
+    .description('check the database and the queues, and say what to do; exits with 1 on an error')
+    .option('--strict', 'exit with 1 on warnings too');
   withProject<Flags>(command, doctor, end);
 }
 
@@ -60,7 +60,7 @@ async function print(output: Output, judged: readonly (Finding | Vital)[]): Prom
   const [errors, warnings, fine] = [count('error'), count('warning'), count('ok')];
   await output.line(
     `${errors} ${errors === 1 ? 'error' : 'errors'}, ${warnings} ${warnings === 1 ? 'warning' : 'warnings'}` +
-      (fine === 0 ? '' : `, and ${fine} vitals are well`),
+      (fine === 0 ? '' : `, and ${fine} vitals are ok`),
     errors > 0 ? 'red' : warnings > 0 ? 'yellow' : 'green',
   );
   for (const severity of ORDER) {

@@ -22,17 +22,17 @@ interface Flags {
 export function addEnqueue(program: Command, end: (code: ExitCode) => void): void {
   const command = program
     .command('enqueue')
-    .description('put one job in, validated by its definition in queue.config.ts')
-    .argument('<kind>', 'the kind of a definition')
-    .argument('[payload]', 'its payload as JSON, or - for what is piped in')
-    .option('--key <key>', 'a unique key: refused while a live job has it', text)
-    .option('--delay <duration>', 'when it is due: after 90s, 15min, 2h or 3d', durationMs)
-    .option('--run-at <time>', 'when it is due: a time', time)
-    .option('--priority <priority>', '0 to 9, smaller first', integer(0, 9))
-    .option('--max-attempts <attempts>', 'how often it is tried', integer(1, 10_000))
-    .option('-q, --queue <queue>', 'another queue than the definition says', text)
-    .option('--group <group>', 'its group, in a queue with groups', text)
-    .option('--metadata <json>', 'a JSON object that travels with it', jsonValue);
+    .description('enqueue one job, validated by its definition in queue.config.ts')
+    .argument('<kind>', 'the kind, as its definition names it')
+    .argument('[payload]', 'the payload as JSON, or - to read it from stdin')
+    .option('--key <key>', 'a unique key; refused while a live job has it', text)
+    .option('--delay <duration>', 'when the job is due: after 90s, 15min, 2h or 3d', durationMs)
+    .option('--run-at <time>', 'when the job is due: a time', time)
+    .option('--priority <priority>', 'the priority, 0 to 9; smaller runs first', integer(0, 9))
+    .option('--max-attempts <attempts>', 'the number of attempts', integer(1, 10_000))
+    .option('-q, --queue <queue>', 'the queue, instead of the one in the definition', text)
+    .option('--group <group>', 'the group, in a queue with groups', text)
+    .option('--metadata <json>', 'a JSON object that is stored with the job', jsonValue);
   withProject<Flags>(command, enqueue, end);
 }
 
@@ -64,7 +64,7 @@ async function enqueue({ project, args: [kind = '', json], flags, output }: Cont
   // The definition validates the payload, whatever its type.
   const { id, duplicate } = await project.queue.enqueue(project.db, job, payload as never, options as never);
   if (output.json) await output.document({ id, duplicate });
-  else await output.line(duplicate ? `Job ${id} has this key already.` : `Enqueued job ${id}.`);
+  else await output.line(duplicate ? `Job ${id} already has this key.` : `Enqueued job ${id}.`);
   return undefined;
 }
 

@@ -28,19 +28,19 @@ const SHOWN_LEFT = 10;
 export function addImport(program: Command, end: (code: ExitCode) => void): void {
   const command = program
     .command('import')
-    .description('move the jobs that wait in another system, as the definitions of queue.config.ts take them')
+    .description('move waiting jobs from another queue system to the definitions of queue.config.ts')
     .argument('<system>', SYSTEMS.join(', '))
-    .option('--map <name=kind>', 'what jobs of another name become; may be repeated', several)
+    .option('--map <name=kind>', 'the kind that jobs of a name become; may be repeated', several)
     .option('--schema <schema>', 'the Postgres schema of its tables', text)
     .option('--queue <queue>', "BullMQ's queue", text)
-    .option('--redis <url>', 'where BullMQ has it, with the bullmq that is installed', text)
+    .option('--redis <url>', "the URL of BullMQ's Redis; uses the bullmq that is installed", text)
     .option('--table <table>', 'a table of your own', text)
-    .option('--where <sql>', 'which of its rows wait', text)
-    .option('--column <column=sql>', 'id, payload, name, runAt, priority, attempts and so on', several)
-    .option('--name <name>', 'the name of all its rows, without a column for it', text)
-    .option('--batch-size <jobs>', 'the jobs of one batch (default: 1000)', integer(1, 10_000))
-    .option('-y, --yes', 'do not ask')
-    .option('--dry-run', 'change nothing, and show what would be imported and left');
+    .option('--where <sql>', 'an SQL condition for the rows that wait', text)
+    .option('--column <column=sql>', 'the SQL for id, payload, name, runAt, priority, attempts, …', several)
+    .option('--name <name>', 'the name of all rows, if no column has it', text)
+    .option('--batch-size <jobs>', 'how many jobs to import per batch (default: 1000)', integer(1, 10_000))
+    .option('-y, --yes', 'do not ask for confirmation')
+    .option('--dry-run', 'change nothing; show what would be imported and what would be left');
   withProject<Flags>(command, importAll, end);
 }
 
@@ -96,7 +96,7 @@ async function go(
   } catch (error) {
     progress.end();
     if (!(error instanceof InterruptedError)) throw error;
-    complain(`Interrupted: ${done.toLocaleString('en')} imported; the others are where they were.`);
+    complain(`Interrupted: ${done.toLocaleString('en')} imported; the others were not moved.`);
     return 130;
   } finally {
     forget();
@@ -142,17 +142,17 @@ async function show(report: ImportReport, output: Output): Promise<ExitCode> {
   for (const { id, name, why, message } of leftJobs.slice(0, SHOWN_LEFT)) {
     await output.line(`left: ${name} ${id} (${why}): ${message}`);
   }
-  if (leftJobs.length > SHOWN_LEFT) await output.line('left: and others, which --json shows');
+  if (leftJobs.length > SHOWN_LEFT) await output.line('left: more jobs; --json shows them all');
   if (report.bounded > 0) {
     await output.line(
-      `${report.bounded.toLocaleString('en')} of them had more than 10,000 attempts there, ` +
-        'the most that a job can have here.',
+      `${report.bounded.toLocaleString('en')} of them had more than 10,000 attempts there ` +
+        'and now have 10,000, the maximum.',
       'yellow',
     );
   }
   const said = `${report.imported.toLocaleString('en')} ${dryRun ? 'would be imported' : 'imported'}`;
   await output.line(
-    `${said}, ${left.toLocaleString('en')} left, ${active.toLocaleString('en')} with its workers.`,
+    `${said}, ${left.toLocaleString('en')} left, ${active.toLocaleString('en')} held by its workers.`,
   );
   return 0;
 }

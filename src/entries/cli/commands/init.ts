@@ -20,8 +20,8 @@ interface Flags {
 export function addInit(program: Command, end: (code: ExitCode) => void): void {
   const command = program
     .command('init')
-    .description('add the tables, a first job and a worker to an app that has Drizzle, after asking')
-    .option('-y, --yes', 'do not ask')
+    .description('add the tables, a first job and a worker to an app that uses Drizzle; asks first')
+    .option('-y, --yes', 'do not ask for confirmation')
     .option('--dry-run', 'only print what would be written')
     .option('--drizzle-config <file>', 'the drizzle.config.ts (default: the nearest, or the only one)', text);
   call<Flags>(command, init, end);
@@ -71,7 +71,7 @@ function nextSteps(survey: Survey, written: number): string {
   ];
   return [
     '',
-    written === 0 ? 'Everything is there already. To go on:' : 'Next:',
+    written === 0 ? 'Everything is already there. Next steps:' : 'Next:',
     ...(packages.length === 0 ? [] : [`  ${add} ${packages.join(' ')}`]),
     `  ${run} drizzle-kit generate${configOption} && ${run} drizzle-kit migrate${configOption}`,
     // Both need the handlers, which only Nest has there.

@@ -23,7 +23,7 @@ const DEFAULT_LIMIT = 50;
 
 /** `list`: jobs, live and ended, newest first. */
 export function addList(program: Command, end: (code: ExitCode) => void): void {
-  const command = addFilter(program.command('list').description('jobs, live and ended, newest first'), [
+  const command = addFilter(program.command('list').description('list jobs, live and ended, newest first'), [
     'kind',
     'queue',
     'group',
@@ -37,8 +37,8 @@ export function addList(program: Command, end: (code: ExitCode) => void): void {
     'filter',
     'limit',
   ])
-    .option('--cursor <id>', 'go on after a page that has ended here', integer(1, Number.MAX_SAFE_INTEGER))
-    .option('--search-limit <ids>', 'look through so many of the newest ids', integer(1, 10_000_000));
+    .option('--cursor <id>', 'continue after the previous page', integer(1, Number.MAX_SAFE_INTEGER))
+    .option('--search-limit <ids>', 'search this many of the newest ids', integer(1, 10_000_000));
   withProject<Flags>(command, list, end);
 }
 
@@ -48,7 +48,7 @@ async function list({ project, flags, output }: Context<Flags>): Answer {
   const search = searchOf(queue, flags);
   const { state } = search;
   if (state !== undefined && isLive(state) && (finishedAfter ?? finishedBefore) !== undefined)
-    throw misused(`--finished-after and --finished-before are of ended jobs, and none is ${state}`);
+    throw misused(`--finished-after and --finished-before apply only to ended jobs, and --state is ${state}`);
   const searches =
     [search.createdAfter, search.createdBefore, finishedAfter, finishedBefore].some(
       (time) => time !== undefined,
@@ -134,10 +134,10 @@ function tableWriter(output: Output, values: ShownValues): Writer {
       for (const line of isFirst ? lines : lines.slice(1)) await output.write(`${line}\n`);
     },
     async end({ nextCursor, truncated, isEmpty }) {
-      if (isEmpty) await output.line('No job fits.');
+      if (isEmpty) await output.line('No matching jobs.');
       if (nextCursor === undefined) return;
-      const why = truncated ? 'The search has stopped at its limit' : 'There are more';
-      await output.line(`${why}: --cursor ${nextCursor} goes on.`, 'dim');
+      const why = truncated ? 'The search stopped at its limit' : 'There are more jobs';
+      await output.line(`${why}. Continue with --cursor ${nextCursor}.`, 'dim');
     },
   };
 }

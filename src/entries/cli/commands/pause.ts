@@ -8,9 +8,9 @@ export function addPause(program: Command, end: (code: ExitCode) => void): void 
   for (const verb of ['pause', 'resume'] as const) {
     const description =
       verb === 'pause'
-        ? 'let no job of these queues begin, until they are resumed'
-        : 'let jobs of these queues begin again';
-    const command = program.command(verb).description(description).argument('<queues...>', 'their names');
+        ? 'pause queues: their jobs do not start until they are resumed'
+        : 'resume queues: their jobs start again';
+    const command = program.command(verb).description(description).argument('<queues...>', 'the queue names');
     withProject<object>(command, (context) => change(context, verb), end);
   }
 }
@@ -28,7 +28,7 @@ async function change({ project, args, output }: Context<object>, verb: 'pause' 
         await output.line(
           changed
             ? `${name} is ${paused ? 'paused' : 'resumed'}`
-            : `${name} was ${paused ? 'paused already' : 'not paused'}`,
+            : `${name} was ${paused ? 'already paused' : 'not paused'}`,
         );
     }
   } finally {

@@ -20,16 +20,16 @@ export function addRedrive(program: Command, end: (code: ExitCode) => void): voi
   const command = program
     .command('redrive')
     .alias('retry')
-    .description('run discarded jobs again: by id, or all that fit a filter, after asking')
-    .argument('[ids...]', 'their ids')
+    .description('run discarded jobs again: by id, or all that match a filter; asks first')
+    .argument('[ids...]', 'the job ids')
     .option('--all', 'every discarded job');
   addFilter(
     command,
     ['kind', 'queue', 'state', 'finishedAfter', 'finishedBefore', 'where', 'filter', 'limit'],
     STATES,
   )
-    .option('-y, --yes', 'do not ask')
-    .option('--dry-run', 'only count');
+    .option('-y, --yes', 'do not ask for confirmation')
+    .option('--dry-run', 'only count the jobs');
   withProject<ManyFlags>(command, redrive, end);
 }
 
@@ -56,7 +56,7 @@ async function redrive(context: Context<ManyFlags>): Answer {
   const { kind, state, finishedAfter, finishedBefore, limit } = flags;
   if (flags.filter !== undefined) {
     if ((finishedAfter ?? finishedBefore) !== undefined)
-      throw misused('redrive: --filter and --finished-after or --finished-before exclude each other');
+      throw misused('redrive: --filter and --finished-after or --finished-before cannot be combined');
     return await actOnFound(context, {
       name: 'redrive',
       action: 'redrive',

@@ -15,8 +15,8 @@ const PAGE = 500;
 export function addRunNow(program: Command, end: (code: ExitCode) => void): void {
   const command = program
     .command('run-now')
-    .description('make scheduled jobs due now: by id, or all that fit a filter, after asking')
-    .argument('[ids...]', 'their ids')
+    .description('make scheduled jobs due now: by id, or all that match a filter; asks first')
+    .argument('[ids...]', 'the job ids')
     .option('--all', 'every scheduled job');
   addFilter(command, [
     'kind',
@@ -29,8 +29,8 @@ export function addRunNow(program: Command, end: (code: ExitCode) => void): void
     'filter',
     'limit',
   ])
-    .option('-y, --yes', 'do not ask')
-    .option('--dry-run', 'only count');
+    .option('-y, --yes', 'do not ask for confirmation')
+    .option('--dry-run', 'only count the jobs');
   withProject<ManyFlags>(command, runNow, end);
 }
 

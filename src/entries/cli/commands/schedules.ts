@@ -9,16 +9,20 @@ import { duration, fromNow } from '../terminal/duration.ts';
 
 /** `schedules`: what fires when, and what can be done with a schedule. */
 export function addSchedules(program: Command, end: (code: ExitCode) => void): void {
-  const command = program.command('schedules').description('the schedules, and when each fires next');
+  const command = program.command('schedules').description('list the schedules, and when each fires next');
   withProject<object>(command, list, end);
   const actions: readonly [name: string, what: string, act: (context: Context<object>) => Answer][] = [
-    ['pause', 'let a schedule fire no more, until it is resumed', (context) => toggle(context, 'pause')],
-    ['resume', 'let a schedule fire again', (context) => toggle(context, 'resume')],
-    ['run', 'enqueue the job of a schedule now; its ticks go on as they were', run],
-    ['remove', 'remove a schedule; one that workers declare comes back', remove],
+    ['pause', 'pause a schedule until it is resumed', (context) => toggle(context, 'pause')],
+    ['resume', 'resume a schedule', (context) => toggle(context, 'resume')],
+    ['run', 'enqueue the job of a schedule now; its ticks stay as they are', run],
+    ['remove', 'remove a schedule; a schedule that workers declare comes back', remove],
   ];
   for (const [name, what, act] of actions)
-    withProject<object>(command.command(name).description(what).argument('<name>', 'its name'), act, end);
+    withProject<object>(
+      command.command(name).description(what).argument('<name>', 'the schedule name'),
+      act,
+      end,
+    );
 }
 
 async function list({ project, output }: Context<object>): Answer {
@@ -36,7 +40,7 @@ async function list({ project, output }: Context<object>): Answer {
     return undefined;
   }
   if (all.length === 0) {
-    await output.line('There is no schedule.');
+    await output.line('No schedules.');
     return undefined;
   }
   const now = Date.now();
@@ -61,7 +65,7 @@ async function toggle(
   const isPause = verb === 'pause';
   if (output.json) await output.document({ name, changed });
   else if (changed) await output.line(`${name} is ${isPause ? 'paused' : 'resumed'}`);
-  else await output.line(`${name} was ${isPause ? 'paused already' : 'not paused'}`);
+  else await output.line(`${name} was ${isPause ? 'already paused' : 'not paused'}`);
   return undefined;
 }
 
@@ -76,7 +80,7 @@ async function run({ project, args: [name = ''], output }: Context<object>): Ans
 async function remove({ project, args: [name = ''], output }: Context<object>): Answer {
   const removed = await schedulesOf(project).remove(project.db, name);
   if (output.json) await output.document({ name, removed });
-  else await output.line(removed ? `${name} is removed` : `There is no schedule ${name}`);
+  else await output.line(removed ? `${name} was removed` : `There is no schedule ${name}`);
   return removed ? 0 : 1;
 }
 

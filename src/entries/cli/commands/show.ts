@@ -14,8 +14,8 @@ import { STATE_STYLES } from './list.ts';
 export function addShow(program: Command, end: (code: ExitCode) => void): void {
   const command = program
     .command('show')
-    .description('all that is known of one job')
-    .argument('<id>', 'its id');
+    .description('show everything about one job')
+    .argument('<id>', 'the job id');
   withProject<object>(command, show, end);
 }
 
@@ -25,7 +25,8 @@ async function show({ project, args: [given = ''], output }: Context<object>): A
   const job = await queue.find(db, id);
   if (job === undefined) {
     throw new Failure(
-      `There is no job ${id}: it never existed, its result was pruned, or it completed without one`,
+      `There is no job ${id}: it never existed, its result was pruned, or it completed with ` +
+        'keepResult: false',
     );
   }
   const values = new ShownValues(project);
@@ -37,7 +38,7 @@ async function show({ project, args: [given = ''], output }: Context<object>): A
 async function print(output: Output, job: JobRecord, values: ShownValues): Promise<void> {
   const now = Date.now();
   const moment = (date: Date | null) =>
-    date === null ? 'nobody knows' : `${date.toISOString()} (${fromNow(date, now)})`;
+    date === null ? 'unknown' : `${date.toISOString()} (${fromNow(date, now)})`;
   const facts: [name: string, value: string][] = [
     ['queue', job.queue],
     ['attempt', `${job.attempt} of ${job.maxAttempts}`],
@@ -52,7 +53,7 @@ async function print(output: Output, job: JobRecord, values: ShownValues): Promi
   if (job.group !== null) facts.push(['group', values.text(job, 'group', job.group)]);
   for (const [key, value] of values.ownOf(job)) facts.push([key, values.own(job, key, value)]);
   if ('cancelReason' in job && job.cancelReason !== null)
-    facts.push(['cancel asked', values.text(job, 'error', job.cancelReason)]);
+    facts.push(['cancel requested', values.text(job, 'error', job.cancelReason)]);
 
   await output.write(`${output.styled(`Job ${job.id}`, 'bold')} ${inLine(job.kind)} `);
   await output.line(job.state, STATE_STYLES[job.state]);

@@ -32,7 +32,7 @@ interface GrantFlags extends PlaceFlags {
 export function addSql(program: Command, end: (code: ExitCode) => void): void {
   const group = program
     .command('sql')
-    .description('print what drizzle-kit cannot express, for `drizzle-kit generate --custom`');
+    .description('print SQL that drizzle-kit cannot express, for `drizzle-kit generate --custom`');
   const placed = (name: string, what: string) =>
     group
       .command(name)
@@ -46,20 +46,20 @@ export function addSql(program: Command, end: (code: ExitCode) => void): void {
     end,
   );
   call<PartitionFlags>(
-    placed('partitions', 'jobs and results partitioned by queue, with all their rows')
+    placed('partitions', 'partition jobs and results by queue, and move all rows')
       .option('--list <queue>', 'a partition for this queue, and one for the rest; may be repeated', several)
-      .option('--hash <count>', 'so many partitions, by a hash of the queue', integer(2, 1_000)),
+      .option('--hash <count>', 'this many partitions, by a hash of the queue', integer(2, 1_000)),
     partitions,
     end,
   );
-  const role = (name: string) => `the role of this name, instead of app_${name}`;
+  const role = (name: string) => `the name of the role, instead of app_${name}`;
   call<GrantFlags>(
-    placed('grants', 'the least rights of each role')
+    placed('grants', 'the least privileges that each role needs')
       .option('--web <role>', role('web'), text)
       .option('--worker <role>', role('worker'), text)
       .option('--reader <role>', role('reader'), text)
       .option('--admin <role>', role('admin'), text)
-      .option('--control', 'with those of schedules, limits and keys'),
+      .option('--control', 'include schedules, limits and keys'),
     grants,
     end,
   );
@@ -97,7 +97,7 @@ async function append(file: string, sql: string): Promise<void> {
   const before = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw new Failure(`${file} cannot be read: ${error.message}`);
     throw new Failure(
-      `There is no ${file}: \`npx drizzle-kit generate --custom\` makes one, and says its name`,
+      `${file} does not exist; \`npx drizzle-kit generate --custom\` creates it and prints its name`,
     );
   });
   await appendFile(file, `${before === '' || before.endsWith('\n') ? '' : '\n'}${sql}\n`);

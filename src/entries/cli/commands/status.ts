@@ -18,9 +18,9 @@ interface Flags {
 export function addStatus(program: Command, end: (code: ExitCode) => void): void {
   const command = program
     .command('status')
-    .description('how much there is to do, how old it is, who works, and what is wrong')
-    .option('-w, --watch', 'draw it again and again, until Ctrl-C')
-    .option('--every <duration>', 'how often, with --watch (default: 1s)', pauseMs);
+    .description('show the backlog, its age, the workers and what is wrong')
+    .option('-w, --watch', 'refresh until Ctrl-C')
+    .option('--every <duration>', 'how often --watch refreshes (default: 1s)', pauseMs);
   withProject<Flags>(command, status, end);
 }
 
@@ -136,8 +136,8 @@ function picture(
 
 function noRates({ metrics }: Queue): string {
   return metrics === undefined
-    ? 'No rates: the queue has no table of metrics'
-    : 'No rates: the table of metrics could not be read, and doctor says whether it is missing';
+    ? 'No rates: the queue has no metrics table'
+    : 'No rates: the metrics table could not be read; doctor says whether it is missing';
 }
 
 /** Where jobs are due and none is known to be the oldest, nobody could look in time. */

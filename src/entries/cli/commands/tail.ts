@@ -25,10 +25,10 @@ const READ = 1_000;
 /** `tail`: jobs as they end. */
 export function addTail(program: Command, end: (code: ExitCode) => void): void {
   const command = addFilter(
-    program.command('tail').description('jobs as they end, until Ctrl-C'),
+    program.command('tail').description('print jobs as they end, until Ctrl-C'),
     ['kind', 'queue', 'group', 'state', 'payload', 'where', 'filter'],
     FINAL_STATES,
-  ).option('--every <duration>', 'how often to look (default: 1s)', pauseMs);
+  ).option('--every <duration>', 'how often to poll (default: 1s)', pauseMs);
   withProject<Flags>(command, tail, end);
 }
 

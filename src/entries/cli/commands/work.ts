@@ -23,11 +23,11 @@ const DRAIN_MS = 50_000;
 export function addWork(program: Command, end: (code: ExitCode) => void): void {
   const command = program
     .command('work')
-    .description('work the handlers of queue.config.ts, until Ctrl-C or SIGTERM')
-    .option('-w, --watch', 'start again when a file of the app changes: for development')
+    .description('run the handlers of queue.config.ts, until Ctrl-C or SIGTERM')
+    .option('-w, --watch', 'restart when a file of the app changes, for development')
     .option('-q, --queue <queue>', 'serve this queue only; may be repeated', several)
     .option('-c, --concurrency <jobs>', 'how many jobs of a queue run at once', integer(1, 10_000))
-    .option('--drain [duration]', 'end when no job is due, or after a time (default: 50s)', durationMs);
+    .option('--drain [duration]', 'stop when no job is due, or after a time (default: 50s)', durationMs);
   call<Flags>(
     command,
     async (called) => (called.flags.watch === true ? await restartOnChange() : await inProject(called, work)),
@@ -82,7 +82,7 @@ async function checkQueues(
     throw misused(
       `work: there is no queue '${name}'${close === undefined ? '' : ` (did you mean ${close}?)`}. ` +
         `The config has ${known.join(', ')}, and the database has no job of '${name}'. ` +
-        'For a queue that is new, name it in `worker.queues` of queue.config.ts',
+        'To serve a new queue, name it in `worker.queues` of queue.config.ts',
     );
   }
 }

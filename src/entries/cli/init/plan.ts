@@ -73,8 +73,8 @@ export function notesOn(survey: Survey): string[] {
   const unset = hasUrl
     ? []
     : [
-        `${urlVariable} is set neither here nor in .env.local or .env: ` +
-          'say --env-file FILE to drizzle-queue, and --env-file=FILE to node',
+        `${urlVariable} is not set here, in .env.local or in .env: ` +
+          'pass --env-file FILE to drizzle-queue, and --env-file=FILE to node',
       ];
   if (isInjected) {
     const nest = `NestJS injects your database, so the handlers and the worker are providers: ${NEST_GUIDE}`;
@@ -90,7 +90,7 @@ export function notesOn(survey: Survey): string[] {
       : []),
     ...(buildConfig === undefined
       ? []
-      : [`${buildConfig} excludes drizzle.config.ts: let it exclude queue.config.${end} as well`]),
+      : [`${buildConfig} excludes drizzle.config.ts: exclude queue.config.${end} there as well`]),
   ];
 }
 

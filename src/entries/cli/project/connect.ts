@@ -24,7 +24,7 @@ export async function connect(folder: string, credentials: Credentials): Promise
   const opened = (await withPostgresJs(folder, credentials)) ?? (await withNodePostgres(folder, credentials));
   if (opened !== undefined) return opened;
   throw new Failure(
-    'There is no driver to reach the database with: run `npm i postgres` or `npm i pg` here, or write a ' +
+    'No Postgres driver is installed: run `npm i postgres` or `npm i pg` here, or write a ' +
       'queue.config.ts with the db of your app',
   );
 }
@@ -89,7 +89,7 @@ function functionOf(value: unknown): (...args: unknown[]) => unknown {
 }
 
 function unknownDriver(): Failure {
-  return new Failure('The driver of the app is of an unknown version: write a queue.config.ts with its db');
+  return new Failure('The driver of the app has an unknown version: write a queue.config.ts with its db');
 }
 
 function checkAddress(credentials: Credentials): void {
@@ -103,7 +103,7 @@ function checkAddress(credentials: Credentials): void {
   if (protocol === 'postgres:' || protocol === 'postgresql:') return;
   throw new Failure(
     'The address of the database must look like postgres://user:password@host:5432/name' +
-      (protocol === undefined ? '' : `, and this one begins with ${protocol}//`),
+      (protocol === undefined ? '' : `, but this one starts with ${protocol}//`),
     2,
   );
 }

@@ -18,7 +18,7 @@ export interface DrizzleConfig {
 export async function readDrizzleConfig(path: string, root = dirname(path)): Promise<DrizzleConfig> {
   const config: Exports = Object(defaultOf(await loadModule(path)));
   if (typeof config.dialect === 'string' && config.dialect !== 'postgresql')
-    throw new Failure(`${path} is for ${config.dialect}, and drizzle-queue needs PostgreSQL`);
+    throw new Failure(`${path} is for ${config.dialect}, but drizzle-queue needs PostgreSQL`);
   const schemas = Array.isArray(config.schema) ? config.schema : [config.schema];
   return {
     credentials: credentialsOf(config.dbCredentials),

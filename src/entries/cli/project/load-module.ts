@@ -64,7 +64,7 @@ async function loadWithHelp(path: string, first: unknown): Promise<Exports> {
   }
   const why = first instanceof Error ? first.message.split('\n')[0] : String(first);
   throw new Failure(
-    `${file} cannot be loaded (${why}). \`npm i -D tsx\` helps with what Node.js does not know: ` +
+    `${file} cannot be loaded (${why}). \`npm i -D tsx\` adds what Node.js does not support: ` +
       'imports without a file extension, paths of tsconfig.json, enums',
     1,
     { cause: first },

@@ -98,7 +98,7 @@ async function readTolerantly(path: string, hasUrl: boolean): Promise<DrizzleCon
   } catch (error) {
     if (!hasUrl && !process.env.DATABASE_URL) throw error;
     complain(
-      `${relative(process.cwd(), path)} cannot be read, so the usual tables are taken (${firstLine(error)})`,
+      `${relative(process.cwd(), path)} cannot be read, so the default tables are used (${firstLine(error)})`,
     );
     return undefined;
   }
@@ -109,7 +109,7 @@ async function tablesOf({ schemaFiles }: DrizzleConfig) {
     return await exportedTables(schemaFiles);
   } catch (error) {
     complain(
-      `The schema of drizzle.config cannot be read, so the usual tables are taken (${firstLine(error)})`,
+      `The schema of drizzle.config cannot be read, so the default tables are used (${firstLine(error)})`,
     );
     return USUAL_TABLES;
   }
@@ -132,10 +132,11 @@ function credentialsFrom(
       source: relative(process.cwd(), drizzleConfig) || drizzleConfig,
     };
   if (DATABASE_URL) return { credentials: DATABASE_URL, source: 'DATABASE_URL' };
-  if (PGHOST || PGDATABASE || PGSERVICE) return { credentials: undefined, source: 'PGHOST and the like' };
+  if (PGHOST || PGDATABASE || PGSERVICE)
+    return { credentials: undefined, source: 'PGHOST and the other PG… variables' };
   throw new Failure(
-    'No database: there is no queue.config.ts and no drizzle.config.ts with dbCredentials here or above, ' +
-      'and DATABASE_URL is not set. Give one with --url, or begin with `npx drizzle-queue init`',
+    'No database found: there is no queue.config.ts and no drizzle.config.ts with dbCredentials here ' +
+      'or above, and DATABASE_URL is not set. Pass --url, or start with `npx drizzle-queue init`',
   );
 }
 

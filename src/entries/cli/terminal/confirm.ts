@@ -11,7 +11,9 @@ import { InterruptedError } from '../interruption.ts';
 export async function confirm(question: string, yes: boolean): Promise<boolean> {
   if (yes) return true;
   if (!process.stdin.isTTY || !process.stderr.isTTY)
-    throw misused(`${question} Nobody can answer here: say --yes, or --dry-run to only count`);
+    throw misused(
+      `${question} This is not a terminal, so it cannot ask: pass --yes, or --dry-run to only count`,
+    );
   const reader = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return await new Promise<boolean>((resolve, reject) => {

@@ -111,10 +111,10 @@ function drop(): void {
   const title = document.createElement('h1');
   title.textContent = 'This page is no longer available';
   const text = document.createElement('p');
-  text.textContent = 'You are signed out, or what it was about is gone. ';
+  text.textContent = 'You are signed out, or what the page showed no longer exists. ';
   const link = document.createElement('a');
   link.href = location.href;
-  link.textContent = 'Load it again';
+  link.textContent = 'Reload the page';
   text.append(link);
   main.append(title, text);
   page()?.replaceWith(main);

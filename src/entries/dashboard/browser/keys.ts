@@ -29,8 +29,8 @@ const KEYS: Readonly<Record<string, readonly [what: string, act: () => void]>> =
   r: ['redrive', () => press(/\/redrive/)],
   c: ['cancel', () => press(/\/cancel$/)],
   p: ['pause or resume', () => press(/\/(pause|resume)/)],
-  l: ['live on or off', () => toggle()],
-  '?': ['these keys', () => help()],
+  l: ['turn live updates on or off', () => toggle()],
+  '?': ['show these keys', () => help()],
 };
 
 function toFilter(): void {

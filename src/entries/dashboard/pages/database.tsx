@@ -45,7 +45,7 @@ export async function databasePage(visit: Visit) {
       <section class="card" aria-labelledby="vitals-title">
         <h2 id="vitals-title">Vitals</h2>
         {vitals === undefined ? (
-          <p class="muted">They are not known while tables are missing.</p>
+          <p class="muted">Unknown while tables are missing.</p>
         ) : (
           <Vitals visit={visit} vitals={vitals} />
         )}
@@ -59,8 +59,8 @@ function Vitals({ visit, vitals }: { readonly visit: Visit; readonly vitals: rea
     <table class="rows">
       <thead>
         <tr>
-          <th scope="col">What alerts watch</th>
-          <th scope="col">Judged</th>
+          <th scope="col">Check</th>
+          <th scope="col">Severity</th>
           <th scope="col" class="number">
             Value
           </th>

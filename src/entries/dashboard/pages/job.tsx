@@ -149,7 +149,7 @@ function Actions({ visit, job }: { readonly visit: Visit; readonly job: ShownJob
           of={of}
           question={
             running
-              ? 'Its handler is told to stop; unless the attempt completes, the job ends as cancelled.'
+              ? 'The handler is told to stop. The job ends as cancelled, unless the attempt completes first.'
               : 'The job ends as cancelled and never runs.'
           }
         />
@@ -161,7 +161,7 @@ function Actions({ visit, job }: { readonly visit: Visit; readonly job: ShownJob
           fields={fields}
           label="End at once"
           of={of}
-          question="The job ends as cancelled now, whatever its handler does; what it has done stays done."
+          question="The job ends as cancelled now. Its handler is not waited for, and what it did stays done."
         />
       ) : null}
     </div>
@@ -226,8 +226,8 @@ export function noJobPage(visit: Visit, id: string) {
   return (
     <Page visit={visit} title="No such job">
       <section class="card">
-        <Empty title={`There is no job #${id} that you may see`}>
-          It may have completed without keeping its result, or its result is pruned.
+        <Empty title={`Job #${id} does not exist, or is outside your scope`}>
+          It may have completed with keepResult: false, or its result was pruned.
         </Empty>
       </section>
     </Page>

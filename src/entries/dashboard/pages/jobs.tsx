@@ -68,7 +68,7 @@ function Jobs({ visit, q, cursor, filter, found: { jobs, next, end, order, cover
           A job exists once the transaction that enqueues it has committed.
         </Empty>
       ) : (
-        <Empty title="No job fits this filter">Try fewer words, or look at every state.</Empty>
+        <Empty title="No jobs match this filter">Try fewer words, or look at every state.</Empty>
       )}
       <footer class="pages">
         {cursor === undefined ? null : <a href={links.to('/jobs', { q })}>First page</a>}
@@ -80,7 +80,8 @@ function Jobs({ visit, q, cursor, filter, found: { jobs, next, end, order, cover
         {order === undefined || jobs.length === 0 ? null : <span class="muted">{order}</span>}
         {end === undefined ? null : (
           <span class="muted">
-            {covers} There may be more. <a href={links.to('/jobs', { q, ...cursorWords(end) })}>Search on</a>
+            {covers} There may be more jobs.{' '}
+            <a href={links.to('/jobs', { q, ...cursorWords(end) })}>Continue searching</a>
           </span>
         )}
       </footer>
@@ -114,7 +115,7 @@ function Bulk({ visit, q, state }: BulkProps) {
   if (actions.length === 0) return null;
   return (
     <fieldset class="bulk">
-      <legend class="unseen">With many jobs</legend>
+      <legend class="unseen">Bulk actions</legend>
       <input type="hidden" name="q" value={q} />
       <label>
         <input type="radio" name="of" value="selected" checked /> selected <b data-selected />

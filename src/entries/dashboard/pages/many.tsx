@@ -17,10 +17,10 @@ const TITLES: Readonly<Record<ManyAction, string>> = {
 
 const QUESTIONS: Readonly<Record<ManyAction, string>> = {
   cancel:
-    'They end as cancelled and never run; handlers that run are told to stop. Jobs that are enqueued from ' +
-    'now on are not meant.',
+    'They end as cancelled and never run. Running handlers are told to stop. Jobs that are enqueued from ' +
+    'now on are not affected.',
   redrive: 'They are due again at once, with all their attempts.',
-  'run-now': 'They are due now. Limits and pauses hold on.',
+  'run-now': 'They are due now. Limits and pauses still apply.',
 };
 
 /** Asks whether to do something with many jobs, and says with how many. */
@@ -35,10 +35,10 @@ export async function manyPage(visit: Visit) {
   const back = links.to('/jobs', { q: query.get('q') ?? '' });
   if (chosen === undefined || !may(visit, RIGHTS[chosen.action])) {
     return (
-      <Page visit={visit} title="Nothing chosen">
+      <Page visit={visit} title="Nothing selected">
         <section class="card">
           <Empty title="No job is selected">
-            Select some, or all that match the filter. <a href={back}>Back to the jobs</a>
+            Select jobs, or all that match the filter. <a href={back}>Back to the jobs</a>
           </Empty>
         </section>
       </Page>
@@ -51,8 +51,9 @@ export async function manyPage(visit: Visit) {
     <Page visit={visit} title={TITLES[chosen.action]}>
       <section class="card many">
         {counted?.jobs === 0 ? (
-          <Empty title="There is no such job">
-            None of them can be, or somebody was first. <a href={back}>Back to the jobs</a>
+          <Empty title="No matching jobs">
+            The action applies to none of these jobs, or another user was faster.{' '}
+            <a href={back}>Back to the jobs</a>
           </Empty>
         ) : (
           <Question visit={visit} chosen={chosen} counted={counted} asOf={asOf} back={back} />
@@ -95,7 +96,7 @@ function Question({ visit, chosen, counted, asOf, back }: QuestionProps) {
             : 'jobs match'}
       </p>
       {ids !== undefined ? null : q === '' ? (
-        <p>No filter is set: these are all jobs that you may see.</p>
+        <p>No filter is set: these are all jobs in your scope.</p>
       ) : (
         <p class="code wrap">
           <Foreign text={q} />
@@ -135,29 +136,31 @@ export function goingOnPage(visit: Visit, { path, progress, total, kept }: Going
   const { tried, done, after } = progress;
   const next = { ...fields, ...kept, tried: String(tried), done: String(done), after: String(after) };
   return (
-    <Page visit={visit} title="Going on">
+    <Page visit={visit} title="In progress">
       <section class="card many">
         <p class="number-of" role="status">
           <b>{countText(done)}</b>{' '}
           {total === undefined
-            ? `${done === 1 ? 'job is' : 'jobs are'} done, there are more`
+            ? `${done === 1 ? 'job is' : 'jobs are'} done, more are left`
             : `of ${jobsText(Math.max(total, tried))} done`}
         </p>
         {total === undefined ? null : (
-          <progress max={Math.max(total, tried)} value={tried} aria-label="How far it is" />
+          <progress max={Math.max(total, tried)} value={tried} aria-label="Progress" />
         )}
-        {tried > done ? <p>{jobsText(tried - done)} could not be, or somebody was first.</p> : null}
+        {tried > done ? (
+          <p>{jobsText(tried - done)} skipped: the action does not apply, or another user was faster.</p>
+        ) : null}
         <form method="post" action={visit.links.to(`/actions/${path}`)} class="actions" data-goes-on>
           <HiddenFields fields={next} />
           <button type="submit" class="button is-main">
-            Go on
+            Continue
           </button>
           <a class="button" href={visit.links.back(fields.back)}>
             Stop here
           </a>
         </form>
         <p class="muted">
-          What is done stays done, also when this page is closed; the others are as they were.
+          Jobs that are done stay done when you close this page. The others are not changed.
         </p>
       </section>
     </Page>

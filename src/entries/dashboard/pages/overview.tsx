@@ -46,9 +46,9 @@ export async function overviewPage(visit: Visit) {
       <ul class="tiles">
         <Tile name="Due" href={links.jobs('state:due')} value={counted('due')}>
           {total?.oldestDueAt === undefined ? (
-            'for how long is not known'
+            'age unknown'
           ) : total.oldestDueAt === null ? (
-            'none waits'
+            'none waiting'
           ) : (
             <>
               oldest for <Since at={total.oldestDueAt} nowMs={nowMs} />
@@ -67,7 +67,7 @@ export async function overviewPage(visit: Visit) {
           value={figures?.retrying && amountText(figures.retrying.jobs, figures.retrying.precision)}
           bad={(figures?.retrying?.jobs ?? 0) > 0}
         >
-          failed, tried again
+          failed, waiting to retry
         </Tile>
         <Tile name="Completed" href={links.jobs('state:completed')} value={hour && countText(hour.completed)}>
           {within}
@@ -98,7 +98,7 @@ export async function overviewPage(visit: Visit) {
       {idle ? (
         <section class="card">
           <Empty title="All quiet" code={'await queue.enqueue(tx, sendReceipt, { orderId: 1 });'}>
-            Nothing is to do, and nothing ended within the last hour.
+            No jobs are waiting, and none ended within the last hour.
           </Empty>
         </section>
       ) : queues.length === 0 ? null : (
@@ -156,7 +156,7 @@ function Charts({ finished: { minutes, since }, reported, nowMs }: ChartsProps) 
       <Chart
         id="throughput"
         title="Jobs per minute"
-        note={reported ? 'As workers report it, once a minute.' : read}
+        note={reported ? 'Reported by workers once a minute.' : read}
         unit="jobs"
         shape="bars"
         times={times}

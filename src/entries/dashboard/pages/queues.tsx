@@ -22,7 +22,7 @@ export async function queuesPage(visit: Visit) {
             title="No queue is in use"
             code={'const worker = createWorker(db, { queue, handlers });\nawait worker.run();'}
           >
-            A queue is there from its first job, or from the first worker that serves it.
+            A queue appears with its first job, or with the first worker that serves it.
           </Empty>
         ) : (
           <QueueTable visit={visit} queues={queues} />
@@ -97,8 +97,8 @@ export function Counted({
   if (figures === undefined || figures.total.precision === 'unknown')
     return (
       <p class="notice is-bad">
-        Counting the live jobs took more than 2 s, so there is no count. An old snapshot may keep dead rows:
-        see Database.
+        Counting the live jobs took more than 2 s, so there is no count. An old snapshot may keep dead rows
+        from being removed: see Database.
       </p>
     );
   const { countedAt, total } = figures;
@@ -107,14 +107,14 @@ export function Counted({
       <p class="notice">
         Counting all live jobs takes more than 2 s:{' '}
         {total.precision === 'estimated'
-          ? 'these are estimates of the planner.'
-          : 'of each queue the first 10,000 are counted.'}
+          ? 'these are estimates by the planner.'
+          : 'only the first 10,000 jobs of each queue are counted.'}
       </p>
     );
   if (nowMs - countedAt.getTime() < OLD_MS) return null;
   return (
     <p class="note">
-      Counted <Ago at={countedAt} nowMs={nowMs} />: counting takes a quarter of a percent of the time.
+      Counted <Ago at={countedAt} nowMs={nowMs} />. Counting uses 0.25 % of the time, so counts can be old.
     </p>
   );
 }
@@ -123,7 +123,7 @@ export function Counted({
 export function Unreported({ visit: { granted, links } }: { readonly visit: Visit }) {
   return (
     <p class="notice is-bad">
-      What the workers report could not be read: its table is missing or locked.
+      The metrics of the workers could not be read: their table is missing or locked.
       {granted.whole ? (
         <>
           {' '}

@@ -32,7 +32,7 @@ export async function schedulesPage(visit: Visit, schedules: Schedules, after: s
               "await queue.schedules.set(tx, defineSchedule('nightly', { job: report, cron: '0 3 * * *' }));"
             }
           >
-            A schedule enqueues a job again and again, as declared by workers or set in a transaction.
+            A schedule enqueues a job repeatedly. Workers declare it, or a transaction sets it.
           </Empty>
         ) : (
           <table class="rows">

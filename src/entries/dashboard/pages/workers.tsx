@@ -18,7 +18,7 @@ export async function workersPage(visit: Visit) {
   return (
     <Page visit={visit} title="Workers">
       {workers === undefined ? (
-        <p class="notice is-bad">Counting what the workers hold took more than 2 s.</p>
+        <p class="notice is-bad">Counting the jobs that workers hold took more than 2 s.</p>
       ) : (
         <section class="card" aria-label="Workers">
           {workers.length === 0 ? (
@@ -43,7 +43,7 @@ export async function workersPage(visit: Visit) {
                   <th scope="col" class="number">
                     Up for
                   </th>
-                  <th scope="col">Lives by</th>
+                  <th scope="col">Liveness</th>
                 </tr>
               </thead>
               <tbody>
@@ -71,7 +71,7 @@ export async function workersPage(visit: Visit) {
                     <td class="number" data-name="up for">
                       <Since at={startedAt} nowMs={nowMs} />
                     </td>
-                    <td data-name="lives by">{session ? 'session' : 'heartbeat'}</td>
+                    <td data-name="liveness">{session ? 'session' : 'heartbeat'}</td>
                   </tr>
                 ))}
               </tbody>

@@ -66,7 +66,7 @@ function Errors({ visit, job }: HistoryProps) {
   const newest = job.errors.length - 1;
   return (
     <div class="errors">
-      <h3>Errors, the newest first</h3>
+      <h3>Errors, newest first</h3>
       {[...job.errors].reverse().map((error, place) => (
         <OneError visit={visit} job={job} error={error} open={place === 0} id={`error-${newest - place}`} />
       ))}

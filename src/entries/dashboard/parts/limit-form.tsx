@@ -29,7 +29,7 @@ export function LimitForm({ visit, limit }: LimitFormProps) {
           action="limit"
           path="remove-limit"
           fields={fields}
-          label="Back to the declared"
+          label="Back to the declared limit"
           of={of}
         />
       )}

@@ -4,26 +4,26 @@ import type { Visit } from '../visit.ts';
 export const NOTICES = {
   cancelled: 'The job is cancelled.',
   requested: 'The worker that runs the job is told to stop.',
-  locked: 'A transaction holds the job just now; nothing was done.',
+  locked: 'Another transaction has locked the job; nothing was done. Try again.',
   finished: 'The job had already finished.',
-  'not-found': 'There is no such job.',
+  'not-found': 'The job was not found.',
   'cancelled-many': '# jobs are cancelled, or told to stop.',
   'due-now': 'Due now: # jobs.',
   redriven: 'Put back, due now: # jobs.',
   duplicates: 'A live job has the unique key, so the job stays discarded.',
-  none: 'No such job was there any more.',
-  slow: 'Looking for the jobs takes too long: narrow the filter. Done with # jobs.',
-  running: 'A worker holds the job already.',
-  waiting: 'The job waits for something that only this can end.',
-  paused: 'Paused. Running jobs go on; no other begins.',
+  none: 'None of these jobs is left.',
+  slow: 'The search took too long: narrow the filter. Done with # jobs.',
+  running: 'A worker already holds the job.',
+  waiting: 'The job waits for something else and cannot be made due by hand.',
+  paused: 'Paused. Running jobs continue; no other job starts.',
   resumed: 'Resumed.',
-  unchanged: 'It was so already.',
+  unchanged: 'Nothing to change: it was already so.',
   ran: 'A job of the schedule is enqueued.',
-  'ran-duplicate': 'A job of the schedule is live already, so none was enqueued.',
-  limited: 'The limit is set. Workers heed it within seconds.',
-  unlimited: 'The limit is as the code declares it.',
-  unblocked: 'The group goes on.',
-  'no-schedule': 'There is no such schedule any more.',
+  'ran-duplicate': 'A job of the schedule is still live, so none was enqueued.',
+  limited: 'The limit is set. Workers apply it within seconds.',
+  unlimited: 'The limit is reset to the one declared in code.',
+  unblocked: 'The group is unblocked.',
+  'no-schedule': 'The schedule no longer exists.',
 } as const;
 
 /** What actions add to the URL of the page that they lead back to. */
@@ -36,7 +36,8 @@ export function Notice({ visit: { query } }: { readonly visit: Visit }) {
   const code = query.get('done') ?? '';
   if (!isNotice(code)) return null;
   const [count, left] = ['n', 'left'].map((name) => numberOf(query.get(name)));
-  const others = left === '0' ? '' : ` ${left} more could not be, or somebody was first.`;
+  const others =
+    left === '0' ? '' : ` ${left} skipped: the action does not apply, or another user was faster.`;
   const text = `${NOTICES[code].replace('#', String(count))}${others}`.replace(/\b1 jobs( are)?/, (_, are) =>
     are === undefined ? '1 job' : '1 job is',
   );

@@ -16,6 +16,6 @@ export function bullmqUnfit(job: {
 }): string | undefined {
   if (job.hasChildren) return 'It waits for its children in a flow';
   if (job.hasParent) return 'Its parent in a flow waits for it';
-  if (job.hasNext) return 'Another job is to come when it has ended (keepLastIfActive)';
+  if (job.hasNext) return 'Another job is added when it has ended (keepLastIfActive)';
   return job.isScheduled ? 'A job scheduler makes these: declare a schedule for them' : undefined;
 }

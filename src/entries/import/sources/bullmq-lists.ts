@@ -125,8 +125,8 @@ export class BullmqLists {
     } catch (error) {
       if (!(error instanceof Error) || !/\bLEASE\b/.test(error.message)) throw error;
       throw new QueueError(
-        `importJobs: this importer was silent for ${LEASE_MS / 1_000} seconds, and another one works on ` +
-          `BullMQ's queue '${this.queue}' since. Nothing is lost: run it again`,
+        `importJobs: this importer was silent for ${LEASE_MS / 1_000} seconds, and another has since taken ` +
+          `over BullMQ's queue '${this.queue}'. Nothing is lost: run the import again`,
       );
     }
   }

@@ -35,7 +35,7 @@ const OPTIONS = namesOf<BullmqPostgresOptions>({ queue: true, schema: true });
  */
 export function bullmqPostgresSource(options: BullmqPostgresOptions): TableSource {
   const what = 'from.bullmqPostgres';
-  const { queue, schema = 'bullmq' } = checkOptions(`${what}: its options`, options, OPTIONS);
+  const { queue, schema = 'bullmq' } = checkOptions(`${what}: options`, options, OPTIONS);
   checkText(`${what}: queue`, queue, MAX_UNIQUE_KEY_BYTES);
   const place = { schema: checkSchema(what, schema), table: 'job' };
   const job = quoted(place);

@@ -34,7 +34,7 @@ const OPTIONS = namesOf<GraphileWorkerOptions>({ schema: true });
  */
 export function graphileWorkerSource(options: GraphileWorkerOptions = {}): TableSource {
   const what = 'from.graphileWorker';
-  const { schema = 'graphile_worker' } = checkOptions(`${what}: its options`, options, OPTIONS);
+  const { schema = 'graphile_worker' } = checkOptions(`${what}: options`, options, OPTIONS);
   const place = { schema: checkSchema(what, schema), table: '_private_jobs' };
   const jobs = quoted(place);
   const tasks = quoted({ schema, table: '_private_tasks' });

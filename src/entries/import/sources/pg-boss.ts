@@ -35,7 +35,7 @@ const SERIAL: readonly unknown[] = ['singleton', 'key_strict_fifo'];
  * job is taken by one of both.
  */
 export function pgBossSource(options: PgBossOptions = {}): TableSource {
-  const { schema = 'pgboss' } = checkOptions('from.pgBoss: its options', options, OPTIONS);
+  const { schema = 'pgboss' } = checkOptions('from.pgBoss: options', options, OPTIONS);
   const place = { schema: checkSchema('from.pgBoss', schema), table: 'job' };
   const job = quoted(place);
   const title = 'pg-boss';

@@ -155,7 +155,7 @@ export function jobTableSource(options: JobTableOptions): TableSource {
       );
       if (still === undefined) return taken.length;
       throw new Error(
-        'importJobs: after the `take` of from.table its `where` still finds the row, which would then be ' +
+        'importJobs: `where` of from.table still finds a row after `take`, so the row would then be ' +
           'imported again',
       );
     },
@@ -164,16 +164,16 @@ export function jobTableSource(options: JobTableOptions): TableSource {
 
 function checked(options: JobTableOptions): JobTableOptions {
   const what = 'from.table';
-  const { columns, where, name, first, take } = checkOptions(`${what}: its options`, options, OPTIONS);
+  const { columns, where, name, first, take } = checkOptions(`${what}: options`, options, OPTIONS);
   checkOptions(`${what}: columns`, columns, COLUMNS);
   if (columns.id === undefined || columns.payload === undefined) {
     throw new TypeError(`${what}: columns must have an id and a payload`);
   }
   if (options.table === undefined || where === undefined) {
-    throw new TypeError(`${what}: give the table, and where: which of its rows wait`);
+    throw new TypeError(`${what}: give the table and where, a condition for the rows that wait`);
   }
   if ((columns.name === undefined) === (name === undefined)) {
-    throw new TypeError(`${what}: give either columns.name, or the one name of all its rows`);
+    throw new TypeError(`${what}: give either columns.name, or one name for all rows`);
   }
   if (name !== undefined) checkText(`${what}: name`, name, MAX_UNIQUE_KEY_BYTES);
   if (first !== undefined && first !== 'smaller' && first !== 'greater') {
@@ -203,7 +203,7 @@ function toReadJob(row: RawRow, sign: 1 | -1): ReadJob {
     key: textOrNothing(row.key),
     keyHolds: 'live',
     serial: undefined,
-    unfit: most !== undefined && most <= attempts ? 'It has no attempt left' : undefined,
+    unfit: most !== undefined && most <= attempts ? 'It has no attempts left' : undefined,
     state: foreignState(attempts, runAtMs > nowMs),
   };
 }

@@ -29,13 +29,13 @@ export function keyRuleOf(kind: string, options: GivenOptions): KeyRule | undefi
   const { unique, uniqueKey, debounce, throttle, replace } = options;
   const what = (option: string) => `enqueue('${kind}'): ${option}`;
   const given = RULES.filter((name) => options[name] !== undefined);
-  if (given.length > 1) throw new TypeError(`${what(given.join(' and '))} exclude each other`);
+  if (given.length > 1) throw new TypeError(`${what(given.join(' and '))} cannot be combined`);
   if (unique !== undefined && uniqueKey === undefined) {
-    throw new TypeError(`${what('unique')} says how long uniqueKey counts: give that as well`);
+    throw new TypeError(`${what('unique')} needs uniqueKey: it says for how long the key counts`);
   }
   if (debounce !== undefined) {
     if (options.delayMs !== undefined || options.runAt !== undefined) {
-      throw new TypeError(`${what('debounce')} says when the job is due: leave out delayMs and runAt`);
+      throw new TypeError(`${what('debounce')} sets when the job is due: leave out delayMs and runAt`);
     }
     checkOptions(what('debounce'), debounce, DEBOUNCE);
     const delayMs = debounceMs(kind, debounce);

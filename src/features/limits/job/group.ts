@@ -40,7 +40,7 @@ export function weightOf(
 
 function checkGroup(what: string, group: string): string {
   if (checkText(what, group, MAX_NAME_BYTES) !== EVERY_GROUP) return group;
-  throw new TypeError(`${what} must not be '${EVERY_GROUP}': a limit of that name is for every group`);
+  throw new TypeError(`${what} must not be '${EVERY_GROUP}': a limit with that name applies to every group`);
 }
 
 function ofDefinition({ kind }: JobDefinition): string {

@@ -35,7 +35,7 @@ export function inGroups(tables: QueueTables, jobs: readonly NewJob[]): readonly
 export function notGrouped(what: string, option: 'group' | 'weight', queue: string): TypeError {
   return new TypeError(
     `${what}: ${option} is for queues with groups${option === 'weight' ? ' or rates' : ''}, ` +
-      `and '${queue}' has none in this process: ` +
+      `but '${queue}' has none in this process: ` +
       `give createQueue \`limits: limitsIn(control, { '${queue}': { groups: {} } })\`, ` +
       `or leave out the ${option}, also in the definition`,
   );

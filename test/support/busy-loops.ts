@@ -5,7 +5,7 @@ const LOOPS = 4;
 /** Spins until its parent is gone, however that ended. */
 const SPIN = 'const parent = process.ppid; while (process.ppid === parent) for (let i = 0; i < 1e7; i++);';
 
-/** Before all tests: with `STRESS=1`, processes that spin beside the suite for as long as it runs. Returns what ends them. */
+/** Before all tests: with `STRESS=1`, starts busy loops that run beside the tests. Returns what ends them. */
 export default function setup(): () => void {
   const loops: ChildProcess[] = [];
   if (process.env.STRESS === '1') {
