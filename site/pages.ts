@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import type { DefaultTheme } from 'vitepress';
-import { root } from './repository.ts';
+import { repository, root } from './repository.ts';
 
 /** Files of the repository that are pages of the site, and what they are called there. */
 export const REWRITES = {
@@ -27,6 +27,9 @@ export function pageAt(file: string): string | undefined {
   return path.replace(/(^|\/)index\.md$/, '$1').replace(/\.md$/, '');
 }
 
+/** Pages that are packed link so to pages that are not. */
+const IN_REPOSITORY = `${repository}/blob/main/`;
+
 /** The pages in the order of docs/README.md, in its sections; then whatever that does not name, and the reference. */
 export function sidebar(): DefaultTheme.SidebarItem[] {
   const sections: { text: string; items: { text: string; link: string }[] }[] = [
@@ -34,18 +37,23 @@ export function sidebar(): DefaultTheme.SidebarItem[] {
   ];
   const named = new Set(['docs/README.md']);
   for (const line of readFileSync(join(root, 'docs/README.md'), 'utf8').split('\n')) {
-    const section = /^(?:#+ )?(\S[^.[\]]*?):?$/.exec(line)?.[1];
-    const [, text, path] = /^(?:\d+\.|-) \[([^\]]+)\]\(([^)#]+)\)/.exec(line) ?? [];
+    const section = /^## (.+)$/.exec(line)?.[1];
+    const [, text, path] = /^- \[([^\]]+)\]\(([^)#]+)\)/.exec(line) ?? [];
     if (text !== undefined && path !== undefined) {
-      const file = posix.join('docs', path);
+      const file = path.startsWith(IN_REPOSITORY)
+        ? path.slice(IN_REPOSITORY.length)
+        : posix.join('docs', path);
       const page = pageAt(file);
       if (page === undefined) continue;
       named.add(file);
       sections.at(-1)?.items.push({ text, link: `/${page}` });
-    } else if (section !== undefined && line.endsWith(':')) sections.push({ text: section, items: [] });
+    } else if (section !== undefined) sections.push({ text: section, items: [] });
   }
   const unnamed = filesIn('docs').filter((file) => !named.has(file));
-  sections.push({ text: 'More', items: unnamed.map(itemOf) });
+  // Several have the title of a guide, so they need a heading of their own.
+  const decisions = unnamed.filter((file) => file.startsWith('docs/decisions/'));
+  sections.push({ text: 'More', items: unnamed.filter((file) => !decisions.includes(file)).map(itemOf) });
+  sections.push({ text: 'Decisions', items: decisions.map(itemOf) });
   sections.push({ text: 'API reference', items: filesIn('site/api').map(itemOf) });
   sections.push({
     text: 'Project',

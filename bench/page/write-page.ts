@@ -97,8 +97,8 @@ npm run bench -- all --quick
 function missedOf(results: readonly ScenarioResult[]): string {
   const missed = results.flatMap(({ missed = [] }) => missed);
   if (missed.length === 0)
-    return 'Every figure that [the project asks of itself](decisions.md) was reached in this run.';
-  return `These figures that the project asks of itself were missed in this run ([why](decisions.md#figures-that-were-wanted-and-are-not-reached)):\n\n${missed.map((figure) => `- ${figure}`).join('\n')}`;
+    return 'Every figure that [the project asks of itself](decisions/README.md) was reached in this run.';
+  return `These figures that the project asks of itself were missed in this run ([why](decisions/missed-goals.md)):\n\n${missed.map((figure) => `- ${figure}`).join('\n')}`;
 }
 
 function markdown({ title, header, rows }: Table): string {

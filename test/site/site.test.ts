@@ -48,12 +48,13 @@ describe('the built site', () => {
     }
     const order = [
       'getting-started',
+      'testing',
       'enqueueing',
       'handlers',
       'workers',
-      'testing',
-      'guarantees',
       'glossary',
+      'guarantees',
+      'architecture',
     ];
     expect(named.filter((name) => order.includes(name))).toEqual(order);
   });

@@ -3,7 +3,7 @@ import { compile, project } from './compile.ts';
 
 /**
  * How many instantiations the library's types may cost for each kind of job in an app, beyond those of its schemas: as measured
- * (see docs/decisions.md), plus a fifth. A number of things, not of milliseconds, so it is the same on every machine.
+ * (see docs/decisions/package.md), plus a fifth. A number of things, not of milliseconds, so it is the same on every machine.
  */
 const MAX_PER_KIND = 1_300;
 

@@ -49,8 +49,8 @@ interface Env {
  * The dashboard of a queue, as a function from a request to a response, for any server that speaks Fetch:
  * pages of HTML that need no script. It uses the app's own database, and nothing while nobody looks.
  *
- * Under concurrency: all viewers share what is counted with all who call `queue.stats`, one statement at a
- * time, each bounded by two seconds, and all together by half a percent of the time.
+ * Under concurrency: all viewers share what is counted with all callers of `queue.stats`, one statement at a
+ * time, each bounded by two seconds, and all counts together by a quarter of a percent of the time.
  *
  * ```ts
  * const dashboard = createDashboard({ db, queue, basePath: '/admin/queue', authorize });
