@@ -132,12 +132,17 @@ export {
   type CompleteBatchArguments,
   handleBatch,
 } from './features/batch-handlers/handle-batch.ts';
-export type { LimitName, QueueName } from './features/limits/limit-name.ts';
-export type { LimitOverride, LimitRecord } from './features/limits/limit-record.ts';
-// Limit
-export type { GroupSettings, LimitSettings, QueueLimits, Rate } from './features/limits/limit-settings.ts';
 export type { GroupList, LimitFilter, LimitList, Limits } from './features/limits/limits.ts';
 export { limitsIn, type MakeLimits } from './features/limits/limits-in.ts';
+export type { LimitName, QueueName } from './features/limits/settings/limit-name.ts';
+export type { LimitOverride, LimitRecord } from './features/limits/settings/limit-record.ts';
+// Limit
+export type {
+  GroupSettings,
+  LimitSettings,
+  QueueLimits,
+  Rate,
+} from './features/limits/settings/limit-settings.ts';
 export type { LimitTables, Serial } from './features/limits/sql/grouping.ts';
 // Schedule
 export {

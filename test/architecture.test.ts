@@ -261,7 +261,7 @@ const orders: Readonly<Record<string, readonly string[]>> = {
   'core/queue': ['enqueue', 'operate', 'stats', 'check', '.'],
   'core/worker': ['base', 'statements', 'run', 'settle', 'begin', 'claim', 'presence', 'upkeep', 'log', '.'],
   'features/keys': ['job', 'queries', '.'],
-  'features/limits': ['job', 'sql', 'queries', '.', 'worker'],
+  'features/limits': ['sql', 'queries', 'settings', 'worker', '.'],
   'features/metrics': ['job', 'schema', 'sql', 'queries', '.', 'worker'],
   'features/schedules': ['sql', 'queries', '.', 'worker'],
   'features/waiting': ['job', 'sql', 'queries', '.', 'worker'],
@@ -279,7 +279,6 @@ const AGAINST_THE_LAW: Readonly<Record<string, number>> = {
   'core/queries > features/metrics': 2,
   'core/queue > features/control': 4,
   'core/queue > features/keys': 1,
-  'core/queue > features/limits': 8,
   'core/queue > features/metrics': 7,
   'core/queue > features/schedules': 5,
   'core/queue > features/waiting': 5,
@@ -287,11 +286,9 @@ const AGAINST_THE_LAW: Readonly<Record<string, number>> = {
   'core/worker > features/batch-handlers': 5,
   'core/worker > features/control': 1,
   'core/worker > features/keys': 1,
-  'core/worker > features/limits': 25,
   'core/worker > features/metrics': 6,
   'core/worker > features/schedules': 4,
   'core/worker > features/waiting': 4,
-  'features/batch-handlers > features/limits': 1,
 };
 
 /** What makes a function depend on more than its arguments. */

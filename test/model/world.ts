@@ -111,9 +111,12 @@ export class World {
 
   /** How the jobs of a queue with groups are claimed. */
   groupsOf(queue: string) {
-    const groups = this.queue.limits.groupsOf(queue, this.tables);
-    if (groups === undefined) throw new Error(`'${queue}' has no groups`);
-    return groups;
+    const { declared, tables } = this.queue.limits;
+    const limits = declared.get(queue);
+    if (limits === undefined || !this.queue.limits.isGrouped(queue))
+      throw new Error(`'${queue}' has no groups`);
+    const { concurrency, rate, serial } = limits.groups ?? {};
+    return { tables: { ...tables, ...this.tables }, limits: { concurrency, rate }, serial };
   }
 
   anyJob(index: number, matches: (job: ModelJob) => boolean = () => true): ModelJob | undefined {

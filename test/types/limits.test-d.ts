@@ -2,6 +2,7 @@ import { createQueue, type LimitList, type LimitRecord, type Limits, limitsIn } 
 import * as control from 'drizzle-queue/schema/control';
 import { createControlTables, queueLimits } from 'drizzle-queue/schema/control';
 import { expectTypeOf, test } from 'vitest';
+import type { QueueFeature } from '../../src/core/worker/worker-feature.ts';
 import { postgresJs as db } from './databases.ts';
 
 const queue = createQueue({ limits: limitsIn(control, { mail: { concurrency: 5, groups: {} } }) });
@@ -11,6 +12,10 @@ test('only a queue that was given limits has them', () => {
   expectTypeOf(queue.limits.set).returns.toEqualTypeOf<Promise<LimitRecord>>();
   expectTypeOf(queue.limits.list).returns.toEqualTypeOf<Promise<LimitList>>();
   expectTypeOf(createQueue().limits).toEqualTypeOf<unknown>();
+});
+
+test('limits are a feature of a queue that workers serve', () => {
+  expectTypeOf<Limits>().toExtend<QueueFeature>();
 });
 
 test('limitsIn takes all of its tables, under any names', () => {

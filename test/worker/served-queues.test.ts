@@ -9,10 +9,7 @@ const handlers = [
 ];
 const concurrencies = (given: Omit<Parameters<typeof servedQueues>[0], 'handlers'>) =>
   Object.fromEntries(
-    [...servedQueues({ handlers, ...given }, undefined)].map(([queue, { concurrency }]) => [
-      queue,
-      concurrency,
-    ]),
+    [...servedQueues({ handlers, ...given })].map(([queue, { concurrency }]) => [queue, concurrency]),
   );
 
 describe('how many jobs of a queue run at once', () => {

@@ -1,5 +1,3 @@
-import type { Limits } from '../../features/limits/limits.ts';
-import type { MakeLimits } from '../../features/limits/limits-in.ts';
 import type { Schedules } from '../../features/schedules/schedules.ts';
 import type { MakeSchedules } from '../../features/schedules/schedules-in.ts';
 import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from '../schema/index.ts';
@@ -7,6 +5,7 @@ import type { OwnColumns, OwnColumnsOf } from '../schema/own-columns.ts';
 import type { Executor, Transaction } from '../sql/executor.ts';
 import { type CreateQueueOptions, checkQueueOptions } from './options.ts';
 import { Queue } from './queue.ts';
+import type { MakeQueueLimiting } from './queue-limits.ts';
 
 /**
  * A queue over the tables of `drizzle-queue/schema`, or over others. It opens no connection: create it once,
@@ -17,7 +16,7 @@ import { Queue } from './queue.ts';
 export function createQueue<
   TTables extends QueueTables = QueueTables,
   TSchedules extends MakeSchedules | undefined = undefined,
-  TLimits extends MakeLimits | undefined = undefined,
+  TLimits extends MakeQueueLimiting | undefined = undefined,
   TRequired extends boolean = false,
 >(
   options: CreateQueueOptions<TTables, TSchedules, TLimits, TRequired> = {},
@@ -38,4 +37,4 @@ type SchedulesOf<TTables extends QueueTables, TSchedules> = TSchedules extends M
 /** Of a `boolean` that only the run time knows, too, a transaction is right. */
 type ExecutorOf<TRequired> = [TRequired] extends [false] ? Executor : Transaction;
 
-type LimitsOf<TLimits> = TLimits extends MakeLimits ? Limits : unknown;
+type LimitsOf<TLimits> = TLimits extends MakeQueueLimiting<infer TMade> ? TMade : unknown;

@@ -1,7 +1,6 @@
 import { is } from 'drizzle-orm';
 import { PgTable } from 'drizzle-orm/pg-core';
 import type { ControlTables } from '../../features/control/index.ts';
-import type { MakeLimits } from '../../features/limits/limits-in.ts';
 import type { MetricsTables } from '../../features/metrics/schema/index.ts';
 import { METRICS_ENTRY } from '../../features/metrics/sql/metrics-entry.ts';
 import type { MakeSchedules } from '../../features/schedules/schedules-in.ts';
@@ -11,12 +10,13 @@ import { shown } from '../job/shown.ts';
 import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from '../schema/index.ts';
 import { CONTROL_ENTRY } from '../sql/control-entry.ts';
 import type { Around } from './enqueue/around.ts';
+import type { MakeQueueLimiting } from './queue-limits.ts';
 
 /** The options of {@link createQueue}. */
 export interface CreateQueueOptions<
   TTables extends QueueTables = QueueTables,
   TSchedules extends MakeSchedules | undefined = MakeSchedules | undefined,
-  TLimits extends MakeLimits | undefined = MakeLimits | undefined,
+  TLimits extends MakeQueueLimiting | undefined = MakeQueueLimiting | undefined,
   TRequired extends boolean = boolean,
 > {
   /** The queue's tables, from `createQueueTables`. @default the tables of `drizzle-queue/schema` */

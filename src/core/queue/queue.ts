@@ -1,5 +1,4 @@
 import type { ControlTables } from '../../features/control/index.ts';
-import type { Limits } from '../../features/limits/limits.ts';
 import type { Schedules } from '../../features/schedules/schedules.ts';
 import type { FinalRecordOf } from '../../features/waiting/final-record.ts';
 import type { WaitOptions } from '../../features/waiting/wait-options.ts';
@@ -27,6 +26,7 @@ import type { JobList, ListFilter, OwnFilter } from './operate/list.ts';
 import type { RedriveFilter, RedriveOptions } from './operate/redrive.ts';
 import type { RunNowManyResult, RunNowResult } from './operate/run-now.ts';
 import type { CreateQueueOptions } from './options.ts';
+import type { QueueLimiting } from './queue-limits.ts';
 import type { QueueStats, StatsOptions } from './stats/queue-stats.ts';
 import type { QueueVitals } from './stats/queue-vitals.ts';
 
@@ -43,7 +43,7 @@ export class Queue<
 > extends Enqueuer<TOwn, TDb> {
   readonly #wakeUps: WakeUps | undefined;
   readonly #schedules: Schedules | undefined;
-  readonly #limits: Limits | undefined;
+  readonly #limits: QueueLimiting | undefined;
   /** The queue's schedules; `undefined` unless {@link createQueue} was given `schedulesIn(…)`. */
   readonly schedules: TSchedules;
   /** The queue's limits; `undefined` unless {@link createQueue} was given `limitsIn(…)`. */
@@ -59,7 +59,7 @@ export class Queue<
     checkSameOwnColumns(given.queueJobs, given.queueResults);
     const wakeUps = (options.wakeUps ?? true) ? new WakeUps(wakeChannel(given)) : undefined;
     const made = limits?.({ tables: given, channel: wakeUps?.channel });
-    const tables = made?.groupedTables ?? given;
+    const tables = made?.statementTables ?? given;
     const maxPayloadBytes = options.maxPayloadBytes ?? DEFAULT_MAX_PAYLOAD_BYTES;
     const checks = { maxPayloadBytes, requireTransaction, own: ownColumnsOf(tables.queueJobs) };
     const settings = { tables, wakeUps, keys, around: around?.enqueue, ...checks };

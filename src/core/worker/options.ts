@@ -1,5 +1,4 @@
 import type { ControlTables } from '../../features/control/index.ts';
-import type { Limits } from '../../features/limits/limits.ts';
 import type { MetricsTables } from '../../features/metrics/schema/index.ts';
 import type { ScheduleDefinition, TickOptions } from '../../features/schedules/define-schedule.ts';
 import type { Schedules } from '../../features/schedules/schedules.ts';
@@ -22,6 +21,7 @@ import { checkEveryKind } from './every-kind.ts';
 import { checkLogger, type Logger } from './log/logger.ts';
 import { type Handler, handlersByKind } from './run/handler.ts';
 import { type QueueSettings, type ServedQueue, servedQueues } from './served-queues.ts';
+import type { QueueFeature } from './worker-feature.ts';
 
 /** The options of every function that runs jobs. */
 export interface RunOptions<TDb, TOwn extends OwnColumns = OwnColumns, THandled extends string = string> {
@@ -131,7 +131,7 @@ export interface WorkerSettings {
   /** The table of metrics, if the queue has it and the worker writes them. */
   readonly metrics: MetricsTables['queueMetrics'] | undefined;
   readonly declared: readonly ScheduleDefinition[];
-  readonly limits: Limits | undefined;
+  readonly limits: QueueFeature | undefined;
 }
 
 const OPTIONS = namesOf<WorkerOptions<unknown>>({
@@ -186,8 +186,12 @@ export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings
   const handlers = checkRunOptions('createWorker', options, OPTIONS);
   checkEveryKind(options.jobs, handlers);
   const { retentionMs = WEEK_MS } = options;
+  // `createQueue` has put it there, or nothing.
+  const limits = options.queue.limits as QueueFeature | undefined;
+  const served = servedQueues(options);
+  for (const [queue, settings] of served) limits?.checkServed(queue, settings, options.handlers);
   return {
-    servedQueues: servedQueues(options, options.queue.limits as Limits | undefined),
+    servedQueues: served,
     listen: checkBoolean(what('listen'), options.listen ?? true),
     pollIntervalMs: checkDurationMs(what('pollIntervalMs'), options.pollIntervalMs ?? 75, 5, 60_000),
     shutdownTimeoutMs: checkDurationMs(
@@ -208,8 +212,7 @@ export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings
       ? options.log
       : checkLogger('createWorker: log, if not false,', options.log),
     around: options.queue.around,
-    // `createQueue` has put it there, or nothing.
-    limits: options.queue.limits as Limits | undefined,
+    limits,
     keys: options.queue.keys,
     metrics: checkBoolean(what('metrics'), options.metrics ?? true) ? options.queue.metrics : undefined,
     ...schedulesOf(options),

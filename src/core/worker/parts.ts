@@ -1,7 +1,4 @@
 import { pruneKeys } from '../../features/keys/queries/prune-keys.ts';
-import { GroupUpkeep } from '../../features/limits/worker/group-upkeep.ts';
-import type { Leases } from '../../features/limits/worker/leases.ts';
-import { leasesOf } from '../../features/limits/worker/leases-of.ts';
 import { metricsPartsOf } from '../../features/metrics/worker/metrics-parts.ts';
 import type { Reporting } from '../../features/metrics/worker/reporting.ts';
 import type { NewSchedule } from '../../features/schedules/sql/stored-schedule.ts';
@@ -29,6 +26,7 @@ import { OwnConnection } from './statements/own-connection.ts';
 import type { Statements } from './statements/statements.ts';
 import { Pruning } from './upkeep/prune.ts';
 import { Requests } from './upkeep/requests.ts';
+import type { QueueFeature, WorkerFeature } from './worker-feature.ts';
 
 /** How often a worker that listens still asks for due jobs: some become due without a notification. */
 const WATCH_MS = 1_000;
@@ -52,6 +50,8 @@ export interface PartsOptions {
   readonly inContext: InContext;
   /** Aborted when settling must no longer be repeated. */
   readonly giveUp: AbortSignal;
+  /** `undefined` where the queue has no limits. */
+  readonly makeLimits: Awaited<ReturnType<QueueFeature['forWorker']>> | undefined;
 }
 
 /** The parts of a registered worker, none of them running yet. */
@@ -61,11 +61,9 @@ export interface WorkerParts {
   readonly listener: Listener;
   readonly requests: Requests;
   /** `undefined` where none of its queues has limits. */
-  readonly leases: Leases | undefined;
+  readonly limits: WorkerFeature | undefined;
   /** `undefined` where the queue has no schedules. */
   readonly firing: Firing | undefined;
-  /** `undefined` where no queue of the worker has its jobs in groups. */
-  readonly groupUpkeep: GroupUpkeep | undefined;
   /** `undefined` where there are no metrics. */
   readonly reporting: Reporting | undefined;
   readonly background: readonly BackgroundPart[];
@@ -75,7 +73,7 @@ export interface WorkerParts {
 export function buildParts(options: PartsOptions): WorkerParts {
   const { db, statements, tables, handlers, settings, untilEmpty, workerId, declared, events, giveUp } =
     options;
-  const { servedQueues, pollIntervalMs, retentionMs, listen, schedules, limits, keys, metrics } = settings;
+  const { servedQueues, pollIntervalMs, retentionMs, listen, schedules, keys, metrics } = settings;
   const environment = { db, tables, workerId };
   const kinds = [...handlers.keys()];
   const retries = new Retries();
@@ -90,7 +88,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
       if (queue === undefined || queue === REQUESTED) {
         requests.wake();
         firing?.wake();
-        leases?.look();
+        limits?.look();
       }
       if (queue === undefined) watch.look();
       else loopsByQueue.get(queue)?.notify(othersNotify);
@@ -123,30 +121,30 @@ export function buildParts(options: PartsOptions): WorkerParts {
     },
     hasJobs: () => loops.some(({ attempts }) => attempts.size > 0),
     onDeclaredGone: async () => {
-      leases?.noteGone();
+      limits?.noteGone();
       await Promise.all(loops.map((loop) => loop.holdings.endLost()));
     },
     onOthersGone: () => {
       for (const loop of loops) loop.sweepSoon();
-      leases?.askSoon();
+      limits?.askSoon();
     },
     onOtherServer: () => {
       for (const loop of loops) loop.noteOtherServer();
     },
     onReturn: () => {
       retries.now();
-      leases?.askSoon();
+      limits?.askSoon();
       for (const loop of loops) loop.goOn();
     },
   });
-  const leases = leasesOf({
-    db: statements.of('limits'),
+  const limits = options.makeLimits?.({
+    statements,
     tables,
     workerId,
-    limits: settings.limits,
     servedQueues,
     kinds,
     events,
+    wake: (queue) => loopsByQueue.get(queue)?.wake(),
   });
   const firing =
     schedules === undefined
@@ -208,9 +206,9 @@ export function buildParts(options: PartsOptions): WorkerParts {
         kinds,
         handlers,
         concurrency,
-        groups: limits?.groupsOf(queue, tables),
+        groups: limits?.groupsOf(queue),
         agingMs,
-        limiter: leases?.limiters.get(queue),
+        gate: limits?.gateOf(queue),
         pollIntervalMs,
         events,
         watch: untilEmpty ? undefined : watch,
@@ -233,7 +231,6 @@ export function buildParts(options: PartsOptions): WorkerParts {
   });
   // A drain is over soon, and may be all that prunes.
   const firstWithinMs = untilEmpty ? 0 : FIRST_PRUNE_WITHIN_MS;
-  const groupUpkeep = groupUpkeepOf(options, loops);
   const prune = (limit: number) => pruneResults(upkeep, tables, { retentionMs, limit });
   const ofResults = new Pruning({ prune, what: 'results', firstWithinMs, events });
   const ofKeys =
@@ -249,9 +246,8 @@ export function buildParts(options: PartsOptions): WorkerParts {
     liveness,
     listener,
     requests,
-    leases,
+    limits,
     firing,
-    groupUpkeep,
     reporting: metricsParts?.reporting,
     background: [
       liveness,
@@ -259,26 +255,11 @@ export function buildParts(options: PartsOptions): WorkerParts {
       progress,
       endNotices,
       ...(retentionMs === Number.POSITIVE_INFINITY ? [] : [ofResults]),
-      ...[ofKeys, groupUpkeep, leases].filter((part) => part !== undefined),
+      ...(ofKeys === undefined ? [] : [ofKeys]),
+      ...(limits?.background ?? []),
       ...(metricsParts?.background ?? []),
       // A worker that ends when its queues are empty waits for nothing.
       ...(untilEmpty ? [] : [watch, sweeper, listener, ...(firing === undefined ? [] : [firing])]),
     ],
   };
-}
-
-function groupUpkeepOf(
-  { statements, settings, events }: PartsOptions,
-  loops: readonly ClaimLoop[],
-): GroupUpkeep | undefined {
-  const [tables] = loops.flatMap(({ groupTables }) => groupTables ?? []);
-  if (tables === undefined) return undefined;
-  const queues = loops
-    .filter(({ groupTables }) => groupTables !== undefined)
-    .map((loop) => ({
-      queue: loop.queue,
-      ratePerMs: settings.limits?.declared.get(loop.queue)?.groups?.rate?.perMs,
-      wake: () => loop.wake(),
-    }));
-  return new GroupUpkeep({ db: statements.of('upkeep'), tables, queues, events });
 }

@@ -1,4 +1,3 @@
-import type { Limits } from '../../features/limits/limits.ts';
 import { namesOf } from '../job/known-options.ts';
 import { checkId, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import { shown } from '../job/shown.ts';
@@ -29,6 +28,8 @@ const OPTIONS = namesOf<RunNextOptions<unknown>>({
 });
 
 export type { RanJob } from './run-in-transaction.ts';
+
+import type { QueueFeature } from './worker-feature.ts';
 
 /**
  * Runs one due job in one transaction, which holds the job's row lock for as long as the handler runs;
@@ -64,7 +65,7 @@ export async function runNext<TDb extends Database, TOwn extends OwnColumns>(
   for (const queue of queues as readonly string[]) {
     checkText('runNext: the name of a queue', queue, MAX_NAME_BYTES);
     // `createQueue` has put it there, or nothing.
-    (options.queue.limits as Limits | undefined)?.checkNone('runNext', queue);
+    (options.queue.limits as QueueFeature | undefined)?.checkRunNext(queue);
     // Drizzle hands over its own transaction type, which is what the handlers were typed for.
     const byKind = handlers as unknown as ReadonlyMap<string, Handler>;
     const kinds = [...byKind.keys()];

@@ -1,6 +1,3 @@
-import { heedsConcurrency } from '../../features/limits/limit-settings.ts';
-import type { Limits } from '../../features/limits/limits.ts';
-import type { JobDefinition } from '../job/definition.ts';
 import { checkOptions, namesOf } from '../job/known-options.ts';
 import { checkDurationMs, checkInteger, checkObject, checkText, MAX_NAME_BYTES } from '../job/limits.ts';
 import { warn } from '../runtime.ts';
@@ -54,49 +51,7 @@ const MAX_QUEUES = 10_000;
 const MIN_AGING_MS = 100;
 
 /** @throws RangeError | TypeError naming the setting that is wrong */
-export function servedQueues<TDb>(
-  given: GivenQueues<TDb>,
-  limits: Limits | undefined,
-): ReadonlyMap<string, ServedQueue> {
-  const { handlers } = given;
-  const served = settingsByQueue(given);
-  for (const [queue, { agingMs }] of served) {
-    if (agingMs === undefined) continue;
-    const what = `createWorker: queues['${queue}'].aging:`;
-    if (Object.keys(limits?.declared.get(queue)?.kinds ?? {}).length > 0) {
-      throw new TypeError(`${what} kinds with limits are claimed separately, so aging does not apply`);
-    }
-    if (limits?.isGrouped(queue)) {
-      throw new TypeError(`${what} its jobs are in groups, which take turns, so aging does not apply`);
-    }
-  }
-  for (const { job, batch } of handlers) {
-    if (batch !== undefined) for (const queue of served.keys()) checkBatches(job, queue, limits);
-  }
-  return served;
-}
-
-/** An enqueue may put a job into any queue, and a worker claims its kinds in all that it serves. */
-function checkBatches({ kind, queue: own }: JobDefinition, queue: string, limits: Limits | undefined): void {
-  const declared = limits?.declared.get(queue);
-  const apart = queue === own ? '' : `, which this worker serves: serve it by another, without this handler`;
-  if (declared?.groups?.serial !== undefined) {
-    throw new TypeError(
-      `handleBatch('${kind}'): the jobs of a group run one after the other in ` +
-        (apart === '' ? `its queue '${queue}'` : `the queue '${queue}'${apart}`),
-    );
-  }
-  if (declared !== undefined && (heedsConcurrency(declared) || heedsConcurrency(declared, kind))) {
-    throw new TypeError(
-      `handleBatch('${kind}'): a limit of the concurrency is on single jobs; ` +
-        (apart === ''
-          ? `limit the groups of its queue '${queue}', or give it a rate`
-          : `the queue '${queue}' has one, or may get one at run time${apart}`),
-    );
-  }
-}
-
-function settingsByQueue<TDb>({
+export function servedQueues<TDb>({
   handlers,
   queues,
   concurrency: usual = DEFAULT_CONCURRENCY,

@@ -179,13 +179,14 @@ export class Worker {
     const stored = await Promise.all(
       declared.map(async (schedule) => await schedules?.toStore('createWorker', schedule)),
     );
-    const limited = queues.some((queue) => limits?.has(queue)) ? limits?.tables : undefined;
     const own = { ...(keys && { queueKeys: keys }), ...(metrics && { queueMetrics: metrics }) };
-    const more = { ...schedules?.tables, ...limited, ...own };
+    const more = { ...schedules?.tables, ...limits?.tablesFor(queues), ...own };
     const runner = this.#statements.of('start', { leastMs: START_DEADLINE_MS });
     const tables = await reached(this.#answered(() => checkDatabase(runner, this.#tables, more)));
     signal.throwIfAborted();
-    limits?.checkKept(queues, tables);
+    limits?.checkServer(queues, tables);
+    const makeLimits = await limits?.forWorker();
+    signal.throwIfAborted();
     const kinds = [...this.#handlers.keys()];
     const workerId = await this.#answered(() => registerWorker(runner, tables, { name, queues, kinds }));
     // The stop did not wait for this answer: else peers would declare this worker gone after a while.
@@ -202,16 +203,17 @@ export class Worker {
       events: this.#events,
       inContext: this.#inContext,
       giveUp: this.#giveUp.signal,
+      makeLimits,
     });
     this.#parts = parts;
     if (signal.aborted) return parts;
     this.#background.start(parts.background);
     // They ask the database, which may take as long as the driver waits.
     const stopped = aborted(signal);
-    await Promise.race([Promise.all([parts.requests.ready, parts.leases?.ready]), stopped]);
+    await Promise.race([Promise.all([parts.requests.ready, parts.limits?.ready]), stopped]);
     // Nothing else fires, or takes jobs into groups, for a worker that ends when its queues are empty.
     if (this.#untilEmpty) {
-      await Promise.race([Promise.all([parts.firing?.tryLook(signal), parts.groupUpkeep?.ready]), stopped]);
+      await Promise.race([Promise.all([parts.firing?.tryLook(signal), parts.limits?.settled]), stopped]);
     }
     const mayClaim = Promise.race([parts.liveness.ready, stopped]);
     this.#work = this.#runLoops(parts.loops, mayClaim);

@@ -1,7 +1,7 @@
 import { withinTime } from '../../core/sql/within-time.ts';
-import type { LimitName } from '../../features/limits/limit-name.ts';
-import type { LimitOverride } from '../../features/limits/limit-record.ts';
 import type { Limits } from '../../features/limits/limits.ts';
+import type { LimitName } from '../../features/limits/settings/limit-name.ts';
+import type { LimitOverride } from '../../features/limits/settings/limit-record.ts';
 import type { Fields } from './form-fields.ts';
 import type { Visit } from './visit.ts';
 

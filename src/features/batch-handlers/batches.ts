@@ -1,6 +1,7 @@
 import type { ClaimedJob } from '../../core/queries/claim/claim-jobs.ts';
 import { allowManyListeners, onNextTurn } from '../../core/runtime.ts';
 import type { BeginningsOptions } from '../../core/worker/begin/beginnings.ts';
+import type { Gate } from '../../core/worker/begin/gate.ts';
 import { isAfterDeath, isLastAfterDeath, mostInBatch } from '../../core/worker/begin/precious-attempt.ts';
 import type { Prefetch } from '../../core/worker/begin/prefetch.ts';
 import { hasBatches, SlotUse } from '../../core/worker/begin/slot-use.ts';
@@ -8,7 +9,6 @@ import type { Attempt } from '../../core/worker/run/attempt.ts';
 import { executeJob } from '../../core/worker/run/execute-job.ts';
 import type { BatchHandler, Handler } from '../../core/worker/run/handler.ts';
 import type { Endings } from '../../core/worker/settle/endings.ts';
-import type { QueueLimiter } from '../limits/worker/queue-limiter.ts';
 import { Batch } from './batch.ts';
 import { Gathering } from './gathering.ts';
 import { recordBatch } from './record-batch.ts';
@@ -18,7 +18,7 @@ export interface BatchesOptions extends BeginningsOptions {
   /** Whether the worker neither stops nor has paused the queue. */
   readonly mayBegin: () => boolean;
   /** `undefined` where the queue has no limits. */
-  readonly limiter?: QueueLimiter | undefined;
+  readonly gate?: Gate | undefined;
   /** Where the attempts of a batch are that has a slot, beside those of single jobs. */
   readonly running: Set<Attempt>;
   readonly endings: Pick<Endings, 'conclude' | 'giveBack'>;
@@ -170,9 +170,9 @@ export class Batches {
   }
 
   #mostOf(gathering: Gathering<Attempt>): number {
-    const { limiter } = this.#options;
+    const { gate } = this.#options;
     const attempts = gathering.nextBatch;
-    return limiter === undefined ? attempts.length : limiter.mostTogether(attempts.map(({ job }) => job));
+    return gate === undefined ? attempts.length : gate.mostTogether(attempts.map(({ job }) => job));
   }
 
   get #next(): Gathering<Attempt> | undefined {
@@ -193,7 +193,7 @@ export class Batches {
     const next = this.#next;
     if (next === undefined) return;
     const attempts = new Set(next.take(this.#mostOf(next)));
-    const untilMs = this.#options.limiter?.beginBatch([...attempts].map(({ job }) => job));
+    const untilMs = this.#options.gate?.beginBatch([...attempts].map(({ job }) => job));
     for (const attempt of attempts) {
       this.#options.running.add(attempt);
       this.#beginning.add(attempt);

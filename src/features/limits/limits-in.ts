@@ -2,8 +2,9 @@ import { is } from 'drizzle-orm';
 import { PgTable } from 'drizzle-orm/pg-core';
 import { checkObject } from '../../core/job/limits.ts';
 import { shown } from '../../core/job/shown.ts';
-import { checkQueueLimits, type QueueLimits } from './limit-settings.ts';
-import { Limits, type QueueOfLimits } from './limits.ts';
+import type { QueueOfLimits } from '../../core/queue/queue-limits.ts';
+import { Limits } from './limits.ts';
+import { checkQueueLimits, type QueueLimits } from './settings/limit-settings.ts';
 import type { LimitTables } from './sql/grouping.ts';
 
 /** Makes the limits of a queue: what {@link limitsIn} returns. */

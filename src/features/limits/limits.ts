@@ -1,39 +1,39 @@
+import type { PgTable } from 'drizzle-orm/pg-core';
 import { EVERY_GROUP } from '../../core/job/group.ts';
 import { checkOptions, namesOf } from '../../core/job/known-options.ts';
 import { checkInteger, checkText, MAX_NAME_BYTES } from '../../core/job/limits.ts';
+import type { LimitsQuestion } from '../../core/queue/check/check-queue.ts';
+import type { Finding } from '../../core/queue/check/finding.ts';
+import type { QueueOfLimits } from '../../core/queue/queue-limits.ts';
 import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
 import { CONTROL_ENTRY } from '../../core/sql/control-entry.ts';
 import type { Executor } from '../../core/sql/executor.ts';
 import { quotedName } from '../../core/sql/quoted-name.ts';
-import { contextOf, inContext, isDistributed } from '../../core/sql/statement-context.ts';
+import { isDistributed } from '../../core/sql/statement-context.ts';
+import type { Handler } from '../../core/worker/run/handler.ts';
+import type { ServedQueue } from '../../core/worker/served-queues.ts';
+import type { FeatureContext } from '../../core/worker/worker-feature.ts';
 import { QueueError } from '../../errors.ts';
-import { checkLimitName, type LimitName, limitNameOf, overrideToSet, type QueueName } from './limit-name.ts';
-import { type LimitOverride, type LimitRecord, toLimitRecord } from './limit-record.ts';
-import { isGrouped, isRated, type QueueLimits } from './limit-settings.ts';
-import type { ClaimLimits } from './queries/claim-grouped-jobs.ts';
+import { checkLimits, groupsOnCitus, WITHOUT_GROUPS } from './check-limits.ts';
 import { findGroups, type GroupRecord } from './queries/find-groups.ts';
 import { findGroupLimits, findLimits } from './queries/find-limits.ts';
 import { findUsage } from './queries/find-usage.ts';
 import { removeLimit } from './queries/remove-limit.ts';
 import { setLimit } from './queries/set-limit.ts';
 import { unblockGroup } from './queries/unblock-group.ts';
+import { checkServed } from './settings/check-served.ts';
+import {
+  checkLimitName,
+  type LimitName,
+  limitNameOf,
+  overrideToSet,
+  type QueueName,
+} from './settings/limit-name.ts';
+import { type LimitOverride, type LimitRecord, toLimitRecord } from './settings/limit-record.ts';
+import { isGrouped, isRated, type QueueLimits } from './settings/limit-settings.ts';
 import { withGrouping } from './sql/group-statements.ts';
-import type { GroupTables, LimitTables, Serial } from './sql/grouping.ts';
+import type { GroupTables, LimitTables } from './sql/grouping.ts';
 import type { LimitRow } from './sql/limit-row.ts';
-
-/** What limits use of their queue. */
-export interface QueueOfLimits {
-  readonly tables: QueueTables;
-  /** Where workers listen; `undefined` when nobody is to be notified. */
-  readonly channel: string | undefined;
-}
-
-/** How the jobs of a queue with groups are claimed. */
-export interface QueueGroups {
-  readonly tables: GroupTables;
-  readonly limits: Omit<ClaimLimits, 'run'>;
-  readonly serial: Serial | undefined;
-}
 
 /** The filter of {@link Limits.list}. */
 export interface LimitFilter extends QueueName {
@@ -59,18 +59,6 @@ export interface GroupList {
   readonly nextCursor: string | undefined;
 }
 
-/** What is wrong where a queue on Citus has groups. */
-export function groupsOnCitus(queue: string): string {
-  return (
-    `The limits of the queue '${queue}' put its jobs into groups, ` +
-    'and Citus refuses the statements that claim from groups'
-  );
-}
-
-/** What helps then. */
-export const WITHOUT_GROUPS =
-  'Leave groups out of these limits, or keep the tables of the queue in PostgreSQL without Citus';
-
 /**
  * The limits of a queue: `queue.limits`. Each method takes the caller's own Drizzle database or transaction
  * first, and what it does commits or rolls back with that. Workers heed a change within 5 seconds of the
@@ -82,12 +70,13 @@ export class Limits {
   /** @internal As the code declares them, by queue. */
   readonly declared: ReadonlyMap<string, QueueLimits>;
   readonly #queue: QueueOfLimits;
-  readonly #limitTables: LimitTables;
+  /** @internal Their own. */
+  readonly limitTables: LimitTables;
 
   /** @internal use {@link limitsIn} */
   constructor(queue: QueueOfLimits, tables: LimitTables, declared: ReadonlyMap<string, QueueLimits>) {
     this.#queue = queue;
-    this.#limitTables = tables;
+    this.limitTables = tables;
     this.tables = { ...queue.tables, ...tables };
     this.declared = declared;
   }
@@ -196,18 +185,43 @@ export class Limits {
     return this.declared.has(queue);
   }
 
-  /** @internal @throws QueueError for a queue whose limits only workers can keep */
-  checkNone(caller: string, queue: string): void {
+  /** @internal See `QueueFeature` of the worker. */
+  checkServed(queue: string, served: ServedQueue, handlers: readonly Handler<never>[]): void {
+    const limits = this.declared.get(queue);
+    if (limits !== undefined) checkServed(queue, limits, served, handlers);
+  }
+
+  /** @internal See `QueueFeature` of the worker. */
+  checkRunNext(queue: string): void {
     if (!this.has(queue)) return;
     throw new QueueError(
-      `${caller}: the queue '${queue}' has limits, which ${caller} cannot keep because it is not a worker. ` +
+      `runNext: the queue '${queue}' has limits, which runNext cannot keep because it is not a worker. ` +
         'Use drain or a worker',
     );
   }
 
-  /** @internal What `queue.check` finds when tables are not there, by key. */
-  missing(absent: readonly (keyof LimitTables)[]) {
-    const names = absent.map((key) => quotedName(this.#limitTables[key])).join(', ');
+  /** @internal See `QueueFeature` of the worker. */
+  tablesFor(queues: readonly string[]): LimitTables | undefined {
+    return queues.some((queue) => this.has(queue)) ? this.limitTables : undefined;
+  }
+
+  /** @internal See `QueueFeature` of the worker. */
+  checkServer(queues: readonly string[], known: QueueTables): void {
+    const grouped = queues.find((queue) => this.isGrouped(queue));
+    if (grouped === undefined || !isDistributed(known)) return;
+    throw new QueueError(`${groupsOnCitus(grouped)}. ${WITHOUT_GROUPS}`);
+  }
+
+  /** @internal See `QueueFeature` of the worker. */
+  async forWorker() {
+    const { limitsOfWorker } = await import('./worker/limits-of-worker.ts');
+    const limits = { tables: this.limitTables, declared: this.declared };
+    return (worker: FeatureContext) => limitsOfWorker(limits, worker);
+  }
+
+  /** @internal What `queue.check` finds when tables are not there. */
+  missing(absent: readonly PgTable[]) {
+    const names = absent.map(quotedName).join(', ');
     return {
       code: 'tables-missing',
       severity: 'error',
@@ -219,8 +233,13 @@ export class Limits {
     } as const;
   }
 
+  /** @internal What else it finds. */
+  async check(question: LimitsQuestion): Promise<Finding[]> {
+    return await checkLimits(question, this.limitTables, this.declared);
+  }
+
   /** @internal The queue's tables, for statements that must know which queues have groups, or rates. */
-  get groupedTables(): QueueTables {
+  get statementTables(): QueueTables {
     const grouped = [...this.declared].filter(([, limits]) => isGrouped(limits));
     const queues = new Map(
       grouped.map(([queue, { groups }]) => [queue, { serial: groups?.serial }] as const),
@@ -237,28 +256,5 @@ export class Limits {
   isGrouped(queue: string): boolean {
     const limits = this.declared.get(queue);
     return limits !== undefined && isGrouped(limits);
-  }
-
-  /**
-   * @internal
-   * @param known tables with what is known of the server
-   * @throws QueueError for queues whose limits it cannot keep
-   */
-  checkKept(queues: readonly string[], known: QueueTables): void {
-    const grouped = queues.find((queue) => this.isGrouped(queue));
-    if (grouped === undefined || !isDistributed(known)) return;
-    throw new QueueError(`${groupsOnCitus(grouped)}. ${WITHOUT_GROUPS}`);
-  }
-
-  /** @internal `undefined` for a queue whose jobs are in no groups. @param known tables with what is known */
-  groupsOf(queue: string, known: QueueTables): QueueGroups | undefined {
-    const limits = this.declared.get(queue);
-    if (limits === undefined || !isGrouped(limits)) return undefined;
-    const { concurrency, rate, serial } = limits.groups ?? {};
-    return {
-      tables: inContext(this.tables, contextOf(known)),
-      limits: { concurrency, rate },
-      serial,
-    };
   }
 }

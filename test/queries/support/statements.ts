@@ -40,6 +40,10 @@ import { findBandsQuery } from '../../../src/core/queries/operate/find-bands.ts'
 import { findCauseQuery } from '../../../src/core/queries/operate/find-cause.ts';
 import { findCrewsQuery } from '../../../src/core/queries/operate/find-crews.ts';
 import { findEndedJobsQuery } from '../../../src/core/queries/operate/find-ended-jobs.ts';
+import {
+  findServedQueuesQuery,
+  hasGroupsQuery,
+} from '../../../src/core/queries/operate/find-grouped-queues.ts';
 import { findHeadsQuery } from '../../../src/core/queries/operate/find-heads.ts';
 import { findJobQuery } from '../../../src/core/queries/operate/find-job.ts';
 import { countManyQuery, findManyQuery } from '../../../src/core/queries/operate/find-many.ts';
@@ -118,10 +122,6 @@ import { countOfGroupQuery } from '../../../src/features/limits/queries/count-of
 import { endHandlerHoldsQuery } from '../../../src/features/limits/queries/end-handler-holds.ts';
 import { findDueGroupsQuery } from '../../../src/features/limits/queries/find-due-groups.ts';
 import { findGroupedDueIdsQuery } from '../../../src/features/limits/queries/find-grouped-due-ids.ts';
-import {
-  findServedQueuesQuery,
-  hasGroupsQuery,
-} from '../../../src/features/limits/queries/find-grouped-queues.ts';
 import { findGroupsQuery } from '../../../src/features/limits/queries/find-groups.ts';
 import { findLeasesQuery } from '../../../src/features/limits/queries/find-leases.ts';
 import { findGroupLimitsQuery, findLimitsQuery } from '../../../src/features/limits/queries/find-limits.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Attempt } from '../../../src/core/worker/run/attempt.ts';
-import { Runs } from '../../../src/features/limits/worker/runs.ts';
+import { SerialRuns } from '../../../src/features/limits/worker/serial-runs.ts';
 
 /** All that runs ask of an attempt. */
 function attemptOf(group: number): Attempt {
@@ -16,7 +16,7 @@ const step = fc.record({
 test('counts those that stand behind another, whatever becomes of them', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const runs = new Runs('end');
+      const runs = new SerialRuns('end');
       for (const { action, group } of steps) {
         const attempt = attemptOf(group);
         if (action === 'add') runs.add([attempt, attemptOf(group), attemptOf((group + 1) % 4)]);

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Runner } from '../../../src/core/sql/executor.ts';
 import type { Attempts } from '../../../src/core/worker/begin/attempts.ts';
-import { GroupClaims } from '../../../src/features/limits/worker/group-claims.ts';
+import { ClaimsByTurns } from '../../../src/features/limits/worker/claims-by-turns.ts';
 import { addGrouped, addWorkers, clearGroups, groupedTables } from '../../queries/support/groups.ts';
 import { addControlTables } from '../../support/control-tables.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
@@ -40,14 +40,14 @@ function watched(failing: (name: string) => boolean) {
   return { runner, seen };
 }
 
-function claimsOn(runner: Runner, concurrency = 1, demand = () => 200): GroupClaims {
-  return new GroupClaims({
+function claimsOn(runner: Runner, concurrency = 1, demand = () => 200): ClaimsByTurns {
+  return new ClaimsByTurns({
     runner,
     queue: 'q',
     workerId,
     kinds: ['k'],
-    groups: { tables: groupedTables(), limits: { concurrency }, serial: undefined },
-    limiter: undefined,
+    groups: { tables: groupedTables(), limits: { concurrency } },
+    gate: undefined,
     // All that claims ask of it.
     attempts: () => ({ demand: demand(), run: undefined }) as Attempts,
   });
@@ -123,7 +123,7 @@ describe('admission', () => {
 
 describe('two claims beside each other', () => {
   /** After a claim of many groups. */
-  async function amongMany(runner: Runner, concurrency = 1): Promise<GroupClaims> {
+  async function amongMany(runner: Runner, concurrency = 1): Promise<ClaimsByTurns> {
     const claims = claimsOn(runner, concurrency);
     expect((await claims.next(200, 0)).jobs).toHaveLength(200);
     return claims;

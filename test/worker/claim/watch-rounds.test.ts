@@ -36,7 +36,7 @@ function emptyQueue(queue: string): IdleQueue & { looks: number } {
     queue,
     looks: 0,
     lowestFloorMs: Number.NEGATIVE_INFINITY,
-    groupTables: undefined,
+    groups: undefined,
     wake: () => {},
     noteNothing() {
       this.looks++;

@@ -156,7 +156,7 @@ describe('while the database', () => {
     proxy.weather = 'silent';
     await until(() => !worker.health().ready);
     // Its row shows a session, so peers may soon declare it gone.
-    expect(worker.health().reasons).toEqual([expect.stringMatching(/^The worker stands still/)]);
+    expect(worker.health().reasons).toEqual([expect.stringMatching(/^The worker is suspended/)]);
     const said = (what: RegExp) => worker.health().reasons.some((reason) => what.test(reason));
     await until(() => said(/^The database has not answered a heartbeat for 1\d s$/));
     const { live, lastBeatMs, unansweredMs } = worker.health();

@@ -79,7 +79,7 @@ test('a worker that nothing answers ends its attempts when peers may take them, 
   await until(() => reason !== undefined);
   expect(reason).toBeInstanceOf(LeaseLostError);
   expect(performance.now() - silentMs).toBeGreaterThan(SILENT_MS - 6_000);
-  expect(parted.health().reasons).toContainEqual(expect.stringMatching(/stands still/));
+  expect(parted.health().reasons).toContainEqual(expect.stringMatching(/is suspended/));
   await until(() => ran.length === 1);
   expect(ran).toEqual([id]);
 

@@ -1,14 +1,11 @@
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { ControlTables } from '../../../features/control/index.ts';
-import { groupsOnCitus, type Limits, WITHOUT_GROUPS } from '../../../features/limits/limits.ts';
-import { findServedQueues, hasGroups } from '../../../features/limits/queries/find-grouped-queues.ts';
-import { findStoppedGroups } from '../../../features/limits/queries/find-stopped-groups.ts';
 import type { MetricsTables } from '../../../features/metrics/schema/index.ts';
 import type { Schedules } from '../../../features/schedules/schedules.ts';
+import { findServedQueues, hasGroups } from '../../queries/operate/find-grouped-queues.ts';
 import { findSilentWorkers } from '../../queries/operate/find-silent-workers.ts';
 import { inspectServer } from '../../queries/operate/inspect-server.ts';
 import { inspectTable, type TableState } from '../../queries/operate/inspect-table.ts';
-import { isCitus } from '../../queries/presence/is-citus.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Executor, sqlStateOf } from '../../sql/executor.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
@@ -28,10 +25,32 @@ const SILENT_MS = 300_000;
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
+/** What may be asked about limits, in a check. */
+export interface LimitsQuestion {
+  readonly db: Executor;
+  readonly tables: QueueTables;
+  /** Whether this role may read these columns, and they are there. */
+  readonly mayAsk: (table: PgTable, asked: readonly PgColumn[]) => boolean;
+}
+
+/** Limits, as far as a check is about them. */
+export interface LimitsToCheck {
+  /** Their own tables, by key. */
+  readonly limitTables: Readonly<Record<string, PgTable>>;
+  /** Whether the queue has limits. */
+  has(queue: string): boolean;
+  /** Whether the jobs of the queue are in groups. */
+  isGrouped(queue: string): boolean;
+  /** What is wrong where tables are not there, of which there is at least one. */
+  missing(absent: readonly PgTable[]): Finding;
+  /** What else is wrong with them. */
+  check(question: LimitsQuestion): Promise<Finding[]>;
+}
+
 /** What a queue has beside its own tables. */
 export interface CapabilitiesToCheck {
   readonly schedules?: Pick<Schedules, 'tables' | 'missing'> | undefined;
-  readonly limits?: Pick<Limits, 'tables' | 'missing' | 'isGrouped' | 'declared'> | undefined;
+  readonly limits?: LimitsToCheck | undefined;
   readonly keys?: ControlTables['queueKeys'] | undefined;
   readonly metrics?: MetricsTables['queueMetrics'] | undefined;
 }
@@ -51,7 +70,7 @@ export async function checkQueue(
   const server = await inspectServer(db, tables);
   const findings = [...checkServer(server), ...checkConnection(db), ...(await checkPooler(db))];
   const states = new Map<PgTable, TableState>();
-  const all: PgTable[] = Object.values({ ...tables, ...schedules?.tables, ...limits?.tables });
+  const all: PgTable[] = Object.values({ ...tables, ...schedules?.tables, ...limits?.limitTables });
   if (keys !== undefined) all.push(keys);
   if (metrics !== undefined) all.push(metrics);
   try {
@@ -70,8 +89,7 @@ export async function checkQueue(
     findings.push(schedules.missing);
   }
   if (limits !== undefined) {
-    const names = ['queueLimits', 'queueUsage', 'queueGroups', 'queueHolds', 'queueNotes'] as const;
-    const absent = names.filter((key) => !stateOf(limits.tables[key]).present);
+    const absent = Object.values(limits.limitTables).filter((table) => !stateOf(table).present);
     if (absent.length > 0) findings.push(limits.missing(absent));
   }
   if (keys !== undefined && !stateOf(keys).present) findings.push(missingKeys(keys));
@@ -95,20 +113,14 @@ export async function checkQueue(
     if (mayAskKinds && mayAsk(queueJobs, [id, queue, kind, groupKey, priority, runAt, workerId])) {
       findings.push(...(await unservedKinds(db, tables)));
       if (mayAsk(queueJobs, [queueJobs.errors])) {
-        findings.push(...(await refusedClaims(db, tables, (name) => limits?.declared.has(name) ?? false)));
+        findings.push(...(await refusedClaims(db, tables, (name) => limits?.has(name) ?? false)));
       }
     }
     if (mayAsk(queueJobs, [queueJobs.queue, queueJobs.groupKey])) {
       findings.push(...(await undeclaredGroups(db, tables, (queue) => limits?.isGrouped(queue) ?? false)));
     }
   }
-  if (limits !== undefined) {
-    findings.push(...(await refusedGroups(db, tables, limits)));
-    const { queueHolds } = limits.tables;
-    if (mayAsk(queueHolds, [queueHolds.queue, queueHolds.groupKey, queueHolds.until])) {
-      findings.push(...(await stoppedGroups(db, { ...tables, queueHolds }, limits)));
-    }
-  }
+  if (limits !== undefined) findings.push(...(await limits.check({ db, tables, mayAsk })));
   const order = ['error', 'warning', 'hint'];
   return findings.sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
 }
@@ -139,22 +151,6 @@ async function silentWorkers(db: Executor, tables: QueueTables): Promise<Finding
   }));
 }
 
-/** No worker starts with them. */
-async function refusedGroups(
-  db: Executor,
-  tables: QueueTables,
-  limits: Pick<Limits, 'isGrouped' | 'declared'>,
-): Promise<Finding[]> {
-  const grouped = [...limits.declared.keys()].filter((queue) => limits.isGrouped(queue));
-  if (grouped.length === 0 || !(await isCitus(db, tables))) return [];
-  return grouped.map((queue) => ({
-    code: 'groups-on-citus',
-    severity: 'error',
-    message: groupsOnCitus(queue),
-    fix: WITHOUT_GROUPS,
-  }));
-}
-
 /** A claim without groups sees no job that has one. */
 async function undeclaredGroups(
   db: Executor,
@@ -177,28 +173,6 @@ async function undeclaredGroups(
     });
   }
   return findings;
-}
-
-/** Nobody expects them under limits that let a group go on after a discarded job. */
-async function stoppedGroups(
-  db: Executor,
-  tables: QueueTables & Pick<ControlTables, 'queueHolds'>,
-  limits: Pick<Limits, 'declared' | 'isGrouped'>,
-): Promise<Finding[]> {
-  const goingOn = [...limits.declared]
-    .filter(([queue, { groups }]) => limits.isGrouped(queue) && groups?.serial !== 'success')
-    .map(([queue]) => queue);
-  const stopped = await findStoppedGroups(db, tables, goingOn);
-  return stopped.map(({ queue, groups, first }) => ({
-    code: 'groups-stopped',
-    severity: 'warning',
-    message:
-      `${groups} groups of '${queue}' are stopped by discarded jobs (the first group is '${first}') ` +
-      "because of limits with serial: 'success', which are no longer declared here",
-    fix:
-      'Redrive those jobs, or unblock each of the groups: ' +
-      `queue.limits.unblock(db, { queue: '${queue}', group })`,
-  }));
 }
 
 function duration(ms: number): string {

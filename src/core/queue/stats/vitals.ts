@@ -1,4 +1,3 @@
-import type { Limits } from '../../../features/limits/limits.ts';
 import { findPassedOver } from '../../queries/operate/find-passed-over.ts';
 import { findSilentWorkers } from '../../queries/operate/find-silent-workers.ts';
 import { inspectVitals } from '../../queries/operate/inspect-vitals.ts';
@@ -35,7 +34,7 @@ const SEVERITIES: readonly Vital['severity'][] = ['error', 'warning', 'unknown',
 export async function vitals(
   db: Database,
   queue: QueueOfFigures,
-  limits?: Pick<Limits, 'declared'>,
+  limits?: { has(queue: string): boolean },
 ): Promise<QueueVitals> {
   checkCanBegin(db);
   const live: LiveFigures = await liveFigures(db, queue);
@@ -47,7 +46,7 @@ export async function vitals(
     ...judgeRates(rates, queue.metrics !== undefined),
     ...judgeRetrying(live),
     ...judgeWorkers(live, inspected?.silent),
-    ...judgeClaims(live, inspected?.passedOver, (name) => limits?.declared.has(name) ?? false),
+    ...judgeClaims(live, inspected?.passedOver, (name) => limits?.has(name) ?? false),
     ...judgeServer(inspected?.server),
   ].sort((a, b) => SEVERITIES.indexOf(a.severity) - SEVERITIES.indexOf(b.severity));
   return { checkedAt: live.countedAt, severity: all[0]?.severity ?? 'ok', vitals: all };

@@ -1,9 +1,9 @@
-import type { Serial } from '../../../features/limits/sql/grouping.ts';
-import type { QueueLimiter } from '../../../features/limits/worker/queue-limiter.ts';
 import type { AttemptEnvironment } from '../run/attempt.ts';
 import type { Handler } from '../run/handler.ts';
 import type { EndingsOptions } from '../settle/endings.ts';
 import type { BeginningsOptions } from './beginnings.ts';
+import type { Gate } from './gate.ts';
+import type { Runs } from './runs.ts';
 
 /** What the attempts of one queue work with. */
 export interface AttemptsOptions extends EndingsOptions, Omit<BeginningsOptions, 'tables'> {
@@ -12,10 +12,10 @@ export interface AttemptsOptions extends EndingsOptions, Omit<BeginningsOptions,
   readonly concurrency: number;
   /** Whether peers may take this worker for gone. Then nothing begins. */
   readonly isCutOff: () => boolean;
-  /** Where the jobs of a group run one after the other. */
-  readonly serial?: Serial | undefined;
-  /** `undefined` where the queue has no limits. */
-  readonly limiter?: QueueLimiter | undefined;
+  /** Where its jobs run one after the other. @default they do not */
+  readonly runs?: Runs | undefined;
+  /** `undefined` where a job begins as soon as a slot is free. */
+  readonly gate?: Gate | undefined;
   /** Called when a slot is free, or an outcome is written. */
   readonly onChange: () => void;
 }

@@ -1,5 +1,4 @@
 import { Batches, REFUSED_MS } from '../../../features/batch-handlers/batches.ts';
-import { Runs } from '../../../features/limits/worker/runs.ts';
 import type { Outcome } from '../../job/outcome.ts';
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
 import { onNextTurn } from '../../runtime.ts';
@@ -15,6 +14,7 @@ import { Demand } from './demand.ts';
 import { Executions } from './executions.ts';
 import { Patience } from './patience.ts';
 import { Prefetch } from './prefetch.ts';
+import { NO_RUNS, type Runs } from './runs.ts';
 import { toAttempts } from './to-attempts.ts';
 import { Waiting } from './waiting.ts';
 
@@ -46,7 +46,7 @@ export class Attempts {
       onGivenBack: () => this.#announceChange(),
     });
     const beginnings = new Beginnings({ ...options, tables });
-    const runs = new Runs(options.serial);
+    const runs = options.runs ?? NO_RUNS;
     const shared = { ...options, tables, endings, prefetch: this.#prefetch, beginnings, runs, onChange };
     this.#executions = new Executions({ ...shared, onEnd: (...ended) => this.#noteEnd(...ended) });
     const { running } = this.#executions;

@@ -1,16 +1,16 @@
 import type { Batches } from '../../../features/batch-handlers/batches.ts';
-import type { QueueLimiter } from '../../../features/limits/worker/queue-limiter.ts';
 import type { Beginners } from '../../sql/claim-beginning.ts';
 import type { Attempt } from '../run/attempt.ts';
 import type { Endings } from '../settle/endings.ts';
 import type { Beginnings } from './beginnings.ts';
+import type { Gate } from './gate.ts';
 import type { Prefetch } from './prefetch.ts';
 import type { Waiting } from './waiting.ts';
 
 export interface DemandOptions {
   readonly concurrency: number;
-  /** `undefined` where the queue has no limits. */
-  readonly limiter?: QueueLimiter | undefined;
+  /** `undefined` where a job begins as soon as a slot is free. */
+  readonly gate?: Gate | undefined;
   readonly prefetch: Prefetch;
   readonly beginnings: Beginnings;
   readonly batches: Batches;
@@ -32,22 +32,22 @@ export class Demand {
 
   /** How many jobs to claim now; 0 when there is enough to do. */
   get size(): number {
-    const { prefetch, beginnings, batches, endings, waiting, limiter } = this.#options;
+    const { prefetch, beginnings, batches, endings, waiting, gate } = this.#options;
     if (endings.size >= MAX_UNSETTLED || beginnings.isFailing) return 0;
     const slots = this.#slots;
     const ahead = prefetch.size(slots, batches.jobsPerSlot);
-    const here = waiting.ahead.length - (limiter?.heldUp ?? 0);
+    const here = waiting.ahead.length - (gate?.heldUp ?? 0);
     // Refilled when half empty, so that a claim is worth its round trip.
     if (here > ahead / 2) return 0;
     const free = this.#freeOf(slots);
     const wanted = (batches.serves ? batches.demand(free, ahead) : Math.max(0, free) + ahead) - here;
-    return limiter === undefined ? wanted : Math.min(wanted, limiter.mostMore);
+    return gate === undefined ? wanted : Math.min(wanted, gate.mostMore);
   }
 
   /** How many jobs of one kind to claim now, where that has a limit of its own. */
   ofKind(kind: string): number {
-    const { limiter, prefetch } = this.#options;
-    const { slots, held, mostMore } = limiter?.ofKind(kind) ?? { slots: 0, held: 0, mostMore: 0 };
+    const { gate, prefetch } = this.#options;
+    const { slots, held, mostMore } = gate?.ofKind(kind) ?? { slots: 0, held: 0, mostMore: 0 };
     return Math.min(this.size, slots + prefetch.size(slots) - held, mostMore);
   }
 
@@ -70,7 +70,7 @@ export class Demand {
 
   /** For how many handlers there may soon be room. */
   get #slots(): number {
-    return this.#options.limiter?.slots ?? this.#options.concurrency;
+    return this.#options.gate?.slots ?? this.#options.concurrency;
   }
 
   #freeOf(slots: number): number {

@@ -1,18 +1,18 @@
-import type { QueueLimiter } from '../../../features/limits/worker/queue-limiter.ts';
 import type { Outcome } from '../../job/outcome.ts';
 import { isPromise } from '../base/is-promise.ts';
 import type { Attempt } from '../run/attempt.ts';
 import { executeJob } from '../run/execute-job.ts';
 import type { Endings } from '../settle/endings.ts';
 import type { Beginnings } from './beginnings.ts';
+import type { Gate } from './gate.ts';
 import type { Prefetch } from './prefetch.ts';
 
 export interface ExecutionsOptions {
   readonly endings: Pick<Endings, 'conclude'>;
   readonly prefetch: Pick<Prefetch, 'note'>;
   readonly beginnings: Pick<Beginnings, 'noteEnd'>;
-  /** `undefined` where the queue has no limits. */
-  readonly limiter?: QueueLimiter | undefined;
+  /** `undefined` where a job begins as soon as a slot is free. */
+  readonly gate?: Gate | undefined;
   /** Called when a handler has ended. */
   readonly onEnd: (attempt: Attempt, outcome: Outcome) => void;
   /** Called after it, unless the handler has ended within `begin`. */
@@ -46,11 +46,11 @@ export class Executions {
   }
 
   #end(attempt: Attempt, outcome: Outcome, startMs: number): void {
-    const { endings, limiter, prefetch, beginnings, onEnd } = this.#options;
+    const { endings, gate, prefetch, beginnings, onEnd } = this.#options;
     const durationMs = performance.now() - startMs;
     endings.conclude(attempt, outcome, durationMs);
     this.running.delete(attempt);
-    limiter?.end(attempt.job.kind);
+    gate?.end(attempt.job.kind);
     prefetch.note(durationMs);
     beginnings.noteEnd(attempt);
     onEnd(attempt, outcome);

@@ -1,15 +1,15 @@
 import type { Batches } from '../../../features/batch-handlers/batches.ts';
-import type { QueueLimiter } from '../../../features/limits/worker/queue-limiter.ts';
-import type { Runs } from '../../../features/limits/worker/runs.ts';
 import type { Attempt } from '../run/attempt.ts';
 import type { Beginnings } from './beginnings.ts';
+import type { Gate } from './gate.ts';
+import type { Runs } from './runs.ts';
 
 export interface WaitingOptions {
   readonly beginnings: Beginnings;
   readonly batches: Batches;
   readonly runs: Runs;
-  /** `undefined` where the queue has no limits. */
-  readonly limiter?: QueueLimiter | undefined;
+  /** `undefined` where a job begins as soon as a slot is free. */
+  readonly gate?: Gate | undefined;
 }
 
 /** The attempts of one queue that have not begun: claimed ahead, gathering, or behind another. */
@@ -62,17 +62,17 @@ export class Waiting {
 
   /** The first that has a slot of its limits. */
   get first(): Attempt | undefined {
-    const { limiter } = this.#options;
-    if (limiter === undefined) return this.#ahead[0];
-    return limiter.next(this.#ahead);
+    const { gate } = this.#options;
+    if (gate === undefined) return this.#ahead[0];
+    return gate.next(this.#ahead);
   }
 
   /** Takes out one whose handler is called now. */
   begin(attempt: Attempt): void {
-    const { beginnings, limiter } = this.#options;
+    const { beginnings, gate } = this.#options;
     if (this.#ahead[0] === attempt) this.#ahead.shift();
     else this.#ahead.splice(this.#ahead.indexOf(attempt), 1);
-    limiter?.begin(attempt.job);
+    gate?.begin(attempt.job);
     beginnings.delete(attempt);
   }
 

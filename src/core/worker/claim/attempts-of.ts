@@ -8,13 +8,14 @@ export function attemptsOf(
   options: ClaimLoopOptions,
   told: Pick<AttemptsOptions, 'onChange' | 'onPutBack'>,
 ): Attempts {
-  const { environment, claims, settlements, queue, groups, watch } = options;
+  const { environment, claims, settlements, questions, queue, groups, watch } = options;
   const holder = { queue, workerId: environment.workerId };
   return new Attempts({
     ...options,
     ...told,
     runner: claims,
-    serial: groups?.serial,
+    runs: groups?.runs,
+    handlerHolds: groups?.handlerHolds({ ...options, db: questions, holder }),
     // A drain has to end.
     persistent: watch !== undefined,
     holder,

@@ -1,21 +1,13 @@
-import type { ClaimLimits } from '../../../features/limits/queries/claim-grouped-jobs.ts';
-import type { GroupTables, Serial } from '../../../features/limits/sql/grouping.ts';
-import type { QueueLimiter } from '../../../features/limits/worker/queue-limiter.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { Retries } from '../../time/retries.ts';
 import type { WorkerEmitter } from '../base/events.ts';
+import type { Gate } from '../begin/gate.ts';
 import type { AttemptEnvironment } from '../run/attempt.ts';
 import type { Handler } from '../run/handler.ts';
 import type { WorkerRunner } from '../statements/statements.ts';
+import type { ClaimGroups } from './claim-groups.ts';
 import type { Sweeper } from './sweeper.ts';
 import type { Watch } from './watch.ts';
-
-/** How the jobs of a queue with groups are claimed. */
-export interface ClaimGroups {
-  readonly tables: GroupTables;
-  readonly limits: Omit<ClaimLimits, 'run'>;
-  readonly serial: Serial | undefined;
-}
 
 /** What the loop of one queue works with. */
 export interface ClaimLoopOptions {
@@ -35,8 +27,8 @@ export interface ClaimLoopOptions {
   readonly groups?: ClaimGroups | undefined;
   /** How long a job is due until it counts as one priority better; `undefined`: that never changes. */
   readonly agingMs: number | undefined;
-  /** `undefined` where the queue has no limits. */
-  readonly limiter: QueueLimiter | undefined;
+  /** `undefined` where a job begins as soon as a slot is free. */
+  readonly gate: Gate | undefined;
   readonly pollIntervalMs: number;
   readonly events: WorkerEmitter;
   /** What wakes the loop when its queue is idle; without one it ends when no job is due and none is held. */

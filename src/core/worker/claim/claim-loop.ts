@@ -1,10 +1,9 @@
-import type { GroupTables } from '../../../features/limits/sql/grouping.ts';
-import { GroupClaims } from '../../../features/limits/worker/group-claims.ts';
 import { Condition } from '../../time/condition.ts';
 import { jitter } from '../../time/jitter.ts';
 import type { Attempts } from '../begin/attempts.ts';
 import { attemptsOf } from './attempts-of.ts';
 import { Bell, type Rung } from './bell.ts';
+import type { ClaimGroups, GroupClaims } from './claim-groups.ts';
 import type { ClaimLoopOptions } from './claim-loop-options.ts';
 import { ClaimTries } from './claim-tries.ts';
 import { Claims, type QueueClaims } from './claims.ts';
@@ -50,28 +49,25 @@ export class ClaimLoop implements IdleQueue {
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
-    const { environment, claims, queue, groups, limiter, watch, pollIntervalMs } = options;
+    const { environment, claims, queue, groups, gate, watch, pollIntervalMs } = options;
     const { workerId } = environment;
     const holder = { queue, workerId };
     this.#tries = new ClaimTries({
       ...options,
       ...environment,
       // Those of its group would not wait for it.
-      mayPark: groups?.serial === undefined || groups.serial === 'attempt',
+      mayPark: groups?.keepPlaces !== true,
       onAccepted: (job) => this.lanes.expectAgain(job, undefined, watch),
     });
     // Claims of groups pass nothing over.
-    this.lanes = new Lanes(this, options.sweeper, groups === undefined ? options.kinds : [], limiter?.kinds);
-    this.#groupClaims =
-      groups &&
-      new GroupClaims({
-        ...options,
-        runner: claims,
-        groups,
-        workerId,
-        attempts: () => this.attempts,
-        tries: this.#tries,
-      });
+    this.lanes = new Lanes(this, options.sweeper, groups === undefined ? options.kinds : [], gate?.kinds);
+    this.#groupClaims = groups?.claims({
+      ...options,
+      runner: claims,
+      workerId,
+      attempts: () => this.attempts,
+      tries: this.#tries,
+    });
     const lanes = this.lanes.all;
     this.#claims =
       this.#groupClaims ??
@@ -80,7 +76,7 @@ export class ClaimLoop implements IdleQueue {
         runner: claims,
         queue,
         lanes,
-        isRated: limiter?.isRated,
+        weighed: gate?.weighs,
         tries: this.#tries,
       });
     this.#hotPolling = new HotPolling(pollIntervalMs);
@@ -96,7 +92,7 @@ export class ClaimLoop implements IdleQueue {
         if (!this.#stopping.signal.aborted) this.lanes.expectAgain(job, delayMs, watch);
       },
     });
-    limiter?.serve(this.attempts, () => {
+    gate?.serve(this.attempts, () => {
       this.#changes.signal();
       if (this.#claims.hasNewRoom) this.wake();
     });
@@ -121,8 +117,8 @@ export class ClaimLoop implements IdleQueue {
     return this.#options.agingMs;
   }
 
-  get groupTables(): GroupTables | undefined {
-    return this.#options.groups?.tables;
+  get groups(): ClaimGroups | undefined {
+    return this.#options.groups;
   }
 
   get setAside(): SetAside {
@@ -144,7 +140,7 @@ export class ClaimLoop implements IdleQueue {
   /** Claims at once, and stays hot unless the `othersNotify`. */
   notify(othersNotify: boolean): void {
     // Where jobs wait for room, it may be another worker that makes it, and nobody tells of that.
-    const all = othersNotify && !this.#groupClaims && !this.#options.limiter;
+    const all = othersNotify && !this.#groupClaims && !this.#options.gate;
     this.#pace.noteTold(performance.now(), all);
     this.#bell.tell(all);
   }
@@ -240,7 +236,7 @@ export class ClaimLoop implements IdleQueue {
   }
 
   async #claim(demand: number, rung: Rung): Promise<{ claimed: number; next: Next; failure?: unknown }> {
-    const { queue, events, limiter } = this.#options;
+    const { queue, events, gate } = this.#options;
     const startMs = performance.now();
     const quiet = this.attempts.size === 0;
     const claim = this.#claims.next(demand, this.attempts.beginning);
@@ -260,7 +256,7 @@ export class ClaimLoop implements IdleQueue {
     // What was told of may be behind the floors. A sweep beside the claim would slow that down.
     if (claimed > 0 || rung.heard) this.lanes.awaken();
     this.attempts.add(jobs);
-    limiter?.noteClaim(answer);
+    gate?.noteClaim(answer);
     // A drain waits for nothing that is not due.
     if (this.#options.watch === undefined && next !== 'claim') this.attempts.flush();
     // Claimed while peers took this worker for gone, they may be somebody else's by now.

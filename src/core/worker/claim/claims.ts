@@ -24,8 +24,8 @@ export interface ClaimsOptions {
   readonly queue: string;
   readonly workerId: number;
   readonly lanes: readonly Lane[];
-  /** Whether the queue has rates. @default false */
-  readonly isRated?: boolean | undefined;
+  /** Whether jobs are claimed with their weights. @default false */
+  readonly weighed?: boolean | undefined;
   /** @default its own */
   readonly tries?: ClaimTries | undefined;
 }
@@ -219,7 +219,7 @@ export class Claims implements QueueClaims {
   async #claim(
     claim: Pick<Claim, 'kinds' | 'bands' | 'limit' | 'beginning' | 'ids'> & { fromGoneWorkers?: boolean },
   ): Promise<ClaimedJob[]> {
-    const { runner, tables, queue, workerId, isRated: weighed } = this.#options;
+    const { runner, tables, queue, workerId, weighed } = this.#options;
     const without = claim.ids === undefined ? this.#tries.setAside.ids : undefined;
     const complete = { queue, workerId, fromGoneWorkers: false, without, weighed, ...claim };
     if (claim.ids === undefined && this.#mayBeSmall) {

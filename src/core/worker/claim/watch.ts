@@ -1,5 +1,3 @@
-import { findDueGroups } from '../../../features/limits/queries/find-due-groups.ts';
-import type { GroupTables } from '../../../features/limits/sql/grouping.ts';
 import { type DueAnswer, findDue } from '../../queries/claim/find-due.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Runner } from '../../sql/executor.ts';
@@ -9,14 +7,15 @@ import { sleep } from '../../time/sleep.ts';
 import type { BackgroundPart } from '../base/background.ts';
 import type { WorkerEmitter } from '../base/events.ts';
 import { Alarms } from './alarms.ts';
+import type { ClaimGroups } from './claim-groups.ts';
 
 /** An idle queue's loop. */
 export interface IdleQueue {
   readonly queue: string;
   /** Where its claims start. */
   readonly lowestFloorMs: number;
-  /** The tables of its groups; `undefined` where its jobs are in none. */
-  readonly groupTables: GroupTables | undefined;
+  /** `undefined` where its jobs are in no groups. */
+  readonly groups: Pick<ClaimGroups, 'findDue'> | undefined;
   /** There may be something to claim. */
   wake(): void;
   /** Nothing was due at `databaseMs`; `endMs` is when the answer came. */
@@ -152,12 +151,12 @@ export class Watch implements BackgroundPart {
   async #lookAt(idle: readonly IdleQueue[], intervalMs: number): Promise<void> {
     const { runner, tables, kinds } = this.#options;
     const byName = new Map(idle.map((queue) => [queue.queue, queue]));
-    const plain = idle.filter(({ groupTables }) => groupTables === undefined);
-    const [groupTables] = idle.flatMap(({ groupTables }) => groupTables ?? []);
+    const plain = idle.filter(({ groups }) => groups === undefined);
+    const [groups] = idle.flatMap(({ groups }) => groups ?? []);
     const answers: DueAnswer[] = [];
-    if (groupTables !== undefined) {
-      const grouped = idle.filter((queue) => queue.groupTables !== undefined).map(({ queue }) => queue);
-      answers.push(...(await findDueGroups(runner, groupTables, grouped)));
+    if (groups !== undefined) {
+      const grouped = idle.filter((queue) => queue.groups !== undefined).map(({ queue }) => queue);
+      answers.push(...(await groups.findDue(runner, grouped)));
     }
     if (plain.length > 0) {
       const found = await findDue(runner, tables, {

@@ -1,4 +1,3 @@
-import type { HandlerHolds } from '../../../features/limits/worker/handler-holds.ts';
 import type { Transition } from '../../job/transition.ts';
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
 import type { Retries } from '../../time/retries.ts';
@@ -6,6 +5,7 @@ import type { WorkerEmitter } from '../base/events.ts';
 import { isAboutTheServer } from '../base/refusal.ts';
 import type { EndResult } from './announce.ts';
 import type { Fates } from './fates.ts';
+import type { HandlerHolds } from './handler-holds.ts';
 import type { Settler } from './settle.ts';
 
 export interface AfterCompleteOptions {

@@ -1,4 +1,3 @@
-import type { HandlerHolds } from '../../../features/limits/worker/handler-holds.ts';
 import { isAwaited } from '../../../features/waiting/job/awaited.ts';
 import { withoutQuery } from '../../job/describe-error.ts';
 import { NO_GROUP } from '../../job/group.ts';
@@ -16,6 +15,7 @@ import {
 } from './after-complete.ts';
 import { announce, type EndResult } from './announce.ts';
 import { endedOf } from './ended-of.ts';
+import type { HandlerHolds } from './handler-holds.ts';
 import type { SettlementListener } from './settlement.ts';
 import { transitionOf } from './transition-of.ts';
 

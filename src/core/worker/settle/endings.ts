@@ -1,16 +1,13 @@
-import { groupTables } from '../../../features/limits/sql/group-statements.ts';
-import { HandlerHolds } from '../../../features/limits/worker/handler-holds.ts';
 import type { Outcome } from '../../job/outcome.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
-import { groupsIn } from '../../sql/statement-context.ts';
 import type { Attempt, AttemptEnvironment } from '../run/attempt.ts';
 import { type ConcludeOptions, conclude, giveBack } from './conclude.ts';
 import { Fates } from './fates.ts';
 import { Leftovers } from './leftovers.ts';
 
 export interface EndingsOptions
-  extends Omit<ConcludeOptions, 'fates' | 'handlerHolds' | 'leave' | 'onLeftover' | 'onConcluded'> {
+  extends Omit<ConcludeOptions, 'fates' | 'leave' | 'onLeftover' | 'onConcluded'> {
   readonly environment: Pick<AttemptEnvironment, 'db' | 'tables'>;
   /** Runs what is asked about jobs that a handler may have ended. */
   readonly questions: Runner;
@@ -33,12 +30,9 @@ export class Endings {
   ) {
     const { environment, questions, holder } = options;
     const { tables } = environment;
-    const grouping = groupsIn(tables, holder.queue) && groupTables(tables);
     this.#conclude = {
       ...options,
       fates: new Fates({ db: questions, tables, queue: holder.queue }),
-      handlerHolds:
-        grouping && new HandlerHolds({ ...options, db: questions, tables: { ...tables, ...grouping } }),
       leave: this.#leaving.signal,
       onLeftover: (attempt) => this.#leftovers.add(attempt),
       onConcluded: (attempt, conclusion) => {

@@ -1,8 +1,8 @@
 import type { Executor } from '../../../core/sql/executor.ts';
-import type { LimitRecord } from '../../../features/limits/limit-record.ts';
-import type { LimitSettings } from '../../../features/limits/limit-settings.ts';
 import type { Limits } from '../../../features/limits/limits.ts';
 import type { GroupRecord } from '../../../features/limits/queries/find-groups.ts';
+import type { LimitRecord } from '../../../features/limits/settings/limit-record.ts';
+import type { LimitSettings } from '../../../features/limits/settings/limit-settings.ts';
 import { word } from '../../filter/filter.ts';
 import { countText, durationText } from '../duration.ts';
 import { ActionForm } from '../parts/action-form.tsx';

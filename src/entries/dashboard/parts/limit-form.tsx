@@ -1,4 +1,4 @@
-import type { LimitRecord } from '../../../features/limits/limit-record.ts';
+import type { LimitRecord } from '../../../features/limits/settings/limit-record.ts';
 import { isPlain, type Visit } from '../visit.ts';
 import { ActionForm } from './action-form.tsx';
 import { visible } from './text.tsx';

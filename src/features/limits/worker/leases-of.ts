@@ -1,21 +1,26 @@
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
-import { contextOf, inContext } from '../../../core/sql/statement-context.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import type { ServedQueue } from '../../../core/worker/served-queues.ts';
-import type { Limits } from '../limits.ts';
+import type { QueueLimits } from '../settings/limit-settings.ts';
+import type { LimitTables } from '../sql/grouping.ts';
 import { WHOLE_QUEUE } from '../sql/limit-tables.ts';
 import { Lease } from './lease.ts';
 import { Leases } from './leases.ts';
 import { QueueLimiter } from './queue-limiter.ts';
 import { Starts } from './starts.ts';
 
+/** The limits as a queue was given them. */
+export interface DeclaredLimits {
+  readonly tables: LimitTables;
+  readonly declared: ReadonlyMap<string, QueueLimits>;
+}
+
 export interface LeasesOfOptions {
   readonly db: Runner;
   readonly tables: QueueTables;
   readonly workerId: number;
-  /** `undefined` where the queue was made without. */
-  readonly limits: Limits | undefined;
+  readonly limits: DeclaredLimits;
   readonly servedQueues: ReadonlyMap<string, ServedQueue>;
   readonly kinds: readonly string[];
   readonly events: WorkerEmitter;
@@ -24,11 +29,10 @@ export interface LeasesOfOptions {
 /** The leases of a worker; `undefined` where none of its queues has limits. */
 export function leasesOf(options: LeasesOfOptions): Leases | undefined {
   const { db, tables, workerId, limits, servedQueues, events } = options;
-  if (limits === undefined) return undefined;
   const limiters = new Map<string, QueueLimiter>();
   const leases: Leases = new Leases({
     db,
-    tables: inContext(limits.tables, contextOf(tables)),
+    tables: { ...tables, ...limits.tables },
     workerId,
     events,
     limiters,

@@ -1,31 +1,6 @@
-import type { ClaimedJob } from '../../../core/queries/claim/claim-jobs.ts';
+import type { AttemptsAtGate, ClaimAtGate, Gate, JobAtGate } from '../../../core/worker/begin/gate.ts';
 import type { Lease } from './lease.ts';
 import type { DueStarts, Starts } from './starts.ts';
-
-/** What is asked of a job. */
-export type LimitedJob = Pick<ClaimedJob, 'kind' | 'weight'>;
-
-/** What the worker holds of the queue, as far as limits are about it. */
-export interface LimitedAttempts {
-  /** Claimed, and not begun, each in a slot of its own. */
-  readonly waiting: readonly { readonly job: LimitedJob }[];
-  /** Those of batch handlers: they gather, or wait for a slot that they will share. */
-  readonly gathering: readonly LimitedJob[];
-  /** The jobs of the next batch that has gathered; none if none has. */
-  readonly nextBatch: readonly LimitedJob[];
-  /** How many slots of the process are free. */
-  readonly free: number;
-  /** Begins what may begin now. */
-  beginWaiting(): void;
-}
-
-/** What a claim has brought. */
-export interface LimitedClaim {
-  readonly kinds: readonly string[];
-  readonly jobs: readonly LimitedJob[];
-  /** Whether it has seen the last due job of these kinds. */
-  readonly sawEnd: boolean;
-}
 
 export interface QueueLimiterOptions {
   /** Of the queue as a whole. */
@@ -44,7 +19,7 @@ export interface QueueLimiterOptions {
 const OTHERS = undefined;
 /** The weight of one job in the average: it follows the last twenty or so. */
 const WEIGHT = 0.05;
-const NOTHING: LimitedAttempts = {
+const NOTHING: AttemptsAtGate = {
   waiting: [],
   gathering: [],
   nextBatch: [],
@@ -53,7 +28,7 @@ const NOTHING: LimitedAttempts = {
 };
 
 /** Keeps the handlers of one queue in one process within what the worker has of the queue's limits. */
-export class QueueLimiter {
+export class QueueLimiter implements Gate {
   readonly #options: QueueLimiterOptions;
   /** Of which of its kinds more jobs are known to be due than were claimed. */
   readonly #backlog = new Set<string | typeof OTHERS>();
@@ -70,7 +45,7 @@ export class QueueLimiter {
   }
 
   /** @param onRoom called when more may be worth a claim */
-  serve(attempts: LimitedAttempts, onRoom: () => void): void {
+  serve(attempts: AttemptsAtGate, onRoom: () => void): void {
     this.#attempts = attempts;
     this.#onRoom = onRoom;
   }
@@ -85,7 +60,7 @@ export class QueueLimiter {
   }
 
   /** Whether the queue, or a kind of it, has a rate: then jobs are claimed with their weights. */
-  get isRated(): boolean {
+  get weighs(): boolean {
     return this.#options.starts.size > 0;
   }
 
@@ -95,10 +70,10 @@ export class QueueLimiter {
   }
 
   /** The first of those that wait that may begin. None overtakes another that waits for the same starts. */
-  next<T extends { readonly job: LimitedJob }>(waiting: readonly T[]): T | undefined {
+  next<T extends { readonly job: JobAtGate }>(waiting: readonly T[]): T | undefined {
     const { lease, kinds } = this.#options;
     if (!lease.mayBegin) return undefined;
-    const nowMs = this.isRated ? performance.now() : 0;
+    const nowMs = this.weighs ? performance.now() : 0;
     let refused: Set<string> | undefined;
     for (const attempt of waiting) {
       const { kind } = attempt.job;
@@ -113,7 +88,7 @@ export class QueueLimiter {
   }
 
   /** The rate of which there are too few starts for these jobs of one kind; it is asked about. */
-  #lacking(jobs: readonly LimitedJob[], nowMs: number): Starts | undefined {
+  #lacking(jobs: readonly JobAtGate[], nowMs: number): Starts | undefined {
     for (const starts of this.#startsOf(jobs)) {
       const cost = costOf(starts, jobs);
       if (starts.available(nowMs) >= cost) continue;
@@ -124,7 +99,7 @@ export class QueueLimiter {
   }
 
   /** The rates that these jobs of one kind are under. */
-  #startsOf([job]: readonly LimitedJob[]): readonly Starts[] {
+  #startsOf([job]: readonly JobAtGate[]): readonly Starts[] {
     if (job === undefined) return [];
     const known = this.#byKind.get(job.kind);
     if (known !== undefined) return known;
@@ -134,21 +109,21 @@ export class QueueLimiter {
   }
 
   /** Takes a slot, and spends the starts that the job costs. */
-  begin(job: LimitedJob): void {
+  begin(job: JobAtGate): void {
     this.#options.lease.begin();
     this.#options.kinds.get(job.kind)?.begin();
-    if (this.isRated) this.#spend([job]);
+    if (this.weighs) this.#spend([job]);
   }
 
   /** How many of the first of these jobs of a batch may begin together now. */
-  mostTogether(jobs: readonly LimitedJob[]): number {
-    if (!this.isRated) return jobs.length;
+  mostTogether(jobs: readonly JobAtGate[]): number {
+    if (!this.weighs) return jobs.length;
     const together = this.#together(jobs);
     return this.#lacking(together, performance.now()) === undefined ? together.length : 0;
   }
 
   /** Those of a batch that ever may: no more than the whole limit, unless the first alone is heavier. */
-  #together(jobs: readonly LimitedJob[]): readonly LimitedJob[] {
+  #together(jobs: readonly JobAtGate[]): readonly JobAtGate[] {
     const most = Math.min(...this.#startsOf(jobs).map(({ limit }) => limit));
     let weight = 0;
     const over = jobs.findIndex((job, at) => {
@@ -159,11 +134,11 @@ export class QueueLimiter {
   }
 
   /** Spends the starts of a batch; returns until when its handler may be called. */
-  beginBatch(jobs: readonly LimitedJob[]): number {
-    return this.isRated ? this.#spend(jobs) : Number.POSITIVE_INFINITY;
+  beginBatch(jobs: readonly JobAtGate[]): number {
+    return this.weighs ? this.#spend(jobs) : Number.POSITIVE_INFINITY;
   }
 
-  #spend(jobs: readonly LimitedJob[]): number {
+  #spend(jobs: readonly JobAtGate[]): number {
     const nowMs = performance.now();
     let untilMs = Number.POSITIVE_INFINITY;
     let asks = false;
@@ -228,7 +203,7 @@ export class QueueLimiter {
   }
 
   /** Learns from a claim which kinds have more jobs than were claimed. */
-  noteClaim({ kinds, jobs, sawEnd }: LimitedClaim): void {
+  noteClaim({ kinds, jobs, sawEnd }: ClaimAtGate): void {
     for (const { weight } of jobs) {
       if (weight !== undefined) this.#meanWeight += (weight - this.#meanWeight) * WEIGHT;
     }
@@ -257,13 +232,13 @@ export class QueueLimiter {
     const { waiting, nextBatch, free } = this.#attempts;
     const nowMs = performance.now();
     const due = { all: 0, first: 0 };
-    const note = (jobs: readonly LimitedJob[]) => {
+    const note = (jobs: readonly JobAtGate[]) => {
       const cost = costOf(starts, jobs);
       if (due.all === 0) due.first = cost;
       due.all += cost;
     };
     const would = new Map<string, boolean>();
-    const wouldBegin = (job: LimitedJob) => {
+    const wouldBegin = (job: JobAtGate) => {
       const known = would.get(job.kind) ?? this.#wouldBegin(starts, job, nowMs);
       would.set(job.kind, known);
       return known;
@@ -277,7 +252,7 @@ export class QueueLimiter {
   }
 
   /** Whether such a job needs these starts, and waits for nothing else that it is known to lack. */
-  #wouldBegin(starts: Starts, job: LimitedJob, nowMs: number): boolean {
+  #wouldBegin(starts: Starts, job: JobAtGate, nowMs: number): boolean {
     const { lease, kinds } = this.#options;
     const { kind } = job;
     const all = this.#startsOf([job]);
@@ -322,7 +297,7 @@ export class QueueLimiter {
 }
 
 /** What jobs cost together: no more than the whole limit, or they would never begin. */
-function costOf(starts: Starts, jobs: readonly LimitedJob[]): number {
+function costOf(starts: Starts, jobs: readonly JobAtGate[]): number {
   const weight = jobs.reduce((sum, { weight = 1 }) => sum + weight, 0);
   return Math.min(weight, starts.limit);
 }

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
-import { type Executor, queryRows } from '../../../core/sql/executor.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { type Executor, queryRows } from '../../sql/executor.ts';
 
 /** The queues that living workers serve. A plain read. */
 export async function findServedQueues(db: Executor, tables: QueueTables): Promise<string[]> {

@@ -1,7 +1,7 @@
-import { checkOptions, namesOf } from '../../core/job/known-options.ts';
-import { checkDurationMs, checkInteger, checkText, MAX_NAME_BYTES } from '../../core/job/limits.ts';
-import { shown } from '../../core/job/shown.ts';
-import type { Serial } from './sql/grouping.ts';
+import { checkOptions, namesOf } from '../../../core/job/known-options.ts';
+import { checkDurationMs, checkInteger, checkText, MAX_NAME_BYTES } from '../../../core/job/limits.ts';
+import { shown } from '../../../core/job/shown.ts';
+import type { Serial } from '../sql/grouping.ts';
 
 /** At most `limit` starts in any window of `perMs` milliseconds. */
 export interface Rate {

@@ -1,9 +1,9 @@
-import { checkOptions, namesOf } from '../../core/job/known-options.ts';
-import { checkInteger, checkText, MAX_NAME_BYTES } from '../../core/job/limits.ts';
-import { shown } from '../../core/job/shown.ts';
+import { checkOptions, namesOf } from '../../../core/job/known-options.ts';
+import { checkInteger, checkText, MAX_NAME_BYTES } from '../../../core/job/limits.ts';
+import { shown } from '../../../core/job/shown.ts';
+import type { LimitRow } from '../sql/limit-row.ts';
 import type { LimitOverride, LimitPlace } from './limit-record.ts';
 import { checkLimitSettings, heedsConcurrency, type QueueLimits } from './limit-settings.ts';
-import type { LimitRow } from './sql/limit-row.ts';
 
 /** A queue by its name. */
 export interface QueueName {

@@ -1,20 +1,8 @@
 import { nextTurn } from '../../../core/runtime.ts';
-import type { Runner } from '../../../core/sql/executor.ts';
-import type { Holder } from '../../../core/sql/fence.ts';
-import type { Retries } from '../../../core/time/retries.ts';
-import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
+import type { HandlerHoldsOptions } from '../../../core/worker/claim/claim-groups.ts';
+import type { HandlerHolds } from '../../../core/worker/settle/handler-holds.ts';
 import { type EndedByHandler, endHandlerHolds } from '../queries/end-handler-holds.ts';
 import type { GroupTables } from '../sql/grouping.ts';
-
-export interface HandlerHoldsOptions {
-  readonly db: Runner;
-  readonly tables: GroupTables;
-  readonly holder: Holder;
-  readonly events: WorkerEmitter;
-  readonly retries: Retries;
-  /** Aborted when nothing is to be sent any more: then the slots are free as soon as the worker is gone. */
-  readonly giveUp: AbortSignal;
-}
 
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5_000;
@@ -24,14 +12,14 @@ const MAX_RETRY_MS = 5_000;
  * free only when the handlers have ended, too. What ends while a statement is under way goes into the next
  * one.
  */
-export class HandlerHolds {
-  readonly #options: HandlerHoldsOptions;
+export class GroupHandlerHolds implements HandlerHolds {
+  readonly #options: HandlerHoldsOptions & { readonly tables: GroupTables };
   #ended: EndedByHandler[] = [];
   #next: Promise<void> | undefined;
   /** The statement that is under way. */
   #before: Promise<void> = Promise.resolve();
 
-  constructor(options: HandlerHoldsOptions) {
+  constructor(options: HandlerHoldsOptions & { readonly tables: GroupTables }) {
     this.#options = options;
   }
 

@@ -1,30 +1,26 @@
 import type { Outcome } from '../../../core/job/outcome.ts';
+import type { Runs } from '../../../core/worker/begin/runs.ts';
 import type { Attempt } from '../../../core/worker/run/attempt.ts';
 import type { Conclusion } from '../../../core/worker/settle/conclude.ts';
 import type { Serial } from '../sql/grouping.ts';
 
 /**
  * The jobs of groups that run one after the other: of each group one waits for a slot or runs, and the others
- * that were claimed with it stand behind it, in their order. Without such groups nobody stands behind
- * another.
+ * that were claimed with it stand behind it, in their order.
  */
-export class Runs {
-  readonly #serial: Serial | undefined;
+export class SerialRuns implements Runs {
+  readonly areServed = true;
+  readonly #serial: Serial;
   readonly #behind = new Map<string, Attempt[]>();
   /** Counted as they come and go: it is asked at each end, of thousands of groups. */
   #size = 0;
 
-  constructor(serial: Serial | undefined) {
+  constructor(serial: Serial) {
     this.#serial = serial;
-  }
-
-  get areServed(): boolean {
-    return this.#serial !== undefined;
   }
 
   /** Takes in claimed attempts; returns those that are the first of their group. */
   add(attempts: readonly Attempt[]): readonly Attempt[] {
-    if (this.#serial === undefined) return attempts;
     return attempts.filter((attempt) => {
       const behind = this.#behind.get(groupOf(attempt));
       if (behind === undefined) this.#behind.set(groupOf(attempt), []);
@@ -38,7 +34,7 @@ export class Runs {
 
   /** All that stand behind another. */
   get standing(): readonly Attempt[] {
-    return this.#serial === undefined ? [] : [...this.#behind.values()].flat();
+    return [...this.#behind.values()].flat();
   }
 
   get size(): number {
@@ -60,7 +56,6 @@ export class Runs {
 
   /** The one behind this first one, which is the first of its group from now on. */
   next(attempt: Attempt): Attempt | undefined {
-    if (this.#serial === undefined) return undefined;
     const next = this.#behind.get(groupOf(attempt))?.shift();
     if (next === undefined) this.#behind.delete(groupOf(attempt));
     else this.#size--;

@@ -1,26 +1,14 @@
 import type { Claim, ClaimedJob } from '../../../core/queries/claim/claim-jobs.ts';
-import type { Runner } from '../../../core/sql/executor.ts';
-import type { Attempts } from '../../../core/worker/begin/attempts.ts';
-import type { ClaimGroups } from '../../../core/worker/claim/claim-loop-options.ts';
-import type { ClaimTries } from '../../../core/worker/claim/claim-tries.ts';
-import type { ClaimAnswer, QueueClaims } from '../../../core/worker/claim/claims.ts';
+import type { GroupClaims, GroupClaimsOptions } from '../../../core/worker/claim/claim-groups.ts';
+import type { ClaimAnswer } from '../../../core/worker/claim/claims.ts';
 import { admitGroups, MAX_NOTES } from '../queries/admit-groups.ts';
-import { claimGroupedJobs, type GroupClaimResult } from '../queries/claim-grouped-jobs.ts';
+import { type ClaimLimits, claimGroupedJobs, type GroupClaimResult } from '../queries/claim-grouped-jobs.ts';
 import { findGroupedDueIds } from '../queries/find-grouped-due-ids.ts';
 import { noteFreedGroups } from '../queries/note-groups.ts';
-import type { QueueLimiter } from './queue-limiter.ts';
+import type { GroupTables } from '../sql/grouping.ts';
 
-export interface GroupClaimsOptions {
-  readonly runner: Runner;
-  readonly queue: string;
-  readonly workerId: number;
-  readonly kinds: readonly string[];
-  readonly groups: ClaimGroups;
-  /** `undefined` where the queue has no limits. */
-  readonly limiter: QueueLimiter | undefined;
-  readonly attempts: () => Attempts;
-  /** @default none: a claim that is refused fails */
-  readonly tries?: ClaimTries | undefined;
+export interface ClaimsByTurnsOptions extends GroupClaimsOptions {
+  readonly groups: { readonly tables: GroupTables; readonly limits: Omit<ClaimLimits, 'run'> };
 }
 
 /** From so many jobs on, a claim says something about how many groups there are. */
@@ -32,8 +20,8 @@ const MANY = 100;
  * skip what the other has locked, and the claim also what the other has changed. A large claim is made in two
  * halves beside each other there, as two workers would: with one after the other the server often waits.
  */
-export class GroupClaims implements QueueClaims {
-  readonly #options: GroupClaimsOptions;
+export class ClaimsByTurns implements GroupClaims {
+  readonly #options: ClaimsByTurnsOptions;
   #seekFreed = true;
   #leftOut: readonly string[] = [];
   /** The last claim brought jobs of so many groups that those of the next one are probably others. */
@@ -43,7 +31,7 @@ export class GroupClaims implements QueueClaims {
   /** Groups may wait that no claim has met: only then are they looked for. */
   #newGroups = true;
 
-  constructor(options: GroupClaimsOptions) {
+  constructor(options: ClaimsByTurnsOptions) {
     this.#options = options;
   }
 
@@ -108,7 +96,7 @@ export class GroupClaims implements QueueClaims {
       limits: { ...limits, run: attempts().run },
       rooms,
       newGroups: this.#newGroups,
-      weighed: this.#options.limiter?.isRated,
+      weighed: this.#options.gate?.weighs,
       without: this.#options.tries?.setAside.ids,
     };
     // Of two claims each would take what there is room for.
@@ -145,8 +133,8 @@ export class GroupClaims implements QueueClaims {
 
   /** How many jobs of one kind may be claimed. */
   #roomOf(kind: string): number {
-    const { limiter, attempts } = this.#options;
-    return limiter?.kinds.has(kind) ? attempts().demandOf(kind) : Number.POSITIVE_INFINITY;
+    const { gate, attempts } = this.#options;
+    return gate?.kinds.has(kind) ? attempts().demandOf(kind) : Number.POSITIVE_INFINITY;
   }
 
   async #noteFreed(): Promise<void> {

@@ -1,6 +1,6 @@
+import type { Serial } from '../sql/grouping.ts';
+import type { LimitRow } from '../sql/limit-row.ts';
 import type { LimitSettings, QueueLimits } from './limit-settings.ts';
-import type { Serial } from './sql/grouping.ts';
-import type { LimitRow } from './sql/limit-row.ts';
 
 /** What can be set at run time. A setting that is left out is as the code declares it. */
 export interface LimitOverride extends LimitSettings {

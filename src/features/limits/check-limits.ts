@@ -1,0 +1,57 @@
+import { isCitus } from '../../core/queries/presence/is-citus.ts';
+import type { LimitsQuestion } from '../../core/queue/check/check-queue.ts';
+import type { Finding } from '../../core/queue/check/finding.ts';
+import { findStoppedGroups } from './queries/find-stopped-groups.ts';
+import { isGrouped, type QueueLimits } from './settings/limit-settings.ts';
+import type { LimitTables } from './sql/grouping.ts';
+
+/** What is wrong where a queue on Citus has groups. */
+export function groupsOnCitus(queue: string): string {
+  return (
+    `The limits of the queue '${queue}' put its jobs into groups, ` +
+    'and Citus refuses the statements that claim from groups'
+  );
+}
+
+/** What helps then. */
+export const WITHOUT_GROUPS =
+  'Leave groups out of these limits, or keep the tables of the queue in PostgreSQL without Citus';
+
+/** What `queue.check` finds about limits whose tables are there. */
+export async function checkLimits(
+  { db, tables, mayAsk }: LimitsQuestion,
+  { queueHolds }: LimitTables,
+  declared: ReadonlyMap<string, QueueLimits>,
+): Promise<Finding[]> {
+  const grouped = [...declared].filter(([, limits]) => isGrouped(limits));
+  const refused =
+    grouped.length > 0 && (await isCitus(db, tables))
+      ? grouped.map(
+          ([queue]): Finding => ({
+            code: 'groups-on-citus',
+            severity: 'error',
+            message: groupsOnCitus(queue),
+            fix: WITHOUT_GROUPS,
+          }),
+        )
+      : [];
+  if (!mayAsk(queueHolds, [queueHolds.queue, queueHolds.groupKey, queueHolds.until])) return refused;
+  // Nobody expects groups to be stopped under limits that let them go on after a discarded job.
+  const goingOn = grouped.filter(([, { groups }]) => groups?.serial !== 'success').map(([queue]) => queue);
+  const stopped = await findStoppedGroups(db, { ...tables, queueHolds }, goingOn);
+  return [
+    ...refused,
+    ...stopped.map(
+      ({ queue, groups, first }): Finding => ({
+        code: 'groups-stopped',
+        severity: 'warning',
+        message:
+          `${groups} groups of '${queue}' are stopped by discarded jobs (the first group is '${first}') ` +
+          "because of limits with serial: 'success', which are no longer declared here",
+        fix:
+          'Redrive those jobs, or unblock each of the groups: ' +
+          `queue.limits.unblock(db, { queue: '${queue}', group })`,
+      }),
+    ),
+  ];
+}
