@@ -110,7 +110,9 @@ const library = defineConfig({
         { name: 'rows', test: sources(/\/src\/skip-locked\//), priority: 3 },
         {
           name: 'queue',
-          test: sources(/\/src\/core\/(queue\/((create-)?queue|enqueue\/enqueuer)|sql\/server-facts)\.ts$/),
+          test: sources(
+            /\/src\/core\/(queue\/((create-)?queue|enqueue\/enqueuer)|sql\/statement-context)\.ts$/,
+          ),
           priority: 2,
         },
         // Not among the workers: a web app sets schedules, too.
@@ -118,6 +120,14 @@ const library = defineConfig({
           name: 'schedules',
           test: sources(/\/src\/features\/schedules\/[^/]+$|\/node_modules\/croner\//),
           priority: 1.5,
+        },
+        // What limits share with what is loaded later, which would take the limits along.
+        {
+          name: 'fragments',
+          test: sources(
+            /\/src\/core\/(time\/.+|sql\/.+|runtime|queries\/presence\/is-citus|worker\/base\/refusal)\.ts$/,
+          ),
+          priority: 1.45,
         },
         { name: 'limits', test: sources(/\/src\/features\/limits\/[^/]+$/), priority: 1.4 },
         // Loaded by the first enqueue that debounces, and the like.

@@ -28,7 +28,16 @@ describe('the tarball', () => {
     expect(files).toEqual(expect.arrayContaining(named));
     // What the entries share: a file for each part that an app may leave out. Each name says what is in the file.
     const code = [
-      ...['check', 'control-tables', 'dashboard-pages', 'errors', 'key-rules', 'limits', 'metrics'],
+      ...[
+        'check',
+        'control-tables',
+        'dashboard-pages',
+        'errors',
+        'fragments',
+        'key-rules',
+        'limits',
+        'metrics',
+      ],
       ...['metrics-tables', 'operate', 'outcome', 'queue', 'rolldown-runtime', 'rows', 'schedules', 'stats'],
       ...['tables', 'wait-errors', 'waiting', 'worker'],
     ].flatMap((name) => [`${name}.js`, `${name}.cjs`]);

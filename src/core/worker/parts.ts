@@ -26,7 +26,7 @@ import { OwnConnection } from './statements/own-connection.ts';
 import type { Statements } from './statements/statements.ts';
 import { Pruning } from './upkeep/prune.ts';
 import { Requests } from './upkeep/requests.ts';
-import type { QueueFeature, WorkerFeature } from './worker-feature.ts';
+import type { WorkerFeature } from './worker-feature.ts';
 
 /** How often a worker that listens still asks for due jobs: some become due without a notification. */
 const WATCH_MS = 1_000;
@@ -50,8 +50,6 @@ export interface PartsOptions {
   readonly inContext: InContext;
   /** Aborted when settling must no longer be repeated. */
   readonly giveUp: AbortSignal;
-  /** `undefined` where the queue has no limits. */
-  readonly makeLimits: Awaited<ReturnType<QueueFeature['forWorker']>> | undefined;
 }
 
 /** The parts of a registered worker, none of them running yet. */
@@ -137,7 +135,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
       for (const loop of loops) loop.goOn();
     },
   });
-  const limits = options.makeLimits?.({
+  const limits = settings.limits?.forWorker({
     statements,
     tables,
     workerId,

@@ -21,8 +21,8 @@ export interface QueueFeature {
    * @throws QueueError for queues that it cannot serve on this server
    */
   checkServer(queues: readonly string[], tables: QueueTables): void;
-  /** Loads what runs in a worker, which an app that only enqueues never needs. */
-  forWorker(): Promise<(worker: FeatureContext) => WorkerFeature | undefined>;
+  /** What runs in a worker; `undefined` where none of its queues has the feature. */
+  forWorker(worker: FeatureContext): WorkerFeature | undefined;
 }
 
 /** The worker in which a feature runs. */

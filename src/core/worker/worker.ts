@@ -185,8 +185,6 @@ export class Worker {
     const tables = await reached(this.#answered(() => checkDatabase(runner, this.#tables, more)));
     signal.throwIfAborted();
     limits?.checkServer(queues, tables);
-    const makeLimits = await limits?.forWorker();
-    signal.throwIfAborted();
     const kinds = [...this.#handlers.keys()];
     const workerId = await this.#answered(() => registerWorker(runner, tables, { name, queues, kinds }));
     // The stop did not wait for this answer: else peers would declare this worker gone after a while.
@@ -203,7 +201,6 @@ export class Worker {
       events: this.#events,
       inContext: this.#inContext,
       giveUp: this.#giveUp.signal,
-      makeLimits,
     });
     this.#parts = parts;
     if (signal.aborted) return parts;

@@ -34,6 +34,7 @@ import { isGrouped, isRated, type QueueLimits } from './settings/limit-settings.
 import { withGrouping } from './sql/group-statements.ts';
 import type { GroupTables, LimitTables } from './sql/grouping.ts';
 import type { LimitRow } from './sql/limit-row.ts';
+import { limitsOfWorker } from './worker/limits-of-worker.ts';
 
 /** The filter of {@link Limits.list}. */
 export interface LimitFilter extends QueueName {
@@ -213,10 +214,8 @@ export class Limits {
   }
 
   /** @internal See `QueueFeature` of the worker. */
-  async forWorker() {
-    const { limitsOfWorker } = await import('./worker/limits-of-worker.ts');
-    const limits = { tables: this.limitTables, declared: this.declared };
-    return (worker: FeatureContext) => limitsOfWorker(limits, worker);
+  forWorker(worker: FeatureContext) {
+    return limitsOfWorker({ tables: this.limitTables, declared: this.declared }, worker);
   }
 
   /** @internal What `queue.check` finds when tables are not there. */
