@@ -94,7 +94,7 @@ export class Waiters {
     job.waiters.add(waiter);
     job.notified ||= notices !== undefined;
     const leave = notices?.join();
-    // A later waiter is also looked up soon.
+    // The job of a later waiter is looked up soon, too.
     this.#hurry([job]);
     if (!this.#running) void this.#run();
     return () => {

@@ -27,8 +27,8 @@ export function withKeys(tables: QueueTables, queueKeys: KeyTables['keys']): Que
  * Inserts the jobs whose key is free and takes the keys for a time, in one statement. Each job has a
  * different key.
  *
- * **Under concurrency.** The row of the key decides: the call that writes it has the window, so exactly one
- * of any number of calls gets it. It waits for another open transaction that has just taken the key, and then
+ * **Under concurrency.** The row of the key decides: the call that writes it has the window, so only one of
+ * any number of calls gets it. It waits for another open transaction that has just taken the key, and then
  * uses the row as that transaction left it; if that one rolls back, the key is as free as before. A call that
  * is refused by a key that was taken before locks nothing and waits for no other transaction. Keys go in
  * sorted order, so two bulk statements never deadlock.
