@@ -74,7 +74,7 @@ export function setLooseTimeout(task: () => void, ms: number): void {
   if (typeof timer === 'object') timer.unref?.();
 }
 
-/** Calls `listener` whenever the process is asked to end. Does nothing where nobody can ask. */
+/** Calls `listener` whenever the process is asked to end. Does nothing in a runtime without such signals. */
 export function onEndSignal(listener: () => void): void {
   for (const signal of ['SIGINT', 'SIGTERM']) host.on?.(signal, listener);
 }

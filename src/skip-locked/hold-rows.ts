@@ -19,7 +19,7 @@ export interface HoldRowsOptions<TTable extends PgTable, TFields extends RowFiel
 }
 
 /**
- * Marks the first rows that nobody has locked, and returns them: `UPDATE … SET … RETURNING`, one statement.
+ * Marks the first rows that are not locked, and returns them: `UPDATE … SET … RETURNING`, one statement.
  *
  * ```ts
  * const [item] = await holdRows(db, items, {
@@ -30,12 +30,12 @@ export interface HoldRowsOptions<TTable extends PgTable, TFields extends RowFiel
  * ```
  *
  * Outside a transaction the mark is the hold: no transaction stays open during the work, and a holder that
- * dies leaves a row that looks held until somebody resets it. Inside a transaction the row is also locked
- * until it ends.
+ * dies leaves a row that looks held until it is reset. Inside a transaction the row is also locked until it
+ * ends.
  *
- * **Under concurrency.** However many holders there are, one of them marks each row. None waits for another,
- * and none marks more than `limit`. A row that changed since the statement began is checked again before it
- * is taken. With a limit above 1 the rows come back in no order: sort them.
+ * **Under concurrency.** However many holders there are, one of them marks each row. No holder waits for
+ * another, and none marks more than `limit`. A row that changed since the statement began is checked again
+ * before it is taken. With a limit above 1 the rows come back in no order: sort them.
  *
  * Above `read committed` Postgres may refuse it with a serialization failure (SQLSTATE 40001), as any write.
  *

@@ -1,6 +1,6 @@
 /**
- * The primitive under the queue, for any Drizzle table: take the first rows that nobody has locked, without
- * waiting for the others. This entry loads nothing but drizzle-orm.
+ * The primitive under the queue, for any Drizzle table: take the first rows that are not locked, without
+ * waiting for the locked ones. This entry loads nothing but drizzle-orm.
  */
 export { type HoldRowsOptions, holdRows } from './hold-rows.ts';
 export type { ExclusiveStrength, LockStrength, LockWait, WhichRows } from './lock-options.ts';

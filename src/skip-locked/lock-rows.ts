@@ -16,7 +16,7 @@ export interface LockRowsOptions<TFields extends RowFields> extends WhichRows {
 }
 
 /**
- * Locks the first rows that nobody has locked, and returns them: `SELECT … FOR UPDATE SKIP LOCKED`, one
+ * Locks the first rows that are not locked yet, and returns them: `SELECT … FOR UPDATE SKIP LOCKED`, one
  * statement. Needs no primary key.
  *
  * Awaited inside a transaction, the rows are that transaction's until it ends:

@@ -19,19 +19,20 @@ export interface PopRowsOptions<TFields extends RowFields> extends WhichRows {
 }
 
 /**
- * Deletes the first rows that nobody has locked, and returns them: `DELETE … RETURNING`, one statement.
+ * Deletes the first rows that are not locked, and returns them: `DELETE … RETURNING`, one statement.
  *
  * ```ts
  * const [job] = await popRows(db, queue, { orderBy: queue.index });
  * ```
  *
  * Outside a transaction a row is gone once it is returned, and its work is lost if the process dies. Inside
- * one, the row comes back when the transaction rolls back, and until it ends nobody else gets the row.
+ * one, the row comes back when the transaction rolls back, and until it ends no other transaction gets the
+ * row.
  *
- * **Under concurrency.** However many pop at the same time, each row is returned once. None waits for
- * another, and none takes more than `limit`. Fewer than `limit` means that no more rows matched *and* were
- * free. With a limit above 1 the rows come back in no order: sort them. Where others are changing the columns
- * of `orderBy`, the order is the one before the change.
+ * **Under concurrency.** However many calls pop at the same time, each row is returned once. No call waits
+ * for another, and none takes more than `limit`. Fewer than `limit` means that no more rows matched *and*
+ * were free. With a limit above 1 the rows come back in no order: sort them. Where others are changing the
+ * columns of `orderBy`, the order is the one before the change.
  *
  * Above `read committed` Postgres may refuse it with a serialization failure (SQLSTATE 40001), as any write.
  *

@@ -4,8 +4,8 @@ import { type ExclusiveStrength, exclusiveLockOf, lockingClauses, type WhichRows
 import { primaryKeyOf } from './primary-key.ts';
 
 /**
- * The condition of a `DELETE` or `UPDATE` of `table` that matches and locks the first rows that nobody has
- * locked.
+ * The condition of a `DELETE` or `UPDATE` of `table` that matches and locks the first rows that are not
+ * locked yet.
  *
  * **Whatever the planner does, it locks once and never more than the limit.** The obvious `id in (select …
  * limit 1 for update skip locked)` does not promise that: the planner may make it a join that runs the

@@ -16,7 +16,7 @@ export function isPoolEnded(error: unknown): boolean {
       if (Reflect.get(at, 'code') === CONNECTION_ENDED || ENDED.test(at.message)) return true;
     }
   } catch {
-    // What throws when it is asked is no error of a driver.
+    // A value that throws when its properties are read is not a driver error.
   }
   return false;
 }

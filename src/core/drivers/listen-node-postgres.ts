@@ -19,10 +19,11 @@ type PgClientClass = new (config: PgConfig) => PgClient;
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
- * Listens by a client of its own, made as the pool makes its own: a pooled one would be missing from the
- * app's pool for as long as the worker runs. For node-postgres and neon-serverless, given a pool or a client.
+ * Listens on a separate client, made as the pool makes its clients: a client from the pool would be missing
+ * from the app's pool for as long as the worker runs. For node-postgres and neon-serverless, given a pool or
+ * a client.
  *
- * @returns `undefined` when `client` is none of these
+ * @returns `undefined` when `client` is something else
  */
 export function listenByNodePostgres(client: object): Listen | undefined {
   const source = clientSource(client);

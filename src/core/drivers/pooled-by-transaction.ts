@@ -173,7 +173,7 @@ async function take(pool: PgPool): Promise<TakenClient> {
   };
 }
 
-/** `undefined` where none comes in time: whoever holds the last one may be waiting for ours. */
+/** `undefined` where none comes in time: the holder of the last client may be waiting for ours. */
 async function takeWithin(pool: PgPool, ms: number): Promise<TakenClient | undefined> {
   const taking = take(pool);
   let timer: ReturnType<typeof setTimeout> | undefined;

@@ -36,12 +36,12 @@ const known = new WeakMap<DedicatedClient, SharedConnection>();
 
 /**
  * The connection on which a client of postgres.js listens, for all workers on that client and for the app. It
- * is lost for all of them at once, whether the server has closed it or one of them takes it for dead: a
- * worker that came back to a dead connection would find it dead again and again.
+ * is lost for all of them at once, whether the server has closed it or one of them considers it dead.
+ * Otherwise a worker that came back to a dead connection would find it dead again and again.
  *
  * postgres.js itself silently reconnects, every few milliseconds while the server refuses, and never closes
- * the connection. So a loss is noticed here and left to each worker; whoever comes next opens another
- * connection. What the app listens to moves there by the driver's own means.
+ * the connection. So a loss is noticed here and left to each worker; the next caller opens another
+ * connection. The driver itself moves the app's channels to it.
  */
 export class SharedConnection implements ListeningConnection {
   readonly #listen: ListenFunction;
@@ -68,7 +68,7 @@ export class SharedConnection implements ListeningConnection {
     };
     options.onclose = () => this.destroy(new Error('The connection that listens was closed'));
     this.runner = runnerOn((text, parameters) =>
-      // It would open another connection, which nobody closes.
+      // It would open another connection that is never closed.
       this.#closed ? Promise.reject(closed()) : unsafe.call(client, text, parameters),
     );
   }
@@ -76,8 +76,8 @@ export class SharedConnection implements ListeningConnection {
   /**
    * The connection that a call of `listen` has just begun to use.
    *
-   * @returns `undefined` for Bun, and for a postgres.js of other insides: there a loss goes unnoticed, and on
-   * the connection that replaces a lost one nobody would hold a worker's lock
+   * @returns `undefined` for Bun, and for a postgres.js with different internals: there a loss goes
+   * unnoticed, and a worker's lock would not be held on the connection that replaces a lost one
    */
   static of(listen: ListenFunction): SharedConnection | undefined {
     const { sql: client, channels } = listen;
@@ -102,7 +102,7 @@ export class SharedConnection implements ListeningConnection {
     const lost = new Promise<never>((_, reject) => {
       lose = reject;
     });
-    // Nobody may wait for it yet.
+    // No caller may be awaiting it yet.
     lost.catch(() => undefined);
     const member = { channel, onNotify, lose };
     this.#members.add(member);
@@ -136,7 +136,7 @@ export class SharedConnection implements ListeningConnection {
   }
 
   #close(timeout: number): void {
-    // The next `listen` opens another, which is no business of this one's end.
+    // The next `listen` opens another connection, which this end must not affect.
     if (this.#listen.sql === this.#client) this.#listen.sql = undefined;
     delete this.#client.options.onclose;
     this.#closed = this.#end({ timeout }).catch(() => undefined);

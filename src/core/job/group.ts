@@ -11,7 +11,7 @@ export const EVERY_GROUP = '*';
  * The group of a job, as its enqueue or its definition says; `undefined` when neither does.
  *
  * @param given the enqueue's own
- * @throws TypeError when it is no text of 1–200 bytes or is `*`, or the definition's function throws
+ * @throws TypeError when it is not a text of 1–200 bytes or is `*`, or the definition's function throws
  */
 export function groupOf(job: JobDefinition, payload: unknown, given: string | undefined): string | undefined {
   if (given !== undefined) return checkGroup(`enqueue('${job.kind}'): group`, given);

@@ -11,7 +11,7 @@ export function namesOf<TOptions>(names: Readonly<Record<keyof TOptions, true>>)
 }
 
 /**
- * Refuses what is no object, and an option that nobody reads: misspelt, it would be ignored in silence.
+ * Refuses a value that is not an object, and unknown options: a misspelt option would be ignored silently.
  *
  * @throws TypeError naming the option, and the one that was probably meant
  */
@@ -31,7 +31,7 @@ export function checkOptions<T extends object>(
   );
 }
 
-/** The first of an object's names that is none of those. */
+/** The first property name of the object that is not a known option. */
 export function unknownIn(
   options: object,
   known: ReadonlySet<string>,

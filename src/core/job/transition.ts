@@ -22,7 +22,7 @@ export interface Finish {
   readonly keepResult: KeepResult;
 }
 
-/** The job stays, held by nobody, and is due later. */
+/** The job stays, unheld, and is due later. */
 export interface Reschedule {
   readonly type: 'reschedule';
   /** Milliseconds from now by the database's clock; `null` leaves its place in the queue as it was. */
@@ -31,7 +31,7 @@ export interface Reschedule {
   readonly error: ErrorRecord | null;
 }
 
-/** The job stays, held by nobody, and waits: it is due when what it waits for unparks it. */
+/** The job stays, unheld, and waits: it is due when what it waits for unparks it. */
 export interface Park {
   readonly type: 'park';
   /** Milliseconds from now, by the database's clock, until it is due all the same; `null`: no limit. */
@@ -56,7 +56,7 @@ export interface AttemptFacts {
   readonly keepResult: KeepResult;
   /** Asked only where an error is recorded, since most jobs have none. */
   readonly timing?: AttemptTiming | undefined;
-  /** Why somebody has asked for the job's end (`queue.cancel`); `undefined` when nobody has. */
+  /** Why the job's end was requested (`queue.cancel`); `undefined` when it was not. */
   readonly cancelReason?: string | undefined;
 }
 
@@ -64,9 +64,9 @@ export interface AttemptFacts {
 export type Verdict = Exclude<Outcome, { readonly type: 'committed' }>;
 
 /**
- * What an outcome amounts to for a job that its worker still holds, with what else is known of the attempt.
+ * What an outcome means for a job that its worker still holds, given what else is known about the attempt.
  *
- * | outcome | nobody asks for the job's end | somebody does |
+ * | outcome | the job's end is not requested | it is requested |
  * |---|---|---|
  * | completed | completed | completed: the work is done |
  * | committed | failed: held, so its transaction rolled back | cancelled |

@@ -4,7 +4,7 @@ import type { LimitsToCheck } from './check/check-queue.ts';
 /** What limits use of the queue that they are made for. */
 export interface QueueOfLimits {
   readonly tables: QueueTables;
-  /** Where workers listen; `undefined` when nobody is to be notified. */
+  /** Where workers listen; `undefined` to send no notifications. */
   readonly channel: string | undefined;
 }
 

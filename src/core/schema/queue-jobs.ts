@@ -63,7 +63,7 @@ export type JobsTable<
 > = InSchema<ReturnType<typeof pgTable<TName, JobColumns & TColumns>>, TSchema>;
 
 /**
- * `queue_jobs`: the work still to do. A job is *due* when `run_at` has passed and nobody holds it. It is
+ * `queue_jobs`: the work still to do. A job is *due* when `run_at` has passed and no worker holds it. It is
  * *held* while `worker_id` names a worker. The statement that writes a job's result deletes it here, so this
  * table stays as small as the live work.
  *
@@ -76,8 +76,8 @@ export type JobsTable<
  *
  * The widest columns come first: Postgres pads each to its alignment, and a claim copies the whole row.
  *
- * The columns of single features are null for who does not use them, which takes no room: `group_key` and
- * `weight` are of limits, `waiting_key` is the key that a job has until its first claim. `batch_id` and
+ * The columns of single features are null when the feature is unused, which takes no room: `group_key` and
+ * `weight` belong to limits, `waiting_key` is the key that a job has until its first claim. `batch_id` and
  * `blockers` are for jobs that wait for jobs; nothing writes them yet.
  */
 export function defineJobsTable<

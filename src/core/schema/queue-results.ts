@@ -26,7 +26,7 @@ import type {
 } from './column-types.ts';
 import type { DeclareTable } from './declare-table.ts';
 
-/** `completed`: its handler returned. `discarded`: no attempt was left. `cancelled`: somebody stopped it. */
+/** `completed`: its handler returned. `discarded`: no attempt was left. `cancelled`: it was stopped. */
 export type FinalState = 'completed' | 'discarded' | 'cancelled';
 
 /** The columns of `queue_results`. */

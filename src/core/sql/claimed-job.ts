@@ -30,7 +30,7 @@ export interface ClaimedJob {
   readonly maxAttempts: number;
   /** Whether the claim recorded that the job begins; otherwise `beginJobs` must, before its handler runs. */
   readonly begun: boolean;
-  /** The number that this claim raised: whoever claims next gets a higher one. */
+  /** The number that this claim raised: the next claim gets a higher one. */
   readonly fence: number;
   readonly uniqueKey: string | null;
   readonly errors: readonly AttemptError[];

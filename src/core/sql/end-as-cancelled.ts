@@ -17,7 +17,7 @@ export interface EndAsCancelled {
   readonly free: SQL;
   /** Without an attempt: with that of each job. */
   readonly reason: Omit<ErrorRecord, 'attempt'> & { readonly attempt?: number };
-  /** Where the workers that held them are notified; `undefined`: nobody is. */
+  /** Where the workers that held them are notified; `undefined`: none is. */
   readonly channel: string | undefined;
 }
 

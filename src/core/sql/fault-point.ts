@@ -19,9 +19,9 @@ export type FaultPoint =
   | 'begin: written'
   /** The finishes of a batch are written, the reschedules are not. */
   | 'settle: finished'
-  /** The jobs of a batch that go back are written, but nobody has been told. */
+  /** The jobs of a batch that go back are written, but their attempts have not been told. */
   | 'settle: written'
-  /** The jobs of a batch that wait are written, but nobody has been told. */
+  /** The jobs of a batch that wait are written, but their attempts have not been told. */
   | 'settle: parked'
   /** `complete(tx)` may run, but its statement has not been sent. */
   | 'complete: checked'

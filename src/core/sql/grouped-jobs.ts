@@ -67,8 +67,8 @@ export function haveWeights(tables: QueueTables): boolean {
 }
 
 /**
- * An insert by which claims hear of the rows of a CTE (with their `queue`, `group_key` and `run_at`) that are
- * in groups. It waits for nobody, and nobody for it.
+ * An insert that tells claims about the rows of a CTE (with their `queue`, `group_key` and `run_at`) that are
+ * in groups. It waits for no other transaction, and no other transaction waits for it.
  */
 export function groupNotes(tables: QueueTables, rows: string): SQL {
   const groups = groupsInAny(tables);

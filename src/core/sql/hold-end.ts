@@ -7,7 +7,7 @@ import { groupsIn } from './statement-context.ts';
 export type HoldEndChange =
   /** They leave the table. */
   | 'delete'
-  /** They stay, held by nobody. */
+  /** They stay, unheld. */
   | {
       readonly set: SQL;
       /** Rows that `set` and `where` refer to, as a `FROM` names them. */

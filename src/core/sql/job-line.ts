@@ -19,7 +19,7 @@ export interface JobLine {
   readonly uniqueKey: string | null;
   readonly group: string | null;
   readonly workerId: number | null;
-  /** Whether somebody has asked for its end. */
+  /** Whether its end was requested. */
   readonly cancelling: boolean;
   readonly createdAt: Date;
   /** `null` while it waits for something without a time. */

@@ -63,7 +63,7 @@ export type OutcomeRecord<TKind extends string, TPayload, TOutput> =
 interface LiveFields {
   /** The last value of `job.progress(value)`, in this attempt or an earlier one; `null` before that. */
   readonly progress: unknown;
-  /** Why somebody asked for the end of the running job; `null` otherwise. */
+  /** Why the end of the running job was requested; `null` otherwise. */
   readonly cancelReason: string | null;
 }
 

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { type OwnWanted, ownValue } from './own-values.ts';
 
-/** Which jobs somebody may see: those of some queues, and those whose own columns have some values. */
+/** Which jobs a user may see: those of some queues, and those whose own columns have certain values. */
 export interface JobScope {
   /** `undefined`: of every queue. */
   readonly queues: readonly string[] | undefined;

@@ -14,7 +14,7 @@ export function servedKindOf(kinds: Value<string>): SQL {
   return sql`(j.kind in (select jsonb_array_elements_text(${kinds}::text::jsonb))) is true`;
 }
 
-/** Whether the job `j` is none of these: a hashed subplan, as {@link servedKind}. @param ids as text */
+/** Whether the job `j` is not one of these: a hashed subplan, as {@link servedKind}. @param ids as text */
 export function isNotAmong(ids: Value<string>): SQL {
   return sql`(j.id in (select unnest(${ids}::text::int8[]))) is not true`;
 }

@@ -18,8 +18,8 @@ export interface StatementContext {
 const CONTEXT = Symbol('drizzle-queue.context');
 
 /**
- * The same tables, with more of a context. It is a property of the object, so `{ ...tables }` has it, too; a
- * symbol, so that whoever goes through the tables by name does not meet it.
+ * The same tables, with more context. The context is a property of the object, so `{ ...tables }` has it,
+ * too. Its key is a symbol, so code that iterates over the tables by name does not see it.
  */
 export function inContext<TTables extends QueueTables>(tables: TTables, context: StatementContext): TTables {
   return { ...tables, [CONTEXT]: { ...contextOf(tables), ...context } };

@@ -29,7 +29,7 @@ export function tablesChannel({ queueJobs }: Pick<QueueTables, 'queueJobs'>, wha
 
 /**
  * In a payload before the name of the queue: other enqueues notify as well for now. Without it, such as from
- * a bulk of several queues or from SQL of one's own, jobs may follow that nobody tells of.
+ * a bulk of several queues or from the app's own SQL, jobs may follow without a notification.
  */
 export const OTHERS_NOTIFY = '\u0001';
 

@@ -24,17 +24,17 @@ export const seenText: SQL = sql`extract(epoch from w.seen_at)::text`;
 
 /**
  * For a `FROM`, after the workers as `w`: `free`, whether the worker's session lock can be taken. Null for a
- * worker without a session, whose lock is not touched, so that it can take it; and for one whose session is
- * on another node, whose locks this one does not see.
+ * worker without a session: its lock is not touched, so that it can take it. Also null for a worker whose
+ * session is on another node, since this node does not see that node's locks.
  *
  * Shared, so that any number of peers may test it at once, and released when the transaction ends. A
  * subselect with a volatile function is never merged into the query around it, so the lock is tested once.
  *
  * A backend can always take a lock that it holds itself, so a worker on the same backend is looked up in
- * `pg_locks`. Only such a worker, because that walks through all locks that anybody holds. The process id
- * alone does not tell: a pooler, or chance, may have given a dead worker's backend to somebody else.
+ * `pg_locks`. Only such a worker is, because the lookup walks through all locks of the server. The process id
+ * alone does not tell: a pooler, or chance, may have given a dead worker's backend to another session.
  *
- * @param self the id of the worker that tests, which knows by itself that it lives
+ * @param self the id of the testing worker, which knows that it is alive
  */
 export function testedLock(tables: QueueTables, self?: number): SQL {
   const key = sessionKey(tables, sql`w.id`);
@@ -51,8 +51,8 @@ export function testedLock(tables: QueueTables, self?: number): SQL {
 }
 
 /**
- * Why the worker `w` looks gone, or null, given its tested lock as `l`. Nobody was silent for longer than the
- * server has been up: in an outage nobody could show itself. All times are the database's.
+ * Why the worker `w` looks gone, or null, given its tested lock as `l`. No worker counts as silent for longer
+ * than the server has been up: during an outage no worker could report. All times are the database's.
  */
 export function whyGone({ silentMs, frozenMs, startRespiteMs }: GoneLimits): SQL {
   return sql`case

@@ -36,7 +36,8 @@ export function hasTransactions(db: Executor): db is Database {
  * Runs statements in a transaction of their own, each for `ms` milliseconds of one processor at most. Returns
  * `undefined` when one took longer, waiting for locks included.
  *
- * **Under concurrency.** The limits are local to the transaction: nobody else gets them with the connection.
+ * **Under concurrency.** The limits are local to the transaction: the next user of the connection does not
+ * get them.
  *
  * @param db a transaction runs them in a savepoint, and gets its own limits back
  * @param withoutLimit whether to run them on a driver that has no transactions, such as Neon's over HTTP

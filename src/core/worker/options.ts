@@ -100,7 +100,7 @@ export interface WorkerOptions<
   metrics?: boolean | undefined;
   /**
    * A logger for all that the worker does (see `logWorker`), or `false` for silence; errors of the worker
-   * that nobody listens to are printed all the same.
+   * without a listener are printed all the same.
    * @default one line each on stderr: its start, each discarded job and why, handlers that a stop waits for
    */
   log?: Logger | false | undefined;

@@ -51,8 +51,8 @@ class Undo extends Error {
  * Runs one job in one transaction, from its claim to the end of its attempt; `undefined` where the claim
  * brings none. When the attempt fails, its writes alone are undone.
  *
- * **Under concurrency.** The lock of the row is the hold. An attempt whose handler was left behind rolls all
- * of it back, and is then settled unless somebody else has claimed the job since.
+ * **Under concurrency.** The lock of the row is the hold. An attempt whose handler was left behind rolls
+ * everything back, and is then settled unless another worker has claimed the job since.
  */
 export async function runInTransaction(
   db: Database,
@@ -90,7 +90,7 @@ async function runInSavepoint(
   handler: Handler,
 ): Promise<{ attempt: Attempt; outcome: Outcome }> {
   const attemptIn = (savepoint: Transaction): Attempt => {
-    // A handler that is left behind still has it after its connection has gone to somebody else.
+    // A handler that is left behind still has `db` after its connection has gone to another user of the pool.
     const db = transactionUntil(savepoint, () => attempt.overError);
     const checkTransaction = sameAs(tx, tables);
     const attempt: Attempt = new Attempt(job, handler, {
@@ -140,7 +140,7 @@ async function write(
   if (!written.has(job.id)) throw new LeaseLostError(job.kind, job.id);
 }
 
-/** Settles an attempt whose claim was rolled back, unless somebody else has claimed the job since. */
+/** Settles an attempt whose claim was rolled back, unless another worker has claimed the job since. */
 async function writeAnew(
   db: Database,
   tables: QueueTables,

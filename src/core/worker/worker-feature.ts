@@ -49,7 +49,7 @@ export interface WorkerFeature {
   gateOf(queue: string): Gate | undefined;
   /** How its jobs are claimed where they are in groups. */
   groupsOf(queue: string): ClaimGroups | undefined;
-  /** Somebody has asked workers to look, or may have. */
+  /** Workers were asked to look, or may have been. */
   look(): void;
   /** Other workers are gone, or the database answers again. */
   askSoon(): void;

@@ -155,7 +155,7 @@ export class Worker {
     return this.#stop;
   }
 
-  /** How the worker is, for probes and gauges; asks nobody, and never throws. */
+  /** The state of the worker, for probes and gauges; sends no query, and never throws. */
   health(): WorkerHealth {
     const { signal } = this.#stopping;
     return healthOf({

@@ -39,7 +39,7 @@ export async function actOnMany<TSums extends Readonly<Record<string, number>>>(
 ): Promise<ExitCode> {
   checkMeant(act.name, flags);
   const { yes = false, dryRun = false } = flags;
-  // Who has said yes need not wait for a count that is shown to nobody.
+  // With `--yes`, and without a terminal to show it on, the count is not worth the wait.
   const found = yes && !dryRun && !process.stderr.isTTY ? undefined : await act.count();
   if (dryRun) {
     if (output.json) await output.document({ dryRun: true, ...found });

@@ -4,7 +4,7 @@ let ends = true;
 const NOBODY_READS = ['EPIPE', 'EIO'];
 
 /**
- * Ends the process, quietly, when whoever reads its output leaves, as `head` does; a worker outlives its
+ * Ends the process quietly when the reader of its output leaves, as `head` does. A worker outlives its
  * readers ({@link outliveReaders}).
  */
 export function endWithReaders(): void {
@@ -16,7 +16,7 @@ export function endWithReaders(): void {
   }
 }
 
-/** From now on nobody needs to read. */
+/** From now on the process keeps running when its readers leave. */
 export function outliveReaders(): void {
   ends = false;
 }

@@ -12,8 +12,8 @@ const MOST_MS = 5_000;
 const PAGE = 1_000;
 
 /**
- * Counts the jobs that a filter finds in some states, up to ten thousand and for five seconds at most: enough
- * for whoever is asked whether these are meant.
+ * Counts the jobs that a filter finds in some states, up to ten thousand and for five seconds at most. That
+ * is enough for a user who must confirm that these jobs are meant.
  */
 export async function countJobs(
   db: Database,

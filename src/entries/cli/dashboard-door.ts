@@ -5,11 +5,11 @@ const COOKIE = 'drizzle-queue-token';
 const NO_TOKEN = 'Open the address that the terminal printed; it contains the token.';
 
 /**
- * Admits requests with the token: from the address that was printed, and from then on by a cookie, so that
- * the token is in no link and no history of the pages.
+ * Admits requests with the token: first from the printed address, and then by a cookie, so that the token is
+ * not in the links or the history of the pages.
  *
  * Browsers send a cookie of 127.0.0.1 to every port of it, so any other local server would receive the token.
- * The dashboard therefore has a path that nobody can guess, and the cookie belongs to that path alone. The
+ * The dashboard therefore has a path that cannot be guessed, and the cookie belongs to that path alone. The
  * path opens nothing without the cookie. A token in the browser's storage would not reach links and forms.
  */
 export class LockedDoor {

@@ -86,7 +86,7 @@ function tableOf(
   for (const each of column) {
     const [, of = '', expression = ''] = /^(\w+)=(.+)$/s.exec(each) ?? [];
     if (of === '') throw misused(`--column takes column=sql, as in --column payload=data; got ${each}`);
-    // Whoever runs this may send any SQL to the database.
+    // A user who can run this command can send any SQL to the database anyway.
     columns.set(of, sql.raw(expression));
   }
   for (const of of ['id', 'payload']) if (!columns.has(of)) columns.set(of, sql`${sql.identifier(of)}`);

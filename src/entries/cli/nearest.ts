@@ -1,4 +1,4 @@
-/** The name that somebody may have meant; `undefined` where none is close. */
+/** The name that the user may have meant; `undefined` where none is close. */
 export function nearest(given: string, names: readonly string[]): string | undefined {
   const close = names
     .map((name) => ({ name, changes: changesBetween(given, name) }))

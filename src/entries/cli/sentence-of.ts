@@ -1,6 +1,6 @@
 import { Failure } from './failure.ts';
 
-/** What the codes of drivers, sockets and PostgreSQL mean to somebody at a terminal. */
+/** What the codes of drivers, sockets and PostgreSQL mean, in words for a user at a terminal. */
 const MEANINGS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the database does not answer: is it running, and is the address right?',
   ECONNRESET: 'the database closed the connection',

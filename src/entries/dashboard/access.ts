@@ -33,7 +33,7 @@ export const ACTIONS: readonly DashboardAction[] = [
   'unblock',
 ];
 
-/** Who somebody is, and what they may see and do. */
+/** Who a user is, and what they may see and do. */
 export interface DashboardAccess {
   /** For `onAction`, such as a user's name. */
   readonly actor?: string | undefined;
@@ -63,7 +63,7 @@ export interface Granted {
 
 /** What was authorized; `undefined` for nothing. @throws TypeError for an answer that cannot be understood */
 export function granted(answer: Authorization, tables: QueueTables): Granted | undefined {
-  // Whoever forgets to return something has authorized nothing.
+  // An `authorize` that forgets to return something grants nothing.
   if (answer === 'none' || answer === undefined || answer === null) return undefined;
   if (answer === 'read' || answer === 'write')
     return granted({ can: answer === 'write' ? answer : {} }, tables);

@@ -52,7 +52,7 @@ export async function act(visit: Visit, name: string, fields: Fields): Promise<A
   try {
     deed = await known.act(visit, fields);
   } catch (error) {
-    // What somebody has written cannot be set; the message says why.
+    // The user's input cannot be set; the message says why.
     if (!(error instanceof RefusedLimitError)) throw error;
     return { done: false, why: 'refused', message: error.message };
   } finally {
@@ -157,7 +157,7 @@ async function schedule(
     const outcome = !changed ? 'unchanged' : what === 'pause' ? 'paused' : 'resumed';
     return { notice: outcome, target, outcome };
   } catch (error) {
-    // Somebody has removed it since.
+    // The schedule was removed meanwhile.
     if (error instanceof QueueError && (await schedules.find(db, found.name)) === undefined)
       return { notice: 'no-schedule', target, outcome: 'schedule not found' };
     throw error;

@@ -47,17 +47,18 @@ interface Env {
 
 /**
  * The dashboard of a queue, as a function from a request to a response, for any server that speaks Fetch:
- * pages of HTML that need no script. It uses the app's own database, and nothing while nobody looks.
+ * pages of HTML that need no script. It uses the app's own database, and sends no queries while no page is
+ * open.
  *
- * Under concurrency: all viewers share what is counted with all callers of `queue.stats`, one statement at a
- * time, each bounded by two seconds, and all counts together by a quarter of a percent of the time.
+ * Under concurrency: all viewers and all callers of `queue.stats` share the counts. They run one statement at
+ * a time, each bounded by two seconds; all counts together take at most a quarter of a percent of the time.
  *
  * ```ts
  * const dashboard = createDashboard({ db, queue, basePath: '/admin/queue', authorize });
  * app.all('/admin/queue/*', (c) => dashboard(c.req.raw));
  * ```
  *
- * @throws TypeError for an option that is wrong
+ * @throws TypeError for an invalid option
  */
 export function createDashboard<TOwn extends OwnColumns>(options: DashboardOptions<TOwn>): Dashboard {
   // What it does with a queue does not depend on the own columns' types.
@@ -77,7 +78,7 @@ export function createDashboard<TOwn extends OwnColumns>(options: DashboardOptio
     const app = apps[found];
     if (app !== undefined) return await app.fetch(request);
     const location = new Links(first?.base ?? '', first?.name).to('/');
-    // Which of them is meant nobody knows who comes from outside.
+    // A user who opens the base path has not chosen a queue yet: the first is shown.
     return pathIn(first?.base ?? '', pathname) === '/' && request.method === 'GET'
       ? new Response(null, { status: 303, headers: { location } })
       : new Response('There is no page at this address.', { status: 404 });

@@ -43,7 +43,7 @@ export interface Retrying {
   readonly precision: Precision;
 }
 
-/** What there is to do, as far as somebody may see it. */
+/** What there is to do, as far as the user may see it. */
 export interface Figures {
   readonly countedAt: Date;
   readonly total: Counts;
@@ -112,7 +112,7 @@ async function wholeFigures(visit: Visit): Promise<Figures> {
   };
 }
 
-/** Counting a million jobs takes a second, which nobody shall wait for: the first count is bounded. */
+/** Counting a million jobs takes a second, too long to wait for a page: the first count is bounded. */
 export function boundFirstCount({ settings }: Visit): void {
   const known = figuresOf(settings.queue.tables, settings.db);
   if (known.exactAgainAt === 0) known.exactAgainAt = performance.now() + FIRST_MS;
@@ -161,7 +161,7 @@ async function ratesSeen({ settings, granted, looks }: Visit): Promise<QueueRate
   );
 }
 
-/** Pauses are shown as they are now: whoever pauses a queue wants to see it paused. */
+/** Pauses are shown as they are now: a user who pauses a queue wants to see it paused. */
 async function pausesSeen({ settings, looks }: Visit) {
   return await looks.at('pauses', LOOK_MS, (db) => findPauses(db, settings.queue.tables), 'small');
 }

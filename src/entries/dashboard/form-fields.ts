@@ -22,7 +22,7 @@ export async function fieldsOf(c: Context): Promise<Fields | undefined> {
 /** The body of a request, read no further than so many bytes; `undefined` where there are more. */
 async function textUpTo({ body }: Request, bytes: number): Promise<string | undefined> {
   if (body === null) return '';
-  // Without a content-length nobody knows how long it is.
+  // Without a content-length the length is unknown.
   const reader = body.getReader();
   const decoder = new TextDecoder();
   let [text, left] = ['', bytes];

@@ -7,7 +7,7 @@ import type { Visit } from './visit.ts';
 
 const SET_MS = 5_000;
 
-/** What somebody has written cannot be a limit. */
+/** The user's input cannot be a limit. */
 export class RefusedLimitError extends Error {}
 
 /**

@@ -8,10 +8,10 @@ import { withinTime } from '../../core/sql/within-time.ts';
 /** So many are kept: one for each scope and kind of look. No name contains what a viewer writes. */
 const KEPT = 200;
 
-/** What else is read takes a tenth of a percent of the time each: counts shall not wait for it. */
+/** Each other look takes a tenth of a percent of the time: counts must not wait for it. */
 const APART = 1_000;
 const APART_BURST_MS = 100;
-/** What reads a few rows is slow only where it has to wait, and somebody may wait for what it shows. */
+/** A look that reads a few rows is slow only when it has to wait, and a user may wait for its result. */
 const MAX_SMALL_REST_MS = 5_000;
 
 /**
@@ -76,7 +76,7 @@ export class Looks {
     return (await shared.get(ask)) as T;
   }
 
-  /** Makes the next look a new one, for whoever has just changed what it sees. */
+  /** Forgets all answers, so that a user who has just changed something sees the change. */
   forget(): void {
     this.#answers.clear();
   }

@@ -19,7 +19,7 @@ export const RIGHTS: Readonly<Record<ManyAction, DashboardAction>> = {
   'run-now': 'runNow',
 };
 
-/** The jobs that somebody has chosen, as a URL or a form names them. */
+/** The jobs that a user has chosen, as a URL or a form names them. */
 export interface Chosen {
   readonly action: ManyAction;
   readonly q: string;

@@ -7,7 +7,7 @@ import type { Database } from '../../core/sql/executor.ts';
 import type { Authorization, DashboardAction } from './access.ts';
 import type { Show } from './show.ts';
 
-/** What somebody did. */
+/** What a user did. */
 export interface ActionDone {
   /** As `authorize` named them. */
   readonly actor: string | undefined;
@@ -42,7 +42,7 @@ export type DashboardOptions<TOwn extends OwnColumns = OwnColumns> = LookOptions
     | {
         /**
          * Several queues by name (letters, digits, `_` and `-`), such as those of several databases. The
-         * header of each page has a switch between them; whoever may see one of them sees all names.
+         * header of each page has a switch between them; a user who may see one of them sees all names.
          */
         readonly queues: Readonly<Record<string, QueueOfDashboard<TOwn>>>;
         readonly db?: undefined;
@@ -53,8 +53,9 @@ export type DashboardOptions<TOwn extends OwnColumns = OwnColumns> = LookOptions
 /** What a dashboard needs beside its queue. */
 export interface LookOptions {
   /**
-   * Says of each request who it is from and what they may do, of several queues with the one that it is
-   * about. Nobody sees anything without it. It is asked for every page and again for every action.
+   * Returns who a request is from and what they may do. With several queues it is also given the name of the
+   * queue that the request is about. Without a grant a user sees nothing. It is called for every page and
+   * again for every action.
    */
   readonly authorize: (request: Request, name: string | undefined) => Authorization | Promise<Authorization>;
   /** The path under which the app serves the dashboard, such as `/admin/queue`. @default '/' */
@@ -67,8 +68,8 @@ export interface LookOptions {
    */
   readonly show?: Show | undefined;
   /**
-   * Is told of each action, after it was done. If it throws, whoever did the action is told so. @default a
-   * line on the console
+   * Called with each action after it was done. If it throws, the user who did the action is told so. @default
+   * a line on the console
    */
   readonly onAction?: ((done: ActionDone) => void | Promise<void>) | undefined;
   /** Further origins that may send forms, such as `https://admin.example.com`. @default none */

@@ -21,7 +21,7 @@ function isOwnOrigin(origin: string, { headers, url }: Request): boolean {
   const own = new URL(url);
   if (![headers.get('host'), headers.get('x-forwarded-host'), own.host].includes(host)) return false;
   if (protocol === 'https:') return true;
-  // A page that came in the clear may be anybody's: it must not act on a host that speaks TLS.
+  // A page that was sent without TLS may be forged: it must not act on a host that speaks TLS.
   const secure = own.protocol === 'https:' || headers.get('x-forwarded-proto')?.startsWith('https') === true;
   return protocol === 'http:' && !secure;
 }

@@ -78,7 +78,7 @@ export class Searches {
     return known.last?.found as Found<T> | undefined;
   }
 
-  /** Makes the next search a new one, for whoever has just changed what it finds. */
+  /** Forgets all results, so that a user who has just changed something finds the change. */
   forget(): void {
     this.#known.clear();
   }
@@ -101,7 +101,7 @@ export class Searches {
     try {
       return await within(this.#db, this.#tables, ms, async (db) => ({ value: await look(db) }));
     } catch (error) {
-      // Class 22: a text that is no number of its column, one that is out of range, and the like.
+      // Class 22: a text that is not a number for its column, a number out of range, and the like.
       if (sqlStateOf(error)?.startsWith('22')) throw new UnfitValueError();
       throw error;
     }

@@ -65,7 +65,7 @@ function claimed(attempt: number, at: Date, spent: string): Moment {
   return { what: `Attempt ${attempt} claimed`, tone: 'busy', at, spent };
 }
 
-/** Errors are JSON, which somebody may have written by hand. */
+/** Errors are JSON, which may have been written by hand. */
 function dateIn(text: string | undefined): Date | undefined {
   const date = new Date(text ?? Number.NaN);
   return Number.isNaN(date.getTime()) ? undefined : date;

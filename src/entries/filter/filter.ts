@@ -15,7 +15,7 @@ export const STATES: readonly (JobState | 'retrying')[] = [
   'cancelled',
 ];
 
-/** What somebody wrote into the filter bar. */
+/** What a user wrote into the filter bar. */
 export interface Filter {
   readonly search: JobSearch;
   /** What could not be understood, one sentence each; such a filter finds nothing. */
@@ -54,7 +54,7 @@ export function withWord(words: readonly Word[], key: string, value: string | un
   return [...(value === undefined ? [] : [word(key, value)]), ...others].join(' ');
 }
 
-/** A value that somebody wants to search for. */
+/** A value that a user wants to search for. */
 export interface SoughtValue {
   readonly field: 'payload' | 'uniqueKey' | 'group' | 'own';
   readonly text: string;

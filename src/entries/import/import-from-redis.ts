@@ -24,15 +24,15 @@ const UNIQUE_VIOLATION = '23505';
 const MAX_RELEASES = 10;
 
 /**
- * Moves the jobs of a system without a common transaction, by batches of four steps:
+ * Moves the jobs of a system that cannot share a transaction, in batches of four steps:
  *
  * 1. hold: take the jobs from BullMQ's workers, in one script; their data stays.
  * 2. write: insert them here, due in the year 9999, unique by their id there, and marked.
  * 3. drop: remove them there.
  * 4. release: take the mark, and let them run.
  *
- * Each step can be done again without doubling anything. Whoever comes after a crash goes on with step 3 for
- * what is marked here, and then with step 2 for what is still held there.
+ * Each step can be repeated without doubling anything. After a crash, the next import goes on with step 3 for
+ * the jobs that are marked here, and then with step 2 for the jobs that are still held there.
  */
 export async function importFromRedis(
   db: Database,
@@ -238,7 +238,7 @@ class RedisImport {
   }
 }
 
-/** A key that somebody else has just enqueued is found by the next try. */
+/** A key that another enqueue has just taken is found by the next try. */
 async function releaseAgain(release: () => Promise<unknown>): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {

@@ -14,7 +14,7 @@ export interface ImportedOptions extends JobSettings {
   uniqueKey?: string | undefined;
   /** How long the key refuses another job. @default as it is there */
   unique?: 'live' | 'waiting' | undefined;
-  /** A job that comes from elsewhere has its time, and nobody here waits for it. */
+  /** An imported job already has its time, and no caller here waits for it. */
   delayMs?: undefined;
   awaited?: undefined;
   debounce?: undefined;

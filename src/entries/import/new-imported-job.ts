@@ -115,7 +115,7 @@ function carriedOver(read: ReadJob, rule: ImportRule): GivenOptions {
 
 const OTHER_RULES = ['debounce', 'throttle', 'replace', 'delayMs', 'awaited'];
 
-/** For callers without TypeScript: an import cannot wait for a window, and nobody waits for its jobs. */
+/** For callers without TypeScript: an import cannot wait for a window, and no caller waits for its jobs. */
 function refuseRules(options: GivenOptions): void {
   for (const name of OTHER_RULES) {
     if (Reflect.get(options, name) !== undefined) {

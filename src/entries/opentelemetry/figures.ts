@@ -9,7 +9,7 @@ export interface Figures {
     readonly running: number;
     readonly scheduled: number;
     readonly waiting?: number | undefined;
-    /** `undefined` when none is due, or nobody could look. */
+    /** `undefined` when none is due, or the figure is unknown. */
     readonly oldestDueMs?: number | undefined;
     /** How many registered workers serve the queue. */
     readonly workers?: number | undefined;
@@ -76,7 +76,7 @@ export function observeFigures(
     for (const [state, jobs] of Object.entries({ due, running, scheduled, waiting })) {
       if (jobs !== undefined) result.observe(gauges.jobs, jobs, { ...attributes, [STATE]: state });
     }
-    // A queue without due jobs is one where nothing is late; only where nobody could look is nothing known.
+    // Without due jobs nothing is late. Only a look that failed leaves the age unknown.
     const oldestMs = due === 0 ? 0 : oldestDueMs;
     if (oldestMs !== undefined) result.observe(gauges.oldestDue, oldestMs / 1_000, attributes);
     if (workers !== undefined) result.observe(gauges.workers, workers, attributes);

@@ -123,8 +123,9 @@ function linksOf(jobs: readonly Job[]): Link[] {
 }
 
 /**
- * Ends the span when nobody waits for the handler any more (a timeout, a lost job, a worker's stop): one that
- * hangs would never be seen otherwise. A cancelled one is waited for.
+ * Ends the span when the worker no longer waits for the handler (a timeout, a lost job, a worker's stop).
+ * Otherwise the span of a hanging handler would never be seen. The worker still waits for a cancelled
+ * handler.
  */
 function endWhenLeft(span: Span, signal: AbortSignal): () => void {
   let timer: NodeJS.Timeout | undefined;

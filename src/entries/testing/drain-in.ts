@@ -134,7 +134,7 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
     }
     if (ran.length >= max) throw tooMany(max, next);
     const job = await runJob(tx, queue, handlers, next);
-    // Somebody else has it.
+    // Another transaction has it.
     if (job === undefined) except.push(next.id);
     else ran.push(job);
     if (failFast && job?.outcome === 'failed') throw job.error;

@@ -28,9 +28,9 @@ export interface NextJob {
 }
 
 /**
- * The next job that nobody holds: of the due ones by priority, and else the one that is due first. Jobs of a
- * group wait for those that hold it up, and in order for one of a kind that is not asked for; rates and slots
- * are nobody's here. Jobs of a paused queue wait without end.
+ * The next unheld job: a due job by priority, or else the one that is due first. Jobs of a group wait for the
+ * jobs that hold it up, and in order for a job of a kind that is not asked for. Rates and slots do not count
+ * here. Jobs of a paused queue wait forever.
  *
  * **Under concurrency.** A plain read: the claim decides.
  */

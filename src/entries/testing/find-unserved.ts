@@ -14,7 +14,7 @@ export interface Unserved {
   readonly id: number;
 }
 
-/** Kinds with due jobs that nobody holds and that are none of `kinds`; not those of paused queues. */
+/** Kinds that have due, unheld jobs and are not in `kinds`. Jobs of paused queues do not count. */
 export async function findUnserved(
   db: Executor,
   tables: QueueTables,

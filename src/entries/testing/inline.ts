@@ -37,15 +37,16 @@ const OPTIONS = namesOf<InlineOptions<unknown>>({ handlers: true, delayed: true,
  * request does, effects of its jobs included.
  *
  * The handler runs once: a snooze or a retry leaves the job to wait, and an enqueue that is refused as a
- * duplicate runs nothing. What a handler enqueues by the other queue object waits, as do jobs of schedules;
- * and a paused queue's. Limits are not heeded. `enqueueQuery`, whose query is sent later, is refused.
+ * duplicate runs nothing. Jobs that a handler enqueues by the other queue object wait, as do jobs of
+ * schedules and of a paused queue. Limits do not apply. `enqueueQuery`, whose query is sent later, is
+ * refused.
  *
  * ```ts
  * const inlined = inline(queue, { handlers });
  * await placeOrder(tx, cart, inlined);
  * ```
  *
- * Under concurrency: as `runNext`; nobody else sees the job before the transaction has ended.
+ * Under concurrency: as `runNext`; no other transaction sees the job before this one has ended.
  *
  * @throws UnknownKindError at an enqueue of a kind without a handler, before anything is sent
  */

@@ -142,7 +142,7 @@ function boundTo<TDb, TOwn>(job: JobDefinition, handler: Handler<TDb, TOwn>): Ha
       `runHandler: the handler of '${job.kind}' is a batch handler: use drainIn, or call it`,
     );
   }
-  // The context's db is the one that was given, or nobody's.
+  // The context's db is the one that was given, or one that throws when it is used.
   return handler as unknown as Handler;
 }
 

@@ -17,12 +17,12 @@ export interface Shift {
 }
 
 /**
- * Moves the times of a queue's tables back, so that the database's clock stands later for them. A schedule's
- * next tick is to be found anew: a cron expression does not move with it. Rates are as if nothing had
+ * Moves the times in a queue's tables back, so that the database's clock is later for them. The caller must
+ * find a schedule's next tick again, since a cron expression does not move. Rates are as if nothing had
  * started.
  *
- * **Under concurrency.** Waits for other transactions that write the same rows; what only this transaction
- * has written, nobody else can.
+ * **Under concurrency.** Waits for other transactions that write the same rows. No other transaction can
+ * write rows that only this transaction has written.
  */
 export async function shiftTimes(db: Executor, queue: Queue, shift: Shift): Promise<void> {
   await queryRows(db, queue.tables, shiftTimesQuery(queue, shift));

@@ -6,7 +6,8 @@ import type { Executor } from '../../core/sql/executor.ts';
  * other transaction's row is visible before it has ended, so one that is still in progress is this one.
  *
  * A row has only the lower half of its writer's number. Those of this transaction are at most half a turn
- * above its own, which gives the other half; what was frozen long ago (1 and 2) is nobody's.
+ * above its own, which gives the other half. Rows that were frozen long ago (1 and 2) do not match any
+ * transaction.
  */
 export function writtenHere(alias: string): SQL {
   const own = 'pg_current_xact_id()::text::int8';

@@ -128,7 +128,7 @@ export class BatchCompletion {
 
 /** @param ended those that an earlier call has ended */
 function lostOf(lost: readonly BatchMember[], ended: ReadonlySet<BatchMember>): LeaseLostError {
-  // One that somebody else has claimed says more.
+  // A job that another worker has claimed makes the more useful message.
   const claimed = lost.find((one) => !ended.has(one));
   const job = claimed?.job ?? lost[0]?.job;
   if (job === undefined) throw new TypeError('A completion has lost no job');

@@ -3,11 +3,11 @@ import { shown } from '../../core/job/shown.ts';
 import { QueueError } from '../../errors.ts';
 
 /**
- * What a batch handler has returned, or given to `complete`: one entry for each of `count` jobs, in their
- * order. Without entries each job has the output `undefined`.
+ * What a batch handler returned or passed to `complete`: one entry for each of `count` jobs, in their order.
+ * Without entries each job has the output `undefined`.
  *
  * @param caller how the message begins
- * @throws QueueError when it is no array of that length, since nobody could tell which entry is whose
+ * @throws QueueError when it is not an array of that length: entries could not be matched to jobs
  */
 export function batchResults(caller: string, returned: unknown, count: number): readonly unknown[] {
   if (returned === undefined) return Array.from({ length: count }, () => undefined);

@@ -25,7 +25,7 @@ export class Batch {
   readonly #awaited: Set<BatchMember>;
   readonly #entered = new Map<BatchMember, Entered>();
   readonly #controller = new AbortController();
-  /** Those at the call whose attempts nobody has told to end. */
+  /** Members in the call whose attempts have not been told to end. */
   readonly #untold = new Set<BatchMember>();
   #completion: BatchCompletion | undefined;
 
@@ -55,7 +55,7 @@ export class Batch {
     return this.#completion?.has(member) ?? false;
   }
 
-  /** Somebody has told an attempt to end. When that goes for all, it goes for the call. */
+  /** An attempt was told to end. When all of them were, the call is aborted. */
   noteTold(member: BatchMember): void {
     if (!this.#untold.delete(member) || this.#untold.size > 0) return;
     member.inContext(() => this.#controller.abort(member.reason));

@@ -116,7 +116,7 @@ export class Batches {
     const rest: Attempt[] = [];
     for (const attempt of attempts) {
       const { handler, job, unwanted } = attempt;
-      // What ends without running waits for nobody.
+      // An attempt that ends without running does not wait for a batch.
       if (handler.batch === undefined || unwanted || job.attempt > job.maxAttempts) rest.push(attempt);
       else this.#gatheringOf(handler, job).add(attempt);
     }

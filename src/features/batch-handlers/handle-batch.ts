@@ -31,9 +31,9 @@ export interface BatchJob<TJob extends JobDefinition = JobDefinition, TQueue ext
   /** With the type of a queue, also the values of the app's own columns. */
   readonly job: RunningJob & OwnValuesOf<TQueue>;
   /**
-   * Aborted when the attempt of this job is over, or is to end, although the handler is still running: when
-   * the job was lost to another worker (`LeaseLostError`) or somebody has cancelled it (`JobCancelledError`),
-   * and whenever the signal of the whole batch is.
+   * Aborted when the attempt of this job is over, or must end, while the handler is still running: the job
+   * was lost to another worker (`LeaseLostError`) or was cancelled (`JobCancelledError`). Also aborted
+   * whenever the signal of the whole batch is.
    */
   readonly signal: AbortSignal;
 }
@@ -41,8 +41,8 @@ export interface BatchJob<TJob extends JobDefinition = JobDefinition, TQueue ext
 /** What a batch handler gets beside its jobs. */
 export interface BatchContext<TJob extends JobDefinition = JobDefinition, TDb = Database> {
   /**
-   * Aborted when nobody waits for the batch any more: its `timeoutMs` has passed (`JobTimeoutError`), the
-   * worker stops, or every single job was lost or cancelled.
+   * Aborted when the worker no longer waits for the batch: its `timeoutMs` has passed (`JobTimeoutError`),
+   * the worker stops, or every single job was lost or cancelled.
    */
   readonly signal: AbortSignal;
   /** The worker's database; in `runNext`, the transaction that holds the job. */

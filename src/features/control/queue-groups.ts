@@ -30,17 +30,17 @@ export type GroupsTable<
 > = InSchema<ReturnType<typeof pgTable<TName, GroupColumns>>, TSchema>;
 
 /**
- * `queue_groups`: when claims look at a group next, and in which order. Only claims write it, and what they
- * fold in from `queue_notes`.
+ * `queue_groups`: when claims look at a group next, and in which order. Only claims write it; they also fold
+ * in the notes from `queue_notes`.
  *
- * - `ready_at`: `-infinity` while the group is in the ring of those with due jobs; a time for one that was
- *   idle, from that time on, or whose rate is used up until then; `infinity` for one that nobody looks at
- *   until a note comes, because nothing is due or it is at its limit.
+ * - `ready_at`: `-infinity` while the group is in the ring of those with due jobs; a time for a group that
+ *   was idle and has work from then on, or whose rate is used up until then; `infinity` for a group that
+ *   claims skip until a note comes, because nothing is due or it is at its limit.
  * - `held`: which of its jobs may be held. It only tells where to look: a job counts while its own row says
- *   that a living worker holds it. So a worker that dies frees its slots by dying, and an id that is left
- *   over counts for nothing.
- * - `turn`: its place in the ring. Whatever changes the row raises it, so a claim can tell that the row is as
- *   its snapshot shows it.
+ *   that a living worker holds it. So a worker that dies frees its slots at once, and a leftover id does not
+ *   count.
+ * - `turn`: its place in the ring. Every change of the row raises it, so a claim can tell that the row is
+ *   still as its snapshot shows it.
  */
 export function defineGroupsTable<TName extends string, TSchema extends string | undefined>(
   table: DeclareTable,

@@ -28,13 +28,13 @@ export type NotesTable<
 > = InSchema<ReturnType<typeof pgTable<TName, NoteColumns>>, TSchema>;
 
 /**
- * `queue_notes`: from when on claims should look at some groups, because a job is due or a slot is free.
- * Whoever enqueues a job, or ends the hold of one, only inserts here: it waits for nobody and nobody for it,
- * in a transaction that stays open for minutes, too. Claims fold the notes into `queue_groups` and delete
- * them, usually within milliseconds. What a note says is a hint; that no limit is exceeded does not depend on
- * it.
+ * `queue_notes`: from when on claims should look at some groups, because a job is due or a slot is free. A
+ * transaction that enqueues a job, or ends its hold, only inserts here. It waits for no other transaction,
+ * and no other transaction waits for it, even if it stays open for minutes. Claims fold the notes into
+ * `queue_groups` and delete them, usually within milliseconds. A note is only a hint: limits are never
+ * exceeded, whatever the notes say.
  *
- * `admitted`: these groups have no row yet; the first claim that takes jobs of theirs makes it.
+ * `admitted`: these groups have no row yet; the first claim that takes their jobs inserts it.
  */
 export function defineNotesTable<TName extends string, TSchema extends string | undefined>(
   table: DeclareTable,

@@ -15,9 +15,9 @@ import type {
 import type { DeclareTable } from '../../core/schema/declare-table.ts';
 
 /**
- * What becomes of ticks that nobody fired in time, because no worker ran or the schedule was paused.
- * `latest`: the newest one fires. `all`: each fires, in order, the newest 1,000. `none`: they pass, but for
- * one that is less than a minute late.
+ * What happens to ticks that were not fired in time, because no worker ran or the schedule was paused.
+ * `latest`: the newest one fires. `all`: each fires, in order, the newest 1,000. `none`: they are skipped,
+ * except for a tick that is less than a minute late.
  */
 export type CatchUp = 'latest' | 'all' | 'none';
 

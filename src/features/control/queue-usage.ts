@@ -10,8 +10,8 @@ import type { DeclareTable } from '../../core/schema/declare-table.ts';
 
 /**
  * The slots that each worker has of a limit, by the worker's id: how many it has, how many it could use, and
- * its `era`, which grows when it no longer knows what became of an earlier statement. Those of a worker that
- * is not in `queue_workers` are nobody's.
+ * its `era`, which grows when it no longer knows what became of an earlier statement. The slots of a worker
+ * that is not in `queue_workers` are free.
  */
 export type Leases = Readonly<Record<string, readonly [has: number, wants: number, era: number]>>;
 
@@ -34,8 +34,8 @@ export type UsageTable<
 
 /**
  * `queue_usage`: what is in use of the limit of a queue (with the `kind` ''), or of a kind in it. Only
- * workers write it. It is apart from `queue_limits`, so that an open transaction that changes a limit stops
- * nobody.
+ * workers write it. It is separate from `queue_limits`, so that an open transaction that changes a limit does
+ * not block workers.
  */
 export function defineUsageTable<TName extends string, TSchema extends string | undefined>(
   table: DeclareTable,

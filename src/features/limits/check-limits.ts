@@ -36,7 +36,7 @@ export async function checkLimits(
         )
       : [];
   if (!mayAsk(queueHolds, [queueHolds.queue, queueHolds.groupKey, queueHolds.until])) return refused;
-  // Nobody expects groups to be stopped under limits that let them go on after a discarded job.
+  // Under limits that let groups go on after a discarded job, stopped groups would be a surprise.
   const goingOn = grouped.filter(([, { groups }]) => groups?.serial !== 'success').map(([queue]) => queue);
   const stopped = await findStoppedGroups(db, { ...tables, queueHolds }, goingOn);
   return [

@@ -83,17 +83,17 @@ export class Limits {
   }
 
   /**
-   * Sets the limit of a queue, of a `kind` in it, of its `group`s, or with `group: '*'` of every group that
-   * has none of its own. It goes before what the code declares until it is set again, or to `null`, which
-   * removes it; settings that are left out are as declared. Returns the limit as it then is.
+   * Sets the limit of a queue, of a `kind` in it, of one `group`, or with `group: '*'` of every group without
+   * its own limit. It overrides what the code declares until it is set again; `null` removes it. Settings
+   * that are left out are as declared. Returns the resulting limit.
    *
-   * A lower limit interrupts nobody: nothing begins until fewer run.
+   * A lower limit does not interrupt running jobs: no job begins until fewer run.
    *
-   * Under concurrency: waits for another open transaction that has just set the same limit, and replaces what
-   * that has set. Until the commit workers keep to the old limit; they never wait for it.
+   * Under concurrency: waits for another open transaction that has just set the same limit, and replaces its
+   * value. Until the commit, workers keep to the old limit; they never wait for the commit.
    *
-   * @throws RangeError | TypeError for a setting that is wrong, or that no worker would heed because the code
-   * does not declare it, before anything is sent
+   * @throws RangeError | TypeError for a setting that is invalid, or that no worker would obey because the
+   * code does not declare it; thrown before anything is sent
    * @throws MissingMigrationError when the table is missing
    */
   async set(db: Executor, name: LimitName, override: LimitOverride | null): Promise<LimitRecord> {

@@ -58,7 +58,7 @@ export type ScheduleOptions<TJob extends JobDefinition, TOptions extends AnyTick
     : { payload: PayloadInput<TJob> }) & {
     /** The kind of its jobs. */
     job: TJob;
-    /** What becomes of ticks that nobody fired in time: see {@link CatchUp}. @default 'latest' */
+    /** What happens to ticks that were not fired in time: see {@link CatchUp}. @default 'latest' */
     catchUp?: CatchUp | undefined;
     /** Whether a tick fires while a job of an earlier one is live; with `false` it passes. @default true */
     overlap?: boolean | undefined;

@@ -25,7 +25,7 @@ import type { NewSchedule } from './sql/stored-schedule.ts';
 /** What schedules use of their queue. */
 export interface QueueOfSchedules {
   readonly tables: QueueTables;
-  /** Where workers listen; `undefined` when nobody is to be notified. */
+  /** Where workers listen; `undefined` to send no notifications. */
   readonly channel: string | undefined;
   readonly maxPayloadBytes: number;
   /** Enqueues one job, given its payload as the app knows it, as every enqueue does. */

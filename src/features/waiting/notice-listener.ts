@@ -6,7 +6,9 @@ import type { Executor } from '../../core/sql/executor.ts';
 import { Retries } from '../../core/time/retries.ts';
 import { endChannel, endedIds } from './sql/end-notice.ts';
 
-/** How long the connection stays when nobody waits: the next wait may come soon, and the process may end. */
+/**
+ * How long the connection stays open without waiters: the next wait may come soon, or the process may end.
+ */
 const LINGER_MS = 1_000;
 
 const NOT_HEARD =
@@ -22,9 +24,10 @@ export interface NoticeEvents {
 }
 
 /**
- * Hears of jobs that have ended, on one connection beside the pool, for as long as somebody waits who asked
- * for that. Only a hint: whoever waits polls as well, though less often while notices are known to arrive. A
- * lost connection is made anew; what may have been missed meanwhile is looked for.
+ * Receives notices of jobs that have ended, on one connection beside the pool, for as long as a waiter that
+ * asked for them is waiting. A notice is only a hint: waiters poll as well, though less often while notices
+ * are known to arrive. A lost connection is reopened, and jobs whose notices may have been missed are looked
+ * up.
  */
 export class NoticeListener {
   readonly #db: Executor;

@@ -7,7 +7,7 @@ import { JobGoneError, WaitTimeoutError } from './wait-errors.ts';
 import { type CheckedWait, checkNoTransaction, checkWaitOptions, type WaitOptions } from './wait-options.ts';
 import { type Waiter, Waiters } from './waiters.ts';
 
-/** By queue and database. Whoever waits through the same two shares statements. */
+/** By queue and database. Waits on the same queue and database share statements. */
 const known = new WeakMap<QueueTables, WeakMap<Executor, Waiters>>();
 
 function waitersOf(db: Executor, tables: QueueTables): Waiters {

@@ -36,7 +36,7 @@ interface AwaitedJob {
   readonly waiters: Set<Waiter>;
   looks: number;
   wasLive: boolean;
-  /** Somebody waits who asked for notices of its end. */
+  /** A waiter asked for notices of its end. */
   notified: boolean;
   /** When it is looked at next, by the monotonic clock, and how long after the last look that is. */
   dueAt: number;
@@ -94,7 +94,7 @@ export class Waiters {
     job.waiters.add(waiter);
     job.notified ||= notices !== undefined;
     const leave = notices?.join();
-    // Whoever comes later is in a hurry, too.
+    // The job of a later waiter is looked up soon, too.
     this.#hurry([job]);
     if (!this.#running) void this.#run();
     return () => {

@@ -49,10 +49,10 @@ export async function beginJobs(
 }
 
 /**
- * Records the beginning of those jobs that no other transaction has locked.
+ * Records that jobs begin, except those that another transaction has locked.
  *
- * **Under concurrency.** As {@link beginJobs}, except that it waits for nobody: a locked row is left alone. A
- * row whose lock was released a moment ago may be named as locked too.
+ * **Under concurrency.** As {@link beginJobs}, except that it waits for no other transaction: a locked row is
+ * left alone. A row whose lock was just released may still be named as locked.
  */
 export async function beginFreeJobs(
   db: Runner,

@@ -34,13 +34,13 @@ export interface DueAnswer {
  * Asks for many queues at once whether a claim would find a job, and when the next one is due: one statement
  * for all idle queues of a process, instead of a claim for each.
  *
- * **Under concurrency.** A plain read, which locks nothing: somebody else may claim what it found, and a job
- * that commits a moment later is not seen. So it says when to claim, and nothing more.
+ * **Under concurrency.** A plain read, which locks nothing. Another worker may claim what it found, and a job
+ * that commits a moment later is not seen. So it only tells when to claim.
  *
  * It finds its rows as a claim does, by one exact index range per queue and priority, and reads one of each
  * (on Citus by a statement per queue). The horizon ends the range: jobs scheduled for tomorrow cost nothing.
- * For many queues it first asks which priorities there are at all: most apps use one or two of the ten. Under
- * an old snapshot that walks over the dead rows of the others, so for a few queues it is left out.
+ * For many queues it first asks which priorities exist: most apps use one or two of the ten. Under an old
+ * snapshot that question walks over dead rows, so for a few queues it is skipped.
  */
 export async function findDue(
   runner: Runner,

@@ -16,7 +16,7 @@ export interface JobPlace {
 
 /** How far the claims of one queue have come in one priority; milliseconds since 1970, or `-Infinity`. */
 export interface Reach {
-  /** Claims begin here: a job that nobody holds and that lies before it is overlooked. */
+  /** Claims begin here: an unheld job before it is overlooked. */
   readonly floorMs: number;
   /** Claims have come up to here: a job before it that a worker held when it died is overlooked. */
   readonly endMs: number;
@@ -49,13 +49,13 @@ export interface OverlookedAnswer {
 }
 
 /**
- * Reads the next slice of the jobs that claims have passed, and returns those that are due all the same:
- * their transaction committed late, their `run_at` lay in the past from the start, they were given back where
- * they were, or their worker is gone.
+ * Reads the next slice of the jobs that claims have passed, and returns those that are due nevertheless:
+ * their transaction committed late, their `run_at` was in the past from the start, they were given back at
+ * their old place, or their worker is gone.
  *
- * **Under concurrency.** A plain read that locks nothing and waits for nobody. What it finds may be taken by
- * somebody else meanwhile, or be locked: a claim by id tests all conditions again. A job that commits behind
- * the slice's position is found by the next pass.
+ * **Under concurrency.** A plain read that locks nothing and waits for no other transaction. Another worker
+ * may take or lock what it finds, so a claim by id tests all conditions again. A job that commits behind the
+ * slice's position is found by the next pass.
  *
  * - One exact index range per queue and priority, from the position of the last slice to the end of what
  *   claims have passed.

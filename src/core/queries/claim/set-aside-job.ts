@@ -45,12 +45,13 @@ export function findRefusedJobsQuery(
 }
 
 /**
- * Parks a due job that nobody holds, without a time at which that ends, and records why. Returns whether it
- * did: `queue.runNow` makes the job due again.
+ * Parks a due, unheld job without an end time, and records why. Returns whether it did. `queue.runNow` makes
+ * the job due again.
  *
- * **Under concurrency.** A row that is locked or held by now is left alone. It waits for nobody.
+ * **Under concurrency.** A row that is locked or held by now is left alone. It waits for no other
+ * transaction.
  *
- * @throws what the database says, where it refuses any change of the row
+ * @throws the database error, where the database refuses any change of the row
  */
 export async function setAsideJob(
   db: Runner,

@@ -24,7 +24,7 @@ export interface InsertResult {
  * makes this statement wait: it inserts the job if that transaction rolls back, and leaves it out if it
  * commits. Keys go in sorted order, so two bulk statements with the same keys wait for each other and never
  * deadlock. Workers see nothing before the caller's transaction commits, and nothing stays if it rolls back.
- * What it notes about groups waits for nobody either.
+ * Its notes about groups wait for no other transaction either.
  */
 export async function insertJobs(
   db: Executor,

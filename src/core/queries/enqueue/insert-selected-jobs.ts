@@ -42,7 +42,8 @@ export interface SelectInsertResult {
  * process. Returns how many it inserted, and how many it left out because a live job has their unique key.
  *
  * **Under concurrency.** As {@link insertJobs}: the unique index decides, and keys go in sorted order. The
- * select sees what any select in the caller's transaction sees. What it notes about groups waits for nobody.
+ * select sees what any select in the caller's transaction sees. Its notes about groups wait for no other
+ * transaction.
  */
 export async function insertSelectedJobs(
   db: Executor,

@@ -21,10 +21,10 @@ export interface JobsCancel extends JobsSlice {
 }
 
 /**
- * Moves jobs that nobody holds, or by `force` any jobs, to the results as `cancelled`. Returns their ids.
+ * Moves unheld jobs, or with `force` any jobs, to the results as `cancelled`. Returns their ids.
  *
- * **Under concurrency.** As with `cancelJob`: a locked row is left alone, and a job that no longer fits the
- * filter, since it was claimed meanwhile, for example, stays as it is.
+ * **Under concurrency.** As with `cancelJob`: a locked row is left alone. A job that no longer matches the
+ * filter stays as it is, for example because it was claimed meanwhile.
  */
 export async function cancelJobs(db: Executor, tables: QueueTables, cancel: JobsCancel): Promise<number[]> {
   const rows = await queryRows(db, tables, cancelJobsQuery(tables, cancel));
@@ -44,8 +44,8 @@ export interface JobsCancelRequest extends JobsSlice {
 }
 
 /**
- * Asks for the end of held jobs whose end nobody has asked for yet. Returns their ids. Their workers find the
- * request, or are to be notified.
+ * Requests the end of held jobs whose end has not been requested yet. Returns their ids. Their workers find
+ * the request by polling, or the caller notifies them.
  *
  * **Under concurrency.** As with `requestCancel`: a locked row is left alone.
  */

@@ -9,7 +9,7 @@ import { type LiveCount, liveCounts, toLiveCount } from '../../sql/live-counts.t
 export interface CountedKind extends LiveCount {
   readonly queue: string;
   readonly kind: string;
-  /** At how many jobs two or more workers have died; 0 where nobody looked. */
+  /** How many jobs have killed two or more workers; 0 where that was not counted. */
   readonly killers: number;
 }
 

@@ -9,7 +9,7 @@ import { type JobSearch, jobFits } from './browse-jobs.ts';
 /** What is to be done with many jobs. */
 export type ManyAction = 'cancel' | 'redrive' | 'run-now';
 
-/** Jobs that somebody has chosen: those that fit a search, or some of these, if it can be done with them. */
+/** Jobs that a user has chosen: all that match a search, or some of them, if the action applies to them. */
 export interface ManyJobs {
   /** `force`: also those that were asked to end already. */
   readonly action: ManyAction | 'force';
@@ -49,7 +49,7 @@ export function countManyQuery(tables: QueueTables, many: ManyJobs): SQL {
 /**
  * The ids of the first of them, in order.
  *
- * **Under concurrency.** A plain read. Whoever then changes these by id leaves alone what is no longer so.
+ * **Under concurrency.** A plain read. A later change by id leaves alone the jobs that no longer match.
  */
 export async function findMany(db: Executor, tables: QueueTables, slice: ManySlice): Promise<number[]> {
   const rows = await queryRows(db, tables, findManyQuery(tables, slice));

@@ -50,8 +50,8 @@ export function countOfCauseQuery(tables: QueueTables, { name, cause, ...which }
 /**
  * The ids of the first of them, in order.
  *
- * **Under concurrency.** A plain read. Whoever redrives them by id puts back only those that still stand
- * there as discarded.
+ * **Under concurrency.** A plain read. A later redrive by id puts back only the jobs that are still
+ * discarded.
  */
 export async function findOfCause(db: Executor, tables: QueueTables, slice: CauseSlice): Promise<number[]> {
   const rows = await queryRows(db, tables, findOfCauseQuery(tables, slice));

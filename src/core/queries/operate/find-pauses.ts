@@ -3,7 +3,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { dateOf, epochMs } from '../../sql/epoch-ms.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
 
-/** A queue of which no job begins until somebody resumes it. */
+/** A paused queue: none of its jobs begins until it is resumed. */
 export interface PausedQueue {
   readonly queue: string;
   /** By the database's clock. */

@@ -2,13 +2,13 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
 
-/** A worker whose row nobody has renewed for long. */
+/** A worker that has not renewed its row for long. */
 export interface SilentWorker {
   readonly name: string;
   readonly silentMs: number;
 }
 
-/** The workers unseen for `silentMs`, the longest first. A plain read, which declares nobody gone. */
+/** The workers unseen for `silentMs`, the longest first. A plain read, which declares no worker gone. */
 export async function findSilentWorkers(
   db: Executor,
   tables: QueueTables,

@@ -152,10 +152,12 @@ function isDiscarded({ state, id, ids, after, kind, queue, own = [], ...finished
 }
 
 /**
- * Puts discarded jobs back on Citus, which locks rows of one shard at a time: asks in which queues there are
- * such jobs, and redrives each by a statement of its own. Outside of a transaction each commits by itself.
+ * Puts discarded jobs back on Citus, where a statement locks rows of one shard at a time: asks which queues
+ * have such jobs, and redrives each queue by a separate statement. Outside of a transaction each commits by
+ * itself.
  *
- * **Under concurrency.** As {@link redriveJobs}. Somebody else's redrive in between leaves fewer to put back.
+ * **Under concurrency.** As {@link redriveJobs}. If another call redrives jobs in between, fewer are left to
+ * put back.
  */
 export async function redriveQueueByQueue(
   db: Executor,

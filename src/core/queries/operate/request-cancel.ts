@@ -8,7 +8,7 @@ export interface CancelRequest {
   readonly id: number;
   readonly queue: string;
   readonly reason: string;
-  /** Where workers are notified; `undefined` notifies nobody. */
+  /** Where workers are notified; `undefined` sends no notifications. */
   readonly channel: string | undefined;
 }
 

@@ -18,13 +18,14 @@ export interface JobsToRun {
 }
 
 /**
- * Makes a job that nobody holds due now, unless it waits for something without an end; returns whether it is.
- * One that was parked because its claim was refused is made due as well.
- * A job that has been due for longer keeps its place. Where it keeps those of its group waiting for its next
- * attempt, that time is over, too: it is still the first of them.
+ * Makes an unheld job due now, unless it waits for something without an end; returns whether the job is due.
+ * A job that was parked because its claim was refused is made due as well. A job that is already due keeps
+ * its place. If the rest of its group waits for its next attempt, that wait ends too: it is still the first
+ * of its group.
  *
  * **Under concurrency.** Never waits: a locked row, such as one that a claim has just locked, is left alone.
- * In a queue with groups it also notes for the claims which group to look at, which waits for nobody.
+ * In a queue with groups it also notes which group claims should look at; that waits for no other
+ * transaction.
  */
 export async function runJobNow(db: Executor, tables: QueueTables, job: JobToRun): Promise<boolean> {
   const rows = await queryRows(db, tables, runJobNowQuery(tables, job));
@@ -42,7 +43,7 @@ export async function runJobsNow(db: Executor, tables: QueueTables, jobs: JobsTo
 }
 
 /**
- * In which queues there are jobs to run now, of these: those that nobody holds and that have a time.
+ * Which queues have jobs to run now, of these jobs: those that are unheld and have a time.
  *
  * **Under concurrency.** A plain read: a claim may be first.
  */

@@ -9,7 +9,7 @@ import { hasCitus } from '../presence/is-citus.ts';
  * How many bytes the tables of figures have on disk, with their indexes and partitions; `undefined` on Citus,
  * where they are on other nodes.
  *
- * **Under concurrency.** It waits for whoever locks one of the tables exclusively.
+ * **Under concurrency.** It waits for a transaction that locks one of the tables exclusively.
  *
  * @param metrics left out where it is missing
  */

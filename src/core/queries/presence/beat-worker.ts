@@ -13,11 +13,12 @@ export interface LivingWorker extends NewWorker {
 }
 
 /**
- * Says that a worker is alive. Returns `true` when its row was gone, so others may have claimed its jobs: the
- * row is written anew under the same id, and still holds every job that nobody else has claimed.
+ * Records that a worker is alive. Returns `true` when its row was gone, so other workers may have claimed its
+ * jobs. The row is then inserted again under the same id, and still holds every job that no other worker has
+ * claimed.
  *
- * **Under concurrency.** A peer that removes the row at this moment finds it fresh, or the row is written
- * anew after the removal. A job that a peer claims in between has a higher fence and is lost to this worker.
+ * **Under concurrency.** A peer that removes the row at this moment finds it fresh, or the row is inserted
+ * again after the removal. A job that a peer claims in between has a higher fence and is lost to this worker.
  */
 export async function beatWorker(
   runner: Runner,

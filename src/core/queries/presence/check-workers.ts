@@ -47,8 +47,8 @@ export interface WorkersCheck {
 }
 
 /**
- * Finds the workers that look gone, and on demand says that the asking worker is alive. As long as nobody is
- * gone, a worker sends no other statement about liveness.
+ * Finds the workers that look gone, and on demand records that the asking worker is alive. As long as no
+ * worker is gone, a worker sends no other statement about liveness.
  *
  * **Under concurrency.** Any number of workers may check at once. The locks that it finds free are taken, in
  * shared mode, until the statement ends; a worker that wants its session lock at that moment tries again.

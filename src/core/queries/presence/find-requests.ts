@@ -13,7 +13,7 @@ export interface RequestsQuestion {
   readonly jobs: readonly (HeldJob & { readonly queue: string })[];
 }
 
-/** What somebody asks about one of a worker's jobs, or what the worker has missed about it. */
+/** A request about one of a worker's jobs, or something that the worker has missed about it. */
 export interface JobRequest extends HeldJob {
   /** Whether it still holds the job, under this fence. */
   readonly held: boolean;

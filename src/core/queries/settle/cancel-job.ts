@@ -8,16 +8,16 @@ export interface JobCancel {
   readonly id: number;
   readonly queue: string;
   readonly reason: ErrorRecord;
-  /** Also when a worker holds it, which is told on `channel`; `undefined` where nobody is to be notified. */
+  /** Also cancels a held job; its worker is notified on `channel`. `undefined` sends no notification. */
   readonly force?: { readonly channel: string | undefined } | undefined;
 }
 
 /**
- * Moves a job that nobody holds, or by `force` any job, to the results as `cancelled`; returns whether it
- * did. A job that waits ends with the time of its cancel as its `run_at`.
+ * Moves an unheld job, or with `force` any job, to the results as `cancelled`; returns whether it did. A job
+ * that waits ends with the time of its cancel as its `run_at`.
  *
  * **Under concurrency.** Never waits: a locked row, such as one that a claim has just locked, is left alone.
- * A job that is cancelled here no longer matches a claim or, by force, its holder's settlement.
+ * A job that is cancelled here no longer matches a claim or, with `force`, its holder's settlement.
  */
 export async function cancelJob(db: Runner, tables: QueueTables, cancel: JobCancel): Promise<boolean> {
   const rows = await queryRows(db, tables, cancelJobQuery(tables, cancel));

@@ -47,8 +47,8 @@ export async function finishJobs(
  * Ends those of the jobs that no other transaction has locked. Of the others, `locked` names those that were
  * still held, so that the caller can try again.
  *
- * **Under concurrency.** As {@link finishJobs}, except that it waits for nobody: a locked row is left alone.
- * A row whose lock was released a moment ago may be named as locked too.
+ * **Under concurrency.** As {@link finishJobs}, except that it waits for no other transaction: a locked row
+ * is left alone. A row whose lock was just released may still be named as locked.
  */
 export async function finishFreeJobs(
   db: Runner,

@@ -12,14 +12,15 @@ export interface ParkedJob extends HeldJob {
 }
 
 /**
- * Lets held jobs of one queue wait: held by nobody, and due when `unparkJobs` says so, or when their time is
- * over. Returns those that it put back, by id, each with the reason if its end was requested. The others were
- * no longer held by this worker under this fence; `locked` names those that were, but whose rows another
- * transaction has locked.
+ * Releases held jobs of one queue and lets them wait: they are due when `unparkJobs` says so, or when their
+ * time is over. Returns the jobs that it put back, by id, each with the reason if its end was requested. This
+ * worker no longer held the others under this fence, except those in `locked`: it holds them, but another
+ * transaction has locked their rows.
  *
- * **Under concurrency.** Fenced as `finishJobs` is, and it waits for nobody. Parking and unparking write the
- * same row, so no wake-up is lost: what was unparked since its claim, or is to be cancelled, is put back
- * where it was, due at once. To be sent outside of a user's transaction: see `lockPatience`.
+ * **Under concurrency.** Fenced as `finishJobs` is, and it waits for no other transaction. Parking and
+ * unparking write the same row, so no wake-up is lost: a job that was unparked since its claim, or is to be
+ * cancelled, is put back where it was, due at once. Send it outside of a user's transaction: see
+ * `lockPatience`.
  */
 export async function parkJobs(
   db: Runner,

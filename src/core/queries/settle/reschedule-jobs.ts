@@ -19,9 +19,9 @@ export interface RescheduleOptions {
 }
 
 /**
- * Puts held jobs of one queue back: held by nobody, due after a delay or where they were. Returns those it
- * put back, by id, each with the reason if its end was requested: then it must not run again. The others were
- * no longer held by this worker under this fence.
+ * Releases held jobs of one queue: they are due after a delay or where they were. Returns the jobs that it
+ * put back, by id, each with the reason if its end was requested: then it must not run again. This worker no
+ * longer held the others under this fence.
  *
  * **Under concurrency.** Fenced as `finishJobs` is. The new `run_at` is the database's time plus the delay,
  * computed before the update so that the update itself holds no function: it can then be pushed to wherever
@@ -42,8 +42,8 @@ export async function rescheduleJobs(
  * Puts those of the jobs back that no other transaction has locked. Of the others, `locked` names those that
  * were still held, so that the caller can try again.
  *
- * **Under concurrency.** As {@link rescheduleJobs}, except that it waits for nobody: a locked row is left
- * alone. A row whose lock was released a moment ago may be named as locked too.
+ * **Under concurrency.** As {@link rescheduleJobs}, except that it waits for no other transaction: a locked
+ * row is left alone. A row whose lock was just released may still be named as locked.
  */
 export async function rescheduleFreeJobs(
   db: Runner,

@@ -9,21 +9,21 @@ import { notifyWorkers } from '../presence/notify-workers.ts';
 export interface Unpark {
   readonly queue: string;
   readonly ids: readonly number[];
-  /** Where the queue's workers are notified; `undefined`: nobody is. */
+  /** Where the queue's workers are notified; `undefined`: no notification is sent. */
   readonly channel: string | undefined;
 }
 
 /**
- * Ends the wait of jobs of one queue: they are due when the transaction commits that ended what they waited
- * for. Returns the ids of those that are live. A wake-up is a hint: a job that had not waited, or waits for
- * something else as well, runs earlier than it would have, and parks again.
+ * Ends the wait of jobs of one queue: they are due when the transaction that ends what they waited for
+ * commits. Returns the ids of those that are live. A wake-up is a hint: a job that was not waiting, or that
+ * also waits for something else, runs early and parks again.
  *
- * **Under concurrency.** Waits for whoever is just changing a row (a claim or a settlement; `runNext` for as
- * long as it runs the job), and locks the rows in the order of their ids, so that two of these never
- * deadlock. What `live` and the `set` read is the row as it is after the wait; a `where` would test the
- * version before it. A job that is held and about to park finds its `run_at` after its claim, and does not
- * park. A cancel that came first has ended the job, and its id is not returned. In a queue with groups it
- * also notes for the claims which groups to look at, which waits for nobody.
+ * **Under concurrency.** Waits for a transaction that is just changing a row (a claim or a settlement;
+ * `runNext` for as long as it runs the job). It locks the rows in the order of their ids, so two of these
+ * statements never deadlock. `live` and the `set` read the row as it is after the wait; a `where` would test
+ * the version before it. A job that is held and about to park finds its `run_at` after its claim, and does
+ * not park. A cancel that came first has ended the job, and its id is not returned. In a queue with groups it
+ * also notes which groups claims should look at; that waits for no other transaction.
  */
 export async function unparkJobs(db: Runner, tables: QueueTables, unpark: Unpark): Promise<Set<number>> {
   const rows = await queryRows(db, tables, unparkJobsQuery(tables, unpark));

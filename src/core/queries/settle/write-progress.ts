@@ -13,8 +13,7 @@ export interface JobProgress extends HeldJob {
  * others under this fence, or another transaction has locked them.
  *
  * **Under concurrency.** Fenced, as `finishJobs`. Never waits: it leaves out a locked row, such as one that
- * the handler's own `complete(tx)` holds. So it blocks nobody, and two statements about the same jobs cannot
- * deadlock.
+ * the handler's own `complete(tx)` holds. So two statements about the same jobs cannot deadlock.
  */
 export async function writeProgress(
   db: Runner,

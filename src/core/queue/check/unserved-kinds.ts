@@ -15,9 +15,9 @@ const MAX_HEADS = 1_000;
 const LIMIT_MS = 2_000;
 
 /**
- * Due jobs that no registered worker has a handler for. Only the job that has waited longest of each priority
- * of each queue is looked at, which costs a row or two for each: claims pass over what nobody serves, so such
- * a job comes to stand there. Jobs of groups are left out.
+ * Due jobs that no registered worker has a handler for. It only reads the job that has waited longest at each
+ * priority of each queue, which costs a row or two for each. Claims skip jobs that no worker serves, so such
+ * a job ends up at that place. Jobs of groups are left out.
  */
 export async function unservedKinds(db: Executor, tables: QueueTables): Promise<Finding[]> {
   // There each queue would take statements of its own.

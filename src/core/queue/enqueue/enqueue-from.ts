@@ -64,7 +64,7 @@ export interface EnqueueFromOptions<TFields> {
   weight?: PerRow<TFields, number> | undefined;
 }
 
-/** Nobody learns the ids of these jobs to wait for. */
+/** The caller does not get the ids of these jobs, so it cannot wait for them. */
 const OTHERS = ['debounce', 'throttle', 'replace', 'unique', 'awaited'];
 const OPTIONS = new Set([...ENQUEUE_OPTIONS].filter((name) => !OTHERS.includes(name)));
 

@@ -36,7 +36,7 @@ export function enqueueQuery<TJob extends JobDefinition>(
   const { tables, own, wakeUps, maxPayloadBytes } = settings;
   const made = newJob(job, payload, options, maxPayloadBytes, own);
   if ('then' in made) {
-    // Nobody awaits it, and an unhandled rejection would end the process.
+    // It may not be awaited, and an unhandled rejection would end the process.
     made.then(undefined, () => undefined);
     throw new TypeError(
       `enqueueQuery('${job.kind}'): the payload's schema is asynchronous, but a query must be returned ` +

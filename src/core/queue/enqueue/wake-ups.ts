@@ -70,7 +70,7 @@ export class WakeUps {
 
   /**
    * The permission to notify one queue, for a statement that is sent later, if at all. It counts as used,
-   * since nobody reports whether it ran.
+   * since it is never reported whether the statement ran.
    */
   draw(queue: string): WakeUp | undefined {
     return this.#draw(queue) ? this.#wakeUp([queue]) : undefined;

@@ -35,7 +35,7 @@ const FIRST_WAIT_MS = 10;
 const MAX_TRIES = 6;
 
 /**
- * Ends a job that nobody holds, or any job with `force`; asks for the end of a held one.
+ * Ends an unheld job, or any job with `force`; requests the end of a held job.
  *
  * @param channel where workers are notified; `undefined`: they find the request by polling
  * @throws TypeError before anything is sent

@@ -77,8 +77,8 @@ function wasRefused({ errors }: JobRecord): boolean {
 }
 
 /**
- * Makes those of the jobs due now that nobody holds and that have a time, one statement for each queue, and
- * notifies the queues' workers as `wakeUps` allows.
+ * Makes the unheld jobs that have a time due now, in one statement per queue, and notifies the queues'
+ * workers as `wakeUps` allows.
  *
  * @throws TypeError before anything is sent
  */

@@ -5,7 +5,7 @@ import { workersOf } from './workers-of.ts';
 
 const MINUTE_MS = 60_000;
 
-/** Which kinds nobody serves, though their jobs are due. */
+/** Which kinds have due jobs but no worker that serves them. */
 export function judgeKinds({ kinds, queues, crews, pauses }: LiveFigures): Vital[] {
   const paused = new Set(pauses.map(({ queue }) => queue));
   const found = judge(

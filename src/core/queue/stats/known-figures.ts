@@ -18,7 +18,7 @@ export class KnownFigures implements ExactCounting {
 
   ratesOf(minutes: number): SharedAnswer<QueueRates | undefined> {
     const known = this.#rates.get(minutes) ?? new SharedAnswer<QueueRates | undefined>(this.rest);
-    // Few are asked for; whoever asks for each number of minutes must not fill the memory.
+    // Few are asked for; a caller that asks for every number of minutes must not fill the memory.
     if (this.#rates.size >= 100) this.#rates.clear();
     this.#rates.set(minutes, known);
     return known;

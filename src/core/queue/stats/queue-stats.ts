@@ -35,7 +35,7 @@ export interface LiveCounts {
   readonly precision: Precision;
 }
 
-/** Whether nobody could look in time for how long the oldest due job has been due. */
+/** Whether the age of the oldest due job is unknown because the look timed out. */
 export function isOldestUnknown({
   due,
   oldestDueMs,

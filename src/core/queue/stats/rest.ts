@@ -1,17 +1,17 @@
 /** Answers may take one part in so many of the time: a quarter of a percent. */
 const TIMES = 400;
 /**
- * What they may take at once where nobody has asked for a while: the first ones of a process are slower than
- * all later ones, and must not be shown for minutes.
+ * What answers may take at once after a while without requests: the first answers of a process are slower
+ * than all later ones, and must not be shown for minutes.
  */
 const BURST_MS = 1_000;
 /** Never more than a twentieth of the time, also at first. */
 const LEAST_TIMES = 20;
-/** However little of that it worked: a page that asks twice gets one answer, on a busy machine, too. */
+/** Applies however quick the answer was: a page that asks twice gets one answer, even on a busy machine. */
 const LEAST_MS = 5_000;
 /**
- * A table that is locked, or a pool without a free connection, says little about the next time; and of many
- * who ask for different answers none shall wait for hours.
+ * A table that is locked, or a pool without a free connection, says little about the next time; and callers
+ * that ask for different answers must not wait for hours.
  */
 const MAX_REST_MS = 600_000;
 

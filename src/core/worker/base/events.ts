@@ -42,7 +42,7 @@ export interface WorkerEvents {
   discarded: [{ readonly job: ClaimedJob; readonly error: unknown }];
   /** A handler has asked to be called later. */
   snoozed: [{ readonly job: ClaimedJob; readonly delayMs: number; readonly durationMs: number }];
-  /** A job has ended because its handler asked for that, or somebody from outside (`queue.cancel`). */
+  /** A job has ended because its handler asked for that, or a call of `queue.cancel` did. */
   cancelled: [{ readonly job: ClaimedJob; readonly reason: string; readonly durationMs: number }];
   /**
    * A job was given back and is due again, its attempt not spent: the worker stopped before its handler
@@ -135,7 +135,7 @@ export class WorkerEmitter {
     if (event === 'error' && isPoolEnded((args as WorkerEvents['error'])[0].error)) return;
     const listeners = this.#listeners.get(event) as Set<Listener<K>> | undefined;
     if (listeners === undefined || listeners.size === 0) {
-      // An error that nobody hears of would be worse than a line on stderr.
+      // An unheard error would be worse than a line on stderr.
       if (event === 'error') print(...(args as WorkerEvents['error']));
       return;
     }
@@ -171,7 +171,7 @@ export class WorkerEmitter {
   }
 }
 
-/** The parameters of a failed query may be outputs and errors of jobs, which nobody expects in a log. */
+/** The parameters of a failed query may be outputs and errors of jobs, which do not belong in a log. */
 function withoutParameters<K extends keyof WorkerEvents>(event: K, args: WorkerEvents[K]): WorkerEvents[K] {
   if (event !== 'error' && event !== 'polling') return args;
   // These two events hold an `error`, and are the same without what is around it.

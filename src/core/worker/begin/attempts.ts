@@ -131,7 +131,7 @@ export class Attempts {
     return this.#paused;
   }
 
-  /** Those that somebody may ask to end: they run, or gather for a batch, which may take a minute. */
+  /** Attempts that may be asked to end: they run, or gather for a batch, which may take a minute. */
   get running(): readonly Attempt[] {
     return [...this.#executions.running, ...this.#batches.waiting];
   }

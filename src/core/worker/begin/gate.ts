@@ -36,7 +36,7 @@ export interface Gate {
   readonly weighs: boolean;
   /** For how many handlers of the queue there may soon be room. */
   readonly slots: number;
-  /** How many of those that wait are in nobody's way: they wait for something of their kind. */
+  /** How many waiting jobs do not hold up jobs of other kinds: they wait for something of their own kind. */
   readonly heldUp: number;
   /** How many more jobs of the queue to claim at most. */
   readonly mostMore: number;

@@ -8,7 +8,7 @@ export interface Rung {
   readonly told: boolean;
 }
 
-/** Rings when there may be something to claim, and knows whether somebody has told of it. */
+/** Rings when there may be something to claim, and knows whether a notification said so. */
 export class Bell {
   readonly #rung = new Condition();
   #told = false;
@@ -23,7 +23,7 @@ export class Bell {
     this.#rung.signal();
   }
 
-  /** A job was told of. @param othersNotify if not, there may be jobs that nobody tells of */
+  /** A job was notified. @param othersNotify if not, there may be jobs without a notification */
   tell(othersNotify: boolean): void {
     this.#told = true;
     if (!othersNotify) this.#perhapsOthers = true;

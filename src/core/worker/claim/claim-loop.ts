@@ -139,7 +139,7 @@ export class ClaimLoop implements IdleQueue {
 
   /** Claims at once, and stays hot unless the `othersNotify`. */
   notify(othersNotify: boolean): void {
-    // Where jobs wait for room, it may be another worker that makes it, and nobody tells of that.
+    // Where jobs wait for room, another worker may make it, which sends no notification.
     const all = othersNotify && !this.#groupClaims && !this.#options.gate;
     this.#pace.noteTold(performance.now(), all);
     this.#bell.tell(all);
@@ -259,7 +259,7 @@ export class ClaimLoop implements IdleQueue {
     gate?.noteClaim(answer);
     // A drain waits for nothing that is not due.
     if (this.#options.watch === undefined && next !== 'claim') this.attempts.flush();
-    // Claimed while peers took this worker for gone, they may be somebody else's by now.
+    // Claimed while peers took this worker for gone: other workers may hold them by now.
     if (wasGone && claimed > 0) await this.holdings.endLost();
     if (quietly && !among && claimed === 0) this.#announceIdle();
     return { claimed, next, failure: answer.failure };

@@ -58,7 +58,10 @@ export class ClaimTurn {
   }
 }
 
-/** Its time runs from its own beginning, whoever waits: no claim waits again for one that hangs. */
+/**
+ * The time counts from when the turn began, for every waiting claim: no claim waits again for a turn that
+ * hangs.
+ */
 function leftMs({ beganMs }: Turn): number {
   return beganMs + MAX_TURN_MS - performance.now();
 }

@@ -8,9 +8,9 @@ const HOT_MS = 300;
 const GAP_SHARE = 4;
 
 /**
- * How soon to look again after a claim that came back short. Just after a job that nobody has told of, others
- * are likely: the queue is *hot*, and looked at often, then ever less so. The same after a notification that
- * does not say that others notify as well.
+ * How soon to look again after a claim that came back short. Just after a job that came without a
+ * notification, more are likely: the queue is *hot*, and is polled often, then less and less. The same holds
+ * after a notification that does not say that others notify as well.
  */
 export class HotPolling {
   readonly #maxGapMs: number;

@@ -43,7 +43,7 @@ export class Lanes {
   }
 
   /**
-   * Nobody notifies this worker of what it puts back itself.
+   * This worker gets no notification of a job that it puts back itself.
    * @param delayMs after which the job is due; without it, it keeps its place, which the floors have passed
    */
   expectAgain(job: PutBackJob, delayMs: number | undefined, watch: Watch | undefined): void {
@@ -69,7 +69,7 @@ export class Lanes {
     this.awaken();
   }
 
-  /** As a worker begins, which must not rely on anybody's having done so. Peers go on sweeping for all. */
+  /** For a worker that begins: it must not rely on an earlier sweep. Peers go on sweeping for all. */
   sweepFirst(): void {
     if (this.#sweeper.hasPeers) this.awaken();
     else this.urge();

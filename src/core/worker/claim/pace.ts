@@ -49,7 +49,7 @@ export class Pace {
     this.#pollIntervalMs = options.pollIntervalMs;
   }
 
-  /** A notification has come. @param othersNotify if not, jobs may follow that nobody tells of */
+  /** A notification has come. @param othersNotify if not, jobs may follow without one */
   noteTold(nowMs: number, othersNotify: boolean): void {
     if (!othersNotify) this.#eventful = true;
     this.#hotPolling.note(nowMs, othersNotify);

@@ -21,8 +21,9 @@ const MAX_QUIET_PAUSE_MS = 1_000;
 /** The least time between two passes beside a backlog. */
 const BACKLOG_PAUSE_MS = 100;
 /**
- * An urgent pass reads what became due in these times before the floors, and then everything: what somebody
- * held a moment ago is as a rule among the newest, and would wait for seconds behind a million older jobs.
+ * An urgent pass reads the jobs that became due in these times before the floors, and then everything. A job
+ * that was held a moment ago is usually among the newest, and would wait for seconds behind a million older
+ * jobs.
  */
 const URGENT_SPANS_MS = [60_000, 3_600_000, undefined] as const;
 

@@ -2,7 +2,7 @@ import type { GoneWorker, WorkersCheck } from '../../queries/presence/check-work
 
 /** Answers further apart have missed what was between: this worker was cut off, blocked or suspended. */
 const MAX_GAP_MS = 4_500;
-/** After it was cut off itself, a worker suspects nobody for as long as that took, within these bounds. */
+/** After it was cut off itself, a worker suspects no peer for as long as that took, within these bounds. */
 const MIN_RESPITE_MS = 5_000;
 const MAX_RESPITE_MS = 30_000;
 /** When most of several connections seem to be gone at once, believing it takes this many times as long. */

@@ -33,7 +33,7 @@ export interface AttemptEnvironment {
   readonly onBegin?: (attempt: Attempt) => void;
   /** Called with what became of an attempt that was concluded; only where there are metrics. */
   readonly onEnd?: ((ended: Ended) => void) | undefined;
-  /** Called with a job that has ended, and for whose end notice somebody asked; absent in `runNext`. */
+  /** Called with a job that has ended and whose end notice was requested; absent in `runNext`. */
   readonly onAwaitedEnd?: (job: ClaimedJob) => void;
   /** Called with what a handler gives to `job.progress`; absent in `runNext`. */
   readonly onProgress?: (attempt: Attempt, value: unknown) => void;
@@ -125,7 +125,7 @@ export class Attempt {
     this.environment.onBegin?.(this);
   }
 
-  /** Whether somebody has asked for the job's end. */
+  /** Whether the job's end was requested. */
   get unwanted(): boolean {
     return this.#cancelReason !== undefined;
   }
@@ -182,7 +182,8 @@ export class Attempt {
   until<T>(answer: T | PromiseLike<T>): T | Promise<T> {
     if (!isPromise(answer)) return answer;
     return new Promise((resolve, reject) => {
-      // What is left behind may still reject; this promise has been settled by then, so nobody hears of it.
+      // A handler that was left behind may still reject; this promise is settled by then, so that has no
+      // effect.
       answer.then(resolve, reject);
       if (this.#ended && this.#reason !== undefined) return reject(this.#reason);
       // Waits are nested: `complete` waits for its schema while the attempt waits for the handler.
@@ -230,7 +231,7 @@ export class Attempt {
     setLooseTimeout(() => this.#leave(), INTERRUPT_GRACE_MS);
   }
 
-  /** Tells the handler that somebody asks for the job's end, and goes on waiting for it. */
+  /** Tells the handler that the job's end was requested, and goes on waiting for it. */
   cancel(reason: string): void {
     if (this.#over || this.#cancelReason !== undefined) return;
     this.#cancelReason = reason;

@@ -21,7 +21,7 @@ export interface RunningJob extends JobInfo {
    * Call it as often as you like. The first value is written at once and the last one always; those between
    * at most four times a second, together with those of the queue's other jobs in this worker. It never
    * throws or waits: a value that cannot be stored, or a database that does not answer, is an `error` event
-   * of the worker. In `runNext` nothing is written: nobody would see it before the transaction ends.
+   * of the worker. In `runNext` nothing is written: it would not be visible before the transaction ends.
    */
   progress(value: unknown): void;
 }
@@ -38,7 +38,7 @@ export interface HandlerContext<
   readonly job: RunningJob & OwnValuesOf<TQueue>;
   /**
    * Aborted when the attempt is over although the handler is still running: its `timeoutMs` has passed
-   * (`JobTimeoutError`), the job was lost to another worker (`LeaseLostError`), somebody has cancelled it
+   * (`JobTimeoutError`), the job was lost to another worker (`LeaseLostError`), it was cancelled
    * (`JobCancelledError`), or the worker stops. Pass it to everything that takes time.
    */
   readonly signal: AbortSignal;

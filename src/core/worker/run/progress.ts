@@ -11,7 +11,7 @@ import type { WorkerEmitter } from '../base/events.ts';
 import { isAboutAccess, isAboutTheServer } from '../base/refusal.ts';
 import type { Attempt } from './attempt.ts';
 
-/** Whoever lists jobs reads the row, and each value writes it anew. */
+/** Listing jobs reads the row, and each value rewrites it. */
 export const MAX_PROGRESS_BYTES = 4_096;
 /**
  * The least time between two statements, at most four a second, each for all running jobs of the queue. A

@@ -18,10 +18,10 @@ export class Leftovers {
 
   /**
    * Puts their jobs back as they were before the claim; without any it sends nothing. A locked or refused row
-   * costs no other, and none is waited for longer than 750 ms. By id and fence: a job that somebody else has
-   * claimed stays theirs, and a repetition does nothing.
+   * does not affect the others, and it waits at most 750 ms for a row. It goes by id and fence: a job that
+   * another worker has claimed stays with that worker, and a repetition does nothing.
    * @param tooLate aborted when nothing is to be sent any more
-   * @throws what the database says about a row that it refuses
+   * @throws the database error about a row that it refuses
    */
   async giveBack(options: Omit<SettlerOptions, 'giveUp'>, tooLate: AbortSignal): Promise<void> {
     if (this.#jobs.size === 0 || tooLate.aborted) return;

@@ -9,7 +9,7 @@ export interface Settlement<TTransition extends Transition = Transition> {
 
 /**
  * What became of a settlement: it took effect; the job was no longer held under this fence; the job was put
- * back but has ended as cancelled, since somebody had asked for that; or the worker gave up before it knew.
+ * back but has ended as cancelled, since its end was requested; or the worker gave up before it knew.
  */
 export type SettleResult = 'written' | 'lost' | { readonly cancelled: string } | 'abandoned';
 

@@ -3,11 +3,11 @@ import type { Settlement, SettleResult } from './settlement.ts';
 
 /**
  * What became of a settlement whose answer was lost, and that matches nothing when it is sent again: either
- * the first try took effect, or the job had been lost before it. Told by where the job is now; `undefined` is
- * nowhere. Under our fence nobody else completes, discards or puts back a job, and a history of errors names
- * our attempt. What was put back without an error and claimed since is told by the attempt: it was given
- * back, so the next claim counts it again, which a takeover would not have. After several more claims that
- * says nothing, and the result is `lost`.
+ * the first try took effect, or the job was lost before it. The place where the job is now tells which;
+ * `undefined` means that it is nowhere. Only this worker completes, discards or puts back a job under its
+ * fence, and a history of errors names its attempt. For a job that was put back without an error and claimed
+ * since, the attempt number tells: the attempt was given back, so the next claim counts it again, unlike
+ * after a takeover. After several more claims the number tells nothing, and the result is `lost`.
  */
 export function whatBecame(settlement: Settlement, fate: JobFate | undefined): SettleResult {
   const { fence, transition } = settlement;

@@ -15,7 +15,7 @@ interface Flags {
 
 const HOST = '127.0.0.1';
 const PORT = 4984;
-/** How many further ports are tried when nobody has asked for one. */
+/** How many further ports are tried when the user has not chosen one. */
 const FURTHER_PORTS = 20;
 const SHOWN_IDS = 10;
 

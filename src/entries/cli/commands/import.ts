@@ -52,7 +52,7 @@ async function importAll({ project, args: [system = ''], flags, output }: Contex
   const { batchSize, dryRun = false, yes = false } = flags;
   const sized = { queue, ...(batchSize !== undefined && { batchSize }) };
   try {
-    // Who has said yes need not wait for a plan that is shown to nobody.
+    // With `--yes` there is no question, so the plan is not worth the wait.
     const plan =
       yes && !dryRun ? undefined : await importJobs(db, source, mapping, { ...sized, dryRun: true });
     if (plan !== undefined && (dryRun || !output.json)) await show(plan, output);

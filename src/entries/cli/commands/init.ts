@@ -52,7 +52,7 @@ async function init({ flags, output }: Call<Flags>): Answer {
     }
     for (const { file, action, text } of todo) {
       mkdirSync(dirname(file), { recursive: true });
-      // What somebody has made meanwhile is not written over.
+      // A file that was created meanwhile is not overwritten.
       if (action === 'create') writeFileSync(file, text, { flag: 'wx' });
       else appendFileSync(file, text);
     }

@@ -140,7 +140,7 @@ function noRates({ metrics }: Queue): string {
     : 'No rates: the metrics table could not be read; doctor says whether it is missing';
 }
 
-/** Where jobs are due and none is known to be the oldest, nobody could look in time. */
+/** If jobs are due but the oldest is unknown, looking for it timed out. */
 function oldestText({ due, oldestDueMs, precision }: QueueCounts): string {
   if (oldestDueMs !== undefined) return duration(oldestDueMs);
   return due > 0 || precision === 'unknown' ? '?' : '–';

@@ -27,7 +27,7 @@ function isOccupied(folder: string): boolean {
   );
 }
 
-/** Whether a file of this name uses the library: `init` has made it, or somebody has by the docs. */
+/** Whether a file of this name uses the library: `init` created it, or a user who followed the docs. */
 function isOurs(folder: string, name: string): boolean {
   const file = fileOf(folder, name);
   return file !== undefined && /['"]drizzle-queue['"/]/.test(readFileSync(file, 'utf8'));

@@ -146,7 +146,8 @@ async function closeClient(db: Database): Promise<void> {
   for (const name of ['end', 'close']) {
     const close: unknown = Reflect.get(Object(client), name);
     if (typeof close !== 'function') continue;
-    // postgres.js is a function, and waits for statements that nobody wants any more unless it is told.
+    // A postgres.js client is a function. Without a timeout it waits for statements that are no longer
+    // needed.
     await Reflect.apply(close, client, typeof client === 'function' ? [{ timeout: 1 }] : []);
     return;
   }

@@ -3,9 +3,9 @@ import { misused } from '../failure.ts';
 import { InterruptedError } from '../interruption.ts';
 
 /**
- * Asks before something is done, and returns whether it may be: with `y` or `yes`, and nothing else.
+ * Asks before something is done. Returns `true` for the answers `y` and `yes` only.
  *
- * @throws Failure where nobody can answer
+ * @throws Failure without a terminal on which a user can answer
  * @throws InterruptedError for Ctrl-C
  */
 export async function confirm(question: string, yes: boolean): Promise<boolean> {

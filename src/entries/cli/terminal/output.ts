@@ -37,17 +37,17 @@ export class Output {
     this.#styled = !json && isStyled(out);
   }
 
-  /** Whether somebody watches, so that a picture may be drawn anew. */
+  /** Whether a user watches, so that a picture may be redrawn. */
   get isTerminal(): boolean {
     return this.#out.isTTY === true;
   }
 
-  /** How many columns there are; without end where nobody watches. */
+  /** How many columns there are; `Infinity` without a terminal. */
   get columns(): number {
     return this.isTerminal ? (this.#out.columns ?? 80) : Number.POSITIVE_INFINITY;
   }
 
-  /** How many lines there is room for; without end where nobody watches. */
+  /** How many lines there is room for; `Infinity` without a terminal. */
   get lines(): number {
     return this.isTerminal ? (this.#out.rows ?? 24) : Number.POSITIVE_INFINITY;
   }
@@ -117,7 +117,7 @@ export class Output {
   }
 }
 
-/** `NO_COLOR` and `FORCE_COLOR` as everywhere; no colours where nobody watches. */
+/** `NO_COLOR` and `FORCE_COLOR` as everywhere; no colours without a terminal. */
 function isStyled(out: Out): boolean {
   if (process.env.NO_COLOR) return false;
   if (process.env.FORCE_COLOR) return process.env.FORCE_COLOR !== '0';

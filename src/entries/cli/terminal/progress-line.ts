@@ -1,8 +1,8 @@
 const WIDTH = 24;
-/** Whoever is done sooner needs no bar. */
+/** The least time between two drawings of the bar. */
 const EVERY_MS = 100;
 
-/** How far something is, as a line on stderr that is drawn anew; nothing where nobody watches. */
+/** Shows progress as a line on stderr that is redrawn in place; nothing without a terminal. */
 export class ProgressLine {
   readonly #of: number;
   #drawnAt = 0;

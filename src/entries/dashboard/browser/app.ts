@@ -50,7 +50,7 @@ function plan(): void {
   timer = setTimeout(refresh, Math.min(everyMs() * 2 ** failures, 60_000));
 }
 
-/** Whether a change of the page would take something out of somebody's hands. */
+/** Whether a change of the page would disturb what the user is doing. */
 function isBusy(): boolean {
   const selection = document.getSelection();
   const selecting = selection !== null && !selection.isCollapsed && page()?.contains(selection.anchorNode);
@@ -58,7 +58,9 @@ function isBusy(): boolean {
   return selecting === true || chosen !== null || document.querySelector('.asking[open]') !== null;
 }
 
-/** Asks for the page again. While somebody chooses, the answer only tells whether they may still see it. */
+/**
+ * Asks for the page again. While the user is choosing, the answer only tells whether they may still see it.
+ */
 async function refresh(): Promise<void> {
   if (document.hidden) return;
   asking?.abort();
@@ -70,7 +72,7 @@ async function refresh(): Promise<void> {
       headers: { accept: 'text/html', ...(etag !== undefined && { 'if-none-match': etag }) },
       credentials: 'same-origin',
       cache: 'no-store',
-      // A redirect leads to a login; what is there is no newer page of this one.
+      // A redirect leads to a login, which is not a newer version of this page.
       redirect: 'manual',
       signal: mine.signal,
     });
@@ -125,7 +127,7 @@ function pageIn(html: string): Element | null {
   return new DOMParser().parseFromString(html, 'text/html').querySelector('#page');
 }
 
-/** Changes the page into a newer one of its own, but for what somebody has opened, chosen or written. */
+/** Replaces the page with a newer version, but keeps what the user has opened, chosen or written. */
 function take(next: Element): void {
   const now = page();
   if (now === null) return;

@@ -72,7 +72,7 @@ export function help(): void {
   dialog.showModal();
 }
 
-/** Does what a key is for, unless somebody writes. */
+/** Does what a key is for, unless the user is typing. */
 export function onKey(event: KeyboardEvent): void {
   const { target, key } = event;
   if (event.ctrlKey || event.metaKey || event.altKey) return;

@@ -11,7 +11,7 @@ export function showSelected(event?: Event): void {
     const count = document.querySelector('[data-selected]');
     if (count !== null) count.textContent = ticked === 0 ? '' : String(ticked);
   }
-  // Whoever ticks a box means those that are ticked.
+  // A user who ticks a box means the ticked jobs.
   const [selected] = document.querySelectorAll<HTMLInputElement>('.bulk input[value=selected]');
   const ticks = event?.target instanceof HTMLInputElement && event.target.type === 'checkbox';
   if (ticks && selected !== undefined) selected.checked = true;

@@ -125,13 +125,13 @@ function Question({ visit, chosen, counted, asOf, back }: QuestionProps) {
 export interface GoingOn {
   readonly path: string;
   readonly progress: Progress;
-  /** How many there are; `undefined` where nobody has counted them. */
+  /** How many there are; `undefined` where they have not been counted. */
   readonly total: number | undefined;
   /** What the next request must know beside what this one was sent. */
   readonly kept: Fields;
 }
 
-/** Says how far it is. The script goes on by itself; without it somebody presses the button. */
+/** Shows the progress. The script goes on by itself; without it the user presses the button. */
 export function goingOnPage(visit: Visit, { path, progress, total, kept }: GoingOn, fields: Fields) {
   const { tried, done, after } = progress;
   const next = { ...fields, ...kept, tried: String(tried), done: String(done), after: String(after) };

@@ -12,7 +12,7 @@ interface DocumentProps {
   readonly children?: Child;
 }
 
-/** A whole page, whoever sees it. */
+/** A whole page, independent of who sees it. */
 export function Document({ links, title, charts = false, children }: DocumentProps) {
   return (
     <html lang="en">

@@ -6,7 +6,7 @@ export function visible(text: string): string {
   return text.replace(DECEIVING, (char) => `\\u${(char.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`);
 }
 
-/** A name or a message that somebody else has written, which cannot change what stands around it. */
+/** A name or a message from another source. It cannot change the text around it. */
 export function Foreign({ text, mono = false }: { readonly text: string; readonly mono?: boolean }) {
   return <bdi class={mono ? 'mono' : undefined}>{visible(text)}</bdi>;
 }

@@ -13,11 +13,12 @@ export interface History {
 }
 
 /**
- * Gives jobs of one queue, which this very transaction has inserted, the attempts that they have behind them
- * and the time when another system was given them. Returns how many it found.
+ * Gives jobs of one queue, which this same transaction has inserted, their past attempts and the time at
+ * which the other system received them. Returns how many it found.
  *
- * **Under concurrency.** Nobody else sees these rows before the commit, so nobody claims them, waits for this
- * or is waited for. A job that is not as it was inserted is left alone.
+ * **Under concurrency.** No other transaction sees these rows before the commit, so none claims them. It
+ * waits for no other transaction, and no other transaction waits for it. A job that has changed since its
+ * insert is left alone.
  */
 export async function carryOverJobs(
   db: Executor,

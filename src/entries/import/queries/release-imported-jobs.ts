@@ -22,14 +22,16 @@ export interface ReleaseImported {
 }
 
 /**
- * Lets jobs of one queue run that were imported and are nowhere else any more: they become due when they were
- * there, get the unique key that they had there, and lose their mark. Returns the ids of those that had it. A
- * key that a live job has by now, or that comes twice, is left out: it must not keep a job from running.
+ * Lets imported jobs of one queue run once the other system no longer has them: they become due at the time
+ * they had there, get the unique key they had there, and lose their mark. Returns the ids of those that had
+ * the mark. A key that a live job has by now, or that comes twice, is left out: it must not stop a job from
+ * running.
  *
- * **Under concurrency.** A job is released once, whoever does it: the mark goes with the same update, which
- * waits for a lock and then reads the row anew. Until then no worker sees a job that is due. Another enqueue
- * of the key at the same time is a unique violation, after which it can be called again. In a queue with
- * groups it also notes for the claims which groups to look at, which waits for nobody.
+ * **Under concurrency.** A job is released once, however many importers try: the same update removes the
+ * mark, after it has waited for a lock and read the row again. Until then no worker sees the job as due. If
+ * another transaction enqueues the key at the same time, this fails with a unique violation and can be called
+ * again. In a queue with groups it also notes which groups claims should look at; that waits for no other
+ * transaction.
  *
  * The kinds beside the keys make the look for a taken key one in the unique index. Without them Postgres 15
  * read all jobs for each batch: 3 s with 500,000 jobs, where this takes 2 ms.

@@ -189,7 +189,7 @@ function jsonText(text = ''): string {
   return text === '' ? '{}' : text;
 }
 
-/** As BullMQ reads it; `undefined`: one job that somebody else has written must not stop the others. */
+/** As BullMQ reads it; `undefined`: one malformed job must not stop the others. */
 function parsed(text = ''): unknown {
   try {
     return JSON.parse(jsonText(text));

@@ -20,7 +20,7 @@ if not leased() then return false end
 redis.call('SET', KEYS[2], ARGV[1], 'NX')
 return redis.call('GET', KEYS[2])`;
 
-/** KEYS: lease, held. ARGV: token, milliseconds, ids … Whether all are held, by nobody but this importer. */
+/** KEYS: lease, held. ARGV: token, milliseconds, ids … Whether all are held by this importer. */
 export const HOLDS = `${LEASE}
 if not leased() then return redis.error_reply('LEASE') end
 for i = 3, #ARGV do if redis.call('HEXISTS', KEYS[2], ARGV[i]) == 0 then return 0 end end

@@ -29,8 +29,8 @@ export interface GraphileWorkerOptions {
 const OPTIONS = namesOf<GraphileWorkerOptions>({ schema: true });
 
 /**
- * The jobs of graphile-worker that nobody has locked and that have attempts left. Its workers lock what they
- * claim as we do, so each job is taken by one of both.
+ * The jobs of graphile-worker that are not locked and have attempts left. Its workers lock the jobs that they
+ * claim, as this library does, so only one of the two takes each job.
  */
 export function graphileWorkerSource(options: GraphileWorkerOptions = {}): TableSource {
   const what = 'from.graphileWorker';

@@ -24,13 +24,14 @@ export function withKeys(tables: QueueTables, queueKeys: KeyTables['keys']): Que
 }
 
 /**
- * Inserts those jobs whose key is free, each with another key, and takes the keys for a time, in one
- * statement.
+ * Inserts the jobs whose key is free and takes the keys for a time, in one statement. Each job has a
+ * different key.
  *
- * **Under concurrency.** The row of the key decides: whoever writes it has the window, so one call of any
- * number gets it. Waits for another open transaction that has just taken the key, and goes by what that has
- * left; if it rolls back, the key is as free as before. A call that is refused by a key that was taken before
- * locks nothing and waits for nobody. Keys go in sorted order, so two bulk statements never deadlock.
+ * **Under concurrency.** The row of the key decides: the call that writes it has the window, so only one of
+ * any number of calls gets it. It waits for another open transaction that has just taken the key, and then
+ * uses the row as that transaction left it; if that one rolls back, the key is as free as before. A call that
+ * is refused by a key that was taken before locks nothing and waits for no other transaction. Keys go in
+ * sorted order, so two bulk statements never deadlock.
  */
 export async function insertLimitedJobs(
   db: Executor,

@@ -6,11 +6,12 @@ import { isDistributed } from '../../../core/sql/statement-context.ts';
 import { type KeyTables, withKeys } from './insert-limited-jobs.ts';
 
 /**
- * Deletes up to `limit` keys whose time is over, the oldest first; on Citus up to `limit` of each queue that
- * has such keys, by a statement of its own, since a statement locks rows of one shard at a time.
+ * Deletes up to `limit` expired keys, the oldest first. On Citus it deletes up to `limit` for each queue that
+ * has such keys, one statement per queue, since a statement locks rows of one shard at a time.
  *
- * **Under concurrency.** Passes over a key that an enqueue is just taking again, or another prune deleting,
- * so it waits for nobody. An enqueue that meets a deletion waits for its end, and takes the key anew.
+ * **Under concurrency.** Skips a key that an enqueue is just taking again or that another prune is deleting,
+ * so it waits for no other transaction. An enqueue that meets a deletion waits until it ends, and then takes
+ * the key again.
  */
 export async function pruneKeys(db: Runner, known: KeyTables, limit: number): Promise<PruneResult> {
   const { tables, keys } = known;

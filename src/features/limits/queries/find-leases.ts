@@ -19,11 +19,11 @@ export interface LimitLook extends LeaseShare {
 }
 
 /**
- * Looks how the limits of a worker are shared out, in the order of the questions. On Citus it asks
- * about each queue by a statement of its own.
+ * Reads how the limits of a worker are shared out, in the order of the questions. On Citus it sends one
+ * statement per queue.
  *
- * **Under concurrency.** A plain read, which locks nothing: only `takeLease` takes slots. Nobody but the
- * worker itself changes its own leases, so unless a statement of it is under way, `has` is right.
+ * **Under concurrency.** A plain read, which locks nothing: only `takeLease` takes slots. Only the worker
+ * itself changes its leases, so `has` is right unless one of its statements is under way.
  */
 export async function findLeases(
   db: Runner,

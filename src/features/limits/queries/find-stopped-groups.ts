@@ -12,7 +12,7 @@ export interface StoppedGroups {
   readonly first: string;
 }
 
-/** Which of some queues have groups that a discarded job has stopped, until somebody unblocks them. */
+/** Which of these queues have groups that a discarded job has stopped until they are unblocked. */
 export async function findStoppedGroups(
   db: Executor,
   tables: QueueTables & Pick<LimitTables, 'queueHolds'>,

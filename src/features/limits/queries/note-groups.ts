@@ -8,9 +8,9 @@ import type { GroupTables } from '../sql/grouping.ts';
 import { insertNotes } from '../sql/note-groups.ts';
 
 /**
- * Notes the groups of one queue whose jobs were held by workers that are gone, or whose slots handlers kept
- * there that had ended their own jobs: nobody else tells claims of them. Returns how many. It reads the rows
- * of all groups.
+ * Notes the groups of one queue whose jobs were held by workers that are gone, or whose slots were kept there
+ * by handlers that had ended their own jobs. No other statement tells claims about these groups. Returns how
+ * many it noted. It reads the rows of all groups.
  *
  * **Under concurrency.** It only inserts notes, so any number of workers may do it for the same groups.
  */
@@ -48,11 +48,12 @@ export function noteFreedGroupsQuery(tables: GroupTables, queue: string): SQL {
 const SLICE = 1_000;
 
 /**
- * Notes those of the next groups of one queue that nobody looks at although a job of theirs is due, because
- * rows were inserted or changed without a note: by hand, or by a process that declares no limits. Returns the
- * last group that it has looked at, and `undefined` at the end.
+ * Of the next groups of one queue, notes those that claims overlook although they have a due job. That
+ * happens when rows were inserted or changed without a note: by hand, or by a process that declares no
+ * limits. Returns the last group that it looked at, and `undefined` at the end.
  *
- * **Under concurrency.** As {@link noteFreedGroups}. A group at its limit is noted in vain, and parked again.
+ * **Under concurrency.** As {@link noteFreedGroups}. A group at its limit is noted needlessly, and parked
+ * again.
  */
 export async function noteForgottenGroups(
   db: Runner,

@@ -36,20 +36,20 @@ export interface LeaseShare {
 
 /**
  * Takes, renews or gives back a worker's slots of one limit. Returns `undefined` when the worker is not
- * registered: it was declared gone, and has none.
+ * registered: it was declared gone, and has no slots.
  *
  * **Under concurrency.** The slots of all living workers together never exceed the limit, unless more
  * handlers run already: the row is locked before its newest version is read.
- * - The worker's own row is locked against its removal. So a lease in the row is of a worker that was alive
- *   when it was written, and the removal of a worker, in the statement that makes its jobs due, frees its
- *   slots without touching this table. A lease counts no more if its worker was gone in this statement's
- *   snapshot, *and* it is the same as there: one that was renewed since is of a worker that has come back.
- * - A statement that was sent before another of a later era, and is carried out after it (its connection was
- *   lost while it waited), changes nothing.
- * - It waits 100 ms at most for locks, and then fails with 55P03.
+ * - The worker's own row is locked against its removal. So a lease in the row belongs to a worker that was
+ *   alive when it was written. Removing a worker, in the statement that makes its jobs due, frees its slots
+ *   without touching this table. A lease stops counting if its worker was gone in this statement's snapshot
+ *   *and* the lease is unchanged since: a renewed lease belongs to a worker that has come back.
+ * - A statement that was sent before a statement of a later era, but runs after it (its connection was lost
+ *   while it waited), changes nothing.
+ * - It waits at most 100 ms for locks, and then fails with 55P03.
  *
- * While others have less than their share and could use more, nobody gets more than the share: the limit
- * divided by the workers that want some, rounded up.
+ * While other workers have less than their share and could use more, no worker gets more than its share. The
+ * share is the limit divided by the number of workers that want slots, rounded up.
  */
 export async function takeLease(
   db: Runner,
@@ -63,7 +63,7 @@ export async function takeLease(
   };
   let row = await take();
   if (row?.registered === true && row.has === null) {
-    // The first that anybody takes of it.
+    // No worker has taken a slot of this limit before.
     await addUsage(db, tables, wish);
     row = await take();
   }

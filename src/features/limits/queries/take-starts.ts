@@ -60,7 +60,7 @@ export async function takeStarts(
   };
   let row = await take();
   if (row?.registered === true && row.granted === null) {
-    // The first that anybody takes of it.
+    // No worker has taken a start of this limit before.
     await addUsage(db, tables, wish);
     row = await take();
   }

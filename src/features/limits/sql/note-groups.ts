@@ -5,10 +5,11 @@ import type { LimitTables } from './grouping.ts';
 export const MAX_KEYS = 20;
 
 /**
- * An insert of notes: when claims should look at which groups. Groups with the same time share rows,
- * as few as hold them, in whatever order they come.
+ * An insert of notes: when claims should look at which groups. Groups with the same time share rows, as few
+ * rows as hold them. The order of the groups does not matter.
  *
- * **Under concurrency.** It only inserts: it waits for nobody, and nobody for it.
+ * **Under concurrency.** It only inserts. It waits for no other transaction, and no other transaction waits
+ * for it.
  *
  * @param groups a select of `queue`, `due_at` and `group_key`
  */

@@ -48,7 +48,7 @@ export class Asking {
     this.#nextMs = Math.max(this.#nextMs, nowMs + jitter(restMs));
   }
 
-  /** Nobody else lacks any. */
+  /** No other worker lacks any. */
   endRest(nowMs: number): void {
     if (this.#isResting) this.soon(nowMs);
   }

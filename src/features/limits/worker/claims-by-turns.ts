@@ -43,7 +43,9 @@ export class ClaimsByTurns implements GroupClaims {
     return this.#leftOut.some((kind) => this.#roomOf(kind) > 0);
   }
 
-  /** Workers are gone, or may have been before: nobody else tells claims of the jobs that they held. */
+  /**
+   * Workers are gone, or were gone before this one began. Nothing else tells claims about the jobs they held.
+   */
   seekFreed(): void {
     this.#seekFreed = true;
   }

@@ -23,7 +23,7 @@ export type Wish = Pick<LeaseWish, 'running' | 'want' | 'wants' | 'era'>;
  */
 export class Lease {
   readonly question: LimitQuestion;
-  /** `null`: nobody has looked yet. */
+  /** `null`: not read yet. */
   #limit: number | undefined | null = null;
   /** As the table had it, the last time that it said so. */
   #has = 0;
@@ -181,7 +181,7 @@ export class Lease {
     this.#retryMs = nowMs + jitter(Math.min(FIRST_RETRY_MS * 2 ** this.#failures++, MAX_RETRY_MS));
   }
 
-  /** The worker was declared gone: it has nothing, and what runs is to be told anew. */
+  /** The worker was declared gone: it has no slots, and must report again what it runs. */
   noteGone(): void {
     this.#uncertain = this.inUse || this.#running > 0 || this.#sent !== undefined;
     this.#era++;
@@ -191,7 +191,7 @@ export class Lease {
     this.#asking.noteEnough();
   }
 
-  /** There may be free slots, or a database again: whoever waits to ask need not wait longer. */
+  /** Slots may be free, or the database is back: ask soon instead of waiting longer. */
   askSoon(nowMs: number): void {
     this.#retryMs = Number.NEGATIVE_INFINITY;
     this.#asking.soon(nowMs);

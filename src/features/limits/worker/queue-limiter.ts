@@ -162,7 +162,7 @@ export class QueueLimiter implements Gate {
     return Math.min(concurrency, lease.room);
   }
 
-  /** How many wait for a slot or a start of their kind, and so are in nobody's way. */
+  /** How many wait for a slot or a start of their kind, so they do not hold up jobs of other kinds. */
   get heldUp(): number {
     const { kinds, starts } = this.#options;
     if (kinds.size === 0) return 0;

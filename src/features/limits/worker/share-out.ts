@@ -6,12 +6,12 @@ const MIN_REST_MS = 100;
 const MAX_REST_MS = 10_000;
 
 /**
- * How many slots a worker may keep that it does not use; `Infinity` for all. Whoever has more than its share
- * lets go of some while others lack theirs; all let go while they have more than there are, as after a limit
- * was lowered. Where there are more workers than slots they take turns: one of them may be all that serves
- * some kind.
+ * How many unused slots a worker may keep; `Infinity` for all. A worker that has more than its share gives
+ * some back while others lack theirs. All workers give slots back while they have more than the limit, such
+ * as after it was lowered. Where there are more workers than slots, they take turns: a kind may be served by
+ * one of them alone.
  *
- * @param heldMs for how long it has had some
+ * @param heldMs how long it has had slots
  */
 export function keepOf(share: LeaseShare, heldMs: number): number {
   const { limit, total, sharing, leastLacking } = share;

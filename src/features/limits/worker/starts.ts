@@ -178,7 +178,7 @@ export class Starts {
     return isOver && due.all === 0 ? { want: 0, least: 1, withinMs, unspent: this.#unspent } : undefined;
   }
 
-  /** How many it will spend soon by its pace, as far as nobody else will miss them. */
+  /** How many starts it will spend soon at its pace, capped so that other workers do not run short. */
   #ahead(withinMs: number): number {
     return Math.floor(Math.min(this.#pace * withinMs, this.#left / AHEAD_PART));
   }

@@ -5,9 +5,9 @@ import { type KnownMetrics, queryMetrics } from '../sql/metrics-tables.ts';
 import { folded } from './fold-metrics.ts';
 
 /**
- * Deletes up to `limit` rows: reports after 48 hours, once their hour is added up, and hours after 30 days.
+ * Deletes up to `limit` rows: reports after 48 hours, once their hour is summed up, and hours after 30 days.
  *
- * **Under concurrency.** Passes over rows that another prune is deleting, so it waits for nobody.
+ * **Under concurrency.** Skips rows that another prune is deleting, so it waits for no other transaction.
  */
 export async function pruneMetrics(db: Runner, known: KnownMetrics, limit: number): Promise<PruneResult> {
   const [row] = await queryMetrics(db, known, pruneMetricsQuery(known, limit));

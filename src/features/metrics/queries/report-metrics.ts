@@ -20,10 +20,11 @@ export interface MetricsRow extends Readonly<Record<Counted, number>> {
 }
 
 /**
- * Writes what a worker did, at the database's time.
+ * Writes what a worker did, with the database's time.
  *
- * **Under concurrency.** Each worker writes rows of its own, so nobody waits. Rows that are there already
- * were written by a try whose answer was lost; they are left as they are, so nothing counts twice.
+ * **Under concurrency.** Each worker writes its own rows, so workers never wait for each other. Rows that
+ * exist already were written by an attempt whose answer was lost. They are left as they are, so nothing
+ * counts twice.
  */
 export async function reportMetrics(
   db: Runner,

@@ -31,14 +31,14 @@ export interface Fired {
 }
 
 /**
- * Fires schedules: moves each on and enqueues a job for each of its ticks, in one statement. Returns those
- * that it fired.
+ * Fires schedules: advances each and enqueues a job for each of its ticks, in one statement. Returns the
+ * schedules that it fired.
  *
- * **Under concurrency.** Whoever first moves the row on from a revision has fired its ticks, so each fires
- * once for any number of workers; a crash leaves both the row and the jobs as they were, or neither. A row
- * that another transaction has locked is passed over. Nothing waits for a user's open transaction, but for
- * 100 ms where that has just enqueued or completed the job with which a tick must not overlap; then the
- * statement fails with 55P03 and has changed nothing.
+ * **Under concurrency.** The first worker to advance the row from a revision has fired its ticks, so each
+ * tick fires once for any number of workers. After a crash, both the row and the jobs are written, or neither
+ * is. A row that another transaction has locked is skipped. It does not wait for a user's open transaction,
+ * with one exception: if that transaction has just enqueued or completed the job with which a tick must not
+ * overlap, it waits at most 100 ms, then fails with 55P03 and changes nothing.
  *
  * @param channel where the workers of the queues are notified; `undefined`: nowhere
  */

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Runner } from '../../../core/sql/executor.ts';
 import { queryScheduleRows, type ScheduleTables } from '../sql/schedule-tables.ts';
 
-/** The schedules that a worker keeps, and when it removes those that nobody keeps. */
+/** The schedules that a worker declares, and when it removes schedules that no worker declares any more. */
 export interface Tidying {
   /** The names that it declares. */
   readonly declared: readonly string[];
@@ -13,9 +13,9 @@ export interface Tidying {
 }
 
 /**
- * Says that a worker still declares its schedules, and removes those that nobody has declared for long.
+ * Records that a worker still declares its schedules, and removes those that no worker has declared for long.
  *
- * **Under concurrency.** Passes over rows that another transaction has locked, and waits for nothing.
+ * **Under concurrency.** Skips rows that another transaction has locked, so it never waits.
  */
 export async function tidySchedules(db: Runner, tables: ScheduleTables, tidying: Tidying): Promise<void> {
   await queryScheduleRows(db, tables, tidySchedulesQuery(tables, tidying));

@@ -45,7 +45,7 @@ const DECLARE_MS = 60_000;
 /** After it could not write all of that: a tick was due just then, or a row was locked. */
 const DECLARE_AGAIN_MS = 1_000;
 const TIDY_MS = 3_600_000;
-/** A declaration that nobody has repeated for this long is gone for good. */
+/** A declaration that no worker has repeated for this long is removed. */
 const FORGET_MS = 7 * 24 * 3_600_000;
 const MAX_RETRY_MS = 60_000;
 
@@ -163,8 +163,9 @@ export class Firing implements BackgroundPart {
   }
 
   /**
-   * Fires what is due, all at once or else one by one; returns how many schedules have moved on.
-   * @throws when that is no matter of any schedule
+   * Fires what is due in one statement, or one by one if that fails. Returns how many schedules have
+   * advanced.
+   * @throws when the failure has nothing to do with a schedule
    */
   async #fire(due: readonly DueSchedule[]): Promise<number> {
     const firings = due.flatMap((schedule) => {

@@ -4,11 +4,12 @@ import type { Runner } from '../../../core/sql/executor.ts';
 import { endChannel, endNotices } from '../sql/end-notice.ts';
 
 /**
- * Notifies those who wait for these jobs that they have ended.
+ * Notifies the waiters of these jobs that the jobs have ended.
  *
- * **Under concurrency.** Sent after the end has committed, or in its transaction: whoever hears it sees the
- * end. A statement of its own, apart from the one that ends the jobs: on Citus that one runs on the node of
- * the rows, where nobody listens; and who does not ask for notices sends what it sends without them.
+ * **Under concurrency.** Sent after the end has committed, or in its transaction: a listener that hears the
+ * notice sees the end. It is a separate statement, not part of the one that ends the jobs, for two reasons.
+ * On Citus that one runs on the node of the rows, where no process listens. And without a request for
+ * notices, workers send the same statements as before.
  */
 export async function notifyOfEnds(db: Runner, tables: QueueTables, ids: readonly number[]): Promise<void> {
   const channel = endChannel(tables);

@@ -26,8 +26,8 @@ export function endedIds(notice: string): number[] {
 
 /**
  * Sends an end notice for a job that asks for it, when the transaction commits. Use it in the outermost
- * select of a statement, once for each job that it ends. On Citus that runs on the node of the rows, where
- * nobody listens: those who wait find the end as without it.
+ * select of a statement, once for each job that it ends. On Citus that runs on the node of the rows, where no
+ * process listens: waiters then find the end by polling.
  */
 export function noticeOfEnd(tables: Pick<QueueTables, 'queueJobs'>, job: { id: SQL; metadata: SQL }): SQL {
   const isAwaited = sql.raw(`'{"${AWAITED}": true}'`);

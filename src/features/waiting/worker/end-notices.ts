@@ -18,9 +18,8 @@ const INTERVAL_MS = 50;
 const BURST = 5;
 
 /**
- * Tells those who wait that their jobs have ended, all that ended meanwhile in one statement. Only where a
- * job asks for it; of the others it never hears. What it could not send is given up: whoever waits polls as
- * well.
+ * Tells waiters that their jobs have ended: one statement for all jobs that ended since the last. It only
+ * hears of jobs that ask for notices. A notice that could not be sent is dropped, since waiters poll as well.
  */
 export class EndNotices implements BackgroundPart {
   readonly #options: EndNoticesOptions;
