@@ -54,9 +54,9 @@ const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 60_000;
 
 /**
- * A channel of notifications, on one connection at a time, which is made anew when it is lost. Nothing counts
- * as heard before a notification to itself has come back: behind PgBouncer in transaction mode `LISTEN`
- * succeeds, and nothing ever comes.
+ * A channel of notifications, on one connection at a time, which is reopened when it is lost. The channel
+ * counts as working only after a notification to itself has come back: behind PgBouncer in transaction mode
+ * `LISTEN` succeeds, but no notification ever arrives.
  */
 export class Channel {
   readonly #options: ChannelOptions;
@@ -99,7 +99,7 @@ export class Channel {
           {
             ready: (listening) => {
               onReady();
-              // Drivers that connect anew by themselves are ready again in the same call.
+              // Drivers that reconnect by themselves are ready again in the same call.
               if (!tested) this.#keepTesting(connection, heard, listening);
               tested = true;
             },
@@ -180,8 +180,8 @@ export class Channel {
 
   /**
    * Others on the channel hear it too, so it tests their connections as well. The pool may hand out a
-   * connection that was lost together with the one before this: that is no reason to give this one up, for
-   * all who share it.
+   * connection that was lost together with the previous one. That is not a reason to give up this connection,
+   * which others share.
    */
   async #notifyItself(signal: AbortSignal): Promise<void> {
     const { db, tables, name } = this.#options;

@@ -7,8 +7,8 @@ export interface PostgresJsClient {
 }
 
 /**
- * Listens by the driver's own `listen`, which opens one connection beside its pool for all who listen on a
- * client: see {@link SharedConnection}. Where its insides are not as expected (Bun), the driver connects anew
+ * Listens by the driver's own `listen`, which opens one connection beside its pool for all listeners on a
+ * client: see {@link SharedConnection}. Where its internals are not as expected (Bun), the driver reconnects
  * by itself, and `ready` is called again.
  */
 export function listenByPostgresJs({ listen }: PostgresJsClient): Listen {

@@ -61,7 +61,8 @@ export class SharedConnection implements ListeningConnection {
     const onClose = options.onclose;
     this.#listenAgain = () => onClose?.();
     this.#end = end;
-    // Called by the pool when the app ends it: what follows is no loss, and no reconnect helps the worker.
+    // Called by the pool when the app ends it: what follows does not count as a loss, and no reconnect helps
+    // the worker.
     client.end = (how) => {
       this.destroy(lostWithPool());
       return this.#closed ?? end(how);

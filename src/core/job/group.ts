@@ -23,7 +23,7 @@ export function groupOf(job: JobDefinition, payload: unknown, given: string | un
  * What a job weighs, as its enqueue or its definition says; `undefined` when neither does.
  *
  * @param given the enqueue's own
- * @throws RangeError when it is no whole number from 1 to 10,000
+ * @throws RangeError when it is not a whole number from 1 to 10,000
  * @throws TypeError when the definition's function throws
  */
 export function weightOf(

@@ -26,21 +26,21 @@ const FAIL: unique symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.fail');
 
 /** What {@link snooze} returns. */
 export class Snooze {
-  /** Keeps the type nominal as well: an output that happens to have a `delayMs` is no snooze. */
+  /** Keeps the type nominal as well: an output that happens to have a `delayMs` is not a snooze. */
   readonly [SNOOZE] = true;
   constructor(readonly delayMs: number) {}
 }
 
 /** What {@link cancel} returns. */
 export class Cancel {
-  /** Keeps the type nominal as well: an output that happens to have a `reason` is no cancel. */
+  /** Keeps the type nominal as well: an output that happens to have a `reason` is not a cancel. */
   readonly [CANCEL] = true;
   constructor(readonly reason: string) {}
 }
 
 /** What {@link fail} returns. */
 export class Fail {
-  /** Keeps the type nominal as well: an output that happens to have an `error` is no failure. */
+  /** Keeps the type nominal as well: an output that happens to have an `error` is not a failure. */
   readonly [FAIL] = true;
   constructor(readonly error: unknown) {}
 }

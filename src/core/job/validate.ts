@@ -85,7 +85,7 @@ function toStore(
   Refused: Refusal,
   maxBytes: number,
 ): string | Promise<string> {
-  // `undefined` is no JSON; an absent payload or output is null in the database.
+  // `undefined` is not JSON; an absent payload or output is null in the database.
   const json = storedJsonOf(job, value === undefined ? null : value, Refused);
   // Before the schema is asked, which may take its time over something large.
   checkStoredSize(job.kind, '', json, maxBytes);

@@ -207,8 +207,8 @@ export class Queue<
   }
 
   /**
-   * Does what {@link cancel} does, with all live jobs that fit the filter and were enqueued before the call.
-   * It goes by batches, each of which takes effect at once, unless `db` is a transaction.
+   * Does what {@link cancel} does, with all live jobs that match the filter and were enqueued before the
+   * call. It works in batches. Each batch takes effect at once, unless `db` is a transaction.
    *
    * Under concurrency: as {@link cancel}, for each job. It waits for no lock; it tries again for 0.6 seconds.
    *

@@ -32,9 +32,9 @@ export type WorkersTable<
 > = InSchema<ReturnType<typeof pgTable<TName, WorkerColumns>>, TSchema>;
 
 /**
- * `queue_workers`: who is alive. A job is held while its `worker_id` is in this table; when a worker's row is
- * removed, its jobs are due again. There is no foreign key, because each claim would then lock the worker's
- * row once per job.
+ * `queue_workers`: which workers are alive. A job is held while its `worker_id` is in this table; when a
+ * worker's row is removed, its jobs are due again. There is no foreign key, because each claim would then
+ * lock the worker's row once per job.
  */
 export function defineWorkersTable<TName extends string, TSchema extends string | undefined>(
   table: DeclareTable,

@@ -30,7 +30,7 @@ export interface Claim {
    * @default undefined all of them begin
    */
   readonly beginning?: 0 | 1 | Beginners | undefined;
-  /** Who will hold them; `null` where the lock of the row is the hold, as in `runNext`. */
+  /** The worker that will hold them; `null` where the lock of the row is the hold, as in `runNext`. */
   readonly workerId: number | null;
   /** Also takes jobs whose holder is no longer in `queue_workers`. */
   readonly fromGoneWorkers: boolean;

@@ -80,7 +80,7 @@ const IDLE = 'I';
  * @param withUsersSql whether it contains SQL of the user, whose missing tables and columns are not our
  * missing migration
  * @param entry what the app's schema must export for this statement, beside the tables of the queue itself
- * @throws TypeError when `db` is no database
+ * @throws TypeError when `db` is not a database
  * @throws MissingMigrationError when the queue's tables or columns are missing; other errors of the driver
  * pass unchanged
  */

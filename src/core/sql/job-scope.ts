@@ -8,7 +8,7 @@ export interface JobScope {
   readonly own: readonly OwnWanted[];
 }
 
-/** The conditions of a scope on jobs or results under an alias; none for who may see everything. */
+/** The conditions of a scope on jobs or results under an alias; none for a user who may see everything. */
 export function inScope({ queues, own }: JobScope, alias: 'j' | 'r'): SQL[] {
   return [
     ...(queues === undefined

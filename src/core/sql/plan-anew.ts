@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 
 /**
- * One row in a `FROM` that makes Postgres plan a prepared statement anew for each execution, for what the
+ * One row in a `FROM` that makes Postgres plan a prepared statement again for each execution, for what the
  * tables hold at that moment. That takes 0.2 ms. For the given parameter the planner sees one row; for an
  * unknown one it assumes 1,000, so a generic plan looks a thousand million times as expensive (three times a
  * thousand: with one, a plan from an empty table still looked cheaper than a new one on a full table).

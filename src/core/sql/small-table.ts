@@ -9,7 +9,7 @@ const known = new WeakMap<QueueTables['queueJobs'], SQL>();
 
 /**
  * The CTE `table_size`, which says whether the table is `small` when the statement runs. A statement that
- * reads nothing unless it is, may go by a plan for an empty table, and need not be planned anew. A
+ * reads nothing unless the table is small can use a plan for an empty table, and need not be planned again. A
  * partitioned table counts as large. Not for Citus, where the table's own size is always 0.
  */
 export function tableSize(queueJobs: QueueTables['queueJobs']): SQL {

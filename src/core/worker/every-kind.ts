@@ -17,7 +17,10 @@ type MissingHandlers<TKind extends string> = {
   readonly [K in TKind as `There is no handler for '${K}', which is among the jobs`]: never;
 };
 
-/** @throws TypeError when a kind of the jobs has no handler; UnknownKindError for what is no definition */
+/**
+ * @throws TypeError when a kind of the jobs has no handler; UnknownKindError for a value that is not a
+ * definition
+ */
 export function checkEveryKind(
   jobs: readonly JobDefinition[] | undefined,
   handlers: { has(kind: string): boolean },

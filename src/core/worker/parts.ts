@@ -165,7 +165,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
     intervalMs: () => (listener.listening ? Math.max(WATCH_MS, pollIntervalMs) : pollIntervalMs),
     events,
   });
-  // Who looks for new jobs seldom needs old ones no sooner.
+  // A worker that polls rarely can sweep rarely.
   const pollingSweepMs = Math.min(Math.max(POLLING_SWEEP_MS, pollIntervalMs), LISTENING_SWEEP_MS);
   const sweeper = new Sweeper({
     runner: statements.of('sweeps', { prepared: true }),

@@ -9,7 +9,7 @@ export interface QueueSettings {
   concurrency?: number | undefined;
   /**
    * Lets jobs of low priority begin in the end, however many of a better one come. Give all workers of the
-   * queue the same value. `runNext` goes by priority alone.
+   * queue the same value. `runNext` uses the priority alone.
    * @default undefined no job begins while one of a better priority is due
    */
   aging?: Aging | undefined;
@@ -22,7 +22,7 @@ export interface Aging {
    * better, in milliseconds, 100–3,155,760,000,000: after twice as long as two better, and so on, up to
    * priority 0. Among jobs that count as the same priority the oldest goes first; among those that count as 0
    * to within `afterMs`. So a job of priority `p` waits for no job that becomes due more than `p * afterMs`
-   * after it. A retry waits anew.
+   * after it. A retry starts to wait again.
    */
   afterMs: number;
 }

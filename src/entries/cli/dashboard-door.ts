@@ -21,7 +21,7 @@ export class LockedDoor {
   before(pages: Dashboard, hosts: readonly string[]): Dashboard {
     return async (request) => {
       const url = new URL(request.url);
-      // Another name that is made to resolve to this machine is no way in, token or not.
+      // Another name that is made to resolve to this machine is refused, token or not.
       if (!hosts.includes(request.headers.get('host') ?? ''))
         return refused('The dashboard does not answer under this host name.');
       if (url.pathname !== this.path && !url.pathname.startsWith(`${this.path}/`)) return refused(NO_TOKEN);

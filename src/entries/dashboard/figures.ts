@@ -47,14 +47,16 @@ export interface Retrying {
 export interface Figures {
   readonly countedAt: Date;
   readonly total: Counts;
-  /** Empty for who sees only jobs with some values of own columns. */
+  /** Empty for a user who sees only jobs with certain values of own columns. */
   readonly queues: readonly QueueLine[];
   readonly kinds: readonly KindLine[];
-  /** Only for who sees everything. */
+  /** Only for a user who sees everything. */
   readonly workers: number | undefined;
   /** How many jobs wait for another attempt after a failed one; `undefined`: not known. */
   readonly retrying: Retrying | undefined;
-  /** What workers have reported of these queues; only for who sees whole queues, in a queue with metrics. */
+  /**
+   * What workers have reported about these queues; only for a user who sees whole queues, and with metrics.
+   */
   readonly rates: QueueRates | undefined;
   /** Whether the queue has metrics that could not be read. */
   readonly unreported: boolean;
@@ -70,8 +72,8 @@ const FIRST_MS = 10_000;
 const PRECISIONS: readonly Precision[] = ['exact', 'at-least', 'estimated', 'unknown'];
 
 /**
- * The figures of `queue.stats`, for who sees whole queues; for others a count of their own jobs, which is
- * `undefined` when it took too long.
+ * The figures of `queue.stats` for a user who sees whole queues; for others a count of their own jobs, which
+ * is `undefined` when it took too long.
  */
 export async function figuresSeen(visit: Visit): Promise<Figures | undefined> {
   return visit.granted.scope.own.length > 0 ? await ownFigures(visit) : await wholeFigures(visit);

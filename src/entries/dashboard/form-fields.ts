@@ -8,7 +8,9 @@ export type Fields = Readonly<Record<string, string>>;
 /** What a form may send: more than any name, and far less than would hurt. */
 const MAX_FORM = 16_384;
 
-/** What a form sent; `undefined` when it is no form, too large, or holds what PostgreSQL cannot keep. */
+/**
+ * What a form sent; `undefined` when it is not a form, is too large, or holds what PostgreSQL cannot store.
+ */
 export async function fieldsOf(c: Context): Promise<Fields | undefined> {
   if (!/^application\/x-www-form-urlencoded\b/i.test(c.req.header('content-type') ?? '')) return undefined;
   if (Number(c.req.header('content-length') ?? 0) > MAX_FORM) return undefined;

@@ -14,7 +14,7 @@ export class RefusedLimitError extends Error {}
  * Sets the limit that a form describes, or removes what was set, in a transaction: the change and what tells
  * the workers of it are there together. Another open transaction that sets the same is waited for, 5 seconds.
  *
- * @throws RefusedLimitError for what is no limit, or one that no worker would heed
+ * @throws RefusedLimitError for input that is not a limit, or a limit that no worker would obey
  */
 export async function setLimit(
   { settings: { db, queue } }: Visit,
@@ -59,7 +59,7 @@ function overrideOf({ concurrency = '', rate = '', per = '', weight = '' }: Fiel
   };
 }
 
-/** What is no plain number is none at all, which the limit then says. */
+/** A text that is not a plain number becomes `NaN`, which the check of the limit refuses. */
 function numberIn(text: string): number {
   return /^\d{1,12}(\.\d{1,6})?$/.test(text.trim()) ? Number(text) : Number.NaN;
 }

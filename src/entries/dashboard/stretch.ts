@@ -40,7 +40,7 @@ export async function doStretch(before: Progress, { find, act }: Work): Promise<
       if (ids === undefined) return { tried, done, after, ids: all, end: 'slow' };
       if (ids.length > 0) done += await act(ids);
     } catch (error) {
-      // What is done is told of; the next request meets the error again, if it is still there.
+      // The jobs that are done are reported; the next request meets the error again, if it persists.
       if (all.length === 0) throw error;
       return { tried, done, after, ids: all, end: 'more' };
     }

@@ -14,7 +14,7 @@ export interface Visit {
   readonly granted: Granted;
   readonly looks: Looks;
   readonly searches: Searches;
-  /** Who looks, as far as their searches take turns: their name, or their session where they have none. */
+  /** The viewer, for whom searches take turns: their name, or their session where they have none. */
   readonly viewer: string;
   /** The path in the dashboard, with its query. */
   readonly path: string;

@@ -87,7 +87,7 @@ function payloadOf(read: ReadJob, { job, payload }: ImportRule): unknown {
 }
 
 /**
- * Whether the stored payload is the text from there. Written anew it would have lost digits: JavaScript reads
+ * Whether the stored payload is the text from there. Serialized again it would lose digits: JavaScript reads
  * 1234567890123456789 as 1234567890123456800. The definition has checked the value.
  */
 function carriesItsJson({ payload }: ImportRule, carried: unknown): boolean {

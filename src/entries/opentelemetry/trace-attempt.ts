@@ -78,7 +78,7 @@ async function traceCall(
   const senders = propagate ? linksOf(jobs) : [];
   const [sender] = senders;
   const continues = parent === 'parent' && jobs.length === 1 && sender !== undefined;
-  // Not the context of whatever has started the worker, which would make one trace of its whole life.
+  // Not the context in which the worker was started, which would put the worker's whole life into one trace.
   let base: Context = continues ? trace.setSpanContext(ROOT_CONTEXT, sender.context) : ROOT_CONTEXT;
   const values = baggage && jobs.length === 1 ? extractBaggage(first?.metadata ?? {}) : undefined;
   if (values !== undefined) base = propagation.setBaggage(base, values);

@@ -99,7 +99,7 @@ export function workerCounts(meter: Meter): Listeners {
   /** The handler's time, and the time until the database knew. */
   function noteDuration(job: Job, durationMs: number, type?: string): void {
     const attempt = begun.get(job);
-    // One that has failed and was then cancelled is told of twice.
+    // An attempt that has failed and was then cancelled is reported twice.
     if (attempt === undefined || attempt.noted) return;
     attempt.noted = true;
     const all: Attributes = {

@@ -53,7 +53,10 @@ interface PGliteModule {
   readonly PGlite: { create(options?: { loadDataDir: Blob }): Promise<PGliteClient> };
 }
 
-/** The copies, by the queue's tables and `setUp`: to load one is several times faster than to begin anew. */
+/**
+ * The copies, by the queue's tables and `setUp`: loading one is several times faster than starting from
+ * scratch.
+ */
 const copies = new WeakMap<object, WeakMap<object, Promise<Blob>>>();
 const NONE = {};
 

@@ -10,7 +10,7 @@ import { isTransaction } from './written-here.ts';
 /**
  * The jobs that a function has enqueued, live or finished, in their order; with a definition only those of
  * its kind, typed. A job that was refused as a duplicate, or that replaced a waiting one, is not among them:
- * it is no new job. Nor is one that has completed and whose kind keeps no result.
+ * it is not a new job. Nor is a completed job whose kind keeps no result.
  *
  * ```ts
  * const jobs = await enqueuedBy(tx, queue, () => placeOrder(tx, cart));

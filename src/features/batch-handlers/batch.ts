@@ -126,7 +126,7 @@ export class Batch {
   #fail(present: readonly BatchMember[], error: unknown): void {
     const failures = failuresIn(error);
     const named = present.filter(({ job }) => failures?.has(job.id));
-    // An id that is no job's of this batch hides one that has failed.
+    // An id that does not belong to this batch would hide a job that has failed.
     const isKnown = failures !== undefined && named.length === failures.size;
     for (const member of present) {
       const entered = this.#entered.get(member);

@@ -159,8 +159,8 @@ export class Batches {
   }
 
   /**
-   * Whether a batch waits for a slot whose first job stands before this one in the queue, and which the
-   * limits of the queue let begin.
+   * Whether there is a batch that waits for a slot, that the limits of the queue let begin, and whose first
+   * job is ahead of this one in the queue.
    */
   isBefore(attempt: Attempt | undefined): boolean {
     const next = this.#next;

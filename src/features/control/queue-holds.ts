@@ -32,7 +32,7 @@ export type HoldsTable<
  * discarded and stops its group.
  *
  * `worker_id`: of a job that its handler has ended by `complete(tx)`, the worker in which this handler still
- * runs. The worker removes the row when the handler has ended; it counts for nothing once the worker is gone.
+ * runs. The worker removes the row when the handler has ended; it does not count once the worker is gone.
  */
 export function defineHoldsTable<TName extends string, TSchema extends string | undefined>(
   table: DeclareTable,

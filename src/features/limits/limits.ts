@@ -62,7 +62,7 @@ export interface GroupList {
 
 /**
  * The limits of a queue: `queue.limits`. Each method takes the caller's own Drizzle database or transaction
- * first, and what it does commits or rolls back with that. Workers heed a change within 5 seconds of the
+ * first, and its effect commits or rolls back with that. Workers obey a change within 5 seconds of the
  * commit, and at once where they are notified.
  */
 export class Limits {

@@ -17,7 +17,7 @@ export type MakeSchedules = (queue: QueueOfSchedules) => Schedules;
  *
  * @param queueSchedules the table that the app's schema exports, from `drizzle-queue/schema/control` or
  * `createControlTables`
- * @throws TypeError when it is no table
+ * @throws TypeError when it is not a table
  */
 export function schedulesIn(queueSchedules: ControlTables['queueSchedules']): MakeSchedules {
   if (!is(queueSchedules, PgTable)) {

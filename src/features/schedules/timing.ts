@@ -45,7 +45,8 @@ function nextInterval(firstMs: number, everyMs: number, afterMs: number): number
  * Vixie's rule where a clock is changed. An expression that names every hour follows elapsed time: it fires
  * in both passes of a repeated hour and never in a skipped one. Any other means times on a wall: one in a gap
  * fires at its end, several in one gap fire once, and one that comes twice fires the first time. Vixie's cron
- * itself goes by the star: every sixth hour loses a midnight that falls into a gap, and `0-23` one in autumn.
+ * itself looks at the star: every sixth hour loses a midnight that falls into a gap, and `0-23` one in
+ * autumn.
  */
 function nextMatch(expression: string, zone: Zone): (afterMs: number) => number | undefined {
   const cron = parseCron('cron', expression);

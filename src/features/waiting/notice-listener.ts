@@ -87,7 +87,7 @@ export class NoticeListener {
     });
     this.#channel = channel;
     this.#ending = ending;
-    // From here on the next who joins begins anew.
+    // From here on the next waiter that joins opens a new connection.
     ending.signal.addEventListener('abort', () => {
       if (this.#ending === ending) this.#ending = this.#channel = undefined;
     });

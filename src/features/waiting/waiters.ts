@@ -163,7 +163,7 @@ export class Waiters {
       job.pauseMs = jitter(job.notified && this.#notices?.hears ? paceMs * NOTIFIED_PACE : paceMs);
       job.looks++;
     }
-    // Who joins during the look may have missed what it sees.
+    // A waiter that joins during the look may have missed what it sees.
     const asked = jobs.map((job) => ({ job, waiters: [...job.waiters], looks: job.looks }));
     try {
       const answer = this.#ask(idsOf(jobs));

@@ -79,7 +79,7 @@ export function insertOneJobQuery(
 /**
  * drizzle-orm 0.45 with replicas sends whatever begins with `with` to a replica.
  *
- * @throws TypeError when `db` is no database
+ * @throws TypeError when `db` is not a database
  */
 function primaryOf(db: QueryBuilders): QueryBuilders {
   // Callers without TypeScript, as in queryRows. Arrays have a `with`, too.

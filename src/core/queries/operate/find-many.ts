@@ -80,7 +80,9 @@ function areMeant({ action, search, scope, ids }: ManyJobs): SQL {
   return sql.join(conditions, sql` and `);
 }
 
-/** The states that it can be done in; cancelled jobs are put back only by who asks for them. */
+/**
+ * The states in which the action is possible; cancelled jobs are put back only when the search asks for them.
+ */
 function canBe(action: ManyJobs['action'], { state }: JobSearch): SQL {
   switch (action) {
     case 'cancel':

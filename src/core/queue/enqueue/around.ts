@@ -16,7 +16,7 @@ export interface JobToEnqueue {
   readonly metadata: Record<string, unknown>;
 }
 
-/** What {@link Around} is told of an attempt: part of its handler's context. */
+/** What {@link Around} is told about an attempt: part of its handler's context. */
 export interface AttemptContext {
   /** The payload, as the definition's schema made it from what is stored. */
   readonly payload: unknown;
@@ -26,7 +26,7 @@ export interface AttemptContext {
   readonly db: Database;
 }
 
-/** What {@link Around} is told of the attempts of a batch handler. */
+/** What {@link Around} is told about the attempts of a batch handler. */
 export interface BatchAttemptContext {
   /** Never empty. The signal of each is its job's own. */
   readonly jobs: readonly Omit<AttemptContext, 'db'>[];

@@ -67,7 +67,7 @@ function checkRange(
   return { after, before };
 }
 
-/** What a payload must contain, as JSON text. @throws TypeError when it is no JSON */
+/** What a payload must contain, as JSON text. @throws TypeError when it is not JSON */
 export function payloadText(method: string, payload: unknown): string {
   try {
     return toStoredJson(payload);

@@ -41,7 +41,7 @@ export interface RedriveFilter {
   limit?: number;
 }
 
-/** The options of {@link Queue.redrive}. With any of them it goes by batches. */
+/** The options of {@link Queue.redrive}. With any of them it works in batches. */
 export interface RedriveOptions extends Batching<RedriveResult> {
   /** @default 1,000 with `onProgress` or `signal`; otherwise all in one statement */
   batchSize?: number | undefined;

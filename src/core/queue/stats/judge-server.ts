@@ -20,7 +20,7 @@ export function judgeServer(server: ServerVitals | undefined): Vital[] {
   }
   const { snapshot, slot, deadRows, liveRows, vacuumedMsAgo, transactionAge } = server;
   const vacuumed = vacuumedMsAgo === undefined ? 'never' : `${inWords(vacuumedMsAgo)} ago`;
-  // Few dead rows are no matter, however few live ones there are.
+  // A few dead rows do not matter, however few live rows there are.
   const manyDead = deadRows >= MANY_DEAD && deadRows > 10 * liveRows;
   return [
     ...judge(

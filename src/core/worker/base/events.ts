@@ -179,7 +179,8 @@ function withoutParameters<K extends keyof WorkerEvents>(event: K, args: WorkerE
   try {
     return [{ ...told, error: withoutQuery(told.error) }] as WorkerEvents[K];
   } catch {
-    // Anything can be thrown, even a proxy that throws when it is asked what it is: that is no failed query.
+    // Anything can be thrown, even a proxy that throws when it is asked what it is: that is not a failed
+    // query.
     return args;
   }
 }

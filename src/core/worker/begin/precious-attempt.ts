@@ -26,7 +26,7 @@ export function isAfterDeath(job: ClaimedJob): boolean {
   return withoutWord(job) > 0;
 }
 
-/** A last attempt whose job may be the one that killed a worker: nothing shall be lost with it. */
+/** A last attempt whose job may be the one that killed a worker: nothing must be lost with it. */
 export function isLastAfterDeath(job: ClaimedJob): boolean {
   return job.attempt === job.maxAttempts && withoutWord(job) > 0;
 }

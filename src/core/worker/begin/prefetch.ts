@@ -14,7 +14,7 @@ const WEIGHT = 0.05;
 const MIN_ATTEMPTS = 5;
 
 /**
- * How many jobs to claim ahead: as many as the handlers will finish within 50 ms, and as memory bears. So
+ * How many jobs to claim ahead: as many as the handlers will finish within 50 ms, and as fit into memory. So
  * no-op jobs travel in hundreds per claim, and no worker hoards long jobs that it will not begin for minutes.
  */
 export class Prefetch {
@@ -32,7 +32,7 @@ export class Prefetch {
     for (const bytes of payloadBytes) this.#recentBytes = Math.max(bytes, this.#recentBytes * (1 - WEIGHT));
   }
 
-  /** Learns anew: the expectation was wrong. */
+  /** Starts to learn again: the expectation was wrong. */
   distrust(): void {
     this.#attempts = 0;
   }

@@ -30,7 +30,7 @@ export class Bell {
     this.#rung.signal();
   }
 
-  /** Begins anew; returns what it has rung for. */
+  /** Resets the bell; returns what it has rung for. */
   clear(): Rung {
     const rung = { heard: this.#told, told: this.#told && !this.#perhapsOthers };
     this.#rung.clear();

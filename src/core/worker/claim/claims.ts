@@ -74,7 +74,10 @@ export class Claims implements QueueClaims {
   readonly #tries: ClaimTries;
   /** The next ones in order have their turn now. */
   #tookOverlooked = false;
-  /** The last claim took as many as the kind with the fewest free slots bears, and left others waiting. */
+  /**
+   * The last claim took only as many jobs as the kind with the fewest free slots has room for, and left
+   * others waiting.
+   */
   #heldUp = false;
   #leftOut: readonly Lane[] = [];
   /** How many lanes' overlooked jobs have had their turn. */

@@ -47,7 +47,7 @@ export class Sweep {
   #after: JobPlace | undefined;
   /** What is left of an urgent pass. */
   #spansMs: readonly (number | undefined)[] = [];
-  /** The pass was begun anew while a slice was under way, whose end says nothing about it. */
+  /** The pass was restarted while a slice was under way, so the end of that slice says nothing about it. */
   #anew = false;
   #tookMs = 0;
   #lastTookMs = Number.POSITIVE_INFINITY;

@@ -18,7 +18,7 @@ export interface Logger {
 
 export const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
-/** Longer ones are cut: a terminal is no place for a stack. */
+/** Longer ones are cut: a terminal is not the place for a stack. */
 const MAX_LINE = 500;
 /**
  * Line breaks, what moves a cursor or gives colours, and what turns the direction of writing: error texts

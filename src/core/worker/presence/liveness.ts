@@ -245,12 +245,12 @@ export class Liveness implements BackgroundPart {
     const changes = this.#changes;
     const lone = atMs < this.#nextCheckMs;
     const heartbeatMs = lone ? LONE_HEARTBEAT_MS : HEARTBEAT_MS;
-    // Changes are counted: a session lost and taken anew between two beats must show, or peers that looked
-    // only before and after it take two short absences for a long one.
+    // Changes are counted: a session that is lost and taken again between two beats must show. Otherwise
+    // peers that looked only before and after it mistake two short absences for a long one.
     const news = changes !== this.#shown.changes || atMs - this.#shown.atMs >= heartbeatMs;
     const beat = news && this.#replacingMs(atMs) === 0;
     if (lone && !beat) return;
-    // A row that is written anew says that this worker was declared gone.
+    // A row that had to be inserted again means that this worker was declared gone.
     if (lone) {
       this.#wasGone ||= await beatWorker(runner, tables, worker);
       if (this.#wasGone) this.#nextCheckMs = atMs;

@@ -152,7 +152,7 @@ export class Attempt {
 
   /**
    * Runs the handler. A promise for its result rejects as soon as the attempt is ended from outside.
-   * @throws what a handler throws that is no async function
+   * @throws what a handler throws that is not an async function
    */
   run(payload: unknown): unknown {
     const { handler } = this;

@@ -63,7 +63,7 @@ function over(
 
 function failureOf(attempt: Attempt, error: unknown): Outcome {
   if (attempt.interrupted) return { type: 'interrupted' };
-  // A handler that heeds its signal throws an AbortError of its own; the reason says more.
+  // A handler that obeys its signal throws its own AbortError; the reason says more.
   return { type: 'failed', error: attempt.reason ?? error };
 }
 

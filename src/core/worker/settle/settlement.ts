@@ -13,7 +13,7 @@ export interface Settlement<TTransition extends Transition = Transition> {
  */
 export type SettleResult = 'written' | 'lost' | { readonly cancelled: string } | 'abandoned';
 
-/** Who waits for what became of a settlement; called once, by one of the two. */
+/** Waits for the result of a settlement; exactly one of the two is called, once. */
 export interface SettlementListener {
   settled(result: SettleResult): void;
   /** @param refusal what the database says about this row */
@@ -76,7 +76,7 @@ export class PendingSettlement<TTransition extends Transition = Transition>
  * a promise: one of them may stop the worker, and must not do so while a batch is answered by half.
  */
 export class OpenSettlements {
-  /** In no order. A set of thousands that come and go is made anew all the time. */
+  /** In no order. A set of thousands that come and go is rebuilt all the time. */
   readonly #open: PendingSettlement[] = [];
   #untold: PendingSettlement[] = [];
 

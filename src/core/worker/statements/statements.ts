@@ -315,7 +315,7 @@ class PartRunner implements WorkerRunner {
         reject(this.#giveUp(statement, startMs));
       });
       this.#open.set(deadline, startMs);
-      // What is no database may answer with anything.
+      // A value that is not a database may answer with anything.
       Promise.resolve(answer).then(
         (result) => {
           const beforeMs = this.#statements.noteAnswer();

@@ -75,7 +75,7 @@ async function print(output: Output, job: JobRecord, values: ShownValues): Promi
   }
   if (job.errors.length > 0) await output.line('errors', 'bold');
   for (const error of job.errors) {
-    // Who was cancelled before an attempt has none.
+    // A job that was cancelled before its first attempt has none.
     await output.write(error.attempt ? `  attempt ${error.attempt}: ` : '  ');
     const name = values.text(job, 'errorName', error.name);
     await output.line(`${name}: ${values.text(job, 'error', error.message)}`, 'red');

@@ -44,7 +44,7 @@ export interface Survey {
   readonly hasQueue: boolean;
 }
 
-/** Looks at an app, and changes nothing. @throws Failure where it is no app with Drizzle */
+/** Looks at an app, and changes nothing. @throws Failure where it is not an app with Drizzle */
 export async function surveyApp(cwd: string, configFile?: string): Promise<Survey> {
   const manifest = findUpwards(['package.json'], cwd);
   if (manifest === undefined) throw new Failure('There is no package.json here: begin with `npm init`');

@@ -91,7 +91,7 @@ async function fromQueueConfig(path: string, url: string | undefined): Promise<P
   return { db, queue, config: changed, load: loaders, source: '--url', close: closeBoth };
 }
 
-/** A config that cannot be read is no reason to fail where an address was given. */
+/** Where an address was given, a config that cannot be read does not make the command fail. */
 async function readTolerantly(path: string, hasUrl: boolean): Promise<DrizzleConfig | undefined> {
   try {
     return await readDrizzleConfig(path);

@@ -18,7 +18,7 @@ export async function confirm(question: string, yes: boolean): Promise<boolean> 
   try {
     return await new Promise<boolean>((resolve, reject) => {
       reader.once('SIGINT', () => reject(new InterruptedError()));
-      // The end of the input, Ctrl-D, is no yes.
+      // The end of the input, Ctrl-D, does not count as yes.
       reader.once('close', () => resolve(false));
       reader.question(`${question} [y/N] `, (answer) => resolve(/^\s*y(es)?\s*$/i.test(answer)));
     });

@@ -9,7 +9,7 @@ interface RefusedProps {
   readonly home?: boolean;
 }
 
-/** A page for who may not see what they asked for, or asked for what is not there. */
+/** A page for a user who may not see what they asked for, or asked for something that does not exist. */
 export function refusedPage({ links, title, text, home = false }: RefusedProps) {
   return (
     <Document links={links} title={title}>

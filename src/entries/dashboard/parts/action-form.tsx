@@ -17,7 +17,7 @@ interface ActionProps {
   readonly children?: Child;
 }
 
-/** A button that does something, as a form that needs no script; nothing for who may not do it. */
+/** A button that does something, as a form that needs no script; nothing for a user who may not do it. */
 export function ActionForm(props: ActionProps) {
   const { visit, action, path = action, fields, label, of, tone = 'plain', children } = props;
   if (!may(visit, action)) return null;

@@ -49,7 +49,10 @@ export function textArray(values: readonly string[]): SQL {
   return arrayOf(values, sql.raw('text'));
 }
 
-/** The same as values of a type. Each is cast once: an array that is cast can be so anew for each row. */
+/**
+ * The same as values of a type. Each value is cast once: a cast of the whole array may be repeated for each
+ * row.
+ */
 export function arrayOf(values: readonly string[], type: SQL): SQL {
   const json = JSON.stringify(values);
   return sql`array(select e::${type} from jsonb_array_elements_text(${json}::text::jsonb) as e)`;

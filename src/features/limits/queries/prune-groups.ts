@@ -24,11 +24,11 @@ export interface GroupsPruned {
 }
 
 /**
- * Deletes those of the next groups of one queue that have no jobs and whose rate is unused, and the holds
- * of jobs that are no more.
+ * Deletes those of the next groups of one queue that have no jobs and whose rate is unused, and the holds of
+ * jobs that no longer exist.
  *
- * **Under concurrency.** A group that a claim has locked stays. A job that is enqueued meanwhile has a
- * note, and the note makes the group anew: what is lost is its place in the ring.
+ * **Under concurrency.** A group that a claim has locked stays. A job that is enqueued meanwhile has a note,
+ * and the note creates the group again: it only loses its place in the ring.
  */
 export async function pruneGroups(db: Runner, tables: GroupTables, prune: GroupPrune): Promise<GroupsPruned> {
   const [row] = await queryRows(db, tables, pruneGroupsQuery(tables, prune), { entry: CONTROL_ENTRY });

@@ -12,7 +12,7 @@ export interface LeaseWish extends LimitName {
   readonly declared: number | null;
   /** How many handlers run; the lease becomes no smaller. */
   readonly running: number;
-  /** How many it shall have. Less than it has gives some back; no others are taken away. */
+  /** How many it is to have. A smaller number than it has gives slots back; no others are taken away. */
   readonly want: number;
   /** How many it could use; others that have more than their share then let go of some. */
   readonly wants: number;

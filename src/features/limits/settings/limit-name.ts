@@ -32,8 +32,8 @@ export function checkLimitName(caller: string, name: LimitName): LimitName {
 }
 
 /**
- * @throws TypeError for a limit that no worker would heed, since the code does not declare its queue, its
- * kind or any groups: what a worker does not know of it does not ask for
+ * @throws TypeError for a limit that no worker would obey, since the code does not declare its queue, its
+ * kind or any groups: a worker does not ask for limits that it does not know
  */
 export function limitNameOf(
   caller: string,

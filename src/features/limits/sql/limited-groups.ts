@@ -7,7 +7,7 @@ import { insertNotes } from './note-groups.ts';
  * One more CTE, which notes for the claims to look at a group whose limit has changed, or at all of a queue:
  * with another limit what waits may start. Nothing for the limit of a queue or a kind.
  *
- * It notes groups wherever they stand: a claim that still goes by the old limit may be about to park one.
+ * It notes groups wherever they stand: a claim that still uses the old limit may be about to park one.
  */
 export function notedForLimit(
   tables: Pick<LimitTables, 'queueGroups' | 'queueNotes'>,

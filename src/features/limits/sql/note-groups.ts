@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { LimitTables } from './grouping.ts';
 
-/** The most groups of one note. With more, rows outgrow their page, and more have to be noted anew. */
+/** The most groups of one note. With more, rows outgrow their page, and more have to be noted again. */
 export const MAX_KEYS = 20;
 
 /**

@@ -126,7 +126,7 @@ export class ClaimsByTurns implements GroupClaims {
     this.#amongMany = failure === undefined && noted !== undefined && areOfMany(jobs);
     // What was folded in beside it, no claim has seen yet.
     const isBehind = beside && noted?.used !== 0;
-    // What is noted later is told of, or found by the watch.
+    // A later note is notified, or found by the watch.
     const goesOn = (more && jobs.length > 0) || isBehind || noted?.used === MAX_NOTES;
     const sawEnd = jobs.length < demand && !more && !isBehind && failure === undefined;
     const endMs = performance.now();

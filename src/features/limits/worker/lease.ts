@@ -155,7 +155,7 @@ export class Lease {
     this.#sent = undefined;
     this.#version++;
     this.#failures = 0;
-    // The worker was declared gone meanwhile: it counts for nothing.
+    // The worker was declared gone meanwhile: the answer does not count.
     if (sent === undefined || sent.era !== this.#era) return;
     if (share === undefined) {
       this.noteGone();

@@ -119,7 +119,7 @@ export class Starts {
     return this.available(nowMs) + this.#free(nowMs);
   }
 
-  /** From when on jobs for those are worth a claim: they shall be here by then. */
+  /** From when on jobs for those starts are worth a claim: the jobs must be here by then. */
   get #roomAtMs(): number {
     return this.#freeAtMs - Math.min(ROUND_TRIPS * this.#roundTripMs, this.#rate.perMs / PART);
   }

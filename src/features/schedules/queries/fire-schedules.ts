@@ -109,7 +109,7 @@ export function fireSchedulesQuery(
     order by j.id`;
 }
 
-/** The schedules that move on, as CTEs, and the name of that which has what a job needs of them. */
+/** The schedules that advance, as CTEs, and the name of the CTE that has what a job needs from them. */
 interface Moved {
   readonly ctes: SQL;
   readonly moved: SQL;
