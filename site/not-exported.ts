@@ -13,6 +13,7 @@ export const NOT_EXPORTED = [
   'GroupRecord',
   'JobSettings',
   'LiveFields',
+  'MakeQueueLimiting',
   'OutcomeRecord',
   'PeriodOptions',
   'ReplaceOptions',
