@@ -353,4 +353,13 @@ describe('without the tables of limits', () => {
     await expect(failed).rejects.toThrow("`export * from 'drizzle-queue/schema/control'`");
     expect(tables.queueJobs).toBe(plain.tables.queueJobs);
   });
+
+  test('an enqueue into a queue without groups names only the tables that it uses', async () => {
+    await bare.client`alter table queue_jobs rename to elsewhere`;
+    const limited = createQueue({ limits: limitsIn(control, { plain: { concurrency: 2 } }) });
+    const failed = limited.enqueue(bare.db, defineJob('plain', { queue: 'plain' }));
+    await expect(failed).rejects.toThrow(MissingMigrationError);
+    await expect(failed).rejects.not.toThrow('drizzle-queue/schema/control');
+    await bare.client`alter table elsewhere rename to queue_jobs`;
+  });
 });

@@ -1,7 +1,7 @@
 import { getTableName, type SQL, type SQLWrapper } from 'drizzle-orm';
 import { MissingMigrationError, QueueError } from '../../errors.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import { contextOf } from './statement-context.ts';
+import { groupsInAny } from './statement-context.ts';
 
 /** What the library's own statements need. */
 export interface Runner {
@@ -129,8 +129,8 @@ function missingMigration(
   let driverError = error;
   while (driverError instanceof Error && driverError.cause instanceof Error) driverError = driverError.cause;
   const message = driverError instanceof Error ? driverError.message : '';
-  const { extension } = contextOf(tables);
-  const namesOurs = Object.values({ ...tables, ...extension?.tables }).some((table) =>
+  const groups = groupsInAny(tables);
+  const namesOurs = Object.values({ ...tables, ...groups?.tables }).some((table) =>
     new RegExp(`(?<!\\w)${getTableName(table)}(?!\\w)`).test(message),
   );
   // The message often names a column by an alias or a CTE, but all columns of our statements are ours.
@@ -138,5 +138,5 @@ function missingMigration(
   if (!ours) return undefined;
   // Not Drizzle's error around it, which repeats the parameters and so the payload.
   const what = `The queue's tables are not up to date (${message})`;
-  return new MissingMigrationError(what, { cause: driverError }, entry ?? extension?.entry);
+  return new MissingMigrationError(what, { cause: driverError }, entry ?? groups?.entry);
 }

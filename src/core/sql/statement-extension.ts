@@ -10,7 +10,7 @@ import type { PgTable } from 'drizzle-orm/pg-core';
  * commits together with the statement, and must neither wait for others nor change rows that they want.
  */
 export interface StatementExtension {
-  /** The tables that its SQL uses, so that an error can name the migration that lacks. */
+  /** The tables that its SQL uses, so that an error can name the missing migration. */
   readonly tables: Readonly<Record<string, PgTable>>;
   /** The entry that exports them. */
   readonly entry: string;
@@ -19,7 +19,7 @@ export interface StatementExtension {
   /** The queues whose jobs may have weights. */
   readonly weighedQueues: ReadonlySet<string>;
 
-  /** An insert that tells claims of the rows of a CTE with `queue`, `group_key` and a new `run_at`. */
+  /** An insert that tells claims about the rows of a CTE with `queue`, `group_key` and a new `run_at`. */
   tellOfTimes(rows: string): SQL;
   /** What statements that end holds return of the jobs for {@link afterEnds}: more columns, after a comma. */
   readonly endedColumns: SQL;

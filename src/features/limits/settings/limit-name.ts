@@ -97,7 +97,8 @@ export function overrideToSet(
   }
   if (group === undefined) {
     const unheeded = (setting: string) => {
-      const ofKind = kind === undefined ? `${setting}: …` : `kinds: { ${keyOf(kind)}: { ${setting}: … } }`;
+      const one = `${setting}: …`;
+      const ofKind = kind === undefined ? one : `kinds: { ${keyOf(kind)}: { ${one} } }`;
       return new TypeError(
         `${what}: ${setting} has no effect, because the code declares limits here without ${setting}. ` +
           `Declare one, limitsIn(…, { ${keyOf(queue)}: { ${ofKind} } })`,
