@@ -107,9 +107,8 @@ export function filterOf(
     }
     const reader = Object.hasOwn(READERS, key) ? READERS[key] : undefined;
     if (reader === undefined) {
-      const keys = [...Object.keys(READERS), 'payload.…', ...own.map((column) => column.key)];
-      const valid = keys.map((each) => `${each}:`).join(' ');
-      problems.push(`Unknown filter “${key}:”; valid filters: ${valid}`);
+      const valid = [...Object.keys(READERS), 'payload.…', ...own.map((column) => column.key)].join(': ');
+      problems.push(`Unknown filter “${key}:”; valid filters: ${valid}:`);
       continue;
     }
     const [name, read] = reader;
