@@ -77,7 +77,7 @@ test('takes a table of the app by SQL', async () => {
 
 test.each([
   [['rabbit'], 'import takes pg-boss, graphile-worker, bullmq, table; got rabbit'],
-  [['pg-boss', '--redis', 'redis://x'], 'import pg-boss takes no --redis'],
+  [['pg-boss', '--redis', 'redis://x'], 'import pg-boss does not take --redis'],
   [['bullmq'], 'import bullmq needs --queue'],
   [['table'], 'import table needs --table and --where'],
   [['pg-boss', '--map', 'mail'], '--map takes name=kind'],
