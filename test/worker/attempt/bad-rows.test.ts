@@ -1,5 +1,5 @@
 import { createQueue, createWorker, defineJob, fixedBackoff, handle, unvalidated } from 'drizzle-queue';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { Transition } from '../../../src/core/job/transition.ts';
 import type { Runner } from '../../../src/core/sql/executor.ts';
 import { Retries } from '../../../src/core/time/retries.ts';
@@ -152,7 +152,11 @@ describe('a row that the database refuses', () => {
     });
   });
 
-  test('keeps no stop waiting, and nothing is written after it', async () => {
+  test('keeps no stop waiting, and nothing is written after it; a hundred of them lead to no warning of Node.js', async () => {
+    const warnings: string[] = [];
+    const onWarning = ({ name }: Error) => void warnings.push(name);
+    process.on('warning', onWarning);
+    onTestFinished(() => void process.off('warning', onWarning));
     // What a transaction takes from a sequence stays taken when it is refused.
     await database.client`create sequence refusals`;
     await refuse(
@@ -171,14 +175,16 @@ describe('a row that the database refuses', () => {
       handlers: [handle(work, () => undefined)],
       shutdownTimeoutMs,
     });
-    worker.on('error', () => {});
+    const refused = new Set<string>();
+    worker.on('error', ({ during }) => refused.add(during));
     await queue.enqueueMany(
       database.db,
       work,
       Array.from({ length: 100 }, () => ({ payload: 13 })),
     );
     await worker.start();
-    await until(async () => (await refusals()) > 0);
+    await until(() => refused.size === 100);
+    expect(await refusals()).toBeGreaterThan(0);
     const startMs = performance.now();
     await worker.stop();
     const tookMs = performance.now() - startMs;
@@ -187,5 +193,6 @@ describe('a row that the database refuses', () => {
     for (let turn = 0; turn < 100; turn++) await database.client`select 1`;
     expect(await refusals()).toBe(atTheEnd);
     expect(tookMs).toBeLessThan(shutdownTimeoutMs + 6_000);
+    expect(warnings).toEqual([]);
   });
 });

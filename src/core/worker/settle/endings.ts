@@ -1,4 +1,5 @@
 import type { Outcome } from '../../job/outcome.ts';
+import { allowManyListeners } from '../../runtime.ts';
 import type { Runner } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
 import type { Attempt, AttemptEnvironment } from '../run/attempt.ts';
@@ -41,6 +42,8 @@ export class Endings {
       },
     };
     this.#onGivenBack = told.onGivenBack;
+    // Each attempt whose outcome is refused listens to it while it waits.
+    allowManyListeners(this.#leaving.signal);
     if (!options.persistent) this.#leaving.abort();
   }
 

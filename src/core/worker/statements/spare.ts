@@ -67,15 +67,22 @@ export class Spare {
 
   /** Never rejects: without it, statements try the pool. */
   async #keepOpen(open: () => OpeningConnection, unwanted: AbortSignal): Promise<void> {
+    // One for all of them: in a long outage there are many.
+    const openings = new Set<OpeningConnection>();
+    unwanted.addEventListener('abort', () => openings.forEach((opening) => void opening.close()), {
+      once: true,
+    });
     while (!unwanted.aborted) {
       // The one that listens may be back by itself.
       if (this.connection === undefined) {
         const opening = open();
-        const close = () => opening.close();
-        unwanted.addEventListener('abort', close, { once: true });
+        openings.add(opening);
         const connection = await resultWithin(opening.opened, OPENING_MS).catch(() => undefined);
-        if (connection === undefined || unwanted.aborted) close();
-        else {
+        if (connection === undefined || unwanted.aborted) {
+          opening.close();
+          openings.delete(opening);
+        } else {
+          connection.signal.addEventListener('abort', () => openings.delete(opening), { once: true });
           this.#opened = new OwnConnection(connection);
           this.#changed.signal();
         }
