@@ -65,6 +65,41 @@ test('adds a schema line, a job, handlers, a worker and a config, which work at 
   await clearTables(database.client);
 });
 
+test.each([
+  ['ES modules', 'module'],
+  ['CommonJS', 'commonjs'],
+])('what it writes runs in an app of %s whose database imports server-only', async (_, type) => {
+  const cwd = await cli.project({
+    ...app,
+    'package.json': JSON.stringify({ type, dependencies: { postgres: '3' } }),
+    'node_modules/server-only/package.json': JSON.stringify({
+      exports: { '.': { 'react-server': './empty.js', default: './index.js' } },
+    }),
+    'node_modules/server-only/index.js': "throw new Error('This module cannot be imported from a client');",
+    'node_modules/server-only/empty.js': '',
+    'src/db/index.ts': `import 'server-only';
+import { drizzle } from 'drizzle-orm/postgres-js';
+import postgres from 'postgres';
+
+export const db = drizzle({ client: postgres(process.env.DATABASE_URL ?? '') });
+`,
+  });
+  const env = { DATABASE_URL: database.url };
+  for (const args of [
+    ['init', '--yes'],
+    ['enqueue', 'greet', '{"name":"Ada"}'],
+  ]) {
+    expect(await runCli(cli.bin, args, { cwd, env })).toMatchObject({ code: 0, stderr: '' });
+  }
+  const worked = await runCli(cli.bin, ['work', '--drain'], { cwd, env });
+  expect(worked).toMatchObject({
+    code: 0,
+    stderr: '',
+    stdout: expect.stringContaining('Hello Ada\n1 completed'),
+  });
+  await clearTables(database.client);
+});
+
 test.skipIf(!hasTerminal)('asks first', async () => {
   const cwd = await cli.project(app);
   const asking = startInTerminal(cli.bin, ['init'], { cwd });

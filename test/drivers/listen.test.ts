@@ -10,7 +10,6 @@ import postgres from 'postgres';
 import { describe, expect, test, vi } from 'vitest';
 import { listenOf } from '../../src/core/drivers/detect.ts';
 import type { Listen, ListeningConnection } from '../../src/core/drivers/listen.ts';
-import { listenOrPoll } from '../../src/core/drivers/listen-or-poll.ts';
 import { type Database, queryRows } from '../../src/core/sql/executor.ts';
 import { tables } from '../queries/support/jobs.ts';
 import { drivers, type OpenDriver } from '../queue/support/drivers.ts';
@@ -23,6 +22,12 @@ const database = useTestDatabase();
 function required(listen: Listen | undefined): Listen {
   if (listen === undefined) throw new Error('this driver cannot listen');
   return listen;
+}
+
+/** `listenOrPoll` of a process that has warned of nothing yet. */
+async function freshListenOrPoll() {
+  vi.resetModules();
+  return (await import('../../src/core/drivers/listen-or-poll.ts')).listenOrPoll;
 }
 
 /** What one call of `listen` reports. */
@@ -274,6 +279,7 @@ test('what cannot listen is told by its looks', () => {
 });
 
 test('what can hold no session is said once, but not of PGlite, where it would be for nothing', async () => {
+  const listenOrPoll = await freshListenOrPoll();
   const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
   const listenOnce = async (db: Database) => {
     const stop = new AbortController();
@@ -313,7 +319,8 @@ test('what can hold no session is said once, but not of PGlite, where it would b
   warn.mockRestore();
 });
 
-test('what cannot listen is said once, in one line that names the driver and what to do', () => {
+test('what cannot listen is said once, in one line that names the driver and what to do', async () => {
+  const listenOrPoll = await freshListenOrPoll();
   const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
   const proxy = () => drizzleProxy(async () => ({ rows: [] })) as unknown as Database;
   expect(listenOrPoll(proxy())).toBeUndefined();

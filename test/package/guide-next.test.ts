@@ -13,7 +13,7 @@ const app = useGuideApp({
   envFile: '.env.local',
 });
 
-const ENQUEUE = `NODE_OPTIONS=--conditions=react-server npx drizzle-queue enqueue send-receipt '{"orderId":1}'`;
+const ENQUEUE = `npx drizzle-queue enqueue send-receipt '{"orderId":1}'`;
 const SELF_HOSTED = 'NEXT_MANUAL_SIG_HANDLE=true QUEUE_WORKER=1 node node_modules/next/dist/bin/next start';
 const WORKER = 'node --import tsx --conditions=react-server --env-file=.env.local lib/worker.ts';
 

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Failure } from '../failure.ts';
+import { allowServerOnly } from './allow-server-only.ts';
 
 export type Exports = Readonly<Record<string, unknown>>;
 
@@ -25,6 +26,7 @@ const NEEDS_HELP = new Set([
  * @throws Failure naming what is missing; what the file itself throws passes unchanged
  */
 export async function loadModule(path: string): Promise<Exports> {
+  allowServerOnly(path);
   try {
     return await importFile(path);
   } catch (error) {
