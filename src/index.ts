@@ -101,7 +101,6 @@ export {
   type TransactionOf,
   type UntypedDatabase,
 } from './core/worker/run/handler.ts';
-export { type HandlersFor, handlersFor } from './core/worker/run/handlers-for.ts';
 export { type RanJob, type RunNextOptions, runNext } from './core/worker/run-next.ts';
 export type { Aging, QueueSettings } from './core/worker/served-queues.ts';
 export { NoAnswerError } from './core/worker/statements/no-answer-error.ts';
@@ -132,6 +131,7 @@ export {
   type CompleteBatchArguments,
   handleBatch,
 } from './features/batch-handlers/handle-batch.ts';
+export { type HandlersFor, handlersFor } from './features/batch-handlers/handlers-for.ts';
 export type { GroupList, LimitFilter, LimitList, Limits } from './features/limits/limits.ts';
 export { limitsIn, type MakeLimits } from './features/limits/limits-in.ts';
 export type { LimitName, QueueName } from './features/limits/settings/limit-name.ts';

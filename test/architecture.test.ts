@@ -283,7 +283,6 @@ const AGAINST_THE_LAW: Readonly<Record<string, number>> = {
   'core/queue > features/schedules': 5,
   'core/queue > features/waiting': 5,
   'core/sql > features/waiting': 1,
-  'core/worker > features/batch-handlers': 5,
   'core/worker > features/control': 1,
   'core/worker > features/keys': 1,
   'core/worker > features/metrics': 6,

@@ -7,6 +7,7 @@ import { completeJobs } from '../../core/queries/settle/complete-job.ts';
 import type { FinishedJob } from '../../core/queries/settle/finish-jobs.ts';
 import type { Transaction } from '../../core/sql/executor.ts';
 import { faultPoint } from '../../core/sql/fault-point.ts';
+import type { BatchMember } from '../../core/worker/run/batch-call.ts';
 import {
   checkIsTransaction,
   HAS_COMMITTED,
@@ -16,7 +17,6 @@ import {
   STILL_OPEN,
 } from '../../core/worker/run/completion.ts';
 import { LeaseLostError } from '../../errors.ts';
-import type { BatchMember } from './batch-member.ts';
 import { batchResults, isOutput } from './batch-results.ts';
 
 const LOST = 'another worker has claimed it, or it is already settled; so no job of its batch was completed';

@@ -1,9 +1,9 @@
 import { type BatchAttemptContext, goAround } from '../../core/queue/enqueue/around.ts';
+import type { BatchCall, BatchMember } from '../../core/worker/run/batch-call.ts';
 import { runningJob } from '../../core/worker/run/context.ts';
 import type { BatchHandler, UntypedBatchContext, UntypedBatchJob } from '../../core/worker/run/handler.ts';
 import { BatchError, QueueError } from '../../errors.ts';
 import { BatchCompletion } from './batch-completion.ts';
-import type { BatchMember } from './batch-member.ts';
 import { batchResults } from './batch-results.ts';
 
 /** A job that waits for the batch's call, and for what becomes of it there. */
@@ -18,7 +18,7 @@ interface Entered {
  * from outside and is settled alone; it *enters* the batch where another attempt calls its handler. When all
  * have entered or left, the handler is called once, for those that are there.
  */
-export class Batch {
+export class Batch implements BatchCall {
   readonly #handler: BatchHandler;
   readonly #members: readonly BatchMember[];
   /** Neither entered nor left yet. */

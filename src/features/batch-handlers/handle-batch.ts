@@ -9,7 +9,11 @@ import { checkDurationMs, checkInteger } from '../../core/job/limits.ts';
 import type { Cancel, Fail, Snooze } from '../../core/job/outcome.ts';
 import type { Queue } from '../../core/queue/queue.ts';
 import type { Database, Transaction } from '../../core/sql/executor.ts';
+import { type BatchesOptions, MAKE_BATCHES } from '../../core/worker/begin/batches.ts';
+import type { BatchMember } from '../../core/worker/run/batch-call.ts';
 import type { BatchHandler, ContextDb, OwnValuesOf, RunningJob } from '../../core/worker/run/handler.ts';
+import { Batch } from './batch.ts';
+import { GatheredBatches } from './gathered-batches.ts';
 
 /** The options of {@link handleBatch}. */
 export interface BatchOptions {
@@ -111,7 +115,7 @@ export function handleBatch<TJob extends JobDefinition, TDb = Database, TQueue e
   checkDefinition('handleBatch', job);
   const what = (option: string) => `handleBatch('${job.kind}'): ${option}`;
   const { maxSize = 100, maxWaitMs = 100 } = checkOptions(what('options'), options, OPTIONS);
-  const batch = {
+  const sizes = {
     maxSize: checkInteger(what('maxSize'), maxSize, 1, 1_000),
     maxWaitMs: checkDurationMs(what('maxWaitMs'), maxWaitMs, 0, 60_000),
   };
@@ -119,5 +123,15 @@ export function handleBatch<TJob extends JobDefinition, TDb = Database, TQueue e
     throw new TypeError(`handleBatch('${job.kind}') takes a function after its options`);
   }
   // This very definition validates the payloads before the function is called.
-  return { job, batch, run: run as unknown as BatchHandler<TDb, OwnValuesOf<TQueue>>['run'] };
+  const handler = {
+    job,
+    batch: { ...sizes, callOf },
+    run: run as unknown as BatchHandler<TDb, OwnValuesOf<TQueue>>['run'],
+    [MAKE_BATCHES]: (options: BatchesOptions) => new GatheredBatches(options),
+  };
+  return handler;
+}
+
+function callOf(handler: BatchHandler, members: readonly BatchMember[]): Batch {
+  return new Batch(handler, members);
 }

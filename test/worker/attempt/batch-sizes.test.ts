@@ -1,7 +1,7 @@
 import { defineJob, handle, handleBatch } from 'drizzle-queue';
 import { describe, expect, test } from 'vitest';
 import { mostInBatch } from '../../../src/core/worker/begin/precious-attempt.ts';
-import { SlotUse } from '../../../src/core/worker/begin/slot-use.ts';
+import { SlotUse } from '../../../src/features/batch-handlers/slot-use.ts';
 
 describe('SlotUse', () => {
   const single = handle(defineJob('single', { queue: 'q' }), () => {});

@@ -1,4 +1,3 @@
-import { Batches, REFUSED_MS } from '../../../features/batch-handlers/batches.ts';
 import type { Outcome } from '../../job/outcome.ts';
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
 import { onNextTurn } from '../../runtime.ts';
@@ -9,7 +8,8 @@ import type { Conclusion } from '../settle/conclude.ts';
 import { Endings } from '../settle/endings.ts';
 import type { Leftovers } from '../settle/leftovers.ts';
 import type { AttemptsOptions } from './attempts-options.ts';
-import { Beginnings } from './beginnings.ts';
+import { type Batches, batchesOf } from './batches.ts';
+import { Beginnings, REFUSED_MS } from './beginnings.ts';
 import { Demand } from './demand.ts';
 import { Executions } from './executions.ts';
 import { Patience } from './patience.ts';
@@ -50,7 +50,7 @@ export class Attempts {
     const shared = { ...options, tables, endings, prefetch: this.#prefetch, beginnings, runs, onChange };
     this.#executions = new Executions({ ...shared, onEnd: (...ended) => this.#noteEnd(...ended) });
     const { running } = this.#executions;
-    this.#batches = new Batches({ ...shared, running, mayBegin: () => this.#mayBegin && !this.#isCutOff });
+    this.#batches = batchesOf({ ...shared, running, mayBegin: () => this.#mayBegin && !this.#isCutOff });
     this.#endings = endings;
     this.#beginnings = beginnings;
     this.#runs = runs;

@@ -31,6 +31,8 @@ export interface RecordResult {
 const FIRST_RECORDED = 16;
 /** How fast the stock shrinks when it proves to be more than needed. */
 const SHRINK = 0.95;
+/** After this a job that the database did not let begin is tried again. */
+export const REFUSED_MS = 10_000;
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 5_000;
 

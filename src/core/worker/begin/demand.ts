@@ -1,7 +1,7 @@
-import type { Batches } from '../../../features/batch-handlers/batches.ts';
 import type { Beginners } from '../../sql/claim-beginning.ts';
 import type { Attempt } from '../run/attempt.ts';
 import type { Endings } from '../settle/endings.ts';
+import type { Batches } from './batches.ts';
 import type { Beginnings } from './beginnings.ts';
 import type { Gate } from './gate.ts';
 import type { Prefetch } from './prefetch.ts';
@@ -40,7 +40,7 @@ export class Demand {
     // Refilled when half empty, so that a claim is worth its round trip.
     if (here > ahead / 2) return 0;
     const free = this.#freeOf(slots);
-    const wanted = (batches.serves ? batches.demand(free, ahead) : Math.max(0, free) + ahead) - here;
+    const wanted = batches.demand(free, ahead) - here;
     return gate === undefined ? wanted : Math.min(wanted, gate.mostMore);
   }
 

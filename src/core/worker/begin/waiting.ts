@@ -1,5 +1,5 @@
-import type { Batches } from '../../../features/batch-handlers/batches.ts';
 import type { Attempt } from '../run/attempt.ts';
+import type { Batches } from './batches.ts';
 import type { Beginnings } from './beginnings.ts';
 import type { Gate } from './gate.ts';
 import type { Runs } from './runs.ts';

@@ -1,5 +1,4 @@
 import { JobCancelledError, LeaseLostError, QueueError } from '../../../errors.ts';
-import { Batch } from '../../../features/batch-handlers/batch.ts';
 import type { Ended } from '../../../features/metrics/worker/tally.ts';
 import { copyJson } from '../../job/copy-json.ts';
 import type { AttemptFacts } from '../../job/transition.ts';
@@ -10,6 +9,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database, Executor, Transaction } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
 import { isPromise } from '../base/is-promise.ts';
+import type { BatchCall } from './batch-call.ts';
 import { Completion } from './completion.ts';
 import { Context } from './context.ts';
 import type { Handler, JobHandler } from './handler.ts';
@@ -69,7 +69,7 @@ export class Attempt {
   /** Since when it has waited for a slot of its own, by the monotonic clock. */
   waitsSinceMs = Number.POSITIVE_INFINITY;
   /** The call that it shares with others, if its handler is a batch handler. */
-  batch: Batch | undefined;
+  batch: BatchCall | undefined;
 
   constructor(
     readonly job: ClaimedJob,
@@ -158,7 +158,7 @@ export class Attempt {
     const { handler } = this;
     if (handler.batch !== undefined) {
       // In `runNext` a job is alone.
-      this.batch ??= new Batch(handler, [this]);
+      this.batch ??= handler.batch.callOf(handler, [this]);
       return this.until(this.batch.enter(this, payload));
     }
     const around = this.environment.around?.run;

@@ -1,13 +1,6 @@
-import {
-  type BatchContext,
-  type BatchJob,
-  type BatchOptions,
-  type BatchResult,
-  handleBatch,
-} from '../../../features/batch-handlers/handle-batch.ts';
-import type { JobDefinition } from '../../job/definition.ts';
-import type { Queue } from '../../queue/queue.ts';
-import type { Database } from '../../sql/executor.ts';
+import type { JobDefinition } from '../../core/job/definition.ts';
+import type { Queue } from '../../core/queue/queue.ts';
+import type { Database } from '../../core/sql/executor.ts';
 import {
   type BatchHandler,
   type DbOrTx,
@@ -16,7 +9,14 @@ import {
   handle,
   type JobHandler,
   type OwnValuesOf,
-} from './handler.ts';
+} from '../../core/worker/run/handler.ts';
+import {
+  type BatchContext,
+  type BatchJob,
+  type BatchOptions,
+  type BatchResult,
+  handleBatch,
+} from './handle-batch.ts';
 
 /** `handle` and `handleBatch` for one database, from {@link handlersFor}. */
 export interface HandlersFor<TDb extends Database, TQueue extends Queue = Queue> {

@@ -1,40 +1,21 @@
 import type { ClaimedJob } from '../../core/queries/claim/claim-jobs.ts';
 import { allowManyListeners, onNextTurn } from '../../core/runtime.ts';
-import type { BeginningsOptions } from '../../core/worker/begin/beginnings.ts';
-import type { Gate } from '../../core/worker/begin/gate.ts';
+import type { Batches, BatchesOptions } from '../../core/worker/begin/batches.ts';
+import { REFUSED_MS } from '../../core/worker/begin/beginnings.ts';
 import { isAfterDeath, isLastAfterDeath, mostInBatch } from '../../core/worker/begin/precious-attempt.ts';
-import type { Prefetch } from '../../core/worker/begin/prefetch.ts';
-import { hasBatches, SlotUse } from '../../core/worker/begin/slot-use.ts';
 import type { Attempt } from '../../core/worker/run/attempt.ts';
 import { executeJob } from '../../core/worker/run/execute-job.ts';
-import type { BatchHandler, Handler } from '../../core/worker/run/handler.ts';
-import type { Endings } from '../../core/worker/settle/endings.ts';
+import type { BatchHandler } from '../../core/worker/run/handler.ts';
 import { Batch } from './batch.ts';
 import { Gathering } from './gathering.ts';
 import { recordBatch } from './record-batch.ts';
+import { SlotUse } from './slot-use.ts';
 
-export interface BatchesOptions extends BeginningsOptions {
-  readonly handlers: ReadonlyMap<string, Handler>;
-  /** Whether the worker neither stops nor has paused the queue. */
-  readonly mayBegin: () => boolean;
-  /** `undefined` where the queue has no limits. */
-  readonly gate?: Gate | undefined;
-  /** Where the attempts of a batch are that has a slot, beside those of single jobs. */
-  readonly running: Set<Attempt>;
-  readonly endings: Pick<Endings, 'conclude' | 'giveBack'>;
-  readonly prefetch: Pick<Prefetch, 'note'>;
-  /** Called when a batch waits for a slot, or has left it. */
-  readonly onChange: () => void;
-}
-
-/** After this a job that the database did not let begin is tried again. */
-export const REFUSED_MS = 10_000;
-
-/** The jobs of batch handlers that a worker holds of one queue: they gather, and then run in one slot. */
-export class Batches {
+/** What a worker holds of one queue when at least one of its handlers is a batch handler. */
+export class GatheredBatches implements Batches {
+  readonly serves = true;
   readonly #options: BatchesOptions;
-  /** `undefined` where the worker has no batch handler. */
-  readonly #use: SlotUse | undefined;
+  readonly #use: SlotUse;
   /** By kind and size: after a death a job is in a batch with few others, and only such ones. */
   readonly #gatherings = new Map<string, Gathering<Attempt>>();
   /** Those of batches that have a slot and whose beginning is being recorded. */
@@ -48,15 +29,9 @@ export class Batches {
 
   constructor(options: BatchesOptions) {
     this.#options = options;
-    if (!hasBatches(options.handlers)) return;
     this.#use = new SlotUse([...options.handlers.values()], options.holder.queue);
     // Each batch that waits for the server listens to it.
     allowManyListeners(this.#stopping.signal);
-  }
-
-  /** Whether the worker has a batch handler. */
-  get serves(): boolean {
-    return this.#use !== undefined;
   }
 
   /** How many attempts run in a slot that they share with another. */
@@ -83,14 +58,13 @@ export class Batches {
 
   /** How many wait without a slot. */
   get gathered(): number {
-    if (this.#use === undefined) return 0;
     let size = 0;
     for (const gathering of this.#gatherings.values()) size += gathering.size;
     return size;
   }
 
   get jobsPerSlot(): number {
-    return this.#use?.jobsPerSlot ?? 1;
+    return this.#use.jobsPerSlot;
   }
 
   /** How many jobs to claim, with `free` slots and so many jobs ahead: also what fills the batches. */
@@ -111,7 +85,6 @@ export class Batches {
 
   /** Takes in those of the claimed attempts that wait for others of their kind; returns the rest. */
   add(attempts: readonly Attempt[]): readonly Attempt[] {
-    if (this.#use === undefined) return attempts;
     this.#use.note(attempts.map(({ handler }) => handler));
     const rest: Attempt[] = [];
     for (const attempt of attempts) {
@@ -176,7 +149,6 @@ export class Batches {
   }
 
   get #next(): Gathering<Attempt> | undefined {
-    if (this.#use === undefined) return undefined;
     let next: Gathering<Attempt> | undefined;
     for (const gathering of this.#gatherings.values()) {
       const { isReady, first, afterDeath } = gathering;

@@ -1,4 +1,4 @@
-import type { Handler } from '../run/handler.ts';
+import type { Handler } from '../../core/worker/run/handler.ts';
 
 /** The weight of one job in the average: it follows the last twenty or so. */
 const WEIGHT = 0.05;
@@ -35,13 +35,4 @@ export class SlotUse {
 
 function sizeOf({ batch }: Handler): number {
   return batch?.maxSize ?? 1;
-}
-
-const known = new WeakMap<ReadonlyMap<string, Handler>, boolean>();
-
-/** Looked up once for all queues of a worker: it may have thousands, and as many kinds. */
-export function hasBatches(handlers: ReadonlyMap<string, Handler>): boolean {
-  const has = known.get(handlers) ?? [...handlers.values()].some(({ batch }) => batch !== undefined);
-  known.set(handlers, has);
-  return has;
 }

@@ -1,0 +1,102 @@
+import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
+import type { Attempt } from '../run/attempt.ts';
+import type { Handler } from '../run/handler.ts';
+import type { Endings } from '../settle/endings.ts';
+import type { BeginningsOptions } from './beginnings.ts';
+import type { Gate } from './gate.ts';
+import type { Prefetch } from './prefetch.ts';
+
+/** The jobs of batch handlers that a worker holds of one queue: they gather, and then run in one slot. */
+export interface Batches {
+  /** Whether the worker has a batch handler. */
+  readonly serves: boolean;
+  /** How many attempts run in a slot that they share with another. */
+  readonly sharing: number;
+  /** Those that have no slot yet. */
+  readonly waiting: readonly Attempt[];
+  /** How many wait without a slot. */
+  readonly gathered: number;
+  /** Since when a batch has waited for a slot; `Infinity` if none does. */
+  readonly waitsSinceMs: number;
+  /** Those that have a slot and whose beginning is being recorded. */
+  readonly beginning: Iterable<Attempt>;
+  /** How many jobs one slot takes, on average. */
+  readonly jobsPerSlot: number;
+  /** Whether a batch waits for a slot. */
+  readonly isReady: boolean;
+  /** The jobs of the batch that waits and stands first; none if none waits. */
+  readonly next: readonly ClaimedJob[];
+  /** How many jobs to claim, with `free` slots and so many jobs ahead. */
+  demand(free: number, ahead: number): number;
+  /** Takes in those of the claimed attempts that wait for others of their kind; returns the rest. */
+  add(attempts: readonly Attempt[]): readonly Attempt[];
+  /** Whether a batch may begin whose first job is ahead of this one in the queue. */
+  isBefore(attempt: Attempt | undefined): boolean;
+  /** Begins the batch that waits and stands first. */
+  begin(): void;
+  /** Forgets those of the attempts that have no slot yet. */
+  drop(attempts: ReadonlySet<Attempt>): void;
+  /** What is here waits for no others. */
+  flush(): void;
+  /** Ends the sleep after a failed statement. */
+  stop(): void;
+}
+
+/** What batches work with. */
+export interface BatchesOptions extends BeginningsOptions {
+  readonly handlers: ReadonlyMap<string, Handler>;
+  /** Whether the worker neither stops nor has paused the queue. */
+  readonly mayBegin: () => boolean;
+  /** `undefined` where the queue has no limits. */
+  readonly gate?: Gate | undefined;
+  /** Where the attempts of a batch are that has a slot, beside those of single jobs. */
+  readonly running: Set<Attempt>;
+  readonly endings: Pick<Endings, 'conclude' | 'giveBack'>;
+  readonly prefetch: Pick<Prefetch, 'note'>;
+  /** Called when a batch waits for a slot, or has left it. */
+  readonly onChange: () => void;
+}
+
+/** Those of a worker without batch handlers: each job has a slot of its own. */
+const NO_BATCHES: Batches = {
+  serves: false,
+  sharing: 0,
+  waiting: [],
+  gathered: 0,
+  waitsSinceMs: Number.POSITIVE_INFINITY,
+  beginning: [],
+  jobsPerSlot: 1,
+  isReady: false,
+  next: [],
+  demand: (free, ahead) => Math.max(0, free) + ahead,
+  add: (attempts) => attempts,
+  isBefore: () => false,
+  begin() {},
+  drop() {},
+  flush() {},
+  stop() {},
+};
+
+type MakeBatches = (options: BatchesOptions) => Batches;
+
+/** A batch handler brings what its jobs gather with, so that the core does not know it. */
+export const MAKE_BATCHES: unique symbol = Symbol.for('drizzle-queue: make batches');
+
+/** The handlers of one worker, and what the first batch handler among them has brought. */
+const known = new WeakMap<ReadonlyMap<string, Handler>, MakeBatches>();
+
+export function batchesOf(options: BatchesOptions): Batches {
+  const { handlers } = options;
+  // Looked up once for all queues of a worker: it may have thousands, and as many kinds.
+  const make = known.get(handlers) ?? [...handlers.values()].find(makesBatches)?.[MAKE_BATCHES] ?? noBatches;
+  known.set(handlers, make);
+  return make(options);
+}
+
+function makesBatches(handler: Handler): handler is Handler & { readonly [MAKE_BATCHES]: MakeBatches } {
+  return MAKE_BATCHES in handler;
+}
+
+function noBatches(): Batches {
+  return NO_BATCHES;
+}
