@@ -285,9 +285,9 @@ const AGAINST_THE_LAW: Readonly<Record<string, number>> = {
   'core/sql > features/waiting': 1,
   'core/worker > features/control': 1,
   'core/worker > features/keys': 1,
-  'core/worker > features/metrics': 6,
+  'core/worker > features/metrics': 3,
   'core/worker > features/schedules': 4,
-  'core/worker > features/waiting': 4,
+  'core/worker > features/waiting': 3,
 };
 
 /** What makes a function depend on more than its arguments. */

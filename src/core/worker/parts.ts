@@ -193,7 +193,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
           showsJobs: () => events.showsJobs,
           onBegin: ({ job }) => events.emit('began', { job }),
           onProgress: (attempt, value) => progress.report(attempt, value),
-          onAwaitedEnd: ({ id }) => endNotices.note(id),
+          onJobEnd: (job) => endNotices.note(job),
           onEnd: metricsParts && ((ended) => metricsParts.reporting.note(ended)),
         },
         claims,

@@ -1,5 +1,4 @@
 import { JobCancelledError, LeaseLostError, QueueError } from '../../../errors.ts';
-import type { Ended } from '../../../features/metrics/worker/tally.ts';
 import { copyJson } from '../../job/copy-json.ts';
 import type { AttemptFacts } from '../../job/transition.ts';
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
@@ -12,6 +11,7 @@ import { isPromise } from '../base/is-promise.ts';
 import type { BatchCall } from './batch-call.ts';
 import { Completion } from './completion.ts';
 import { Context } from './context.ts';
+import type { EndedAttempt } from './ended-attempt.ts';
 import type { Handler, JobHandler } from './handler.ts';
 
 /** What all attempts of one worker share. */
@@ -32,9 +32,9 @@ export interface AttemptEnvironment {
   /** Called when an attempt begins; absent in `runNext`. */
   readonly onBegin?: (attempt: Attempt) => void;
   /** Called with what became of an attempt that was concluded; only where there are metrics. */
-  readonly onEnd?: ((ended: Ended) => void) | undefined;
-  /** Called with a job that has ended and whose end notice was requested; absent in `runNext`. */
-  readonly onAwaitedEnd?: (job: ClaimedJob) => void;
+  readonly onEnd?: ((ended: EndedAttempt) => void) | undefined;
+  /** Called with a job that has left the queue, whatever its end; absent in `runNext`. */
+  readonly onJobEnd?: (job: ClaimedJob) => void;
   /** Called with what a handler gives to `job.progress`; absent in `runNext`. */
   readonly onProgress?: (attempt: Attempt, value: unknown) => void;
 }

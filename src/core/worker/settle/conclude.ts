@@ -1,4 +1,3 @@
-import { isAwaited } from '../../../features/waiting/job/awaited.ts';
 import { withoutQuery } from '../../job/describe-error.ts';
 import { NO_GROUP } from '../../job/group.ts';
 import type { Outcome } from '../../job/outcome.ts';
@@ -34,7 +33,7 @@ export interface ConcludeOptions extends AfterCompleteOptions {
  */
 export type Conclusion = 'over' | 'not over' | 'unknown';
 
-interface AttemptEnd {
+interface Concluded {
   readonly verdict: Verdict;
   readonly transition: Transition;
   readonly durationMs: number;
@@ -83,7 +82,7 @@ const COMPLETED: Outcome = { type: 'completed', output: 'null' };
  * with outlives its generation: promises and async functions around it cost a fifth of a short job. Only what
  * is rare makes some.
  */
-class Concluding implements SettlementListener, AttemptEnd {
+class Concluding implements SettlementListener, Concluded {
   readonly verdict: Verdict;
   readonly transition: Transition;
 
@@ -208,7 +207,7 @@ async function untilAccepted(
 function noteSettled(
   { events, onPutBack, onLeftover }: ConcludeOptions,
   attempt: Attempt,
-  { verdict, transition, durationMs }: AttemptEnd,
+  { verdict, transition, durationMs }: Concluded,
   settled: EndResult,
 ): void {
   if (settled === 'abandoned') {
@@ -218,10 +217,8 @@ function noteSettled(
   if (settled === 'written' && transition.type === 'reschedule') {
     onPutBack(attempt.job, transition.delayMs ?? undefined);
   }
-  const { onEnd, onAwaitedEnd } = attempt.environment;
-  if (onAwaitedEnd && isAwaited(attempt.job.metadata) && hasEnded(settled, transition)) {
-    onAwaitedEnd(attempt.job);
-  }
+  const { onEnd, onJobEnd } = attempt.environment;
+  if (onJobEnd && hasEnded(settled, transition)) onJobEnd(attempt.job);
   announce(events, attempt, verdict, { transition, settled, durationMs });
   // What never began and was put back was no attempt.
   if (onEnd && (attempt.began || verdict.type !== 'interrupted')) {

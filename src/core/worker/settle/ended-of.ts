@@ -1,7 +1,6 @@
-import type { Counted } from '../../../features/metrics/queries/report-metrics.ts';
-import type { Ended } from '../../../features/metrics/worker/tally.ts';
 import type { Transition, Verdict } from '../../job/transition.ts';
 import type { Attempt } from '../run/attempt.ts';
+import type { AttemptEnd, EndedAttempt } from '../run/ended-attempt.ts';
 import type { EndResult } from './announce.ts';
 
 /** An attempt whose end is written. */
@@ -12,14 +11,14 @@ export interface WrittenEnd {
   readonly durationMs: number;
 }
 
-/** What metrics count of an attempt that was concluded. */
-export function endedOf({ job, began, beganAt }: Attempt, end: WrittenEnd): Ended {
+/** What became of an attempt that was concluded. */
+export function endedOf({ job, began, beganAt }: Attempt, end: WrittenEnd): EndedAttempt {
   const { queue, kind } = job;
   const waitMs = beganAt && Math.max(0, beganAt.getTime() - job.runAt.getTime());
-  return { queue, kind, as: countedAs(end), waitMs, runMs: began ? end.durationMs : undefined };
+  return { queue, kind, as: endedAs(end), waitMs, runMs: began ? end.durationMs : undefined };
 }
 
-function countedAs({ verdict, transition, settled }: WrittenEnd): Counted {
+function endedAs({ verdict, transition, settled }: WrittenEnd): AttemptEnd {
   if (settled === 'lost') return 'lost';
   if (settled === 'completed by handler') return 'completed';
   if (typeof settled === 'object') return 'cancelled';

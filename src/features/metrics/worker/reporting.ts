@@ -2,9 +2,10 @@ import type { Runner } from '../../../core/sql/executor.ts';
 import { sleep } from '../../../core/time/sleep.ts';
 import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
+import type { EndedAttempt } from '../../../core/worker/run/ended-attempt.ts';
 import { type MetricsRow, reportMetrics } from '../queries/report-metrics.ts';
 import type { KnownMetrics } from '../sql/metrics-tables.ts';
-import { type Ended, Tally } from './tally.ts';
+import { Tally } from './tally.ts';
 
 export interface ReportingOptions {
   readonly db: Runner;
@@ -33,7 +34,7 @@ export class Reporting implements BackgroundPart {
     this.#options = options;
   }
 
-  note(ended: Ended): void {
+  note(ended: EndedAttempt): void {
     const ofQueue = this.#tallies.get(ended.queue) ?? new Map<string, Tally>();
     this.#tallies.set(ended.queue, ofQueue);
     const tally = ofQueue.get(ended.kind) ?? new Tally();

@@ -1,16 +1,6 @@
+import type { EndedAttempt } from '../../../core/worker/run/ended-attempt.ts';
 import { binOf } from '../job/histogram.ts';
 import type { Counted, MetricsRow } from '../queries/report-metrics.ts';
-
-/** What became of an attempt. */
-export interface Ended {
-  readonly queue: string;
-  readonly kind: string;
-  readonly as: Counted;
-  /** From due to begun; `undefined` when it did not begin. */
-  readonly waitMs: number | undefined;
-  /** From begun to ended; `undefined` when it did not begin. */
-  readonly runMs: number | undefined;
-}
 
 /** The attempts of one kind in one queue that have ended since the last report. */
 export class Tally {
@@ -28,7 +18,7 @@ export class Tally {
   #waitMs = 0;
   #runMs = 0;
 
-  add({ as, waitMs, runMs }: Ended): void {
+  add({ as, waitMs, runMs }: EndedAttempt): void {
     this.#counts[as]++;
     if (waitMs !== undefined) {
       this.#waitMs += waitMs;

@@ -1,3 +1,4 @@
+import type { ClaimedJob } from '../../../core/queries/claim/claim-jobs.ts';
 import { nextTurn } from '../../../core/runtime.ts';
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
@@ -5,6 +6,7 @@ import { Condition } from '../../../core/time/condition.ts';
 import { sleep } from '../../../core/time/sleep.ts';
 import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
+import { isAwaited } from '../job/awaited.ts';
 import { notifyOfEnds } from '../queries/notify-of-ends.ts';
 
 export interface EndNoticesOptions {
@@ -18,8 +20,8 @@ const INTERVAL_MS = 50;
 const BURST = 5;
 
 /**
- * Tells waiters that their jobs have ended: one statement for all jobs that ended since the last. It only
- * hears of jobs that ask for notices. A notice that could not be sent is dropped, since waiters poll as well.
+ * Tells waiters that their jobs have ended: one statement for all jobs that ended since the last. It keeps
+ * only those that ask for notices. A notice that could not be sent is dropped, since waiters poll as well.
  */
 export class EndNotices implements BackgroundPart {
   readonly #options: EndNoticesOptions;
@@ -32,8 +34,9 @@ export class EndNotices implements BackgroundPart {
     this.#options = options;
   }
 
-  /** Takes a job whose end is written. */
-  note(id: number): void {
+  /** Takes a job whose end is written; most are of no interest. */
+  note({ id, metadata }: Pick<ClaimedJob, 'id' | 'metadata'>): void {
+    if (!isAwaited(metadata)) return;
     this.#ids.add(id);
     this.#noted.signal();
   }
