@@ -10,7 +10,7 @@ import type { Cancel, Fail, Snooze } from '../../core/job/outcome.ts';
 import type { Queue } from '../../core/queue/queue.ts';
 import type { Database, Transaction } from '../../core/sql/executor.ts';
 import { type BatchesOptions, MAKE_BATCHES } from '../../core/worker/begin/batches.ts';
-import type { BatchMember } from '../../core/worker/run/batch-call.ts';
+import { type BatchMember, CALL_OF } from '../../core/worker/run/batch-call.ts';
 import type { BatchHandler, ContextDb, OwnValuesOf, RunningJob } from '../../core/worker/run/handler.ts';
 import { Batch } from './batch.ts';
 import { GatheredBatches } from './gathered-batches.ts';
@@ -115,7 +115,7 @@ export function handleBatch<TJob extends JobDefinition, TDb = Database, TQueue e
   checkDefinition('handleBatch', job);
   const what = (option: string) => `handleBatch('${job.kind}'): ${option}`;
   const { maxSize = 100, maxWaitMs = 100 } = checkOptions(what('options'), options, OPTIONS);
-  const sizes = {
+  const batch = {
     maxSize: checkInteger(what('maxSize'), maxSize, 1, 1_000),
     maxWaitMs: checkDurationMs(what('maxWaitMs'), maxWaitMs, 0, 60_000),
   };
@@ -125,13 +125,10 @@ export function handleBatch<TJob extends JobDefinition, TDb = Database, TQueue e
   // This very definition validates the payloads before the function is called.
   const handler = {
     job,
-    batch: { ...sizes, callOf },
+    batch,
     run: run as unknown as BatchHandler<TDb, OwnValuesOf<TQueue>>['run'],
+    [CALL_OF]: (handler: BatchHandler, members: readonly BatchMember[]) => new Batch(handler, members),
     [MAKE_BATCHES]: (options: BatchesOptions) => new GatheredBatches(options),
   };
   return handler;
-}
-
-function callOf(handler: BatchHandler, members: readonly BatchMember[]): Batch {
-  return new Batch(handler, members);
 }

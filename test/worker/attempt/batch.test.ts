@@ -894,3 +894,18 @@ test('options outside their ranges are refused', () => {
   expect(() => handleBatch(index, {})).toThrow(/takes a function after its options/);
   expect(() => new BatchError(new Map())).toThrow(TypeError);
 });
+
+test('a batch handler made by hand fails with a sentence that says what to use; a copy of a real one works', async () => {
+  const real = handleBatch(index, {}, () => undefined);
+  const { job, batch, run } = real;
+  const [id] = await enqueue(index, 1);
+  expect(await runNext(database.db, { queue, handlers: [{ job, batch, run }] })).toMatchObject({
+    outcome: 'failed',
+    error: new TypeError("The batch handler of 'index' must be what handleBatch returns"),
+  });
+  await database.client`update queue_jobs set run_at = now() - interval '1 second'`;
+  expect(await runNext(database.db, { queue, handlers: [{ ...real }] })).toMatchObject({
+    job: { id },
+    outcome: 'completed',
+  });
+});

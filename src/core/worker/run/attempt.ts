@@ -8,7 +8,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database, Executor, Transaction } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
 import { isPromise } from '../base/is-promise.ts';
-import type { BatchCall } from './batch-call.ts';
+import { type BatchCall, batchCallOf } from './batch-call.ts';
 import { Completion } from './completion.ts';
 import { Context } from './context.ts';
 import type { EndedAttempt } from './ended-attempt.ts';
@@ -158,7 +158,7 @@ export class Attempt {
     const { handler } = this;
     if (handler.batch !== undefined) {
       // In `runNext` a job is alone.
-      this.batch ??= handler.batch.callOf(handler, [this]);
+      this.batch ??= batchCallOf(handler, [this]);
       return this.until(this.batch.enter(this, payload));
     }
     const around = this.environment.around?.run;

@@ -4,6 +4,7 @@ import type { Around } from '../../queue/enqueue/around.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database, Executor } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
+import type { BatchHandler } from './handler.ts';
 
 /** What a batch needs of the attempt of one of its jobs. */
 export interface BatchMember {
@@ -38,4 +39,24 @@ export interface BatchCall {
   hasCompleted(member: BatchMember): boolean;
   /** An attempt was told to end. */
   noteTold(member: BatchMember): void;
+}
+
+type CallOf = (handler: BatchHandler, members: readonly BatchMember[]) => BatchCall;
+
+/** A batch handler brings what its calls are made of, so that the core does not know it. */
+export const CALL_OF: unique symbol = Symbol.for('drizzle-queue: call of a batch');
+
+/**
+ * A call of this handler for these jobs, which begins once all of them have entered.
+ * @throws TypeError for a handler that `handleBatch` did not make
+ */
+export function batchCallOf(handler: BatchHandler, members: readonly BatchMember[]): BatchCall {
+  if (!makesCalls(handler)) {
+    throw new TypeError(`The batch handler of '${handler.job.kind}' must be what handleBatch returns`);
+  }
+  return handler[CALL_OF](handler, members);
+}
+
+function makesCalls(handler: BatchHandler): handler is BatchHandler & { readonly [CALL_OF]: CallOf } {
+  return CALL_OF in handler;
 }

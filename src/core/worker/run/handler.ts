@@ -5,7 +5,6 @@ import { shown } from '../../job/shown.ts';
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
 import type { Queue } from '../../queue/queue.ts';
 import type { Database, Transaction } from '../../sql/executor.ts';
-import type { BatchCall, BatchMember } from './batch-call.ts';
 
 /** What a handler is told about its job beside the payload. */
 export type JobInfo = Omit<ClaimedJob, 'payload' | 'cancelReason' | 'begun'>;
@@ -116,13 +115,8 @@ export interface JobHandler<in TDb = Database, in TOwn = unknown, out TKind exte
 /** A kind of job and the function that does several together. */
 export interface BatchHandler<in TDb = Database, in TOwn = unknown, out TKind extends string = string> {
   readonly job: JobDefinition<TKind>;
-  readonly batch: {
-    /** Until when jobs gather for one call. */
-    readonly maxSize: number;
-    readonly maxWaitMs: number;
-    /** A call of this handler for these jobs, which begins once all of them have entered. */
-    readonly callOf: (handler: BatchHandler, members: readonly BatchMember[]) => BatchCall;
-  };
+  /** Until when jobs gather for one call. */
+  readonly batch: { readonly maxSize: number; readonly maxWaitMs: number };
   readonly run: (jobs: readonly UntypedBatchJob<TOwn>[], context: UntypedBatchContext<TDb>) => unknown;
 }
 
