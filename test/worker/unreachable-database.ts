@@ -5,7 +5,7 @@ import pg from 'pg';
 import postgres from 'postgres';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { TcpProxy } from '../faults/tcp-proxy.ts';
-import { useTestDatabase } from '../support/test-database.ts';
+import { type UsedTestDatabase, useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 import { nextEvent } from './next-event.ts';
 
@@ -14,13 +14,9 @@ type Driver = 'postgres.js' | 'node-postgres';
 /** With it a statement takes 700 ms: postgres.js goes there and back twice, to ask for the types of the parameters. */
 const DELAY_MS: Readonly<Record<Driver, number>> = { 'postgres.js': 175, 'node-postgres': 350 };
 
-const database = useTestDatabase();
+let database: UsedTestDatabase;
 const queue = createQueue();
 const works = Array.from({ length: 6 }, (_, n) => defineJob(`work${n}`, { queue: `queue${n}` }));
-
-beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers`;
-});
 
 /** Connections through a proxy, which can fall silent: then nothing is answered, and nothing refused. */
 async function proxied(driver: Driver): Promise<{ proxy: TcpProxy; db: Database }> {
@@ -51,6 +47,11 @@ async function tookMs(promise: Promise<unknown>): Promise<number> {
 
 /** Declares the tests of a worker whose database does not answer, or answers slowly, on one driver. */
 export function unreachableDatabase(driver: Driver): void {
+  database = useTestDatabase();
+  beforeEach(async () => {
+    await database.client`truncate queue_jobs, queue_results, queue_workers`;
+  });
+
   describe(`${driver}: when the database does not answer`, () => {
     test('a stop takes shutdownTimeoutMs and 5 seconds at most, whatever the worker was at', {
       timeout: 60_000,

@@ -12,8 +12,11 @@ import {
   startWorker,
   untilSeen,
   untilSession,
+  useObservedWorkers,
   workerRow,
 } from './observed-workers.ts';
+
+useObservedWorkers();
 
 describe('a worker process', () => {
   test('whose event loop is blocked for 14 seconds is not gone: it runs its job, once', {

@@ -11,8 +11,11 @@ import {
   startProcess,
   startWorker,
   untilSeen,
+  useObservedWorkers,
   workerRow,
 } from './observed-workers.ts';
+
+useObservedWorkers();
 
 describe('a worker process', () => {
   test('that is killed loses its jobs to others within 5 seconds, and is declared gone once', async () => {

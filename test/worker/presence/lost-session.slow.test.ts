@@ -17,8 +17,11 @@ import {
   terminate,
   untilSeen,
   untilSession,
+  useObservedWorkers,
   workerRow,
 } from './observed-workers.ts';
+
+useObservedWorkers();
 
 describe('a worker whose connection is lost', () => {
   test('takes its session anew on another, and nobody has declared it gone', async () => {

@@ -7,8 +7,11 @@ import {
   startProcess,
   startWorker,
   untilSeen,
+  useObservedWorkers,
   workerRow,
 } from './observed-workers.ts';
+
+useObservedWorkers();
 
 /** From 76 on each looks at the others less often. */
 const LIVING = 80;

@@ -4,7 +4,9 @@ import postgres from 'postgres';
 import { expect, onTestFinished, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
-import { database, queue, sleep, untilSeen, workerRow } from './observed-workers.ts';
+import { database, queue, sleep, untilSeen, useObservedWorkers, workerRow } from './observed-workers.ts';
+
+useObservedWorkers();
 
 /** Registers workers that have just shown themselves and hold no session, as those behind a pooler. */
 async function register(count: number): Promise<void> {

@@ -1,4 +1,4 @@
-/* Workers of the tests of this folder, with whom they have declared gone. Importing it gives a test file its database. */
+/* Workers of the tests of this folder, with whom they have declared gone. */
 import { type SQL, sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { drizzle as drizzlePostgresJs } from 'drizzle-orm/postgres-js';
@@ -17,28 +17,32 @@ import { beforeAll, beforeEach, onTestFinished } from 'vitest';
 import { queryRows } from '../../../src/core/sql/executor.ts';
 import { sessionKey } from '../../../src/core/sql/session-key.ts';
 import { tables } from '../../queries/support/jobs.ts';
-import { useTestDatabase } from '../../support/test-database.ts';
+import { type UsedTestDatabase, useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
 import { startWorkerProcess, type WorkerProcess } from '../worker-process.ts';
 
-export const database = useTestDatabase({ max: 4 });
+/** That of the test file that has called {@link useObservedWorkers} last: files follow each other in one process. */
+export let database: UsedTestDatabase;
 export const queue = createQueue();
 export const sleep = defineJob('sleep');
 export const block = defineJob('block', { payload: unvalidated<{ ms: number }>() });
 
-// A server that has just been started has ended everybody's sessions, so nobody is declared gone for that yet.
-beforeAll(async () => {
-  await until(async () => {
-    const [row] = await database.client`
-      select pg_postmaster_start_time() < clock_timestamp() - interval '11 s' as up`;
-    return row?.up;
+/** Gives a test file its database. */
+export function useObservedWorkers(): void {
+  database = useTestDatabase({ max: 4 });
+  // A server that has just been started has ended everybody's sessions, so nobody is declared gone for that yet.
+  beforeAll(async () => {
+    await until(async () => {
+      const [row] = await database.client`
+        select pg_postmaster_start_time() < clock_timestamp() - interval '11 s' as up`;
+      return row?.up;
+    });
   });
-});
-
-beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers`;
-});
+  beforeEach(async () => {
+    await database.client`truncate queue_jobs, queue_results, queue_workers`;
+  });
+}
 
 /** A pool of its own, as an app has it. */
 export function openPool(max = 4): Database {

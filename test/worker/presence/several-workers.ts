@@ -4,7 +4,7 @@ import { createQueue, createWorker, type Database, defineJob, handle, type Worke
 import pg from 'pg';
 import postgres from 'postgres';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { useTestDatabase } from '../../support/test-database.ts';
+import { type UsedTestDatabase, useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
 
@@ -13,23 +13,27 @@ import { nextEvent } from '../next-event.ts';
  * locks look free to itself; on node-postgres each has a connection of its own.
  */
 
-const database = useTestDatabase({ max: 4 });
+/** That of the test file that has called {@link useSharedDatabase} last: files follow each other in one process. */
+let database: UsedTestDatabase;
 const queue = createQueue();
 const held = defineJob('held', { maxAttempts: 3 });
 const RECONNECT_MS = 1_000;
 
-// Right after its start a server's free locks say nothing.
-beforeAll(async () => {
-  await until(async () => {
-    const [row] = await database.client`
-      select pg_postmaster_start_time() < clock_timestamp() - interval '11 s' as up`;
-    return row?.up;
+/** Gives a test file its database. */
+export function useSharedDatabase(): void {
+  database = useTestDatabase({ max: 4 });
+  // Right after its start a server's free locks say nothing.
+  beforeAll(async () => {
+    await until(async () => {
+      const [row] = await database.client`
+        select pg_postmaster_start_time() < clock_timestamp() - interval '11 s' as up`;
+      return row?.up;
+    });
   });
-});
-
-beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers`;
-});
+  beforeEach(async () => {
+    await database.client`truncate queue_jobs, queue_results, queue_workers`;
+  });
+}
 
 type Driver = 'postgres.js' | 'node-postgres, a pool';
 

@@ -1,4 +1,5 @@
-import { severalWorkers } from './several-workers.ts';
+import { severalWorkers, useSharedDatabase } from './several-workers.ts';
 
+useSharedDatabase();
 // Here they share one connection for their sessions; the others are in the slow tests.
 severalWorkers([20], ['postgres.js']);

@@ -5,7 +5,6 @@ import { atFaultPoints } from '../../../src/core/sql/fault-point.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
 import { startWorkerProcess } from '../worker-process.ts';
-
 import {
   database,
   expectEverySecond,
@@ -17,8 +16,11 @@ import {
   tick,
   ticking,
   untilArmed,
+  useTicking,
   yearly,
 } from './ticking.ts';
+
+useTicking();
 
 describe('overlap: false', () => {
   test('lets ticks pass while a job is live', async () => {

@@ -4,7 +4,6 @@ import { createQueue, createWorker, defineSchedule, drain, handle } from 'drizzl
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
-
 import {
   database,
   expectEverySecond,
@@ -17,8 +16,11 @@ import {
   tick,
   ticking,
   untilArmed,
+  useTicking,
   yearly,
 } from './ticking.ts';
+
+useTicking();
 
 test('a declared schedule fires each tick once, however many workers there are', async () => {
   const workers = await Promise.all(Array.from({ length: 4 }, () => ticking([secondly('a'), secondly('b')])));

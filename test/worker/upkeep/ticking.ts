@@ -15,19 +15,24 @@ import { queueSchedules } from 'drizzle-queue/schema/control';
 import { afterEach, beforeAll, beforeEach, expect, onTestFinished } from 'vitest';
 import { atFaultPoints } from '../../../src/core/sql/fault-point.ts';
 import { addControlTables } from '../../support/control-tables.ts';
-import { useTestDatabase } from '../../support/test-database.ts';
+import { type UsedTestDatabase, useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
-export const database = useTestDatabase({ max: 8 });
+/** That of the test file that has called {@link useTicking} last: files follow each other in one process. */
+export let database: UsedTestDatabase;
 export const queue = createQueue({ schedules: schedulesIn(queueSchedules) });
 export const tick = defineJob('tick');
 export const other = defineJob('other');
 
-beforeAll(() => addControlTables(database));
-beforeEach(async () => {
-  await database.client`truncate queue_jobs, queue_results, queue_workers, queue_schedules`;
-});
-afterEach(() => atFaultPoints());
+/** Gives a test file its database. */
+export function useTicking(): void {
+  database = useTestDatabase({ max: 8 });
+  beforeAll(() => addControlTables(database));
+  beforeEach(async () => {
+    await database.client`truncate queue_jobs, queue_results, queue_workers, queue_schedules`;
+  });
+  afterEach(() => atFaultPoints());
+}
 
 export interface Ticking {
   readonly worker: Worker;
