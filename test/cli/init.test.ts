@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createQueue } from 'drizzle-queue';
 import { expect, test } from 'vitest';
@@ -60,6 +60,7 @@ test('adds a schema line, a job, handlers, a worker and a config, which work at 
   // Again: nothing is left to do, and nothing is written twice.
   const again = await runCli(cli.bin, ['init', '--yes'], { cwd, env });
   expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('Everything is already there') });
+  expect(again.stdout).toContain('drizzle-queue enqueue greet');
   const line = (await readFile(join(cwd, 'src/db/schema.ts'), 'utf8')).split("'drizzle-queue/schema'");
   expect(line).toHaveLength(2);
   await clearTables(database.client);
@@ -118,6 +119,11 @@ test('takes the database that the app has, under its name, and leaves alone what
   });
   expect(await runCli(cli.bin, ['init', '--yes'], { cwd })).toMatchObject({ code: 0 });
   expect(await readFile(join(cwd, 'src/jobs.ts'), 'utf8')).toBe('mine\n');
+  // What it has suggested to enqueue is not there any more.
+  await writeFile(join(cwd, 'src/queue/jobs.ts'), "import { createQueue } from 'drizzle-queue';\n");
+  const again = await runCli(cli.bin, ['init', '--yes'], { cwd });
+  expect(again.stdout).toContain('drizzle-queue work --watch');
+  expect(again.stdout).not.toContain('greet');
   expect(await readFile(join(cwd, 'queue.config.ts'), 'utf8')).toContain(
     "import { database } from './src/db/index.js';",
   );

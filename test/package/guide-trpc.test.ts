@@ -31,6 +31,12 @@ test('its first job is done by the commands of its guide', async () => {
   await app().shell('npx tsc');
 });
 
+test('its command line lists that job', async () => {
+  const said = await app().follow('The command line');
+  expect(said.join('')).toMatch(/completed.*send-receipt|send-receipt.*completed/);
+  await app().shell('npx tsc');
+});
+
 // What the guide warns of, and why it takes a pool.
 const PROGRAM = `
 import { createPool, sql } from '@vercel/postgres';

@@ -8,7 +8,8 @@ export function configOf({ config, source }: Project, what: string): QueueConfig
   if (config !== undefined) return config;
   throw new Failure(
     `${what} needs a queue.config.ts, but the database was found by ${source}. ` +
-      'Write one with `npx drizzle-queue init`',
+      '`npx drizzle-queue init` writes one where the app exports its db; ' +
+      'in NestJS run jobs by the worker of your app instead',
   );
 }
 

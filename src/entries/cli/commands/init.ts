@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
 import type { Command } from 'commander';
 import { text } from '../arguments.ts';
@@ -58,11 +58,18 @@ async function init({ flags, output }: Call<Flags>): Answer {
     }
   }
   if (output.json) await output.document({ dryRun, changes: changes.map(shown), notes });
-  else if (!dryRun) await output.write(nextSteps(survey, todo.length));
+  else if (!dryRun) await output.write(nextSteps(survey, todo.length, canGreet(changes)));
   return undefined;
 }
 
-function nextSteps(survey: Survey, written: number): string {
+/** Whether the first job is still there: jobs of the app may have taken its place. */
+function canGreet(changes: readonly Change[]): boolean {
+  return changes.some(({ file, text, action }) =>
+    /'greet'/.test(action === 'there' ? readFileSync(file, 'utf8') : text),
+  );
+}
+
+function nextSteps(survey: Survey, written: number, greets: boolean): string {
   const { hasQueue, driver, database, isInjected, commands, configOption } = survey;
   const { add, run } = commands;
   const packages = [
@@ -77,7 +84,10 @@ function nextSteps(survey: Survey, written: number): string {
     // Both need the handlers, which only Nest has there.
     ...(isInjected
       ? []
-      : [`  ${run} drizzle-queue enqueue greet '{ "name": "Ada" }'`, `  ${run} drizzle-queue work --watch`]),
+      : [
+          ...(greets ? [`  ${run} drizzle-queue enqueue greet '{ "name": "Ada" }'`] : []),
+          `  ${run} drizzle-queue work --watch`,
+        ]),
     `  ${run} drizzle-queue dashboard`,
     '',
   ].join('\n');

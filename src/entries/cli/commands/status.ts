@@ -120,7 +120,10 @@ function picture(
     output.styled(`The queues of ${project.source}, counted at ${time} UTC`, 'dim'),
     '',
     ...(rows.length === 0
-      ? ['No queue has live jobs, a worker or a pause.']
+      ? [
+          'No queue has live jobs, a worker or a pause.',
+          'Jobs that have ended: drizzle-queue list --state completed',
+        ]
       : output.rows(head, rows, new Set([1, 2, 3, 4, 5, 6, 7]))),
   ];
   if (stats.estimated)

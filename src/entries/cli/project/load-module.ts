@@ -3,6 +3,7 @@ import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Failure } from '../failure.ts';
 import { allowServerOnly } from './allow-server-only.ts';
+import { hideTypelessWarning } from './hide-typeless-warning.ts';
 
 export type Exports = Readonly<Record<string, unknown>>;
 
@@ -27,6 +28,7 @@ const NEEDS_HELP = new Set([
  */
 export async function loadModule(path: string): Promise<Exports> {
   allowServerOnly(path);
+  hideTypelessWarning();
   try {
     return await importFile(path);
   } catch (error) {
