@@ -3,7 +3,6 @@ import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Failure } from '../failure.ts';
 import { allowServerOnly } from './allow-server-only.ts';
-import { hideTypelessWarning } from './hide-typeless-warning.ts';
 
 export type Exports = Readonly<Record<string, unknown>>;
 
@@ -21,38 +20,43 @@ const NEEDS_HELP = new Set([
 ]);
 
 /**
- * Loads a file of the app, TypeScript or not: by Node.js, where it strips types, or else by the app's own tsx
- * or jiti.
+ * Loads a file of the app, TypeScript or not: by the app's own tsx, or by Node.js, where it strips types, or
+ * by the app's jiti. First by tsx: Node.js remembers each file in which it did not find an import, so a
+ * second try would find it no more.
  *
  * @throws Failure naming what is missing; what the file itself throws passes unchanged
  */
 export async function loadModule(path: string): Promise<Exports> {
   allowServerOnly(path);
-  hideTypelessWarning();
+  const isTypeScript = /\.[cm]?ts$/.test(path);
+  if (isTypeScript) await registerTsx(createRequire(path));
   try {
     return await importFile(path);
   } catch (error) {
-    const code = codeOf(error);
     // Type stripping takes an `enum` for a syntax error of JavaScript in some versions.
-    const isTypeScript = /\.[cm]?ts$/.test(path);
-    if (!isTypeScript || !(NEEDS_HELP.has(code) || error instanceof SyntaxError)) throw error;
-    return await loadWithHelp(path, error);
+    const needsHelp = NEEDS_HELP.has(codeOf(error)) || error instanceof SyntaxError;
+    if (!isTypeScript || !needsHelp || hasTsx) throw error;
+    return await loadWithJiti(path, error);
   }
 }
 
-async function loadWithHelp(path: string, first: unknown): Promise<Exports> {
-  const require = createRequire(path);
-  const tsx = resolved(require, 'tsx/esm/api');
-  if (tsx !== undefined) {
-    // Both: what is CommonJS in the app stays so.
-    const cjs: { register(): unknown } = require('tsx/cjs/api');
-    cjs.register();
-    // Of its two files the one for ES modules, which a `require` does not resolve to.
-    const { register } = await importFile(tsx.replace(/\.cjs$/, '.mjs'));
-    if (typeof register === 'function') register();
-    return await importFile(path, first);
-  }
-  const jiti = resolved(require, 'jiti');
+let hasTsx = false;
+
+/** Lets what is loaded from now on be TypeScript, if the app has tsx. Bun needs none. */
+async function registerTsx(require: NodeJS.Require): Promise<void> {
+  const tsx = hasTsx || process.versions.bun !== undefined ? undefined : resolved(require, 'tsx/esm/api');
+  if (tsx === undefined) return;
+  // Both: what is CommonJS in the app stays so.
+  const cjs: { register(): unknown } = require('tsx/cjs/api');
+  cjs.register();
+  // Of its two files the one for ES modules, which a `require` does not resolve to.
+  const { register } = await importFile(tsx.replace(/\.cjs$/, '.mjs'));
+  if (typeof register === 'function') register();
+  hasTsx = true;
+}
+
+async function loadWithJiti(path: string, first: unknown): Promise<Exports> {
+  const jiti = resolved(createRequire(path), 'jiti');
   if (jiti !== undefined) {
     const loaded = await importFile(jiti);
     const create = loaded.createJiti ?? Reflect.get(Object(loaded.default), 'createJiti');
@@ -75,10 +79,8 @@ async function loadWithHelp(path: string, first: unknown): Promise<Exports> {
   );
 }
 
-/** Node.js remembers a file that it has failed to load, so the second try has another URL. */
-async function importFile(path: string, failedBefore?: unknown): Promise<Exports> {
+async function importFile(path: string): Promise<Exports> {
   const url = pathToFileURL(path);
-  if (failedBefore !== undefined) url.searchParams.set('again', '1');
   const loaded: Exports = await import(url.href);
   return loaded;
 }
