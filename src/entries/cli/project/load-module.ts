@@ -45,11 +45,11 @@ let hasTsx = false;
 /** Lets what is loaded from now on be TypeScript, if the app has tsx. Bun needs none. */
 async function registerTsx(require: NodeJS.Require): Promise<void> {
   if (hasTsx || process.versions.bun !== undefined) return;
-  const [esm, cjs] = [resolved(require, 'tsx/esm/api'), resolved(require, 'tsx/cjs/api')];
-  if (esm === undefined || cjs === undefined) return;
+  const esm = resolved(require, 'tsx/esm/api');
+  if (esm === undefined || resolved(require, 'tsx/cjs/api') === undefined) return;
   // Both: what is CommonJS in the app stays so.
-  const { register: registerRequire }: { register(): unknown } = require(cjs);
-  registerRequire();
+  const cjs: { register(): unknown } = require('tsx/cjs/api');
+  cjs.register();
   // Of its two files the one for ES modules, which a `require` does not resolve to.
   const { register } = await importFile(esm.replace(/\.cjs$/, '.mjs'));
   if (typeof register === 'function') register();
