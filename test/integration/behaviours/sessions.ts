@@ -57,7 +57,8 @@ export const sessions: readonly Behaviour[] = [
     async run({ db, endConnections, companions }) {
       const handlers = [handle(held, () => {})];
       const worker = createWorker(db, { queue, log: false, handlers, name: 'with a session' });
-      worker.on('error', () => undefined);
+      const errors: unknown[] = [];
+      worker.on('error', (error) => errors.push(error));
       const listening = nextEvent(worker, 'listening');
       await worker.start();
       await listening;
@@ -86,7 +87,8 @@ export const sessions: readonly Behaviour[] = [
       assert.ok(answered, inspect(refused));
       await worker.stop();
       await until(async () => (await locks(db)) === companions, patience);
-      assert.deepEqual(await rows(db), []);
+      const left = await rows(db);
+      assert.deepEqual(left, [], `the stop left ${inspect(left)} after ${inspect(errors)}`);
     },
   },
 ];
