@@ -10,8 +10,14 @@ import type { Cancel, Fail, Snooze } from '../../core/job/outcome.ts';
 import type { Queue } from '../../core/queue/queue.ts';
 import type { Database, Transaction } from '../../core/sql/executor.ts';
 import { type BatchesOptions, MAKE_BATCHES } from '../../core/worker/begin/batches.ts';
-import { type BatchMember, CALL_OF } from '../../core/worker/run/batch-call.ts';
-import type { BatchHandler, ContextDb, OwnValuesOf, RunningJob } from '../../core/worker/run/handler.ts';
+import type { BatchMember } from '../../core/worker/run/batch-call.ts';
+import {
+  type BatchHandler,
+  CALL_OF,
+  type ContextDb,
+  type OwnValuesOf,
+  type RunningJob,
+} from '../../core/worker/run/handler.ts';
 import { Batch } from './batch.ts';
 import { GatheredBatches } from './gathered-batches.ts';
 

@@ -895,15 +895,16 @@ test('options outside their ranges are refused', () => {
   expect(() => new BatchError(new Map())).toThrow(TypeError);
 });
 
-test('a batch handler made by hand fails with a sentence that says what to use; a copy of a real one works', async () => {
+test('a batch handler made by hand is refused before a job is claimed; a copy of a real one works', async () => {
   const real = handleBatch(index, {}, () => undefined);
   const { job, batch, run } = real;
+  const byHand = [{ job, batch, run }];
   const [id] = await enqueue(index, 1);
-  expect(await runNext(database.db, { queue, handlers: [{ job, batch, run }] })).toMatchObject({
-    outcome: 'failed',
-    error: new TypeError("The batch handler of 'index' must be what handleBatch returns"),
-  });
-  await database.client`update queue_jobs set run_at = now() - interval '1 second'`;
+  const refusal = /must hold what handle and handleBatch return/;
+  expect(() => createWorker(database.db, { queue, handlers: byHand })).toThrow(refusal);
+  await expect(runNext(database.db, { queue, handlers: byHand })).rejects.toThrow(refusal);
+  await expect(drain(database.db, { queue, handlers: byHand, deadlineMs: 1_000 })).rejects.toThrow(refusal);
+  expect(await queue.find(database.db, Number(id))).toMatchObject({ state: 'due', attempt: 0 });
   expect(await runNext(database.db, { queue, handlers: [{ ...real }] })).toMatchObject({
     job: { id },
     outcome: 'completed',

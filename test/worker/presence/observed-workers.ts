@@ -13,14 +13,15 @@ import {
 } from 'drizzle-queue';
 import pg from 'pg';
 import postgres from 'postgres';
-import { beforeAll, beforeEach, onTestFinished } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { queryRows } from '../../../src/core/sql/executor.ts';
 import { sessionKey } from '../../../src/core/sql/session-key.ts';
 import { tables } from '../../queries/support/jobs.ts';
-import { type UsedTestDatabase, useTestDatabase } from '../../support/test-database.ts';
+import type { UsedTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
 import { startWorkerProcess, type WorkerProcess } from '../worker-process.ts';
+import { useSettledDatabase } from './settled-database.ts';
 
 /** That of the test file that has called {@link useObservedWorkers} last: files follow each other in one process. */
 export let database: UsedTestDatabase;
@@ -30,18 +31,7 @@ export const block = defineJob('block', { payload: unvalidated<{ ms: number }>()
 
 /** Gives a test file its database. */
 export function useObservedWorkers(): void {
-  database = useTestDatabase({ max: 4 });
-  // A server that has just been started has ended everybody's sessions, so nobody is declared gone for that yet.
-  beforeAll(async () => {
-    await until(async () => {
-      const [row] = await database.client`
-        select pg_postmaster_start_time() < clock_timestamp() - interval '11 s' as up`;
-      return row?.up;
-    });
-  });
-  beforeEach(async () => {
-    await database.client`truncate queue_jobs, queue_results, queue_workers`;
-  });
+  database = useSettledDatabase();
 }
 
 /** A pool of its own, as an app has it. */

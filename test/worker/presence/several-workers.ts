@@ -3,10 +3,11 @@ import { drizzle as drizzlePostgresJs } from 'drizzle-orm/postgres-js';
 import { createQueue, createWorker, type Database, defineJob, handle, type Worker } from 'drizzle-queue';
 import pg from 'pg';
 import postgres from 'postgres';
-import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { type UsedTestDatabase, useTestDatabase } from '../../support/test-database.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { UsedTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 import { nextEvent } from '../next-event.ts';
+import { useSettledDatabase } from './settled-database.ts';
 
 /*
  * Several workers over one `db`. On postgres.js they share one connection for their sessions, and a backend's own advisory
@@ -21,18 +22,7 @@ const RECONNECT_MS = 1_000;
 
 /** Gives a test file its database. */
 export function useSharedDatabase(): void {
-  database = useTestDatabase({ max: 4 });
-  // Right after its start a server's free locks say nothing.
-  beforeAll(async () => {
-    await until(async () => {
-      const [row] = await database.client`
-        select pg_postmaster_start_time() < clock_timestamp() - interval '11 s' as up`;
-      return row?.up;
-    });
-  });
-  beforeEach(async () => {
-    await database.client`truncate queue_jobs, queue_results, queue_workers`;
-  });
+  database = useSettledDatabase();
 }
 
 type Driver = 'postgres.js' | 'node-postgres, a pool';

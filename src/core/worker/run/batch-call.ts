@@ -4,7 +4,7 @@ import type { Around } from '../../queue/enqueue/around.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database, Executor } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
-import type { BatchHandler } from './handler.ts';
+import { type BatchHandler, CALL_OF } from './handler.ts';
 
 /** What a batch needs of the attempt of one of its jobs. */
 export interface BatchMember {
@@ -42,9 +42,6 @@ export interface BatchCall {
 }
 
 type CallOf = (handler: BatchHandler, members: readonly BatchMember[]) => BatchCall;
-
-/** A batch handler brings what its calls are made of, so that the core does not know it. */
-export const CALL_OF: unique symbol = Symbol.for('drizzle-queue: call of a batch');
 
 /**
  * A call of this handler for these jobs, which begins once all of them have entered.

@@ -150,7 +150,13 @@ export function handle<TJob extends JobDefinition, TDb = Database, TQueue extend
   return { job, run: run as unknown as JobHandler<TDb, OwnValuesOf<TQueue>>['run'] };
 }
 
-/** @throws UnknownKindError when there is no handler, or two for one kind */
+/** A batch handler brings what its calls are made of, so that the core does not know it. */
+export const CALL_OF: unique symbol = Symbol.for('drizzle-queue: call of a batch');
+
+/**
+ * @throws UnknownKindError when there is no handler, or two for one kind
+ * @throws TypeError for what neither `handle` nor `handleBatch` has made
+ */
 export function handlersByKind<TDb, TOwn>(
   handlers: readonly Handler<TDb, TOwn>[],
 ): ReadonlyMap<string, Handler<TDb, TOwn>> {
@@ -159,7 +165,8 @@ export function handlersByKind<TDb, TOwn>(
     throw new UnknownKindError('A worker needs at least one handler: handle(job, function)');
   const byKind = new Map<string, Handler<TDb, TOwn>>();
   for (const handler of handlers as readonly Handler<TDb, TOwn>[]) {
-    if (typeof handler?.run !== 'function') {
+    const isMade = handler?.batch === undefined || CALL_OF in handler;
+    if (typeof handler?.run !== 'function' || !isMade) {
       throw new TypeError(`handlers must hold what handle and handleBatch return; got ${shown(handler)}`);
     }
     checkDefinition('A handler', handler.job);
