@@ -7,6 +7,7 @@ import { folded } from '../folded.ts';
 import { Findings, Others } from '../parts/findings.tsx';
 import { Page } from '../parts/layout.tsx';
 import { Shown } from '../parts/shown.tsx';
+import { TableHead } from '../parts/table-head.tsx';
 import type { Visit } from '../visit.ts';
 
 /** What is wrong with the set-up of the database. */
@@ -57,15 +58,7 @@ export async function databasePage(visit: Visit) {
 function Vitals({ visit, vitals }: { readonly visit: Visit; readonly vitals: readonly Vital[] }) {
   return (
     <table class="rows">
-      <thead>
-        <tr>
-          <th scope="col">Check</th>
-          <th scope="col">Severity</th>
-          <th scope="col" class="number">
-            Value
-          </th>
-        </tr>
-      </thead>
+      <TableHead columns={['Check', 'Severity', { number: 'Value' }]} />
       <tbody>
         {folded(vitals).map(([vital, ...others]) => (
           <tr>

@@ -5,6 +5,7 @@ import { Empty } from '../parts/empty.tsx';
 import { Page } from '../parts/layout.tsx';
 import { Ago, Since } from '../parts/moment.tsx';
 import { QueueTable } from '../parts/queue-table.tsx';
+import { TableHead } from '../parts/table-head.tsx';
 import { Foreign } from '../parts/text.tsx';
 import type { Visit } from '../visit.ts';
 
@@ -32,24 +33,16 @@ export async function queuesPage(visit: Visit) {
         <section class="card" aria-labelledby="kinds-title">
           <h2 id="kinds-title">Kinds</h2>
           <table class="rows">
-            <thead>
-              <tr>
-                <th scope="col">Kind</th>
-                <th scope="col">Queue</th>
-                <th scope="col" class="number">
-                  due
-                </th>
-                <th scope="col" class="number">
-                  running
-                </th>
-                <th scope="col" class="number">
-                  scheduled
-                </th>
-                <th scope="col" class="number">
-                  Lag
-                </th>
-              </tr>
-            </thead>
+            <TableHead
+              columns={[
+                'Kind',
+                'Queue',
+                { number: 'due' },
+                { number: 'running' },
+                { number: 'scheduled' },
+                { number: 'Lag' },
+              ]}
+            />
             <tbody>
               {kinds.map(({ queue, kind, due, running, scheduled, oldestDueAt, precision }) => (
                 <tr>

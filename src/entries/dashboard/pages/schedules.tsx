@@ -7,6 +7,7 @@ import { Empty } from '../parts/empty.tsx';
 import { Page, SlowPage } from '../parts/layout.tsx';
 import { Ago, At, Zone } from '../parts/moment.tsx';
 import { Shown } from '../parts/shown.tsx';
+import { TableHead } from '../parts/table-head.tsx';
 import { Foreign } from '../parts/text.tsx';
 import { FEW_ROWS_MS } from '../searches.ts';
 import { isPlain, LOOK_MS, scopeName, type Visit } from '../visit.ts';
@@ -36,19 +37,7 @@ export async function schedulesPage(visit: Visit, schedules: Schedules, after: s
           </Empty>
         ) : (
           <table class="rows">
-            <thead>
-              <tr>
-                <th scope="col">Schedule</th>
-                <th scope="col">Timing</th>
-                <th scope="col">Next</th>
-                <th scope="col" class="number">
-                  Last
-                </th>
-                <th scope="col">
-                  <span class="unseen">Actions</span>
-                </th>
-              </tr>
-            </thead>
+            <TableHead columns={['Schedule', 'Timing', 'Next', { number: 'Last' }, { unseen: 'Actions' }]} />
             <tbody>
               {seen.map((schedule) => (
                 <Row visit={visit} schedule={schedule} ticks={schedules.nextTicks(schedule, TICKS)} />

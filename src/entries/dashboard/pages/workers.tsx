@@ -5,6 +5,7 @@ import { Empty } from '../parts/empty.tsx';
 import { Page } from '../parts/layout.tsx';
 import { Ago, Since } from '../parts/moment.tsx';
 import { Shown } from '../parts/shown.tsx';
+import { TableHead } from '../parts/table-head.tsx';
 import { Foreign } from '../parts/text.tsx';
 import type { Visit } from '../visit.ts';
 
@@ -30,22 +31,16 @@ export async function workersPage(visit: Visit) {
             </Empty>
           ) : (
             <table class="rows">
-              <thead>
-                <tr>
-                  <th scope="col">Worker</th>
-                  <th scope="col">Queues</th>
-                  <th scope="col" class="number">
-                    Holds
-                  </th>
-                  <th scope="col" class="number">
-                    Seen
-                  </th>
-                  <th scope="col" class="number">
-                    Up for
-                  </th>
-                  <th scope="col">Liveness</th>
-                </tr>
-              </thead>
+              <TableHead
+                columns={[
+                  'Worker',
+                  'Queues',
+                  { number: 'Holds' },
+                  { number: 'Seen' },
+                  { number: 'Up for' },
+                  'Liveness',
+                ]}
+              />
               <tbody>
                 {workers.map(({ id, name, queues, holds, seenAt, startedAt, session }) => (
                   <tr id={`worker-${id}`} data-row>

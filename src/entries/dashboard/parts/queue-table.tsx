@@ -4,6 +4,7 @@ import type { QueueLine } from '../figures.ts';
 import type { Visit } from '../visit.ts';
 import { ActionForm } from './action-form.tsx';
 import { Ago, Since } from './moment.tsx';
+import { TableHead } from './table-head.tsx';
 import { Foreign } from './text.tsx';
 
 const STATES = ['due', 'running', 'scheduled', 'waiting'] as const;
@@ -19,25 +20,15 @@ export function QueueTable({
   const { links, nowMs } = visit;
   return (
     <table class="rows">
-      <thead>
-        <tr>
-          <th scope="col">Queue</th>
-          {STATES.map((state) => (
-            <th scope="col" class="number">
-              {state}
-            </th>
-          ))}
-          <th scope="col" class="number">
-            Lag
-          </th>
-          <th scope="col" class="number">
-            Workers
-          </th>
-          <th scope="col">
-            <span class="unseen">Actions</span>
-          </th>
-        </tr>
-      </thead>
+      <TableHead
+        columns={[
+          'Queue',
+          ...STATES.map((state) => ({ number: state })),
+          { number: 'Lag' },
+          { number: 'Workers' },
+          { unseen: 'Actions' },
+        ]}
+      />
       <tbody>
         {queues.map(({ queue, pausedAt, workers, ...counts }) => (
           <tr id={`queue-${encodeURIComponent(queue)}`} data-row>
