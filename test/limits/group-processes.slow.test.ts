@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { createQueue, limitsIn, type QueueLimits } from 'drizzle-queue';
+import { createQueue, limitsIn } from 'drizzle-queue';
 import * as control from 'drizzle-queue/schema/control';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { pruneGroups } from '../../src/features/limits/queries/prune-groups.ts';
+import type { DeclaredQueueLimits } from '../../src/features/limits/settings/limit-settings.ts';
 import type { Serial } from '../../src/features/limits/sql/grouping.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { depth, full } from '../support/depth.ts';
@@ -35,7 +36,7 @@ const QUEUE_RATE = { limit: 60, perMs: 6_000 };
 const BACKLOG = 100;
 const SERIALS: readonly Serial[] = ['attempt', 'end', 'success'];
 const ORDERED = ['a', 'b', 'c'];
-const limits: Record<string, QueueLimits> = {
+const limits: Record<string, DeclaredQueueLimits> = {
   tenants: { groups: { concurrency: 2 } },
   rated: { groups: { rate: RATE } },
   paced: { rate: QUEUE_RATE },

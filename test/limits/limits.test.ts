@@ -108,7 +108,7 @@ describe('set', () => {
     [
       { queue: 'exports', kind: 'other' },
       { concurrency: 1 },
-      "the kind 'other' has no declared limits, so workers would ignore this one. Declare it, limitsIn(…, { exports: { kinds: { other: {} } } })",
+      "the kind 'other' has no declared limits, so workers would ignore this one. Declare it, limitsIn(…, { exports: { kinds: ['other'] } })",
     ],
     [{ queue: 'exports', kind: 7 }, { concurrency: 1 }, 'limits.set: kind must be a string'],
     [
@@ -120,7 +120,7 @@ describe('set', () => {
     [
       { queue: 'plain', group: 'a' },
       { concurrency: 1 },
-      "the queue 'plain' has no groups: declare them, limitsIn(…, { plain: { groups: {} } })",
+      "the queue 'plain' has no groups: declare them, limitsIn(…, { plain: { groups: 'fair' } })",
     ],
     [
       { queue: 'exports' },

@@ -1,7 +1,7 @@
-import type { QueueLimits } from 'drizzle-queue';
 import fc from 'fast-check';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
+import type { DeclaredQueueLimits } from '../../src/features/limits/settings/limit-settings.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { depth, full } from '../support/depth.ts';
 import { type Connection, useTestDatabase } from '../support/test-database.ts';
@@ -29,7 +29,7 @@ const rare: ReadonlySet<string> = new Set([
 ]);
 
 /** The limits of the queue 'mail', one of which a walk goes by. */
-const limits: Readonly<Record<string, QueueLimits>> = {
+const limits: Readonly<Record<string, DeclaredQueueLimits>> = {
   'shares alone': { groups: {} },
   'one of each group': { groups: { concurrency: 1 } },
   'two of each group': { groups: { concurrency: 2 } },

@@ -1,5 +1,6 @@
 /** What is promised of groups and their limits, as plain data: written from its documentation, without the tables of limits. */
-import type { LimitOverride, QueueLimits, Rate } from 'drizzle-queue';
+import type { LimitOverride, Rate } from 'drizzle-queue';
+import type { DeclaredQueueLimits } from '../../src/features/limits/settings/limit-settings.ts';
 import type { ModelJob } from './model-job.ts';
 import { RateModel } from './rate-model.ts';
 
@@ -39,11 +40,11 @@ export interface RateInForce {
 export class GroupModel {
   /** What was set at run time, by {@link nameOf}. */
   readonly overrides = new Map<string, LimitOverride>();
-  readonly #declared: Readonly<Record<string, QueueLimits>>;
+  readonly #declared: Readonly<Record<string, DeclaredQueueLimits>>;
   readonly #stops = new Map<number, Stop>();
   readonly #rates = new Map<string, KnownRate>();
 
-  constructor(declared: Readonly<Record<string, QueueLimits>>) {
+  constructor(declared: Readonly<Record<string, DeclaredQueueLimits>>) {
     this.#declared = declared;
   }
 
@@ -56,7 +57,7 @@ export class GroupModel {
     return queue in this.#declared;
   }
 
-  declaredOf(queue: string): QueueLimits {
+  declaredOf(queue: string): DeclaredQueueLimits {
     return this.#declared[queue] ?? {};
   }
 

@@ -1,7 +1,8 @@
-import { createQueue, limitsIn, type QueueLimits, schedulesIn } from 'drizzle-queue';
+import { createQueue, limitsIn, schedulesIn } from 'drizzle-queue';
 import { queueJobs, queuePauses, queueResults, queueWorkers } from 'drizzle-queue/schema';
 import * as control from 'drizzle-queue/schema/control';
 import type { FaultPoint } from '../../src/core/sql/fault-point.ts';
+import type { DeclaredQueueLimits } from '../../src/features/limits/settings/limit-settings.ts';
 import type { Connection } from '../support/test-database.ts';
 import { GroupModel } from './group-model.ts';
 import type { SingleStep } from './happenings.ts';
@@ -24,7 +25,7 @@ const { queueSchedules, queueKeys: keys } = control;
 const tables = { queueJobs, queueResults, queueWorkers, queuePauses };
 
 /** The queues of a process that knows these limits. */
-function queueWith(limits: Readonly<Record<string, QueueLimits>>) {
+function queueWith(limits: Readonly<Record<string, DeclaredQueueLimits>>) {
   return createQueue({
     tables,
     keys,
@@ -49,7 +50,7 @@ export interface WorldOptions {
   /** Makes things happen, one after the other. */
   readonly takeAll: (steps: readonly SingleStep[]) => Promise<void>;
   /** Of the queues that have groups. @default none */
-  readonly limits?: Readonly<Record<string, QueueLimits>>;
+  readonly limits?: Readonly<Record<string, DeclaredQueueLimits>>;
 }
 
 /** The database as several connections see it, and beside it the model of what it must hold. */

@@ -205,7 +205,7 @@ describe('many at once', () => {
 });
 
 describe('where the queue has no groups', () => {
-  const message = "`limits: limitsIn(control, { 'exports': { groups: {} } })`";
+  const message = "`limits: limitsIn(control, { 'exports': { groups: 'fair' } })`";
 
   test('a group or a weight is refused, whoever names it, and nothing is sent', async () => {
     const payload = { tenant: 'acme', rows: 1 };
@@ -217,7 +217,7 @@ describe('where the queue has no groups', () => {
     const many = defineJob('many', { payload: unvalidated<{ n: number }>(), queue: 'exports' });
     await expect(plain.enqueueFrom(db, many, rows, { group: 'g' })).rejects.toThrow(message);
     await expect(plain.enqueueFrom(db, many, rows, { weight: 2 })).rejects.toThrow(message);
-    await expect(plain.enqueue(db, note, 1, { group: 'g' })).rejects.toThrow("{ 'default': { groups: {} } }");
+    await expect(plain.enqueue(db, note, 1, { group: 'g' })).rejects.toThrow("{ 'default': { groups: 'fair' } }");
     await expect(plain.enqueue(db, note, 1, { weight: 2 })).rejects.toThrow(
       'weight is for queues with groups',
     );

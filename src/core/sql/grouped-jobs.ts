@@ -31,7 +31,7 @@ export function notGrouped(what: string, option: 'group' | 'weight', queue: stri
   return new TypeError(
     `${what}: ${option} is for queues with groups${option === 'weight' ? ' or rates' : ''}, ` +
       `but '${queue}' has none in this process: ` +
-      `give createQueue \`limits: limitsIn(control, { '${queue}': { groups: {} } })\`, ` +
+      `give createQueue \`limits: limitsIn(control, { '${queue}': { groups: 'fair' } })\`, ` +
       `or leave out the ${option}, also in the definition`,
   );
 }

@@ -2,7 +2,7 @@ import { isCitus } from '../../core/queries/presence/is-citus.ts';
 import type { LimitsQuestion } from '../../core/queue/check/check-queue.ts';
 import type { Finding } from '../../core/queue/check/finding.ts';
 import { findStoppedGroups } from './queries/find-stopped-groups.ts';
-import { isGrouped, type QueueLimits } from './settings/limit-settings.ts';
+import { type DeclaredQueueLimits, isGrouped } from './settings/limit-settings.ts';
 import type { LimitTables } from './sql/grouping.ts';
 
 /** What is wrong where a queue on Citus has groups. */
@@ -21,7 +21,7 @@ export const WITHOUT_GROUPS =
 export async function checkLimits(
   { db, tables, mayAsk }: LimitsQuestion,
   { queueHolds }: LimitTables,
-  declared: ReadonlyMap<string, QueueLimits>,
+  declared: ReadonlyMap<string, DeclaredQueueLimits>,
 ): Promise<Finding[]> {
   const grouped = [...declared].filter(([, limits]) => isGrouped(limits));
   const refused =

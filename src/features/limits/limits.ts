@@ -2,9 +2,11 @@ import type { PgTable } from 'drizzle-orm/pg-core';
 import { EVERY_GROUP } from '../../core/job/group.ts';
 import { checkOptions, namesOf } from '../../core/job/known-options.ts';
 import { checkInteger, checkText, MAX_NAME_BYTES } from '../../core/job/limits.ts';
+import { findCrews } from '../../core/queries/operate/find-crews.ts';
 import type { LimitsQuestion } from '../../core/queue/check/check-queue.ts';
 import type { Finding } from '../../core/queue/check/finding.ts';
 import type { QueueOfLimits } from '../../core/queue/queue-limits.ts';
+import { kindsServed } from '../../core/queue/stats/workers-of.ts';
 import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
 import { CONTROL_ENTRY } from '../../core/sql/control-entry.ts';
 import type { Executor } from '../../core/sql/executor.ts';
@@ -15,7 +17,8 @@ import type { ServedQueue } from '../../core/worker/served-queues.ts';
 import type { FeatureContext } from '../../core/worker/worker-feature.ts';
 import { QueueError } from '../../errors.ts';
 import { checkLimits, groupsOnCitus, WITHOUT_GROUPS } from './check-limits.ts';
-import { findGroups, type GroupRecord } from './queries/find-groups.ts';
+import { type GroupRecord, toGroupRecord } from './group-record.ts';
+import { findGroups } from './queries/find-groups.ts';
 import { findGroupLimits, findLimits } from './queries/find-limits.ts';
 import { findUsage } from './queries/find-usage.ts';
 import { removeLimit } from './queries/remove-limit.ts';
@@ -30,7 +33,7 @@ import {
   type QueueName,
 } from './settings/limit-name.ts';
 import { type LimitOverride, type LimitRecord, toLimitRecord } from './settings/limit-record.ts';
-import { isGrouped, isRated, type QueueLimits } from './settings/limit-settings.ts';
+import { type DeclaredQueueLimits, isGrouped, isRated } from './settings/limit-settings.ts';
 import { withGrouping } from './sql/group-statements.ts';
 import type { GroupTables, LimitTables } from './sql/grouping.ts';
 import type { LimitRow } from './sql/limit-row.ts';
@@ -69,13 +72,13 @@ export class Limits {
   /** @internal */
   readonly tables: GroupTables;
   /** @internal As the code declares them, by queue. */
-  readonly declared: ReadonlyMap<string, QueueLimits>;
+  readonly declared: ReadonlyMap<string, DeclaredQueueLimits>;
   readonly #queue: QueueOfLimits;
   /** @internal Their own. */
   readonly limitTables: LimitTables;
 
   /** @internal use {@link limitsIn} */
-  constructor(queue: QueueOfLimits, tables: LimitTables, declared: ReadonlyMap<string, QueueLimits>) {
+  constructor(queue: QueueOfLimits, tables: LimitTables, declared: ReadonlyMap<string, DeclaredQueueLimits>) {
     this.#queue = queue;
     this.limitTables = tables;
     this.tables = { ...queue.tables, ...tables };
@@ -136,8 +139,8 @@ export class Limits {
   }
 
   /**
-   * The groups of one queue whose jobs were claimed lately, by name, a page at a time: how many run, when
-   * a rate is free again, and which discarded job stops one.
+   * The groups of one queue whose jobs were claimed lately, by name, a page at a time: how many run, and
+   * what stops the others.
    */
   async groups(db: Executor, filter: LimitFilter): Promise<GroupList> {
     const { queue, limits } = limitNameOf(
@@ -145,12 +148,15 @@ export class Limits {
       checkOptions('limits.groups: filter', filter, FILTER),
       this.declared,
     );
-    if (!isGrouped(limits)) throw new TypeError(`limits.groups: the jobs of '${queue}' are not in groups`);
+    const { groups: settings } = limits;
+    if (settings === undefined)
+      throw new TypeError(`limits.groups: the jobs of '${queue}' are not in groups`);
     const limit = checkInteger('limits.groups: limit', filter.limit ?? 100, 1, 1_000);
     const after = filter.cursor ?? '';
     if (after !== '') checkText('limits.groups: cursor', after, MAX_NAME_BYTES);
-    const found = await findGroups(db, this.tables, { queue, after, limit: limit + 1 });
-    const groups = found.slice(0, limit);
+    const kinds = kindsServed(await findCrews(db, this.tables), queue);
+    const found = await findGroups(db, this.tables, { queue, after, limit: limit + 1, kinds });
+    const groups = found.slice(0, limit).map((facts) => toGroupRecord(facts, settings));
     return { groups, nextCursor: found.length > limit ? groups.at(-1)?.group : undefined };
   }
 
@@ -166,7 +172,7 @@ export class Limits {
     return await unblockGroup(db, this.tables, queue, group);
   }
 
-  async #declared(db: Executor, queue: string, limits: QueueLimits): Promise<LimitRecord[]> {
+  async #declared(db: Executor, queue: string, limits: DeclaredQueueLimits): Promise<LimitRecord[]> {
     const rows = await findLimits(db, this.tables, queue);
     const usage = await findUsage(db, this.tables, queue);
     const places = [

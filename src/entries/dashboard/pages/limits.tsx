@@ -1,6 +1,6 @@
 import type { Executor } from '../../../core/sql/executor.ts';
+import type { GroupRecord } from '../../../features/limits/group-record.ts';
 import type { Limits } from '../../../features/limits/limits.ts';
-import type { GroupRecord } from '../../../features/limits/queries/find-groups.ts';
 import type { LimitRecord } from '../../../features/limits/settings/limit-record.ts';
 import type { LimitSettings } from '../../../features/limits/settings/limit-settings.ts';
 import { word } from '../../filter/filter.ts';
@@ -11,10 +11,12 @@ import { Page, SlowPage } from '../parts/layout.tsx';
 import { GroupLimitForm, isOfSecretGroup, LimitForm, nameOf } from '../parts/limit-form.tsx';
 import { Ago } from '../parts/moment.tsx';
 import { Shown } from '../parts/shown.tsx';
+import { TableHead } from '../parts/table-head.tsx';
 import { Foreign, visible } from '../parts/text.tsx';
 import { hasQueue, isPlain, LOOK_MS, may, scopeName, type Visit } from '../visit.ts';
 
 const PAGE = 100;
+const STOPPED_BY = { limit: 'at its limit', rate: 'rate used up', order: 'in order', handler: 'no handler' };
 
 interface OfQueue {
   readonly queue: string;
@@ -79,21 +81,15 @@ function QueueLimitsOf({
         <Foreign text={queue} mono />
       </h2>
       <table class="rows">
-        <thead>
-          <tr>
-            <th scope="col">Limit of</th>
-            <th scope="col">Declared</th>
-            <th scope="col">Set</th>
-            <th scope="col" class="number">
-              In use
-            </th>
-            {changing ? (
-              <th scope="col">
-                <span class="unseen">Actions</span>
-              </th>
-            ) : null}
-          </tr>
-        </thead>
+        <TableHead
+          columns={[
+            'Limit of',
+            'Declared',
+            'Set',
+            { number: 'In use' },
+            ...(changing ? [{ unseen: 'Actions' }] : []),
+          ]}
+        />
         <tbody>
           {limits.map((limit) => (
             <tr>
@@ -126,18 +122,7 @@ function QueueLimitsOf({
       {changing && grouped ? <GroupLimitForm visit={visit} queue={queue} /> : null}
       {groups.length === 0 ? null : (
         <table class="rows">
-          <thead>
-            <tr>
-              <th scope="col">Group</th>
-              <th scope="col">State</th>
-              <th scope="col" class="number">
-                Running
-              </th>
-              <th scope="col">
-                <span class="unseen">Actions</span>
-              </th>
-            </tr>
-          </thead>
+          <TableHead columns={['Group', 'State', { number: 'Running' }, { unseen: 'Actions' }]} />
           <tbody>
             {groups.map((group) => (
               <tr data-row>
@@ -147,7 +132,7 @@ function QueueLimitsOf({
                 <td>
                   {group.blockedBy === null ? (
                     <>
-                      {group.state}
+                      {group.stoppedBy === null ? group.state : STOPPED_BY[group.stoppedBy]}
                       {group.readyAt === null ? null : (
                         <span class="muted">
                           {' '}

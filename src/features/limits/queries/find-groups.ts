@@ -2,6 +2,8 @@ import { type SQL, sql } from 'drizzle-orm';
 import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
 import { dateOf, epochMs } from '../../../core/sql/epoch-ms.ts';
 import { type Executor, queryRows } from '../../../core/sql/executor.ts';
+import { servedKind } from '../../../core/sql/served-kind.ts';
+import { dueInGroup } from '../sql/due-in-group.ts';
 import { isUpheld } from '../sql/group-hold.ts';
 import type { GroupTables } from '../sql/grouping.ts';
 
@@ -10,23 +12,28 @@ export interface GroupPage {
   /** Groups behind this one, by name. */
   readonly after: string;
   readonly limit: number;
+  /** The kinds that workers of the queue have handlers for; `undefined` where one of them does not say. */
+  readonly kinds: readonly string[] | undefined;
 }
 
 /** A group of a queue as claims see it. */
-export interface GroupRecord {
+export interface GroupFacts {
   readonly group: string;
-  /** How many of its jobs living workers hold. */
+  /** How many of its jobs living workers hold, or still run after `complete(tx)`. */
   readonly running: number;
-  /**
-   * Where it stands. `ready`: its jobs are claimed as its turn comes. `waiting`: until `readyAt`, when
-   * some of its rate is free again, or its next job is due. `idle`: nothing is due, or it is at its limit.
-   * `blocked`: by `blockedBy`.
-   */
-  readonly state: 'ready' | 'waiting' | 'idle' | 'blocked';
-  /** When claims look at it again; `null` unless it waits. */
-  readonly readyAt: Date | null;
-  /** The discarded job that stops it until `queue.limits.unblock`, or until it is redriven. */
-  readonly blockedBy: number | null;
+  /** When claims look at it: `ready` now, `waiting` at `readyAt`, `idle` after a note. */
+  readonly turn: 'ready' | 'waiting' | 'idle';
+  readonly readyAt: Date | undefined;
+  /** The discarded job that stops it. */
+  readonly blockedBy: number | undefined;
+  /** Whether a job that is to be retried keeps those behind it waiting. */
+  readonly retries: boolean;
+  /** Its own limit, or that of every group, as they were set. */
+  readonly concurrency: number | undefined;
+  /** Whether a job is due that nobody holds. */
+  readonly due: boolean;
+  /** Whether one of these is of a kind that a worker serves. */
+  readonly served: boolean;
 }
 
 /**
@@ -34,31 +41,41 @@ export interface GroupRecord {
  *
  * **Under concurrency.** A plain read: claims change the groups all the time.
  */
-export async function findGroups(db: Executor, tables: GroupTables, page: GroupPage): Promise<GroupRecord[]> {
+export async function findGroups(db: Executor, tables: GroupTables, page: GroupPage): Promise<GroupFacts[]> {
   const rows = await queryRows(db, tables, findGroupsQuery(tables, page), { entry: CONTROL_ENTRY });
-  return rows.map((row) => {
-    const blockedBy = row.blocked_by === null ? null : Number(row.blocked_by);
-    const waiting = row.ready === 'waiting';
-    return {
-      group: String(row.group_key),
-      running: Number(row.running),
-      state: blockedBy !== null ? 'blocked' : waiting ? 'waiting' : row.ready === 'ready' ? 'ready' : 'idle',
-      readyAt: waiting ? dateOf(row.ready_at) : null,
-      blockedBy,
-    };
-  });
+  return rows.map((row) => ({
+    group: String(row.group_key),
+    running: Number(row.running),
+    turn: row.turn === 'ready' || row.turn === 'waiting' ? row.turn : 'idle',
+    readyAt: row.turn === 'waiting' ? dateOf(row.ready_at) : undefined,
+    blockedBy: row.blocked_by === null ? undefined : Number(row.blocked_by),
+    retries: row.retries === true,
+    concurrency: row.concurrency === null ? undefined : Number(row.concurrency),
+    due: row.due === true,
+    served: row.served === true,
+  }));
 }
 
-export function findGroupsQuery(tables: GroupTables, { queue, after, limit }: GroupPage): SQL {
-  const { queueJobs, queueWorkers, queueGroups, queueHolds } = tables;
+export function findGroupsQuery(tables: GroupTables, { queue, after, limit, kinds }: GroupPage): SQL {
+  const { queueJobs, queueWorkers, queueGroups, queueHolds, queueLimits } = tables;
+  const first = { queue, group: sql`g.group_key`, most: sql`1` };
+  const set = (group: SQL) => sql`(
+        select l.concurrency from ${queueLimits} as l
+        where l.queue = ${queue} and l.kind = '' and l.group_key = ${group}
+      )`;
   return sql`
-    select g.group_key, r.running + h.going_on as running, h.blocked_by,
+    select g.group_key, r.running + h.going_on as running, h.blocked_by, h.retries,
       ${epochMs("nullif(nullif(g.ready_at, 'infinity'), '-infinity')")} as ready_at,
       case
         when g.ready_at = 'infinity' then 'idle'
         when g.ready_at <= statement_timestamp() then 'ready'
         else 'waiting'
-      end as ready
+      end as turn,
+      coalesce(${set(sql`g.group_key`)}, ${set(sql`'*'`)}) as concurrency,
+      exists (${dueInGroup(tables, first)}
+      ) as due,
+      exists (${dueInGroup(tables, { ...first, and: kinds && servedKind(kinds) })}
+      ) as served
     from (
       select g.group_key, g.ready_at, g.held from ${queueGroups} as g
       where g.queue = ${queue} and g.group_key > ${after} order by g.group_key limit ${limit}
@@ -72,10 +89,11 @@ export function findGroupsQuery(tables: GroupTables, { queue, after, limit }: Gr
       from unnest(g.held) as h(job_id)
     ) as r
     cross join lateral (
-      select min(h.job_id) filter (where h.worker_id is null) as blocked_by,
-        count(h.worker_id)::float8 as going_on
+      select min(h.job_id) filter (where h.until = 'infinity' and h.worker_id is null) as blocked_by,
+        (count(h.worker_id) filter (where h.until = 'infinity'))::float8 as going_on,
+        count(*) filter (where h.until < 'infinity' and h.until > statement_timestamp()) > 0 as retries
       from ${queueHolds} as h
-      where h.queue = ${queue} and h.group_key = g.group_key and h.until = 'infinity' and ${isUpheld(tables)}
+      where h.queue = ${queue} and h.group_key = g.group_key and ${isUpheld(tables)}
     ) as h
     order by g.group_key`;
 }

@@ -1,12 +1,12 @@
 import type { JobDefinition } from '../../../core/job/definition.ts';
 import type { Handler } from '../../../core/worker/run/handler.ts';
 import type { ServedQueue } from '../../../core/worker/served-queues.ts';
-import { heedsConcurrency, isGrouped, type QueueLimits } from './limit-settings.ts';
+import { type DeclaredQueueLimits, heedsConcurrency, isGrouped } from './limit-settings.ts';
 
 /** @throws TypeError where a worker is told to serve a queue with limits as none can */
 export function checkServed(
   queue: string,
-  limits: QueueLimits,
+  limits: DeclaredQueueLimits,
   { agingMs }: ServedQueue,
   handlers: readonly Handler<never>[],
 ): void {
@@ -23,7 +23,7 @@ export function checkServed(
 }
 
 /** An enqueue may put a job into any queue, and a worker claims its kinds in all that it serves. */
-function checkBatches({ kind, queue: own }: JobDefinition, queue: string, limits: QueueLimits): void {
+function checkBatches({ kind, queue: own }: JobDefinition, queue: string, limits: DeclaredQueueLimits): void {
   const apart = queue === own ? '' : `, which this worker serves: serve it by another, without this handler`;
   if (limits.groups?.serial !== undefined) {
     throw new TypeError(

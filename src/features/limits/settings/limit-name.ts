@@ -3,7 +3,7 @@ import { checkInteger, checkText, MAX_NAME_BYTES } from '../../../core/job/limit
 import { shown } from '../../../core/job/shown.ts';
 import type { LimitRow } from '../sql/limit-row.ts';
 import type { LimitOverride, LimitPlace } from './limit-record.ts';
-import { checkLimitSettings, heedsConcurrency, type QueueLimits } from './limit-settings.ts';
+import { checkLimitSettings, type DeclaredQueueLimits, heedsConcurrency } from './limit-settings.ts';
 
 /** A queue by its name. */
 export interface QueueName {
@@ -20,7 +20,7 @@ export type LimitName = QueueName &
 
 /** A limit that the code knows of, with what it declares for the queue. */
 export interface KnownPlace extends LimitPlace {
-  readonly limits: QueueLimits;
+  readonly limits: DeclaredQueueLimits;
 }
 
 const NAMES = namesOf<Record<'queue' | 'kind' | 'group', unknown>>({ queue: true, kind: true, group: true });
@@ -38,7 +38,7 @@ export function checkLimitName(caller: string, name: LimitName): LimitName {
 export function limitNameOf(
   caller: string,
   name: QueueName & { readonly kind?: unknown; readonly group?: unknown },
-  declared: ReadonlyMap<string, QueueLimits>,
+  declared: ReadonlyMap<string, DeclaredQueueLimits>,
 ): KnownPlace {
   const { queue, kind, group } = name;
   checkText(`${caller}: queue`, queue, MAX_NAME_BYTES);
@@ -58,7 +58,7 @@ export function limitNameOf(
     if (limits.kinds?.[named] !== undefined) return { queue, kind: named, group: undefined, limits };
     throw new TypeError(
       `${caller}: the kind '${named}' has no declared limits, so workers would ignore this one. ` +
-        `Declare it, limitsIn(…, { ${keyOf(queue)}: { kinds: { ${keyOf(named)}: {} } } })`,
+        `Declare it, limitsIn(…, { ${keyOf(queue)}: { kinds: [${shown(named)}] } })`,
     );
   }
   if (group === undefined) return { queue, kind: undefined, group: undefined, limits };
@@ -66,7 +66,7 @@ export function limitNameOf(
   if (limits.groups !== undefined) return { queue, kind: undefined, group: named, limits };
   throw new TypeError(
     `${caller}: the queue '${queue}' has no groups: declare them, ` +
-      `limitsIn(…, { ${keyOf(queue)}: { groups: {} } })`,
+      `limitsIn(…, { ${keyOf(queue)}: { groups: 'fair' } })`,
   );
 }
 

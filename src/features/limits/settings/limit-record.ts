@@ -1,6 +1,6 @@
 import type { Serial } from '../sql/grouping.ts';
 import type { LimitRow } from '../sql/limit-row.ts';
-import type { LimitSettings, QueueLimits } from './limit-settings.ts';
+import type { DeclaredQueueLimits, LimitSettings } from './limit-settings.ts';
 
 /** What can be set at run time. A setting that is left out is as the code declares it. */
 export interface LimitOverride extends LimitSettings {
@@ -35,7 +35,7 @@ export interface LimitPlace {
 /** The limit of a place, given what was set there. */
 export function toLimitRecord(
   { queue, kind, group }: LimitPlace,
-  limits: QueueLimits,
+  limits: DeclaredQueueLimits,
   row: LimitRow | undefined,
   usage: ReadonlyMap<string, number> = new Map(),
 ): LimitRecord {
@@ -50,7 +50,7 @@ export function toLimitRecord(
   };
 }
 
-function declaredOf(limits: QueueLimits, kind?: string, group?: string): LimitRecord['declared'] {
+function declaredOf(limits: DeclaredQueueLimits, kind?: string, group?: string): LimitRecord['declared'] {
   const { concurrency, rate, serial }: LimitRecord['declared'] =
     kind !== undefined ? (limits.kinds?.[kind] ?? {}) : group !== undefined ? (limits.groups ?? {}) : limits;
   return {

@@ -29,12 +29,22 @@ export interface GroupSettings extends LimitSettings {
 
 /** The limits of one queue. */
 export interface QueueLimits extends LimitSettings {
-  /** The limits of single kinds in this queue. @default none */
-  kinds?: Readonly<Record<string, LimitSettings>> | undefined;
   /**
-   * Groups take turns; these are the limits of each. An empty object means shares alone.
+   * The limits of single kinds in this queue. A list of names declares that each may be given a `concurrency`
+   * at run time, as `{}` does for one.
+   * @default none
+   */
+  kinds?: Readonly<Record<string, LimitSettings>> | readonly string[] | undefined;
+  /**
+   * Groups take turns; these are the limits of each. `'fair'` means shares alone, as `{}` does.
    * @default the queue has no groups
    */
+  groups?: GroupSettings | 'fair' | undefined;
+}
+
+/** The same in its long form. */
+export interface DeclaredQueueLimits extends LimitSettings {
+  kinds?: Readonly<Record<string, LimitSettings>> | undefined;
   groups?: GroupSettings | undefined;
 }
 
@@ -44,12 +54,12 @@ const OF_GROUPS = namesOf<GroupSettings>({ concurrency: true, rate: true, serial
 const OF_RATE = namesOf<Rate>({ limit: true, perMs: true });
 
 /** Whether the jobs of a queue are claimed by groups: one without a group of its own is in the group `-`. */
-export function isGrouped({ groups }: QueueLimits): boolean {
+export function isGrouped({ groups }: DeclaredQueueLimits): boolean {
   return groups !== undefined;
 }
 
 /** Whether the queue, or a kind in it, has a rate. */
-export function isRated({ rate, kinds = {} }: QueueLimits): boolean {
+export function isRated({ rate, kinds = {} }: DeclaredQueueLimits): boolean {
   return rate !== undefined || Object.values(kinds).some((settings) => settings.rate !== undefined);
 }
 
@@ -57,24 +67,35 @@ export function isRated({ rate, kinds = {} }: QueueLimits): boolean {
  * Whether workers ask for a concurrency of the queue, or of a kind in it: where the code declares one, or
  * nothing else, so that one may be set at run time.
  */
-export function heedsConcurrency(limits: QueueLimits, kind?: string): boolean {
+export function heedsConcurrency(limits: DeclaredQueueLimits, kind?: string): boolean {
   const { concurrency, ...others } = kind === undefined ? limits : (limits.kinds?.[kind] ?? { rate: null });
   return concurrency !== undefined || Object.values(others).every((other) => other === undefined);
 }
 
 /** @throws RangeError | TypeError naming the setting that is wrong */
-export function checkQueueLimits(queue: string, limits: QueueLimits): QueueLimits {
+export function checkQueueLimits(queue: string, limits: QueueLimits): DeclaredQueueLimits {
   checkText('limitsIn: the name of a queue', queue, MAX_NAME_BYTES);
   const what = `limitsIn: '${queue}'`;
   checkOptions(what, limits, OF_QUEUE);
   checkLimitSettings(what, limits);
-  for (const [kind, settings] of Object.entries(limits.kinds ?? {})) {
+  const kinds = kindsOf(limits.kinds);
+  for (const [kind, settings] of Object.entries(kinds ?? {})) {
     checkText(`${what}: the name of a kind`, kind, MAX_NAME_BYTES);
     checkOptions(`${what}: kinds['${kind}']`, settings, OF_KIND);
     checkLimitSettings(`${what}: kinds['${kind}']`, settings);
   }
-  if (limits.groups !== undefined) checkGroups(`${what}: groups`, limits.groups);
-  return limits;
+  const groups = limits.groups === 'fair' ? {} : limits.groups;
+  if (groups !== undefined) checkGroups(`${what}: groups`, groups);
+  return { ...limits, kinds, groups };
+}
+
+function kindsOf(kinds: QueueLimits['kinds']): DeclaredQueueLimits['kinds'] {
+  return isListOfNames(kinds) ? Object.fromEntries(kinds.map((kind) => [kind, {}])) : kinds;
+}
+
+/** `Array.isArray` does not tell a readonly array from an object. */
+function isListOfNames(kinds: QueueLimits['kinds']): kinds is readonly string[] {
+  return Array.isArray(kinds);
 }
 
 /** @throws RangeError | TypeError naming the setting that is wrong */

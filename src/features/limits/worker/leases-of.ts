@@ -2,7 +2,7 @@ import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import type { ServedQueue } from '../../../core/worker/served-queues.ts';
-import type { QueueLimits } from '../settings/limit-settings.ts';
+import type { DeclaredQueueLimits } from '../settings/limit-settings.ts';
 import type { LimitTables } from '../sql/grouping.ts';
 import { WHOLE_QUEUE } from '../sql/limit-tables.ts';
 import { Lease } from './lease.ts';
@@ -13,7 +13,7 @@ import { Starts } from './starts.ts';
 /** The limits as a queue was given them. */
 export interface DeclaredLimits {
   readonly tables: LimitTables;
-  readonly declared: ReadonlyMap<string, QueueLimits>;
+  readonly declared: ReadonlyMap<string, DeclaredQueueLimits>;
 }
 
 export interface LeasesOfOptions {

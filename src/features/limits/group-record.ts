@@ -1,0 +1,50 @@
+import type { GroupFacts } from './queries/find-groups.ts';
+import type { GroupSettings } from './settings/limit-settings.ts';
+
+/** A group of a queue as claims see it. */
+export interface GroupRecord {
+  readonly group: string;
+  /** How many of its jobs living workers hold. */
+  readonly running: number;
+  /**
+   * Where it stands. `ready`: its jobs are claimed as its turn comes. `waiting`: until `readyAt`, when
+   * some of its rate is free again, or its next job is due. `idle`: nothing is due, or something stops it.
+   * `blocked`: by `blockedBy`.
+   */
+  readonly state: 'ready' | 'waiting' | 'idle' | 'blocked';
+  /**
+   * Why its next due job is not claimed; `null` when none is due, or when it is claimed as its turn comes.
+   *
+   * - `limit`: as many of its jobs run as its `concurrency` allows.
+   * - `rate`: its rate is used up, until `readyAt`.
+   * - `order`: its jobs run one after the other, and one before it runs, is to be retried, or was discarded.
+   * - `handler`: no worker of the queue has a handler for what is due.
+   *
+   * A pause, and the limits of the queue and of a kind, stop jobs of all groups: see `queue.limits.list`.
+   */
+  readonly stoppedBy: 'limit' | 'rate' | 'order' | 'handler' | null;
+  /** When claims look at it again; `null` unless it waits. */
+  readonly readyAt: Date | null;
+  /** The discarded job that stops it until `queue.limits.unblock`, or until it is redriven. */
+  readonly blockedBy: number | null;
+}
+
+export function toGroupRecord(facts: GroupFacts, settings: GroupSettings): GroupRecord {
+  const { group, running, turn, readyAt = null, blockedBy = null } = facts;
+  const state = blockedBy === null ? turn : 'blocked';
+  return { group, running, state, stoppedBy: stoppedBy(facts, settings), readyAt, blockedBy };
+}
+
+function stoppedBy(
+  { turn, running, blockedBy, retries, due, served, concurrency: set }: GroupFacts,
+  { serial, concurrency: declared, rate }: GroupSettings,
+): GroupRecord['stoppedBy'] {
+  if (!due) return null;
+  if (serial !== undefined) {
+    if (blockedBy !== undefined || retries || running > 0) return 'order';
+  } else if (running >= (set ?? declared ?? Number.POSITIVE_INFINITY)) {
+    return 'limit';
+  }
+  if (!served) return 'handler';
+  return turn === 'waiting' && rate !== undefined ? 'rate' : null;
+}
