@@ -217,7 +217,9 @@ describe('where the queue has no groups', () => {
     const many = defineJob('many', { payload: unvalidated<{ n: number }>(), queue: 'exports' });
     await expect(plain.enqueueFrom(db, many, rows, { group: 'g' })).rejects.toThrow(message);
     await expect(plain.enqueueFrom(db, many, rows, { weight: 2 })).rejects.toThrow(message);
-    await expect(plain.enqueue(db, note, 1, { group: 'g' })).rejects.toThrow("{ 'default': { groups: 'fair' } }");
+    await expect(plain.enqueue(db, note, 1, { group: 'g' })).rejects.toThrow(
+      "{ 'default': { groups: 'fair' } }",
+    );
     await expect(plain.enqueue(db, note, 1, { weight: 2 })).rejects.toThrow(
       'weight is for queues with groups',
     );
