@@ -343,7 +343,7 @@ test('SIGSTOP of a worker in the midst of runs for longer than the detection tim
     return runs.flatMap((groups) => (groups.get(group) ?? []).filter(({ job }) => isOfFirst(job)));
   };
   // It learns that jobs are short, from so many that it forgets how slow the first ones were, and the long ones of the
-  // turn before. Then it claims several of a group at once. On a busy machine they are not short.
+  // turn before. Then it claims more than one of a group at once. On a busy machine they are not short.
   for (let turn = 1; ; turn++) {
     group = `g${turn}`;
     for (const serial of serials) await enqueue(serial, repeated(150, plain('warm', 0)));
@@ -354,7 +354,8 @@ test('SIGSTOP of a worker in the midst of runs for longer than the detection tim
     await until(async () => (await runsOfFirst()).length === serials.length);
     const held = await database.client<{ queue: string; n: number }[]>`
       select queue, count(*)::int as n from queue_jobs where worker_id is not null group by queue`;
-    if (held.filter(({ n }) => n > 2).length === serials.length) break;
+    // The one that runs, and at least one behind it.
+    if (held.filter(({ n }) => n > 1).length === serials.length) break;
     if (turn === 10) throw new Error(`a run of jobs was never claimed at once: ${JSON.stringify(held)}`);
     await settled();
   }
