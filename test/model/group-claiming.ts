@@ -106,7 +106,7 @@ export async function learnClaim(world: World, claim: GroupClaimStep, workerId: 
 export async function admit(world: World, db: Runner, queue: string, freed: boolean): Promise<void> {
   const { tables } = world.groupsOf(queue);
   if (freed) await noteFreedGroups(db, tables, queue);
-  while ((await admitGroups(db, tables, queue)).used === MAX_NOTES);
+  while ((await admitGroups(db, tables, queue)).used >= MAX_NOTES);
 }
 
 export async function send(

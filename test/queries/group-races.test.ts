@@ -165,7 +165,7 @@ async function race({ limits, serial, groups, jobsEach }: RaceOptions) {
     let [workerId = 0] = await addWorkers(client);
     const holder = () => ({ queue: 'q', workerId });
     for (let failures = 0; !over; ) {
-      while ((await admitGroups(db, tables, 'q')).used === MAX_NOTES);
+      while ((await admitGroups(db, tables, 'q')).used >= MAX_NOTES);
       const claim = groupClaimOf(workerId, { limits, limit: 1 + Math.floor(Math.random() * 6) });
       const { jobs } = await claimGroupedJobs(db, tables, claim);
       failures = jobs.length === 0 ? failures + 1 : 0;

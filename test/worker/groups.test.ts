@@ -306,6 +306,36 @@ describe('one after the other', () => {
     expect(old).toBeLessThanOrEqual(20);
   });
 
+  test('the only job of a group waits for one round, not for the notes of another one before its own', async () => {
+    const { queue, step } = setUp({ groups: {} });
+    // As 30,000 enqueues by themselves leave it: a note each, at times of their own.
+    await database.client`
+      with inserted as (
+        insert into queue_jobs (queue, kind, payload, max_attempts, group_key, run_at)
+        select 'work', 'step', jsonb_build_object('group', 'a', 'n', n), 20, 'a', now() - n * interval '1 ms'
+        from generate_series(1, 30000) as n
+        returning run_at, group_key
+      )
+      insert into queue_notes (queue, due_at, group_keys)
+      select 'work', run_at, array[group_key] from inserted`;
+    await queue.enqueueMany(database.db, step, jobs('b', 1));
+    const order: string[] = [];
+    const worker = createWorker(database.db, {
+      queue,
+      queues: { work: { concurrency: 1 } },
+      handlers: [
+        handle(step, async ({ payload: { group } }) => {
+          order.push(group);
+          // Long enough that nothing is claimed ahead.
+          await later(60);
+        }),
+      ],
+    });
+    await start(worker);
+    await until(() => order.length >= 3);
+    expect(order.slice(0, 3)).toContain('b');
+  });
+
   test('a handler sees the group of its job, where that has one', async () => {
     const { queue, step } = setUp({ groups: {} });
     const plain = defineJob('plain', { queue: 'work' });

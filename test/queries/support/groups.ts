@@ -85,7 +85,7 @@ export async function claimGroups(
   serial?: Serial,
 ): Promise<GroupClaimResult> {
   const grouped = groupedTables(serial);
-  while ((await admitGroups(db, grouped, 'q')).used === MAX_NOTES);
+  while ((await admitGroups(db, grouped, 'q')).used >= MAX_NOTES);
   return await claimGroupedJobs(db, grouped, groupClaimOf(workerId, claim));
 }
 

@@ -11,7 +11,7 @@ export const MAX_NOTES = 4_000;
 
 /** What an admission has done. */
 export interface Admission {
-  /** How many groups it has heeded the notes of; {@link MAX_NOTES} when more may be left. */
+  /** How many groups it has heeded the notes of; at least {@link MAX_NOTES} when more may be left. */
   readonly used: number;
   /** Whether groups wait that no claim has met. */
   readonly newGroups: boolean;

@@ -1,7 +1,7 @@
 import type { Claim, ClaimedJob } from '../../../core/queries/claim/claim-jobs.ts';
 import type { GroupClaims, GroupClaimsOptions } from '../../../core/worker/claim/claim-groups.ts';
 import type { ClaimAnswer } from '../../../core/worker/claim/claims.ts';
-import { admitGroups, MAX_NOTES } from '../queries/admit-groups.ts';
+import { type Admission, admitGroups, MAX_NOTES } from '../queries/admit-groups.ts';
 import { type ClaimLimits, claimGroupedJobs, type GroupClaimResult } from '../queries/claim-grouped-jobs.ts';
 import { findGroupedDueIds } from '../queries/find-grouped-due-ids.ts';
 import { noteFreedGroups } from '../queries/note-groups.ts';
@@ -13,6 +13,11 @@ export interface ClaimsByTurnsOptions extends GroupClaimsOptions {
 
 /** From so many jobs on, a claim says something about how many groups there are. */
 const MANY = 100;
+/**
+ * After so many admissions in a row the claim is made all the same. With one for each claim, a group waits
+ * for as many claims as there are admissions before its note: those of a group enqueued one by one, say.
+ */
+const MAX_ADMISSIONS = 10;
 
 /**
  * The claims of a queue whose jobs are in groups: each after folding in what was noted for them. Where there
@@ -75,9 +80,10 @@ export class ClaimsByTurns implements GroupClaims {
     const leftOut = this.#leftOut.length > 0;
     const beside = this.#amongMany && kinds.length > 0;
     this.#amongMany = false;
-    const admission = admitGroups(runner, tables, queue);
     // Its failure must not hide what the claim brings; the next one, before a claim, will tell.
-    const noting = beside ? admission.catch(() => undefined) : Promise.resolve(await admission);
+    const noting = beside
+      ? admitGroups(runner, tables, queue).catch(() => undefined)
+      : Promise.resolve(await this.#admitAll());
     if (!beside) this.#newGroups = (await noting)?.newGroups ?? true;
     // The worker may have been stopped, or the queue paused, while the notes were folded in.
     if (kinds.length === 0 || attempts().demand <= 0) {
@@ -127,10 +133,19 @@ export class ClaimsByTurns implements GroupClaims {
     // What was folded in beside it, no claim has seen yet.
     const isBehind = beside && noted?.used !== 0;
     // A later note is notified, or found by the watch.
-    const goesOn = (more && jobs.length > 0) || isBehind || noted?.used === MAX_NOTES;
+    const goesOn = (more && jobs.length > 0) || isBehind || (noted !== undefined && noted.used >= MAX_NOTES);
     const sawEnd = jobs.length < demand && !more && !isBehind && failure === undefined;
     const endMs = performance.now();
     return { jobs, limit: demand, kinds, among: false, sawEnd, leftOut, endMs, goesOn, failure };
+  }
+
+  async #admitAll(): Promise<Admission> {
+    const { runner, queue, groups } = this.#options;
+    let admission = await admitGroups(runner, groups.tables, queue);
+    for (let sent = 1; admission.used >= MAX_NOTES && sent < MAX_ADMISSIONS; sent++) {
+      admission = await admitGroups(runner, groups.tables, queue);
+    }
+    return admission;
   }
 
   /** How many jobs of one kind may be claimed. */
