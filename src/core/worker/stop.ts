@@ -22,8 +22,11 @@ const SETTLED_MS = 2_500;
 const GIVEN_UP_MS = 2_750;
 const LEFT_MS = 4_250;
 const ENDED_MS = 4_750;
-/** A driver may send what comes at once on the connection that is just breaking. */
-const RETRY_MS = 100;
+/**
+ * The pauses before further tries of a failed step. A driver may send what comes at once on the connection
+ * that is just breaking, and where all of them break the second try may meet another.
+ */
+const RETRIES_MS = [100, 300, 900];
 
 /** See `Worker.stop`, whose promises it keeps. */
 export async function stopGracefully(options: StopOptions): Promise<void> {
@@ -48,9 +51,9 @@ export async function stopGracefully(options: StopOptions): Promise<void> {
   const tooLate = new AbortController();
   const giveBack = () =>
     Promise.all(
-      loops.map((loop) => twice(() => loop.holdings.giveBack(tooLate.signal), tooLate.signal, options)),
+      loops.map((loop) => insist(() => loop.holdings.giveBack(tooLate.signal), tooLate.signal, options)),
     );
-  const leave = () => twice(() => liveness.leave(), tooLate.signal, options);
+  const leave = () => insist(() => liveness.leave(), tooLate.signal, options);
   // Beside them: metrics are worth no job.
   const report = parts.reporting?.write();
   const canSend = !isPoolEnded(giveUp.signal.reason);
@@ -61,16 +64,16 @@ export async function stopGracefully(options: StopOptions): Promise<void> {
 }
 
 /**
- * Tries a failed step once more, unless it is too late: one connection that breaks now would cost held jobs
- * an attempt, and peers seconds to notice. More tries would only keep the process during an outage.
+ * Tries a failed step again, unless it is too late: a connection that breaks now would cost held jobs an
+ * attempt, and peers seconds to notice. More tries would only keep the process during an outage.
  */
-async function twice(
+async function insist(
   step: () => Promise<void>,
   tooLate: AbortSignal,
   { events }: StopOptions,
 ): Promise<void> {
-  for (let tries = 0; tries < 2 && !tooLate.aborted; tries++) {
-    if (tries > 0) await sleep(RETRY_MS, tooLate);
+  for (const pauseMs of [0, ...RETRIES_MS]) {
+    if (pauseMs > 0) await sleep(pauseMs, tooLate);
     if (tooLate.aborted) return;
     try {
       await step();
