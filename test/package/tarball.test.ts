@@ -85,7 +85,7 @@ describe('the tarball', () => {
     // What users read: the pages about the making of the library are in the repository, and one picture is here.
     const docs = files.filter((file) => file.startsWith('docs/'));
     expect(docs.filter((file) => !file.endsWith('.md'))).toEqual(['docs/dashboard/overview-light.png']);
-    for (const page of ['architecture', 'benchmarks', 'designs', 'features']) {
+    for (const page of ['architecture', 'benchmarks', 'designs', 'features', 'rooms']) {
       expect(docs).not.toContain(`docs/${page}.md`);
     }
     expect(docs.filter((file) => file.startsWith('docs/decisions'))).toEqual([]);
