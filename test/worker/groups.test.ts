@@ -55,6 +55,26 @@ async function start(worker: ReturnType<typeof createWorker>): Promise<void> {
 
 const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/**
+ * A worker with one slot, whose jobs take so long that nothing is claimed ahead. Answers their groups, as they begin.
+ *
+ * @param act what the nth job does
+ */
+async function startOneSlot(
+  queue: ReturnType<typeof setUp>['queue'],
+  step: ReturnType<typeof setUp>['step'],
+  act: (n: number) => Promise<void> = async () => {},
+): Promise<readonly string[]> {
+  const order: string[] = [];
+  const work = handle(step, async ({ payload: { group } }) => {
+    order.push(group);
+    await act(order.length);
+    await later(60);
+  });
+  await start(createWorker(database.db, { queue, queues: { work: { concurrency: 1 } }, handlers: [work] }));
+  return order;
+}
+
 describe('concurrency of a group', () => {
   test('is held by several workers together, and reached', async () => {
     const { queue, step } = setUp({ groups: { concurrency: 2 } });
@@ -281,24 +301,11 @@ describe('one after the other', () => {
 
   test('a group that has long waited gets its turns with one slot, however many new groups come', async () => {
     const { queue, step } = setUp({ groups: {} });
-    const order: string[] = [];
     await queue.enqueueMany(database.db, step, jobs('old', 30));
-    const worker = createWorker(database.db, {
-      queue,
-      queues: { work: { concurrency: 1 } },
-      handlers: [
-        handle(step, async ({ payload: { group } }) => {
-          order.push(group);
-          // Two tenants for each job, so one is always new; and long enough that nothing is claimed ahead.
-          await queue.enqueueMany(database.db, step, [
-            ...jobs(`new ${order.length}`, 1),
-            ...jobs(`newer ${order.length}`, 1),
-          ]);
-          await later(60);
-        }),
-      ],
+    const order = await startOneSlot(queue, step, async (n) => {
+      // Two tenants for each job, so one is always new.
+      await queue.enqueueMany(database.db, step, [...jobs(`new ${n}`, 1), ...jobs(`newer ${n}`, 1)]);
     });
-    await start(worker);
     await until(() => order.length >= 30);
     const old = order.slice(0, 30).filter((group) => group === 'old').length;
     // Each second claim begins with those that wait; some of the others bring nothing, of groups that are empty by now.
@@ -319,19 +326,7 @@ describe('one after the other', () => {
       insert into queue_notes (queue, due_at, group_keys)
       select 'work', run_at, array[group_key] from inserted`;
     await queue.enqueueMany(database.db, step, jobs('b', 1));
-    const order: string[] = [];
-    const worker = createWorker(database.db, {
-      queue,
-      queues: { work: { concurrency: 1 } },
-      handlers: [
-        handle(step, async ({ payload: { group } }) => {
-          order.push(group);
-          // Long enough that nothing is claimed ahead.
-          await later(60);
-        }),
-      ],
-    });
-    await start(worker);
+    const order = await startOneSlot(queue, step);
     await until(() => order.length >= 3);
     expect(order.slice(0, 3)).toContain('b');
   });

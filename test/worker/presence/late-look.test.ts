@@ -1,35 +1,15 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { registerWorker } from '../../../src/core/queries/presence/register-worker.ts';
-import { Deadlines } from '../../../src/core/time/deadlines.ts';
-import { WorkerEmitter } from '../../../src/core/worker/base/events.ts';
-import { Liveness } from '../../../src/core/worker/presence/liveness.ts';
-import { tables } from '../../queries/support/jobs.ts';
 import { useTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
+import { registered } from './registered.ts';
 
 const database = useTestDatabase();
 
 test('a look that was late ends a standstill also where it tells of a session that is lost', async () => {
-  const { db } = database;
-  const worker = { name: 'w', queues: ['default'], kinds: ['work'] };
-  const workerId = await registerWorker(db, tables, worker);
   let returns = 0;
-  const liveness = new Liveness({
-    db,
-    tables,
-    workerId,
-    ...worker,
+  const { workerId, liveness } = await registered(database, {
     // A worker whose row shows a session has less time to be seen than one without.
-    silentMs: 30_000,
-    frozenMs: 60_000,
     reconnectMs: 100,
-    events: new WorkerEmitter(),
-    deadlines: new Deadlines(),
-    hasJobs: () => false,
-    onSilence: () => {},
-    onDeclaredGone: async () => {},
-    onOthersGone: () => {},
-    onOtherServer: () => undefined,
     onReturn: () => void returns++,
   });
   const shown = async () => {
