@@ -174,7 +174,7 @@ export class MissingMigrationError extends QueueError {
   /** @param entry what the app's schema must export beside the tables of the queue itself */
   constructor(what: string, options?: ErrorOptions, entry?: string) {
     super(
-      `${what}. Run \`drizzle-kit generate && drizzle-kit migrate\` ` +
+      `${what}. Run \`npx drizzle-kit generate && npx drizzle-kit migrate\` ` +
         "(your Drizzle schema must contain `export * from 'drizzle-queue/schema'`" +
         `${entry === undefined ? '' : ` and \`export * from '${entry}'\``})`,
       options,

@@ -101,7 +101,7 @@ test('a table that everything needs: Database still says which, and the others t
   await database.client`alter table queue_pauses rename to queue_pauses_away`;
   try {
     const answer = await get(dashboardFor('read'), '/admin/queue');
-    expect(textOf(await answer.text())).toContain('drizzle-kit generate && drizzle-kit migrate');
+    expect(textOf(await answer.text())).toContain('npx drizzle-kit generate && npx drizzle-kit migrate');
   } finally {
     await database.client`alter table queue_pauses_away rename to queue_pauses`;
   }

@@ -16,7 +16,7 @@ const index = defineJob('index', { payload: unvalidated<{ id: number }>() });
 const anything = defineJob('anything', { payload: unvalidated<unknown>() });
 const isRollback = (error: unknown) =>
   error instanceof Error && error.constructor.name === 'TransactionRollbackError';
-const command = /Run `drizzle-kit generate && drizzle-kit migrate`/;
+const command = /Run `npx drizzle-kit generate && npx drizzle-kit migrate`/;
 
 describe('without the tables', () => {
   const database = useTestDatabase({ template: false });

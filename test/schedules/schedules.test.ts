@@ -233,7 +233,7 @@ describe('without the table', () => {
       );
       expect(error).toBeInstanceOf(MissingMigrationError);
       expect(String(error)).toContain(line);
-      expect(String(error)).toContain('drizzle-kit generate && drizzle-kit migrate');
+      expect(String(error)).toContain('npx drizzle-kit generate && npx drizzle-kit migrate');
     }
   });
 

@@ -27,7 +27,7 @@ describe('start', () => {
   test('says which command to run when the tables are missing', async () => {
     const worker = createWorker(database.db, { queue, handlers });
     await expect(worker.start()).rejects.toThrow(MissingMigrationError);
-    await expect(worker.start()).rejects.toThrow('drizzle-kit generate && drizzle-kit migrate');
+    await expect(worker.start()).rejects.toThrow('npx drizzle-kit generate && npx drizzle-kit migrate');
   });
 
   test('says which column is missing', async () => {

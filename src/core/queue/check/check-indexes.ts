@@ -27,7 +27,7 @@ export function checkIndexes(table: PgTable, state: TableState): Finding[] {
         message:
           `The constraint ${check.name} of ${name} is missing, ` +
           'so the table accepts values that no statement expects',
-        fix: MIGRATE,
+        fix: `${MIGRATE}. With drizzle-kit 0.25, which writes no CHECK constraints, leave it`,
       }),
     ),
   ];

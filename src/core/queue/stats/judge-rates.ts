@@ -8,13 +8,15 @@ const LEAST = 10;
 /** How many jobs are discarded and how many attempts retried, of each kind. */
 export function judgeRates(rates: QueueRates | undefined, hasMetrics: boolean): Vital[] {
   if (rates === undefined) {
-    const message = hasMetrics
-      ? 'The metrics of the workers could not be read'
-      : 'Unknown without metrics: how many attempts end, and how';
+    const message = (what: string) =>
+      hasMetrics ? 'The metrics of the workers could not be read' : `Only metrics tell how many ${what}`;
     const fix = hasMetrics
       ? 'queue.check says whether their table is missing; if not, look for locks on it in pg_locks.'
       : "Write createQueue({ metrics: queueMetrics }), with the table of 'drizzle-queue/schema/metrics'.";
-    return [unknown('discard-rate', 'ratio', message, fix), unknown('retry-rate', 'ratio', message, fix)];
+    return [
+      unknown('discard-rate', 'ratio', message('jobs are discarded'), fix),
+      unknown('retry-rate', 'ratio', message('attempts are retried'), fix),
+    ];
   }
   return [
     ...judge(

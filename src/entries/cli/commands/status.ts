@@ -122,7 +122,7 @@ function picture(
     ...(rows.length === 0
       ? [
           'No queue has live jobs, a worker or a pause.',
-          'Jobs that have ended: drizzle-queue list --state completed',
+          'Jobs that have ended: npx drizzle-queue list --state completed',
         ]
       : output.rows(head, rows, new Set([1, 2, 3, 4, 5, 6, 7]))),
   ];
