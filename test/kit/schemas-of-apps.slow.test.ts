@@ -85,7 +85,7 @@ describe(`drizzle-kit ${kitMajor}`, { timeout: 400_000 }, () => {
         });
         await project.generate();
         expect(await project.migrations()).toHaveLength(1);
-        await expect(checkDatabase(database.db, tables)).rejects.toThrow('Run `drizzle-kit generate');
+        await expect(checkDatabase(database.db, tables)).rejects.toThrow('Run `npx drizzle-kit generate');
         await project.migrate();
 
         await checkDatabase(database.db, tables);

@@ -305,7 +305,7 @@ test('own columns that are not in the database yet are a missing migration', asy
   const tables = createQueueTables({ columns: { shard: text('shard') } });
   await expect(checkDatabase(missing.db, tables)).rejects.toThrow('has no column shard');
   await expect(createQueue({ tables }).enqueue(missing.db, sync, undefined, { shard: 'a' })).rejects.toThrow(
-    'Run `drizzle-kit generate',
+    'Run `npx drizzle-kit generate',
   );
 });
 test('a queue takes its jobs and its results from one createQueueTables', () => {
