@@ -125,11 +125,11 @@ const library = defineConfig({
         {
           name: 'fragments',
           test: sources(
-            /\/src\/core\/(time\/.+|sql\/.+|runtime|queries\/presence\/is-citus|worker\/base\/refusal)\.ts$/,
+            /\/src\/(core\/(time\/.+|sql\/.+|runtime|queries\/presence\/is-citus|worker\/base\/refusal)|features\/limits\/sql\/(due-in-group|group-hold))\.ts$/,
           ),
           priority: 1.45,
         },
-        { name: 'limits', test: sources(/\/src\/features\/limits\/[^/]+$/), priority: 1.4 },
+        { name: 'limits', test: sources(/\/src\/features\/limits\/(?!list-groups)[^/]+$/), priority: 1.4 },
         // Loaded by the first enqueue that debounces, and the like.
         { name: 'key-rules', test: sources(/\/src\/features\/keys\/enqueue-by-rule\.ts$/), priority: 1.2 },
         // What workers share with the figures and the check that a web app asks for.
@@ -166,6 +166,8 @@ const library = defineConfig({
           test: sources(/\/src\/entries\/(dashboard|filter)\/|\/node_modules\/hono\//),
           priority: 0.5,
         },
+        // Loaded by the first look at groups. A file that it shared with the limits, esbuild would load in any app.
+        { name: 'groups', test: sources(/\/src\/features\/limits\/list-groups\.ts$/), priority: 0.4 },
         { name: 'check', test: sources(/\/src\/core\/queue\/check\//), priority: 0 },
       ],
     },

@@ -2,11 +2,9 @@ import type { PgTable } from 'drizzle-orm/pg-core';
 import { EVERY_GROUP } from '../../core/job/group.ts';
 import { checkOptions, namesOf } from '../../core/job/known-options.ts';
 import { checkInteger, checkText, MAX_NAME_BYTES } from '../../core/job/limits.ts';
-import { findCrews } from '../../core/queries/operate/find-crews.ts';
 import type { LimitsQuestion } from '../../core/queue/check/check-queue.ts';
 import type { Finding } from '../../core/queue/check/finding.ts';
 import type { QueueOfLimits } from '../../core/queue/queue-limits.ts';
-import { kindsServed } from '../../core/queue/stats/workers-of.ts';
 import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
 import { CONTROL_ENTRY } from '../../core/sql/control-entry.ts';
 import type { Executor } from '../../core/sql/executor.ts';
@@ -17,8 +15,7 @@ import type { ServedQueue } from '../../core/worker/served-queues.ts';
 import type { FeatureContext } from '../../core/worker/worker-feature.ts';
 import { QueueError } from '../../errors.ts';
 import { checkLimits, groupsOnCitus, WITHOUT_GROUPS } from './check-limits.ts';
-import { type GroupRecord, toGroupRecord } from './group-record.ts';
-import { findGroups } from './queries/find-groups.ts';
+import type { GroupRecord } from './list-groups.ts';
 import { findGroupLimits, findLimits } from './queries/find-limits.ts';
 import { findUsage } from './queries/find-usage.ts';
 import { removeLimit } from './queries/remove-limit.ts';
@@ -154,9 +151,9 @@ export class Limits {
     const limit = checkInteger('limits.groups: limit', filter.limit ?? 100, 1, 1_000);
     const after = filter.cursor ?? '';
     if (after !== '') checkText('limits.groups: cursor', after, MAX_NAME_BYTES);
-    const kinds = kindsServed(await findCrews(db, this.tables), queue);
-    const found = await findGroups(db, this.tables, { queue, after, limit: limit + 1, kinds });
-    const groups = found.slice(0, limit).map((facts) => toGroupRecord(facts, settings));
+    const { listGroups } = await import('./list-groups.ts');
+    const found = await listGroups(db, this.tables, { queue, after, limit: limit + 1 }, settings);
+    const groups = found.slice(0, limit);
     return { groups, nextCursor: found.length > limit ? groups.at(-1)?.group : undefined };
   }
 

@@ -1,6 +1,6 @@
 import type { Executor } from '../../../core/sql/executor.ts';
-import type { GroupRecord } from '../../../features/limits/group-record.ts';
 import type { Limits } from '../../../features/limits/limits.ts';
+import type { GroupRecord } from '../../../features/limits/list-groups.ts';
 import type { LimitRecord } from '../../../features/limits/settings/limit-record.ts';
 import type { LimitSettings } from '../../../features/limits/settings/limit-settings.ts';
 import { word } from '../../filter/filter.ts';

@@ -1,5 +1,9 @@
-import type { GroupFacts } from './queries/find-groups.ts';
+import { findCrews } from '../../core/queries/operate/find-crews.ts';
+import { kindsServed } from '../../core/queue/stats/workers-of.ts';
+import type { Executor } from '../../core/sql/executor.ts';
+import { findGroups, type GroupFacts, type GroupPage } from './queries/find-groups.ts';
 import type { GroupSettings } from './settings/limit-settings.ts';
+import type { GroupTables } from './sql/grouping.ts';
 
 /** A group of a queue as claims see it. */
 export interface GroupRecord {
@@ -29,7 +33,19 @@ export interface GroupRecord {
   readonly blockedBy: number | null;
 }
 
-export function toGroupRecord(facts: GroupFacts, settings: GroupSettings): GroupRecord {
+/** One page of a queue's groups, and what stops each: see `Limits.groups`. */
+export async function listGroups(
+  db: Executor,
+  tables: GroupTables,
+  page: Omit<GroupPage, 'kinds'>,
+  settings: GroupSettings,
+): Promise<GroupRecord[]> {
+  const kinds = kindsServed(await findCrews(db, tables), page.queue);
+  const found = await findGroups(db, tables, { ...page, kinds });
+  return found.map((facts) => toGroupRecord(facts, settings));
+}
+
+function toGroupRecord(facts: GroupFacts, settings: GroupSettings): GroupRecord {
   const { group, running, turn, readyAt = null, blockedBy = null } = facts;
   const state = blockedBy === null ? turn : 'blocked';
   return { group, running, state, stoppedBy: stoppedBy(facts, settings), readyAt, blockedBy };
