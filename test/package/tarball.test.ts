@@ -34,6 +34,7 @@ describe('the tarball', () => {
         'dashboard-pages',
         'errors',
         'fragments',
+        'groups',
         'key-rules',
         'limits',
         'metrics',
