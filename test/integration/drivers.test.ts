@@ -3,10 +3,13 @@ import { drizzle as drizzlePg } from 'drizzle-orm/node-postgres';
 import { drizzle as drizzleProxy, type RemoteCallback } from 'drizzle-orm/pg-proxy';
 import { drizzle as drizzlePglite } from 'drizzle-orm/pglite';
 import pg from 'pg';
-import { afterAll, beforeAll, describe } from 'vitest';
+import { afterAll, beforeAll, describe, vi } from 'vitest';
 import { openPglite } from '../support/pglite.ts';
 import { useTestDatabase } from '../support/test-database.ts';
-import { behaviours } from './behaviours.ts';
+
+// Afresh: a warning is given once, and another test file of this process may have met it.
+vi.resetModules();
+const { behaviours } = await import('./behaviours.ts');
 
 describe('postgres.js', () => {
   const database = useTestDatabase();
