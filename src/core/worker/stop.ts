@@ -21,6 +21,7 @@ export interface StopOptions {
 const SETTLED_MS = 2_500;
 const GIVEN_UP_MS = 2_750;
 const LEFT_MS = 4_250;
+const ANSWERED_MS = 4_500;
 const ENDED_MS = 4_750;
 /**
  * The pauses before further tries of a failed step. A driver may send what comes at once on the connection
@@ -57,8 +58,11 @@ export async function stopGracefully(options: StopOptions): Promise<void> {
   // Beside them: metrics are worth no job.
   const report = parts.reporting?.write();
   const canSend = !isPoolEnded(giveUp.signal.reason);
-  if (canSend) await resolvesWithin(Promise.all([giveBack().then(leave), report]), left(LEFT_MS));
+  const given = canSend ? Promise.all([giveBack().then(leave), report]) : Promise.resolve();
+  await resolvesWithin(given, left(LEFT_MS));
   tooLate.abort();
+  // What was sent by then takes effect before the stop is over, unless the database is silent.
+  await resolvesWithin(given, left(ANSWERED_MS));
   // The session ends last: without it peers would take over what handlers are still at.
   await background.end(left(ENDED_MS));
 }

@@ -44,6 +44,15 @@ async function refuse(
     create trigger refuse before ${on} for each row execute function refuse()`);
 }
 
+/** Resolves once no other connection is at a statement. */
+const untilQuiet = () =>
+  until(async () => {
+    const [row] = await database.client<[{ count: number }]>`
+      select count(*)::int from pg_stat_activity
+      where datname = current_database() and state <> 'idle' and pid <> pg_backend_pid()`;
+    return row.count === 0;
+  });
+
 const refusals = [
   ['P0001', `raise exception 'no'`],
   ['42501', `raise insufficient_privilege`],
@@ -185,12 +194,22 @@ describe('a row that the database refuses', () => {
     await worker.start();
     await until(() => refused.size === 100);
     expect(await refusals()).toBeGreaterThan(0);
+    // From now on a statement is under way at any moment, also at the last.
+    await database.client.unsafe(`
+      create or replace function refuse() returns trigger language plpgsql as $$ begin
+        if new.worker_id is null then
+          perform pg_sleep(0.05);
+          perform nextval('refusals');
+          raise exception 'no';
+        end if;
+        return coalesce(new, old);
+      end $$`);
     const startMs = performance.now();
     await worker.stop();
     const tookMs = performance.now() - startMs;
     const atTheEnd = await refusals();
-    // Whatever was still to be sent would be by then.
-    for (let turn = 0; turn < 100; turn++) await database.client`select 1`;
+    // Whatever was still under way would be over by then.
+    await untilQuiet();
     expect(await refusals()).toBe(atTheEnd);
     expect(tookMs).toBeLessThan(shutdownTimeoutMs + 6_000);
     expect(warnings).toEqual([]);

@@ -1,10 +1,13 @@
 import { transitionFor } from '../../job/transition.ts';
+import { resolvesWithin } from '../../time/resolves-within.ts';
 import type { Attempt } from '../run/attempt.ts';
 import { Settler, type SettlerOptions } from './settle.ts';
 import type { Settlement } from './settlement.ts';
 
 /** A stop promises an end, and the worker's own row is still to be removed after this. */
 const GIVE_BACK_MS = 750;
+/** For the statement that is under way then: nothing is to be written after the stop. */
+const LAST_ANSWER_MS = 250;
 
 /** The attempts of one queue that the database did not let end, or begin: held until the worker stops. */
 export class Leftovers {
@@ -36,6 +39,7 @@ export class Leftovers {
     } finally {
       clearTimeout(timer);
       tooLate.removeEventListener('abort', end);
+      await resolvesWithin(settler.idle(), LAST_ANSWER_MS);
     }
   }
 }
