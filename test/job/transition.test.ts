@@ -68,6 +68,15 @@ const outcomes: Record<
       error: null,
     }),
   },
+  waiting: {
+    outcome: { type: 'waiting', delayMs: 50 },
+    expected: (_place, { attempt }) => ({
+      type: 'park',
+      delayMs: 50,
+      attempt: attempt - 1,
+      error: null,
+    }),
+  },
   cancelled: {
     outcome: { type: 'cancelled', reason: 'gone' },
     expected: (_place, { attempt }) => ({
@@ -161,6 +170,7 @@ describe('a request for the end of the job, and a transaction of complete(tx)', 
     committed: { type: 'committed' },
     failed: { type: 'failed', error: thrown },
     snoozed: { type: 'snoozed', delayMs: 50 },
+    waiting: { type: 'waiting', delayMs: null },
     cancelled: { type: 'cancelled', reason: 'by the handler' },
     interrupted: { type: 'interrupted' },
   };
@@ -179,6 +189,7 @@ describe('a request for the end of the job, and a transaction of complete(tx)', 
     ['committed', { type: 'reschedule', attempt: 1, error: notCommitted }, asked],
     ['failed', { type: 'reschedule', attempt: 1, error: { name: 'TypeError' } }, asked],
     ['snoozed', { type: 'reschedule', attempt: 0, delayMs: 50 }, asked],
+    ['waiting', { type: 'park', attempt: 0, delayMs: null }, asked],
     [
       'cancelled',
       { state: 'cancelled', error: { message: 'by the handler' } },
@@ -298,6 +309,7 @@ describe('whatever the outcome', () => {
     fc.record({ type: fc.constant('completed' as const), output: fc.json() }),
     fc.record({ type: fc.constant('failed' as const), error: anyThrown }),
     fc.record({ type: fc.constant('snoozed' as const), delayMs: fc.nat() }),
+    fc.record({ type: fc.constant('waiting' as const), delayMs: fc.option(fc.nat()) }),
     fc.record({ type: fc.constant('cancelled' as const), reason: fc.string() }),
     fc.record({ type: fc.constant('interrupted' as const) }),
   );
@@ -326,6 +338,8 @@ describe('whatever the outcome', () => {
       } else if (outcome.type === 'failed') {
         if (transition.type === 'reschedule') expect(transition.attempt).toBe(attempt);
         expect(transition.error?.attempt).toBe(attempt);
+      } else if (outcome.type === 'waiting') {
+        expect(transition).toMatchObject({ type: 'park', delayMs: outcome.delayMs, attempt: attempt - 1 });
       } else {
         expect(transition.type).toBe('finish');
       }

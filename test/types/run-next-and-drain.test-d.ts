@@ -54,7 +54,9 @@ describe('runNext', () => {
 
   test('answers the job that it ran, or none', async () => {
     expectTypeOf(runNext(postgresJs, { queue, handlers })).resolves.toEqualTypeOf<RanJob | undefined>();
-    expectTypeOf<RanJob['outcome']>().toEqualTypeOf<'completed' | 'failed' | 'snoozed' | 'cancelled'>();
+    expectTypeOf<RanJob['outcome']>().toEqualTypeOf<
+      'completed' | 'failed' | 'snoozed' | 'waiting' | 'cancelled'
+    >();
   });
 
   test('takes its options and no others', () => {

@@ -184,6 +184,7 @@ describe('a worker', () => {
       | 'failed'
       | 'discarded'
       | 'snoozed'
+      | 'waiting'
       | 'cancelled'
       | 'interrupted'
       | 'lost'

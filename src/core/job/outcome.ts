@@ -11,6 +11,10 @@ export type Outcome =
   | { readonly type: 'failed'; readonly error: unknown }
   /** The handler asked to run later, without spending the attempt. */
   | { readonly type: 'snoozed'; readonly delayMs: number }
+  /**
+   * The handler waits for something in its middle, and is called again then. `null`: without a limit of time.
+   */
+  | { readonly type: 'waiting'; readonly delayMs: number | null }
   /** The handler asked to end the job. */
   | { readonly type: 'cancelled'; readonly reason: string }
   /** The handler was not called, or not waited for until its end. The attempt is given back. */

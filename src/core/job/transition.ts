@@ -48,7 +48,7 @@ export interface AttemptTiming {
 
 /** What the state machine must know about the attempt. */
 export interface AttemptFacts {
-  /** The attempt that has ended, counted from 1. */
+  /** The attempt that has ended, counted from 1; 1 as well after progress that is not repeated. */
   readonly attempt: number;
   readonly maxAttempts: number;
   readonly backoff: Backoff;
@@ -70,7 +70,7 @@ export type Verdict = Exclude<Outcome, { readonly type: 'committed' }>;
  * |---|---|---|
  * | completed | completed | completed: the work is done |
  * | committed | failed: held, so its transaction rolled back | cancelled |
- * | failed, snoozed, interrupted | the same | cancelled |
+ * | failed, snoozed, waiting, interrupted | the same | cancelled |
  * | cancelled | cancelled | cancelled, for the handler's own reason |
  */
 export function verdictOn(outcome: Outcome, { cancelReason }: Pick<AttemptFacts, 'cancelReason'>): Verdict {
@@ -88,8 +88,7 @@ export function cancellation(attempt: number, reason: string): ErrorRecord {
 
 /**
  * The whole state machine of a held job: which row change an outcome calls for. Pure, so that every case can
- * be tested, and the only place that decides it. No outcome of a handler calls for {@link Park}: what waits
- * in the middle of an attempt decides that by itself.
+ * be tested, and the only place that decides it.
  *
  * | {@link verdictOn} the outcome | row change |
  * |---|---|
@@ -97,10 +96,11 @@ export function cancellation(attempt: number, reason: string): ErrorRecord {
  * | failed, attempts left | reschedule after the backoff; the attempt is spent |
  * | failed, no attempt left, or a NonRetryableError | finish as `discarded` |
  * | snoozed | reschedule after its delay; the attempt is given back |
+ * | waiting | park; the attempt is given back |
  * | cancelled | finish as `cancelled` |
  * | interrupted | reschedule where it was; the attempt is given back |
  */
-export function transitionFor(outcome: Outcome, facts: AttemptFacts): Finish | Reschedule {
+export function transitionFor(outcome: Outcome, facts: AttemptFacts): Transition {
   const { attempt, keepResult } = facts;
   const verdict = verdictOn(outcome, facts);
   switch (verdict.type) {
@@ -131,6 +131,8 @@ export function transitionFor(outcome: Outcome, facts: AttemptFacts): Finish | R
         attempt: attempt - 1,
         error: null,
       };
+    case 'waiting':
+      return { type: 'park', delayMs: verdict.delayMs, attempt: attempt - 1, error: null };
     case 'cancelled':
       return {
         type: 'finish',

@@ -6,6 +6,7 @@ import type { Executor, Transaction } from '../sql/executor.ts';
 import { type CreateQueueOptions, checkQueueOptions } from './options.ts';
 import { Queue } from './queue.ts';
 import type { MakeQueueLimiting } from './queue-limits.ts';
+import type { MakeQueueWorkflows } from './queue-workflows.ts';
 
 /**
  * A queue over the tables of `drizzle-queue/schema`, or over others. It opens no connection: create it once,
@@ -18,9 +19,16 @@ export function createQueue<
   TSchedules extends MakeSchedules | undefined = undefined,
   TLimits extends MakeQueueLimiting | undefined = undefined,
   TRequired extends boolean = false,
+  TWorkflows extends MakeQueueWorkflows | undefined = undefined,
 >(
-  options: CreateQueueOptions<TTables, TSchedules, TLimits, TRequired> = {},
-): Queue<OwnOf<TTables>, SchedulesOf<TTables, TSchedules>, LimitsOf<TLimits>, ExecutorOf<TRequired>> {
+  options: CreateQueueOptions<TTables, TSchedules, TLimits, TRequired, TWorkflows> = {},
+): Queue<
+  OwnOf<TTables>,
+  SchedulesOf<TTables, TSchedules>,
+  LimitsOf<TLimits>,
+  ExecutorOf<TRequired>,
+  WorkflowsOf<TWorkflows>
+> {
   checkQueueOptions(options);
   return new Queue(options.tables ?? { queueJobs, queueResults, queueWorkers, queuePauses }, options);
 }
@@ -36,5 +44,7 @@ type SchedulesOf<TTables extends QueueTables, TSchedules> = TSchedules extends M
 
 /** Of a `boolean` that only the run time knows, too, a transaction is right. */
 type ExecutorOf<TRequired> = [TRequired] extends [false] ? Executor : Transaction;
+
+type WorkflowsOf<TWorkflows> = TWorkflows extends MakeQueueWorkflows<infer TMade> ? TMade : unknown;
 
 type LimitsOf<TLimits> = TLimits extends MakeQueueLimiting<infer TMade> ? TMade : unknown;

@@ -11,6 +11,7 @@ import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } 
 import { CONTROL_ENTRY } from '../sql/control-entry.ts';
 import type { Around } from './enqueue/around.ts';
 import type { MakeQueueLimiting } from './queue-limits.ts';
+import type { MakeQueueWorkflows } from './queue-workflows.ts';
 
 /** The options of {@link createQueue}. */
 export interface CreateQueueOptions<
@@ -18,6 +19,7 @@ export interface CreateQueueOptions<
   TSchedules extends MakeSchedules | undefined = MakeSchedules | undefined,
   TLimits extends MakeQueueLimiting | undefined = MakeQueueLimiting | undefined,
   TRequired extends boolean = boolean,
+  TWorkflows extends MakeQueueWorkflows | undefined = MakeQueueWorkflows | undefined,
 > {
   /** The queue's tables, from `createQueueTables`. @default the tables of `drizzle-queue/schema` */
   tables?: TTables | undefined;
@@ -50,6 +52,8 @@ export interface CreateQueueOptions<
   schedules?: TSchedules;
   /** `limitsIn(control, { … })`, for limits of queues, kinds and groups. @default none, at no cost */
   limits?: TLimits;
+  /** `workflowsIn(workflows)`, for `step` in handlers and `queue.workflows`. @default none, at no cost */
+  workflows?: TWorkflows;
   /**
    * `queueKeys` of 'drizzle-queue/schema/control', for `throttle` and `unique: { forMs }` of an enqueue;
    * workers prune it. @default none
@@ -70,6 +74,7 @@ const OPTIONS = namesOf<CreateQueueOptions>({
   around: true,
   schedules: true,
   limits: true,
+  workflows: true,
   keys: true,
   metrics: true,
 });
@@ -79,7 +84,7 @@ const AROUND = namesOf<Around>({ enqueue: true, run: true, runBatch: true });
 export function checkQueueOptions(options: CreateQueueOptions): void {
   checkOptions('createQueue: options', options, OPTIONS);
   const { tables, wakeUps, maxPayloadBytes, requireTransaction } = options;
-  const { around, schedules, limits, keys, metrics } = options;
+  const { around, schedules, limits, workflows, keys, metrics } = options;
   if (wakeUps !== undefined) checkBoolean('createQueue: wakeUps', wakeUps);
   if (requireTransaction !== undefined) {
     checkBoolean('createQueue: requireTransaction', requireTransaction);
@@ -93,6 +98,9 @@ export function checkQueueOptions(options: CreateQueueOptions): void {
   }
   if (limits !== undefined && typeof limits !== 'function') {
     throw new TypeError(`createQueue: limits must be limitsIn(…), got ${shown(limits)}`);
+  }
+  if (workflows !== undefined && typeof workflows !== 'function') {
+    throw new TypeError(`createQueue: workflows must be workflowsIn(…), got ${shown(workflows)}`);
   }
   if (keys !== undefined) checkTable('keys', 'queueKeys', CONTROL_ENTRY, keys);
   if (metrics !== undefined) checkTable('metrics', 'queueMetrics', METRICS_ENTRY, metrics);

@@ -40,6 +40,7 @@ export class Queue<
   TSchedules = unknown,
   TLimits = unknown,
   TDb extends Executor = Executor,
+  TWorkflows = unknown,
 > extends Enqueuer<TOwn, TDb> {
   readonly #wakeUps: WakeUps | undefined;
   readonly #schedules: Schedules | undefined;
@@ -48,6 +49,8 @@ export class Queue<
   readonly schedules: TSchedules;
   /** The queue's limits; `undefined` unless {@link createQueue} was given `limitsIn(…)`. */
   readonly limits: TLimits;
+  /** The queue's workflows; `undefined` unless {@link createQueue} was given `workflowsIn(…)`. */
+  readonly workflows: TWorkflows;
   readonly tables: QueueTables;
   /** As {@link createQueue} was given them, like the two below. */
   readonly around: Around | undefined;
@@ -77,6 +80,7 @@ export class Queue<
     });
     // `createQueue` derives their types from the same options.
     [this.schedules, this.limits] = [this.#schedules as TSchedules, this.#limits as TLimits];
+    this.workflows = options.workflows?.({ tables, channel: wakeUps?.channel }) as TWorkflows;
   }
 
   /** One job by id, live or finished, or `undefined`. With a definition: typed, and only of that kind. */

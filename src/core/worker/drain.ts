@@ -26,6 +26,7 @@ export interface DrainResult {
   /** Failed attempts; their jobs are retried later or were discarded. */
   readonly failed: number;
   readonly discarded: number;
+  /** Attempts whose handlers asked to be called later, or wait for something. */
   readonly snoozed: number;
   readonly cancelled: number;
   /** Handlers that were told to stop at the deadline; their jobs were given back. */
@@ -66,6 +67,7 @@ export async function drain<
       if (!('began' in told) || told.began) count[event]++;
     });
   }
+  worker.onOwn('waiting', () => count.snoozed++);
   const over = new AbortController();
   const deadline = sleep(deadlineMs, over.signal).then(() => false);
   try {

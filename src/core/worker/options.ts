@@ -21,7 +21,7 @@ import { checkEveryKind } from './every-kind.ts';
 import { checkLogger, type Logger } from './log/logger.ts';
 import { type Handler, handlersByKind } from './run/handler.ts';
 import { type QueueSettings, type ServedQueue, servedQueues } from './served-queues.ts';
-import type { QueueFeature } from './worker-feature.ts';
+import type { ContextFeature, QueueFeature } from './worker-feature.ts';
 
 /** The options of every function that runs jobs. */
 export interface RunOptions<TDb, TOwn extends OwnColumns = OwnColumns, THandled extends string = string> {
@@ -132,6 +132,8 @@ export interface WorkerSettings {
   readonly metrics: MetricsTables['queueMetrics'] | undefined;
   readonly declared: readonly ScheduleDefinition[];
   readonly limits: QueueFeature | undefined;
+  /** What adds to the contexts of handlers. */
+  readonly context: ContextFeature | undefined;
 }
 
 const OPTIONS = namesOf<WorkerOptions<unknown>>({
@@ -213,6 +215,8 @@ export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings
       : checkLogger('createWorker: log, if not false,', options.log),
     around: options.queue.around,
     limits,
+    // As above.
+    context: options.queue.workflows as ContextFeature | undefined,
     keys: options.queue.keys,
     metrics: checkBoolean(what('metrics'), options.metrics ?? true) ? options.queue.metrics : undefined,
     ...schedulesOf(options),

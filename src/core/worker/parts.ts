@@ -135,15 +135,17 @@ export function buildParts(options: PartsOptions): WorkerParts {
       for (const loop of loops) loop.goOn();
     },
   });
-  const limits = settings.limits?.forWorker({
+  const feature = {
     statements,
     tables,
     workerId,
     servedQueues,
     kinds,
     events,
-    wake: (queue) => loopsByQueue.get(queue)?.wake(),
-  });
+    wake: (queue: string) => loopsByQueue.get(queue)?.wake(),
+  };
+  const limits = settings.limits?.forWorker(feature);
+  const context = settings.context?.forWorker(feature);
   const firing =
     schedules === undefined
       ? undefined
@@ -189,6 +191,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
         environment: {
           ...environment,
           around: settings.around,
+          added: context?.added,
           inContext: options.inContext,
           showsJobs: () => events.showsJobs,
           onBegin: ({ job }) => events.emit('began', { job }),
@@ -255,6 +258,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
       ...(retentionMs === Number.POSITIVE_INFINITY ? [] : [ofResults]),
       ...(ofKeys === undefined ? [] : [ofKeys]),
       ...(limits?.background ?? []),
+      ...(context?.background ?? []),
       ...(metricsParts?.background ?? []),
       // A worker that ends when its queues are empty waits for nothing.
       ...(untilEmpty ? [] : [watch, sweeper, listener, ...(firing === undefined ? [] : [firing])]),

@@ -3,11 +3,12 @@ import { isAwaited } from '../../features/waiting/job/awaited.ts';
 import { notifyOfEnds } from '../../features/waiting/queries/notify-of-ends.ts';
 import { transactionUntil } from '../drivers/transaction-until.ts';
 import type { Outcome } from '../job/outcome.ts';
-import { type Finish, type Reschedule, verdictOn } from '../job/transition.ts';
+import { type Transition, verdictOn } from '../job/transition.ts';
 import type { ClaimedJob } from '../queries/claim/claim-jobs.ts';
 import { findHeldJobs } from '../queries/hold/find-held-jobs.ts';
 import { reclaimJob } from '../queries/hold/reclaim-job.ts';
 import { finishJobs } from '../queries/settle/finish-jobs.ts';
+import { parkJobs } from '../queries/settle/park-jobs.ts';
 import { rescheduleJobs } from '../queries/settle/reschedule-jobs.ts';
 import { transactionId } from '../queries/settle/transaction-id.ts';
 import type { Queue } from '../queue/queue.ts';
@@ -15,21 +16,24 @@ import { keepContext } from '../runtime.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Database, Executor, Transaction } from '../sql/executor.ts';
 import { faultPoint } from '../sql/fault-point.ts';
+import type { Holder } from '../sql/fence.ts';
 import { Attempt, type AttemptEnvironment } from './run/attempt.ts';
 import { executeJob } from './run/execute-job.ts';
 import type { Handler } from './run/handler.ts';
+import type { Settlement } from './settle/settlement.ts';
 import { transitionOf } from './settle/transition-of.ts';
+import type { ContextFeature } from './worker-feature.ts';
 
 /** The job that {@link runNext} has run, and how its attempt ended. */
 export interface RanJob {
   readonly job: ClaimedJob;
-  readonly outcome: 'completed' | 'failed' | 'snoozed' | 'cancelled';
+  readonly outcome: 'completed' | 'failed' | 'snoozed' | 'waiting' | 'cancelled';
   /** What the handler threw, when the attempt failed. */
   readonly error?: unknown;
 }
 
 /** What is used of a queue. */
-export type RunEnvironment = Pick<Queue, 'tables' | 'around'>;
+export type RunEnvironment = Pick<Queue, 'tables' | 'around' | 'workflows'>;
 
 /** Thrown to roll the whole transaction back: the handler that was left behind may still be writing in it. */
 class AbandonedAttempt extends Error {
@@ -56,21 +60,23 @@ class Undo extends Error {
  */
 export async function runInTransaction(
   db: Database,
-  { tables, around }: RunEnvironment,
+  { tables, around, workflows }: RunEnvironment,
   handlers: ReadonlyMap<string, Handler>,
   claim: (tx: Transaction) => Promise<ClaimedJob | undefined>,
 ): Promise<RanJob | undefined> {
+  // `createQueue` has put it there, or nothing.
+  const added = (workflows as ContextFeature | undefined)?.forTransaction();
   try {
     return await db.transaction(async (tx) => {
       const job = await claim(tx);
       const handler = job === undefined ? undefined : handlers.get(job.kind);
       if (job === undefined || handler === undefined) return undefined;
-      const { attempt, outcome } = await runInSavepoint(tx, { tables, around }, job, handler);
+      const { attempt, outcome } = await runInSavepoint(tx, { tables, around, added }, job, handler);
       await faultPoint('runNext: ran');
       const transition = outcome.type === 'committed' ? undefined : transitionOf(attempt, outcome);
       if (transition !== undefined) await write(tx, tables, attempt, transition);
       // Heard at the commit.
-      if (isAwaited(job.metadata) && transition?.type !== 'reschedule')
+      if (isAwaited(job.metadata) && (transition === undefined || transition.type === 'finish'))
         await notifyOfEnds(tx, tables, [job.id]);
       return toRanJob(attempt, outcome);
     });
@@ -85,7 +91,7 @@ export async function runInTransaction(
 
 async function runInSavepoint(
   tx: Transaction,
-  { tables, around }: Pick<AttemptEnvironment, 'tables' | 'around'>,
+  { tables, around, added }: Pick<AttemptEnvironment, 'tables' | 'around' | 'added'>,
   job: ClaimedJob,
   handler: Handler,
 ): Promise<{ attempt: Attempt; outcome: Outcome }> {
@@ -98,6 +104,7 @@ async function runInSavepoint(
       tables,
       workerId: null,
       around,
+      added,
       inContext: keepContext(),
       // The caller gets the job.
       showsJobs: () => true,
@@ -130,14 +137,27 @@ async function write(
   db: Executor,
   tables: QueueTables,
   { job, holder }: Attempt,
-  transition: Finish | Reschedule,
+  transition: Transition,
 ): Promise<void> {
   const { id, fence } = job;
-  const written =
-    transition.type === 'finish'
-      ? await finishJobs(db, tables, holder, [{ id, fence, transition }])
-      : await rescheduleJobs(db, tables, holder, [{ id, fence, transition }]);
-  if (!written.has(job.id)) throw new LeaseLostError(job.kind, job.id);
+  if (!(await writeOne(db, tables, holder, { id, fence, transition })).has(job.id))
+    throw new LeaseLostError(job.kind, job.id);
+}
+
+async function writeOne(
+  db: Executor,
+  tables: QueueTables,
+  holder: Holder,
+  { transition, ...job }: Settlement,
+): Promise<{ has(id: number): boolean }> {
+  switch (transition.type) {
+    case 'finish':
+      return await finishJobs(db, tables, holder, [{ ...job, transition }]);
+    case 'reschedule':
+      return await rescheduleJobs(db, tables, holder, [{ ...job, transition }]);
+    case 'park':
+      return (await parkJobs(db, tables, holder, [{ ...job, transition }], { locks: 'wait' })).parked;
+  }
 }
 
 /** Settles an attempt whose claim was rolled back, unless another worker has claimed the job since. */

@@ -4,6 +4,7 @@ import type { BackgroundPart } from './base/background.ts';
 import type { WorkerEmitter } from './base/events.ts';
 import type { Gate } from './begin/gate.ts';
 import type { ClaimGroups } from './claim/claim-groups.ts';
+import type { AddedContext } from './run/added-context.ts';
 import type { Handler } from './run/handler.ts';
 import type { ServedQueue } from './served-queues.ts';
 import type { Statements } from './statements/statements.ts';
@@ -36,6 +37,21 @@ export interface FeatureContext {
   readonly events: WorkerEmitter;
   /** There may be something to claim in this queue. */
   readonly wake: (queue: string) => void;
+}
+
+/** A feature that adds to the contexts of handlers. */
+export interface ContextFeature {
+  /** The tables that a worker needs beside those of the queue. */
+  readonly tables: object;
+  /** The entry that exports them. */
+  readonly entry: string;
+  /** What it adds in a worker, and what it does beside the jobs there. */
+  forWorker(worker: FeatureContext): {
+    readonly added: AddedContext;
+    readonly background: readonly BackgroundPart[];
+  };
+  /** What it adds in `runNext`. */
+  forTransaction(): AddedContext;
 }
 
 /** A feature in one worker. It may hold up claims and beginnings, and has work of its own beside them. */

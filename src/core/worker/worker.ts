@@ -173,16 +173,16 @@ export class Worker {
   }
 
   async #start(): Promise<WorkerParts> {
-    const { servedQueues, name, schedules, limits, declared, keys, metrics } = this.#settings;
+    const { servedQueues, name, schedules, limits, context, declared, keys, metrics } = this.#settings;
     const queues = [...servedQueues.keys()];
     const { signal } = this.#stopping;
     const stored = await Promise.all(
       declared.map(async (schedule) => await schedules?.toStore('createWorker', schedule)),
     );
     const own = { ...(keys && { queueKeys: keys }), ...(metrics && { queueMetrics: metrics }) };
-    const more = { ...schedules?.tables, ...limits?.tablesFor(queues), ...own };
+    const more = { ...schedules?.tables, ...limits?.tablesFor(queues), ...context?.tables, ...own };
     const runner = this.#statements.of('start', { leastMs: START_DEADLINE_MS });
-    const tables = await reached(this.#answered(() => checkDatabase(runner, this.#tables, more)));
+    const tables = await reached(this.#answered(() => checkDatabase(runner, this.#tables, more, context)));
     signal.throwIfAborted();
     limits?.checkServer(queues, tables);
     const kinds = [...this.#handlers.keys()];

@@ -13,6 +13,7 @@ type CountedEvent =
   | 'failed'
   | 'discarded'
   | 'snoozed'
+  | 'waiting'
   | 'cancelled'
   | 'interrupted'
   | 'lost'
@@ -74,6 +75,7 @@ export function workerCounts(meter: Meter): Listeners {
     // Also a job whose workers have all died, which has begun nowhere this time.
     discarded: ({ job }) => count(job, 'discarded'),
     snoozed: ({ job, durationMs }) => end(job, 'snoozed', durationMs),
+    waiting: ({ job, durationMs }) => end(job, 'snoozed', durationMs),
     cancelled: ({ job, durationMs }) => {
       // A job may be cancelled that never began.
       if (begun.has(job)) end(job, 'cancelled', durationMs);

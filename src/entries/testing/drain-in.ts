@@ -57,6 +57,7 @@ export interface DrainInResult {
   readonly failed: number;
   /** Of the failed ones, those that were a job's last. */
   readonly discarded: number;
+  /** Attempts whose handlers asked to be called later, or wait for something. */
   readonly snoozed: number;
   readonly cancelled: number;
 }
@@ -201,7 +202,7 @@ function toResult(ran: readonly RanJob[], handlers: ReadonlyMap<string, Handler>
     completed: count('completed'),
     failed: count('failed'),
     discarded: ran.filter(isLast).length,
-    snoozed: count('snoozed'),
+    snoozed: count('snoozed') + count('waiting'),
     cancelled: count('cancelled'),
   };
 }

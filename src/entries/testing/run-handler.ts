@@ -53,14 +53,16 @@ export interface RunHandlerOptions<TJob extends JobDefinition, TDb = Database, T
 
 /** How an attempt of {@link runHandler} has ended. */
 export interface HandlerRun<TJob extends JobDefinition> {
-  readonly outcome: 'completed' | 'failed' | 'snoozed' | 'cancelled' | 'interrupted';
+  readonly outcome: 'completed' | 'failed' | 'snoozed' | 'waiting' | 'cancelled' | 'interrupted';
   /** What would be stored of the output, also by `complete`; `undefined` unless completed. */
   readonly output: StoredValue<OutputInput<TJob>> | undefined;
   /** What the handler threw, or why its payload, output or time was refused. */
   readonly error: unknown;
   /** Whether the failed attempt was the job's last. */
   readonly discarded: boolean;
-  /** In how long the job would run again: the backoff, or the delay of a snooze, in milliseconds. */
+  /**
+   * In how long the job would run again: the backoff, or the delay of a snooze or a wait, in milliseconds.
+   */
   readonly retryInMs: number | undefined;
   /** The handler's own reason to cancel the job. */
   readonly reason: string | undefined;
@@ -202,7 +204,7 @@ function toRun<TJob extends JobDefinition>(
     ended.type === 'committed' ? ({ type: 'completed', output: completed ?? 'null' } as const) : ended;
   const verdict = verdictOn(outcome, facts);
   const transition = transitionFor(verdict, facts);
-  const again = transition.type === 'reschedule' && verdict.type !== 'interrupted';
+  const again = transition.type !== 'finish' && verdict.type !== 'interrupted';
   return {
     outcome: verdict.type,
     // Stored as the schema's input.

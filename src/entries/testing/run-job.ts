@@ -12,7 +12,7 @@ import type { NextJob } from './find-next-job.ts';
  */
 export async function runJob(
   db: Database,
-  queue: Pick<Queue, 'tables' | 'around'>,
+  queue: Pick<Queue, 'tables' | 'around' | 'workflows'>,
   handlers: ReadonlyMap<string, Handler>,
   { id, queue: name, group }: Pick<NextJob, 'id' | 'queue' | 'group'>,
 ): Promise<RanJob | undefined> {

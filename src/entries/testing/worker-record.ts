@@ -27,6 +27,7 @@ export const JOB_EVENTS: readonly JobEvent[] = [
   'failed',
   'discarded',
   'snoozed',
+  'waiting',
   'cancelled',
   'interrupted',
   'lost',

@@ -17,13 +17,15 @@ export const OLDEST_SUPPORTED = 140_000;
  * Checks that the server is new enough, the tables have this version's columns and the role has a worker's
  * rights. Returns the tables with what it has found out about the server.
  *
- * @param more those of schedules, limits, keys and metrics, where the worker uses them
+ * @param more those of schedules, limits, keys, metrics and a feature, where the worker uses them
+ * @param feature which of them are exported by an entry of its own
  * @throws UnsupportedPostgresError | MissingMigrationError | QueueError saying what to do
  */
 export async function checkDatabase(
   db: Runner,
   tables: QueueTables,
   more: Partial<TablesInUse> = {},
+  feature?: { readonly tables: object; readonly entry: string },
 ): Promise<QueueTables> {
   const all = { ...tables, ...more };
   const rows = await queryRows(db, tables, databaseStateQuery(all));
@@ -31,7 +33,7 @@ export async function checkDatabase(
   if (Number(server?.number) < OLDEST_SUPPORTED) throw new UnsupportedPostgresError(String(server?.version));
   for (const [key, table] of Object.entries(all)) {
     const name = quotedName(table);
-    const entry = key in tables ? undefined : key === 'queueMetrics' ? METRICS_ENTRY : CONTROL_ENTRY;
+    const entry = key in tables ? undefined : (entryOf(key, feature) ?? CONTROL_ENTRY);
     const missed = (what: string) => new MissingMigrationError(what, undefined, entry);
     const present = new Set(
       rows.filter((row) => row.key === key && row.name !== null).map((row) => row.name),
@@ -46,6 +48,14 @@ export async function checkDatabase(
   await checkGrants(db, all);
   const facts = { distributed: server?.citus === true, identified: server?.identified === true };
   return facts.distributed || !facts.identified ? inContext(tables, { server: facts }) : tables;
+}
+
+function entryOf(
+  key: string,
+  feature: { readonly tables: object; readonly entry: string } | undefined,
+): string | undefined {
+  if (key === 'queueMetrics') return METRICS_ENTRY;
+  return feature !== undefined && key in feature.tables ? feature.entry : undefined;
 }
 
 /**

@@ -5,10 +5,15 @@ import { queryRows, type Runner } from '../../sql/executor.ts';
 import { arrayText, type HeldJob, type Holder, idsAndFences, stillHeld } from '../../sql/fence.ts';
 import { endHolds } from '../../sql/hold-end.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
-import { lockPatience } from '../../sql/row-locks.ts';
+import { lockPatience, type RowLocks } from '../../sql/row-locks.ts';
 
 export interface ParkedJob extends HeldJob {
   readonly transition: Park;
+}
+
+export interface ParkOptions {
+  /** `wait` for a row that this transaction itself has locked. @default 'skip' */
+  readonly locks?: Exclude<RowLocks, 'briefly'>;
 }
 
 /**
@@ -27,8 +32,9 @@ export async function parkJobs(
   tables: QueueTables,
   holder: Holder,
   parks: readonly ParkedJob[],
+  options?: ParkOptions,
 ): Promise<{ readonly parked: Map<number, string | null>; readonly locked: Set<number> }> {
-  const rows = await queryRows(db, tables, parkJobsQuery(tables, holder, parks));
+  const rows = await queryRows(db, tables, parkJobsQuery(tables, holder, parks, options));
   const putBack = rows.filter((row) => row.locked !== true);
   return {
     parked: new Map(
@@ -39,7 +45,12 @@ export async function parkJobs(
 }
 
 /** `run_at > claimed_at` tells of an `unparkJobs` during the hold: a job is due when it is claimed. */
-export function parkJobsQuery(tables: QueueTables, holder: Holder, parks: readonly ParkedJob[]): SQL {
+export function parkJobsQuery(
+  tables: QueueTables,
+  holder: Holder,
+  parks: readonly ParkedJob[],
+  { locks = 'skip' }: ParkOptions = {},
+): SQL {
   const transitions = parks.map(({ transition }) => transition);
   const { queueJobs } = tables;
   return endHolds(tables, {
@@ -48,7 +59,7 @@ export function parkJobsQuery(tables: QueueTables, holder: Holder, parks: readon
     with i as materialized (
       select id, fence, attempt,
         coalesce(statement_timestamp() + delay_ms * interval '1 millisecond', 'infinity') as run_at
-      from ${planAnew()}${lockPatience(tables, 'skip')} cross join rows from (${idsAndFences(parks)},
+      from ${planAnew()}${lockPatience(tables, locks)} cross join rows from (${idsAndFences(parks)},
         unnest(${arrayText(transitions.map(({ attempt }) => attempt))}::text::int2[]),
         unnest(${arrayText(transitions.map(({ delayMs }) => delayMs ?? 'null'))}::text::float8[])
       ) as r(id, fence, attempt, delay_ms)
@@ -56,7 +67,7 @@ export function parkJobsQuery(tables: QueueTables, holder: Holder, parks: readon
     free as materialized (
       select j.id from ${queueJobs} as j
       where ${stillHeld(holder)}
-      for no key update skip locked
+      for no key update${locks === 'skip' ? sql` skip locked` : sql``}
     )`,
     change: {
       set: sql`attempt = i.attempt,

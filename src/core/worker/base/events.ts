@@ -22,9 +22,9 @@ export interface WorkerEvents {
   /** A claim came back with jobs. */
   claimed: [{ readonly queue: string; readonly count: number; readonly durationMs: number }];
   /**
-   * An attempt begins, before its payload is validated. One of `completed`, `failed`, `snoozed`, `cancelled`,
-   * `interrupted` and `lost` follows. A job that ends without an attempt has none: one that was cancelled
-   * before, or whose workers have all died.
+   * An attempt begins, before its payload is validated. One of `completed`, `failed`, `snoozed`, `waiting`,
+   * `cancelled`, `interrupted` and `lost` follows. A job that ends without an attempt has none: one that was
+   * cancelled before, or whose workers have all died.
    */
   began: [{ readonly job: ClaimedJob }];
   /** A job has ended well. `durationMs`, here and below: how long its attempt took, without the writing. */
@@ -42,6 +42,11 @@ export interface WorkerEvents {
   discarded: [{ readonly job: ClaimedJob; readonly error: unknown }];
   /** A handler has asked to be called later. */
   snoozed: [{ readonly job: ClaimedJob; readonly delayMs: number; readonly durationMs: number }];
+  /**
+   * A handler waits in its middle, and is called again after `delayMs`, or when what it waits for comes;
+   * `null` without a limit of time. Only handlers with `step` do.
+   */
+  waiting: [{ readonly job: ClaimedJob; readonly delayMs: number | null; readonly durationMs: number }];
   /** A job has ended because its handler asked for that, or a call of `queue.cancel` did. */
   cancelled: [{ readonly job: ClaimedJob; readonly reason: string; readonly durationMs: number }];
   /**
@@ -91,6 +96,7 @@ const SHOW_JOBS: readonly (keyof WorkerEvents)[] = [
   'failed',
   'discarded',
   'snoozed',
+  'waiting',
   'cancelled',
   'interrupted',
   'lost',

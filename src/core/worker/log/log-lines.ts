@@ -47,6 +47,12 @@ export const LINES: Lines = {
     }),
   snoozed: ({ job, delayMs, durationMs }) =>
     line('debug', `${named(job)} was snoozed for ${ms(delayMs)}`, { ...ofJob(job), durationMs, delayMs }),
+  waiting: ({ job, delayMs, durationMs }) =>
+    line('debug', `${named(job)} waits${delayMs === null ? '' : `, for ${ms(delayMs)} at most`}`, {
+      ...ofJob(job),
+      durationMs,
+      ...(delayMs !== null && { delayMs }),
+    }),
   cancelled: ({ job, reason, durationMs }) =>
     line('info', `${named(job)} was cancelled: ${reason}`, { ...ofJob(job), durationMs, reason }),
   // What was only claimed ahead is of no interest.

@@ -8,6 +8,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database, Executor, Transaction } from '../../sql/executor.ts';
 import type { Holder } from '../../sql/fence.ts';
 import { isPromise } from '../base/is-promise.ts';
+import type { AddedContext } from './added-context.ts';
 import { type BatchCall, batchCallOf } from './batch-call.ts';
 import { Completion } from './completion.ts';
 import { Context } from './context.ts';
@@ -25,6 +26,8 @@ export interface AttemptEnvironment {
   readonly around?: Around | undefined;
   /** Whether anything but the handler may see the payload of its job. @default it does not */
   readonly showsJobs?: () => boolean;
+  /** What a feature of the queue adds to the contexts of handlers. */
+  readonly added?: AddedContext | undefined;
   /** Runs what the app has written in an async context of its own. @default in that of the caller */
   readonly inContext?: InContext;
   /** Throws when `complete` must not run in this transaction. */
@@ -57,6 +60,9 @@ export class Attempt {
   #beganMs: number | undefined;
   #ended = false;
   #interrupted = false;
+  /** Until when its job waits, once the handler does; `null`: without a limit of time. */
+  #waitsMs: number | null | undefined;
+  #hasProgressed = false;
   #cancelReason: string | undefined;
   #over = false;
   #completion: Completion | undefined;
@@ -110,6 +116,11 @@ export class Attempt {
     return this.#interrupted;
   }
 
+  /** In how many milliseconds its job is due again while the handler waits; `undefined`: it does not. */
+  get waitsMs(): number | null | undefined {
+    return this.#waitsMs;
+  }
+
   get began(): boolean {
     return this.#beganMs !== undefined;
   }
@@ -145,7 +156,9 @@ export class Attempt {
   }
 
   get facts(): AttemptFacts {
-    const { attempt, maxAttempts } = this.job;
+    const { maxAttempts } = this.job;
+    // What is not repeated was worth its attempts: those before it are forgotten.
+    const attempt = this.#hasProgressed ? 1 : this.job.attempt;
     const { backoff, keepResult } = this.handler.job;
     return { attempt, maxAttempts, backoff, keepResult, timing: this, cancelReason: this.#cancelReason };
   }
@@ -229,6 +242,22 @@ export class Attempt {
     this.#interrupted = true;
     this.#abort(reason);
     setLooseTimeout(() => this.#leave(), INTERRUPT_GRACE_MS);
+  }
+
+  /**
+   * Ends the attempt because its handler waits: the job is due again after `delayMs`, or when something
+   * unparks it. The handler is left where it is, and its signal is not aborted: nothing of it runs any more.
+   */
+  wait(delayMs: number | null): void {
+    if (!this.open || this.#ended) return;
+    this.#waitsMs = delayMs;
+    this.#ended = true;
+    this.#reject?.(new QueueError(`Job ${this.job.id} ('${this.job.kind}') waits`));
+  }
+
+  /** Something is recorded that no later attempt does again. */
+  noteProgress(): void {
+    this.#hasProgressed = true;
   }
 
   /** Tells the handler that the job's end was requested, and goes on waiting for it. */

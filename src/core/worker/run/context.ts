@@ -1,16 +1,19 @@
 import { copyJson } from '../../job/copy-json.ts';
 import { NO_GROUP } from '../../job/group.ts';
-import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../../schema/own-columns.ts';
 import type { Database, Transaction } from '../../sql/executor.ts';
+import type { AddedContext, AttemptAddedTo } from './added-context.ts';
 import type { RunningJob, UntypedContext } from './handler.ts';
 
 /** What a context shows of an attempt. */
-export interface ShownAttempt {
-  readonly job: ClaimedJob;
-  readonly environment: { readonly db: Database; readonly tables: QueueTables };
-  readonly signal: AbortSignal;
+export interface ShownAttempt extends AttemptAddedTo {
+  readonly environment: {
+    readonly db: Database;
+    readonly tables: QueueTables;
+    /** What a feature adds to the context. */
+    readonly added?: AddedContext | undefined;
+  };
   report(value: unknown): void;
   complete(tx: Transaction, output: unknown): Promise<void>;
 }
@@ -34,6 +37,17 @@ export class Context implements UntypedContext {
     // The context's own, so that a copy ({ ...context }) has them too. Two calls: one for both is slower.
     Object.defineProperty(this, 'signal', Context.#signal);
     Object.defineProperty(this, 'job', Context.#runningJob);
+    const { added } = attempt.environment;
+    if (added !== undefined) this.#add(added);
+  }
+
+  #add({ name, of }: AddedContext): void {
+    let value: unknown;
+    const get = () => {
+      value ??= of(this.#attempt);
+      return value;
+    };
+    Object.defineProperty(this, name, { enumerable: true, get });
   }
 
   static readonly #signal = {

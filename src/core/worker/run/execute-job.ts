@@ -63,6 +63,7 @@ function over(
 
 function failureOf(attempt: Attempt, error: unknown): Outcome {
   if (attempt.interrupted) return { type: 'interrupted' };
+  if (attempt.waitsMs !== undefined) return { type: 'waiting', delayMs: attempt.waitsMs };
   // A handler that obeys its signal throws its own AbortError; the reason says more.
   return { type: 'failed', error: attempt.reason ?? error };
 }

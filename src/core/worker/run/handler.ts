@@ -4,6 +4,7 @@ import type { Cancel, Fail, Snooze } from '../../job/outcome.ts';
 import { shown } from '../../job/shown.ts';
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
 import type { Queue } from '../../queue/queue.ts';
+import type { AddedBy } from '../../queue/queue-workflows.ts';
 import type { Database, Transaction } from '../../sql/executor.ts';
 
 /** What a handler is told about its job beside the payload. */
@@ -26,8 +27,15 @@ export interface RunningJob extends JobInfo {
   progress(value: unknown): void;
 }
 
-/** What a handler gets. */
-export interface HandlerContext<
+/** What a handler gets; of a queue with workflows also `step`, where the type of the queue is named. */
+export type HandlerContext<
+  TJob extends JobDefinition = JobDefinition,
+  TDb = Database,
+  TQueue extends Queue = Queue,
+> = PlainContext<TJob, TDb, TQueue> & AddedBy<TQueue, TDb>;
+
+/** What every handler gets. */
+export interface PlainContext<
   TJob extends JobDefinition = JobDefinition,
   TDb = Database,
   TQueue extends Queue = Queue,

@@ -46,6 +46,9 @@ export function announce(
     case 'snoozed':
       events.emit('snoozed', { job, delayMs: outcome.delayMs, durationMs });
       return;
+    case 'waiting':
+      events.emit('waiting', { job, delayMs: outcome.delayMs, durationMs });
+      return;
     case 'cancelled':
       events.emit('cancelled', { job, reason: outcome.reason, durationMs });
       return;

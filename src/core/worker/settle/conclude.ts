@@ -217,6 +217,10 @@ function noteSettled(
   if (settled === 'written' && transition.type === 'reschedule') {
     onPutBack(attempt.job, transition.delayMs ?? undefined);
   }
+  // Without a limit of time nothing is expected but the notification of what unparks it.
+  if (settled === 'written' && transition.type === 'park' && transition.delayMs !== null) {
+    onPutBack(attempt.job, transition.delayMs);
+  }
   const { onEnd, onJobEnd } = attempt.environment;
   if (onJobEnd && hasEnded(settled, transition)) onJobEnd(attempt.job);
   announce(events, attempt, verdict, { transition, settled, durationMs });

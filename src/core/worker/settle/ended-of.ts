@@ -22,6 +22,7 @@ function endedAs({ verdict, transition, settled }: WrittenEnd): AttemptEnd {
   if (settled === 'lost') return 'lost';
   if (settled === 'completed by handler') return 'completed';
   if (typeof settled === 'object') return 'cancelled';
+  if (verdict.type === 'waiting') return 'snoozed';
   if (verdict.type !== 'failed') return verdict.type;
   return transition.type === 'reschedule' ? 'retried' : 'discarded';
 }

@@ -1,12 +1,12 @@
 import { warnOnce } from '../../drivers/warn-once.ts';
 import type { Backoff } from '../../job/backoff.ts';
 import type { Outcome } from '../../job/outcome.ts';
-import { type Finish, MAX_BACKOFF_MS, type Reschedule, transitionFor } from '../../job/transition.ts';
+import { MAX_BACKOFF_MS, type Transition, transitionFor } from '../../job/transition.ts';
 import { isPromise } from '../base/is-promise.ts';
 import type { Attempt } from '../run/attempt.ts';
 
 /** The row change that an attempt's end calls for. After a failure it calls the app's backoff. */
-export function transitionOf(attempt: Attempt, outcome: Outcome): Finish | Reschedule {
+export function transitionOf(attempt: Attempt, outcome: Outcome): Transition {
   const { facts, job } = attempt;
   if (outcome.type !== 'failed') return transitionFor(outcome, facts);
   const backoff = watched(job.kind, facts.backoff);

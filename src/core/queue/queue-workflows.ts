@@ -1,0 +1,24 @@
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+
+/** What workflows use of the queue that they are made for. */
+export interface QueueOfWorkflows {
+  readonly tables: QueueTables;
+  /** Where workers listen; `undefined` to send no notifications. */
+  readonly channel: string | undefined;
+}
+
+/** Makes the workflows of a queue. */
+export type MakeQueueWorkflows<TWorkflows extends object = object> = (queue: QueueOfWorkflows) => TWorkflows;
+
+/** What a feature adds to the contexts of handlers: `context`, computed from the type of `db`. */
+export interface AddedTypes {
+  readonly db: unknown;
+  readonly context: unknown;
+}
+
+/** What the features of a queue add to the contexts of its handlers; `unknown` where they add nothing. */
+export type AddedBy<TQueue, TDb> = TQueue extends {
+  readonly workflows: { readonly added: infer TAdded extends AddedTypes };
+}
+  ? (TAdded & { readonly db: TDb })['context']
+  : unknown;

@@ -1,0 +1,31 @@
+import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import type { Database } from '../../sql/executor.ts';
+import type { Holder } from '../../sql/fence.ts';
+
+/** The attempt whose handler's context a feature adds to. */
+export interface AttemptAddedTo {
+  readonly job: ClaimedJob;
+  readonly holder: Holder;
+  readonly environment: { readonly db: Database; readonly tables: QueueTables };
+  /** Of the handler: aborted when the attempt is over although the handler is not. */
+  readonly signal: AbortSignal;
+  /** @throws why the attempt was ended, or LeaseLostError when its end is decided */
+  checkOpen(): void;
+  /**
+   * Ends the attempt: its job is due again after so many milliseconds, or when something unparks it (`null`).
+   */
+  wait(delayMs: number | null): void;
+  /** Something is recorded that no later attempt does again: from now on this one counts as the first. */
+  noteProgress(): void;
+  /** Calls something of the app: nothing that it sets in its async context reaches others. */
+  inContext<T>(task: () => T): T;
+}
+
+/** What a feature adds to the contexts of handlers: one property. Those of batch handlers have it not. */
+export interface AddedContext {
+  /** Its name. */
+  readonly name: string;
+  /** Makes its value for one attempt, when the handler first looks at it. */
+  of(attempt: AttemptAddedTo): unknown;
+}
