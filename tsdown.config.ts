@@ -11,6 +11,7 @@ const ENTRIES: Record<string, string> = {
   schema: 'src/core/schema/index.ts',
   'schema-control': 'src/features/control/index.ts',
   'schema-metrics': 'src/features/metrics/schema/index.ts',
+  'schema-workflows': 'src/features/workflows/schema/index.ts',
   'skip-locked': 'src/skip-locked/index.ts',
   testing: 'src/entries/testing/index.ts',
   opentelemetry: 'src/entries/opentelemetry/index.ts',
@@ -107,6 +108,7 @@ const library = defineConfig({
         { name: 'tables', test: sources(/\/src\/core\/schema\/[^/]+$/), priority: 5 },
         { name: 'control-tables', test: sources(/\/src\/features\/control\//), priority: 4 },
         { name: 'metrics-tables', test: sources(/\/src\/features\/metrics\/schema\//), priority: 3.5 },
+        { name: 'workflow-tables', test: sources(/\/src\/features\/workflows\/schema\//), priority: 3.4 },
         { name: 'rows', test: sources(/\/src\/skip-locked\//), priority: 3 },
         {
           name: 'queue',
@@ -130,6 +132,8 @@ const library = defineConfig({
           priority: 1.45,
         },
         { name: 'limits', test: sources(/\/src\/features\/limits\/(?!list-groups)[^/]+$/), priority: 1.4 },
+        // Only who has workflows imports it; with errors and definitions that any file of an app may import.
+        { name: 'workflows', test: sources(/\/src\/features\/workflows\//), priority: 1.3 },
         // Loaded by the first enqueue that debounces, and the like.
         { name: 'key-rules', test: sources(/\/src\/features\/keys\/enqueue-by-rule\.ts$/), priority: 1.2 },
         // What workers share with the figures and the check that a web app asks for.

@@ -15,6 +15,10 @@ export default defineConfig({
       { find: /^drizzle-queue\/schema$/, replacement: source('core/schema/index.ts') },
       { find: /^drizzle-queue\/schema\/control$/, replacement: source('features/control/index.ts') },
       { find: /^drizzle-queue\/schema\/metrics$/, replacement: source('features/metrics/schema/index.ts') },
+      {
+        find: /^drizzle-queue\/schema\/workflows$/,
+        replacement: source('features/workflows/schema/index.ts'),
+      },
       { find: /^drizzle-queue\/dashboard$/, replacement: source('entries/dashboard/index.ts') },
       { find: /^drizzle-queue\/skip-locked$/, replacement: source('skip-locked/index.ts') },
       { find: /^drizzle-queue\/testing$/, replacement: source('entries/testing/index.ts') },

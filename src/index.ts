@@ -160,3 +160,36 @@ export { type MakeSchedules, schedulesIn } from './features/schedules/schedules-
 export type { FinalRecord, FinalRecordOf } from './features/waiting/final-record.ts';
 export { JobFailedError, JobGoneError, WaitTimeoutError } from './features/waiting/wait-errors.ts';
 export type { WaitOptions } from './features/waiting/wait-options.ts';
+// Survive the middle of a job
+export { defineSignal, type SignalDefinition } from './features/workflows/job/define-signal.ts';
+export { isFinal } from './features/workflows/job/is-final.ts';
+export type {
+  OpenStep,
+  SignalInput,
+  SignalValue,
+  Step,
+  StepInfo,
+  StepOptions,
+  StepOutput,
+  StepTransaction,
+  StepTransactionOptions,
+  WaitForSignalOptions,
+} from './features/workflows/job/step.ts';
+export {
+  DuplicateStepError,
+  InvalidSignalError,
+  MailboxFullError,
+  NestedStepError,
+  StepFailedError,
+  StepLimitError,
+  StepMismatchError,
+} from './features/workflows/job/step-errors.ts';
+export type { StepRecord } from './features/workflows/queries/find-steps.ts';
+export type {
+  SignalArguments,
+  SignalOptions,
+  SignalResult,
+  SignalTo,
+  Workflows,
+} from './features/workflows/workflows.ts';
+export { type MakeWorkflows, workflowsIn } from './features/workflows/workflows-in.ts';

@@ -144,6 +144,12 @@ const parts: Readonly<Record<string, Part>> = {
     packages: DRIZZLE,
     reason: "waiting for a job's end: loaded by the first wait",
   },
+  'features/workflows': {
+    files: /^features\/workflows\//,
+    parts: ['errors', 'core'],
+    packages: DRIZZLE,
+    reason: 'steps, waits and signals: only who has the tables loads it',
+  },
   'features/batch-handlers': {
     files: /^features\/batch-handlers\//,
     parts: ['errors', 'core'],
@@ -265,6 +271,7 @@ const orders: Readonly<Record<string, readonly string[]>> = {
   'features/metrics': ['job', 'schema', 'sql', 'queries', '.', 'worker'],
   'features/schedules': ['sql', 'queries', '.', 'worker'],
   'features/waiting': ['job', 'sql', 'queries', '.', 'worker'],
+  'features/workflows': ['schema', 'job', 'sql', 'queries', 'worker', '.'],
 };
 
 /**
@@ -514,17 +521,24 @@ describe('the package', () => {
   test('its values are these: a new one is a decision', async () => {
     expect(Object.keys(await import('drizzle-queue')).sort()).toEqual([
       'BatchError',
+      'DuplicateStepError',
       'InvalidOutputError',
       'InvalidPayloadError',
+      'InvalidSignalError',
       'JobCancelledError',
       'JobFailedError',
       'JobGoneError',
       'JobTimeoutError',
       'LeaseLostError',
+      'MailboxFullError',
       'MissingMigrationError',
+      'NestedStepError',
       'NoAnswerError',
       'NonRetryableError',
       'QueueError',
+      'StepFailedError',
+      'StepLimitError',
+      'StepMismatchError',
       'UnknownKindError',
       'UnsupportedPostgresError',
       'WaitTimeoutError',
@@ -534,6 +548,7 @@ describe('the package', () => {
       'createWorker',
       'defineJob',
       'defineSchedule',
+      'defineSignal',
       'drain',
       'exponentialBackoff',
       'fail',
@@ -542,12 +557,14 @@ describe('the package', () => {
       'handleBatch',
       'handlersFor',
       'healthHandler',
+      'isFinal',
       'limitsIn',
       'logWorker',
       'runNext',
       'schedulesIn',
       'snooze',
       'unvalidated',
+      'workflowsIn',
     ]);
   });
 });

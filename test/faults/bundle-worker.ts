@@ -31,6 +31,7 @@ async function bundle(program: string): Promise<string> {
     alias: {
       'drizzle-queue/schema/control': `${root}src/features/control/index.ts`,
       'drizzle-queue/schema/metrics': `${root}src/features/metrics/schema/index.ts`,
+      'drizzle-queue/schema/workflows': `${root}src/features/workflows/schema/index.ts`,
       'drizzle-queue/schema': `${root}src/core/schema/index.ts`,
       'drizzle-queue': `${root}src/index.ts`,
     },

@@ -240,6 +240,7 @@ for (const name of [
   'drizzle',
   'drizzle-control',
   'drizzle-metrics',
+  'drizzle-workflows',
   'package.json',
   'tsconfig.json',
   'vitest.config.ts',

@@ -142,7 +142,7 @@ async function startMigrated(version: Exclude<Postgres, 'PGlite'>): Promise<Migr
 
 /** Those of the library's own tables, of what controls a queue, and of metrics. */
 function readMigrations(): string[] {
-  return ['drizzle', 'drizzle-control', 'drizzle-metrics'].flatMap((directory) => {
+  return ['drizzle', 'drizzle-control', 'drizzle-metrics', 'drizzle-workflows'].flatMap((directory) => {
     const folder = fileURLToPath(new URL(`../../${directory}/`, import.meta.url));
     const names = readdirSync(folder).filter((name) => name.endsWith('.sql'));
     return names.sort().map((name) => readFileSync(`${folder}${name}`, 'utf8'));

@@ -117,6 +117,7 @@ describe('the tarball', () => {
     'drizzle-queue/schema',
     'drizzle-queue/schema/control',
     'drizzle-queue/schema/metrics',
+    'drizzle-queue/schema/workflows',
     'drizzle-queue/skip-locked',
     'drizzle-queue/testing',
     'drizzle-queue/opentelemetry',

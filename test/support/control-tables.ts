@@ -13,7 +13,14 @@ export async function metricsStatements(): Promise<string[]> {
   return await statementsOf('drizzle-metrics');
 }
 
-async function statementsOf(folder: 'drizzle-control' | 'drizzle-metrics'): Promise<string[]> {
+/** Those that create the tables of `drizzle-queue/schema/workflows`. */
+export async function workflowsStatements(): Promise<string[]> {
+  return await statementsOf('drizzle-workflows');
+}
+
+async function statementsOf(
+  folder: 'drizzle-control' | 'drizzle-metrics' | 'drizzle-workflows',
+): Promise<string[]> {
   const migrations = fileURLToPath(new URL(`../../${folder}`, import.meta.url));
   const files = (await readdir(migrations)).filter((name) => name.endsWith('.sql')).sort();
   const texts = await Promise.all(files.map((file) => readFile(`${migrations}/${file}`, 'utf8')));
@@ -30,4 +37,9 @@ export async function addControlTables({ client }: Pick<Connection, 'client'>): 
 export async function addMetricsTable({ client }: Pick<Connection, 'client'>): Promise<void> {
   for (const statement of await metricsStatements()) await client.unsafe(statement);
   if (citusCluster() !== undefined) await client.unsafe(citusMigration('of the table of metrics on Citus'));
+}
+
+/** Creates the tables of `drizzle-queue/schema/workflows`. */
+export async function addWorkflowTables({ client }: Pick<Connection, 'client'>): Promise<void> {
+  for (const statement of await workflowsStatements()) await client.unsafe(statement);
 }

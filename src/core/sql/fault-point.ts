@@ -23,6 +23,12 @@ export type FaultPoint =
   | 'settle: written'
   /** The jobs of a batch that wait are written, but their attempts have not been told. */
   | 'settle: parked'
+  /** Steps are recorded, but their handlers do not know it yet. */
+  | 'step: recorded'
+  /** A signal is received or waited for, but the handler does not know it yet. */
+  | 'signal: received'
+  /** A signal is in its mailbox, and the job that waits for it is not yet unparked. */
+  | 'signal: sent'
   /** `complete(tx)` may run, but its statement has not been sent. */
   | 'complete: checked'
   /** A check has seen workers that look gone, and has removed none. */

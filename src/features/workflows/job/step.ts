@@ -1,0 +1,151 @@
+import type { SchemaInput, SchemaOutput, StandardSchema } from '../../../core/job/standard-schema.ts';
+import type { Stored } from '../../../core/job/stored.ts';
+import type { Database, Transaction } from '../../../core/sql/executor.ts';
+import type { SignalDefinition } from './define-signal.ts';
+
+/** An output as later runs of the handler get it: after it was stored as JSON. Nothing stays nothing. */
+// biome-ignore lint/suspicious/noConfusingVoidType: what a function that returns nothing has.
+export type StepOutput<T> = [T] extends [void] ? undefined : Stored<T>;
+
+/** The value of a signal for who sends it; `undefined` for a signal without a schema. */
+export type SignalInput<TSignal extends SignalDefinition> = TSignal['schema'] extends StandardSchema
+  ? SchemaInput<TSignal['schema']>
+  : undefined;
+
+/** The value of a signal for who receives it. */
+export type SignalValue<TSignal extends SignalDefinition> = TSignal['schema'] extends StandardSchema
+  ? SchemaOutput<TSignal['schema']>
+  : null;
+
+/** The transaction of a handler's `db`. */
+export type StepTransaction<TDb> = TDb extends {
+  transaction(run: (tx: infer TTransaction) => Promise<unknown>): unknown;
+}
+  ? TTransaction
+  : Transaction;
+
+/** What the function of a step is told. */
+export interface StepInfo {
+  /** Aborted with the handler's own signal, and when the `timeoutMs` of the step is over. */
+  readonly signal: AbortSignal;
+  /** `<id of the job>:<name>`, the same in all attempts: for services that ignore a repeated call. */
+  readonly idempotencyKey: string;
+}
+
+/** Options of `step.run`. */
+export interface StepOptions<T> {
+  /**
+   * How often the step may fail, 1–10,000; then it has failed for good: {@link StepFailedError}, now and in
+   * each later run. @default as often as the job has attempts, and then the job is discarded
+   */
+  readonly attempts?: number | undefined;
+  /** How long one try may take, in milliseconds, at least 1. @default as long as the job's own `timeoutMs` */
+  readonly timeoutMs?: number | undefined;
+  /** What `step.undoAll` calls to take back what the step has done; at least once. @default nothing */
+  readonly undo?: ((output: StepOutput<T>, info: StepInfo) => unknown) | undefined;
+}
+
+/** Options of `step.transaction`. */
+export interface StepTransactionOptions<T, TTransaction> {
+  /** What `step.undoAll` calls, in a transaction that records it: exactly once. @default nothing */
+  readonly undo?: ((tx: TTransaction, output: StepOutput<T>) => unknown) | undefined;
+}
+
+/** Options of `step.waitForSignal`. */
+export interface WaitForSignalOptions {
+  /** How long it waits, in milliseconds, up to 365 days. @default without a limit */
+  readonly timeoutMs?: number | undefined;
+  /** The name of the step; needed where a handler waits for one signal twice. @default that of the signal */
+  readonly name?: string | undefined;
+}
+
+/** A step that is recorded by a call of its own, from `step.begin`. */
+export interface OpenStep<T> {
+  /** Whether an earlier attempt has recorded it. */
+  readonly done: boolean;
+  /** What was recorded; `undefined` before that. */
+  readonly output: StepOutput<T> | undefined;
+  /**
+   * Records it; returns the output as later attempts get it.
+   * @throws LeaseLostError when this worker no longer holds the job
+   */
+  record(output: T): Promise<StepOutput<T>>;
+}
+
+/**
+ * The steps of a handler: what it does in its middle, recorded so that no later attempt does it again. The
+ * handler runs from its start after each failure and each wait, and gets what is recorded by the name of each
+ * step. Code between the steps runs again, so keep it free of effects.
+ *
+ * A name stands for one step of the job; a second step with it is a {@link DuplicateStepError}. Only the
+ * attempt that holds the job records a step; another gets a `LeaseLostError`. Steps cannot be nested.
+ */
+export interface Step<TDb = Database> {
+  /**
+   * Runs a function, and records what it returns: any JSON value of at most 1 MB, or nothing. It runs at
+   * least once, and not again once it is recorded. What it throws fails the attempt.
+   *
+   * ```ts
+   * const charge = await step.run('charge', ({ signal }) => payments.charge(orderId, { signal }));
+   * ```
+   *
+   * @throws StepFailedError when it has failed as often as its `attempts` allow
+   * @throws StepLimitError for an output above 1 MB, or the 10,001st step of a job
+   */
+  run<T>(name: string, run: (info: StepInfo) => T | Promise<T>): Promise<StepOutput<T>>;
+  run<T>(
+    name: string,
+    options: StepOptions<NoInfer<T>>,
+    run: (info: StepInfo) => T | Promise<T>,
+  ): Promise<StepOutput<T>>;
+
+  /**
+   * Runs a function in a transaction of its own, which also records the step: what it writes takes effect
+   * exactly once. In `runNext` it is a savepoint.
+   *
+   * @throws LeaseLostError when this worker no longer holds the job; nothing is written then
+   */
+  transaction<T>(name: string, run: (tx: StepTransaction<TDb>) => Promise<T>): Promise<StepOutput<T>>;
+  transaction<T>(
+    name: string,
+    options: StepTransactionOptions<NoInfer<T>, StepTransaction<TDb>>,
+    run: (tx: StepTransaction<TDb>) => Promise<T>,
+  ): Promise<StepOutput<T>>;
+
+  /**
+   * A step without a function, for loops that record where they are: the turns of an agent, the cursor of an
+   * import. One that is begun and not recorded is nothing.
+   */
+  begin<T>(name: string): Promise<OpenStep<T>>;
+
+  /**
+   * Waits so many milliseconds from its first try, by the database's clock, up to 365 days. Meanwhile the job
+   * holds no slot, no connection and no attempt.
+   */
+  sleep(name: string, delayMs: number): Promise<void>;
+  /** Waits until a time, by the database's clock, at most 365 days ahead. As {@link Step.sleep}. */
+  sleepUntil(name: string, date: Date): Promise<void>;
+
+  /**
+   * Waits for the next signal of a name that was sent to this job, before, during or after the wait; returns
+   * its value. As {@link Step.sleep}, the job holds nothing meanwhile. With `timeoutMs` it returns
+   * `undefined` when none came in time; one that comes later goes to the next wait for it.
+   *
+   * @throws InvalidSignalError when the stored value no longer fits the signal's schema
+   */
+  waitForSignal<TSignal extends SignalDefinition>(
+    signal: TSignal,
+    options: WaitForSignalOptions & { readonly timeoutMs: number },
+  ): Promise<SignalValue<TSignal> | undefined>;
+  waitForSignal<TSignal extends SignalDefinition>(
+    signal: TSignal,
+    options?: WaitForSignalOptions,
+  ): Promise<SignalValue<TSignal>>;
+
+  /**
+   * Calls the `undo` of each step that is recorded, the last first, each as a step of its own. Call it where
+   * the job fails for good, and throw the error on. It is recorded first that the job is being undone: a
+   * later attempt comes back to this call, and goes on where it was.
+   */
+  undoAll(error: unknown): Promise<void>;
+}

@@ -1,0 +1,73 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { dateOf, epochMs } from '../../../core/sql/epoch-ms.ts';
+import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import type { StepErrorRecord, StepKind } from '../schema/queue-steps.ts';
+import { type TablesOfWorkflows, WORKFLOWS_ENTRY } from '../sql/workflow-tables.ts';
+
+/** A step of a job, as it is recorded. */
+export interface StepRecord {
+  readonly name: string;
+  readonly kind: StepKind;
+  /** The signal that it waits for, or has waited for; `null` for other steps. */
+  readonly signal: string | null;
+  /** `undefined` for a step without an output, and for a signal that did not come in time. */
+  readonly output: unknown;
+  /** What its last attempt has thrown, if that failed. */
+  readonly error: StepErrorRecord | null;
+  /** How often it was tried. */
+  readonly attempts: number;
+  /**
+   * When it waits no longer, by the database's clock; `null` where it waits without a limit, or not at all.
+   */
+  readonly until: Date | null;
+  readonly startedAt: Date;
+  /** `null` while it waits, or is to be tried again. That of a sleep is its `until`, once that has passed. */
+  readonly endedAt: Date | null;
+}
+
+/** A step, and in how many milliseconds it waits no longer; `undefined` where it has no `until`. */
+export interface FoundStep extends StepRecord {
+  readonly leftMs: number | undefined;
+}
+
+/**
+ * The steps of a job, in the order in which they began.
+ *
+ * **Under concurrency.** A plain read: it waits for nobody, and sees what is committed.
+ */
+export async function findSteps(
+  db: Runner,
+  tables: TablesOfWorkflows,
+  job: { readonly id: number; readonly queue: string | undefined },
+): Promise<FoundStep[]> {
+  const rows = await queryRows(db, tables, findStepsQuery(tables, job), { entry: WORKFLOWS_ENTRY });
+  return rows.map((row) => ({
+    name: String(row.name),
+    // The two columns are written by this library alone.
+    kind: row.kind as StepKind,
+    signal: row.signal === null ? null : String(row.signal),
+    output: row.has_output === true ? row.output : undefined,
+    error: row.error as StepErrorRecord | null,
+    attempts: Number(row.attempts),
+    until: row.until === null ? null : dateOf(row.until),
+    leftMs: row.left_ms === null ? undefined : Number(row.left_ms),
+    startedAt: dateOf(row.started_at),
+    endedAt: row.ended_at === null ? null : dateOf(row.ended_at),
+  }));
+}
+
+/** @param job without a queue: where a reader knows only the id */
+export function findStepsQuery(
+  { queueSteps }: TablesOfWorkflows,
+  { id, queue }: { readonly id: number; readonly queue: string | undefined },
+): SQL {
+  const inQueue = queue === undefined ? sql`` : sql` and s.queue = ${queue}`;
+  return sql`
+    select s.name, s.kind, s.signal, s.output, s.output is not null as has_output, s.error, s.attempts,
+      ${epochMs('s.until')} as until, ${epochMs('s.started_at')} as started_at,
+      ${epochMs('s.ended_at')} as ended_at,
+      extract(epoch from s.until - statement_timestamp())::float8 * 1000 as left_ms
+    from ${queueSteps} as s
+    where s.job_id = ${id}::int8${inQueue}
+    order by s.started_at, s.name`;
+}

@@ -1,0 +1,95 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import { type HeldJob, type Holder, isStillHeld } from '../../../core/sql/fence.ts';
+import { lockPatience, type RowLocks } from '../../../core/sql/row-locks.ts';
+import { type TablesOfWorkflows, WORKFLOWS_ENTRY } from '../sql/workflow-tables.ts';
+
+/** A step of a held job that wants a signal. */
+export interface SignalToReceive extends HeldJob {
+  /** The name of the step. */
+  readonly name: string;
+  readonly signal: string;
+  /** Which one of its name, from 0: how many the job has received. */
+  readonly at: number;
+  /** How long the step waits, from its first try; `undefined`: without a limit. */
+  readonly timeoutMs: number | undefined;
+}
+
+/** What became of it: the signal is there, it did not come in time, or the job is to wait for it. */
+export type Received =
+  | { readonly type: 'received'; readonly value: unknown }
+  | { readonly type: 'late' }
+  | { readonly type: 'waiting'; readonly leftMs: number | null };
+
+/**
+ * Takes the next signal of a name for a step: it records the signal, or that it did not come in time, or that
+ * the job waits. `undefined`: this worker no longer holds the job.
+ *
+ * **Under concurrency.** Sender and receiver write the row of the mailbox, and the one that comes second
+ * reads what the first has written: the signal, or that it is waited for. It locks first the mailbox, then
+ * the job, as the sender does. A transaction that has just sent something holds the mailbox until its commit.
+ * Nothing is taken out of the mailbox, so a repetition receives the same signal, and a step that has ended
+ * keeps its end. What a stale attempt leaves in the mailbox costs a claim, and no signal.
+ *
+ * @param locks `wait` in a transaction of the app's, `briefly` elsewhere: see `lockPatience`
+ */
+export async function receiveSignal(
+  db: Runner,
+  tables: TablesOfWorkflows,
+  holder: Holder,
+  wanted: SignalToReceive,
+  locks: Exclude<RowLocks, 'skip'>,
+): Promise<Received | undefined> {
+  const query = receiveSignalQuery(tables, holder, wanted, locks);
+  const [row] = await queryRows(db, tables, query, { entry: WORKFLOWS_ENTRY });
+  if (row === undefined) return undefined;
+  if (row.ended === true) {
+    return row.has_output === true ? { type: 'received', value: row.output } : { type: 'late' };
+  }
+  return { type: 'waiting', leftMs: row.left_ms === null ? null : Math.max(0, Number(row.left_ms)) };
+}
+
+export function receiveSignalQuery(
+  tables: TablesOfWorkflows,
+  holder: Holder,
+  { id, fence, name, signal, at, timeoutMs }: SignalToReceive,
+  locks: Exclude<RowLocks, 'skip'>,
+): SQL {
+  const { queueJobs, queueMailboxes, queueSteps } = tables;
+  const { queue } = holder;
+  const held = isStillHeld(holder, { id, fence });
+  const patience = lockPatience(tables, locks);
+  return sql`
+    with box as (
+      insert into ${queueMailboxes} as m (job_id, queue, name, waiting)
+      select j.id, j.queue, ${signal}, true from ${queueJobs} as j${patience}
+      where ${held}
+      on conflict (job_id, queue, name) do update
+      set waiting = jsonb_array_length(m.sent) <= ${at}::int4,
+        received = greatest(m.received, least(${at}::int4 + 1, jsonb_array_length(m.sent))),
+        updated_at = statement_timestamp()
+      returning m.sent -> ${at}::int4 -> 'value' as value
+    ),
+    holder as materialized (
+      select j.id, box.value, s.until <= statement_timestamp() as late
+      from box cross join ${queueJobs} as j
+      left join ${queueSteps} as s on s.job_id = j.id and s.queue = j.queue and s.name = ${name}
+      where ${held}
+      for no key update of j
+    ),
+    recorded as (
+      insert into ${queueSteps} as s (job_id, queue, name, kind, signal, output, fence, until, started_at,
+        ended_at)
+      select id, ${queue}, ${name}, 'signal', ${signal}, value, ${fence}::int8,
+        statement_timestamp() + ${timeoutMs ?? null}::float8 * interval '1 millisecond',
+        statement_timestamp(), case when value is not null or late then statement_timestamp() end
+      from holder
+      on conflict (job_id, queue, name) do update
+      set output = case when s.ended_at is null then excluded.output else s.output end,
+        ended_at = coalesce(s.ended_at, excluded.ended_at), fence = excluded.fence
+      returning s.output, s.output is not null as has_output, s.ended_at is not null as ended, s.until
+    )
+    select output, has_output, ended,
+      extract(epoch from until - statement_timestamp())::float8 * 1000 as left_ms
+    from recorded`;
+}

@@ -1,0 +1,110 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import { type HeldJob, type Holder, idsAndFences, stillHeld } from '../../../core/sql/fence.ts';
+import { planAnew } from '../../../core/sql/plan-anew.ts';
+import { lockPatience, type RowLocks } from '../../../core/sql/row-locks.ts';
+import type { StepErrorRecord, StepKind } from '../schema/queue-steps.ts';
+import { type TablesOfWorkflows, WORKFLOWS_ENTRY } from '../sql/workflow-tables.ts';
+
+/** What is to be recorded of a step of a held job. */
+export interface StepToRecord extends HeldJob {
+  readonly name: string;
+  readonly kind: StepKind;
+  /** JSON text; `undefined`: it has none. */
+  readonly output?: string | undefined;
+  readonly error?: StepErrorRecord | undefined;
+  readonly attempts?: number | undefined;
+  /** In how many milliseconds it waits no longer. */
+  readonly delayMs?: number | undefined;
+  /** When it waits no longer. */
+  readonly until?: Date | undefined;
+  /** How long it has taken so far, in milliseconds. */
+  readonly tookMs: number;
+  /** Whether it is over, so that it is not done again. */
+  readonly ended: boolean;
+}
+
+/** What is recorded of a step: in how many milliseconds it waits no longer, if it waits. */
+export interface RecordedStep {
+  readonly leftMs: number | undefined;
+}
+
+/**
+ * Records steps of held jobs of one queue. Returns those that are recorded, by {@link stepKey}; of the others
+ * this worker no longer held the jobs.
+ *
+ * **Under concurrency.** Fenced as `finishJobs` is: it locks the rows of the jobs, so a takeover comes
+ * before, and nothing is recorded, or after, and the next attempt reads the steps. A repetition after a lost
+ * answer does nothing more. A step that has ended stays as it is.
+ *
+ * @param locks `wait` in a transaction of the app's, `briefly` elsewhere: see `lockPatience`
+ */
+export async function recordSteps(
+  db: Runner,
+  tables: TablesOfWorkflows,
+  holder: Holder,
+  steps: readonly StepToRecord[],
+  locks: Exclude<RowLocks, 'skip'>,
+): Promise<Map<string, RecordedStep>> {
+  const query = recordStepsQuery(tables, holder, steps, locks);
+  const rows = await queryRows(db, tables, query, { entry: WORKFLOWS_ENTRY });
+  return new Map(
+    rows.map((row) => [
+      stepKey({ id: Number(row.job_id), name: String(row.name) }),
+      { leftMs: row.left_ms === null ? undefined : Number(row.left_ms) },
+    ]),
+  );
+}
+
+/** Names a step among those of all jobs of a queue. */
+export function stepKey({ id, name }: Pick<StepToRecord, 'id' | 'name'>): string {
+  return `${id} ${name}`;
+}
+
+export function recordStepsQuery(
+  tables: TablesOfWorkflows,
+  holder: Holder,
+  steps: readonly StepToRecord[],
+  locks: Exclude<RowLocks, 'skip'>,
+): SQL {
+  const { queueJobs, queueSteps } = tables;
+  return sql`
+    with i as materialized (
+      select id, fence, step from ${planAnew()}${lockPatience(tables, locks)}
+      cross join rows from (${idsAndFences(steps)},
+        jsonb_array_elements(${stepsAsJson(steps)}::text::jsonb)
+      ) as r(id, fence, step)
+    ),
+    held as materialized (
+      select j.id, j.fence from ${queueJobs} as j
+      where ${stillHeld(holder)}
+      for no key update
+    ),
+    recorded as (
+      insert into ${queueSteps} as s (job_id, queue, name, kind, output, error, attempts, fence, until,
+        started_at, ended_at)
+      select i.id, ${holder.queue}, step ->> 'name', step ->> 'kind', step -> 'output', step -> 'error',
+        (step ->> 'attempts')::int2, i.fence,
+        coalesce((step ->> 'until')::timestamptz,
+          statement_timestamp() + (step ->> 'delayMs')::float8 * interval '1 millisecond'),
+        statement_timestamp() - (step ->> 'tookMs')::float8 * interval '1 millisecond',
+        case when (step ->> 'ended')::bool then statement_timestamp() end
+      from i join held as h on h.id = i.id and h.fence = i.fence
+      on conflict (job_id, queue, name) do update
+      set output = excluded.output, error = excluded.error, attempts = excluded.attempts,
+        fence = excluded.fence, until = coalesce(s.until, excluded.until), ended_at = excluded.ended_at
+      where s.ended_at is null or s.fence = excluded.fence
+      returning s.job_id, s.name, s.until
+    )
+    select job_id, name, extract(epoch from until - statement_timestamp())::float8 * 1000 as left_ms
+    from recorded`;
+}
+
+function stepsAsJson(steps: readonly StepToRecord[]): string {
+  const rows = steps.map(({ name, kind, output, error, attempts = 1, delayMs, until, tookMs, ended }) => {
+    const rest = JSON.stringify({ name, kind, error, attempts, delayMs, until, tookMs, ended });
+    // It is JSON already, and may be large.
+    return output === undefined ? rest : `${rest.slice(0, -1)},"output":${output}}`;
+  });
+  return `[${rows.join(',')}]`;
+}

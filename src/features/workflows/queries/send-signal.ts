@@ -1,0 +1,91 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { type Executor, queryRows } from '../../../core/sql/executor.ts';
+import { type TablesOfWorkflows, WORKFLOWS_ENTRY } from '../sql/workflow-tables.ts';
+
+/** The job that a signal is sent to. */
+export type SignalTarget =
+  | { readonly id: number; readonly kind?: string | undefined }
+  | { readonly queue: string; readonly kind: string; readonly uniqueKey: string };
+
+export interface SignalToSend {
+  readonly to: SignalTarget;
+  readonly name: string;
+  /** The sender's own, in no other signal. */
+  readonly signalId: string;
+  /** JSON text. */
+  readonly value: string;
+  readonly key: string | undefined;
+}
+
+/** A signal that was put into a mailbox, or not. */
+export interface SentTo {
+  readonly id: number;
+  readonly queue: string;
+  /** `duplicate`: one with its key is there. `full`: there is no room. */
+  readonly became: 'sent' | 'duplicate' | 'full';
+  /** Whether the job waits for it. */
+  readonly waiting: boolean;
+}
+
+/** What a mailbox keeps at most of signals that are not received. */
+export const MAX_WAITING_SIGNALS = 1_000;
+const MAX_BYTES = 8 * 1024 * 1024;
+
+/**
+ * Puts a signal into the mailbox of a live job, and says whether the job waits for it: it is then to be
+ * unparked in the same transaction. `undefined`: there is no such job.
+ *
+ * **Under concurrency.** See `receiveSignal`. Two senders of one name to one job wait for each other, and the
+ * order of their commits is the order of the signals. The job's own row is not locked. A job that ends
+ * meanwhile leaves the signal behind, which is deleted later.
+ */
+export async function sendSignal(
+  db: Executor,
+  tables: TablesOfWorkflows,
+  signal: SignalToSend,
+): Promise<SentTo | undefined> {
+  const rows = await queryRows(db, tables, sendSignalQuery(tables, signal), { entry: WORKFLOWS_ENTRY });
+  const [row] = rows;
+  if (row === undefined) return undefined;
+  const became = row.is_sent === true ? 'sent' : row.is_duplicate === true ? 'duplicate' : 'full';
+  return {
+    id: Number(row.job_id),
+    queue: String(row.queue),
+    became,
+    waiting: row.waiting === true,
+  };
+}
+
+export function sendSignalQuery(
+  { queueJobs, queueMailboxes }: TablesOfWorkflows,
+  { to, name, signalId, value, key }: SignalToSend,
+): SQL {
+  const keyed = key === undefined ? sql`` : sql`, 'key', ${key}::text`;
+  const hasKey =
+    key === undefined
+      ? sql`false`
+      : sql`m.sent @> jsonb_build_array(jsonb_build_object('key', ${key}::text))`;
+  return sql`
+    insert into ${queueMailboxes} as m (job_id, queue, name, sent)
+    select j.id, j.queue, ${name}, jsonb_build_array(
+      jsonb_build_object('id', ${signalId}::text, 'value', ${value}::text::jsonb${keyed}))
+    from ${queueJobs} as j
+    where ${isTarget(to)}
+    on conflict (job_id, queue, name) do update
+    set sent = case
+        when ${hasKey} or jsonb_array_length(m.sent) - m.received >= ${MAX_WAITING_SIGNALS}::int4
+          or pg_column_size(m.sent) >= ${MAX_BYTES}::int4 then m.sent
+        else m.sent || excluded.sent end,
+      updated_at = statement_timestamp()
+    returning m.job_id, m.queue, m.waiting, m.sent -> -1 ->> 'id' = ${signalId}::text as is_sent,
+      ${hasKey} as is_duplicate`;
+}
+
+function isTarget(to: SignalTarget): SQL {
+  if ('id' in to) {
+    return to.kind === undefined
+      ? sql`j.id = ${to.id}::int8`
+      : sql`j.id = ${to.id}::int8 and j.kind = ${to.kind}`;
+  }
+  return sql`j.queue = ${to.queue} and j.kind = ${to.kind} and j.unique_key = ${to.uniqueKey}`;
+}

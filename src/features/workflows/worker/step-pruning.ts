@@ -1,0 +1,59 @@
+import type { Runner } from '../../../core/sql/executor.ts';
+import { jitter } from '../../../core/time/jitter.ts';
+import { sleep } from '../../../core/time/sleep.ts';
+import type { BackgroundPart } from '../../../core/worker/base/background.ts';
+import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
+import { type PlaceOfRow, pruneLeftRows, type WorkflowTable } from '../queries/prune-left-rows.ts';
+import type { TablesOfWorkflows } from '../sql/workflow-tables.ts';
+
+const FIRST_WITHIN_MS = 10_000;
+/** Between two rounds through a table. */
+const ROUND_EVERY_MS = 60_000;
+const SLICE = 1_000;
+/** A worker reads for this part of the time, and for ten times as much while it finds rows to delete. */
+const SHARE = 1 / 100;
+const BUSY_SHARE = 1 / 10;
+
+/**
+ * Deletes the steps and signals of jobs that are gone: their result was pruned, or was not kept. It walks
+ * through the tables slice by slice, since nothing says which jobs have just gone.
+ */
+export class StepPruning implements BackgroundPart {
+  readonly #db: Runner;
+  readonly #tables: TablesOfWorkflows;
+  readonly #events: WorkerEmitter;
+  readonly #after: Record<WorkflowTable, PlaceOfRow | undefined> = {
+    queueSteps: undefined,
+    queueMailboxes: undefined,
+  };
+
+  constructor(db: Runner, tables: TablesOfWorkflows, events: WorkerEmitter) {
+    this.#db = db;
+    this.#tables = tables;
+    this.#events = events;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.#walk('queueSteps', signal), this.#walk('queueMailboxes', signal)]);
+  }
+
+  async #walk(table: WorkflowTable, signal: AbortSignal): Promise<void> {
+    await sleep(Math.random() * FIRST_WITHIN_MS, signal);
+    while (!signal.aborted) await sleep(jitter(await this.#look(table)), signal);
+  }
+
+  /** Looks at a slice. Never rejects; returns how many milliseconds to rest. */
+  async #look(table: WorkflowTable): Promise<number> {
+    const startMs = performance.now();
+    try {
+      const { pruned, last } = await pruneLeftRows(this.#db, this.#tables, table, this.#after[table], SLICE);
+      this.#after[table] = last;
+      if (last === undefined) return ROUND_EVERY_MS;
+      const tookMs = performance.now() - startMs;
+      return Math.min(tookMs * (1 / (pruned > 0 ? BUSY_SHARE : SHARE) - 1), ROUND_EVERY_MS);
+    } catch (error) {
+      this.#events.emit('error', { error, during: 'pruning steps' });
+      return ROUND_EVERY_MS;
+    }
+  }
+}

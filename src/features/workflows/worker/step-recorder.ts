@@ -1,0 +1,114 @@
+import { nextTurn } from '../../../core/runtime.ts';
+import type { Runner } from '../../../core/sql/executor.ts';
+import { faultPoint } from '../../../core/sql/fault-point.ts';
+import type { Holder } from '../../../core/sql/fence.ts';
+import type { Retries } from '../../../core/time/retries.ts';
+import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
+import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
+import { type RecordedStep, recordSteps, type StepToRecord, stepKey } from '../queries/record-steps.ts';
+import type { TablesOfWorkflows } from '../sql/workflow-tables.ts';
+
+export interface StepRecorderOptions {
+  readonly db: Runner;
+  readonly tables: TablesOfWorkflows;
+  readonly holder: Holder;
+  readonly events: WorkerEmitter;
+  readonly retries: Retries;
+}
+
+interface PendingStep {
+  readonly step: StepToRecord;
+  /** Aborted when its attempt is over: it is not tried again then. */
+  readonly signal: AbortSignal;
+  resolve(recorded: RecordedStep | undefined): void;
+  reject(error: unknown): void;
+}
+
+const MAX_BATCH = 500;
+const MAX_BATCH_CHARACTERS = 8 * 1024 * 1024;
+const FIRST_RETRY_MS = 50;
+const MAX_RETRY_MS = 2_000;
+
+/**
+ * Records the steps of one queue's jobs. They gather while the statement before is under way and then go out
+ * together, as settlements do: the more handlers are at it, the less each step costs. Repeating is safe: see
+ * `recordSteps`.
+ */
+export class StepRecorder {
+  readonly #options: StepRecorderOptions;
+  #waiting: PendingStep[] = [];
+  #writing = false;
+
+  constructor(options: StepRecorderOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Records a step; `undefined` when the worker no longer holds its job.
+   * @throws what the database says about this step; the reason of `signal`, when that is aborted before
+   */
+  record(step: StepToRecord, signal: AbortSignal): Promise<RecordedStep | undefined> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ step, signal, resolve, reject });
+      if (this.#writing) return;
+      this.#writing = true;
+      void this.#writeAll();
+    });
+  }
+
+  async #writeAll(): Promise<void> {
+    // Everything that is recorded in this turn of the event loop goes out together.
+    await nextTurn();
+    while (this.#waiting.length > 0) await this.#write(this.#nextBatch());
+    this.#writing = false;
+  }
+
+  #nextBatch(): PendingStep[] {
+    let characters = 0;
+    const end = this.#waiting.findIndex(({ step }, at) => {
+      characters += step.output?.length ?? 0;
+      return at === MAX_BATCH || (at > 0 && characters > MAX_BATCH_CHARACTERS);
+    });
+    return this.#waiting.splice(0, end === -1 ? this.#waiting.length : end);
+  }
+
+  /** Never rejects. */
+  async #write(batch: readonly PendingStep[]): Promise<void> {
+    const { db, tables, holder, events, retries } = this.#options;
+    let open = batch;
+    for (let delayMs = FIRST_RETRY_MS; open.length > 0; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
+      try {
+        const steps = open.map(({ step }) => step);
+        const recorded = await recordSteps(db, tables, holder, steps, 'briefly');
+        await faultPoint('step: recorded');
+        for (const { step, resolve } of open) resolve(recorded.get(stepKey(step)));
+        return;
+      } catch (error) {
+        if (!isAboutTheServer(error) && !isAboutLocks(error)) {
+          await this.#refuse(open, error);
+          return;
+        }
+        if (delayMs === FIRST_RETRY_MS && isAboutTheServer(error)) {
+          events.emit('error', { error, during: `recording ${open.length} steps of '${holder.queue}'` });
+        }
+        open = stillOpen(open);
+        const [first] = open;
+        if (first !== undefined) await retries.sleep(delayMs, first.signal);
+        open = stillOpen(open);
+      }
+    }
+  }
+
+  /** One bad row must not fail the others. */
+  async #refuse(batch: readonly PendingStep[], error: unknown): Promise<void> {
+    const [only, second] = batch;
+    if (second === undefined) only?.reject(error);
+    else for (const one of batch) await this.#write([one]);
+  }
+}
+
+/** Those whose attempts go on; the others are told why theirs do not. */
+function stillOpen(batch: readonly PendingStep[]): PendingStep[] {
+  for (const { signal, reject } of batch) if (signal.aborted) reject(signal.reason);
+  return batch.filter(({ signal }) => !signal.aborted);
+}

@@ -1,0 +1,457 @@
+import { describeThrown } from '../../../core/job/describe-error.ts';
+import {
+  checkDate,
+  checkDurationMs,
+  checkInteger,
+  checkText,
+  MAX_ATTEMPTS,
+  MAX_NAME_BYTES,
+  MAX_TIMER_MS,
+  utf8Bytes,
+} from '../../../core/job/limits.ts';
+import { toStoredJson } from '../../../core/job/stored-json.ts';
+import { type AsyncContext, asyncContext, nextTurn } from '../../../core/runtime.ts';
+import type { Transaction } from '../../../core/sql/executor.ts';
+import type { AttemptAddedTo } from '../../../core/worker/run/added-context.ts';
+import { LeaseLostError, NonRetryableError, QueueError } from '../../../errors.ts';
+import type { SignalDefinition } from '../job/define-signal.ts';
+import { signalValue } from '../job/signal-value.ts';
+import type {
+  OpenStep,
+  Step,
+  StepInfo,
+  StepOptions,
+  StepTransactionOptions,
+  WaitForSignalOptions,
+} from '../job/step.ts';
+import {
+  DuplicateStepError,
+  NestedStepError,
+  StepFailedError,
+  StepLimitError,
+  StepMismatchError,
+} from '../job/step-errors.ts';
+import type { FoundStep } from '../queries/find-steps.ts';
+import type { Received, SignalToReceive } from '../queries/receive-signal.ts';
+import type { RecordedStep, StepToRecord } from '../queries/record-steps.ts';
+import type { StepErrorRecord, StepKind } from '../schema/queue-steps.ts';
+
+/** How the steps of one attempt reach the database. */
+export interface StepStore {
+  find(): Promise<readonly FoundStep[]>;
+  /** `undefined`: the job is no longer held. */
+  record(step: StepToRecord): Promise<RecordedStep | undefined>;
+  /** The same in a transaction of the handler's. */
+  recordIn(tx: Transaction, step: StepToRecord): Promise<RecordedStep | undefined>;
+  /** `undefined`: the job is no longer held. */
+  receive(signal: SignalToReceive): Promise<Received | undefined>;
+}
+
+/** One year. */
+const MAX_WAIT_MS = 365 * 24 * 3_600_000;
+const MAX_OUTPUT_BYTES = 1024 * 1024;
+const MAX_STEPS = 10_000;
+/** The step that says that a job is being undone, and the names of what undoes others. */
+const UNDO = 'undo';
+
+/** The step whose function the current code is part of. Asked for once: a browser has none. */
+let insideSteps: AsyncContext<string> | undefined;
+
+interface Undoable {
+  readonly name: string;
+  readonly undo: (info: StepInfo) => unknown;
+  readonly undoIn?: ((tx: Transaction) => unknown) | undefined;
+}
+
+type Run<T> = (info: StepInfo) => T | Promise<T>;
+type RunIn<T> = (tx: Transaction) => Promise<T>;
+
+/**
+ * The steps of one attempt. It reads what earlier attempts have recorded when the first step begins, and
+ * gives the attempt up once all that is left of the handler waits.
+ */
+export class StepRun implements Step {
+  readonly #attempt: AttemptAddedTo;
+  readonly #store: StepStore;
+  readonly #inside: AsyncContext<string> | undefined;
+  readonly #names = new Set<string>();
+  readonly #undoables: Undoable[] = [];
+  /** How many signals this job has received, or waits for, by their name. */
+  readonly #taken = new Map<string, number>();
+  #memo: Promise<ReadonlyMap<string, FoundStep>> | undefined;
+  /** When the memo was read, by the monotonic clock. */
+  #readMs = 0;
+  #recorded = 0;
+  /** Steps that are neither over nor waiting: while there is one, the attempt goes on. */
+  #active = 0;
+  /** When the waits are over, by the monotonic clock. */
+  readonly #waits: number[] = [];
+  #isUndoing = false;
+
+  constructor(attempt: AttemptAddedTo, store: StepStore) {
+    insideSteps ??= asyncContext<string>();
+    this.#inside = insideSteps;
+    this.#attempt = attempt;
+    this.#store = store;
+  }
+
+  async run<T>(name: string, ...given: [Run<T>] | [StepOptions<T>, Run<T>]): Promise<never> {
+    const [options, run] = optionsAndRun<StepOptions<T>, Run<T>>('run', name, given);
+    const { attempts, timeoutMs, undo } = options;
+    if (attempts !== undefined) checkInteger(`step '${name}': attempts`, attempts, 1, MAX_ATTEMPTS);
+    if (timeoutMs !== undefined) checkDurationMs(`step '${name}': timeoutMs`, timeoutMs, 1, MAX_TIMER_MS);
+    return await this.#step(name, 'run', async (found) => {
+      let output: unknown;
+      if (isOver(found)) output = this.#outputOf(found);
+      else {
+        const startMs = performance.now();
+        const result = await this.#tried(name, options, found, run);
+        output = await this.#record({ name, kind: 'run', output: result, startMs });
+      }
+      if (undo !== undefined) {
+        // What is stored has the type of what was returned.
+        this.#undoables.push({ name, undo: (info) => undo(output as never, info) });
+      }
+      return output as never;
+    });
+  }
+
+  async transaction<T>(
+    name: string,
+    ...given: [RunIn<T>] | [StepTransactionOptions<T, Transaction>, RunIn<T>]
+  ): Promise<never> {
+    const [options, run] = optionsAndRun<StepTransactionOptions<T, Transaction>, RunIn<T>>(
+      'transaction',
+      name,
+      given,
+    );
+    const { undo } = options;
+    return await this.#step(name, 'transaction', async (found) => {
+      const output = isOver(found) ? this.#outputOf(found) : await this.#transacted(name, run);
+      if (undo !== undefined) {
+        // As in `run`.
+        const undoIn = (tx: Transaction) => undo(tx, output as never);
+        this.#undoables.push({ name, undo: () => undefined, undoIn });
+      }
+      return output as never;
+    });
+  }
+
+  async begin<T>(name: string): Promise<OpenStep<T>> {
+    return await this.#step(name, 'run', async (found) => {
+      const startMs = performance.now();
+      const isDone = isOver(found);
+      return {
+        done: isDone,
+        output: isDone ? (this.#outputOf(found) as never) : undefined,
+        record: async (output: T) =>
+          (await this.#busy(() => this.#record({ name, kind: 'run', output, startMs }))) as never,
+      };
+    });
+  }
+
+  async sleep(name: string, delayMs: number): Promise<void> {
+    checkDurationMs(`step '${name}': delayMs`, delayMs, 0, MAX_WAIT_MS);
+    await this.#sleep(name, { delayMs });
+  }
+
+  async sleepUntil(name: string, date: Date): Promise<void> {
+    checkDate(`step '${name}': date`, date);
+    await this.#sleep(name, { until: date });
+  }
+
+  async waitForSignal(
+    signal: SignalDefinition,
+    { timeoutMs, name = signal?.name }: WaitForSignalOptions = {},
+  ): Promise<never> {
+    checkText('waitForSignal: the name of the signal', signal?.name, MAX_NAME_BYTES);
+    if (timeoutMs !== undefined) checkDurationMs(`step '${name}': timeoutMs`, timeoutMs, 0, MAX_WAIT_MS);
+    return await this.#step(name, 'signal', async (found) => {
+      if (isOver(found)) return (await signalValue(signal, found.output)) as never;
+      const at = this.#taken.get(signal.name) ?? 0;
+      // Taken, or waited for: another wait for it in this run gets the one after it.
+      this.#taken.set(signal.name, at + 1);
+      const { id, fence } = this.#attempt.job;
+      const received = await this.#store.receive({ id, fence, name, signal: signal.name, at, timeoutMs });
+      if (received === undefined) throw this.#lost();
+      if (received.type === 'waiting') return await this.#wait(received.leftMs);
+      this.#attempt.noteProgress();
+      if (received.type === 'received') return (await signalValue(signal, received.value)) as never;
+      this.#taken.set(signal.name, at);
+      return undefined as never;
+    });
+  }
+
+  async undoAll(error: unknown): Promise<void> {
+    const memo = await this.#busy(() => this.#read());
+    this.#isUndoing = true;
+    if (!memo.has(UNDO)) {
+      const { id, fence } = this.#attempt.job;
+      const step = { id, fence, name: UNDO, kind: UNDO, error: describeThrown(error) } as const;
+      const recorded = await this.#busy(() => this.#store.record({ ...step, tookMs: 0, ended: true }));
+      if (recorded === undefined) throw this.#lost();
+    }
+    for (const { name, undo, undoIn } of this.#undoables.splice(0).reverse()) {
+      const undoName = `${UNDO}:${name}`;
+      if (undoIn === undefined) await this.#undo(undoName, undo);
+      else {
+        await this.#step(undoName, 'transaction', async (found) => {
+          if (!isOver(found)) await this.#transacted(undoName, async (tx) => void (await undoIn(tx)));
+        });
+      }
+    }
+  }
+
+  async #undo(name: string, undo: (info: StepInfo) => unknown): Promise<void> {
+    await this.#step(name, 'run', async (found) => {
+      if (isOver(found)) return;
+      const startMs = performance.now();
+      await this.#tried(name, {}, found, async (info) => void (await undo(info)));
+      await this.#record({ name, kind: 'run', output: undefined, startMs });
+    });
+  }
+
+  async #sleep(name: string, step: Pick<StepToRecord, 'delayMs' | 'until'>): Promise<void> {
+    await this.#step(name, 'sleep', async (found) => {
+      let leftMs =
+        found?.leftMs === undefined ? undefined : found.leftMs - (performance.now() - this.#readMs);
+      if (leftMs === undefined) {
+        const { id, fence } = this.#attempt.job;
+        this.#checkCount();
+        const sleep = { id, fence, name, kind: 'sleep', tookMs: 0, ended: false } as const;
+        const recorded = await this.#store.record({ ...sleep, ...step });
+        if (recorded === undefined) throw this.#lost();
+        this.#attempt.noteProgress();
+        leftMs = recorded.leftMs ?? 0;
+      }
+      if (leftMs > 0) await this.#wait(Math.min(leftMs, MAX_WAIT_MS));
+    });
+  }
+
+  /** One step, from its name on. */
+  async #step<T>(
+    name: string,
+    kind: StepKind,
+    run: (found: FoundStep | undefined) => Promise<T>,
+  ): Promise<T> {
+    checkText('The name of a step', name, MAX_NAME_BYTES);
+    const isUndo = name === UNDO || name.startsWith(`${UNDO}:`);
+    if (isUndo && !this.#isUndoing)
+      throw new TypeError(`A step cannot have the name '${name}': undoAll uses it`);
+    const outer = this.#inside?.getStore();
+    const { job } = this.#attempt;
+    if (outer !== undefined) throw new NestedStepError(job.kind, name, outer);
+    if (this.#names.has(name)) throw new DuplicateStepError(job.kind, name);
+    this.#names.add(name);
+    return await this.#busy(async () => {
+      this.#attempt.checkOpen();
+      const memo = await this.#read();
+      const found = memo.get(name);
+      if (found !== undefined && found.kind !== kind) {
+        throw new StepMismatchError(job.kind, name, found.kind, kind);
+      }
+      if (!isOver(found) && !this.#isUndoing) this.#checkWanted(memo.get(UNDO)?.error);
+      return await run(found);
+    });
+  }
+
+  /** @throws why no new step is to begin: the job is to end, or is being undone */
+  #checkWanted(undoneFor: StepErrorRecord | null | undefined): void {
+    this.#attempt.signal.throwIfAborted();
+    if (undoneFor === null || undoneFor === undefined) return;
+    throw new NonRetryableError(undoneFor.message);
+  }
+
+  /** What goes on meanwhile is not left behind by waits beside it. */
+  async #busy<T>(task: () => Promise<T>): Promise<T> {
+    this.#active++;
+    try {
+      return await task();
+    } finally {
+      this.#active--;
+      this.#parkWhenIdle();
+    }
+  }
+
+  #read(): Promise<ReadonlyMap<string, FoundStep>> {
+    this.#memo ??= this.#readNow();
+    return this.#memo;
+  }
+
+  async #readNow(): Promise<ReadonlyMap<string, FoundStep>> {
+    this.#readMs = performance.now();
+    const steps = isFirstClaim(this.#attempt) ? [] : await this.#store.find();
+    for (const { kind, signal, output } of steps) {
+      if (kind !== 'signal' || signal === null || output === undefined) continue;
+      this.#taken.set(signal, (this.#taken.get(signal) ?? 0) + 1);
+    }
+    this.#recorded = steps.length;
+    return new Map(steps.map((step) => [step.name, step]));
+  }
+
+  #outputOf({ name, error, attempts, output }: FoundStep): unknown {
+    if (error === null) return output;
+    throw new StepFailedError(this.#attempt.job.kind, name, attempts, error);
+  }
+
+  /** Calls the function of a step; counts its failures where they are bounded. */
+  async #tried<T>(
+    name: string,
+    { attempts, timeoutMs }: Pick<StepOptions<T>, 'attempts' | 'timeoutMs'>,
+    found: FoundStep | undefined,
+    run: Run<T>,
+  ): Promise<T> {
+    const startMs = performance.now();
+    try {
+      return await this.#called(name, timeoutMs, run);
+    } catch (error) {
+      this.#attempt.checkOpen();
+      if (attempts === undefined) throw error;
+      const tried = (found?.attempts ?? 0) + 1;
+      const isLast = tried >= attempts || error instanceof NonRetryableError;
+      const { id, fence, kind } = this.#attempt.job;
+      const record = describeThrown(error);
+      const recorded = await this.#store.record({
+        id,
+        fence,
+        name,
+        kind: 'run',
+        error: record,
+        attempts: tried,
+        tookMs: performance.now() - startMs,
+        ended: isLast,
+      });
+      if (recorded === undefined) throw this.#lost();
+      if (isLast) throw new StepFailedError(kind, name, tried, record, { cause: error });
+      throw error;
+    }
+  }
+
+  async #called<T>(name: string, timeoutMs: number | undefined, run: Run<T>): Promise<T> {
+    const { job, signal } = this.#attempt;
+    const idempotencyKey = `${job.id}:${name}`;
+    const call = (signal: AbortSignal) => this.#within(name, () => run({ signal, idempotencyKey }));
+    if (timeoutMs === undefined) return await call(signal);
+    const over = new AbortController();
+    const end = () => over.abort(signal.reason);
+    signal.addEventListener('abort', end);
+    const late = new QueueError(`The step '${name}' of '${job.kind}' took longer than ${timeoutMs} ms`);
+    const timer = setTimeout(() => over.abort(late), timeoutMs);
+    const aborted = new Promise<never>((_, reject) => {
+      over.signal.addEventListener('abort', () => reject(over.signal.reason));
+    });
+    try {
+      return await Promise.race([call(over.signal), aborted]);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', end);
+    }
+  }
+
+  async #within<T>(name: string, task: () => T | Promise<T>): Promise<T> {
+    return await (this.#inside === undefined ? task() : this.#inside.run(name, task));
+  }
+
+  async #record({
+    name,
+    kind,
+    output,
+    startMs,
+  }: {
+    readonly name: string;
+    readonly kind: StepKind;
+    readonly output: unknown;
+    readonly startMs: number;
+  }): Promise<unknown> {
+    const step = this.#toRecord(name, kind, output, startMs);
+    if ((await this.#store.record(step)) === undefined) throw this.#lost();
+    this.#attempt.noteProgress();
+    return step.output === undefined ? undefined : JSON.parse(step.output);
+  }
+
+  async #transacted<T>(name: string, run: RunIn<T>): Promise<unknown> {
+    const startMs = performance.now();
+    const stored = await this.#attempt.environment.db.transaction(async (tx) => {
+      const output = await this.#within(name, () => run(tx));
+      const step = this.#toRecord(name, 'transaction', output, startMs);
+      this.#attempt.checkOpen();
+      if ((await this.#store.recordIn(tx, step)) === undefined) throw this.#lost();
+      return step.output;
+    });
+    this.#attempt.noteProgress();
+    return stored === undefined ? undefined : JSON.parse(stored);
+  }
+
+  #toRecord(name: string, kind: StepKind, output: unknown, startMs: number): StepToRecord {
+    const { id, fence } = this.#attempt.job;
+    const json = output === undefined ? undefined : toStoredJson(output);
+    if (json !== undefined && json.length > MAX_OUTPUT_BYTES / 4 && utf8Bytes(json) > MAX_OUTPUT_BYTES) {
+      throw new StepLimitError(
+        `The output of the step '${name}' has ${utf8Bytes(json)} bytes; 1 MB is the most. Store large data ` +
+          'elsewhere, and return where it is',
+      );
+    }
+    this.#checkCount();
+    return { id, fence, name, kind, output: json, tookMs: performance.now() - startMs, ended: true };
+  }
+
+  /** @throws StepLimitError */
+  #checkCount(): void {
+    if (++this.#recorded <= MAX_STEPS) return;
+    throw new StepLimitError(
+      `Job ${this.#attempt.job.id} ('${this.#attempt.job.kind}') has ${MAX_STEPS} steps, which is the most. ` +
+        'Enqueue a job for each part of the work, or end this one and enqueue the next in complete(tx)',
+    );
+  }
+
+  #lost(): LeaseLostError {
+    const { kind, id } = this.#attempt.job;
+    return new LeaseLostError(kind, id);
+  }
+
+  /** Never settles: nothing of the handler runs on, no `catch` and no `finally`. */
+  #wait(leftMs: number | null): Promise<never> {
+    this.#waits.push(leftMs === null ? Number.POSITIVE_INFINITY : performance.now() + leftMs);
+    this.#active--;
+    this.#parkWhenIdle();
+    return new Promise(() => undefined);
+  }
+
+  #parkWhenIdle(): void {
+    if (this.#active === 0 && this.#waits.length > 0) void this.#park();
+  }
+
+  async #park(): Promise<void> {
+    // What goes on after a step that has just ended may begin another.
+    await nextTurn();
+    if (this.#active > 0) return;
+    const leftMs = Math.min(...this.#waits) - performance.now();
+    this.#attempt.wait(leftMs === Number.POSITIVE_INFINITY ? null : Math.max(0, Math.ceil(leftMs)));
+  }
+}
+
+function isOver(found: FoundStep | undefined): found is FoundStep {
+  return found !== undefined && found.endedAt !== null;
+}
+
+/**
+ * Whether no attempt before this one can have recorded anything. A job's first fence is the time of its
+ * insert in milliseconds, and each claim adds one; its `createdAt` is never later than that time.
+ */
+function isFirstClaim({ job }: AttemptAddedTo): boolean {
+  return job.fence - 1 === job.createdAt.getTime();
+}
+
+function optionsAndRun<TOptions extends object, TRun>(
+  method: string,
+  name: string,
+  given: readonly [TRun] | readonly [TOptions, TRun],
+): [Partial<TOptions>, TRun] {
+  const [first, second] = given;
+  const run = second ?? first;
+  if (typeof run !== 'function') {
+    throw new TypeError(`step.${method}('${name}', …) takes a function as its last argument`);
+  }
+  // Checked just now: a function comes last, and options come before it.
+  return second === undefined ? [{}, first as TRun] : [first as TOptions, second];
+}

@@ -1,0 +1,227 @@
+import { checkDefinition, type JobDefinition } from '../../core/job/definition.ts';
+import { checkOptions, namesOf } from '../../core/job/known-options.ts';
+import {
+  checkId,
+  checkObject,
+  checkText,
+  MAX_NAME_BYTES,
+  MAX_UNIQUE_KEY_BYTES,
+} from '../../core/job/limits.ts';
+import { unparkJobs } from '../../core/queries/settle/unpark-jobs.ts';
+import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
+import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
+import { checkExecutor, type Database, type Executor } from '../../core/sql/executor.ts';
+import { faultPoint } from '../../core/sql/fault-point.ts';
+import { contextOf, inContext } from '../../core/sql/statement-context.ts';
+import { Retries } from '../../core/time/retries.ts';
+import type { BackgroundPart } from '../../core/worker/base/background.ts';
+import type { AddedContext } from '../../core/worker/run/added-context.ts';
+import type { ContextFeature, FeatureContext } from '../../core/worker/worker-feature.ts';
+import type { SignalDefinition } from './job/define-signal.ts';
+import { signalToStore } from './job/signal-value.ts';
+import type { SignalInput, Step } from './job/step.ts';
+import { MailboxFullError } from './job/step-errors.ts';
+import { findSteps, type StepRecord } from './queries/find-steps.ts';
+import { forgetSteps } from './queries/forget-steps.ts';
+import { type SignalTarget, sendSignal } from './queries/send-signal.ts';
+import type { WorkflowTables } from './schema/create-workflow-tables.ts';
+import { type TablesOfWorkflows, WORKFLOWS_ENTRY } from './sql/workflow-tables.ts';
+import { StepPruning } from './worker/step-pruning.ts';
+import { StepRecorder } from './worker/step-recorder.ts';
+import { StepRun } from './worker/step-run.ts';
+import { storeInTransaction, storeInWorker } from './worker/step-store.ts';
+
+/** The live job that a signal is for: by its id, or by its definition and unique key. */
+export type SignalTo =
+  | {
+      readonly id: number;
+      /** Only if it is of this kind. @default of any */
+      readonly job?: JobDefinition | undefined;
+    }
+  | {
+      readonly job: JobDefinition;
+      readonly uniqueKey: string;
+      /** @default that of the definition */
+      readonly queue?: string | undefined;
+    };
+
+/** Options of {@link Workflows.signal}. */
+export interface SignalOptions {
+  /**
+   * Sends it once: a signal with a key that the job's mailbox has seen under this name is a `duplicate`.
+   * 1–200 bytes, such as the id of a webhook's event.
+   * @default it is sent each time
+   */
+  readonly key?: string | undefined;
+}
+
+/**
+ * What became of a signal. `sent`: the job has it with the commit of the transaction. `duplicate`: it was
+ * sent before, with the same key. `gone`: there is no such live job.
+ */
+export type SignalResult = 'sent' | 'duplicate' | 'gone';
+
+/** The value of a signal, where it has one, and options. */
+export type SignalArguments<TSignal extends SignalDefinition> =
+  undefined extends SignalInput<TSignal>
+    ? [value?: SignalInput<TSignal>, options?: SignalOptions]
+    : [value: SignalInput<TSignal>, options?: SignalOptions];
+
+/** What workflows add to the context of a handler. */
+export interface StepContext<TDb> {
+  /** The steps of the handler: what no later attempt does again, and what the job waits for. */
+  readonly step: Step<TDb>;
+}
+
+/** The same, by the type of the handler's `db`. */
+export interface StepAdded {
+  readonly db: unknown;
+  readonly context: StepContext<this['db']>;
+}
+
+const OPTIONS = namesOf<SignalOptions>({ key: true });
+
+/** The workflows of a queue: `queue.workflows`, where {@link createQueue} was given `workflowsIn(…)`. */
+export class Workflows implements ContextFeature {
+  /** Only a type: what handlers find in their context. @internal */
+  declare readonly added: StepAdded;
+  readonly entry = WORKFLOWS_ENTRY;
+  readonly #queue: QueueOfWorkflows;
+  /** @internal */
+  readonly tables: WorkflowTables;
+
+  /** @internal use `workflowsIn` */
+  constructor(queue: QueueOfWorkflows, tables: WorkflowTables) {
+    this.#queue = queue;
+    this.tables = tables;
+  }
+
+  /**
+   * Sends a signal to a live job. In a transaction it is sent when that commits, with all else that it
+   * writes. A signal is never lost: the job may wait for it, be about to, run, or not have begun. It stays
+   * with the job until one of its waits receives it, or the job ends.
+   *
+   * ```ts
+   * await db.transaction(async (tx) => {
+   *   await tx.insert(decisions).values({ orderId, ok: true });
+   *   const to = { job: fulfil, uniqueKey: `order-${orderId}` };
+   *   await queue.workflows.signal(tx, to, approval, { by: user.name, ok: true });
+   * });
+   * ```
+   *
+   * Under concurrency: signals of one name to one job are received in the order of their commits, each by
+   * exactly one wait. Two transactions that send them wait for each other.
+   *
+   * @throws InvalidSignalError when the signal's schema refuses the value
+   * @throws MailboxFullError when 1,000 signals of this name, or 8 MB, were not received
+   */
+  async signal<TSignal extends SignalDefinition>(
+    db: Database | Executor,
+    to: SignalTo,
+    signal: TSignal,
+    ...[value, options = {}]: SignalArguments<TSignal>
+  ): Promise<SignalResult> {
+    checkExecutor('signal', db);
+    const target = targetOf(to);
+    const { name } = checkObject('signal: the signal', signal);
+    checkText('signal: the name of the signal', name, MAX_NAME_BYTES);
+    const { key } = checkOptions('signal: options', options, OPTIONS);
+    if (key !== undefined) checkText('signal: key', key, MAX_NAME_BYTES);
+    const json = await signalToStore(signal, value);
+    const message = { to: target, name, signalId: crypto.randomUUID(), value: json, key };
+    return await inOneTransaction(db, async (tx) => {
+      const sent = await sendSignal(tx, this.#all(this.#queue.tables), message);
+      if (sent === undefined) return 'gone';
+      if (sent.became === 'full') throw new MailboxFullError(sent.id, name);
+      await faultPoint('signal: sent');
+      if (sent.became === 'sent' && sent.waiting) {
+        const { queue, id } = sent;
+        await unparkJobs(tx, this.#queue.tables, { queue, ids: [id], channel: this.#queue.channel });
+      }
+      return sent.became;
+    });
+  }
+
+  /** The recorded steps of a job, live or finished, in the order in which they began. */
+  async steps(db: Executor, id: number): Promise<StepRecord[]> {
+    checkExecutor('steps', db);
+    const found = await findSteps(db, this.#all(this.#queue.tables), {
+      id: checkId('steps', id),
+      queue: undefined,
+    });
+    return found.map(({ leftMs: _, ...step }) => step);
+  }
+
+  /**
+   * Forgets a step of a job, and all that began with it or later; the job does them again when it runs next.
+   * Returns how many were forgotten: none while the job runs. With `queue.redrive` in the same transaction a
+   * discarded job goes on from there:
+   *
+   * ```ts
+   * await db.transaction(async (tx) => {
+   *   await queue.workflows.forget(tx, id, { from: 'charge' });
+   *   await queue.redrive(tx, id);
+   * });
+   * ```
+   *
+   * Under concurrency: it waits for an attempt that is just recording, and a running job keeps its steps.
+   */
+  async forget(db: Executor, id: number, { from }: { readonly from: string }): Promise<number> {
+    checkExecutor('forget', db);
+    checkText('forget: from', from, MAX_NAME_BYTES);
+    return await forgetSteps(db, this.#all(this.#queue.tables), { id: checkId('forget', id), from });
+  }
+
+  /** @internal */
+  forWorker({ statements, tables, events }: FeatureContext): {
+    readonly added: AddedContext;
+    readonly background: readonly BackgroundPart[];
+  } {
+    const all = this.#all(tables);
+    const retries = new Retries();
+    const questions = statements.of('settlements');
+    const db = statements.of('settlements', { prepared: true });
+    const recorders = new Map<string, StepRecorder>();
+    const added: AddedContext = {
+      name: 'step',
+      of: (attempt) => {
+        const { holder } = attempt;
+        const recorder =
+          recorders.get(holder.queue) ?? new StepRecorder({ db, tables: all, holder, events, retries });
+        recorders.set(holder.queue, recorder);
+        return new StepRun(attempt, storeInWorker(attempt, questions, all, recorder, retries));
+      },
+    };
+    return { added, background: [new StepPruning(statements.of('upkeep'), all, events)] };
+  }
+
+  /** @internal */
+  forTransaction(): AddedContext {
+    const all = this.#all(this.#queue.tables);
+    return { name: 'step', of: (attempt) => new StepRun(attempt, storeInTransaction(attempt, all)) };
+  }
+
+  /** With what is known of the server and of limits. */
+  #all(tables: QueueTables): TablesOfWorkflows {
+    return inContext({ ...tables, ...this.tables }, contextOf(tables));
+  }
+}
+
+function targetOf(to: SignalTo): SignalTarget {
+  checkObject('signal: to', to);
+  if (to.job !== undefined) checkDefinition('signal', to.job);
+  if ('id' in to) return { id: checkId('signal', to.id), kind: to.job?.kind };
+  const { job, uniqueKey } = to;
+  checkText('signal: uniqueKey', uniqueKey, MAX_UNIQUE_KEY_BYTES);
+  return {
+    queue: checkText('signal: queue', to.queue ?? job.queue, MAX_NAME_BYTES),
+    kind: job.kind,
+    uniqueKey,
+  };
+}
+
+/** The mailbox and the job must change together. */
+async function inOneTransaction<T>(db: Database | Executor, run: (tx: Executor) => Promise<T>): Promise<T> {
+  const isTransaction = typeof Reflect.get(db, 'rollback') === 'function';
+  return isTransaction || !('transaction' in db) ? await run(db) : await db.transaction(run);
+}

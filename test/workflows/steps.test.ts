@@ -1,0 +1,466 @@
+import { integer, pgTable, text } from 'drizzle-orm/pg-core';
+import {
+  createQueue,
+  createWorker,
+  DuplicateStepError,
+  defineJob,
+  defineSignal,
+  drain,
+  fixedBackoff,
+  handlersFor,
+  isFinal,
+  NestedStepError,
+  NonRetryableError,
+  StepFailedError,
+  StepLimitError,
+  StepMismatchError,
+  unvalidated,
+  type Worker,
+  workflowsIn,
+} from 'drizzle-queue';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { clearTables, tables } from '../queries/support/jobs.ts';
+import { addWorkflowTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+const database = useTestDatabase({ max: 10 });
+const queue = createQueue({ tables, workflows: workflowsIn(workflowTables) });
+const { handle } = handlersFor<typeof database.db, typeof queue>();
+const effects = pgTable('effects', { job: integer('job'), what: text('what') });
+const work = defineJob('work', {
+  queue: 'q',
+  payload: unvalidated<number>(),
+  output: unvalidated<unknown>(),
+  backoff: fixedBackoff(0),
+  maxAttempts: 4,
+});
+const approval = defineSignal('approval', unvalidated<{ readonly by: string }>());
+
+beforeAll(async () => {
+  await addWorkflowTables(database);
+  await database.client`create table effects (job int, what text)`;
+});
+beforeEach(async () => {
+  await clearTables(database.client);
+  await database.client`truncate queue_steps, queue_mailboxes, effects`;
+});
+
+type Run = Parameters<typeof handle<typeof work>>[1];
+
+async function start(run: Run, options: { readonly concurrency?: number } = {}): Promise<Worker> {
+  const worker = createWorker(database.db, {
+    queue,
+    handlers: [handle(work, run)],
+    queues: { q: { concurrency: options.concurrency ?? 5 } },
+    log: false,
+  });
+  onTestFinished(() => worker.stop());
+  await worker.start();
+  return worker;
+}
+
+async function ended(id: number) {
+  return await queue.waitFor(database.db, work, id, { timeoutMs: 20_000 });
+}
+
+async function enqueue(options: { readonly maxAttempts?: number } = {}): Promise<number> {
+  return (await queue.enqueue(database.db, work, 1, options)).id;
+}
+
+/** Nothing else of these tests waits that long. */
+async function aDayPasses(): Promise<void> {
+  await database.client`update queue_steps set until = until - interval '1 day'`;
+  await database.client`update queue_jobs set run_at = run_at - interval '1 day'`;
+}
+
+const stateOf = async (id: number) => (await queue.find(database.db, id))?.state;
+
+describe('a recorded step', () => {
+  test('is not run again by a later attempt, and gives back what it returned', async () => {
+    const calls: string[] = [];
+    await start(async ({ step, job }) => {
+      const one = await step.run('one', () => {
+        calls.push('one');
+        return { at: new Date(0), list: [1] };
+      });
+      const nothing = await step.run('nothing', () => void calls.push('nothing'));
+      const nil = await step.run('null', () => null);
+      if (job.errors.length === 0) throw new Error('in the middle');
+      return { one, nothing: String(nothing), nil };
+    });
+    const id = await enqueue();
+    expect(await ended(id)).toMatchObject({
+      state: 'completed',
+      output: { one: { at: '1970-01-01T00:00:00.000Z', list: [1] }, nothing: 'undefined', nil: null },
+    });
+    expect(calls).toEqual(['one', 'nothing']);
+    const steps = await queue.workflows.steps(database.db, id);
+    expect(steps.map(({ name, kind, attempts }) => ({ name, kind, attempts }))).toEqual([
+      { name: 'one', kind: 'run', attempts: 1 },
+      { name: 'nothing', kind: 'run', attempts: 1 },
+      { name: 'null', kind: 'run', attempts: 1 },
+    ]);
+    expect(steps.every(({ endedAt }) => endedAt !== null)).toBe(true);
+  });
+
+  test('makes its attempt count as the first', async () => {
+    const seen: number[] = [];
+    await start(async ({ step, job }) => {
+      seen.push(job.attempt);
+      const done = seen.length;
+      await step.run(`turn-${done}`, () => done);
+      if (done < 8) throw new Error('again');
+    });
+    const id = await enqueue({ maxAttempts: 2 });
+    expect(await ended(id)).toMatchObject({ state: 'completed' });
+    expect(seen).toEqual([1, 2, 2, 2, 2, 2, 2, 2]);
+  });
+
+  test('runs beside others, in any order', async () => {
+    const calls: string[] = [];
+    await start(async ({ step, job }) => {
+      const names = ['a', 'b', 'c', 'd'];
+      if (job.errors.length > 0) names.reverse();
+      const made = await Promise.all(
+        names.map((name) =>
+          step.run(name, () => {
+            calls.push(name);
+            return name;
+          }),
+        ),
+      );
+      if (job.errors.length === 0) throw new Error('in the middle');
+      return made;
+    });
+    expect(await ended(await enqueue())).toMatchObject({ output: ['d', 'c', 'b', 'a'] });
+    expect(calls).toEqual(['a', 'b', 'c', 'd']);
+  });
+
+  test('of a transaction commits with what it writes, once', async () => {
+    await start(async ({ step, job }) => {
+      const made = await step.transaction('write', async (tx) => {
+        await tx.insert(effects).values({ job: job.id, what: 'written' });
+        return { written: true };
+      });
+      if (job.errors.length === 0) throw new Error('in the middle');
+      return made;
+    });
+    expect(await ended(await enqueue())).toMatchObject({ output: { written: true } });
+    expect(await database.db.select().from(effects)).toHaveLength(1);
+  });
+
+  test('of a transaction that rolls back is none', async () => {
+    await start(async ({ step, job }) => {
+      await step.transaction('write', async (tx) => {
+        await tx.insert(effects).values({ job: job.id, what: 'written' });
+        if (job.errors.length === 0) throw new Error('roll back');
+      });
+    });
+    await ended(await enqueue());
+    expect(await database.db.select().from(effects)).toHaveLength(1);
+  });
+
+  test('can be recorded by a call of its own', async () => {
+    const turns: number[] = [];
+    await start(async ({ step, job }) => {
+      for (let turn = 0; turn < 3; turn++) {
+        const open = await step.begin<number>(`turn-${turn}`);
+        if (open.done) continue;
+        turns.push(turn);
+        if (turn === 1 && job.errors.length === 0) throw new Error('in the middle of a turn');
+        await open.record(turn * 10);
+      }
+      return (await step.begin<number>('turn-9')).output ?? 'none';
+    });
+    expect(await ended(await enqueue())).toMatchObject({ state: 'completed', output: 'none' });
+    expect(turns).toEqual([0, 1, 1, 2]);
+  });
+});
+
+describe('a wait', () => {
+  test('holds nothing, spends no attempt, and goes on after its time', async () => {
+    const seen: number[] = [];
+    const worker = await start(async ({ step, job }) => {
+      seen.push(job.attempt);
+      await step.sleep('a day', 86_400_000);
+      return 'slept';
+    });
+    const waits: (number | null)[] = [];
+    worker.on('waiting', ({ delayMs }) => waits.push(delayMs));
+    const id = await enqueue();
+    await until(() => waits.length === 1);
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'scheduled', attempt: 0 });
+    expect(worker.health()).toMatchObject({ busy: 0 });
+    await aDayPasses();
+    expect(await ended(id)).toMatchObject({ state: 'completed', output: 'slept', attempt: 1, errors: [] });
+    expect(seen).toEqual([1, 1]);
+    expect(waits[0]).toBeLessThanOrEqual(86_400_000);
+  });
+
+  test('until a time in the past is over at once', async () => {
+    const worker = await start(async ({ step }) => {
+      await step.sleepUntil('long ago', new Date(0));
+      return 1;
+    });
+    const waits: unknown[] = [];
+    worker.on('waiting', (told) => waits.push(told));
+    expect(await ended(await enqueue())).toMatchObject({ state: 'completed' });
+    expect(waits).toEqual([]);
+  });
+
+  test('gets a signal that comes during it', async () => {
+    const worker = await start(async ({ step }) => await step.waitForSignal(approval));
+    let waits = 0;
+    worker.on('waiting', () => waits++);
+    const id = await enqueue();
+    await until(() => waits === 1);
+    expect(await stateOf(id)).toBe('waiting');
+    expect(await queue.workflows.signal(database.db, { id }, approval, { by: 'Ada' })).toBe('sent');
+    expect(await ended(id)).toMatchObject({ state: 'completed', output: { by: 'Ada' } });
+    expect(await queue.workflows.signal(database.db, { id }, approval, { by: 'Eve' })).toBe('gone');
+  });
+
+  test('gets a signal that came before it, and before its job began', async () => {
+    const id = await enqueue();
+    await queue.workflows.signal(database.db, { id, job: work }, approval, { by: 'Ada' });
+    await start(async ({ step }) => await step.waitForSignal(approval));
+    expect(await ended(id)).toMatchObject({ output: { by: 'Ada' } });
+  });
+
+  test('gets each signal once, in the order of their commits', async () => {
+    await start(async ({ step }) => {
+      const got: string[] = [];
+      for (let at = 0; at < 3; at++) {
+        const { by } = await step.waitForSignal(approval, { name: `approval ${at}` });
+        got.push(by);
+      }
+      return got;
+    });
+    const id = await enqueue();
+    for (const by of ['a', 'b', 'c']) {
+      await queue.workflows.signal(database.db, { id }, approval, { by });
+      await until(async () => (await queue.workflows.steps(database.db, id)).length > 0);
+    }
+    expect(await ended(id)).toMatchObject({ output: ['a', 'b', 'c'] });
+  });
+
+  test('that times out gets none, and a later wait gets what came after it', async () => {
+    await start(async ({ step }) => {
+      const first = await step.waitForSignal(approval, { timeoutMs: 50 });
+      const second = await step.waitForSignal(approval, { name: 'once more' });
+      return [first ?? 'none', second];
+    });
+    const id = await enqueue();
+    await until(async () => (await queue.workflows.steps(database.db, id)).length === 2);
+    await queue.workflows.signal(database.db, { id }, approval, { by: 'Ada' });
+    expect(await ended(id)).toMatchObject({ output: ['none', { by: 'Ada' }] });
+  });
+
+  test('beside a step waits until that is over', async () => {
+    const calls: string[] = [];
+    await start(async ({ step }) => {
+      await Promise.all([
+        step.sleep('sleep', 10),
+        step.run('run', async () => {
+          await new Promise((resolve) => setTimeout(resolve, 100));
+          calls.push('run');
+        }),
+      ]);
+    });
+    expect(await ended(await enqueue())).toMatchObject({ state: 'completed' });
+    expect(calls).toEqual(['run']);
+  });
+
+  test('ends with the first of several', async () => {
+    await start(async ({ step }) => {
+      return await Promise.race([
+        step.waitForSignal(approval).then(({ by }) => by),
+        step.sleep('too late', 200).then(() => 'nobody'),
+      ]);
+    });
+    const id = await enqueue();
+    expect(await ended(id)).toMatchObject({ output: 'nobody' });
+  });
+
+  test('lets none of the code after it run, no catch and no finally', async () => {
+    const ran: string[] = [];
+    await start(async ({ step }) => {
+      try {
+        await step.sleep('a moment', 50);
+      } catch {
+        ran.push('catch');
+      } finally {
+        ran.push('finally');
+      }
+    });
+    await ended(await enqueue());
+    expect(ran).toEqual(['finally']);
+  });
+
+  test('of a cancelled job ends', async () => {
+    const worker = await start(async ({ step }) => await step.waitForSignal(approval));
+    let waits = 0;
+    worker.on('waiting', () => waits++);
+    const id = await enqueue();
+    await until(() => waits === 1);
+    expect(await queue.cancel(database.db, id, 'no longer')).toMatchObject({ cancelled: true });
+    expect(await ended(id).catch((error: Error) => error.name)).toBeDefined();
+    expect(await stateOf(id)).toBe('cancelled');
+  });
+
+  test('leaves a drain empty, and the next one goes on', async () => {
+    const handlers = [
+      handle(work, async ({ step }) => {
+        await step.run('one', () => 1);
+        return await step.waitForSignal(approval);
+      }),
+    ];
+    const id = await enqueue();
+    const options = { queue, handlers, deadlineMs: 20_000, log: false } as const;
+    expect(await drain(database.db, options)).toMatchObject({ snoozed: 1, completed: 0, empty: true });
+    await queue.workflows.signal(database.db, { id }, approval, { by: 'Ada' });
+    expect(await drain(database.db, options)).toMatchObject({ completed: 1, empty: true });
+    expect(await queue.find(database.db, work, id)).toMatchObject({ output: { by: 'Ada' } });
+  });
+});
+
+describe('a step that fails', () => {
+  test('for good throws the same in each later run', async () => {
+    const seen: string[] = [];
+    await start(async ({ step }) => {
+      try {
+        await step.run('charge', { attempts: 2 }, () => {
+          throw new TypeError('no money');
+        });
+      } catch (error) {
+        if (!(error instanceof StepFailedError)) throw error;
+        seen.push(`${error.step} ${error.attempts} ${error.error.message}`);
+        await step.sleep('a moment', 20);
+        return 'went on';
+      }
+    });
+    const id = await enqueue();
+    expect(await ended(id)).toMatchObject({ state: 'completed', output: 'went on' });
+    expect(seen).toEqual(['charge 2 no money', 'charge 2 no money']);
+  });
+
+  test('within its timeoutMs fails its attempt', async () => {
+    const id = await enqueue({ maxAttempts: 1 });
+    await start(async ({ step }) => {
+      await step.run('hang', { timeoutMs: 20 }, async ({ signal }) => {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        await new Promise(() => undefined);
+      });
+    });
+    await ended(id).catch(() => undefined);
+    expect(await queue.find(database.db, id)).toMatchObject({
+      state: 'discarded',
+      errors: [{ message: expect.stringContaining("The step 'hang'") }],
+    });
+  });
+
+  test('undoes what was done, the last first, and goes on undoing after a crash', async () => {
+    const undone: string[] = [];
+    let broken = true;
+    await start(async ({ step, job }) => {
+      try {
+        await step.run('charge', { undo: (output) => void undone.push(`refund ${output}`) }, () => 'c1');
+        await step.transaction(
+          'reserve',
+          { undo: (tx) => tx.insert(effects).values({ job: job.id, what: 'released' }) },
+          async (tx) => {
+            await tx.insert(effects).values({ job: job.id, what: 'reserved' });
+          },
+        );
+        await step.run(
+          'ship',
+          {
+            undo: () => {
+              undone.push('call back');
+              if (broken) {
+                broken = false;
+                throw new Error('the line is busy');
+              }
+            },
+          },
+          () => 's1',
+        );
+        throw new NonRetryableError('out of stock');
+      } catch (error) {
+        if (isFinal(error)) await step.undoAll(error);
+        throw error;
+      }
+    });
+    const id = await enqueue();
+    await ended(id).catch(() => undefined);
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'discarded' });
+    expect(undone).toEqual(['call back', 'call back', 'refund c1']);
+    const what = await database.db.select({ what: effects.what }).from(effects);
+    expect(what.map(({ what }) => what)).toEqual(['reserved', 'released']);
+  });
+});
+
+describe('what a handler must not do', () => {
+  const failing = async (run: Run) => {
+    const id = await enqueue({ maxAttempts: 1 });
+    await start(run);
+    await ended(id).catch(() => undefined);
+    const record = await queue.find(database.db, id);
+    return record?.errors.at(-1);
+  };
+
+  test('a name for two steps', async () => {
+    const error = await failing(async ({ step }) => {
+      await step.run('a', () => 1);
+      await step.run('a', () => 2);
+    });
+    expect(error).toMatchObject({ name: new DuplicateStepError('work', 'a').name });
+  });
+
+  test('a step in a step', async () => {
+    const error = await failing(async ({ step }) => {
+      await step.run('a', async () => await step.sleep('b', 10));
+    });
+    expect(error).toMatchObject({ name: new NestedStepError('work', 'b', 'a').name });
+  });
+
+  test('another kind of step under a recorded name', async () => {
+    await start(async ({ step, job }) => {
+      if (job.errors.length === 0) {
+        await step.run('a', () => 1);
+        throw new Error('in the middle');
+      }
+      await step.sleep('a', 10);
+    });
+    const id = await enqueue({ maxAttempts: 2 });
+    await ended(id).catch(() => undefined);
+    const record = await queue.find(database.db, id);
+    expect(record?.errors.at(-1)).toMatchObject({
+      name: new StepMismatchError('work', 'a', 'run', 'sleep').name,
+      message: expect.stringContaining("recorded as 'run'"),
+    });
+  });
+
+  test('an output above 1 MB', async () => {
+    const error = await failing(async ({ step }) => {
+      await step.run('a', () => 'x'.repeat(1024 * 1024));
+    });
+    expect(error).toMatchObject({ name: new StepLimitError('').name });
+  });
+
+  test('an output that JSON cannot hold', async () => {
+    const error = await failing(async ({ step }) => {
+      await step.run('a', () => ({ at: Number.NaN }));
+    });
+    expect(error?.message).toContain('NaN');
+  });
+
+  test('a NUL character in an output or a name', async () => {
+    expect(await failing(async ({ step }) => void (await step.run('a', () => '\0')))).toBeDefined();
+    expect((await failing(async ({ step }) => void (await step.run('a\0', () => 1))))?.message).toContain(
+      'NUL',
+    );
+  });
+});
