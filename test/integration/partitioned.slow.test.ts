@@ -8,7 +8,7 @@ import { queryRows } from '../../src/core/sql/executor.ts';
 import { explain, nodesOf } from '../queries/support/explain.ts';
 import { addJobs, claimOf, tables } from '../queries/support/jobs.ts';
 import { allStatements } from '../queries/support/statements.ts';
-import { addControlTables, addMetricsTable } from '../support/control-tables.ts';
+import { addControlTables, addMetricsTable, addWorkflowTables } from '../support/control-tables.ts';
 import {
   laterChanges,
   type Partitioning,
@@ -37,6 +37,7 @@ describe.skipIf(process.env.PARTITIONS)('tables partitioned by queue', () => {
         await partitionTables(database.url, form);
         await addControlTables(database);
         await addMetricsTable(database);
+        await addWorkflowTables(database);
       });
 
       test.each(Object.entries(allStatements(tables)))('%s', async (_, query) => {

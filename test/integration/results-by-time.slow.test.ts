@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { queryRows } from '../../src/core/sql/executor.ts';
 import { tables } from '../queries/support/jobs.ts';
 import { allStatements } from '../queries/support/statements.ts';
-import { addControlTables, addMetricsTable } from '../support/control-tables.ts';
+import { addControlTables, addMetricsTable, addWorkflowTables } from '../support/control-tables.ts';
 import { dailyUpkeep, resultsByTimeMigration } from '../support/partitions.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -38,6 +38,7 @@ describe.skipIf(process.env.PARTITIONS)('results partitioned by time', () => {
       await runScript(database.url, resultsByTimeMigration());
       await addControlTables(database);
       await addMetricsTable(database);
+      await addWorkflowTables(database);
     });
 
     test.each(Object.entries(allStatements(tables)))('%s', async (_, query) => {

@@ -6,7 +6,7 @@ import { queueMetrics } from 'drizzle-queue/schema/metrics';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { inContext } from '../../src/core/sql/statement-context.ts';
 import { citusLayout } from '../support/citus.ts';
-import { addControlTables, addMetricsTable } from '../support/control-tables.ts';
+import { addControlTables, addMetricsTable, addWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { type Catalog, REFUSALS, type Refusal, readCatalog, refusalsOf } from './support/citus-rules.ts';
 import { tables } from './support/jobs.ts';
@@ -21,6 +21,7 @@ let catalog: Catalog;
 beforeAll(async () => {
   await addControlTables(database);
   await addMetricsTable(database);
+  await addWorkflowTables(database);
   catalog = await readCatalog(database.client);
 });
 

@@ -56,6 +56,18 @@ test('the texts hold no literals but their own', () => {
       `'WorkerLostError'`,
       `'off'`,
       `'synchronous_commit'`,
+      `'attempts'`,
+      `'delayMs'`,
+      `'ended'`,
+      `'error'`,
+      `'kind'`,
+      `'output'`,
+      `'signal'`,
+      `'tookMs'`,
+      `'undo'`,
+      `'undo:%'`,
+      `'until'`,
+      `'value'`,
       `'runAtMs'`,
       `'source'`,
       `'uniqueKey'`,
@@ -131,6 +143,9 @@ test('the texts hold no literals but their own', () => {
 
 /** Statements that may look at jobs of every queue, and why. */
 const acrossQueues: Readonly<Record<string, string>> = {
+  findQueueQuery: 'as findJobQuery',
+  findLeftRowsQuery: 'looks whether jobs of any queue are there, by their keys; a plain read',
+  'findLeftRowsQuery, further mailboxes': 'the same',
   countJobsQuery: 'counts those of all queues; a plain read',
   findPassedOverQuery: 'as findHeadsQuery',
   findHeadsQuery: 'goes from queue to queue; a plain read',
@@ -209,6 +224,14 @@ describe('statements about held and waiting jobs', () => {
 
   test('are these', () => {
     expect(aboutJobs.map(([name]) => name)).toEqual([
+      'forgetStepsQuery',
+      'deleteLeftRowsQuery',
+      'receiveSignalQuery',
+      'receiveSignalQuery, in a transaction',
+      'recordStepsQuery',
+      'recordStepsQuery, in a transaction',
+      'sendSignalQuery',
+      'sendSignalQuery, once, by unique key',
       'countSomeJobsQuery',
       'estimatedJobsQuery',
       'estimatedJobsQuery, live',

@@ -7,7 +7,7 @@ import { checkDatabase } from '../../src/core/queries/presence/check-database.ts
 import { queryRows } from '../../src/core/sql/executor.ts';
 import { scheduleTables, tables } from '../queries/support/jobs.ts';
 import { allStatements } from '../queries/support/statements.ts';
-import { addControlTables, addMetricsTable } from '../support/control-tables.ts';
+import { addControlTables, addMetricsTable, addWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const queue = createQueue();
@@ -55,6 +55,7 @@ describe('with tables of an older version, which lack a column', () => {
   beforeAll(async () => {
     await addControlTables(database);
     await addMetricsTable(database);
+    await addWorkflowTables(database);
   });
   const known = { ...scheduleTables, queueMetrics };
   const columns = Object.values(known).flatMap((table: PgTable) => {

@@ -10,7 +10,7 @@ import { queryRows } from '../../src/core/sql/executor.ts';
 import { quotedName } from '../../src/core/sql/quoted-name.ts';
 import { claimOf } from '../queries/support/jobs.ts';
 import { allStatements } from '../queries/support/statements.ts';
-import { addControlTables, addMetricsTable } from '../support/control-tables.ts';
+import { addControlTables, addMetricsTable, addWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 
 const database = useTestDatabase();
@@ -27,6 +27,7 @@ const places: Readonly<Record<string, QueueTables>> = {
 beforeAll(async () => {
   await addControlTables(database);
   await addMetricsTable(database);
+  await addWorkflowTables(database);
   await database.client`create schema jobs`;
   await database.client`create schema "Odd ""jobs"""`;
   for (const tables of Object.values(places)) {

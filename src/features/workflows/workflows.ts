@@ -12,15 +12,17 @@ import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
 import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
 import { checkExecutor, type Database, type Executor } from '../../core/sql/executor.ts';
 import { faultPoint } from '../../core/sql/fault-point.ts';
-import { contextOf, inContext } from '../../core/sql/statement-context.ts';
+import { contextOf, inContext, isDistributed } from '../../core/sql/statement-context.ts';
 import { Retries } from '../../core/time/retries.ts';
 import type { BackgroundPart } from '../../core/worker/base/background.ts';
 import type { AddedContext } from '../../core/worker/run/added-context.ts';
 import type { ContextFeature, FeatureContext } from '../../core/worker/worker-feature.ts';
+import { QueueError } from '../../errors.ts';
 import type { SignalDefinition } from './job/define-signal.ts';
 import { signalToStore } from './job/signal-value.ts';
 import type { SignalInput, Step } from './job/step.ts';
 import { MailboxFullError } from './job/step-errors.ts';
+import { findQueue } from './queries/find-queue.ts';
 import { findSteps, type StepRecord } from './queries/find-steps.ts';
 import { forgetSteps } from './queries/forget-steps.ts';
 import { type SignalTarget, sendSignal } from './queries/send-signal.ts';
@@ -79,6 +81,10 @@ export interface StepAdded {
   readonly context: StepContext<this['db']>;
 }
 
+const ON_CITUS =
+  'Workflows are not supported on Citus: their statements have not been tried there. Give createQueue no ' +
+  'workflows there, or put the tables of this queue into a database without Citus';
+
 const OPTIONS = namesOf<SignalOptions>({ key: true });
 
 /** The workflows of a queue: `queue.workflows`, where {@link createQueue} was given `workflowsIn(…)`. */
@@ -112,8 +118,8 @@ export class Workflows implements ContextFeature {
    * Under concurrency: signals of one name to one job are received in the order of their commits, each by
    * exactly one wait. Two transactions that send them wait for each other.
    *
-   * @throws InvalidSignalError when the signal's schema refuses the value
-   * @throws MailboxFullError when 1,000 signals of this name, or 8 MB, were not received
+   * @throws InvalidSignalError when the signal's schema refuses the value, or it is larger than 64 kB
+   * @throws MailboxFullError when 1,000 signals of this name were not received, or 10,000 were sent in all
    */
   async signal<TSignal extends SignalDefinition>(
     db: Database | Executor,
@@ -122,15 +128,18 @@ export class Workflows implements ContextFeature {
     ...[value, options = {}]: SignalArguments<TSignal>
   ): Promise<SignalResult> {
     checkExecutor('signal', db);
-    const target = targetOf(to);
+    checkTarget(to);
     const { name } = checkObject('signal: the signal', signal);
     checkText('signal: the name of the signal', name, MAX_NAME_BYTES);
     const { key } = checkOptions('signal: options', options, OPTIONS);
     if (key !== undefined) checkText('signal: key', key, MAX_NAME_BYTES);
     const json = await signalToStore(signal, value);
-    const message = { to: target, name, signalId: crypto.randomUUID(), value: json, key };
+    const tables = this.#all(this.#queue.tables);
     return await inOneTransaction(db, async (tx) => {
-      const sent = await sendSignal(tx, this.#all(this.#queue.tables), message);
+      const target = await targetOf(tx, tables, to);
+      if (target === undefined) return 'gone';
+      const message = { to: target, name, signalId: crypto.randomUUID(), value: json, key };
+      const sent = await sendSignal(tx, tables, message);
       if (sent === undefined) return 'gone';
       if (sent.became === 'full') throw new MailboxFullError(sent.id, name);
       await faultPoint('signal: sent');
@@ -169,7 +178,9 @@ export class Workflows implements ContextFeature {
   async forget(db: Executor, id: number, { from }: { readonly from: string }): Promise<number> {
     checkExecutor('forget', db);
     checkText('forget: from', from, MAX_NAME_BYTES);
-    return await forgetSteps(db, this.#all(this.#queue.tables), { id: checkId('forget', id), from });
+    const tables = this.#all(this.#queue.tables);
+    const queue = await findQueue(db, tables, checkId('forget', id));
+    return queue === undefined ? 0 : await forgetSteps(db, tables, { queue, id, from });
   }
 
   /** @internal */
@@ -177,6 +188,7 @@ export class Workflows implements ContextFeature {
     readonly added: AddedContext;
     readonly background: readonly BackgroundPart[];
   } {
+    if (isDistributed(tables)) throw new QueueError(ON_CITUS);
     const all = this.#all(tables);
     const retries = new Retries();
     const questions = statements.of('settlements');
@@ -207,17 +219,28 @@ export class Workflows implements ContextFeature {
   }
 }
 
-function targetOf(to: SignalTo): SignalTarget {
+/** For callers without TypeScript. @throws TypeError */
+function checkTarget(to: SignalTo): void {
   checkObject('signal: to', to);
   if (to.job !== undefined) checkDefinition('signal', to.job);
-  if ('id' in to) return { id: checkId('signal', to.id), kind: to.job?.kind };
-  const { job, uniqueKey } = to;
-  checkText('signal: uniqueKey', uniqueKey, MAX_UNIQUE_KEY_BYTES);
-  return {
-    queue: checkText('signal: queue', to.queue ?? job.queue, MAX_NAME_BYTES),
-    kind: job.kind,
-    uniqueKey,
-  };
+  if ('id' in to) checkId('signal', to.id);
+  else {
+    checkText('signal: uniqueKey', to.uniqueKey, MAX_UNIQUE_KEY_BYTES);
+    if (to.queue !== undefined) checkText('signal: queue', to.queue, MAX_NAME_BYTES);
+  }
+}
+
+async function targetOf(
+  db: Executor,
+  tables: TablesOfWorkflows,
+  to: SignalTo,
+): Promise<SignalTarget | undefined> {
+  if ('id' in to) {
+    const queue = await findQueue(db, tables, to.id);
+    return queue === undefined ? undefined : { queue, id: to.id, kind: to.job?.kind };
+  }
+  const { job, uniqueKey, queue = job.queue } = to;
+  return { queue, kind: job.kind, uniqueKey };
 }
 
 /** The mailbox and the job must change together. */

@@ -161,6 +161,15 @@ import { tidySchedulesQuery } from '../../../src/features/schedules/queries/tidy
 import type { NewSchedule } from '../../../src/features/schedules/sql/stored-schedule.ts';
 import { findJobsQuery } from '../../../src/features/waiting/queries/find-jobs.ts';
 import { findLiveIdsQuery } from '../../../src/features/waiting/queries/find-live-ids.ts';
+import { deleteLeftRowsQuery } from '../../../src/features/workflows/queries/delete-left-rows.ts';
+import { findLeftRowsQuery } from '../../../src/features/workflows/queries/find-left-rows.ts';
+import { findQueueQuery } from '../../../src/features/workflows/queries/find-queue.ts';
+import { findStepsQuery } from '../../../src/features/workflows/queries/find-steps.ts';
+import { forgetStepsQuery } from '../../../src/features/workflows/queries/forget-steps.ts';
+import { receiveSignalQuery } from '../../../src/features/workflows/queries/receive-signal.ts';
+import { recordStepsQuery, type StepToRecord } from '../../../src/features/workflows/queries/record-steps.ts';
+import { sendSignalQuery } from '../../../src/features/workflows/queries/send-signal.ts';
+import { queueMailboxes, queueSteps } from '../../../src/features/workflows/schema/index.ts';
 
 /** What builds a statement that is one of Drizzle's own; it is never sent. */
 const builders = drizzle.mock();
@@ -339,7 +348,57 @@ export function allStatements(
     ...{ report: id, queue: text, kind: text, completed: 3, retried: 1, discarded: 1, cancelled: 0 },
     ...{ snoozed: 0, interrupted: 0, lost: 0, waitMs: 12.5, runMs: 40, wait: { 3: 5 }, run: { 6: 5 } },
   };
+  const workflows = { ...tables, queueSteps, queueMailboxes };
+  const steps: readonly StepToRecord[] = [
+    { id, fence: 1, name: text, kind: 'run', output: JSON.stringify({ text }), tookMs: 12.5, ended: true },
+    { id, fence: 1, name: `${text} 2`, kind: 'sleep', delayMs: 1_000, tookMs: 0, ended: false },
+    { id, fence: 1, name: `${text} 3`, kind: 'sleep', until: time, tookMs: 0, ended: false },
+    {
+      id,
+      fence: 1,
+      name: `${text} 4`,
+      kind: 'run',
+      error: { name: text, message: text },
+      tookMs: 1,
+      ended: true,
+    },
+  ];
+  const wanted = { id, fence: 1, name: text, signal: text, at: 1, timeoutMs: 1_000 };
+  const sent = {
+    to: { queue: text, id },
+    name: text,
+    signalId: text,
+    value: JSON.stringify({ text }),
+    key: undefined,
+  };
   return {
+    findStepsQuery: findStepsQuery(workflows, { id, queue: text }),
+    'findStepsQuery, of any queue': findStepsQuery(workflows, { id, queue: undefined }),
+    forgetStepsQuery: forgetStepsQuery(workflows, { queue: text, id, from: text }),
+    findQueueQuery: findQueueQuery(workflows, id),
+    deleteLeftRowsQuery: deleteLeftRowsQuery(workflows, 'queueSteps', text, [id, id + 1]),
+    findLeftRowsQuery: findLeftRowsQuery(workflows, 'queueSteps', undefined, 1_000),
+    'findLeftRowsQuery, further mailboxes': findLeftRowsQuery(
+      workflows,
+      'queueMailboxes',
+      { jobId: id, queue: text, name: text },
+      1_000,
+    ),
+    receiveSignalQuery: receiveSignalQuery(workflows, held, wanted, 'briefly'),
+    'receiveSignalQuery, in a transaction': receiveSignalQuery(
+      workflows,
+      { ...held, workerId: null },
+      { ...wanted, timeoutMs: undefined },
+      'wait',
+    ),
+    recordStepsQuery: recordStepsQuery(workflows, held, steps, 'briefly'),
+    'recordStepsQuery, in a transaction': recordStepsQuery(workflows, held, steps.slice(0, 1), 'wait'),
+    sendSignalQuery: sendSignalQuery(workflows, sent),
+    'sendSignalQuery, once, by unique key': sendSignalQuery(workflows, {
+      ...sent,
+      to: { queue: text, kind: text, uniqueKey: text },
+      key: text,
+    }),
     countJobsQuery: countJobsQuery(tables),
     countResultsQuery: countResultsQuery(tables),
     countRetryingQuery: countRetryingQuery(tables),

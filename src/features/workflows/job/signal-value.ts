@@ -1,7 +1,10 @@
+import { utf8Bytes } from '../../../core/job/limits.ts';
 import type { SchemaResult, StandardSchema } from '../../../core/job/standard-schema.ts';
 import { formatPath, toStoredJson, UnstorableValueError } from '../../../core/job/stored-json.ts';
 import type { SignalDefinition } from './define-signal.ts';
 import { InvalidSignalError } from './step-errors.ts';
+
+const MAX_BYTES = 64 * 1024;
 
 /**
  * The JSON text to store for the value of a signal. Its schema is asked about the stored form, as a receiver
@@ -10,6 +13,10 @@ import { InvalidSignalError } from './step-errors.ts';
  */
 export async function signalToStore(signal: SignalDefinition, value: unknown): Promise<string> {
   const json = storedJsonOf(signal, value === undefined ? null : value);
+  if (json.length > MAX_BYTES / 4 && utf8Bytes(json) > MAX_BYTES) {
+    const reason = `it has ${utf8Bytes(json)} bytes; 64 kB is the most. Store large data elsewhere`;
+    throw new InvalidSignalError(signal.name, reason);
+  }
   if (signal.schema !== undefined) {
     accepted(signal, await validated(signal.schema, value === undefined ? undefined : JSON.parse(json)));
   }

@@ -75,9 +75,7 @@ export class StepFailedError extends NonRetryableError {
   }
 }
 
-/**
- * A mailbox has no room: the job has not received 1,000 signals of this name, or they are larger than 8 MB.
- */
+/** A mailbox has no room: 1,000 signals of this name were not received, or 10,000 were sent in all. */
 export class MailboxFullError extends QueueError {
   override name = 'MailboxFullError';
   static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.MailboxFullError');
@@ -86,8 +84,8 @@ export class MailboxFullError extends QueueError {
     readonly signal: string,
   ) {
     super(
-      `Job ${jobId} has not received 1,000 signals '${signal}', or 8 MB of them: it takes no more. ` +
-        'Write what comes in such numbers into a table, and signal that there is something',
+      `Job ${jobId} has 1,000 signals '${signal}' that it has not received, or has got 10,000 in all: it ` +
+        'takes no more. Write what comes in such numbers into a table, and signal that there is something',
     );
   }
 }

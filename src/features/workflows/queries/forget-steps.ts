@@ -4,6 +4,7 @@ import { type TablesOfWorkflows, WORKFLOWS_ENTRY } from '../sql/workflow-tables.
 
 /** Which steps to forget: this one of a job, and all that began with it or later. */
 export interface ForgottenSteps {
+  readonly queue: string;
   readonly id: number;
   readonly from: string;
 }
@@ -25,19 +26,21 @@ export async function forgetSteps(
 
 export function forgetStepsQuery(
   { queueJobs, queueSteps }: TablesOfWorkflows,
-  { id, from }: ForgottenSteps,
+  { queue, id, from }: ForgottenSteps,
 ): SQL {
   return sql`
     with live as materialized (
-      select j.worker_id from ${queueJobs} as j where j.id = ${id}::int8 for no key update
+      select j.worker_id from ${queueJobs} as j where j.queue = ${queue} and j.id = ${id}::int8
+      for no key update
     ),
     first as (
-      select s.started_at from ${queueSteps} as s where s.job_id = ${id}::int8 and s.name = ${from}
+      select s.started_at from ${queueSteps} as s
+      where s.job_id = ${id}::int8 and s.queue = ${queue} and s.name = ${from}
     )
     delete from ${queueSteps} as s
     using first
-    where s.job_id = ${id}::int8 and (s.started_at >= first.started_at or s.name = 'undo'
-        or s.name like 'undo:%')
+    where s.job_id = ${id}::int8 and s.queue = ${queue} 
+      and (s.started_at >= first.started_at or s.name = 'undo' or s.name like 'undo:%')
       and not exists (select from live where worker_id is not null)
     returning s.name`;
 }

@@ -61,13 +61,13 @@ export function receiveSignalQuery(
   const patience = lockPatience(tables, locks);
   return sql`
     with box as (
-      insert into ${queueMailboxes} as m (job_id, queue, name, waiting)
-      select j.id, j.queue, ${signal}, true from ${queueJobs} as j${patience}
+      insert into ${queueMailboxes} as m (job_id, queue, name, waiting, updated_at)
+      select j.id, j.queue, ${signal}, true, statement_timestamp() from ${queueJobs} as j${patience}
       where ${held}
       on conflict (job_id, queue, name) do update
       set waiting = jsonb_array_length(m.sent) <= ${at}::int4,
         received = greatest(m.received, least(${at}::int4 + 1, jsonb_array_length(m.sent))),
-        updated_at = statement_timestamp()
+        updated_at = excluded.updated_at
       returning m.sent -> ${at}::int4 -> 'value' as value
     ),
     holder as materialized (

@@ -4,7 +4,7 @@ import { type TablesOfWorkflows, WORKFLOWS_ENTRY } from '../sql/workflow-tables.
 
 /** The job that a signal is sent to. */
 export type SignalTarget =
-  | { readonly id: number; readonly kind?: string | undefined }
+  | { readonly queue: string; readonly id: number; readonly kind?: string | undefined }
   | { readonly queue: string; readonly kind: string; readonly uniqueKey: string };
 
 export interface SignalToSend {
@@ -27,9 +27,9 @@ export interface SentTo {
   readonly waiting: boolean;
 }
 
-/** What a mailbox keeps at most of signals that are not received. */
-export const MAX_WAITING_SIGNALS = 1_000;
-const MAX_BYTES = 8 * 1024 * 1024;
+/** How many signals of one name a job may leave unreceived, and get in all. */
+const MAX_WAITING_SIGNALS = 1_000;
+const MAX_SIGNALS = 10_000;
 
 /**
  * Puts a signal into the mailbox of a live job, and says whether the job waits for it: it is then to be
@@ -60,32 +60,30 @@ export function sendSignalQuery(
   { queueJobs, queueMailboxes }: TablesOfWorkflows,
   { to, name, signalId, value, key }: SignalToSend,
 ): SQL {
-  const keyed = key === undefined ? sql`` : sql`, 'key', ${key}::text`;
-  const hasKey =
-    key === undefined
-      ? sql`false`
-      : sql`m.sent @> jsonb_build_array(jsonb_build_object('key', ${key}::text))`;
+  // The value is JSON already.
+  const entry = `[{"id":${JSON.stringify(signalId)},"value":${value}${
+    key === undefined ? '' : `,"key":${JSON.stringify(key)}`
+  }}]`;
+  const hasKey = key === undefined ? sql`false` : sql`m.sent @> ${JSON.stringify([{ key }])}::text::jsonb`;
   return sql`
-    insert into ${queueMailboxes} as m (job_id, queue, name, sent)
-    select j.id, j.queue, ${name}, jsonb_build_array(
-      jsonb_build_object('id', ${signalId}::text, 'value', ${value}::text::jsonb${keyed}))
+    insert into ${queueMailboxes} as m (job_id, queue, name, sent, updated_at)
+    select j.id, j.queue, ${name}, ${entry}::text::jsonb, statement_timestamp()
     from ${queueJobs} as j
     where ${isTarget(to)}
     on conflict (job_id, queue, name) do update
     set sent = case
         when ${hasKey} or jsonb_array_length(m.sent) - m.received >= ${MAX_WAITING_SIGNALS}::int4
-          or pg_column_size(m.sent) >= ${MAX_BYTES}::int4 then m.sent
+          or jsonb_array_length(m.sent) >= ${MAX_SIGNALS}::int4 then m.sent
         else m.sent || excluded.sent end,
-      updated_at = statement_timestamp()
+      updated_at = excluded.updated_at
     returning m.job_id, m.queue, m.waiting, m.sent -> -1 ->> 'id' = ${signalId}::text as is_sent,
       ${hasKey} as is_duplicate`;
 }
 
 function isTarget(to: SignalTarget): SQL {
   if ('id' in to) {
-    return to.kind === undefined
-      ? sql`j.id = ${to.id}::int8`
-      : sql`j.id = ${to.id}::int8 and j.kind = ${to.kind}`;
+    const ofKind = to.kind === undefined ? sql`` : sql` and j.kind = ${to.kind}`;
+    return sql`j.queue = ${to.queue} and j.id = ${to.id}::int8${ofKind}`;
   }
   return sql`j.queue = ${to.queue} and j.kind = ${to.kind} and j.unique_key = ${to.uniqueKey}`;
 }

@@ -3,7 +3,8 @@ import { jitter } from '../../../core/time/jitter.ts';
 import { sleep } from '../../../core/time/sleep.ts';
 import type { BackgroundPart } from '../../../core/worker/base/background.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
-import { type PlaceOfRow, pruneLeftRows, type WorkflowTable } from '../queries/prune-left-rows.ts';
+import { deleteLeftRows } from '../queries/delete-left-rows.ts';
+import { findLeftRows, type PlaceOfRow, type WorkflowTable } from '../queries/find-left-rows.ts';
 import type { TablesOfWorkflows } from '../sql/workflow-tables.ts';
 
 const FIRST_WITHIN_MS = 10_000;
@@ -46,11 +47,13 @@ export class StepPruning implements BackgroundPart {
   async #look(table: WorkflowTable): Promise<number> {
     const startMs = performance.now();
     try {
-      const { pruned, last } = await pruneLeftRows(this.#db, this.#tables, table, this.#after[table], SLICE);
+      const after = this.#after[table];
+      const { gone, last } = await findLeftRows(this.#db, this.#tables, table, after, SLICE);
+      for (const [queue, ids] of gone) await deleteLeftRows(this.#db, this.#tables, table, queue, ids);
       this.#after[table] = last;
       if (last === undefined) return ROUND_EVERY_MS;
       const tookMs = performance.now() - startMs;
-      return Math.min(tookMs * (1 / (pruned > 0 ? BUSY_SHARE : SHARE) - 1), ROUND_EVERY_MS);
+      return Math.min(tookMs * (1 / (gone.size > 0 ? BUSY_SHARE : SHARE) - 1), ROUND_EVERY_MS);
     } catch (error) {
       this.#events.emit('error', { error, during: 'pruning steps' });
       return ROUND_EVERY_MS;

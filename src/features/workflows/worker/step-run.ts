@@ -398,8 +398,9 @@ export class StepRun implements Step {
   /** @throws StepLimitError */
   #checkCount(): void {
     if (++this.#recorded <= MAX_STEPS) return;
+    const { id, kind } = this.#attempt.job;
     throw new StepLimitError(
-      `Job ${this.#attempt.job.id} ('${this.#attempt.job.kind}') has ${MAX_STEPS} steps, which is the most. ` +
+      `Job ${id} ('${kind}') has ${MAX_STEPS} steps, which is the most. ` +
         'Enqueue a job for each part of the work, or end this one and enqueue the next in complete(tx)',
     );
   }

@@ -1,0 +1,41 @@
+    with i as materialized (
+      select id, fence, step from generate_series(1, $1::int4) as a cross join generate_series(1, $2::int4) as b cross join generate_series(1, $3::int4) as c cross join set_config('lock_timeout', $4::text, true) as patience
+      cross join rows from (unnest($5::text::int8[]), unnest($6::text::int8[]),
+        jsonb_array_elements($7::text::jsonb)
+      ) as r(id, fence, step)
+    ),
+    held as materialized (
+      select j.id, j.fence from "queue_jobs" as j
+      where j.queue = $8 and j.id = any(array(select id from i))
+        and j.worker_id is not distinct from $9::int8
+        and ((j.id, j.fence) in (select id, fence from i)) is true
+      for no key update
+    ),
+    recorded as (
+      insert into "queue_steps" as s (job_id, queue, name, kind, output, error, attempts, fence, until,
+        started_at, ended_at)
+      select i.id, $10, step ->> 'name', step ->> 'kind', step -> 'output', step -> 'error',
+        (step ->> 'attempts')::int2, i.fence,
+        coalesce((step ->> 'until')::timestamptz,
+          statement_timestamp() + (step ->> 'delayMs')::float8 * interval '1 millisecond'),
+        statement_timestamp() - (step ->> 'tookMs')::float8 * interval '1 millisecond',
+        case when (step ->> 'ended')::bool then statement_timestamp() end
+      from i join held as h on h.id = i.id and h.fence = i.fence
+      on conflict (job_id, queue, name) do update
+      set output = excluded.output, error = excluded.error, attempts = excluded.attempts,
+        fence = excluded.fence, until = coalesce(s.until, excluded.until), ended_at = excluded.ended_at
+      where s.ended_at is null or s.fence = excluded.fence
+      returning s.job_id, s.name, s.until
+    )
+    select job_id, name, extract(epoch from until - statement_timestamp())::float8 * 1000 as left_ms
+    from recorded
+-- $1 = 1
+-- $2 = 1
+-- $3 = 1
+-- $4 = "100ms"
+-- $5 = "{42,42,42,42}"
+-- $6 = "{1,1,1,1}"
+-- $7 = "[{\"name\":\"mail\",\"kind\":\"run\",\"attempts\":1,\"tookMs\":12.5,\"ended\":true,\"output\":{\"text\":\"mail\"}},{\"name\":\"mail 2\",\"kind\":\"sleep\",\"attempts\":1,\"delayMs\":1000,\"tookMs\":0,\"ended\":false},{\"name\":\"mail 3\",\"kind\":\"sleep\",\"attempts\":1,\"until\":\"2024-02-29T12:34:56.789Z\",\"tookMs\":0,\"ended\":false},{\"name\":\"mail 4\",\"kind\":\"run\",\"error\":{\"name\":\"mail\",\"message\":\"mail\"},\"attempts\":1,\"tookMs\":1,\"ended\":true}]"
+-- $8 = "mail"
+-- $9 = 42
+-- $10 = "mail"

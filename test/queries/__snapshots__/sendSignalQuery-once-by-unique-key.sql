@@ -1,0 +1,22 @@
+    insert into "queue_mailboxes" as m (job_id, queue, name, sent, updated_at)
+    select j.id, j.queue, $1, $2::text::jsonb, statement_timestamp()
+    from "queue_jobs" as j
+    where j.queue = $3 and j.kind = $4 and j.unique_key = $5
+    on conflict (job_id, queue, name) do update
+    set sent = case
+        when m.sent @> $6::text::jsonb or jsonb_array_length(m.sent) - m.received >= $7::int4
+          or pg_column_size(m.sent) >= $8::int4 then m.sent
+        else m.sent || excluded.sent end,
+      updated_at = excluded.updated_at
+    returning m.job_id, m.queue, m.waiting, m.sent -> -1 ->> 'id' = $9::text as is_sent,
+      m.sent @> $10::text::jsonb as is_duplicate
+-- $1 = "mail"
+-- $2 = "[{\"id\":\"mail\",\"value\":{\"text\":\"mail\"},\"key\":\"mail\"}]"
+-- $3 = "mail"
+-- $4 = "mail"
+-- $5 = "mail"
+-- $6 = "[{\"key\":\"mail\"}]"
+-- $7 = 1000
+-- $8 = 8388608
+-- $9 = "mail"
+-- $10 = "[{\"key\":\"mail\"}]"

@@ -1,0 +1,268 @@
+import {
+  createQueue,
+  createWorker,
+  defineJob,
+  defineSignal,
+  fixedBackoff,
+  handlersFor,
+  runNext,
+  unvalidated,
+  type Worker,
+  workflowsIn,
+} from 'drizzle-queue';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
+import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { atFaultPoints, type FaultPoint } from '../../src/core/sql/fault-point.ts';
+import { deleteLeftRows } from '../../src/features/workflows/queries/delete-left-rows.ts';
+import { findLeftRows } from '../../src/features/workflows/queries/find-left-rows.ts';
+import { recordSteps, stepKey } from '../../src/features/workflows/queries/record-steps.ts';
+import { clearTables, tables } from '../queries/support/jobs.ts';
+import { addWorkflowTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+const database = useTestDatabase({ max: 10 });
+const queue = createQueue({ tables, workflows: workflowsIn(workflowTables) });
+const { handle } = handlersFor<typeof database.db, typeof queue>();
+const all = { ...tables, ...workflowTables };
+const work = defineJob('work', {
+  queue: 'q',
+  payload: unvalidated<number>(),
+  output: unvalidated<unknown>(),
+  backoff: fixedBackoff(0),
+});
+const answer = defineSignal('answer', unvalidated<number>());
+
+beforeAll(() => addWorkflowTables(database));
+beforeEach(async () => {
+  await clearTables(database.client);
+  await database.client`truncate queue_steps, queue_mailboxes`;
+});
+afterEach(() => atFaultPoints());
+
+type Run = Parameters<typeof handle<typeof work>>[1];
+
+async function start(run: Run): Promise<Worker> {
+  const worker = createWorker(database.db, { queue, handlers: [handle(work, run)], log: false });
+  onTestFinished(() => worker.stop());
+  await worker.start();
+  return worker;
+}
+
+const enqueue = async () => (await queue.enqueue(database.db, work, 1)).id;
+async function outputOf(id: number): Promise<unknown> {
+  const record = await queue.waitFor(database.db, work, id, { timeoutMs: 60_000 });
+  return record.state === 'completed' ? record.output : record.state;
+}
+
+/** Loses the first answer at a fault point, as a connection that breaks does. */
+function losing(point: FaultPoint): { readonly lost: number } {
+  const seen = { lost: 0 };
+  atFaultPoints(async (at) => {
+    if (at !== point || seen.lost > 0) return;
+    seen.lost++;
+    throw Object.assign(new Error('the connection broke'), { code: 'ECONNRESET' });
+  });
+  return seen;
+}
+
+describe('an answer that is lost', () => {
+  test('of a record: it is repeated, the step runs once, and its attempt goes on', async () => {
+    const seen = losing('step: recorded');
+    let calls = 0;
+    const worker = await start(async ({ step, job }) => {
+      const made = await step.run('one', () => ++calls);
+      return [made, job.attempt];
+    });
+    worker.on('error', () => undefined);
+    expect(await outputOf(await enqueue())).toEqual([1, 1]);
+    expect([seen.lost, calls]).toEqual([1, 1]);
+  });
+
+  test('of a signal: the same one is received again', async () => {
+    const seen = losing('signal: received');
+    const id = await enqueue();
+    await queue.workflows.signal(database.db, { id }, answer, 1);
+    await queue.workflows.signal(database.db, { id }, answer, 2);
+    await start(async ({ step }) => [
+      await step.waitForSignal(answer),
+      await step.waitForSignal(answer, { name: 'second' }),
+    ]);
+    expect(await outputOf(id)).toEqual([1, 2]);
+    expect(seen.lost).toBe(1);
+  });
+
+  test('of a park: the job waits all the same, and goes on', async () => {
+    const seen = losing('settle: parked');
+    const worker = await start(async ({ step }) => await step.waitForSignal(answer));
+    worker.on('error', () => undefined);
+    const id = await enqueue();
+    await until(async () => (await queue.find(database.db, id))?.state === 'waiting');
+    await queue.workflows.signal(database.db, { id }, answer, 7);
+    expect(await outputOf(id)).toBe(7);
+    expect(seen.lost).toBe(1);
+  });
+});
+
+describe('an attempt that no longer holds its job', () => {
+  const step = (id: number, fence: number, output: string) =>
+    ({ id, fence, name: 'one', kind: 'run', output, tookMs: 0, ended: true }) as const;
+
+  test('records nothing, and the one that holds it does; a step that has ended never changes', async () => {
+    const id = await enqueue();
+    const claim = async (worker: number) => {
+      const [row] = await database.client<[{ fence: string }]>`
+        update queue_jobs set worker_id = ${worker}, fence = fence + 1, claimed_at = now() returning fence`;
+      return Number(row.fence);
+    };
+    const stale = await claim(1);
+    const held = await claim(2);
+    const record = async (workerId: number, fence: number, output: string) => {
+      const holder = { queue: 'q', workerId };
+      const recorded = await recordSteps(database.db, all, holder, [step(id, fence, output)], 'briefly');
+      return recorded.has(stepKey({ id, name: 'one' }));
+    };
+    expect(await record(1, stale, '1')).toBe(false);
+    expect(await queue.workflows.steps(database.db, id)).toEqual([]);
+    expect(await record(2, held, '2')).toBe(true);
+    expect(await record(1, stale, '3')).toBe(false);
+    // The same attempt again, as after a lost answer.
+    expect(await record(2, held, '2')).toBe(true);
+    // And a later one, which would have read it.
+    expect(await record(2, await claim(2), '4')).toBe(false);
+    expect(await queue.workflows.steps(database.db, id)).toMatchObject([{ name: 'one', output: 2 }]);
+  });
+
+  test('gets a LeaseLostError, and its transaction is rolled back', async () => {
+    await database.client`create table written (job bigint)`;
+    const errors: string[] = [];
+    let takeOver = true;
+    await start(async ({ step, job }) => {
+      if (!takeOver) return 'second';
+      takeOver = false;
+      await step
+        .transaction('write', async (tx) => {
+          await tx.execute(`insert into written values (${job.id})`);
+          // Another worker takes the job over.
+          await database.client`update queue_jobs set worker_id = null, fence = fence + 1 where id = ${job.id}`;
+        })
+        .catch((error: Error) => void errors.push(error.name));
+      return 'first';
+    });
+    expect(await outputOf(await enqueue())).toBe('second');
+    expect(errors).toEqual(['LeaseLostError']);
+    expect(await database.client`select from written`).toHaveLength(0);
+    await database.client`drop table written`;
+  });
+});
+
+describe('runNext', () => {
+  test('records steps in its transaction, and leaves a job waiting', async () => {
+    const handlers = [
+      handle(work, async ({ step }) => {
+        const one = await step.run('one', () => 1);
+        const two = await step.transaction('two', async (tx) => {
+          await tx.execute('select 1');
+          return 2;
+        });
+        return [one, two, await step.waitForSignal(answer)];
+      }),
+    ];
+    const id = await enqueue();
+    expect(await runNext(database.db, { queue, handlers })).toMatchObject({ outcome: 'waiting' });
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'waiting', attempt: 0 });
+    expect(await runNext(database.db, { queue, handlers })).toBeUndefined();
+    await queue.workflows.signal(database.db, { id }, answer, 3);
+    expect(await runNext(database.db, { queue, handlers })).toMatchObject({ outcome: 'completed' });
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'completed', output: [1, 2, 3] });
+  });
+
+  test('undoes the steps of an attempt that fails, with all else', async () => {
+    let calls = 0;
+    const handlers = [
+      handle(work, async ({ step, job }) => {
+        await step.run('one', () => ++calls);
+        if (job.errors.length === 0) throw new Error('no');
+      }),
+    ];
+    const id = await enqueue();
+    await runNext(database.db, { queue, handlers });
+    expect(await queue.workflows.steps(database.db, id)).toEqual([]);
+    await runNext(database.db, { queue, handlers });
+    expect(calls).toBe(2);
+  });
+});
+
+describe('what is left of jobs that are gone', () => {
+  test('is found slice by slice, and deleted; that of live and finished jobs stays', async () => {
+    const live = await enqueue();
+    const done = await enqueue();
+    await database.client`
+      insert into queue_steps (job_id, queue, name, kind, fence, started_at)
+      select id, 'q', n::text, 'run', 1, now()
+      from unnest(${[live, done, done + 1_000, done + 1_001]}::int8[]) as id, generate_series(1, 3) as n`;
+    await database.client`
+      insert into queue_mailboxes (job_id, queue, name) values (${live}, 'q', 'a'), (${done + 1_000}, 'q', 'a')`;
+    await runNext(database.db, { queue, handlers: [handle(work, () => 1)], id: done });
+    let pruned = 0;
+    for (const table of ['queueSteps', 'queueMailboxes'] as const) {
+      let after: Awaited<ReturnType<typeof findLeftRows>>['last'];
+      do {
+        const { gone, last } = await findLeftRows(database.db, all, table, after, 2);
+        for (const [name, ids] of gone) pruned += await deleteLeftRows(database.db, all, table, name, ids);
+        after = last;
+      } while (after !== undefined);
+    }
+    expect(pruned).toBe(7);
+    const left = await database.client`select distinct job_id from queue_steps order by 1`;
+    expect(left.map(({ job_id }) => Number(job_id))).toEqual([live, done]);
+    expect(await database.client`select from queue_mailboxes`).toHaveLength(1);
+  });
+});
+
+describe('forgetting a step', () => {
+  test('makes a discarded job do it again, and all after it', async () => {
+    const calls: string[] = [];
+    let isBroken = true;
+    await start(async ({ step }) => {
+      for (const name of ['a', 'b', 'c']) {
+        await step.run(name, { attempts: 1 }, () => {
+          calls.push(name);
+          if (isBroken && name === 'c') throw new Error('broken');
+        });
+      }
+      return 'done';
+    });
+    const id = await enqueue();
+    await outputOf(id).catch(() => undefined);
+    expect(await queue.find(database.db, id)).toMatchObject({ state: 'discarded' });
+    isBroken = false;
+    const forgotten = await database.db.transaction(async (tx) => {
+      const forgotten = await queue.workflows.forget(tx, id, { from: 'b' });
+      await queue.redrive(tx, id);
+      return forgotten;
+    });
+    expect(await outputOf(id)).toBe('done');
+    expect(forgotten).toBe(2);
+    expect(calls).toEqual(['a', 'b', 'c', 'b', 'c']);
+  });
+
+  test('forgets nothing of a job that runs, or of none', async () => {
+    let go = () => {};
+    const gate = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    let isAt = false;
+    await start(async ({ step }) => {
+      await step.run('a', () => 1);
+      isAt = true;
+      await gate;
+    });
+    const id = await enqueue();
+    await until(() => isAt);
+    expect(await queue.workflows.forget(database.db, id, { from: 'a' })).toBe(0);
+    expect(await queue.workflows.forget(database.db, id + 1_000, { from: 'a' })).toBe(0);
+    go();
+    await outputOf(id);
+  });
+});
