@@ -132,8 +132,6 @@ const library = defineConfig({
           priority: 1.45,
         },
         { name: 'limits', test: sources(/\/src\/features\/limits\/(?!list-groups)[^/]+$/), priority: 1.4 },
-        // Only who has workflows imports it; with errors and definitions that any file of an app may import.
-        { name: 'workflows', test: sources(/\/src\/features\/workflows\//), priority: 1.3 },
         // Loaded by the first enqueue that debounces, and the like.
         { name: 'key-rules', test: sources(/\/src\/features\/keys\/enqueue-by-rule\.ts$/), priority: 1.2 },
         // What workers share with the figures and the check that a web app asks for.
@@ -161,9 +159,11 @@ const library = defineConfig({
         { name: 'outcome', test: sources(/\/src\/core\/job\/outcome\.ts$/), priority: 1.04 },
         {
           name: 'worker',
-          test: sources(/\/src\/(core\/worker|features\/(\w+\/worker|batch-handlers))\//),
+          test: sources(/\/src\/(core\/worker|features\/((?!workflows)\w+\/worker|batch-handlers))\//),
           priority: 1,
         },
+        // After all that it shares with others: only an app that has workflows loads it.
+        { name: 'workflows', test: sources(/\/src\/features\/workflows\//), priority: 0.9 },
         // With the statements that only it uses.
         {
           name: 'dashboard-pages',

@@ -19,14 +19,15 @@ export interface Roles {
   nameOf(name: RoleName): string;
 }
 
-/** The tables of `drizzle-queue/schema/control` and of `drizzle-queue/schema/metrics`. */
+/** The tables of `drizzle-queue/schema/control`, `drizzle-queue/schema/metrics` and `drizzle-queue/schema/workflows`. */
 const OWN = {
   control: /queue_(schedules|limits|usage|groups|holds|notes|keys)\b/,
   metrics: /queue_metrics\b/,
+  workflows: /queue_(steps|mailboxes)\b/,
 };
 
 /** The blocks of SQL on docs/schema.md that hold one of these words: those about some of these tables, or the others. */
-export function pageBlocks(words: readonly string[], about: 'control' | 'metrics' | 'core'): string[] {
+export function pageBlocks(words: readonly string[], about: keyof typeof OWN | 'core'): string[] {
   const page = readPages().find(({ path }) => path === 'docs/schema.md');
   const blocks = (page?.blocks ?? [])
     .filter(({ language, code }) => language === 'sql' && words.some((word) => code.includes(word)))

@@ -4,7 +4,14 @@
  */
 import { bigint, integer, pgTable, text, timestamp } from 'drizzle-orm/pg-core';
 import { drizzle } from 'drizzle-orm/postgres-js';
-import { createQueue, defineJob, exponentialBackoff, type Handler, type TransactionOf } from 'drizzle-queue';
+import {
+  createQueue,
+  defineJob,
+  exponentialBackoff,
+  type Handler,
+  type Step,
+  type TransactionOf,
+} from 'drizzle-queue';
 import type postgres from 'postgres';
 import { z } from 'zod';
 
@@ -49,6 +56,27 @@ export declare const tenant: string;
 /** The app's own session of a request. */
 export declare function userOf(request: Request): Promise<{ name: string; isAdmin: boolean } | undefined>;
 export declare const dashboard: import('drizzle-queue/dashboard').Dashboard;
+
+/** Services of others. */
+export declare const payments: {
+  charge(
+    orderId: number,
+    cents: number,
+    options?: { signal?: AbortSignal; idempotencyKey?: string },
+  ): Promise<{ id: string }>;
+  refund(id: string): Promise<void>;
+};
+export declare const parcels: { ship(orderId: number): Promise<void> };
+export declare const model: { next(): Promise<{ text: string; done: boolean }> };
+
+export const reservations = pgTable('reservations', {
+  orderId: integer('order_id').primaryKey(),
+  chargeId: text('charge_id').notNull(),
+});
+
+/** Those of a handler. */
+export declare const step: Step<typeof db>;
+export declare const job: { readonly id: number };
 
 /** A mail provider. */
 export declare const mailer: {

@@ -15,6 +15,7 @@ describe('the tarball', () => {
       'schema',
       'schema-control',
       'schema-metrics',
+      'schema-workflows',
       'skip-locked',
       'testing',
       'opentelemetry',
@@ -40,10 +41,19 @@ describe('the tarball', () => {
         'metrics',
       ],
       ...['metrics-tables', 'operate', 'outcome', 'queue', 'rolldown-runtime', 'rows', 'schedules', 'stats'],
-      ...['tables', 'wait-errors', 'waiting', 'worker'],
+      ...['tables', 'wait-errors', 'waiting', 'worker', 'workflow-tables', 'workflows'],
     ].flatMap((name) => [`${name}.js`, `${name}.cjs`]);
     const declarations = [
-      ...['dashboard', 'import', 'index', 'query-builders', 'queue', 'schema', 'schema-control'],
+      ...[
+        'create-workflow-tables',
+        'dashboard',
+        'import',
+        'index',
+        'query-builders',
+        'queue',
+        'schema',
+        'schema-control',
+      ],
       ...['schema-metrics', 'table-place', 'worker'],
     ].flatMap((name) => [`${name}.d.ts`, `${name}.d.cts`]);
     const others = files.filter((file) => !named.includes(file) && !file.startsWith('docs/'));
@@ -168,7 +178,7 @@ describe('the tarball', () => {
     const args = [tarball, '--profile', 'node16', '--no-emoji', '--format', 'ascii'];
     const { code, output } = await endOf(tools.attw, args, { cwd });
     expect(code, output).toBe(0);
-    expect(output.match(/from CJS\): OK \(CJS\)/g)).toHaveLength(10);
-    expect(output.match(/from ESM\): OK \(ESM\)/g)).toHaveLength(10);
+    expect(output.match(/from CJS\): OK \(CJS\)/g)).toHaveLength(11);
+    expect(output.match(/from ESM\): OK \(ESM\)/g)).toHaveLength(11);
   });
 });

@@ -179,7 +179,7 @@ export class Workflows implements ContextFeature {
     checkExecutor('forget', db);
     checkText('forget: from', from, MAX_NAME_BYTES);
     const tables = this.#all(this.#queue.tables);
-    const queue = await findQueue(db, tables, checkId('forget', id));
+    const queue = await findQueue(db, tables, checkId('forget', id), 'with steps');
     return queue === undefined ? 0 : await forgetSteps(db, tables, { queue, id, from });
   }
 
@@ -236,7 +236,7 @@ async function targetOf(
   to: SignalTo,
 ): Promise<SignalTarget | undefined> {
   if ('id' in to) {
-    const queue = await findQueue(db, tables, to.id);
+    const queue = await findQueue(db, tables, to.id, 'live');
     return queue === undefined ? undefined : { queue, id: to.id, kind: to.job?.kind };
   }
   const { job, uniqueKey, queue = job.queue } = to;

@@ -8,8 +8,8 @@
     )
     delete from "queue_steps" as s
     using first
-    where s.job_id = $6::int8 and s.queue = $7 and (s.started_at >= first.started_at or s.name = 'undo'
-        or s.name like 'undo:%')
+    where s.job_id = $6::int8 and s.queue = $7 
+      and (s.started_at >= first.started_at or s.name = 'undo' or s.name like 'undo:%')
       and not exists (select from live where worker_id is not null)
     returning s.name
 -- $1 = "mail"

@@ -5,7 +5,7 @@
     on conflict (job_id, queue, name) do update
     set sent = case
         when m.sent @> $6::text::jsonb or jsonb_array_length(m.sent) - m.received >= $7::int4
-          or pg_column_size(m.sent) >= $8::int4 then m.sent
+          or jsonb_array_length(m.sent) >= $8::int4 then m.sent
         else m.sent || excluded.sent end,
       updated_at = excluded.updated_at
     returning m.job_id, m.queue, m.waiting, m.sent -> -1 ->> 'id' = $9::text as is_sent,
@@ -17,6 +17,6 @@
 -- $5 = "mail"
 -- $6 = "[{\"key\":\"mail\"}]"
 -- $7 = 1000
--- $8 = 8388608
+-- $8 = 10000
 -- $9 = "mail"
 -- $10 = "[{\"key\":\"mail\"}]"

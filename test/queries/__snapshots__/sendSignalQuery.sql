@@ -5,7 +5,7 @@
     on conflict (job_id, queue, name) do update
     set sent = case
         when false or jsonb_array_length(m.sent) - m.received >= $5::int4
-          or pg_column_size(m.sent) >= $6::int4 then m.sent
+          or jsonb_array_length(m.sent) >= $6::int4 then m.sent
         else m.sent || excluded.sent end,
       updated_at = excluded.updated_at
     returning m.job_id, m.queue, m.waiting, m.sent -> -1 ->> 'id' = $7::text as is_sent,
@@ -15,5 +15,5 @@
 -- $3 = "mail"
 -- $4 = 42
 -- $5 = 1000
--- $6 = 8388608
+-- $6 = 10000
 -- $7 = "mail"

@@ -375,7 +375,8 @@ export function allStatements(
     findStepsQuery: findStepsQuery(workflows, { id, queue: text }),
     'findStepsQuery, of any queue': findStepsQuery(workflows, { id, queue: undefined }),
     forgetStepsQuery: forgetStepsQuery(workflows, { queue: text, id, from: text }),
-    findQueueQuery: findQueueQuery(workflows, id),
+    findQueueQuery: findQueueQuery(workflows, id, 'live'),
+    'findQueueQuery, with steps': findQueueQuery(workflows, id, 'with steps'),
     deleteLeftRowsQuery: deleteLeftRowsQuery(workflows, 'queueSteps', text, [id, id + 1]),
     findLeftRowsQuery: findLeftRowsQuery(workflows, 'queueSteps', undefined, 1_000),
     'findLeftRowsQuery, further mailboxes': findLeftRowsQuery(

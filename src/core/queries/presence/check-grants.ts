@@ -31,6 +31,9 @@ const WORKER: Readonly<Record<keyof TablesInUse, readonly Privilege[]>> = {
   queueMetrics: ['select', 'insert', 'update', 'delete'],
 };
 
+/** What a worker does with the tables of a feature that the core does not know. */
+const EVERYTHING: readonly Privilege[] = ['select', 'insert', 'update', 'delete'];
+
 /** Only who fires schedules enqueues. */
 const FIRING: readonly Privilege[] = ['insert'];
 
@@ -53,11 +56,13 @@ export async function checkGrants(db: Runner, tables: TablesInUse): Promise<void
 /** What the current role lacks. Privileges on single columns count; delete exists only for whole rows. */
 export function missingGrantsQuery(tables: TablesInUse): SQL {
   const fires = tables.queueSchedules !== undefined;
-  const needed = Object.entries(WORKER).flatMap(([key, privileges]) => {
+  const ofFeatures = Object.keys(tables).filter((key) => !(key in WORKER));
+  const all = [...Object.entries(WORKER), ...ofFeatures.map((key) => [key, EVERYTHING] as const)];
+  const needed = all.flatMap(([key, privileges]) => {
     const table: PgTable | undefined = Reflect.get(tables, key);
     if (table === undefined) return [];
-    const all = fires && key === 'queueJobs' ? [...privileges, ...FIRING] : privileges;
-    return all.map((privilege) => ({
+    const wanted = fires && key === 'queueJobs' ? [...privileges, ...FIRING] : privileges;
+    return wanted.map((privilege) => ({
       name: quotedName(table),
       privilege,
       of_columns: privilege !== 'delete',

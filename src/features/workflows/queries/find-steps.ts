@@ -33,7 +33,7 @@ export interface FoundStep extends StepRecord {
 /**
  * The steps of a job, in the order in which they began.
  *
- * **Under concurrency.** A plain read: it waits for nobody, and sees what is committed.
+ * **Under concurrency.** A plain read, which waits for no lock.
  */
 export async function findSteps(
   db: Runner,

@@ -54,7 +54,7 @@ export type MailboxesTable<
  * - `sent` has all signals, oldest first. Nothing is taken out while the job lives, so an attempt that dies
  *   after it has received one has consumed nothing.
  * - `received` is how many of them the steps of the job have.
- * - `waiting`: the job waits for the next, or is about to; whoever sends it makes the job due.
+ * - `waiting`: the job waits for the next, or is about to. Its sender makes the job due.
  */
 export function defineMailboxesTable<TName extends string, TSchema extends string | undefined>(
   table: DeclareTable,
