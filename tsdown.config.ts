@@ -17,6 +17,7 @@ const ENTRIES: Record<string, string> = {
   dashboard: 'src/entries/dashboard/index.ts',
   config: 'src/entries/config/index.ts',
   import: 'src/entries/import/index.ts',
+  shards: 'src/entries/shards/index.ts',
 };
 
 const entryOf = (file: string): string | undefined =>
@@ -160,6 +161,8 @@ const library = defineConfig({
           test: sources(/\/src\/(core\/worker|features\/(\w+\/worker|batch-handlers))\//),
           priority: 1,
         },
+        // Not with what chooses a shard: a web app that does needs no worker.
+        { name: 'shard-workers', test: sources(/\/src\/entries\/shards\/workers\//), priority: 0.6 },
         // With the statements that only it uses.
         {
           name: 'dashboard-pages',

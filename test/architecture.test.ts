@@ -214,6 +214,12 @@ const parts: Readonly<Record<string, Part>> = {
     packages: DRIZZLE,
     reason: 'an entry of its own, which nothing else loads: the systems are named here and nowhere else',
   },
+  'entries/shards': {
+    files: /^entries\/shards\//,
+    parts: ['errors', 'core/schema', 'core/job', 'core/time', 'core/worker', 'entry'],
+    packages: NOTHING,
+    reason: 'an entry of its own over workers of one database: nothing of the core knows of several',
+  },
   'entries/config': {
     files: /^entries\/config\//,
     parts: ['core/schema', 'entries/dashboard', 'entries/import', 'entry'],

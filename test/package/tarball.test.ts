@@ -21,6 +21,7 @@ describe('the tarball', () => {
       'dashboard',
       'config',
       'import',
+      'shards',
     ].flatMap((entry) => ['js', 'cjs', 'd.ts', 'd.cts'].map((end) => `dist/${entry}.${end}`));
     const texts = ['CHANGELOG.md', 'LICENSE', 'NOTICES.md', 'README.md', 'package.json'];
     // The command is a program of its own, which nobody imports.
@@ -39,8 +40,8 @@ describe('the tarball', () => {
         'limits',
         'metrics',
       ],
-      ...['metrics-tables', 'operate', 'outcome', 'queue', 'rolldown-runtime', 'rows', 'schedules', 'stats'],
-      ...['tables', 'wait-errors', 'waiting', 'worker'],
+      ...['metrics-tables', 'operate', 'outcome', 'queue', 'rolldown-runtime', 'rows', 'schedules'],
+      ...['shard-workers', 'stats', 'tables', 'wait-errors', 'waiting', 'worker'],
     ].flatMap((name) => [`${name}.js`, `${name}.cjs`]);
     const declarations = [
       ...['dashboard', 'import', 'index', 'query-builders', 'queue', 'schema', 'schema-control'],
@@ -123,6 +124,7 @@ describe('the tarball', () => {
     'drizzle-queue/dashboard',
     'drizzle-queue/config',
     'drizzle-queue/import',
+    'drizzle-queue/shards',
   ])('exports the same names from %s to import and to require', async (entry) => {
     const names = async (source: string): Promise<string[]> =>
       JSON.parse(await run(process.execPath, ['--input-type=module', '--eval', source], { cwd }));
@@ -167,7 +169,7 @@ describe('the tarball', () => {
     const args = [tarball, '--profile', 'node16', '--no-emoji', '--format', 'ascii'];
     const { code, output } = await endOf(tools.attw, args, { cwd });
     expect(code, output).toBe(0);
-    expect(output.match(/from CJS\): OK \(CJS\)/g)).toHaveLength(10);
-    expect(output.match(/from ESM\): OK \(ESM\)/g)).toHaveLength(10);
+    expect(output.match(/from CJS\): OK \(CJS\)/g)).toHaveLength(11);
+    expect(output.match(/from ESM\): OK \(ESM\)/g)).toHaveLength(11);
   });
 });
