@@ -5,6 +5,7 @@
 export const NOT_EXPORTED = [
   // Of options and results.
   'AnyTickOptions',
+  'AppConfig',
   'ClaimedJob',
   'CommonRecord',
   'DebounceOptions',
@@ -14,12 +15,15 @@ export const NOT_EXPORTED = [
   'JobSettings',
   'LiveFields',
   'MakeQueueLimiting',
+  'OneDatabase',
   'OutcomeRecord',
   'PeriodOptions',
   'ReplaceOptions',
   'RedisSource',
+  'SeveralDatabases',
   'TablePlace',
   'TableSource',
+  'Told',
   'ThrottleOptions',
   'TrailingOptions',
   'UniqueOptions',

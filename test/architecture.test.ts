@@ -222,7 +222,7 @@ const parts: Readonly<Record<string, Part>> = {
   },
   'entries/config': {
     files: /^entries\/config\//,
-    parts: ['core/schema', 'entries/dashboard', 'entries/import', 'entry'],
+    parts: ['core/schema', 'entries/dashboard', 'entries/import', 'entries/shards', 'entry'],
     packages: NOTHING,
     reason:
       'types of what apps tell the command line; it loads the workers and the dashboard when they are asked for',
@@ -245,6 +245,7 @@ const parts: Readonly<Record<string, Part>> = {
       'entries/filter',
       'entries/dashboard',
       'entries/import',
+      'entries/shards',
       'entries/config',
       'entries/cli/project/load-module',
       'entry',
