@@ -161,7 +161,8 @@ const library = defineConfig({
           test: sources(/\/src\/(core\/worker|features\/(\w+\/worker|batch-handlers))\//),
           priority: 1,
         },
-        // Not with what chooses a shard: a web app that does needs no worker.
+        // A web app that chooses a shard needs no worker.
+        { name: 'shard-of', test: sources(/\/src\/entries\/shards\/(?!index)[^/]+$/), priority: 0.7 },
         { name: 'shard-workers', test: sources(/\/src\/entries\/shards\/workers\//), priority: 0.6 },
         // With the statements that only it uses.
         {

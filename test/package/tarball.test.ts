@@ -41,11 +41,11 @@ describe('the tarball', () => {
         'metrics',
       ],
       ...['metrics-tables', 'operate', 'outcome', 'queue', 'rolldown-runtime', 'rows', 'schedules'],
-      ...['shard-workers', 'stats', 'tables', 'wait-errors', 'waiting', 'worker'],
+      ...['shard-of', 'shard-workers', 'stats', 'tables', 'wait-errors', 'waiting', 'worker'],
     ].flatMap((name) => [`${name}.js`, `${name}.cjs`]);
     const declarations = [
       ...['dashboard', 'import', 'index', 'query-builders', 'queue', 'schema', 'schema-control'],
-      ...['schema-metrics', 'table-place', 'worker'],
+      ...['schema-metrics', 'shards', 'table-place', 'worker'],
     ].flatMap((name) => [`${name}.d.ts`, `${name}.d.cts`]);
     const others = files.filter((file) => !named.includes(file) && !file.startsWith('docs/'));
     expect(others).toEqual([...code, ...declarations].map((name) => `dist/chunks/${name}`).sort());
@@ -60,6 +60,7 @@ describe('the tarball', () => {
       ['schema-metrics', 'declare const queueMetrics:'],
       ['dashboard', 'declare function createDashboard<'],
       ['import', 'declare function importJobs<'],
+      ['shards', 'declare function createWorkers<'],
     ]) {
       for (const end of ['d.ts', 'd.cts']) {
         const file = join(cwd, `node_modules/drizzle-queue/dist/chunks/${name}.${end}`);
