@@ -27,6 +27,8 @@ describe('processes that work on four databases', () => {
     for (const { client } of all) await client`truncate noted, queue_jobs, queue_workers`;
   });
 
+  /** How many of its workers have said that they hear notifications. */
+  const listening = (worker: WorkerProcess) => [...worker.output().matchAll(/^listening shard-/gm)].length;
   const noted = async (of = all) =>
     (await Promise.all(of.map(({ client }) => client<{ tenant: string }[]>`select tenant from noted`)))
       .flat()
@@ -34,7 +36,7 @@ describe('processes that work on four databases', () => {
 
   test("run each tenant's jobs once, in the tenant's own database, and stop all workers on one signal", async () => {
     const processes = [serve(all.map(({ url }) => url)), serve(all.map(({ url }) => url))];
-    for (const each of processes) await until(() => each.output().split('listening').length > 4);
+    for (const each of processes) await until(() => listening(each) === 4);
     const open = shards();
     for (let round = 0; round < 5; round++) {
       for (const tenant of tenants) {
@@ -85,7 +87,7 @@ describe('processes that work on four databases', () => {
 
   test('print no warning about listeners, with a dozen workers in one of them', async () => {
     const worker = serve(all.flatMap(({ url }) => [url, url, url]));
-    await until(() => worker.output().split('listening').length > 12);
+    await until(() => listening(worker) === 12);
     expect(await worker.end('SIGINT')).toBe(0);
     expect(worker.output()).not.toContain('Warning');
   });
