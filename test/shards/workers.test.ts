@@ -21,6 +21,7 @@ import {
   test,
   vi,
 } from 'vitest';
+import { TcpProxy } from '../faults/tcp-proxy.ts';
 import { clearTables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
@@ -227,6 +228,35 @@ describe('the workers of four databases', () => {
       const jobs = await databases[name].client`select attempt, worker_id from queue_jobs`;
       expect(jobs).toEqual([{ attempt: 0, worker_id: null }]);
     }
+  });
+
+  test('work while one database answers nothing from the start on, and stop in time', async () => {
+    const proxy = await TcpProxy.start(Number(new URL(databases.a.url).port));
+    proxy.weather = 'silent';
+    const client = postgres(proxy.url(databases.a.url), { max: 3, fetch_types: false, onnotice: () => {} });
+    onTestFinished(async () => {
+      // What still waits for an answer gets an error.
+      proxy.weather = 'fine';
+      await client.end({ timeout: 0 });
+      await proxy.close();
+    });
+    const done: Name[] = [];
+    const workers = created(
+      createWorkers(
+        { ...shards(), a: { db: drizzle({ client }), queue: createQueue() } },
+        { log: false, shutdownTimeoutMs: 0, handlers: [handle(note, () => {})] },
+      ),
+    );
+    workers.on('error', () => undefined).on('completed', ({ shard }) => done.push(shard));
+    const running = workers.run();
+    for (const name of ['b', 'c', 'd'] as const)
+      await queues[name].enqueue(databases[name].db, note, { n: 1 });
+    await until(() => done.length === 3);
+    expect(workers.health()).toMatchObject({ live: true, ready: true, shards: { a: { ready: false } } });
+    const atMs = performance.now();
+    await workers.stop();
+    expect(performance.now() - atMs).toBeLessThan(5_000);
+    await running;
   });
 
   test('stop while a start is tried again, and try it no more', async () => {
