@@ -216,7 +216,7 @@ const parts: Readonly<Record<string, Part>> = {
   },
   'entries/shards': {
     files: /^entries\/shards\//,
-    parts: ['errors', 'core/schema', 'core/job', 'core/time', 'core/worker', 'entry'],
+    parts: ['errors', 'core/runtime', 'core/schema', 'core/job', 'core/time', 'core/worker', 'entry'],
     packages: NOTHING,
     reason: 'an entry of its own over workers of one database: nothing of the core knows of several',
   },

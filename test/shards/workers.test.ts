@@ -354,6 +354,7 @@ describe('what the workers tell', () => {
     const workers = created(
       createWorkers(shards(), {
         concurrency: 2,
+        name: 'fleet',
         handlers: [handle(note, () => {})],
         each: (shard) => {
           asked.push(shard);
@@ -365,6 +366,7 @@ describe('what the workers tell', () => {
     workers.on('started', (told) => started.push(told));
     await workers.start();
     expect(workers.health()).toMatchObject({ slots: 11, shards: { a: { slots: 5 }, b: { slots: 2 } } });
+    expect(started.find(({ shard }) => shard === 'b')).toMatchObject({ name: 'fleet/b' });
     expect(started.find(({ shard }) => shard === 'a')).toMatchObject({
       name: 'first',
       concurrency: { default: 5 },
@@ -420,6 +422,7 @@ describe('createWorkers refuses', () => {
     refused(shards(), { handlers, each: () => undefined }).toThrow(
       'createWorkers: what each returns must be an object',
     );
+    refused(shards(), { handlers, name: 7 }).toThrow('createWorkers: name must be a string');
     refused(shards(), { handlers, log: console }).toThrow('createWorkers: log can only be false');
     refused(shards(), { handlers, jobs: [defineJob('forgotten')] }).toThrow(
       "kinds without a handler: 'forgotten'",

@@ -1,5 +1,6 @@
-import { checkObject } from '../../../core/job/limits.ts';
+import { checkObject, checkText, MAX_NAME_BYTES } from '../../../core/job/limits.ts';
 import { shown } from '../../../core/job/shown.ts';
+import { processName } from '../../../core/runtime.ts';
 import type { OwnColumns } from '../../../core/schema/own-columns.ts';
 import type { EveryKind } from '../../../core/worker/every-kind.ts';
 import { LINES } from '../../../core/worker/log/log-lines.ts';
@@ -40,7 +41,7 @@ export function createWorkers<
   const what = 'createWorkers';
   // From here on the types of own columns do not matter.
   checkShards(what, shards as unknown as Readonly<Record<string, Shard>>);
-  const { each, log, ...shared } = checkObject(`${what}: options`, options);
+  const { each, log, name: base = processName(), ...shared } = checkObject(`${what}: options`, options);
   if (each !== undefined && typeof each !== 'function') {
     throw new TypeError(`${what}: each must be a function from the name of a shard, got ${shown(each)}`);
   }
@@ -50,11 +51,12 @@ export function createWorkers<
         'each: (shard) => ({ log: logger.child({ shard }) })',
     );
   }
+  checkText(`${what}: name`, base, MAX_NAME_BYTES);
   const printing: (readonly [string, Worker])[] = [];
   const made = Object.entries<Shard<TDb, TOwn>>(shards).map(([name, { db, queue }]) => {
     // Its name is one of those that the type says.
     const own = each === undefined ? {} : checkObject(`${what}: what each returns`, each(name as TName));
-    const settings = { ...shared, log, ...own };
+    const settings = { ...shared, log, name: `${base}/${name}`, ...own };
     const prints = settings.log === undefined;
     // As in createWorker: that the handlers fit was checked at the call.
     const given = { ...settings, queue, ...(prints && { log: false }) } as unknown;

@@ -14,7 +14,13 @@ export interface WorkersOptions<
   TOwn extends OwnColumns = OwnColumns,
   THandled extends string = string,
   TKind extends string = string,
-> extends Omit<WorkerOptions<TDb, TOwn, THandled, TKind>, 'queue' | 'log'> {
+> extends Omit<WorkerOptions<TDb, TOwn, THandled, TKind>, 'queue' | 'name' | 'log'> {
+  /**
+   * What the worker of each shard is named after in its `queue_workers`: `name/shard`. Names differ, because
+   * metrics tell workers apart by them.
+   * @default 'host:pid', so that a worker is 'host:pid/shard'
+   */
+  name?: string | undefined;
   /**
    * `false` for silence. Loggers are given by {@link each}, since ids of jobs say nothing without the shard.
    * @default one line each on stderr, with the name of the shard: its worker's start, each discarded job and
