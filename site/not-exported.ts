@@ -5,7 +5,6 @@
 export const NOT_EXPORTED = [
   // Of options and results.
   'AnyTickOptions',
-  'AppConfig',
   'ClaimedJob',
   'CommonRecord',
   'DebounceOptions',
@@ -15,12 +14,10 @@ export const NOT_EXPORTED = [
   'JobSettings',
   'LiveFields',
   'MakeQueueLimiting',
-  'OneDatabase',
   'OutcomeRecord',
   'PeriodOptions',
   'ReplaceOptions',
   'RedisSource',
-  'SeveralDatabases',
   'TablePlace',
   'TableSource',
   'Told',

@@ -11,7 +11,7 @@ export const writeInvoice = defineJob('write-invoice', {
   payload: z.object({ tenant: z.string(), orderId: z.number() }),
 });
 
-/** A database that goes down must not end the process, and is used again soon after: docs/workers.md#postgresjs. */
+/** With these options a database is used again within seconds of its return: docs/workers.md#postgresjs. */
 const shard = (url: string) => ({
   db: drizzle({
     client: postgres(url, { max: 5, fetch_types: false, connect_timeout: 5, backoff: () => 1 }),
