@@ -18,6 +18,7 @@ const ENTRIES: Record<string, string> = {
   dashboard: 'src/entries/dashboard/index.ts',
   config: 'src/entries/config/index.ts',
   import: 'src/entries/import/index.ts',
+  shards: 'src/entries/shards/index.ts',
 };
 
 const entryOf = (file: string): string | undefined =>
@@ -164,6 +165,9 @@ const library = defineConfig({
         },
         // After all that it shares with others: only an app that has workflows loads it.
         { name: 'workflows', test: sources(/\/src\/features\/workflows\//), priority: 0.9 },
+        // A web app that chooses a shard needs no worker.
+        { name: 'shard-of', test: sources(/\/src\/entries\/shards\/(?!index)[^/]+$/), priority: 0.7 },
+        { name: 'shard-workers', test: sources(/\/src\/entries\/shards\/workers\//), priority: 0.6 },
         // With the statements that only it uses.
         {
           name: 'dashboard-pages',

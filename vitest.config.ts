@@ -12,6 +12,7 @@ export default defineConfig({
       { find: /^drizzle-queue$/, replacement: source('index.ts') },
       { find: /^drizzle-queue\/config$/, replacement: source('entries/config/index.ts') },
       { find: /^drizzle-queue\/import$/, replacement: source('entries/import/index.ts') },
+      { find: /^drizzle-queue\/shards$/, replacement: source('entries/shards/index.ts') },
       { find: /^drizzle-queue\/schema$/, replacement: source('core/schema/index.ts') },
       { find: /^drizzle-queue\/schema\/control$/, replacement: source('features/control/index.ts') },
       { find: /^drizzle-queue\/schema\/metrics$/, replacement: source('features/metrics/schema/index.ts') },

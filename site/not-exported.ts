@@ -20,6 +20,7 @@ export const NOT_EXPORTED = [
   'RedisSource',
   'TablePlace',
   'TableSource',
+  'Told',
   'ThrottleOptions',
   'TrailingOptions',
   'UniqueOptions',

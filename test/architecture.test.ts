@@ -220,9 +220,15 @@ const parts: Readonly<Record<string, Part>> = {
     packages: DRIZZLE,
     reason: 'an entry of its own, which nothing else loads: the systems are named here and nowhere else',
   },
+  'entries/shards': {
+    files: /^entries\/shards\//,
+    parts: ['errors', 'core/runtime', 'core/schema', 'core/job', 'core/time', 'core/worker', 'entry'],
+    packages: NOTHING,
+    reason: 'an entry of its own over workers of one database: nothing of the core knows of several',
+  },
   'entries/config': {
     files: /^entries\/config\//,
-    parts: ['core/schema', 'entries/dashboard', 'entries/import', 'entry'],
+    parts: ['core/schema', 'entries/dashboard', 'entries/import', 'entries/shards', 'entry'],
     packages: NOTHING,
     reason:
       'types of what apps tell the command line; it loads the workers and the dashboard when they are asked for',
@@ -245,6 +251,7 @@ const parts: Readonly<Record<string, Part>> = {
       'entries/filter',
       'entries/dashboard',
       'entries/import',
+      'entries/shards',
       'entries/config',
       'entries/cli/project/load-module',
       'entry',

@@ -51,7 +51,7 @@ const LONG = [
   'test/cli/init.test.ts',
   'test/model/',
   'test/fuzz/',
-  'test/integration/several-databases.test.ts',
+  'test/shards/processes.test.ts',
 ];
 const NOT_LONG = LONG.flatMap((path) => ['--exclude', path.endsWith('/') ? `${path}**` : path]);
 /** Minutes each: plans and claims over tables with a million rows. They run on GitHub. */

@@ -11,6 +11,8 @@ import { createDatabase } from '../../test/support/databases.ts';
 
 export interface Stage {
   readonly db: ReturnType<typeof connect>;
+  /** The addresses of all databases, the first of which is that of `db`. Programs find them in DATABASE_URLS. */
+  readonly urls: readonly string[];
   /** Starts a program of the example, such as `worker.ts`, in a process of its own that ends with the demo at the latest. */
   start(program: string, env?: Readonly<Record<string, string>>): StageProcess;
 }
@@ -34,26 +36,37 @@ const leash = fileURLToPath(new URL('leash.ts', import.meta.url));
  * Plays a demo on a database of its own, on the server of DATABASE_URL or else on one that comes from npm.
  *
  * @param example the `import.meta.url` of a file beside `drizzle/` and the programs
+ * @param count how many databases it needs
  * @throws what the play throws, or an Error when one of its processes ends by itself
  */
-export async function onStage(example: string, play: (stage: Stage) => Promise<void>): Promise<void> {
+export async function onStage(
+  example: string,
+  play: (stage: Stage) => Promise<void>,
+  count = 1,
+): Promise<void> {
   const path = (name: string) => fileURLToPath(new URL(name, example));
   const server = await databaseServer();
-  const database = await createDatabase(server.url);
-  const db = connect(database.url);
+  const databases = await Promise.all(Array.from({ length: count }, () => createDatabase(server.url)));
+  const urls = databases.map(({ url }) => url);
+  const [url = ''] = urls;
+  const db = connect(url);
   const children = new Set<ChildProcess>();
   try {
-    await migrate(db, { migrationsFolder: path('drizzle') });
+    for (const each of urls) {
+      const migrated = each === url ? db : connect(each);
+      await migrate(migrated, { migrationsFolder: path('drizzle') });
+      if (migrated !== db) await migrated.$client.end();
+    }
     await new Promise<void>((resolve, reject) => {
-      const env = { ...process.env, DATABASE_URL: database.url };
+      const env = { ...process.env, DATABASE_URL: url, DATABASE_URLS: urls.join(' ') };
       const start = (program: string, more = {}) =>
         startProcess(path(program), { ...env, ...more }, children, reject);
-      play({ db, start }).then(resolve, reject);
+      play({ db, urls, start }).then(resolve, reject);
     });
   } finally {
     for (const child of children) child.kill('SIGKILL');
     await db.$client.end({ timeout: 1 });
-    await database.drop();
+    for (const database of databases) await database.drop();
     await server.stop();
   }
 }

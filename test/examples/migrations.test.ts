@@ -9,6 +9,7 @@ test.each([
   ['shop', 'schema.ts'],
   ['nightly-report', 'schema.ts'],
   ['tenants', 'schema.ts'],
+  ['shards', 'schema.ts'],
   ['webhook-outbox', 'schema.ts'],
   ['image-pipeline', 'schema.ts'],
   ['email-digest', 'schema.ts'],

@@ -55,6 +55,17 @@ describe.each([
     expect(KIT_CODE.filter((text) => code.includes(text))).toEqual([]);
   });
 
+  test('of shardOf has no worker in it, and that of createWorkers has', async () => {
+    const code = await bundle(projects['1.0'], `export { shardOf } from 'drizzle-queue/shards';`);
+    expect(code).toContain('a safe whole number or a bigint');
+    expect(WORKER_CODE.filter((text) => code.includes(text))).toEqual([]);
+    const workers = await bundle(projects['1.0'], `export { createWorkers } from 'drizzle-queue/shards';`);
+    expect(WORKER_CODE.filter((text) => !workers.includes(text))).toEqual([]);
+    // Nor has a worker of one database what several need.
+    const one = await bundle(projects['1.0'], `export { createWorker } from 'drizzle-queue';`);
+    expect(one).not.toContain('have the same queue');
+  });
+
   test('of the testing kit has it', async () => {
     const code = await bundle(projects['1.0'], `export * from 'drizzle-queue/testing';`);
     expect(KIT_CODE.filter((text) => !code.includes(text))).toEqual([]);

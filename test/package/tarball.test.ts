@@ -22,6 +22,7 @@ describe('the tarball', () => {
       'dashboard',
       'config',
       'import',
+      'shards',
     ].flatMap((entry) => ['js', 'cjs', 'd.ts', 'd.cts'].map((end) => `dist/${entry}.${end}`));
     const texts = ['CHANGELOG.md', 'LICENSE', 'NOTICES.md', 'README.md', 'package.json'];
     // The command is a program of its own, which nobody imports.
@@ -40,21 +41,13 @@ describe('the tarball', () => {
         'limits',
         'metrics',
       ],
-      ...['metrics-tables', 'operate', 'outcome', 'queue', 'rolldown-runtime', 'rows', 'schedules', 'stats'],
-      ...['tables', 'wait-errors', 'waiting', 'worker', 'workflow-tables', 'workflows'],
+      ...['metrics-tables', 'operate', 'outcome', 'queue', 'rolldown-runtime', 'rows', 'schedules'],
+      ...['shard-of', 'shard-workers', 'stats', 'tables', 'wait-errors', 'waiting', 'worker'],
+      ...['workflow-tables', 'workflows'],
     ].flatMap((name) => [`${name}.js`, `${name}.cjs`]);
     const declarations = [
-      ...[
-        'create-workflow-tables',
-        'dashboard',
-        'import',
-        'index',
-        'query-builders',
-        'queue',
-        'schema',
-        'schema-control',
-      ],
-      ...['schema-metrics', 'table-place', 'worker'],
+      ...['create-workflow-tables', 'dashboard', 'import', 'index', 'query-builders', 'queue', 'schema'],
+      ...['schema-control', 'schema-metrics', 'shards', 'table-place', 'worker'],
     ].flatMap((name) => [`${name}.d.ts`, `${name}.d.cts`]);
     const others = files.filter((file) => !named.includes(file) && !file.startsWith('docs/'));
     expect(others).toEqual([...code, ...declarations].map((name) => `dist/chunks/${name}`).sort());
@@ -69,6 +62,7 @@ describe('the tarball', () => {
       ['schema-metrics', 'declare const queueMetrics:'],
       ['dashboard', 'declare function createDashboard<'],
       ['import', 'declare function importJobs<'],
+      ['shards', 'declare function createWorkers<'],
     ]) {
       for (const end of ['d.ts', 'd.cts']) {
         const file = join(cwd, `node_modules/drizzle-queue/dist/chunks/${name}.${end}`);
@@ -134,6 +128,7 @@ describe('the tarball', () => {
     'drizzle-queue/dashboard',
     'drizzle-queue/config',
     'drizzle-queue/import',
+    'drizzle-queue/shards',
   ])('exports the same names from %s to import and to require', async (entry) => {
     const names = async (source: string): Promise<string[]> =>
       JSON.parse(await run(process.execPath, ['--input-type=module', '--eval', source], { cwd }));
@@ -178,7 +173,7 @@ describe('the tarball', () => {
     const args = [tarball, '--profile', 'node16', '--no-emoji', '--format', 'ascii'];
     const { code, output } = await endOf(tools.attw, args, { cwd });
     expect(code, output).toBe(0);
-    expect(output.match(/from CJS\): OK \(CJS\)/g)).toHaveLength(11);
-    expect(output.match(/from ESM\): OK \(ESM\)/g)).toHaveLength(11);
+    expect(output.match(/from CJS\): OK \(CJS\)/g)).toHaveLength(12);
+    expect(output.match(/from ESM\): OK \(ESM\)/g)).toHaveLength(12);
   });
 });

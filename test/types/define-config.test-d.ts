@@ -16,6 +16,20 @@ test('defineConfig takes handlers, or a function that loads them, and options of
   defineConfig({ db, queue, dashboard: { title: 'Shop' } });
 });
 
+test('defineConfig takes several databases in place of one', () => {
+  const shards = { eu: { db, queue }, us: { db, queue: createQueue() } };
+  defineConfig({ shards, jobs: [greet], handlers });
+  defineConfig({
+    shards,
+    handlers,
+    worker: { concurrency: 20, each: (shard) => ({ listen: shard === 'eu' }) },
+  });
+  // @ts-expect-error both
+  defineConfig({ shards, db, queue, handlers });
+  // @ts-expect-error settings of each are those of several
+  defineConfig({ db, queue, worker: { each: () => ({}) } });
+});
+
 test('defineConfig takes nothing else', () => {
   // @ts-expect-error a queue is needed
   defineConfig({ db });

@@ -103,6 +103,11 @@ export class Worker {
     this.#events.on(event, listener);
   }
 
+  /** Tells the listeners of an error that was met on behalf of this worker. @internal */
+  tellError(error: unknown, during: string): void {
+    this.#events.emit('error', { error, during });
+  }
+
   off<K extends keyof WorkerEvents>(event: K, listener: (...args: WorkerEvents[K]) => void): this {
     this.#events.off(event, listener);
     return this;

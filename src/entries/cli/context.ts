@@ -14,6 +14,7 @@ export interface CommonFlags {
   readonly envFile?: readonly string[];
   readonly json?: boolean;
   readonly verbose?: boolean;
+  readonly shard?: string;
 }
 
 /** What one run of a command has: its arguments and options, and where to write. */
@@ -54,13 +55,18 @@ export function withProject<TFlags>(
   return call<TFlags>(command, (called) => inProject(called, run), end);
 }
 
-/** Opens the database for one call. */
+/**
+ * Opens the database for one call.
+ *
+ * @param all whether the command is about all of several databases, if `--shard` names none
+ */
 export async function inProject<TFlags>(
   called: Call<TFlags>,
   run: (context: Context<TFlags>) => Answer,
+  { all = false }: { readonly all?: boolean } = {},
 ): Answer {
-  const { config, url, envFile = [] } = called.flags;
-  const project = await openProject({ config, url, envFile });
+  const { config, url, shard, envFile = [] } = called.flags;
+  const project = await openProject({ config, url, shard, envFile, all });
   try {
     return await run({ ...called, project });
   } finally {

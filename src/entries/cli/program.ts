@@ -46,6 +46,7 @@ export function createProgram(version: string, end: (code: ExitCode) => void): C
     .version(version, '-v, --version', 'print the version')
     .option('--config <file>', 'the queue.config.ts (default: the nearest from here upwards)', text)
     .option('--url <address>', 'the database, instead of the one in the configs or DATABASE_URL', text)
+    .option('--shard <name>', 'which of several databases (`shards` in queue.config.ts)', text)
     .option(
       '--env-file <file>',
       'a file of variables, instead of .env.local and .env; may be repeated',

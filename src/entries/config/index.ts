@@ -1,2 +1,8 @@
 /** `queue.config.ts`: what the command line knows of an app. Its public names. */
-export { defineConfig, type QueueConfig } from './define-config.ts';
+export {
+  type AppConfig,
+  defineConfig,
+  type OneDatabase,
+  type QueueConfig,
+  type SeveralDatabases,
+} from './define-config.ts';

@@ -87,10 +87,12 @@ export function createDashboard<TOwn extends OwnColumns>(options: DashboardOptio
 
 function appOf(settings: DashboardSettings, links: Links, looks: Looks, searches: Searches): Hono<Env> {
   const app = new Hono<Env>({ getPath: (request) => pathOf(settings, request.url) });
-  const refused = async (c: Context, status: number, title: string, text: string) =>
+  // Only a user who was let in has a visit, and may know the names.
+  const databasesOf = (c: Context<Env>) => (c.get('visit') === undefined ? undefined : settings);
+  const refused = async (c: Context<Env>, status: number, title: string, text: string) =>
     await pageAnswer(
       c.req.raw,
-      await textOf(refusedPage({ links, title, text, home: status !== 403 })),
+      await textOf(refusedPage({ links, title, text, home: status !== 403, databases: databasesOf(c) })),
       status,
     );
 

@@ -23,6 +23,7 @@ const ENTRIES = {
   dashboard: 'entries/dashboard/index.ts',
   config: 'entries/config/index.ts',
   import: 'entries/import/index.ts',
+  shards: 'entries/shards/index.ts',
   cli: 'entries/cli/bin.ts',
 };
 

@@ -169,9 +169,11 @@ function onLaterMode(worker: EventSource, say: (line: LogLine) => unknown): () =
  * What a worker prints unless it is told otherwise, one line each on stderr: that it has started, what was
  * discarded and why, and that its stop waits for handlers. One that ends when its queues are empty has
  * neither a start nor a stop worth a line.
+ *
+ * @param whose what each line begins with, such as the name of a shard
  */
-export function printWorker(worker: EventSource, untilEmpty: boolean): void {
-  const print = (line: LogLine | undefined) => line && console.error(printed(line.message));
+export function printWorker(worker: EventSource, untilEmpty: boolean, whose = ''): void {
+  const print = (line: LogLine | undefined) => line && console.error(printed(`${whose}${line.message}`));
   listen(worker, 'discarded', (told) => print(LINES.discarded(told)));
   if (untilEmpty) return;
   onStarted(worker, (started, listening) => print(startedLine(started, listening)));

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import type { Command } from 'commander';
 import { integer } from '../arguments.ts';
-import { type Answer, type Context, withProject } from '../context.ts';
+import { type Answer, type Context, call, inProject } from '../context.ts';
 import { LockedDoor } from '../dashboard-door.ts';
 import type { ExitCode } from '../exit-code.ts';
 import { Failure } from '../failure.ts';
@@ -30,17 +30,17 @@ export function addDashboard(program: Command, end: (code: ExitCode) => void): v
       integer(0, 65_535),
     )
     .option('--read-only', 'read-only: show no buttons');
-  withProject<Flags>(command, dashboard, end);
+  call<Flags>(command, (called) => inProject(called, dashboard, { all: true }), end);
 }
 
 async function dashboard({ project, flags, output }: Context<Flags>): Answer {
-  const { db, queue, config, load, source } = project;
+  const { db, queue, shards, config, load, source } = project;
   const { signal, forget } = untilInterrupted();
   try {
     const [{ createDashboard, toNode }] = await Promise.all([
       load.dashboard(),
       // It says in one sentence that the database cannot be reached, or has no tables.
-      queue.paused(db),
+      shards === undefined && queue.paused(db),
     ]);
     const door = new LockedDoor();
     const server = createServer();
@@ -48,13 +48,20 @@ async function dashboard({ project, flags, output }: Context<Flags>): Answer {
     const hosts = [`${HOST}:${port}`, `localhost:${port}`];
     const pages = createDashboard({
       ...config?.dashboard,
-      db,
-      queue,
+      ...(shards === undefined ? { db, queue } : { queues: shards }),
       hosts,
       basePath: door.path,
       authorize: () => ({ actor: 'drizzle-queue dashboard', can: flags.readOnly === true ? {} : 'write' }),
-      onAction: ({ action, target, ids, outcome }) =>
-        complain([action, ...Object.values(target), ...someOf(ids), outcome].join(' ')),
+      onAction: ({ name, action, target, ids, outcome }) =>
+        complain(
+          [
+            ...(name === undefined ? [] : [name]),
+            action,
+            ...Object.values(target),
+            ...someOf(ids),
+            outcome,
+          ].join(' '),
+        ),
     });
     server.on('request', toNode(door.before(pages, hosts)));
     const url = `http://${HOST}:${port}${door.path}/?token=${door.token}`;

@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
+import type { Database, DrainResult } from '../../../index.ts';
 import type { QueueConfig } from '../../config/define-config.ts';
+import type { Shard, ShardSettings } from '../../shards/index.ts';
 import { durationMs, integer, several } from '../arguments.ts';
 import { outliveReaders } from '../broken-pipe.ts';
 import { configOf, definitionsOf, handlersOf } from '../configured.ts';
@@ -9,6 +11,9 @@ import { Failure, misused } from '../failure.ts';
 import { nearest } from '../nearest.ts';
 import type { Project } from '../project/open-project.ts';
 import { restartOnChange, stopWithParent } from '../restart-on-change.ts';
+import { sentenceOf } from '../sentence-of.ts';
+import { complain } from '../terminal/complain.ts';
+import type { Output } from '../terminal/output.ts';
 
 interface Flags {
   readonly watch?: boolean;
@@ -30,7 +35,8 @@ export function addWork(program: Command, end: (code: ExitCode) => void): void {
     .option('--drain [duration]', 'stop when no job is due, or after a time (default: 50s)', durationMs);
   call<Flags>(
     command,
-    async (called) => (called.flags.watch === true ? await restartOnChange() : await inProject(called, work)),
+    async (called) =>
+      called.flags.watch === true ? await restartOnChange() : await inProject(called, work, { all: true }),
     end,
   );
 }
@@ -39,23 +45,26 @@ async function work({ project, flags, output }: Context<Flags>): Answer {
   const config = configOf(project, 'work');
   const handlers = await handlersOf(config);
   if (handlers.length === 0) throw new Failure('There is nothing to do: queue.config.ts has no handlers');
-  const { createWorker, drain } = await project.load.entry();
-  const { queue } = project;
+  const { db, queue, shards, load } = project;
   await checkQueues(project, config, flags.queue ?? []);
-  const options = { ...config.worker, ...narrowed(config, flags), queue, handlers };
+  const settings = settingsOf(config, flags);
+  const { createWorker, drain } = await load.entry();
   outliveReaders();
   if (flags.drain !== undefined) {
-    const { shutdownTimeoutMs: _, listen: __, ...rest } = options;
     const deadlineMs = flags.drain === true ? DRAIN_MS : flags.drain;
-    const result = await drain(project.db, { ...rest, deadlineMs });
-    if (output.json) await output.document({ ...result });
-    else
-      await output.line(
-        `${result.completed} completed, ${result.failed} failed, ${result.discarded} discarded`,
-      );
-    return result.empty ? 0 : 1;
+    const drainOf = async (place: Shard, name?: string) => {
+      const { shutdownTimeoutMs: _, listen: __, ...rest } = settings(name);
+      return await drain(place.db, { ...rest, queue: place.queue, handlers, deadlineMs });
+    };
+    return await tell(
+      output,
+      shards === undefined ? await drainOf({ db, queue }) : await drainAll(shards, drainOf),
+    );
   }
-  const worker = createWorker(project.db, options);
+  const worker =
+    shards === undefined
+      ? createWorker(db, { ...settings(), queue, handlers })
+      : (await load.shards()).createWorkers(shards, { handlers, each: settings });
   const forget = stopWithParent(() => void worker.stop());
   try {
     await worker.run();
@@ -65,19 +74,46 @@ async function work({ project, flags, output }: Context<Flags>): Answer {
   return undefined;
 }
 
+async function tell(output: Output, result: DrainResult): Answer {
+  if (output.json) await output.document({ ...result });
+  else
+    await output.line(
+      `${result.completed} completed, ${result.failed} failed, ${result.discarded} discarded`,
+    );
+  return result.empty ? 0 : 1;
+}
+
+/** All databases at the same time; one that fails is told of, and the others are drained. */
+async function drainAll(
+  shards: Readonly<Record<string, Shard>>,
+  drainOf: (place: Shard, name: string) => Promise<DrainResult>,
+): Promise<DrainResult> {
+  const total = { completed: 0, failed: 0, discarded: 0, snoozed: 0, cancelled: 0, interrupted: 0 };
+  let empty = true;
+  await Promise.all(
+    Object.entries(shards).map(async ([name, place]) => {
+      try {
+        const result = await drainOf(place, name);
+        for (const count of Object.keys(total) as (keyof typeof total)[]) total[count] += result[count];
+        empty &&= result.empty;
+      } catch (error) {
+        empty = false;
+        complain(`${name}: ${sentenceOf(error)}`);
+      }
+    }),
+  );
+  return { ...total, empty };
+}
+
 /** A misspelt name would be served without end, and without a job. @throws Failure naming the nearest one */
-async function checkQueues(
-  { db, queue }: Project,
-  config: QueueConfig,
-  names: readonly string[],
-): Promise<void> {
+async function checkQueues(project: Project, config: QueueConfig, names: readonly string[]): Promise<void> {
   if (names.length === 0) return;
   const defined = [...(await definitionsOf(config)).values()].map((job) => job.queue);
   const known = [...new Set([...defined, ...Object.keys(config.worker?.queues ?? {})])];
   for (const name of names) {
     if (known.includes(name)) continue;
     // An enqueue may name any queue; then there are jobs of it.
-    if ((await queue.list(db, { queue: name, limit: 1 })).jobs.length > 0) continue;
+    if (await hasJobs(project, name)) continue;
     const close = nearest(name, known);
     throw misused(
       `work: there is no queue '${name}'${close === undefined ? '' : ` (did you mean ${close}?)`}. ` +
@@ -87,7 +123,28 @@ async function checkQueues(
   }
 }
 
-function narrowed({ worker }: QueueConfig, { queue: names, concurrency }: Flags) {
+/** Whether one of the databases that the command is about has jobs of a queue. */
+async function hasJobs({ db, queue, shards }: Project, name: string): Promise<boolean> {
+  for (const place of shards === undefined ? [{ db, queue }] : Object.values(shards)) {
+    if ((await place.queue.list(place.db, { queue: name, limit: 1 })).jobs.length > 0) return true;
+  }
+  return false;
+}
+
+/** The settings of a worker, or of that of a shard: what the config says, and then the options. */
+function settingsOf(config: QueueConfig, flags: Flags): (shard?: string) => ShardSettings<Database> {
+  return (shard) => {
+    if (config.shards === undefined) return { ...config.worker, ...narrowed(config.worker, flags) };
+    const { each, ...shared } = config.worker ?? {};
+    const own = { ...shared, ...(shard !== undefined && each?.(shard)) };
+    return { ...own, ...narrowed(own, flags) };
+  };
+}
+
+function narrowed(
+  worker: Pick<ShardSettings<Database>, 'queues'> | undefined,
+  { queue: names, concurrency }: Flags,
+) {
   return {
     ...(concurrency !== undefined && { concurrency }),
     ...(names !== undefined && {

@@ -2,7 +2,9 @@ import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import type { Database, Queue } from '../../../index.ts';
 import { LOADERS, type Loaders, type QueueConfig } from '../../config/define-config.ts';
+import type { Shard } from '../../shards/index.ts';
 import { Failure, misused } from '../failure.ts';
+import { nearest } from '../nearest.ts';
 import { complain } from '../terminal/complain.ts';
 import { type Credentials, connect } from './connect.ts';
 import { type DrizzleConfig, readDrizzleConfig } from './drizzle-config.ts';
@@ -17,12 +19,19 @@ export interface Whereabouts {
   readonly config?: string | undefined;
   readonly url?: string | undefined;
   readonly envFile: readonly string[];
+  /** The name of one of several databases. */
+  readonly shard?: string | undefined;
+  /** Whether the command is about all of several databases, if none is named. */
+  readonly all?: boolean;
 }
 
 /** An app's database and queue, opened for a command. */
 export interface Project {
+  /** Of several databases the one that was named, or the first where the command is about all. */
   readonly db: Database;
   readonly queue: Queue;
+  /** Of several databases those that the command is about; `undefined` where the app has one. */
+  readonly shards: Readonly<Record<string, Shard>> | undefined;
   /** What queue.config.ts says; `undefined` where there is none. */
   readonly config: QueueConfig | undefined;
   /** Loads the workers and the dashboard that fit the queue. */
@@ -35,6 +44,7 @@ export interface Project {
 const LOAD: Loaders = {
   entry: () => import('../../../index.ts'),
   dashboard: () => import('../../dashboard/index.ts'),
+  shards: () => import('../../shards/index.ts'),
   import: () => import('../../import/index.ts'),
 };
 
@@ -51,7 +61,8 @@ export async function openProject(given: Whereabouts): Promise<Project> {
     throw misused(`The file ${given.config} of --config does not exist`);
   const drizzleConfig = findConfig('drizzle', cwd);
   loadEnv(dirname(path ?? drizzleConfig ?? join(cwd, '.env')), given.envFile);
-  if (path !== undefined) return await fromQueueConfig(path, given.url);
+  if (path !== undefined) return await fromQueueConfig(path, given);
+  if (given.shard !== undefined) throw misused('--shard needs a queue.config.ts with `shards`');
   const known =
     drizzleConfig === undefined ? undefined : await readTolerantly(drizzleConfig, given.url !== undefined);
   const { credentials, source } = credentialsFrom(given.url, known, drizzleConfig);
@@ -59,14 +70,15 @@ export async function openProject(given: Whereabouts): Promise<Project> {
   const { db, close } = await connect(folder, credentials);
   try {
     const tables = known === undefined ? USUAL_TABLES : await tablesOf(known);
-    return { db, queue: await queueOf(db, tables), config: undefined, load: LOAD, source, close };
+    const queue = await queueOf(db, tables);
+    return { db, queue, shards: undefined, config: undefined, load: LOAD, source, close };
   } catch (error) {
     await close().catch(() => undefined);
     throw error;
   }
 }
 
-async function fromQueueConfig(path: string, url: string | undefined): Promise<Project> {
+async function fromQueueConfig(path: string, given: Whereabouts): Promise<Project> {
   const file = relative(process.cwd(), path) || path;
   const config: unknown = defaultOf(await loadModule(path));
   const load: unknown = Reflect.get(Object(config), LOADERS);
@@ -78,17 +90,50 @@ async function fromQueueConfig(path: string, url: string | undefined): Promise<P
   }
   // defineConfig has checked what it is, and put the loaders in.
   const [known, loaders] = [config as QueueConfig, load as Loaders];
-  const { queue } = known;
-  if (url === undefined) {
-    const close = () => closeClient(known.db);
-    return { db: known.db, queue, config: known, load: loaders, source: file, close };
-  }
-  const { db, close } = await connect(dirname(path), url);
-  const closeBoth = async () => {
-    await Promise.all([close(), closeClient(known.db)]);
+  const { shards } = known;
+  const places: readonly Shard[] = shards === undefined ? [known] : Object.values(shards);
+  const closeAll = async () => {
+    await Promise.all(places.map(({ db }) => closeClient(db)));
   };
-  const changed = { ...known, db };
-  return { db, queue, config: changed, load: loaders, source: '--url', close: closeBoth };
+  try {
+    const { name, db, queue } = placeIn(known, given);
+    const common = { queue, config: known, load: loaders };
+    if (given.url === undefined) {
+      const source = name === undefined ? file : `the shard '${name}' of ${file}`;
+      const about = name === undefined ? shards : { [name]: { db, queue } };
+      return { ...common, db, shards: about, source, close: closeAll };
+    }
+    const opened = await connect(dirname(path), given.url);
+    const closeBoth = async () => {
+      await Promise.all([opened.close(), closeAll()]);
+    };
+    const about = name === undefined ? undefined : { [name]: { db: opened.db, queue } };
+    return { ...common, db: opened.db, shards: about, source: '--url', close: closeBoth };
+  } catch (error) {
+    await closeAll().catch(() => undefined);
+    throw error;
+  }
+}
+
+/** The database that a command is about; without a name it is one of one, or the first of all. */
+function placeIn(config: QueueConfig, { shard, url, all }: Whereabouts): Shard & { readonly name?: string } {
+  if (config.shards === undefined) {
+    if (shard === undefined) return config;
+    throw misused('--shard names one of several databases, and queue.config.ts has one');
+  }
+  const names = Object.keys(config.shards);
+  const [first = ''] = names;
+  if (shard === undefined && (all !== true || url !== undefined)) {
+    const what = url === undefined ? 'which one' : 'whose queue is at --url';
+    throw misused(`queue.config.ts has several databases; say ${what}: --shard ${names.join(', --shard ')}`);
+  }
+  const found = config.shards[shard ?? first];
+  if (found !== undefined) return shard === undefined ? found : { ...found, name: shard };
+  const close = nearest(shard ?? first, names);
+  throw misused(
+    `queue.config.ts has no shard '${shard}'` +
+      (close === undefined ? `; there are ${names.join(', ')}` : ` (did you mean ${close}?)`),
+  );
 }
 
 /** Where an address was given, a config that cannot be read does not make the command fail. */

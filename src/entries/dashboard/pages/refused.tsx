@@ -1,5 +1,6 @@
 import type { Links } from '../links.ts';
-import { Document } from '../parts/layout.tsx';
+import type { DashboardSettings } from '../options.ts';
+import { Document, Switch } from '../parts/layout.tsx';
 
 interface RefusedProps {
   readonly links: Links;
@@ -7,10 +8,12 @@ interface RefusedProps {
   readonly text: string;
   /** Whether there is a page to go back to. */
   readonly home?: boolean;
+  /** Where the user may know of the other databases: this one may be down, and those not. */
+  readonly databases?: Pick<DashboardSettings, 'name' | 'names'> | undefined;
 }
 
 /** A page for a user who may not see what they asked for, or asked for something that does not exist. */
-export function refusedPage({ links, title, text, home = false }: RefusedProps) {
+export function refusedPage({ links, title, text, home = false, databases }: RefusedProps) {
   return (
     <Document links={links} title={title}>
       <main class="refused card">
@@ -21,6 +24,7 @@ export function refusedPage({ links, title, text, home = false }: RefusedProps) 
             <a href={links.to('/')}>Overview</a>
           </p>
         ) : null}
+        {databases === undefined ? null : <Switch links={links} {...databases} />}
       </main>
     </Document>
   );

@@ -55,7 +55,7 @@ export function Page({ visit, title, charts = false, aside, children }: PageProp
             <Mark />
             <span>{settings.title}</span>
           </a>
-          <Switch visit={visit} />
+          <Switch links={links} name={settings.name} names={settings.names} />
           <nav aria-label="Pages">
             <ul>
               {pagesOf(visit).map(([path, name]) => (
@@ -113,14 +113,22 @@ export function SlowPage({ visit, title }: { readonly visit: Visit; readonly tit
 }
 
 /** Leads to the other queues, where there are several. */
-function Switch({ visit: { links, settings } }: { readonly visit: Visit }) {
-  if (settings.names.length < 2) return null;
+interface SwitchProps {
+  readonly links: Links;
+  /** Of the database that the page is about. */
+  readonly name: string | undefined;
+  readonly names: readonly string[];
+}
+
+/** The way to the pages of other databases. */
+export function Switch({ links, name: current, names }: SwitchProps) {
+  if (names.length < 2) return null;
   return (
     <nav aria-label="Databases" class="switch">
       <ul>
-        {settings.names.map((name) => (
+        {names.map((name) => (
           <li>
-            <a href={links.other(name)} aria-current={name === settings.name ? 'true' : undefined}>
+            <a href={links.other(name)} aria-current={name === current ? 'true' : undefined}>
               {name}
             </a>
           </li>
