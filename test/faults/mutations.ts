@@ -187,6 +187,17 @@ const mutations: readonly Mutation[] = [
     test: ['faults/groups', 'of which nobody else knows'],
   },
   {
+    name: 'workers lease a slot more than their code declares',
+    edits: [
+      {
+        file: 'src/features/limits/queries/take-lease.ts',
+        text: '.declared}::int4) as max',
+        by: '.declared}::int4 + 1) as max',
+      },
+    ],
+    test: ['faults/rolling-limits', 'what each declares holds'],
+  },
+  {
     name: 'a worker goes on behind a job of a group that it has lost',
     edits: [
       {

@@ -103,7 +103,7 @@ const rules: Readonly<Record<string, Readonly<Record<string, fc.Arbitrary<unknow
     uniqueKey: hostile.name,
     unique: fc.oneof(fc.constantFrom('live', 'waiting'), hostile.options({ forMs: milliseconds })),
   },
-  group: { group: hostile.name, weight: fc.integer({ min: 1, max: 10_000 }) },
+  group: { group: hostile.name, cost: fc.integer({ min: 1, max: 10_000 }) },
 };
 
 test.each(Object.entries(rules))(

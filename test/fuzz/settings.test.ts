@@ -32,7 +32,7 @@ const jobOptions = {
   backoff: fc.constant(() => 1),
   keepResult: fc.constantFrom(true, 'outcome', false),
   group: fc.constant(() => 'a'),
-  weight: fc.constant(() => 1),
+  cost: fc.constant(() => 1),
 };
 const runOptions = {
   queue: fc.constant(queue),

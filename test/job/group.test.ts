@@ -6,14 +6,14 @@ import { newJob } from '../../src/core/job/new-job.ts';
 const exported = defineJob('export', {
   payload: z.object({ tenant: z.string(), rows: z.coerce.number<string>() }),
   group: ({ tenant }) => tenant,
-  weight: ({ rows }) => Number(rows),
+  cost: ({ rows }) => Number(rows),
 });
 
 const payload = { tenant: 'acme', rows: '3' };
 
-describe('the group and the weight of a job', () => {
+describe('the group and the cost of a job', () => {
   test('are what the definition makes of the payload as it was given', () => {
-    expect(newJob(exported, payload)).toMatchObject({ group: 'acme', weight: 3 });
+    expect(newJob(exported, payload)).toMatchObject({ group: 'acme', cost: 3 });
   });
 
   test('are those of the enqueue, and then the functions are not called', () => {
@@ -22,17 +22,17 @@ describe('the group and the weight of a job', () => {
       group: () => {
         throw new Error('called');
       },
-      weight: () => {
+      cost: () => {
         throw new Error('called');
       },
     });
-    expect(newJob(never, 'x', { group: 'other', weight: 7 })).toMatchObject({ group: 'other', weight: 7 });
+    expect(newJob(never, 'x', { group: 'other', cost: 7 })).toMatchObject({ group: 'other', cost: 7 });
   });
 
   test('are none where neither says anything', () => {
     const made = newJob(defineJob('plain'), undefined);
     expect(Object.keys(made)).not.toContain('group');
-    expect(Object.keys(made)).not.toContain('weight');
+    expect(Object.keys(made)).not.toContain('cost');
   });
 
   test('are asked for once the payload is known to be valid', async () => {
@@ -58,13 +58,13 @@ describe('a wrong', () => {
     );
   });
 
-  test.each([0, -1, 1.5, 10_001, Number.NaN, '7', null])('weight %s is refused', (weight) => {
-    const given = () => newJob(defineJob('plain'), undefined, { weight: weight as number });
+  test.each([0, -1, 1.5, 10_001, Number.NaN, '7', null])('cost %s is refused', (cost) => {
+    const given = () => newJob(defineJob('plain'), undefined, { cost: cost as number });
     expect(given).toThrow(RangeError);
-    expect(given).toThrow(/^enqueue\('plain'\): weight must be a whole number from 1 to 10000/);
-    const computed = defineJob('plain', { weight: () => weight as number });
+    expect(given).toThrow(/^enqueue\('plain'\): cost must be a whole number from 1 to 10000/);
+    const computed = defineJob('plain', { cost: () => cost as number });
     expect(() => newJob(computed, undefined)).toThrow(
-      /^enqueue\('plain'\): what its definition returns as weight must/,
+      /^enqueue\('plain'\): what its definition returns as cost must/,
     );
   });
 
@@ -87,7 +87,7 @@ describe('a wrong', () => {
     expect(() => newJob(job, undefined)).toThrow(/must be a string/);
   });
 
-  test.each(['group', 'weight'] as const)('%s of a definition is refused where it is made', (name) => {
+  test.each(['group', 'cost'] as const)('%s of a definition is refused where it is made', (name) => {
     expect(() => defineJob('odd', { [name]: 'acme' })).toThrow(
       `defineJob('odd'): ${name} must be a function of the payload`,
     );

@@ -23,7 +23,7 @@ export interface Start {
   readonly job: number;
   readonly at: number;
   readonly createdAt: number;
-  readonly weight: number;
+  readonly cost: number;
   readonly fence: number;
 }
 
@@ -42,7 +42,7 @@ export class Audit {
 
   async create(): Promise<void> {
     await this.#database.client.unsafe(`
-      create table starts (queue text not null, group_key text, job_id bigint not null, fence int not null, weight int not null,
+      create table starts (queue text not null, group_key text, job_id bigint not null, fence int not null, cost int not null,
         created_at timestamptz not null, run_at timestamptz not null, at timestamptz not null);
       create table departures (worker_id bigint not null, at timestamptz not null);
       create table actions (queue text not null, group_key text not null, at timestamptz not null);
@@ -103,7 +103,7 @@ export class Audit {
   /** The claims of a queue by group, each in the order of time. */
   async starts(queue: string): Promise<Map<string, Start[]>> {
     const rows = await this.#database.client.unsafe<Record<string, string>[]>(
-      `select group_key, job_id, weight, fence, ${us('at')} as at, ${us('created_at')} as created from starts
+      `select group_key, job_id, cost, fence, ${us('at')} as at, ${us('created_at')} as created from starts
        where queue = $1 order by at, job_id`,
       [queue],
     );
@@ -113,16 +113,16 @@ export class Audit {
         job: Number(row.job_id),
         at: Number(row.at),
         createdAt: Number(row.created),
-        weight: Number(row.weight),
+        cost: Number(row.cost),
         fence: Number(row.fence),
       })),
     );
   }
 
   /** The calls of a queue's handlers, in the order of time: what a rate of the queue counts. */
-  async calls(queue: string): Promise<Pick<Start, 'at' | 'weight'>[]> {
-    const rows = await this.#database.client.unsafe<{ at: number; weight: number }[]>(
-      `select l.called_ms * 1000 as at, s.weight from ledger as l join starts as s on s.job_id = l.job_id and s.fence = l.fence
+  async calls(queue: string): Promise<Pick<Start, 'at' | 'cost'>[]> {
+    const rows = await this.#database.client.unsafe<{ at: number; cost: number }[]>(
+      `select l.called_ms * 1000 as at, s.cost from ledger as l join starts as s on s.job_id = l.job_id and s.fence = l.fence
        where l.queue = $1 order by 1`,
       [queue],
     );

@@ -13,7 +13,7 @@ export interface GroupLoad {
   /** So many jobs of each group are kept waiting. */
   readonly waiting: number;
   readonly work: () => Omit<GroupWork, 'group'>;
-  readonly weight?: () => number;
+  readonly cost?: () => number;
 }
 
 /** A queue's kind has its name. */
@@ -60,13 +60,13 @@ export class Producer {
     const rows = await this.#database.client<{ name: string; n: number }[]>`
       select queue || '/' || coalesce(group_key, ${NO_GROUP}) as name, count(*)::int as n from queue_jobs where worker_id is null group by 1`;
     const waiting = new Map(rows.map(({ name, n }) => [name, n]));
-    for (const { queue, groups, waiting: wanted, work, weight } of this.#loads) {
+    for (const { queue, groups, waiting: wanted, work, cost } of this.#loads) {
       const entries = groups.flatMap((group) => {
         const missing = wanted - (waiting.get(`${queue}/${group}`) ?? 0);
         return Array.from({ length: Math.max(missing, 0) }, () => ({
           payload: { ...work(), group },
           group: group === NO_GROUP ? undefined : group,
-          weight: weight?.(),
+          cost: cost?.(),
         }));
       });
       if (entries.length === 0) continue;

@@ -62,7 +62,7 @@ const failing = (): Omit<GroupWork, 'group'> => ({
 const loads: readonly GroupLoad[] = [
   { queue: 'tenants', groups: TENANTS, waiting: 10, work: works(200, 400) },
   { queue: 'rated', groups: ['r0', 'r1'], waiting: 15, work: works(10, 50) },
-  { queue: 'paced', groups: [NO_GROUP], waiting: 20, work: works(10, 50), weight: () => between(1, 4) },
+  { queue: 'paced', groups: [NO_GROUP], waiting: 20, work: works(10, 50), cost: () => between(1, 4) },
   { queue: 'fair', groups: ['big', 'triple'], waiting: BACKLOG, work: works(300, 700) },
   ...SERIALS.map((queue) => ({ queue, groups: ORDERED, waiting: 15, work: failing })),
 ];
@@ -208,11 +208,11 @@ function most(group: string) {
 
 /** What of a rate was used while jobs were waiting. */
 function useOf(
-  starts: readonly Pick<Start, 'at' | 'weight'>[],
+  starts: readonly Pick<Start, 'at' | 'cost'>[],
   { limit, perMs }: { limit: number; perMs: number },
 ): number {
   const [fromAt, untilAt] = race.busy;
-  const used = starts.filter(({ at }) => at < untilAt).reduce((sum, { weight }) => sum + weight, 0);
+  const used = starts.filter(({ at }) => at < untilAt).reduce((sum, { cost }) => sum + cost, 0);
   return used / ((limit * (untilAt - fromAt)) / 1_000 / perMs);
 }
 
@@ -289,11 +289,11 @@ describe(`${PROCESSES} processes that die, leave and sleep at random`, () => {
     }
   });
 
-  test('never call more handlers of a queue in any window than its rate, by weight, and use it', async () => {
+  test('never call more handlers of a queue in any window than its rate, by cost, and use it', async () => {
     const starts = await audit.calls('paced');
     const window = mostInWindow(starts, QUEUE_RATE.perMs);
     expect(window).toBeLessThanOrEqual(QUEUE_RATE.limit);
-    // The next job may be too heavy for what is left.
+    // The next job may be too dear for what is left.
     expect(window).toBeGreaterThan(QUEUE_RATE.limit - 3);
     expect(useOf(starts, QUEUE_RATE)).toBeGreaterThan(0.25);
   });

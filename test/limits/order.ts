@@ -60,15 +60,15 @@ export function unstopped(runs: readonly Run[], actions: readonly { readonly at:
   });
 }
 
-/** The largest sum of weights that any window of so many milliseconds sees, wherever it begins. */
-export function mostInWindow(starts: readonly Pick<Start, 'at' | 'weight'>[], windowMs: number): number {
+/** The largest sum of costs that any window of so many milliseconds sees, wherever it begins. */
+export function mostInWindow(starts: readonly Pick<Start, 'at' | 'cost'>[], windowMs: number): number {
   let most = 0;
   let sum = 0;
   let first = 0;
-  for (const { at, weight } of starts) {
-    sum += weight;
+  for (const { at, cost } of starts) {
+    sum += cost;
     // Two starts that are a window apart are not in one.
-    while (at - (starts[first]?.at ?? at) >= windowMs * 1_000) sum -= starts[first++]?.weight ?? 0;
+    while (at - (starts[first]?.at ?? at) >= windowMs * 1_000) sum -= starts[first++]?.cost ?? 0;
     most = Math.max(most, sum);
   }
   return most;

@@ -19,7 +19,7 @@ export const newJob = fc.record({
   maxAttempts: fc.constantFrom(1, 1, 2, 3),
   /** Heeded where the queue has groups. */
   group: fc.constantFrom(undefined, 'a', 'a', 'b', 'c'),
-  weight: fc.constantFrom(undefined, undefined, 1, 2, 7),
+  cost: fc.constantFrom(undefined, undefined, 1, 2, 7),
   /** Now, or so many seconds after a time long ago or far ahead. */
   due: fc.oneof(
     { weight: 3, arbitrary: fc.constant('now' as const) },

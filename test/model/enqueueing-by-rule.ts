@@ -62,7 +62,7 @@ export function enqueueingByRule(world: World): Pick<Doings, 'enqueueByRule' | '
     await world.compare();
     const { kind, priority, maxAttempts } = job;
     const grouping = model.groups.isGrouped(job.queue)
-      ? { group: job.group ?? '-', weight: job.weight ?? 1 }
+      ? { group: job.group ?? '-', cost: job.cost ?? 1 }
       : {};
     const answer = await enqueue(job, rule, key);
     const runsOut = rule === 'throttle' || rule === 'unique for a time';
@@ -107,9 +107,9 @@ export function enqueueingByRule(world: World): Pick<Doings, 'enqueueByRule' | '
     },
 
     enqueueUnaware: async (job) => {
-      const { group: _, weight: __, ...options } = { queue: job.queue, ...optionsOf(world, job) };
+      const { group: _, cost: __, ...options } = { queue: job.queue, ...optionsOf(world, job) };
       const answer = await unaware.enqueue(app.db, definitionOf(job.kind), undefined, options);
-      expectEnqueued(world, answer, job, { group: null, weight: 1 });
+      expectEnqueued(world, answer, job, { group: null, cost: 1 });
     },
   };
 }

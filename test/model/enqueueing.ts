@@ -86,9 +86,9 @@ export function expectEnqueued(
   { model, saw }: World,
   { id, duplicate }: EnqueueResult,
   job: Happenings['enqueue'],
-  grouping: Partial<Pick<ModelJob, 'group' | 'weight'>> = {},
+  grouping: Partial<Pick<ModelJob, 'group' | 'cost'>> = {},
 ): void {
-  const { queue, kind, priority, maxAttempts, uniqueKey = null, due, weight } = job;
+  const { queue, kind, priority, maxAttempts, uniqueKey = null, due, cost } = job;
   const standing = model.standing(queue, kind, uniqueKey);
   expect(duplicate).toBe(standing !== undefined);
   if (standing !== undefined) {
@@ -100,7 +100,7 @@ export function expectEnqueued(
   const runAt = dateOf(due);
   model.enqueue({
     ...{ id, queue, kind, priority, maxAttempts, uniqueKey },
-    ...(model.groups.isGrouped(queue) && { group: job.group ?? NO_GROUP, weight: weight ?? 1 }),
+    ...(model.groups.isGrouped(queue) && { group: job.group ?? NO_GROUP, cost: cost ?? 1 }),
     ...grouping,
     runAt: runAt === undefined ? { delayMs: 0 } : runAt.getTime() * 1_000,
   });
@@ -108,9 +108,9 @@ export function expectEnqueued(
 
 export function optionsOf(
   { model }: World,
-  { queue, uniqueKey, priority, maxAttempts, due, group, weight }: Omit<Happenings['enqueue'], 'kind'>,
+  { queue, uniqueKey, priority, maxAttempts, due, group, cost }: Omit<Happenings['enqueue'], 'kind'>,
 ) {
-  const grouping = model.groups.isGrouped(queue) ? { group, weight } : {};
+  const grouping = model.groups.isGrouped(queue) ? { group, cost } : {};
   return { uniqueKey, priority, maxAttempts, runAt: dateOf(due), ...grouping };
 }
 

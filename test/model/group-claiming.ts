@@ -15,7 +15,7 @@ export type GroupClaimStep = Pick<Happenings['claim'], 'kinds' | 'limit' | 'swee
 };
 
 /**
- * Tries in which a claim must take something of what may start. A group that has taken a job of weight 7 waits for as many turns
+ * Tries in which a claim must take something of what may start. A group that has taken a job of cost 7 waits for as many turns
  * of each other one, of one with a share of 3 for three times as many; and a claim of one job looks at one group.
  */
 const TRIES = 80;
@@ -151,7 +151,7 @@ async function expectRules(
   const undo: (() => void)[] = [];
   for (const job of jobs) {
     for (const { rate, model: starts } of model.groups.ratesOf(job)) {
-      const start = { cost: Math.min(job.weight, rate.limit), fromUs, toUs };
+      const start = { cost: Math.min(job.cost, rate.limit), fromUs, toUs };
       starts.add(start);
       undo.push(() => starts.remove(start));
     }
@@ -162,7 +162,7 @@ async function expectRules(
         rate.limit,
       );
     }
-    if (job.weight > 1 && model.groups.ratesOf(job).length > 0) world.saw('a weight counted');
+    if (job.cost > 1 && model.groups.ratesOf(job).length > 0) world.saw('a cost counted');
     if (job.workerId !== null) world.saw('a job of a group taken over');
   }
   if (jobs.length > 1) world.saw('several claimed of groups');

@@ -59,7 +59,7 @@ const events = [
   'a limit set',
   'a row locked by a transaction of the app',
   'a tick fired',
-  'a weight counted',
+  'a cost counted',
   'a worker came back and has lost jobs',
   'a worker came back and still holds jobs',
   'a worker died holding jobs',

@@ -96,8 +96,8 @@ export function startable(model: JobModel, claim: Asked): ModelJob[] {
       .filter((job) => job.group === group || mayTake(job))
       .flatMap((job) => model.groups.ratesOf({ ...job, group }))
       .every(({ rate, model }) => {
-        const heaviest = Math.max(...allDue.map(({ weight }) => Math.min(weight, rate.limit)));
-        return model.most(rate, claim.fromUs) + heaviest <= rate.limit;
+        const dearest = Math.max(...allDue.map(({ cost }) => Math.min(cost, rate.limit)));
+        return model.most(rate, claim.fromUs) + dearest <= rate.limit;
       });
     return isFree ? [first] : [];
   });

@@ -49,12 +49,12 @@ export class JobModel {
 
   enqueue(
     job: Pick<ModelJob, 'id' | 'queue' | 'kind' | 'priority' | 'maxAttempts' | 'uniqueKey' | 'runAt'> &
-      Partial<Pick<ModelJob, 'waitingKey' | 'group' | 'weight'>>,
+      Partial<Pick<ModelJob, 'waitingKey' | 'group' | 'cost'>>,
   ): void {
     this.jobs.set(job.id, {
       waitingKey: null,
       group: this.groups.isGrouped(job.queue) ? NO_GROUP : null,
-      weight: 1,
+      cost: 1,
       ...job,
       state: 'live',
       attempt: 0,

@@ -14,7 +14,7 @@ export interface ModelJob {
   /** `null` in a queue without groups, or of one that was enqueued by a process that knows of none. */
   group: string | null;
   /** 1 unless it has one. */
-  weight: number;
+  cost: number;
   /** `live`: in `queue_jobs`. `gone`: completed without a kept result, or its result was pruned. */
   state: 'live' | FinalState | 'gone';
   /** Microseconds since 1970, or a delay from the time of the statement that has just been run. */

@@ -65,7 +65,7 @@ function rowAsJson(id: string): string {
     'uniqueKey', unique_key, 'state', state, 'attempt', attempt, 'fence', fence, 'workerId', worker_id,
     'errors', jsonb_path_query_array(errors, '$[*].name'), 'runAt', ${micros('run_at')},
     'begun', claimed_at is not null, 'cancelRequested', cancel_reason is not null, 'output', output, 'payloadKept', payload is not null,
-    'group', group_key, 'weight', coalesce(weight, 1), 'waitingKey', waiting_key)`;
+    'group', group_key, 'cost', coalesce(weight, 1), 'waitingKey', waiting_key)`;
 }
 
 /** A time as a whole number of microseconds, which a double holds exactly. */

@@ -1,6 +1,6 @@
 /** A start that counts against a rate, with the times between which it was. */
 interface Start {
-  /** Its weight, or the limit when it started, if that is less. */
+  /** Its cost, or the limit when it started, if that is less. */
   readonly cost: number;
   readonly fromUs: number;
   readonly toUs: number;

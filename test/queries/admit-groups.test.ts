@@ -1,8 +1,9 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { admitGroups } from '../../src/features/limits/queries/admit-groups.ts';
+import { admitGroups, admitGroupsQuery } from '../../src/features/limits/queries/admit-groups.ts';
 import { claimGroupedJobs } from '../../src/features/limits/queries/claim-grouped-jobs.ts';
 import { addControlTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
+import { buffersOf, explain, nodesOf } from './support/explain.ts';
 import {
   addGrouped,
   addWorkers,
@@ -144,4 +145,24 @@ describe('a note of several groups', () => {
     await one.client`rollback`;
     expect(await admit()).toEqual({ used: 1, newGroups: false });
   });
+});
+
+test('under an old snapshot the versions of a group are passed once, not for each use of its row', async () => {
+  const [reader, backend] = await twoBackends(database);
+  const groups = keys(50);
+  const versions = 40;
+  await addKnown(...groups);
+  await begin(reader, 'repeatable read');
+  await reader.client`select count(*) from queue_limits`;
+  for (let n = 0; n < versions; n++) {
+    await note(...groups);
+    expect(await admit()).toEqual({ used: groups.length, newGroups: false });
+  }
+  await note(...groups);
+  const plan = await explain(backend, admitGroupsQuery(tables, 'q'), 'force_custom_plan');
+  const looks = nodesOf(plan).filter((node) => node['Index Name'] === 'queue_groups_pkey');
+  const pages = looks.reduce((sum, node) => sum + buffersOf(node), 0);
+  // Each version may be on a page of its own, and each look goes down the index. Three looks passed them three times.
+  expect(pages).toBeLessThanOrEqual(groups.length * (versions + 5));
+  await reader.client`rollback`;
 });

@@ -325,11 +325,11 @@ describe('rates', () => {
     expect(counts).toEqual([1, 1, 1, 0]);
   });
 
-  test('by weights; one that is heavier than the rate takes it all', async () => {
+  test('by costs; one that costs more than the rate takes it all', async () => {
     await addGrouped(database.client, [
-      { group: 'a', weight: 2 },
-      { group: 'a', weight: 2 },
-      { group: 'b', weight: 50 },
+      { group: 'a', cost: 2 },
+      { group: 'a', cost: 2 },
+      { group: 'b', cost: 50 },
       { group: 'b' },
     ]);
     const { jobs } = await claim({ limits: { rate } });

@@ -38,13 +38,15 @@ const exported = defineJob('export', {
   payload: unvalidated<{ tenant: string; rows: number }>(),
   queue: 'exports',
   group: ({ tenant }) => tenant,
-  weight: ({ rows }) => rows,
+  cost: ({ rows }) => rows,
 });
 const note = defineJob('note', { payload: unvalidated<number>() });
 
 async function placed(): Promise<unknown[]> {
   return await database.client`
-    select id::int, queue, group_key as group, weight from queue_jobs order by id`.then((rows) => [...rows]);
+    select id::int, queue, group_key as group, weight as cost from queue_jobs order by id`.then((rows) => [
+    ...rows,
+  ]);
 }
 
 /** How long after its first job each group is noted, in milliseconds. */
@@ -65,19 +67,19 @@ describe('a job of a queue with groups', () => {
       { tenant: 'acme', rows: 3 },
       { delayMs: 90_000 },
     );
-    expect(await placed()).toEqual([{ id, queue: 'exports', group: 'acme', weight: 3 }]);
+    expect(await placed()).toEqual([{ id, queue: 'exports', group: 'acme', cost: 3 }]);
     expect(await noted()).toEqual([{ queue: 'exports', group: 'acme', late: 0 }]);
   });
 
   test('without a group of its own is in the one of those', async () => {
     const { id } = await grouped.enqueue(database.db, note, 1, { queue: 'mail' });
-    expect(await placed()).toEqual([{ id, queue: 'mail', group: '-', weight: 1 }]);
+    expect(await placed()).toEqual([{ id, queue: 'mail', group: '-', cost: 1 }]);
     expect(await noted()).toEqual([{ queue: 'mail', group: '-', late: 0 }]);
   });
 
   test('keeps the group that its enqueue names', async () => {
-    await grouped.enqueue(database.db, exported, { tenant: 'acme', rows: 3 }, { group: 'other', weight: 9 });
-    expect(await placed()).toMatchObject([{ group: 'other', weight: 9 }]);
+    await grouped.enqueue(database.db, exported, { tenant: 'acme', rows: 3 }, { group: 'other', cost: 9 });
+    expect(await placed()).toMatchObject([{ group: 'other', cost: 9 }]);
   });
 
   test('says its group to whoever looks, and none for none', async () => {
@@ -119,16 +121,16 @@ describe('many at once', () => {
   const entries = [
     { payload: 1, queue: 'exports', group: 'b', delayMs: 60_000 },
     { payload: 2, queue: 'plain' },
-    { payload: 3, queue: 'exports', group: 'a', weight: 5 },
+    { payload: 3, queue: 'exports', group: 'a', cost: 5 },
     { payload: 4, queue: 'exports', group: 'b', delayMs: 30_000 },
     { payload: 5, queue: 'mail' },
   ];
   const expected = [
-    { queue: 'exports', group: 'b', weight: 1 },
-    { queue: 'plain', group: null, weight: 1 },
-    { queue: 'exports', group: 'a', weight: 5 },
-    { queue: 'exports', group: 'b', weight: 1 },
-    { queue: 'mail', group: '-', weight: 1 },
+    { queue: 'exports', group: 'b', cost: 1 },
+    { queue: 'plain', group: null, cost: 1 },
+    { queue: 'exports', group: 'a', cost: 5 },
+    { queue: 'exports', group: 'b', cost: 1 },
+    { queue: 'mail', group: '-', cost: 1 },
   ];
 
   test.each([
@@ -160,15 +162,15 @@ describe('many at once', () => {
       .from(sql`generate_series(0, 4) as n`);
     await grouped.enqueueFrom(database.db, exported, rows, {
       group: (row) => sql`case when ${row.rows} < 3 then ${row.tenant} else '' end`,
-      weight: (row) => sql`${row.rows} * 5000`,
+      cost: (row) => sql`${row.rows} * 5000`,
       delayMs: 1_000,
     });
     expect(await placed()).toMatchObject([
-      { group: 't0', weight: 1 },
-      { group: 't1', weight: 5_000 },
-      { group: 't2', weight: 10_000 },
-      { group: '-', weight: 10_000 },
-      { group: '-', weight: 10_000 },
+      { group: 't0', cost: 1 },
+      { group: 't1', cost: 5_000 },
+      { group: 't2', cost: 10_000 },
+      { group: '-', cost: 10_000 },
+      { group: '-', cost: 10_000 },
     ]);
     expect(await noted()).toEqual(
       ['-', 't0', 't1', 't2'].map((group) => ({ queue: 'exports', group, late: 0 })),
@@ -176,10 +178,10 @@ describe('many at once', () => {
     await clearTables(database.client);
     await grouped.enqueueFrom(database.db, exported, rows, {
       group: 'all',
-      weight: 2,
+      cost: 2,
       uniqueKey: (row) => sql`${row.tenant}`,
     });
-    expect(await placed()).toMatchObject(Array(5).fill({ group: 'all', weight: 2 }));
+    expect(await placed()).toMatchObject(Array(5).fill({ group: 'all', cost: 2 }));
   });
 
   test('enqueueFrom cannot ask a function of the definition', async () => {
@@ -192,14 +194,14 @@ describe('many at once', () => {
       "enqueueFrom('export'): group must be given",
     );
     await expect(grouped.enqueueFrom(database.db, exported, select, { group: 'g' })).rejects.toThrow(
-      "enqueueFrom('export'): weight must be given",
+      "enqueueFrom('export'): cost must be given",
     );
     expect(await placed()).toEqual([]);
   });
 
   test('in a batch', async () => {
     await grouped.enqueueQuery(database.db, exported, { tenant: 'acme', rows: 2 });
-    expect(await placed()).toMatchObject([{ group: 'acme', weight: 2 }]);
+    expect(await placed()).toMatchObject([{ group: 'acme', cost: 2 }]);
     expect(await noted()).toHaveLength(1);
   });
 });
@@ -207,7 +209,7 @@ describe('many at once', () => {
 describe('where the queue has no groups', () => {
   const message = "`limits: limitsIn(control, { 'exports': { groups: 'fair' } })`";
 
-  test('a group or a weight is refused, whoever names it, and nothing is sent', async () => {
+  test('a group or a cost is refused, whoever names it, and nothing is sent', async () => {
     const payload = { tenant: 'acme', rows: 1 };
     const { db } = database;
     await expect(plain.enqueue(db, exported, payload)).rejects.toThrow(message);
@@ -216,20 +218,18 @@ describe('where the queue has no groups', () => {
     const rows = db.select({ n: sql<number>`n`.as('n') }).from(sql`generate_series(1, 2) as n`);
     const many = defineJob('many', { payload: unvalidated<{ n: number }>(), queue: 'exports' });
     await expect(plain.enqueueFrom(db, many, rows, { group: 'g' })).rejects.toThrow(message);
-    await expect(plain.enqueueFrom(db, many, rows, { weight: 2 })).rejects.toThrow(message);
+    await expect(plain.enqueueFrom(db, many, rows, { cost: 2 })).rejects.toThrow(message);
     await expect(plain.enqueue(db, note, 1, { group: 'g' })).rejects.toThrow(
       "{ 'default': { groups: 'fair' } }",
     );
-    await expect(plain.enqueue(db, note, 1, { weight: 2 })).rejects.toThrow(
-      'weight is for queues with groups',
-    );
+    await expect(plain.enqueue(db, note, 1, { cost: 2 })).rejects.toThrow('cost is for queues with groups');
     await expect(grouped.enqueue(db, exported, payload, { queue: 'other' })).rejects.toThrow(TypeError);
     expect(await placed()).toEqual([]);
   });
 
   test('jobs have none', async () => {
     await grouped.enqueue(database.db, note, 1);
-    expect(await placed()).toMatchObject([{ group: null, weight: null }]);
+    expect(await placed()).toMatchObject([{ group: null, cost: null }]);
     expect(await noted()).toEqual([]);
   });
 });
@@ -256,9 +256,9 @@ describe('schedules', () => {
     const firings = set.map(({ name, revision }) => ({ ...firing, name, revision: Number(revision) }));
     expect(await fireSchedules(database.db, grouped.schedules.tables, firings, undefined)).toHaveLength(3);
     expect(await placed()).toMatchObject([
-      { queue: 'exports', group: 'acme', weight: 4 },
-      { queue: 'mail', group: '-', weight: 1 },
-      { queue: 'default', group: null, weight: 1 },
+      { queue: 'exports', group: 'acme', cost: 4 },
+      { queue: 'mail', group: '-', cost: 1 },
+      { queue: 'default', group: null, cost: 1 },
     ]);
     expect(await noted()).toMatchObject([{ group: 'acme' }, { group: '-' }]);
   });
@@ -266,7 +266,7 @@ describe('schedules', () => {
   test('are run now into their groups', async () => {
     await grouped.schedules.set(database.db, hourly);
     await grouped.schedules.runNow(database.db, 'hourly');
-    expect(await placed()).toMatchObject([{ queue: 'exports', group: 'acme', weight: 4 }]);
+    expect(await placed()).toMatchObject([{ queue: 'exports', group: 'acme', cost: 4 }]);
     expect(await noted()).toHaveLength(1);
   });
 
@@ -302,7 +302,7 @@ describe('a job that comes back', () => {
     await database.client`
       insert into queue_holds values ('exports', 'acme', 1, now() + interval '1 h'), ('exports', 'b', ${id}, 'infinity')`;
     expect(await grouped.redrive(database.db, which(id))).toEqual({ redriven: 1, duplicates: 0 });
-    expect(await placed()).toEqual([{ id, queue: 'exports', group: 'acme', weight: 3 }]);
+    expect(await placed()).toEqual([{ id, queue: 'exports', group: 'acme', cost: 3 }]);
     expect(await noted()).toEqual([{ queue: 'exports', group: 'acme', late: 0 }]);
     expect(await holds()).toBe(2);
   });

@@ -189,7 +189,7 @@ describe('replace', () => {
   test('in a queue with groups notes the new group and the new time', async () => {
     const grouped = createQueue({ limits: limitsIn(control, { q: { groups: {} } }) });
     await grouped.enqueue(database.db, sync, 1, { replace, group: 'a', delayMs: 60_000 });
-    await grouped.enqueue(database.db, sync, 2, { replace, group: 'b', weight: 7, delayMs: 5_000 });
+    await grouped.enqueue(database.db, sync, 2, { replace, group: 'b', cost: 7, delayMs: 5_000 });
     expect([...(await database.client`select group_key, weight from queue_jobs`)]).toEqual([
       { group_key: 'b', weight: 7 },
     ]);

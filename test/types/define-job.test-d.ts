@@ -74,7 +74,7 @@ describe('what a definition knows about its output', () => {
   });
 });
 
-describe('group and weight of a definition', () => {
+describe('group and cost of a definition', () => {
   test('are functions of what enqueue takes', () => {
     const job = defineJob('export', {
       payload: z.object({ tenant: z.string(), rows: z.string().transform(Number) }),
@@ -82,7 +82,7 @@ describe('group and weight of a definition', () => {
         expectTypeOf(payload).toEqualTypeOf<{ tenant: string; rows: string }>();
         return payload.tenant;
       },
-      weight: ({ rows }) => {
+      cost: ({ rows }) => {
         expectTypeOf(rows).toEqualTypeOf<string>();
         return Number(rows);
       },
@@ -118,7 +118,7 @@ describe('group and weight of a definition', () => {
     // @ts-expect-error no such field
     defineJob('export', { payload: z.object({ a: z.string() }), group: ({ b }) => b });
     // @ts-expect-error a number
-    defineJob('export', { payload: z.string(), weight: (payload) => payload });
+    defineJob('export', { payload: z.string(), cost: (payload) => payload });
     // @ts-expect-error a function
     defineJob('export', { payload: z.string(), group: 'acme' });
   });

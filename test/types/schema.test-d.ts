@@ -29,7 +29,7 @@ describe('the tables as Drizzle sees them', () => {
       claimedAt: Date | null;
       batchId: number | null;
       blockers: number | null;
-      weight: number | null;
+      cost: number | null;
       uniqueKey: string | null;
       waitingKey: string | null;
       groupKey: string | null;

@@ -84,23 +84,23 @@ describe('no window sees more handlers begin than the rate', () => {
     starts.expectWithin(rate);
   });
 
-  test('by weights; one that is heavier than the limit takes all of it', async () => {
+  test('by costs; one that costs more than the limit takes all of it', async () => {
     const queue = limited({ rate });
     const heavy = defineJob('heavy', {
       payload: unvalidated<number>(),
       queue: 'mail',
-      weight: (weight) => weight,
+      cost: (cost) => cost,
     });
     const starts = new Starts();
-    const weights = [4, 4, 4, 25, 1, 6, 5, 3, 10, 2];
+    const costs = [4, 4, 4, 25, 1, 6, 5, 3, 10, 2];
     await queue.enqueueMany(
       database.db,
       heavy,
-      weights.map((payload) => ({ payload })),
+      costs.map((payload) => ({ payload })),
     );
     const handlers = [handle(heavy, ({ payload }) => void starts.note(Math.min(payload, rate.limit)))];
     await start(queue, handlers, { concurrency: 2 });
-    await until(() => starts.count === weights.length);
+    await until(() => starts.count === costs.length);
     starts.expectWithin(rate);
   });
 
@@ -115,7 +115,7 @@ describe('no window sees more handlers begin than the rate', () => {
       }),
     ];
     for (let n = 0; n < 2; n++) await start(queue, handlers);
-    await until(() => starts.weight === 23);
+    await until(() => starts.cost === 23);
     starts.expectWithin(batchRate);
   });
 

@@ -70,10 +70,10 @@ export interface JobOptions<
   group?: ((payload: InputOf<TPayload>) => string) | undefined;
   /**
    * What a job counts for in rates, by the payload as its enqueue is given it: a whole number, 1–10,000. For
-   * queues with groups or rates. Not called where the enqueue gives the `weight`.
+   * queues with groups or rates. Not called where the enqueue gives the `cost`.
    * @default 1
    */
-  weight?: ((payload: InputOf<TPayload>) => number) | undefined;
+  cost?: ((payload: InputOf<TPayload>) => number) | undefined;
 }
 
 const OPTIONS = namesOf<JobOptions>({
@@ -86,7 +86,7 @@ const OPTIONS = namesOf<JobOptions>({
   backoff: true,
   keepResult: true,
   group: true,
-  weight: true,
+  cost: true,
 });
 
 /** What an enqueue takes for a schema. */
@@ -112,7 +112,7 @@ export interface JobDefinition<
   /** For payloads of this definition alone, so that a definition of any payload is a `JobDefinition`. */
   readonly group: ((payload: never) => string) | undefined;
   /** As `group`. */
-  readonly weight: ((payload: never) => number) | undefined;
+  readonly cost: ((payload: never) => number) | undefined;
 }
 
 /**
@@ -194,7 +194,7 @@ export function defineJob<
   if (typeof backoff !== 'function') {
     throw new TypeError(`${what('backoff')} must be a function, got ${shown(backoff)}`);
   }
-  for (const name of ['group', 'weight'] as const) {
+  for (const name of ['group', 'cost'] as const) {
     if (options[name] !== undefined && typeof options[name] !== 'function') {
       throw new TypeError(
         `${what(name)} must be a function of the payload, got ${shown(options[name])}; ` +
@@ -224,7 +224,7 @@ export function defineJob<
     backoff,
     keepResult,
     group: options.group,
-    weight: options.weight,
+    cost: options.cost,
   };
   // The type says what `keepResult` is.
   return Object.freeze(definition) as DefinedJob<TKind, TPayload, TOutput, TKeep>;

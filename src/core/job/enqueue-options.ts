@@ -13,7 +13,7 @@ export interface JobSettings {
   /** The job's group, 1–200 bytes, in a queue with groups: see `limitsIn`. @default the definition's */
   group?: string | undefined;
   /** What the job counts for in rates, a whole number, 1–10,000. @default the definition's, or 1 */
-  weight?: number | undefined;
+  cost?: number | undefined;
 }
 
 /** When the job is due, and who hears of its end. */
@@ -139,7 +139,7 @@ export const ENQUEUE_OPTIONS = namesOf<GivenOptions>({
   queue: true,
   metadata: true,
   group: true,
-  weight: true,
+  cost: true,
   delayMs: true,
   runAt: true,
   awaited: true,

@@ -1,5 +1,5 @@
 import type { JobDefinition } from './definition.ts';
-import { checkInteger, checkText, MAX_NAME_BYTES, MAX_WEIGHT } from './limits.ts';
+import { checkInteger, checkText, MAX_COST, MAX_NAME_BYTES } from './limits.ts';
 
 /** The group of a job without one, in a queue whose jobs are in groups. */
 export const NO_GROUP = '-';
@@ -20,25 +20,16 @@ export function groupOf(job: JobDefinition, payload: unknown, given: string | un
 }
 
 /**
- * What a job weighs, as its enqueue or its definition says; `undefined` when neither does.
+ * What a job costs, as its enqueue or its definition says; `undefined` when neither does.
  *
  * @param given the enqueue's own
  * @throws RangeError when it is not a whole number from 1 to 10,000
  * @throws TypeError when the definition's function throws
  */
-export function weightOf(
-  job: JobDefinition,
-  payload: unknown,
-  given: number | undefined,
-): number | undefined {
-  if (given !== undefined) return checkInteger(`enqueue('${job.kind}'): weight`, given, 1, MAX_WEIGHT);
-  if (job.weight === undefined) return undefined;
-  return checkInteger(
-    `${ofDefinition(job)} weight`,
-    computed(job, 'weight', job.weight, payload),
-    1,
-    MAX_WEIGHT,
-  );
+export function costOf(job: JobDefinition, payload: unknown, given: number | undefined): number | undefined {
+  if (given !== undefined) return checkInteger(`enqueue('${job.kind}'): cost`, given, 1, MAX_COST);
+  if (job.cost === undefined) return undefined;
+  return checkInteger(`${ofDefinition(job)} cost`, computed(job, 'cost', job.cost, payload), 1, MAX_COST);
 }
 
 function checkGroup(what: string, group: string): string {
@@ -52,7 +43,7 @@ function ofDefinition({ kind }: JobDefinition): string {
 
 function computed<T>(
   { kind }: JobDefinition,
-  name: 'group' | 'weight',
+  name: 'group' | 'cost',
   compute: (payload: never) => T,
   payload: unknown,
 ): T {

@@ -12,8 +12,8 @@ export const MAX_PRIORITY = 9;
 /** `max_attempts` is a smallint. */
 export const MAX_ATTEMPTS = 10_000;
 
-/** The largest `weight`, which is a smallint. */
-export const MAX_WEIGHT = 10_000;
+/** The largest `cost`, which is a smallint. */
+export const MAX_COST = 10_000;
 
 /** One century: beyond any real delay, and far from where timestamps overflow. */
 export const MAX_DELAY_MS = 100 * 365.25 * 24 * 3_600_000;

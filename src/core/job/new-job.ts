@@ -3,7 +3,7 @@ import { debounceMs, type KeyRule, keyRuleOf } from '../../features/keys/job/key
 import { withAwaited } from '../../features/waiting/job/awaited.ts';
 import type { JobDefinition, PayloadInput } from './definition.ts';
 import { ENQUEUE_OPTIONS, type GivenOptions } from './enqueue-options.ts';
-import { groupOf, weightOf } from './group.ts';
+import { costOf, groupOf } from './group.ts';
 import { checkOptions, type Key, unknownIn } from './known-options.ts';
 import {
   checkBoolean,
@@ -41,7 +41,7 @@ export interface NewJob {
   /** Of a queue with groups; `undefined`: none of its own. */
   readonly group?: string;
   /** `undefined`: 1. */
-  readonly weight?: number;
+  readonly cost?: number;
   /** Then there is no `uniqueKey`. */
   readonly rule?: KeyRule;
 }
@@ -103,7 +103,7 @@ export function newJob<TJob extends JobDefinition>(
         : checkText(optionOf(job, 'uniqueKey'), uniqueKey, MAX_UNIQUE_KEY_BYTES),
     metadata: metadataOf(job, options, maxPayloadBytes),
     // After the payload's check: the definition's functions may rely on it.
-    ...groupAndWeight(job, payload, options),
+    ...groupAndCost(job, payload, options),
     ...(rule !== undefined && { rule }),
   });
   const stored = payloadToStore(job, payload, maxPayloadBytes);
@@ -127,17 +127,17 @@ function metadataOf(job: JobDefinition, { metadata, awaited }: GivenOptions, max
   return awaited === true ? withAwaited(stored) : stored;
 }
 
-const NEITHER: Pick<NewJob, 'group' | 'weight'> = {};
+const NEITHER: Pick<NewJob, 'group' | 'cost'> = {};
 
-function groupAndWeight(
+function groupAndCost(
   job: JobDefinition,
   payload: unknown,
   options: GivenOptions,
-): Pick<NewJob, 'group' | 'weight'> {
+): Pick<NewJob, 'group' | 'cost'> {
   const group = groupOf(job, payload, options.group);
-  const weight = weightOf(job, payload, options.weight);
-  if (group === undefined && weight === undefined) return NEITHER;
-  return { ...(group !== undefined && { group }), ...(weight !== undefined && { weight }) };
+  const cost = costOf(job, payload, options.cost);
+  if (group === undefined && cost === undefined) return NEITHER;
+  return { ...(group !== undefined && { group }), ...(cost !== undefined && { cost }) };
 }
 
 function refusePayload({ kind }: JobDefinition): never {

@@ -44,7 +44,7 @@ export type JobColumns = {
   claimedAt: TimestampColumn;
   batchId: BigintColumn;
   blockers: IntegerColumn;
-  weight: SmallintColumn;
+  cost: SmallintColumn;
   uniqueKey: TextColumn;
   waitingKey: TextColumn;
   groupKey: TextColumn;
@@ -77,7 +77,7 @@ export type JobsTable<
  * The widest columns come first: Postgres pads each to its alignment, and a claim copies the whole row.
  *
  * The columns of single features are null when the feature is unused, which takes no room: `group_key` and
- * `weight` belong to limits, `waiting_key` is the key that a job has until its first claim. `batch_id` and
+ * `cost` belong to limits, `waiting_key` is the key that a job has until its first claim. `batch_id` and
  * `blockers` are for jobs that wait for jobs; nothing writes them yet.
  */
 export function defineJobsTable<
@@ -104,7 +104,9 @@ export function defineJobsTable<
       priority: smallint('priority').notNull().default(5),
       attempt: smallint('attempt').notNull().default(0),
       maxAttempts: smallint('max_attempts').notNull(),
-      weight: smallint('weight'),
+      // Named `weight` in the database: workers of an earlier version write this column by that name as they
+      // settle jobs, so a migration beside them cannot rename it.
+      cost: smallint('weight'),
       queue: text('queue').notNull(),
       kind: text('kind').notNull(),
       uniqueKey: text('unique_key'),

@@ -43,7 +43,7 @@ export type ResultColumns = {
   priority: NotNull<SmallintColumn>;
   fence: NotNull<BigintColumn>;
   batchId: BigintColumn;
-  weight: SmallintColumn;
+  cost: SmallintColumn;
   uniqueKey: TextColumn;
   groupKey: TextColumn;
   metadata: NotNull<JsonColumn<Record<string, unknown>>>;
@@ -86,7 +86,8 @@ export function defineResultsTable<
       priority: smallint('priority').notNull(),
       attempt: smallint('attempt').notNull(),
       maxAttempts: smallint('max_attempts').notNull(),
-      weight: smallint('weight'),
+      // Named `weight` in the database, as in `queue_jobs`.
+      cost: smallint('weight'),
       queue: text('queue').notNull(),
       kind: text('kind').notNull(),
       state: text('state').$type<FinalState>().notNull(),

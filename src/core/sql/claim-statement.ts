@@ -36,8 +36,8 @@ export interface Claim {
   readonly fromGoneWorkers: boolean;
   /** Claims nothing while the queue is paused. Workers learn of pauses beside their claims. @default false */
   readonly heedPauses?: boolean | undefined;
-  /** Whether the jobs are returned with their weights. @default false */
-  readonly weighed?: boolean | undefined;
+  /** Whether the jobs are returned with their costs. @default false */
+  readonly withCosts?: boolean | undefined;
   /** Claims nothing unless the table is small: see `claimFromSmallTable`. @default false */
   readonly onlyIfSmall?: boolean | undefined;
 }
@@ -55,7 +55,7 @@ export interface ClaimShape {
   readonly fromGoneWorkers: boolean;
   readonly heedPauses: boolean;
   readonly onlyIfSmall: boolean;
-  readonly weighed: boolean;
+  readonly withCosts: boolean;
 }
 
 /** What a claim fills in. */
@@ -77,7 +77,7 @@ type ClaimPlace = (name: keyof ClaimValues) => Placeholder;
 
 export function shapeOf(claim: Claim): ClaimShape {
   const { kinds, bands, ids, without, beginning, fromGoneWorkers } = claim;
-  const { heedPauses = false, onlyIfSmall = false, weighed = false } = claim;
+  const { heedPauses = false, onlyIfSmall = false, withCosts = false } = claim;
   const many = typeof beginning === 'object' ? beginning : undefined;
   return {
     among: ids !== undefined,
@@ -88,7 +88,7 @@ export function shapeOf(claim: Claim): ClaimShape {
     fromGoneWorkers,
     heedPauses,
     onlyIfSmall,
-    weighed,
+    withCosts,
   };
 }
 
@@ -114,7 +114,7 @@ export function valuesOf(
 /** See `claimJobs`. */
 export function claimStatement(tables: QueueTables, shape: ClaimShape, place: ClaimPlace): SQL {
   const { queueJobs, queueWorkers, queuePauses } = tables;
-  const { among, without, beginning, proven, fromGoneWorkers, heedPauses, onlyIfSmall, weighed } = shape;
+  const { among, without, beginning, proven, fromGoneWorkers, heedPauses, onlyIfSmall, withCosts } = shape;
   const workerId = place('workerId');
   const held = fromGoneWorkers
     ? // Never its own: a worker that was declared gone by mistake still runs what it holds.
@@ -164,8 +164,8 @@ export function claimStatement(tables: QueueTables, shape: ClaimShape, place: Cl
     where: sql`j.queue = ${place('queue')} and j.id = any(array(select id from within))${
       onlyIfSmall ? sql` and ${isSmall}` : sql``
     }`,
-    returning: claimedColumns(queueJobs, weighed),
-    answer: { name: 'claimed', select: claimedRows(queueJobs, { withSize: onlyIfSmall, weighed }) },
+    returning: claimedColumns(queueJobs, withCosts),
+    answer: { name: 'claimed', select: claimedRows(queueJobs, { withSize: onlyIfSmall, withCosts }) },
   });
 }
 

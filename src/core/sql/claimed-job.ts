@@ -15,7 +15,7 @@ export interface ClaimedJob {
   /** Only in a queue whose jobs are in groups; a handler sees none where the job has none of its own. */
   readonly group?: string;
   /** What it counts for in rates; only in a queue that has some. */
-  readonly weight?: number;
+  readonly cost?: number;
   /** As stored: not validated yet. */
   readonly payload: unknown;
   /**
@@ -48,21 +48,21 @@ const COLUMNS =
 /**
  * What a claim returns of its rows `j`: plain columns, as Citus allows no function of a time or size.
  *
- * @param weighed whether the queue has rates
+ * @param withCosts whether the queue has rates
  */
-export function claimedColumns(queueJobs: QueueTables['queueJobs'], weighed = false): SQL {
-  return sql`${COLUMNS}${weighed ? sql`, j.weight` : sql``}${ownNames(ownColumnsOf(queueJobs), 'j.')}`;
+export function claimedColumns(queueJobs: QueueTables['queueJobs'], withCosts = false): SQL {
+  return sql`${COLUMNS}${withCosts ? sql`, j.weight` : sql``}${ownNames(ownColumnsOf(queueJobs), 'j.')}`;
 }
 
 /**
  * The rows of {@link claimedColumns}, by the name `claimed`, as {@link toClaimedJobs} reads them.
  *
  * @param withSize whether with `small` of `tableSize`, and with a row of that alone where none is claimed
- * @param weighed as there
+ * @param withCosts as there
  */
 export function claimedRows(
   queueJobs: QueueTables['queueJobs'],
-  { withSize = false, weighed = false }: { readonly withSize?: boolean; readonly weighed?: boolean } = {},
+  { withSize = false, withCosts = false }: { readonly withSize?: boolean; readonly withCosts?: boolean } = {},
 ): SQL {
   const size = withSize ? sql`t.small, ` : sql``;
   return sql`
@@ -71,7 +71,7 @@ export function claimedRows(
       nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata,
       ${epochMs('j.run_at')} as run_at, ${epochMs('j.created_at')} as created_at,
       ${epochMs('statement_timestamp()')} as claimed_at,
-      j.cancel_reason${weighed ? sql`, j.weight` : sql``}${selectOwn(ownColumnsOf(queueJobs), 'j')}
+      j.cancel_reason${withCosts ? sql`, j.weight` : sql``}${selectOwn(ownColumnsOf(queueJobs), 'j')}
     from ${withSize ? sql`table_size as t left join claimed as j on true` : sql`claimed as j`}`;
 }
 
@@ -105,7 +105,7 @@ function toClaimedJob(
     priority: Number(row.priority),
     runAt,
     // Null stands for 1; absent where the queue has no rates.
-    ...(row.weight !== undefined && { weight: Number(row.weight ?? 1) }),
+    ...(row.weight !== undefined && { cost: Number(row.weight ?? 1) }),
     attempt: Number(row.attempt),
     maxAttempts: Number(row.max_attempts),
     begun: row.begun === true,

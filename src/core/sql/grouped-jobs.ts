@@ -8,15 +8,14 @@ import type { StatementExtension } from './statement-extension.ts';
 /**
  * The job with the group in which its queue has it, if that queue has groups.
  *
- * @throws TypeError when the job has a group, and its queue has no groups, or a weight, and it has no rates
+ * @throws TypeError when the job has a group, and its queue has no groups, or a cost, and it has no rates
  * either: no limit would hold
  */
 export function inGroup(tables: QueueTables, job: NewJob): NewJob {
-  const { group, weight, queue, kind } = job;
+  const { group, cost, queue, kind } = job;
   if (groupsIn(tables, queue) !== undefined) return group === undefined ? { ...job, group: NO_GROUP } : job;
   if (group !== undefined) throw notGrouped(`enqueue('${kind}')`, 'group', queue);
-  if (weight !== undefined && !hasWeights(tables, queue))
-    throw notGrouped(`enqueue('${kind}')`, 'weight', queue);
+  if (cost !== undefined && !hasCosts(tables, queue)) throw notGrouped(`enqueue('${kind}')`, 'cost', queue);
   return job;
 }
 
@@ -27,9 +26,9 @@ export function inGroups(tables: QueueTables, jobs: readonly NewJob[]): readonly
     : jobs;
 }
 
-export function notGrouped(what: string, option: 'group' | 'weight', queue: string): TypeError {
+export function notGrouped(what: string, option: 'group' | 'cost', queue: string): TypeError {
   return new TypeError(
-    `${what}: ${option} is for queues with groups${option === 'weight' ? ' or rates' : ''}, ` +
+    `${what}: ${option} is for queues with groups${option === 'cost' ? ' or rates' : ''}, ` +
       `but '${queue}' has none in this process: ` +
       `give createQueue \`limits: limitsIn(control, { '${queue}': { groups: 'fair' } })\`, ` +
       `or leave out the ${option}, also in the definition`,
@@ -41,12 +40,12 @@ export function anyInGroup(jobs: readonly NewJob[]): boolean {
   return jobs.some(({ group }) => group !== undefined);
 }
 
-/** Whether some of the jobs are in a group, or have a weight. */
+/** Whether some of the jobs are in a group, or have a cost. */
 export function haveGroupColumns(jobs: readonly NewJob[]): boolean {
-  return jobs.some(({ group, weight }) => group !== undefined || weight !== undefined);
+  return jobs.some(({ group, cost }) => group !== undefined || cost !== undefined);
 }
 
-/** For an `INSERT … SELECT` that sets them; nothing where no job is in a group or has a weight. */
+/** For an `INSERT … SELECT` that sets them; nothing where no job is in a group or has a cost. */
 export function groupColumns(given: boolean): SQL {
   return given ? sql`, group_key, weight` : sql``;
 }
@@ -56,14 +55,14 @@ export function isGroupedQueue({ groupedQueues }: StatementExtension, queue: SQL
   return sql`${JSON.stringify([...groupedQueues])}::text::jsonb @> to_jsonb(${queue})`;
 }
 
-/** Whether the jobs of a queue may have weights. */
-export function hasWeights(tables: QueueTables, queue: string): boolean {
-  return contextOf(tables).extension?.weighedQueues.has(queue) ?? false;
+/** Whether the jobs of a queue may have costs. */
+export function hasCosts(tables: QueueTables, queue: string): boolean {
+  return contextOf(tables).extension?.queuesWithCosts.has(queue) ?? false;
 }
 
-/** Whether the jobs of any queue may have weights. */
-export function haveWeights(tables: QueueTables): boolean {
-  return (contextOf(tables).extension?.weighedQueues.size ?? 0) > 0;
+/** Whether the jobs of any queue may have costs. */
+export function haveCosts(tables: QueueTables): boolean {
+  return (contextOf(tables).extension?.queuesWithCosts.size ?? 0) > 0;
 }
 
 /**

@@ -22,7 +22,7 @@ const MAX_ATTEMPTS: Setting = { column: 'max_attempts', type: 'int2', of: (job) 
 const UNIQUE_KEY: Setting = { column: 'unique_key', type: 'text', of: (job) => job.uniqueKey };
 const METADATA: Setting = { column: 'metadata', type: 'jsonb', of: (job) => job.metadata };
 const GROUP: Setting = { column: 'group_key', type: 'text', of: (job) => job.group ?? null };
-const WEIGHT: Setting = { column: 'weight', type: 'int2', of: (job) => job.weight ?? 1 };
+const COST: Setting = { column: 'weight', type: 'int2', of: (job) => job.cost ?? 1 };
 
 const RULE_KEY: Setting = { column: 'rule_key', type: 'text', of: (job) => job.rule?.key ?? null };
 
@@ -36,7 +36,7 @@ const SETTINGS = [
   UNIQUE_KEY,
   METADATA,
   GROUP,
-  WEIGHT,
+  COST,
   RULE_KEY,
 ];
 
@@ -48,7 +48,7 @@ export interface GivenColumn extends OwnColumn {
 /**
  * Jobs as rows for an insert: the columns of `queue_jobs` that an enqueue sets, `own_0` and so on for the
  * app's own columns, and `place`, the job's place in the input; `group_key` and `weight`, too, if any
- * is in a group or has a weight, and `rule_key` if all have a rule for their key.
+ * is in a group or has a cost, and `rule_key` if all have a rule for their key.
  *
  * A setting that all jobs share is one parameter instead of a part of every row: of 1,000 jobs that differ
  * only in their payloads, Postgres parses only the payloads.
@@ -70,7 +70,7 @@ export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = [
         ${NOW} as created_at, ${value(MAX_ATTEMPTS)} as max_attempts,
         ${value(UNIQUE_KEY)} as unique_key,
         ${value(METADATA)} as metadata${
-          grouped ? sql`, ${value(GROUP)} as group_key, ${value(WEIGHT)} as weight` : sql``
+          grouped ? sql`, ${value(GROUP)} as group_key, ${value(COST)} as weight` : sql``
         }${ruled ? sql`, ${value(RULE_KEY)} as rule_key` : sql``}${sql.join(
           ownSettings.map(({ column, text, leftOut }) => {
             const given = ownValue(column, value(text));
@@ -89,7 +89,7 @@ export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = [
  */
 export function jobValues(job: NewJob, own: readonly GivenColumn[] = []): SQL {
   const { queue, kind, payload, priority, maxAttempts, uniqueKey, metadata } = job;
-  const grouped = haveGroupColumns([job]) ? sql`, ${GROUP.of(job)}, ${WEIGHT.of(job)}` : sql``;
+  const grouped = haveGroupColumns([job]) ? sql`, ${GROUP.of(job)}, ${COST.of(job)}` : sql``;
   const ofApp = own.map(
     (column) => sql`, ${ownValue(column, sql`${job.own?.[column.index] ?? null}::text`)}`,
   );
@@ -139,7 +139,7 @@ function varyingSettings(first: NewJob, jobs: readonly NewJob[], own: readonly O
       job.uniqueKey === first.uniqueKey &&
       job.metadata === first.metadata &&
       job.group === first.group &&
-      job.weight === first.weight &&
+      job.cost === first.cost &&
       job.rule?.key === first.rule?.key,
   );
   const settings = same ? ownSettings : [...SETTINGS, ...ownSettings];

@@ -16,8 +16,8 @@ export interface StatementExtension {
   readonly entry: string;
   /** The queues whose jobs are in groups: each of their jobs has a `group_key`. */
   readonly groupedQueues: ReadonlySet<string>;
-  /** The queues whose jobs may have weights. */
-  readonly weighedQueues: ReadonlySet<string>;
+  /** The queues whose jobs may have costs. */
+  readonly queuesWithCosts: ReadonlySet<string>;
 
   /** An insert that tells claims about the rows of a CTE with `queue`, `group_key` and a new `run_at`. */
   tellOfTimes(rows: string): SQL;

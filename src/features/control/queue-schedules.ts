@@ -31,7 +31,7 @@ export interface TickSettings {
   /** Where the queue has groups: that of its jobs, unless they have none of their own. */
   readonly group?: string;
   /** What each of them counts for in rates; 1 where it is left out. */
-  readonly weight?: number;
+  readonly cost?: number;
 }
 
 /** The columns of `queue_schedules`. */

@@ -246,11 +246,11 @@ export class Limits {
     const queues = new Map(
       grouped.map(([queue, { groups }]) => [queue, { serial: groups?.serial }] as const),
     );
-    const weighed = [...this.declared].filter(([, limits]) => isGrouped(limits) || isRated(limits));
+    const withCosts = [...this.declared].filter(([, limits]) => isGrouped(limits) || isRated(limits));
     return withGrouping(this.#queue.tables, {
       tables: this.tables,
       queues,
-      weighed: new Set(weighed.map(([queue]) => queue)),
+      withCosts: new Set(withCosts.map(([queue]) => queue)),
     });
   }
 

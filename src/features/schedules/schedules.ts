@@ -128,7 +128,7 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
     const found = await findSchedule(db, this.tables, name);
     if (found === undefined) throw noSuch(name);
     const { queue, kind, payload, settings, overlap } = found.schedule;
-    const { priority, maxAttempts, metadata, own, group, weight }: TickSettings = JSON.parse(settings);
+    const { priority, maxAttempts, metadata, own, group, cost }: TickSettings = JSON.parse(settings);
     const job: NewJob = {
       queue,
       kind,
@@ -144,7 +144,7 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
       }),
       ...(this.#own.length > 0 && { own: this.#own.map(({ key }) => own[key]) }),
       ...(group !== undefined && { group }),
-      ...(weight !== undefined && { weight }),
+      ...(cost !== undefined && { cost }),
     };
     const { id, duplicate } = await this.#queue.enqueue(db, job, JSON.parse(payload));
     // Only an enqueue with a rule for its key may not know it.
@@ -187,8 +187,8 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
     );
     // Also refuses a group of a queue that has none.
     const { priority, maxAttempts, metadata } = inGroup(this.#queue.tables, made);
-    const { group, weight } = made;
-    const plain = JSON.stringify({ priority, maxAttempts, own, group, weight });
+    const { group, cost } = made;
+    const plain = JSON.stringify({ priority, maxAttempts, own, group, cost });
     return {
       ...timingOf(schedule),
       name,

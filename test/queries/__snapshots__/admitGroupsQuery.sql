@@ -27,22 +27,24 @@
       select group_key, min(due_at) as due_at from note group by group_key
     ),
     known as materialized (
-      select g.group_key from "queue_groups" as g
-      where g.queue = $9 and g.group_key = any(array(select group_key from asked))
+      select a.group_key, a.due_at, g.at, g.turn from asked as a cross join lateral (
+        select g.ctid as at, g.turn from "queue_groups" as g
+        where g.queue = $9 and g.group_key = a.group_key
+        offset 0
+      ) as g
     ),
     waiting as materialized (
-      select a.group_key, a.due_at from asked as a
-      where (a.group_key in (select group_key from known)) is true and exists (
+      select k.* from known as k where exists (
             with head as materialized (
               select j.id, j.ctid as at, j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w)) as due from "queue_jobs" as j
-              where j.queue = $10 and j.group_key = a.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
+              where j.queue = $10 and j.group_key = k.group_key and j.group_key is not null order by j.priority, j.run_at, j.id limit 1 + 100
             )
             select h.id, h.at from head as h where h.due
             union all
             select j.id, j.at from generate_series(0, 9) as band(priority)
             cross join lateral (
               select j.id, j.ctid as at from "queue_jobs" as j
-              where j.queue = $11 and j.group_key = a.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
+              where j.queue = $11 and j.group_key = k.group_key and j.group_key is not null and j.priority = band.priority::int2 and j.run_at <= statement_timestamp() and (j.worker_id is null or j.worker_id not in (select w.id from "queue_workers" as w))
               order by j.run_at, j.id limit 1 + 16
             ) as j
             where (
@@ -58,8 +60,9 @@
       ), 0) as turn
     ),
     locked as materialized (
-      select w.group_key, w.due_at from waiting as w cross join lateral (
-        select from "queue_groups" as g where g.queue = $13 and g.group_key = w.group_key
+      select w.group_key, w.due_at, w.at from waiting as w cross join lateral (
+        select from "queue_groups" as g
+        where g.ctid = w.at and g.queue = $13 and g.group_key = w.group_key and g.turn = w.turn
         for no key update skip locked
       ) as g
     ),
@@ -79,7 +82,8 @@
           when g.ready_at = '-infinity' or g.turn > r.turn then '-infinity'
           else least(g.ready_at, l.due_at)
         end
-      from locked as l cross join ring as r where g.queue = $15 and g.group_key = l.group_key
+      from locked as l cross join ring as r
+      where g.ctid = l.at and g.queue = $15 and g.group_key = l.group_key
     ),
     heeded as materialized (
       select n.*, n.group_key in (select group_key from locked)

@@ -27,7 +27,7 @@
         case when not s.overlap then $3::text || s.name end,
         s.settings -> 'metadata' || t.tick, case when $4::text::jsonb @> to_jsonb(s.queue)
           then coalesce(s.settings ->> 'group', $5) end,
-          coalesce((s.settings ->> 'weight')::int2, 1)
+          coalesce((s.settings ->> 'cost')::int2, 1)
       from s as s cross join lateral jsonb_array_elements(s.ticks) with ordinality as t(tick, place)
       order by s.place, t.place
       on conflict (queue, kind, unique_key) where unique_key is not null do nothing

@@ -26,26 +26,26 @@ const limitTables = { queueLimits, queueUsage, queueGroups, queueHolds, queueNot
 export function groupedTables(serial?: Serial): GroupTables {
   return withGrouping(
     { ...tables, ...limitTables },
-    { tables: limitTables, queues: new Map([['q', { serial }]]), weighed: new Set(['q']) },
+    { tables: limitTables, queues: new Map([['q', { serial }]]), withCosts: new Set(['q']) },
   );
 }
 
 /** A job of a group; the rest is as in `addJobs`. */
 export interface GivenGroupedJob extends GivenJob {
   readonly group: string;
-  readonly weight?: number;
+  readonly cost?: number;
 }
 
 /** Adds jobs of groups, with the notes that an enqueue leaves. */
 export async function addGrouped(client: Client, jobs: readonly GivenGroupedJob[]): Promise<number[]> {
   const ids = await addJobs(client, jobs);
-  const groups = jobs.map(({ group, weight = 1 }, at) => ({ id: ids[at], group, weight }));
+  const groups = jobs.map(({ group, cost = 1 }, at) => ({ id: ids[at], group, cost }));
   await client`
     with given as (
-      select * from jsonb_to_recordset(${JSON.stringify(groups)}::text::jsonb) as g(id int8, "group" text, weight int2)
+      select * from jsonb_to_recordset(${JSON.stringify(groups)}::text::jsonb) as g(id int8, "group" text, cost int2)
     ),
     grouped as (
-      update queue_jobs as j set group_key = g."group", weight = g.weight from given as g where j.id = g.id
+      update queue_jobs as j set group_key = g."group", weight = g.cost from given as g where j.id = g.id
       returning j.queue, j.group_key, j.run_at
     )
     insert into queue_notes (queue, due_at, group_keys)

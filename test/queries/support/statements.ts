@@ -263,7 +263,10 @@ export function allStatements(
   const grouped = (serial?: Serial): GroupTables => {
     const queues = new Map([[text, { serial }]]);
     return inContext(
-      withGrouping({ ...tables, ...limitTables }, { tables: limitTables, queues, weighed: new Set([text]) }),
+      withGrouping(
+        { ...tables, ...limitTables },
+        { tables: limitTables, queues, withCosts: new Set([text]) },
+      ),
       contextOf(tables),
     );
   };
@@ -311,7 +314,7 @@ export function allStatements(
   } as const;
   const control = inContext({ ...tables, queueSchedules }, contextOf(tables));
   const controlOfGroups = inContext({ ...tables, queueSchedules }, contextOf(grouped()));
-  const ofGroup: NewJob = { ...job, group: text, weight: 3 };
+  const ofGroup: NewJob = { ...job, group: text, cost: 3 };
   const limited = inContext({ ...tables, queueLimits, queueUsage }, contextOf(tables));
   const debounce = { type: 'debounce', key: text, maxWaitMs: 30_000 } as const;
   const replace = { type: 'replace', key: text, keepRunAt: false } as const;
@@ -444,7 +447,7 @@ export function allStatements(
     'claimGroupedJobsQuery, by rates': claimGroupedJobsQuery(grouped(), {
       ...groupClaim,
       limits: { run: undefined, rate: { limit: 10, perMs: 1_000 } },
-      weighed: true,
+      withCosts: true,
     }),
     'claimGroupedJobsQuery, one after the other by rates': claimGroupedJobsQuery(grouped('end'), {
       ...groupClaim,
@@ -486,7 +489,7 @@ export function allStatements(
     tryClaimQuery: tryClaimQuery(tables, { queue: text, ids: [id, id + 1], workerId: id }),
     setAsideJobQuery: setAsideJobQuery(tables, { queue: text, id, error }),
     claimJobsQuery: claimJobsQuery(tables, { ...claim, beginning: 1 }),
-    'claimJobsQuery, with weights': claimJobsQuery(tables, { ...claim, weighed: true }),
+    'claimJobsQuery, with costs': claimJobsQuery(tables, { ...claim, withCosts: true }),
     'claimJobsQuery, without some': claimJobsQuery(tables, {
       ...claim,
       beginning: 1,
@@ -778,7 +781,7 @@ export function allStatements(
     'insertSelectedJobsQuery, of groups': insertSelectedJobsQuery(grouped(), {
       ...selected,
       group: sql`nullif((n::text)::text, '')`,
-      weight: sql`${3}`,
+      cost: sql`${3}`,
     }),
     'insertSelectedJobsQuery, of groups, keyed': insertSelectedJobsQuery(grouped(), {
       ...selected,

@@ -7,18 +7,18 @@ export interface Rate {
 
 /** When handlers have begun, by a clock that all processes of a machine share. */
 export class Starts {
-  #starts: { atMs: number; weight: number }[] = [];
+  #starts: { atMs: number; cost: number }[] = [];
 
-  note(weight = 1, atMs = performance.timeOrigin + performance.now()): void {
-    this.#starts.push({ atMs, weight });
+  note(cost = 1, atMs = performance.timeOrigin + performance.now()): void {
+    this.#starts.push({ atMs, cost });
   }
 
   get count(): number {
     return this.#starts.length;
   }
 
-  get weight(): number {
-    return this.#starts.reduce((sum, { weight }) => sum + weight, 0);
+  get cost(): number {
+    return this.#starts.reduce((sum, { cost }) => sum + cost, 0);
   }
 
   get spanMs(): number {
@@ -43,7 +43,7 @@ export class Starts {
       const within = starts.slice(at).filter((other) => other.atMs < atMs + perMs);
       most = Math.max(
         most,
-        within.reduce((sum, { weight }) => sum + weight, 0),
+        within.reduce((sum, { cost }) => sum + cost, 0),
       );
     }
     expect(most).toBeLessThanOrEqual(limit);

@@ -25,7 +25,7 @@ export interface SelectedJobs {
   /** Null where a job has none of its own; `undefined`: none has. For queues with groups. */
   readonly group?: SQL | undefined;
   /** For queues with groups or rates. */
-  readonly weight?: SQL | undefined;
+  readonly cost?: SQL | undefined;
   /** The own columns to set; the others get their defaults. */
   readonly own?: readonly { readonly column: OwnColumn; readonly value: SQL }[];
 }
@@ -62,11 +62,11 @@ export function insertSelectedJobsQuery(tables: QueueTables, jobs: SelectedJobs,
   const { queueJobs } = tables;
   const own = jobs.own ?? [];
   const grouped = groupsIn(tables, jobs.queue) !== undefined;
-  const weighed = grouped || jobs.weight !== undefined;
-  const names = sql`${groupColumns(weighed)}${ownNames(own.map(({ column }) => column))}`;
+  const withCosts = grouped || jobs.cost !== undefined;
+  const names = sql`${groupColumns(withCosts)}${ownNames(own.map(({ column }) => column))}`;
   const group = grouped ? sql`coalesce(${jobs.group ?? sql`null`}, ${NO_GROUP}::text)` : sql`null::text`;
-  const weight = sql`(${jobs.weight ?? sql`1`})::int2`;
-  const ofGroups = weighed ? sql`, ${group}, ${weight}` : sql``;
+  const cost = sql`(${jobs.cost ?? sql`1`})::int2`;
+  const ofGroups = withCosts ? sql`, ${group}, ${cost}` : sql``;
   const returning = grouped ? sql`queue, group_key, run_at` : sql`run_at`;
   const noted = grouped ? notedGroups(tables, 'inserted') : sql``;
   // Each expression of the user is in parentheses before its cast, since it may have any precedence.
@@ -100,7 +100,7 @@ export function insertSelectedJobsQuery(tables: QueueTables, jobs: SelectedJobs,
       select ${jobs.payload} as payload, (${jobs.priority})::int2 as priority,
         (${jobs.runAt})::timestamptz as run_at, (${jobs.uniqueKey})::text as unique_key,
         ${jobs.metadata} as metadata${
-          weighed ? sql`, ${group} as group_key, ${weight} as weight` : sql``
+          withCosts ? sql`, ${group} as group_key, ${cost} as weight` : sql``
         }${sql.join(own.map(({ value }, index) => sql`, ${value} as ${sql.raw(`own_${index}`)}`))}
       from ${jobs.source}
     ),

@@ -29,7 +29,7 @@ const NAME = 'around.enqueue';
  * Inserts jobs inside `around.enqueue`, with the metadata that it leaves them. See `enqueueJobs`.
  *
  * @param entries the jobs' payloads as the enqueue was given them, in the order of the jobs
- * @throws TypeError when a job has a group or a weight that its queue does not take: see `inGroup`
+ * @throws TypeError when a job has a group or a cost that its queue does not take: see `inGroup`
  */
 export async function insertAround(
   db: Executor,

@@ -10,16 +10,16 @@ import {
   checkText,
   DEFAULT_MAX_PAYLOAD_BYTES,
   MAX_ATTEMPTS,
+  MAX_COST,
   MAX_NAME_BYTES,
   MAX_PRIORITY,
-  MAX_WEIGHT,
 } from '../../job/limits.ts';
 import { metadataToStore } from '../../job/new-job.ts';
 import { insertSelectedJobs, type SelectedJobs } from '../../queries/enqueue/insert-selected-jobs.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { OwnColumn } from '../../schema/own-columns.ts';
 import type { Executor } from '../../sql/executor.ts';
-import { hasWeights, notGrouped } from '../../sql/grouped-jobs.ts';
+import { hasCosts, notGrouped } from '../../sql/grouped-jobs.ts';
 import { checkNotNeeded, ownValue, textOf, valueOrDefault } from '../../sql/own-values.ts';
 import { groupsIn } from '../../sql/statement-context.ts';
 import type { WakeUp } from '../../sql/wake-up.ts';
@@ -61,7 +61,7 @@ export interface EnqueueFromOptions<TFields> {
    */
   group?: PerRow<TFields, string> | undefined;
   /** What every job counts for in rates: a number, or an expression, taken as the nearest of 1–10,000. */
-  weight?: PerRow<TFields, number> | undefined;
+  cost?: PerRow<TFields, number> | undefined;
 }
 
 /** The caller does not get the ids of these jobs, so it cannot wait for them. */
@@ -149,19 +149,19 @@ export function selectedJobs<TSelect extends SelectOf<unknown>>(
     uniqueKey: options.uniqueKey === undefined ? undefined : sql`${options.uniqueKey(row)}`,
     metadata: metadataOf(job.kind, options.metadata, maxMetadataBytes),
     group: groupOf(job, options.group, row, what('group')),
-    weight: weightOf(job, options.weight, row, what('weight')),
+    cost: costOf(job, options.cost, row, what('cost')),
     own: own.flatMap((column) =>
       ownSelected(column, Reflect.get(options, column.key), row, what('the options')),
     ),
   };
 }
 
-/** @throws TypeError when the jobs have groups, and their queue has none, or weights, and it has no rates */
-function checkGrouping(tables: QueueTables, { queue, kind, group, weight }: SelectedJobs): void {
+/** @throws TypeError when the jobs have groups, and their queue has none, or costs, and it has no rates */
+function checkGrouping(tables: QueueTables, { queue, kind, group, cost }: SelectedJobs): void {
   const isGrouped = groupsIn(tables, queue) !== undefined;
   if (group !== undefined && !isGrouped) throw notGrouped(`enqueueFrom('${kind}')`, 'group', queue);
-  if (weight !== undefined && !hasWeights(tables, queue))
-    throw notGrouped(`enqueueFrom('${kind}')`, 'weight', queue);
+  if (cost !== undefined && !hasCosts(tables, queue))
+    throw notGrouped(`enqueueFrom('${kind}')`, 'cost', queue);
 }
 
 function groupOf<TFields>(
@@ -176,21 +176,21 @@ function groupOf<TFields>(
   return undefined;
 }
 
-function weightOf<TFields>(
+function costOf<TFields>(
   job: JobDefinition,
-  weight: PerRow<TFields, number> | undefined,
+  cost: PerRow<TFields, number> | undefined,
   row: TFields,
   what: string,
 ): SQL | undefined {
-  // A weight below 1 would let any number of jobs through a rate.
-  if (typeof weight === 'function')
-    return sql`least(greatest(coalesce((${weight(row)})::int8, 1), 1), ${MAX_WEIGHT}::int8)`;
-  if (weight !== undefined) return sql`${checkInteger(what, weight, 1, MAX_WEIGHT)}`;
-  if (job.weight !== undefined) throw neededHere(what, 'weight');
+  // A cost below 1 would let any number of jobs through a rate.
+  if (typeof cost === 'function')
+    return sql`least(greatest(coalesce((${cost(row)})::int8, 1), 1), ${MAX_COST}::int8)`;
+  if (cost !== undefined) return sql`${checkInteger(what, cost, 1, MAX_COST)}`;
+  if (job.cost !== undefined) throw neededHere(what, 'cost');
   return undefined;
 }
 
-function neededHere(what: string, option: 'group' | 'weight'): TypeError {
+function neededHere(what: string, option: 'group' | 'cost'): TypeError {
   return new TypeError(
     `${what} must be given: the definition's ${option} function cannot be called for rows that stay ` +
       `in the database. Write it as an expression: \`${option}: (row) => …\``,

@@ -1,7 +1,7 @@
 import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
 
 /** What a gate asks of a job. */
-export type JobAtGate = Pick<ClaimedJob, 'kind' | 'weight'>;
+export type JobAtGate = Pick<ClaimedJob, 'kind' | 'cost'>;
 
 /** What the worker holds of the queue, as far as a gate is about it. */
 export interface AttemptsAtGate {
@@ -32,8 +32,8 @@ export interface ClaimAtGate {
 export interface Gate {
   /** The kinds that are claimed separately, since the gate may stop them alone. */
   readonly kinds: ReadonlySet<string>;
-  /** Whether it asks for the weights of jobs. */
-  readonly weighs: boolean;
+  /** Whether it asks for the costs of jobs. */
+  readonly countsCosts: boolean;
   /** For how many handlers of the queue there may soon be room. */
   readonly slots: number;
   /** How many waiting jobs do not hold up jobs of other kinds: they wait for something of their own kind. */

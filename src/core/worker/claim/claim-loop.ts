@@ -76,7 +76,7 @@ export class ClaimLoop implements IdleQueue {
         runner: claims,
         queue,
         lanes,
-        weighed: gate?.weighs,
+        withCosts: gate?.countsCosts,
         tries: this.#tries,
       });
     this.#hotPolling = new HotPolling(pollIntervalMs);

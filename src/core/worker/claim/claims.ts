@@ -24,8 +24,8 @@ export interface ClaimsOptions {
   readonly queue: string;
   readonly workerId: number;
   readonly lanes: readonly Lane[];
-  /** Whether jobs are claimed with their weights. @default false */
-  readonly weighed?: boolean | undefined;
+  /** Whether jobs are claimed with their costs. @default false */
+  readonly withCosts?: boolean | undefined;
   /** @default its own */
   readonly tries?: ClaimTries | undefined;
 }
@@ -222,9 +222,9 @@ export class Claims implements QueueClaims {
   async #claim(
     claim: Pick<Claim, 'kinds' | 'bands' | 'limit' | 'beginning' | 'ids'> & { fromGoneWorkers?: boolean },
   ): Promise<ClaimedJob[]> {
-    const { runner, tables, queue, workerId, weighed } = this.#options;
+    const { runner, tables, queue, workerId, withCosts } = this.#options;
     const without = claim.ids === undefined ? this.#tries.setAside.ids : undefined;
-    const complete = { queue, workerId, fromGoneWorkers: false, without, weighed, ...claim };
+    const complete = { queue, workerId, fromGoneWorkers: false, without, withCosts, ...claim };
     if (claim.ids === undefined && this.#mayBeSmall) {
       const jobs = await claimFromSmallTable(runner, tables, complete);
       if (jobs !== undefined) return jobs;

@@ -23,19 +23,24 @@ export interface Admission {
  * waits in the lane of those that were idle. Groups without a row stay noted, as `admitted`: a claim makes
  * them.
  *
- * **Under concurrency.** Notes and groups that another statement has locked are skipped, and such notes
- * stay for the next time. A note is deleted in the statement that heeds it; if it is about more groups, those
- * that were locked are noted anew in the same statement. Every change of a group moves its turn, so a claim
- * whose snapshot is older leaves the group alone. A group in which nothing is due needs nothing: a job that
- * is due later, or committed later, has a note of its own. Whether something is due in a group that is new,
- * the claim finds out; so it does when another claim has made it meanwhile.
+ * **Under concurrency.** Notes and groups that another statement has locked are skipped, as are groups that
+ * it has changed since this one's snapshot. Such notes stay for the next time. A note is deleted in the
+ * statement that heeds it; if it is about more groups, those that were skipped are noted anew in the same
+ * statement. Every change of a group moves its turn, so a claim whose snapshot is older leaves the group
+ * alone. A group in which nothing is due needs nothing: a job that is due later, or committed later, has a
+ * note of its own. Whether something is due in a group that is new, the claim finds out; so it does when
+ * another claim has made it meanwhile.
  */
 export async function admitGroups(db: Runner, tables: GroupTables, queue: string): Promise<Admission> {
   const [row] = await queryRows(db, tables, admitGroupsQuery(tables, queue), { entry: CONTROL_ENTRY });
   return { used: Number(row?.used), newGroups: row?.new_groups === true };
 }
 
-/** Notes that were used up are deleted by their range of the index: by their ids alone, all are read. */
+/**
+ * Notes that were used up are deleted by their range of the index: by their ids alone, all are read. Each
+ * group is looked up by its key once, and then by where its row stands: under an old snapshot, a look by the
+ * key passes all versions that the row has had.
+ */
 export function admitGroupsQuery(tables: GroupTables, queue: string): SQL {
   const { queueGroups, queueNotes } = tables;
   return sql`
@@ -53,14 +58,16 @@ export function admitGroupsQuery(tables: GroupTables, queue: string): SQL {
       select group_key, min(due_at) as due_at from note group by group_key
     ),
     known as materialized (
-      select g.group_key from ${queueGroups} as g
-      where g.queue = ${queue} and g.group_key = any(array(select group_key from asked))
+      select a.group_key, a.due_at, g.at, g.turn from asked as a cross join lateral (
+        select g.ctid as at, g.turn from ${queueGroups} as g
+        where g.queue = ${queue} and g.group_key = a.group_key
+        offset 0
+      ) as g
     ),
     waiting as materialized (
-      select a.group_key, a.due_at from asked as a
-      where (a.group_key in (select group_key from known)) is true and exists (${dueInGroup(tables, {
+      select k.* from known as k where exists (${dueInGroup(tables, {
         queue,
-        group: sql`a.group_key`,
+        group: sql`k.group_key`,
         most: sql`1`,
       })}
       )
@@ -72,8 +79,9 @@ export function admitGroupsQuery(tables: GroupTables, queue: string): SQL {
       ), 0) as turn
     ),
     locked as materialized (
-      select w.group_key, w.due_at from waiting as w cross join lateral (
-        select from ${queueGroups} as g where g.queue = ${queue} and g.group_key = w.group_key
+      select w.group_key, w.due_at, w.at from waiting as w cross join lateral (
+        select from ${queueGroups} as g
+        where g.ctid = w.at and g.queue = ${queue} and g.group_key = w.group_key and g.turn = w.turn
         for no key update skip locked
       ) as g
     ),
@@ -93,7 +101,8 @@ export function admitGroupsQuery(tables: GroupTables, queue: string): SQL {
           when g.ready_at = '-infinity' or g.turn > r.turn then '-infinity'
           else least(g.ready_at, l.due_at)
         end
-      from locked as l cross join ring as r where g.queue = ${queue} and g.group_key = l.group_key
+      from locked as l cross join ring as r
+      where g.ctid = l.at and g.queue = ${queue} and g.group_key = l.group_key
     ),
     heeded as materialized (
       select n.*, n.group_key in (select group_key from locked)

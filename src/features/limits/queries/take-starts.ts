@@ -7,7 +7,7 @@ import { type LeaseTables, type LimitName, queryLimitRows } from '../sql/limit-t
 import { rateWindow, rateWith } from '../sql/rate-used.ts';
 import { addUsage } from './add-usage.ts';
 
-/** What a worker wants of a rate. All numbers are starts, which are the weights of jobs. */
+/** What a worker wants of a rate. All numbers are starts, which are what jobs cost. */
 export interface StartsWish extends LimitName {
   readonly workerId: number;
   /** What the code declares. What was set at run time goes first. */

@@ -5,7 +5,7 @@ import type { Serial } from '../sql/grouping.ts';
 
 /** At most `limit` starts in any window of `perMs` milliseconds. */
 export interface Rate {
-  /** 1 to 1,000,000: jobs, or their weights where they have some. */
+  /** 1 to 1,000,000: jobs, or their costs where they have some. */
   limit: number;
   /** 100 to one day (86,400,000). */
   perMs: number;

@@ -20,8 +20,8 @@ export interface GroupClaim {
   readonly limits: ClaimLimits;
   /** The most of some kinds among them. @default none */
   readonly rooms?: ReadonlyMap<string, number> | undefined;
-  /** Whether the jobs are returned with their weights. @default false */
-  readonly weighed?: boolean | undefined;
+  /** Whether the jobs are returned with their costs. @default false */
+  readonly withCosts?: boolean | undefined;
   /** How many of the first begin with the claim: see `claimJobs`. @default undefined all of them */
   readonly beginning?: 0 | 1 | undefined;
   readonly workerId: number;

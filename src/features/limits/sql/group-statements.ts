@@ -18,14 +18,14 @@ export class GroupStatements implements StatementExtension {
   readonly tables: LimitTables;
   readonly entry = CONTROL_ENTRY;
   readonly groupedQueues: ReadonlySet<string>;
-  readonly weighedQueues: ReadonlySet<string>;
+  readonly queuesWithCosts: ReadonlySet<string>;
   readonly endedColumns = sql`, j.group_key as ended_group, j.run_at as ended_run_at`;
   readonly #queues: Grouping['queues'];
 
-  constructor({ tables, queues, weighed }: Grouping) {
+  constructor({ tables, queues, withCosts }: Grouping) {
     this.tables = tables;
     this.groupedQueues = new Set(queues.keys());
-    this.weighedQueues = weighed;
+    this.queuesWithCosts = withCosts;
     this.#queues = queues;
   }
 

@@ -24,6 +24,6 @@ export interface Grouping {
   readonly tables: LimitTables;
   /** By queue; `serial` is `undefined` where jobs of a group may run at once. */
   readonly queues: ReadonlyMap<string, { readonly serial: Serial | undefined }>;
-  /** The queues whose jobs have weights: those with groups, with a rate, or with a rate of a kind. */
-  readonly weighed: ReadonlySet<string>;
+  /** The queues whose jobs have costs: those with groups, with a rate, or with a rate of a kind. */
+  readonly withCosts: ReadonlySet<string>;
 }

@@ -9,7 +9,7 @@ import { rateWindow } from './rate-used.ts';
 /**
  * Locks the groups whose turn it is, in two lanes that take turns: the ring, by turn, and groups that were
  * idle, by how long they have been ready. `open`: their shares of this claim, and the room that their limits
- * leave, in jobs and in weights. `held_until`: when the first of the holds that end by themselves does.
+ * leave, in jobs and in costs. `held_until`: when the first of the holds that end by themselves does.
  * `standing`: which jobs are still held. Those of a worker that is gone are among them: they count again if
  * it comes back. A row is locked where the look has found it (`at`): its `turn` says whether it is still as
  * it was. A group that is new has no row: a note offers it, and it stands among those that were idle. The

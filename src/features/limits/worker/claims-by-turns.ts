@@ -104,7 +104,7 @@ export class ClaimsByTurns implements GroupClaims {
       limits: { ...limits, run: attempts().run },
       rooms,
       newGroups: this.#newGroups,
-      weighed: this.#options.gate?.weighs,
+      withCosts: this.#options.gate?.countsCosts,
       without: this.#options.tries?.setAside.ids,
     };
     // Of two claims each would take what there is room for.

@@ -36,7 +36,7 @@ export class QueueLimiter implements Gate {
   /** The rates that jobs of a kind are under, as far as they were asked for. */
   readonly #byKind = new Map<string, readonly Starts[]>();
   #attempts = NOTHING;
-  #meanWeight = 1;
+  #meanCost = 1;
   #onRoom: () => void = () => undefined;
 
   constructor(options: QueueLimiterOptions) {
@@ -59,8 +59,8 @@ export class QueueLimiter implements Gate {
     return this.#options.starts;
   }
 
-  /** Whether the queue, or a kind of it, has a rate: then jobs are claimed with their weights. */
-  get weighs(): boolean {
+  /** Whether the queue, or a kind of it, has a rate: then jobs are claimed with their costs. */
+  get countsCosts(): boolean {
     return this.#options.starts.size > 0;
   }
 
@@ -73,7 +73,7 @@ export class QueueLimiter implements Gate {
   next<T extends { readonly job: JobAtGate }>(waiting: readonly T[]): T | undefined {
     const { lease, kinds } = this.#options;
     if (!lease.mayBegin) return undefined;
-    const nowMs = this.weighs ? performance.now() : 0;
+    const nowMs = this.countsCosts ? performance.now() : 0;
     let refused: Set<string> | undefined;
     for (const attempt of waiting) {
       const { kind } = attempt.job;
@@ -112,30 +112,30 @@ export class QueueLimiter implements Gate {
   begin(job: JobAtGate): void {
     this.#options.lease.begin();
     this.#options.kinds.get(job.kind)?.begin();
-    if (this.weighs) this.#spend([job]);
+    if (this.countsCosts) this.#spend([job]);
   }
 
   /** How many of the first of these jobs of a batch may begin together now. */
   mostTogether(jobs: readonly JobAtGate[]): number {
-    if (!this.weighs) return jobs.length;
+    if (!this.countsCosts) return jobs.length;
     const together = this.#together(jobs);
     return this.#lacking(together, performance.now()) === undefined ? together.length : 0;
   }
 
-  /** Those of a batch that ever may: no more than the whole limit, unless the first alone is heavier. */
+  /** Those of a batch that ever may: no more than the whole limit, unless the first alone costs more. */
   #together(jobs: readonly JobAtGate[]): readonly JobAtGate[] {
     const most = Math.min(...this.#startsOf(jobs).map(({ limit }) => limit));
-    let weight = 0;
+    let cost = 0;
     const over = jobs.findIndex((job, at) => {
-      weight += job.weight ?? 1;
-      return at > 0 && weight > most;
+      cost += job.cost ?? 1;
+      return at > 0 && cost > most;
     });
     return over < 0 ? jobs : jobs.slice(0, over);
   }
 
   /** Spends the starts of a batch; returns until when its handler may be called. */
   beginBatch(jobs: readonly JobAtGate[]): number {
-    return this.weighs ? this.#spend(jobs) : Number.POSITIVE_INFINITY;
+    return this.countsCosts ? this.#spend(jobs) : Number.POSITIVE_INFINITY;
   }
 
   #spend(jobs: readonly JobAtGate[]): number {
@@ -196,16 +196,16 @@ export class QueueLimiter implements Gate {
     };
   }
 
-  /** For how many jobs there may soon be starts, if they weigh as much as others did. */
+  /** For how many jobs there may soon be starts, if they cost as much as others did. */
   #jobsIn(starts: Starts): number {
     const room = starts.room(performance.now());
-    return room < 1 ? 0 : Math.max(1, Math.floor(room / this.#meanWeight));
+    return room < 1 ? 0 : Math.max(1, Math.floor(room / this.#meanCost));
   }
 
   /** Learns from a claim which kinds have more jobs than were claimed. */
   noteClaim({ kinds, jobs, sawEnd }: ClaimAtGate): void {
-    for (const { weight } of jobs) {
-      if (weight !== undefined) this.#meanWeight += (weight - this.#meanWeight) * WEIGHT;
+    for (const { cost } of jobs) {
+      if (cost !== undefined) this.#meanCost += (cost - this.#meanCost) * WEIGHT;
     }
     const told = sawEnd ? kinds : jobs.map(({ kind }) => kind);
     for (const kind of new Set(told)) {
@@ -298,6 +298,6 @@ export class QueueLimiter implements Gate {
 
 /** What jobs cost together: no more than the whole limit, or they would never begin. */
 function costOf(starts: Starts, jobs: readonly JobAtGate[]): number {
-  const weight = jobs.reduce((sum, { weight = 1 }) => sum + weight, 0);
-  return Math.min(weight, starts.limit);
+  const cost = jobs.reduce((sum, { cost = 1 }) => sum + cost, 0);
+  return Math.min(cost, starts.limit);
 }

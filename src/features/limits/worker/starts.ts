@@ -54,7 +54,7 @@ interface Grant {
 }
 
 /**
- * The starts that one worker has of one rate. A job spends its weight as its handler begins. Starts that were
+ * The starts that one worker has of one rate. A job spends its cost as its handler begins. Starts that were
  * not spent soon after they were asked for are void, and are given back with the next question: the table
  * counts them by that time. So no window sees more handlers begin than the rate says, whatever becomes of a
  * statement or its answer.

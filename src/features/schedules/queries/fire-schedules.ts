@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { NO_GROUP } from '../../../core/job/group.ts';
 import { ownColumnsOf } from '../../../core/schema/own-columns.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
-import { groupColumns, haveWeights, isGroupedQueue, notedGroups } from '../../../core/sql/grouped-jobs.ts';
+import { groupColumns, haveCosts, isGroupedQueue, notedGroups } from '../../../core/sql/grouped-jobs.ts';
 import { jsonRows } from '../../../core/sql/json-rows.ts';
 import { ownDefault, ownNames, ownValue } from '../../../core/sql/own-values.ts';
 import { lockPatience } from '../../../core/sql/row-locks.ts';
@@ -65,7 +65,7 @@ export function fireSchedulesQuery(
 ): SQL {
   const { queueJobs } = tables;
   const groups = groupsInAny(tables);
-  const weighed = haveWeights(tables);
+  const withCosts = haveCosts(tables);
   const own = ownColumnsOf(queueJobs);
   const values = own.map((column) => {
     const value = sql`(s.settings -> 'own' ->> ${column.key}::text)`;
@@ -80,19 +80,19 @@ export function fireSchedulesQuery(
     ${ctes},
     inserted as (
       insert into ${queueJobs}
-        (${COLUMNS}${groupColumns(weighed)}${ownNames(own)})
+        (${COLUMNS}${groupColumns(withCosts)}${ownNames(own)})
       select s.queue, s.kind, s.payload, (s.settings ->> 'priority')::int2, statement_timestamp(),
         statement_timestamp(), (s.settings ->> 'maxAttempts')::int2,
         case when not s.overlap then ${OVERLAP_KEY}::text || s.name end,
         s.settings -> 'metadata' || t.tick${
-          weighed
+          withCosts
             ? sql`, ${
                 groups
                   ? sql`case when ${isGroupedQueue(groups, sql`s.queue`)}
           then coalesce(s.settings ->> 'group', ${NO_GROUP}) end`
                   : sql`null`
               },
-          coalesce((s.settings ->> 'weight')::int2, 1)`
+          coalesce((s.settings ->> 'cost')::int2, 1)`
             : sql``
         }${sql.join(values)}
       from ${moved} as s cross join lateral jsonb_array_elements(s.ticks) with ordinality as t(tick, place)

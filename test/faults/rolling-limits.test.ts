@@ -1,0 +1,302 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { createQueue, limitsIn, type QueueLimits } from 'drizzle-queue';
+import * as control from 'drizzle-queue/schema/control';
+import { afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { Audit, type Run, type Start } from '../limits/audit.ts';
+import { Fleet } from '../limits/fleet.ts';
+import { type GroupLoad, groupJob, NO_GROUP, Producer } from '../limits/group-load.ts';
+import { GroupWatcher } from '../limits/group-watcher.ts';
+import type { GroupWork } from '../limits/group-work.ts';
+import { misplaced, mostAtOnce, mostInWindow, overlaps } from '../limits/order.ts';
+import { Watcher } from '../limits/watcher.ts';
+import { addControlTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+import { print } from './recovery.ts';
+import { size } from './size.ts';
+
+const database = useTestDatabase();
+const audit = new Audit(database);
+
+const PROCESSES = 8;
+const SLOTS = 3;
+const DEPLOYS = size(2, 6);
+/** How long a version runs alone, between two deploys. */
+const ALONE_MS = size(6_000, 20_000);
+const WINDOW_MS = 2_000;
+const TENANTS = ['t0', 't1', 't2'];
+const ORDERED = ['a', 'b', 'c'];
+
+/** What one version of the code declares. */
+interface Declared {
+  readonly whole: number;
+  readonly kind: number;
+  readonly tenant: number;
+  /** Handlers in a window, of a queue. */
+  readonly paced: number;
+  /** Claims in a window, of a group. */
+  readonly rated: number;
+}
+
+const wide: Declared = { whole: 6, kind: 4, tenant: 3, paced: 30, rated: 16 };
+const narrow: Declared = { whole: 3, kind: 2, tenant: 1, paced: 20, rated: 8 };
+
+function limitsOf({ whole, kind, tenant, paced, rated }: Declared): Record<string, QueueLimits> {
+  return {
+    whole: { concurrency: whole },
+    rare: { kinds: { rare: { concurrency: kind } } },
+    tenants: { groups: { concurrency: tenant } },
+    paced: { rate: { limit: paced, perMs: WINDOW_MS } },
+    rated: { groups: { rate: { limit: rated, perMs: WINDOW_MS } } },
+    fair: { groups: 'fair' },
+    order: { groups: { serial: 'end' } },
+  };
+}
+
+const limits = limitsOf(wide);
+const queue = createQueue({ limits: limitsIn(control, limits) });
+const between = (low: number, high: number) => low + Math.floor(Math.random() * (high - low));
+const works = (low: number, high: number) => () => ({
+  ms: between(low, high),
+  snoozes: 0,
+  fails: 0,
+  discards: false,
+});
+const failing = (): Omit<GroupWork, 'group'> => ({
+  ms: between(0, 60),
+  snoozes: 0,
+  fails: Math.random() < 0.1 ? 1 : 0,
+  discards: Math.random() < 0.05,
+});
+const loads: readonly GroupLoad[] = [
+  // Long ones: between two jobs a slot is idle for some round trips, which take long on a busy machine.
+  { queue: 'whole', groups: [NO_GROUP], waiting: 12, work: works(500, 1_500) },
+  { queue: 'rare', groups: [NO_GROUP], waiting: 12, work: works(500, 1_500) },
+  { queue: 'tenants', groups: TENANTS, waiting: 10, work: works(100, 300) },
+  { queue: 'paced', groups: [NO_GROUP], waiting: 60, work: works(10, 50) },
+  { queue: 'rated', groups: ['r'], waiting: 30, work: works(10, 50) },
+  { queue: 'fair', groups: ['big', 'bigger'], waiting: 60, work: works(300, 700) },
+  { queue: 'order', groups: ORDERED, waiting: 15, work: failing },
+];
+
+const fleets: Fleet[] = [];
+beforeAll(async () => {
+  await addControlTables(database);
+  await Fleet.createLedger(database);
+  await audit.create();
+});
+afterEach(() => {
+  for (const fleet of fleets) fleet.abandon();
+});
+
+function fleetOf(declared: Declared): Fleet {
+  const fleet = new Fleet(database, {
+    limits: limitsOf(declared),
+    jobs: Object.keys(limits).map((name) => ({ kind: name, queue: name })),
+    concurrency: SLOTS,
+    program: 'limits/fixtures/grouped-worker.ts',
+  });
+  fleets.push(fleet);
+  return fleet;
+}
+
+/** When only workers of one version ran, by the database's clock in microseconds. */
+interface Alone {
+  readonly declared: Declared;
+  readonly fromAt: number;
+  readonly untilAt: number;
+}
+
+/** What looks at the tables, and where it saw more than is allowed. */
+interface Watchers {
+  readonly groups: GroupWatcher;
+  readonly leases: Watcher;
+  readonly exceeded: string[];
+}
+
+/** The limits of slots, by the watcher's names of them. */
+function slotsOf({ whole, kind }: Declared): readonly (readonly [name: string, limit: number])[] {
+  return [
+    ['whole', whole],
+    ['rare/rare', kind],
+  ];
+}
+
+/** Whether as many handlers of the queue and of the kind were seen at once as their limits allow. */
+function hasReached({ leases }: Watchers, declared: Declared): boolean {
+  return slotsOf(declared).every(([name, limit]) => (leases.most.get(name)?.running ?? 0) >= limit);
+}
+
+/** Compares what was seen of the queue and the kind since the last time with what is allowed. */
+function judgeSlots({ leases, exceeded }: Watchers, declared: Declared): void {
+  for (const [name, limit] of slotsOf(declared)) {
+    const { running = 0 } = leases.most.get(name) ?? {};
+    if (running > limit) exceeded.push(`${name}: ${running} ran, not ${limit}`);
+  }
+  leases.reset();
+}
+
+/** Replaces the processes, two at a time: of three, one is killed instead of stopped, and one is frozen first. */
+async function roll(from: Fleet, to: Fleet): Promise<void> {
+  const end = async (turn: number) => {
+    if (turn % 3 === 1) return await from.kill();
+    if (turn % 3 === 2) await from.nap(between(300, 1_500));
+    await from.leave();
+  };
+  for (let turn = 0; from.size > 0; turn += 2) {
+    await to.start(Math.min(2, from.size));
+    await Promise.all(Array.from({ length: Math.min(2, from.size) }, (_, n) => end(turn + n)));
+  }
+}
+
+/** Waits until workers that were killed are known to be gone. */
+async function onlyHas(fleet: Fleet): Promise<void> {
+  await until(async () => {
+    const [row] = await database.client<[{ n: number }]>`select count(*)::int as n from queue_workers`;
+    return row.n === fleet.size;
+  });
+}
+
+/** Enqueues a job for a group that has none, again and again. */
+async function visit(isOver: () => boolean): Promise<number[]> {
+  const ids: number[] = [];
+  for (let turn = 0; !isOver(); turn++) {
+    const group = `visitor ${turn % 20}`;
+    const payload = { group, ...works(10, 50)() };
+    const { id } = await queue.enqueue(database.db, groupJob('fair'), payload, { group });
+    ids.push(id);
+    await delay(250);
+  }
+  return ids;
+}
+
+async function settled(): Promise<void> {
+  const left = () =>
+    database.client`select queue, group_key, count(*)::int as n from queue_jobs group by 1, 2`;
+  await until(async () => (await left()).length === 0, { intervalMs: 50 }).catch(async () => {
+    throw new Error(`not settled: ${JSON.stringify(await left())}`);
+  });
+}
+
+/** Deploys one version after the other under load; answers when each ran alone, and the ids of visitors. */
+async function deploy(watchers: Watchers): Promise<{ alone: Alone[]; visitors: number[]; last: Fleet }> {
+  const { groups, leases } = watchers;
+  const judgeTenants = (tenant: number) => {
+    for (const name of TENANTS) groups.limit(`tenants/${name}`, tenant);
+  };
+  const alone: Alone[] = [];
+  let isOver = false;
+  let fleet = fleetOf(wide);
+  await fleet.start(PROCESSES);
+  judgeTenants(wide.tenant);
+  const visiting = visit(() => isOver);
+  try {
+    for (let turn = 0; ; turn++) {
+      const declared = turn % 2 === 0 ? wide : narrow;
+      const fromAt = await audit.now();
+      const endMs = performance.now() + ALONE_MS;
+      await fleet.disturb(() => performance.now() > endMs, 1_000, 1_500);
+      // No slot is lost for good.
+      await until(() => hasReached(watchers, declared));
+      alone.push({ declared, fromAt, untilAt: await audit.now() });
+      judgeSlots(watchers, declared);
+      if (turn === DEPLOYS) break;
+      const next = fleetOf(turn % 2 === 0 ? narrow : wide);
+      judgeTenants(wide.tenant);
+      await roll(fleet, next);
+      fleet = next;
+      await onlyHas(fleet);
+      judgeSlots(watchers, wide);
+      judgeTenants(turn % 2 === 0 ? narrow.tenant : wide.tenant);
+    }
+  } finally {
+    isOver = true;
+  }
+  leases.reset();
+  return { alone, visitors: await visiting, last: fleet };
+}
+
+test(`${PROCESSES} processes that are killed, frozen and replaced by versions with other limits, ${DEPLOYS} times: what each declares holds`, {
+  timeout: (DEPLOYS + 1) * ALONE_MS + (DEPLOYS + 1) * 120_000 + 120_000,
+}, async () => {
+  const [forGroups, forLeases] = await database.connect(2);
+  if (forGroups === undefined || forLeases === undefined) throw new Error('no connections');
+  const watchers = { groups: new GroupWatcher(forGroups), leases: new Watcher(forLeases), exceeded: [] };
+  const stopWatching = async () => {
+    await watchers.groups.stop();
+    await watchers.leases.stop();
+  };
+  onTestFinished(stopWatching);
+  const producer = new Producer(database, queue, loads);
+  await producer.fill();
+  watchers.groups.start();
+  watchers.leases.start();
+  producer.start();
+  const { alone, visitors, last } = await deploy(watchers).finally(() => producer.end());
+  await settled();
+  await stopWatching();
+  expect(new Set(await last.stop())).toEqual(new Set([0]));
+
+  // Every job has ended once, and no worker has lost one.
+  const done = await database.client<
+    { id: string }[]
+  >`select job_id as id from queue_results order by job_id`;
+  expect(done.map(({ id }) => Number(id))).toEqual([...producer.enqueued, ...visitors].sort((a, b) => a - b));
+  for (const { output } of fleets) expect(output).not.toMatch(/lost|error/);
+  expect(fleets.reduce((sum, { deaths }) => sum + deaths, 0)).toBeGreaterThan(DEPLOYS * 2);
+  expect(fleets.reduce((sum, { naps }) => sum + naps, 0)).toBeGreaterThan(DEPLOYS);
+
+  expect(watchers.exceeded).toEqual([]);
+  expect(watchers.groups.exceeded).toEqual([]);
+  await expectWindows(alone);
+  await expectOrder();
+  await expectTurns(visitors);
+  const tenants = await audit.runs('tenants');
+  for (const name of TENANTS) expect(mostAtOnce(tenants.get(name) ?? [])).toBeLessThanOrEqual(wide.tenant);
+});
+
+/** No window sees more starts than the larger limit; none while one version ran alone, more than that declares. */
+async function expectWindows(alone: readonly Alone[]): Promise<void> {
+  const calls = await audit.calls('paced');
+  const claims = (await audit.starts('rated')).get('r') ?? [];
+  expect(mostInWindow(calls, WINDOW_MS)).toBeLessThanOrEqual(wide.paced);
+  expect(mostInWindow(claims, WINDOW_MS)).toBeLessThanOrEqual(wide.rated);
+  for (const { declared, fromAt, untilAt } of alone) {
+    const within = <T extends Pick<Start, 'at'>>(starts: readonly T[]) =>
+      starts.filter(({ at }) => at >= fromAt && at < untilAt);
+    const windows = [
+      mostInWindow(within(calls), WINDOW_MS),
+      mostInWindow(within(claims), WINDOW_MS),
+    ] as const;
+    print(`starts in a window: ${windows.join(' and ')}, of ${declared.paced} and ${declared.rated}`);
+    expect(windows[0]).toBeLessThanOrEqual(declared.paced);
+    // Both are used: the second in full.
+    expect(windows[0]).toBeGreaterThan(declared.paced / 2);
+    expect(windows[1]).toBe(declared.rated);
+  }
+}
+
+async function expectOrder(): Promise<void> {
+  const runs = await audit.runs('order');
+  expect([...runs.keys()].sort()).toEqual(ORDERED);
+  for (const ofGroup of runs.values()) {
+    expect(overlaps(ofGroup)).toEqual([]);
+    expect(misplaced(ofGroup)).toEqual([]);
+  }
+}
+
+/** The first job of an idle group waits for one round: as many others begin before it as all processes have slots. */
+async function expectTurns(visitors: readonly number[]): Promise<void> {
+  const [starts, runs] = await Promise.all([audit.starts('fair'), audit.runs('fair')]);
+  const createdAt = new Map([...starts.values()].flat().map(({ job, createdAt }) => [job, createdAt]));
+  const others = [...(runs.get('big') ?? []), ...(runs.get('bigger') ?? [])];
+  const firstOf = new Map<number, Run>();
+  for (const run of [...runs.values()].flat()) if (!firstOf.has(run.job)) firstOf.set(run.job, run);
+  const before = visitors.map((job) => {
+    const fromAt = createdAt.get(job) ?? Number.POSITIVE_INFINITY;
+    const beganAt = firstOf.get(job)?.beganAt ?? Number.POSITIVE_INFINITY;
+    return others.filter((other) => other.beganAt > fromAt && other.beganAt < beganAt).length;
+  });
+  print(`jobs of others that began before the first of an idle group: ${Math.max(...before)} at most`);
+  expect(Math.max(...before)).toBeLessThanOrEqual((PROCESSES + 2) * SLOTS);
+}
