@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { addControlTables, addMetricsTable } from '../support/control-tables.ts';
+import { addControlTables, addMetricsTable, addWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { readPages } from './pages.ts';
 
@@ -7,6 +7,7 @@ const database = useTestDatabase();
 beforeAll(async () => {
   await addControlTables(database);
   await addMetricsTable(database);
+  await addWorkflowTables(database);
 });
 
 const blocks = readPages().flatMap(({ path, blocks }) =>
