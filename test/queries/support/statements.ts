@@ -80,6 +80,7 @@ import { missingGrantsQuery } from '../../../src/core/queries/presence/check-gra
 import { checkWorkersQuery } from '../../../src/core/queries/presence/check-workers.ts';
 import { findRequestsQuery, jobRequestsQuery } from '../../../src/core/queries/presence/find-requests.ts';
 import { findWorkersQuery, knownWorkers } from '../../../src/core/queries/presence/find-workers.ts';
+import { hasLargeIdsQuery } from '../../../src/core/queries/presence/has-large-ids.ts';
 import { isCitusQuery } from '../../../src/core/queries/presence/is-citus.ts';
 import { lockSessionQuery } from '../../../src/core/queries/presence/lock-session.ts';
 import { notifyWorkersQuery } from '../../../src/core/queries/presence/notify-workers.ts';
@@ -802,6 +803,7 @@ export function allStatements(
     findDiscardedQuery: findDiscardedQuery(tables, { kind: text, limit: 10 }),
     findExpiredQuery: findExpiredQuery(tables, 86_400_000),
     isCitusQuery,
+    hasLargeIdsQuery: hasLargeIdsQuery(tables),
     pruneKeysQuery: pruneKeysQuery(keys, 1_000),
     findOverKeysQuery: findOverKeysQuery(keys),
     pruneKeysOfQuery: pruneKeysOfQuery(keys, text, 1_000),

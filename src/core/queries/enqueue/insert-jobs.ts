@@ -5,6 +5,7 @@ import { ownColumnsOf } from '../../schema/own-columns.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
 import { anyInGroup, groupColumns, haveGroupColumns, notedGroups } from '../../sql/grouped-jobs.ts';
 import { type GivenColumn, jobRows, jobValues } from '../../sql/job-rows.ts';
+import { newJobId } from '../../sql/new-job-id.ts';
 import { ownNames } from '../../sql/own-values.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
 import { notified, type WakeUp, wakePayload } from '../../sql/wake-up.ts';
@@ -40,8 +41,8 @@ export async function insertJobs(
   for (const [at, { id, ids: all, place, woke }] of rows.entries()) {
     const index = place === undefined ? at : Number(place) - 1;
     if (woke === true) woken.add(jobs[index]?.queue ?? '');
-    if (all !== undefined) return { ids: JSON.parse(String(all ?? '[]')), woken };
-    ids[index] = Number(id);
+    if (all !== undefined) return { ids: JSON.parse(String(all ?? '[]')).map(newJobId), woken };
+    ids[index] = newJobId(id);
   }
   return { ids, woken };
 }
