@@ -53,7 +53,7 @@ export async function registered<T>(registering: Promise<T>, tables: QueueTables
     if (!isDistributed(tables) || !isUnreachable(error)) throw error;
     throw new QueueError(
       'The worker cannot register while a node of the Citus cluster is down ' +
-        `(${describeThrown(error).message}): Citus writes queue_workers on all nodes. ` +
+        `(${describeThrown(error).message.split('\n', 1)}): Citus writes queue_workers on all nodes. ` +
         'Start the worker again once all nodes are up',
       { cause: error },
     );

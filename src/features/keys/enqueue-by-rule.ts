@@ -198,8 +198,8 @@ function refusedByCitus(error: unknown, rule: KeyRule, jobs: readonly NewJob[]):
   if (queues < 2) return undefined;
   const option = rule.type === 'throttle' ? 'throttle' : 'unique: { forMs }';
   return new QueueError(
-    `enqueueMany('${first.kind}'): on Citus, entries with ${option} must all be of one queue, but these are ` +
-      `of ${queues} queues (${message}). Make one call for each queue, in one transaction`,
+    `enqueueMany('${first.kind}'): on Citus, entries with ${option} must all be of one queue, ` +
+      `but these are of ${queues} queues (${message}). Make one call for each queue, in one transaction`,
     { cause: error },
   );
 }

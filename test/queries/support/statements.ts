@@ -158,7 +158,11 @@ import {
 } from '../../../src/features/schedules/queries/pause-schedule.ts';
 import { removeScheduleQuery } from '../../../src/features/schedules/queries/remove-schedule.ts';
 import { setScheduleQuery } from '../../../src/features/schedules/queries/set-schedule.ts';
-import { tidySchedulesQuery } from '../../../src/features/schedules/queries/tidy-schedules.ts';
+import {
+  forgetSchedulesQuery,
+  renewSchedulesQuery,
+  tidySchedulesQuery,
+} from '../../../src/features/schedules/queries/tidy-schedules.ts';
 import type { NewSchedule } from '../../../src/features/schedules/sql/stored-schedule.ts';
 import { findJobsQuery } from '../../../src/features/waiting/queries/find-jobs.ts';
 import { findLiveIdsQuery } from '../../../src/features/waiting/queries/find-live-ids.ts';
@@ -490,6 +494,8 @@ export function allStatements(
       renewMs: 3_600_000,
       forgetMs: 604_800_000,
     }),
+    renewSchedulesQuery: renewSchedulesQuery(control, { declared: [text], renewMs: 3_600_000 }),
+    forgetSchedulesQuery: forgetSchedulesQuery(control, { declared: [text], forgetMs: 604_800_000 }),
     findDueQuery: findDueQuery(tables, {
       looks: [
         { queue: text, floorMs: time.getTime() },
