@@ -18,6 +18,32 @@ export interface Tried {
 }
 
 /**
+ * Rows that the statements find, by the queue, kind, name and id that they ask for: Citus refuses some only once
+ * one step of a statement hands a row to the next.
+ */
+const ROWS = [
+  `insert into queue_workers (id, name, queues, kinds, seen_at) overriding system value
+    values (42, 'mail', '["mail"]', '["mail"]', now() - interval '1 day')`,
+  `insert into queue_jobs (id, queue, kind, payload, max_attempts, worker_id, fence, attempt, claimed_at)
+    overriding system value values (42, 'mail', 'mail', 'null', 5, 42, 1, 1, now()),
+      (43, 'mail', 'mail', 'null', 5, null, 0, 0, null)`,
+  `insert into queue_results (job_id, queue, kind, payload, state, attempt, max_attempts, priority, fence, errors,
+      metadata, created_at, run_at, finished_at)
+    select n, 'mail', 'mail', 'null', (array['completed', 'discarded', 'cancelled'])[n - 49], 1, 5, 5, 1, '[]', '{}',
+      now(), now(), now() - interval '1 year' from generate_series(50, 52) as n`,
+  `insert into queue_pauses (queue, paused_at) values ('mail', now())`,
+  `insert into queue_schedules (name, queue, kind, payload, settings, every_ms, revision, time_zone, catch_up, overlap,
+      next_at, passed_at, seen_at, created_at, declared_by)
+    select name, 'mail', 'mail', 'null', '{"priority": 5, "maxAttempts": 5, "own": {}, "metadata": {}}', 1000, 1, 'UTC',
+      'latest', true, now(), now(), now() - interval '1 year', now(), 42 from unnest(array['mail', 'old']) as name`,
+  `insert into queue_limits (queue, concurrency) values ('mail', 5)`,
+  `insert into queue_usage (queue, kind, leases) values ('mail', 'mail', '{"42": [1, 2, 0], "43": [1, 1, 0]}')`,
+  `insert into queue_keys (queue, kind, key, until) values ('mail', 'mail', 'mail', now() - interval '1 day')`,
+  `insert into queue_metrics (at, worker_id, report, queue, kind, minutes)
+    values (now() - interval '1 year', 42, 1, 'mail', 'mail', 60), (now() - interval '3 hours', 42, 2, 'mail', 'mail', 1)`,
+];
+
+/**
  * Sends each statement that a cluster may be sent once, in a transaction that is rolled back, to a database of its
  * own whose tables lie as docs/scaling.md puts them.
  */
@@ -33,7 +59,7 @@ export async function tryStatements(cluster: CitusCluster): Promise<readonly Tri
         ...(await metricsStatements()),
         citusMigration('of the table of metrics on Citus'),
       ];
-      for (const statement of further) await client.unsafe(statement);
+      for (const statement of [...further, ...ROWS]) await client.unsafe(statement);
       return await tryEach(client);
     } finally {
       await client.end({ timeout: 1 });

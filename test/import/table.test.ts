@@ -8,6 +8,7 @@ import {
   fixedBackoff,
   handle,
   type JobDefinition,
+  QueueError,
   unvalidated,
 } from 'drizzle-queue';
 import { from, importJobs, type JobTableOptions } from 'drizzle-queue/import';
@@ -94,6 +95,18 @@ test('a payload keeps every digit, unless the mapping makes it; a function of th
     { payload: '{"text": "{\\"id\\": 1234567890123456789}"}', max_attempts: 3 },
     { payload: '{"id": 1234567890123456789}', max_attempts: 10_000 },
   ]);
+});
+
+test('rows that cannot be locked are refused in a sentence, and stay', async () => {
+  await database.client`insert into "legacy tasks" (type, data) values ('send', '{"order": 1}')`;
+  const distinct = { ...options, table: sql`(select distinct * from ${tasks}) as ${tasks}` };
+  const refused = importJobs(database.db, from.table(distinct), { send: { job: send } });
+  await expect(refused).rejects.toThrow(QueueError);
+  await expect(refused).rejects.toThrow(
+    'importJobs: the rows of the table cannot be locked (FOR UPDATE is not allowed with DISTINCT clause). ' +
+      'Import from a plain table. If the table is distributed by Citus, copy its rows into one that is not',
+  );
+  expect([await jobs(), await pending()]).toEqual([[], [1]]);
 });
 
 test('rows become jobs; those that cannot are left with the reason', async () => {

@@ -180,17 +180,12 @@ const EXAMPLES: Readonly<Record<Refusal, readonly [bad: string, good: string]>> 
        exists (select s.name from queue_schedules as s where s.name = $2) as known`,
   ],
   locked: [
-    `with n as (select * from jsonb_to_recordset($1::text::jsonb) as n(name text)),
-     s as materialized (
-       select s.name, s.queue from n join queue_schedules as s on s.name = n.name for update of s skip locked),
-     i as (insert into queue_jobs (queue, kind, max_attempts, payload)
-       select s.queue, s.name, 1, 'null' from s returning id)
-     select i.id from i`,
-    `with n as (select * from jsonb_to_recordset($1::text::jsonb) as n(name text)),
-     s as (update queue_schedules as s set revision = 1 from n where s.name = n.name returning s.name, s.queue),
-     i as (insert into queue_jobs (queue, kind, max_attempts, payload)
-       select s.queue, s.name, 1, 'null' from s returning id)
-     select i.id from i`,
+    `with s as (
+       select s.name from queue_schedules as s where s.name in (select jsonb_array_elements_text($1::text::jsonb))
+       for update skip locked)
+     update queue_schedules as u set seen_at = statement_timestamp() where u.name in (select name from s)`,
+    `update queue_schedules as u set seen_at = statement_timestamp()
+     where u.name in (select jsonb_array_elements_text($1::text::jsonb))`,
   ],
   subscript: [
     `update queue_jobs as j set claimed_at = (array[statement_timestamp()])[j.attempt]

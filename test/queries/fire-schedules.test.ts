@@ -1,6 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { registerWorker } from '../../src/core/queries/presence/register-worker.ts';
 import { sqlStateOf } from '../../src/core/sql/executor.ts';
+import { inContext } from '../../src/core/sql/statement-context.ts';
 import { declareSchedules } from '../../src/features/schedules/queries/declare-schedules.ts';
 import { findDueSchedules } from '../../src/features/schedules/queries/find-due-schedules.ts';
 import { findSchedule } from '../../src/features/schedules/queries/find-schedules.ts';
@@ -356,6 +357,22 @@ describe('declaring', () => {
     expect(sqlStateOf(failed)).toBe('55P03');
     await commit(a);
   });
+});
+
+test('tidying on Citus, which locks no rows of a reference table first, does so by two statements', async () => {
+  for (const name of ['mine', 'fresh', 'gone', 'set']) await add({ name });
+  await database.client`update queue_schedules set declared_by = 7 where name <> 'set'`;
+  await database.client`update queue_schedules set seen_at = now() - interval '8 days' where name <> 'fresh'`;
+  const distributed = inContext(tables, { server: { distributed: true, identified: true } });
+  const tidying = { declared: ['mine', 'fresh'], renewMs: 3_600_000, forgetMs: 7 * 86_400_000 };
+  await tidySchedules(database.db, distributed, tidying);
+  const left = await database.client`
+    select name, seen_at > now() - interval '1 minute' as renewed from queue_schedules order by name`;
+  expect([...left]).toEqual([
+    { name: 'fresh', renewed: true },
+    { name: 'mine', renewed: true },
+    { name: 'set', renewed: false },
+  ]);
 });
 
 test('tidying renews what is declared, and removes what nobody has declared for long', async () => {

@@ -177,7 +177,7 @@ describe('beside others', () => {
     const [a] = await twoBackends(database);
     const [locked] = await addJobs(database.client, [{}, {}, {}]);
     await begin(a);
-    await a.client`select from queue_jobs where id = ${locked} for update`;
+    await a.client`select from queue_jobs where queue = 'q' and id = ${locked} for update`;
     expect(await queue.cancelMany(database.db, { all: true })).toEqual({
       cancelled: 2,
       requested: 0,

@@ -396,6 +396,17 @@ describe('upkeep', () => {
     expect(codes(await foundAfter(change, { with: plain }))).not.toContain('groups-on-citus');
   });
 
+  test('ids on a node of Citus that JavaScript cannot hold', async () => {
+    const of = (groupId: number) => {
+      const first = BigInt(groupId) * 2n ** 48n + 1n;
+      return `${TUNED} alter sequence queue_jobs_id_seq minvalue ${first} start ${first} restart; ${AS_ON_CITUS}`;
+    };
+    expect(await foundAfter(of(32))).toMatchObject([
+      { code: 'ids-too-large', severity: 'error', message: expect.stringContaining('never end') },
+    ]);
+    expect(codes(await foundAfter(of(31)))).not.toContain('ids-too-large');
+  });
+
   test('groups that a discarded job has stopped, under limits that let them go on', async () => {
     const change = `${TUNED} ${(await controlStatements()).join(';')};
       insert into queue_holds (queue, group_key, job_id, until) values ('q', 'b', 1, 'infinity'),
@@ -496,6 +507,7 @@ test('every finding has an entry in the guide', async () => {
     'groups-on-citus': true,
     'groups-stopped': true,
     'groups-undeclared': true,
+    'ids-too-large': true,
     'index-differs': true,
     'index-invalid': true,
     'index-missing': true,

@@ -34,6 +34,25 @@ test('one entry is as one enqueue', async () => {
   ]);
 });
 
+test.each([true, false])(
+  'answers are in input order where rows of several queues come back in another one, as on Citus; wake-ups: %s',
+  async (wakeUps) => {
+    const shards = {
+      execute: async (query: Parameters<typeof database.db.execute>[0]) => {
+        const rows = await database.db.execute(query);
+        return [...rows].reverse();
+      },
+      selectDistinctOn: database.db.selectDistinctOn,
+    };
+    const answers = await createQueue({ wakeUps }).enqueueMany(shards, index, [
+      { payload: 0, queue: 'b' },
+      { payload: 1, queue: 'a' },
+      { payload: 2, queue: 'b' },
+    ]);
+    expect(await liveJobs()).toEqual(answers.map(({ id }, payload) => ({ id, payload })));
+  },
+);
+
 test('each entry has options of its own', async () => {
   const answers = await queue.enqueueMany(database.db, index, [
     { payload: 0, priority: 1 },

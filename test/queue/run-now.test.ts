@@ -113,7 +113,7 @@ describe('beside a claim', () => {
     const [a] = await twoBackends(database);
     const id = await addJob(database.client, { dueInMs: 3_600_000 });
     await begin(a);
-    await a.client`select from queue_jobs where id = ${id} for update`;
+    await a.client`select from queue_jobs where queue = 'q' and id = ${id} for update`;
     expect(await queue.runNow(database.db, id)).toEqual({ due: false, reason: 'locked' });
     const waiting = queue.runNow(database.db, id);
     await commit(a);
@@ -199,7 +199,7 @@ describe('several at once', () => {
     const [mine, held] = await addJobs(database.client, [{ dueInMs: 60_000 }, { dueInMs: 60_000 }]);
     const [one, two] = await twoBackends(database);
     await begin(one);
-    await one.client`select from queue_jobs where id = ${held} for update`;
+    await one.client`select from queue_jobs where queue = 'q' and id = ${held} for update`;
     expect(await queue.runNowMany(two.db, [mine, held])).toEqual({ due: 1, locked: 1 });
     await commit(one);
     expect(await queue.runNowMany(two.db, [mine, held])).toEqual({ due: 2, locked: 0 });

@@ -201,7 +201,7 @@ describe('waitFor', () => {
     const id = await enqueue();
     const [{ pid } = { pid: 0 }] = await connection.client<{ pid: number }[]>`select pg_backend_pid() as pid`;
     const waiting = queue.waitFor(connection.db, resize, id);
-    await database.client`select pg_terminate_backend(${pid})`;
+    await database.client`select pg_terminate_backend(${pid}::int)`;
     await end();
     expect(await waiting).toMatchObject({ id, state: 'completed' });
   });

@@ -73,7 +73,7 @@ async function listeners(): Promise<number[]> {
 }
 
 async function kill(pid: number): Promise<void> {
-  await database.client`select pg_terminate_backend(${pid}, 5000)`;
+  await database.client`select pg_terminate_backend(${pid}::int, 5000::int8)`;
 }
 
 /** The ids of the end notices that a connection hears. */

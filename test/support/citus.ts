@@ -16,8 +16,10 @@ export function citusCluster(env: NodeJS.ProcessEnv = process.env): CitusCluster
   return { url, nodes: nodes.split(',').filter((node) => node !== '') };
 }
 
-/** Makes a server that is not Citus look like it: by the name of an extension. */
-export const AS_ON_CITUS = `
+/** Makes a server that is not Citus look like it: by the name of an extension. Nothing on a cluster. */
+export const AS_ON_CITUS = citusCluster()
+  ? 'select'
+  : `
   set local allow_system_table_mods = on;
   update pg_extension set extname = 'citus' where extname = 'plpgsql'`;
 

@@ -9,7 +9,7 @@ import { pruneResults } from '../queries/operate/prune-results.ts';
 import type { InContext } from '../runtime.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Database } from '../sql/executor.ts';
-import { contextOf, inContext } from '../sql/statement-context.ts';
+import { contextOf, inContext, isDistributed } from '../sql/statement-context.ts';
 import { REQUESTED } from '../sql/wake-channel.ts';
 import { Retries } from '../time/retries.ts';
 import type { BackgroundPart } from './base/background.ts';
@@ -105,6 +105,8 @@ export function buildParts(options: PartsOptions): WorkerParts {
     onUnproven: () => liveness.expectNoSession(),
     onPoolEnded: (error) => statements.notePoolEnded(error),
   });
+  // A notification stays on the node that it was sent on, so on Citus a worker asks as if it heard none.
+  const hearing = isDistributed(tables) ? { listening: false } : listener;
   const liveness: Liveness = new Liveness({
     ...settings,
     db: statements.of('heartbeat'),
@@ -156,7 +158,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
           workerId,
           declared,
           kinds,
-          listener,
+          listener: hearing,
           events,
           retries,
         });
@@ -164,7 +166,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
     runner: statements.of('sweeps', { prepared: true }),
     tables,
     kinds,
-    intervalMs: () => (listener.listening ? Math.max(WATCH_MS, pollIntervalMs) : pollIntervalMs),
+    intervalMs: () => (hearing.listening ? Math.max(WATCH_MS, pollIntervalMs) : pollIntervalMs),
     events,
   });
   // A worker that polls rarely can sweep rarely.
@@ -173,7 +175,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
     runner: statements.of('sweeps', { prepared: true }),
     tables,
     workerId,
-    idleMs: () => (listener.listening ? LISTENING_SWEEP_MS : pollingSweepMs),
+    idleMs: () => (hearing.listening ? LISTENING_SWEEP_MS : pollingSweepMs),
     crew: () => liveness.crew,
     events,
     retries,
@@ -226,7 +228,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
     tables,
     workerId,
     loops,
-    listener,
+    listener: hearing,
     events,
     retries,
   });

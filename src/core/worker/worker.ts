@@ -19,7 +19,7 @@ import { logWorker, printWorker } from './log/log-worker.ts';
 import { onFirstSignal } from './on-first-signal.ts';
 import { type WorkerOptions, type WorkerSettings, workerSettings } from './options.ts';
 import { buildParts, type WorkerParts } from './parts.ts';
-import { reached } from './reached.ts';
+import { checkNode, reached, registered } from './reached.ts';
 import { type Handler, handlersByKind } from './run/handler.ts';
 import { NoAnswerError } from './statements/no-answer-error.ts';
 import { openBeside } from './statements/own-connection.ts';
@@ -191,7 +191,9 @@ export class Worker {
     signal.throwIfAborted();
     limits?.checkServer(queues, tables);
     const kinds = [...this.#handlers.keys()];
-    const workerId = await this.#answered(() => registerWorker(runner, tables, { name, queues, kinds }));
+    await this.#answered(() => checkNode(runner, tables));
+    const register = () => registered(registerWorker(runner, tables, { name, queues, kinds }), tables);
+    const workerId = await this.#answered(register);
     // The stop did not wait for this answer: else peers would declare this worker gone after a while.
     if (this.#state === 'stopped') await this.#unregister(tables, workerId);
     const parts = buildParts({

@@ -1,5 +1,6 @@
+import { describeThrown } from '../../core/job/describe-error.ts';
 import type { EnqueueSettings } from '../../core/queue/enqueue/enqueue-around.ts';
-import type { Database, Executor } from '../../core/sql/executor.ts';
+import { type Database, type Executor, sqlStateOf } from '../../core/sql/executor.ts';
 import { faultPoint } from '../../core/sql/fault-point.ts';
 import { QueueError } from '../../errors.ts';
 import type { ReadJob } from './foreign-job.ts';
@@ -85,7 +86,7 @@ async function moveBatch(
   places: readonly Place[],
   call: ImportCall,
 ): Promise<Batch> {
-  const jobs = await source.read(tx, places, true);
+  const jobs = await lockedJobs(tx, source, places);
   await faultPoint('import: held');
   const { made, left } = await madeOf(jobs, call);
   const { inserted, duplicates } = await insertImportedJobs(tx, call.settings, made);
@@ -98,6 +99,26 @@ async function moveBatch(
   await faultPoint('import: dropped');
   const others = duplicates.map((job) => leftAsDuplicate(job, job.standingId));
   return { imported: inserted, left: [...left, ...others] };
+}
+
+const NOT_SUPPORTED = '0A000';
+
+/** @throws QueueError where such rows cannot be locked: of a `distinct`, or on several shards of Citus */
+async function lockedJobs(
+  tx: Executor,
+  source: TableSource,
+  places: readonly Place[],
+): Promise<readonly ReadJob[]> {
+  try {
+    return await source.read(tx, places, true);
+  } catch (error) {
+    if (sqlStateOf(error) !== NOT_SUPPORTED) throw error;
+    throw new QueueError(
+      `importJobs: the rows of ${source.title} cannot be locked (${describeThrown(error).message}). ` +
+        'Import from a plain table. If the table is distributed by Citus, copy its rows into one that is not',
+      { cause: error },
+    );
+  }
 }
 
 /** @param seen the keys of the jobs before, which the batch adds its own to */

@@ -1,3 +1,4 @@
+import { describeThrown } from '../../core/job/describe-error.ts';
 import { mayBeDue, type NewJob } from '../../core/job/new-job.ts';
 import { findStandingJobs } from '../../core/queries/enqueue/find-standing-jobs.ts';
 import {
@@ -8,7 +9,7 @@ import {
 } from '../../core/queue/enqueue/enqueue-jobs.ts';
 import type { WakeUps } from '../../core/queue/enqueue/wake-ups.ts';
 import type { QueueTables } from '../../core/schema/index.ts';
-import type { Executor } from '../../core/sql/executor.ts';
+import { type Executor, sqlStateOf } from '../../core/sql/executor.ts';
 import type { WakeUp } from '../../core/sql/wake-up.ts';
 import { QueueError } from '../../errors.ts';
 import type { ControlTables } from '../control/index.ts';
@@ -161,14 +162,46 @@ async function send(
   // Checked with the rule.
   if (keys === undefined) throw new TypeError('The queue has no table of keys');
   const known = { tables, keys };
-  if (rule.type === 'throttle' && rule.trailing) {
-    return await untilPut(jobs, (jobs) =>
-      notifying(jobs, (wakeUp) => insertTrailingJobs(db, known, rule.perMs, jobs, wakeUp)),
+  try {
+    if (rule.type === 'throttle' && rule.trailing) {
+      return await untilPut(jobs, (jobs) =>
+        notifying(jobs, (wakeUp) => insertTrailingJobs(db, known, rule.perMs, jobs, wakeUp)),
+      );
+    }
+    const windowMs = rule.type === 'throttle' ? rule.perMs : rule.forMs;
+    const put = await notifying(jobs, (wakeUp) => insertLimitedJobs(db, known, windowMs, jobs, wakeUp));
+    return put.map((job) => (job === undefined ? refused(rule) : putAnswer(job)));
+  } catch (error) {
+    throw refusedByCitus(error, rule, jobs) ?? error;
+  }
+}
+
+/** Only Citus says that it does not support something in these statements. */
+const NOT_SUPPORTED = '0A000';
+/** A prepared statement whose tables were changed meanwhile has the same state. */
+const STALE_PLAN = 'cached plan must not change result type';
+
+/** What to say where Citus cannot follow a rule; `undefined` when the error has another cause. */
+function refusedByCitus(error: unknown, rule: KeyRule, jobs: readonly NewJob[]): QueueError | undefined {
+  if (sqlStateOf(error) !== NOT_SUPPORTED) return undefined;
+  const { message } = describeThrown(error);
+  const [first] = jobs;
+  if (first === undefined || message.includes(STALE_PLAN)) return undefined;
+  if (isTrailing(rule)) {
+    return new QueueError(
+      `enqueue('${first.kind}'): Citus cannot throttle with trailing: true, because the statement reads ` +
+        `what it writes (${message}). Leave out trailing, or use debounce`,
+      { cause: error },
     );
   }
-  const windowMs = rule.type === 'throttle' ? rule.perMs : rule.forMs;
-  const put = await notifying(jobs, (wakeUp) => insertLimitedJobs(db, known, windowMs, jobs, wakeUp));
-  return put.map((job) => (job === undefined ? refused(rule) : putAnswer(job)));
+  const queues = new Set(jobs.map(({ queue }) => queue)).size;
+  if (queues < 2) return undefined;
+  const option = rule.type === 'throttle' ? 'throttle' : 'unique: { forMs }';
+  return new QueueError(
+    `enqueueMany('${first.kind}'): on Citus, entries with ${option} must all be of one queue, ` +
+      `but these are of ${queues} queues (${message}). Make one call for each queue, in one transaction`,
+    { cause: error },
+  );
 }
 
 /** How often a trailing throttle tries again when the job that it is to become is claimed in between. */

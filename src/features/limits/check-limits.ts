@@ -1,4 +1,3 @@
-import { isCitus } from '../../core/queries/presence/is-citus.ts';
 import type { LimitsQuestion } from '../../core/queue/check/check-queue.ts';
 import type { Finding } from '../../core/queue/check/finding.ts';
 import { findStoppedGroups } from './queries/find-stopped-groups.ts';
@@ -19,22 +18,19 @@ export const WITHOUT_GROUPS =
 
 /** What `queue.check` finds about limits whose tables are there. */
 export async function checkLimits(
-  { db, tables, mayAsk }: LimitsQuestion,
+  { db, tables, onCitus, mayAsk }: LimitsQuestion,
   { queueHolds }: LimitTables,
   declared: ReadonlyMap<string, DeclaredQueueLimits>,
 ): Promise<Finding[]> {
   const grouped = [...declared].filter(([, limits]) => isGrouped(limits));
-  const refused =
-    grouped.length > 0 && (await isCitus(db, tables))
-      ? grouped.map(
-          ([queue]): Finding => ({
-            code: 'groups-on-citus',
-            severity: 'error',
-            message: groupsOnCitus(queue),
-            fix: WITHOUT_GROUPS,
-          }),
-        )
-      : [];
+  const refused = (onCitus ? grouped : []).map(
+    ([queue]): Finding => ({
+      code: 'groups-on-citus',
+      severity: 'error',
+      message: groupsOnCitus(queue),
+      fix: WITHOUT_GROUPS,
+    }),
+  );
   if (!mayAsk(queueHolds, [queueHolds.queue, queueHolds.groupKey, queueHolds.until])) return refused;
   // Under limits that let groups go on after a discarded job, stopped groups would be a surprise.
   const goingOn = grouped.filter(([, { groups }]) => groups?.serial !== 'success').map(([queue]) => queue);

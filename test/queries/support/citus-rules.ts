@@ -31,7 +31,7 @@ export const REFUSALS = {
   correlated: 'correlated subqueries are not supported when the FROM clause contains a CTE or subquery',
   upsert: 'subqueries are not supported within INSERT queries; or: complex joins are only supported when …',
   columnless: 'a column definition list is required for functions returning "record"',
-  locked: 'missing data for column "queue"',
+  locked: 'missing data for column "queue"; or: invalid byte sequence for encoding "UTF8": 0xff',
   subscript: 'nothing, but its server crashes: it takes the subscript for an assignment to an element',
   session: 'nothing, but it asks the node of the row about locks and backends, not that of the session',
 } as const;
@@ -75,6 +75,7 @@ const INSERT = '3';
 const RELATION = '0';
 const SUBQUERY = '1';
 const CTE = '6';
+const FUNCTION = '3';
 const OUTER_JOINS = new Set(['1', '2', '3']);
 
 /** What Citus would refuse in a statement, each once. */
@@ -230,9 +231,10 @@ class Rules {
     const locksReference = this.#queries.some(
       (query) =>
         query.fields.hasForUpdate === 'true' &&
-        nodesIn(query, 'rtable').some((entry) => this.#isReference(entry)),
+        nodesIn(query, 'rtable').some((entry) => this.#isReference(entry)) &&
+        readsList(query),
     );
-    this.#refuse('locked', inserts && locksReference);
+    this.#refuse('locked', (inserts || changesReference) && locksReference);
     for (const query of this.#queries) {
       // Its own level: a notification, or a function of a subselect, belongs to the query that calls it.
       const own = [...walk(Object.values(query.fields), ({ tag }) => tag !== 'QUERY')];
@@ -303,6 +305,15 @@ class Rules {
     const to = this.#catalog.textFunctions.get(String(fields.resulttype))?.input;
     return [from, to].filter((oid) => oid !== undefined);
   }
+}
+
+/** Whether it reads rows that are no table's: a function's or a CTE's. (Citus takes those after `not in`.) */
+function readsList(query: TreeNode): boolean {
+  const lists = new Set<TreeValue>([FUNCTION, CTE]);
+  return (
+    nodesIn(query, 'rtable').some(({ fields }) => lists.has(fields.rtekind)) ||
+    [...walk(query)].some(({ tag, fields }) => tag === 'FUNCEXPR' && fields.funcretset === 'true')
+  );
 }
 
 /** Whether it reads a CTE, and asks another table about each row. */

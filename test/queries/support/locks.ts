@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import { citusCluster } from '../../support/citus.ts';
 import type { Connection, UsedTestDatabase } from '../../support/test-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -21,9 +22,14 @@ async function backend(database: UsedTestDatabase): Promise<Backend> {
 
 /** Resolves when `waiting` waits for a lock that another connection holds. */
 export async function untilBlocked({ client }: Connection, waiting: Backend): Promise<void> {
+  // On a cluster it may wait on another node, under a number whose last ten digits are the process id here.
+  const elsewhere =
+    citusCluster() === undefined
+      ? client`false`
+      : client`exists (select from citus_lock_waits where waiting_gpid % 10000000000 = ${waiting.pid})`;
   await until(async () => {
     const [row] = await client<{ blocked: boolean }[]>`
-      select cardinality(pg_blocking_pids(${waiting.pid})) > 0 as blocked`;
+      select cardinality(pg_blocking_pids(${waiting.pid})) > 0 or ${elsewhere} as blocked`;
     return row?.blocked;
   });
 }

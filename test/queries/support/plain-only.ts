@@ -38,7 +38,8 @@ export const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; 
   'claimJobsQuery, of a small table': { refused: ['beside'], instead: 'claimJobsQuery' },
   checkWorkersQuery: { refused: ['session'], instead: 'checkWorkersQuery, of known workers' },
   'checkWorkersQuery, beat': { refused: ['session'], instead: 'checkWorkersQuery, of known workers' },
-  removeGoneWorkersQuery: { refused: ['beside', 'session'], instead: 'removeUnseenWorkerQuery' },
+  removeGoneWorkersQuery: { refused: ['beside', 'locked', 'session'], instead: 'removeUnseenWorkerQuery' },
+  tidySchedulesQuery: { refused: ['locked'], instead: 'renewSchedulesQuery' },
   // No worker starts there whose queue has groups.
   admitGroupsQuery: { refused: ['columnless', 'ctid'], instead: 'an error' },
   claimGroupedJobsQuery: { refused: ['columnless', 'ctid'], instead: 'an error' },

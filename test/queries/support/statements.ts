@@ -80,6 +80,7 @@ import { missingGrantsQuery } from '../../../src/core/queries/presence/check-gra
 import { checkWorkersQuery } from '../../../src/core/queries/presence/check-workers.ts';
 import { findRequestsQuery, jobRequestsQuery } from '../../../src/core/queries/presence/find-requests.ts';
 import { findWorkersQuery, knownWorkers } from '../../../src/core/queries/presence/find-workers.ts';
+import { hasLargeIdsQuery } from '../../../src/core/queries/presence/has-large-ids.ts';
 import { isCitusQuery } from '../../../src/core/queries/presence/is-citus.ts';
 import { lockSessionQuery } from '../../../src/core/queries/presence/lock-session.ts';
 import { notifyWorkersQuery } from '../../../src/core/queries/presence/notify-workers.ts';
@@ -157,7 +158,11 @@ import {
 } from '../../../src/features/schedules/queries/pause-schedule.ts';
 import { removeScheduleQuery } from '../../../src/features/schedules/queries/remove-schedule.ts';
 import { setScheduleQuery } from '../../../src/features/schedules/queries/set-schedule.ts';
-import { tidySchedulesQuery } from '../../../src/features/schedules/queries/tidy-schedules.ts';
+import {
+  forgetSchedulesQuery,
+  renewSchedulesQuery,
+  tidySchedulesQuery,
+} from '../../../src/features/schedules/queries/tidy-schedules.ts';
 import type { NewSchedule } from '../../../src/features/schedules/sql/stored-schedule.ts';
 import { findJobsQuery } from '../../../src/features/waiting/queries/find-jobs.ts';
 import { findLiveIdsQuery } from '../../../src/features/waiting/queries/find-live-ids.ts';
@@ -552,6 +557,8 @@ export function allStatements(
       renewMs: 3_600_000,
       forgetMs: 604_800_000,
     }),
+    renewSchedulesQuery: renewSchedulesQuery(control, { declared: [text], renewMs: 3_600_000 }),
+    forgetSchedulesQuery: forgetSchedulesQuery(control, { declared: [text], forgetMs: 604_800_000 }),
     findDueQuery: findDueQuery(tables, {
       looks: [
         { queue: text, floorMs: time.getTime() },
@@ -865,6 +872,7 @@ export function allStatements(
     findDiscardedQuery: findDiscardedQuery(tables, { kind: text, limit: 10 }),
     findExpiredQuery: findExpiredQuery(tables, 86_400_000),
     isCitusQuery,
+    hasLargeIdsQuery: hasLargeIdsQuery(tables),
     pruneKeysQuery: pruneKeysQuery(keys, 1_000),
     findOverKeysQuery: findOverKeysQuery(keys),
     pruneKeysOfQuery: pruneKeysOfQuery(keys, text, 1_000),

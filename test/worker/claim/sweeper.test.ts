@@ -143,7 +143,7 @@ test('a drain does not wait for a job that somebody has locked', async () => {
     ({ id }) => id,
   );
   const drained = await database.client.begin(async (tx) => {
-    await tx`select from queue_jobs where id = ${ids[0] ?? 0} for update`;
+    await tx`select from queue_jobs where queue = 'default' and id = ${ids[0] ?? 0} for update`;
     return await drain(database.db, { queue, handlers: [handle(work, () => {})], deadlineMs: 20_000 });
   });
   expect(drained).toMatchObject({ completed: 1, empty: true });

@@ -78,10 +78,16 @@ export const rowOf = async (name: string) => {
 };
 
 /** The schedule is as it would be had nobody looked for so long. */
-export const setBack = (name: string, interval: string) => database.client`
-  update queue_schedules set passed_at = passed_at - ${interval}::interval,
-    next_at = next_at - ${interval}::interval, created_at = created_at - ${interval}::interval
-  where name = ${name}`;
+export const setBack = (name: string, interval: string) => {
+  const { client } = database;
+  // Without a zone, since a cluster lets only immutable functions read columns in an update.
+  const earlier = (column: string) =>
+    client`(${client(column)} at time zone 'UTC' - ${interval}::interval) at time zone 'UTC'`;
+  return client`
+    update queue_schedules set passed_at = ${earlier('passed_at')}, next_at = ${earlier('next_at')},
+      created_at = ${earlier('created_at')}
+    where name = ${name}`;
+};
 
 /** Waits until the schedule has been looked at: its next tick is known. */
 export const untilArmed = (name: string) =>

@@ -5,6 +5,7 @@ import { ownColumnsOf } from '../../schema/own-columns.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
 import { anyInGroup, groupColumns, haveGroupColumns, notedGroups } from '../../sql/grouped-jobs.ts';
 import { type GivenColumn, jobRows, jobValues } from '../../sql/job-rows.ts';
+import { newJobId } from '../../sql/new-job-id.ts';
 import { ownNames } from '../../sql/own-values.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
 import { notified, type WakeUp, wakePayload } from '../../sql/wake-up.ts';
@@ -37,18 +38,21 @@ export async function insertJobs(
   if (jobs.length === 0) return { ids, woken };
   const query = jobs.length > 1 && jobs.some(hasKey) ? insertKeyedJobsQuery : insertJobsQuery;
   const rows = await queryRows(db, tables, query(tables, jobs, wakeUp));
+  // Ids are drawn in input order, but Citus returns the rows of one shard after those of another.
+  if (query === insertJobsQuery && inSeveralQueues(jobs)) rows.sort((a, b) => Number(a.id) - Number(b.id));
   for (const [at, { id, ids: all, place, woke }] of rows.entries()) {
     const index = place === undefined ? at : Number(place) - 1;
     if (woke === true) woken.add(jobs[index]?.queue ?? '');
-    if (all !== undefined) return { ids: JSON.parse(String(all ?? '[]')), woken };
-    ids[index] = Number(id);
+    if (all !== undefined) return { ids: JSON.parse(String(all ?? '[]')).map(newJobId), woken };
+    ids[index] = newJobId(id);
   }
   return { ids, woken };
 }
 
 /**
  * One job, or any number without unique keys. Only a single job can be refused here, and `RETURNING` keeps
- * the order of the insert, so the position of an id identifies its job.
+ * the order of the insert, so the position of an id identifies its job. (For jobs of several queues, Citus
+ * keeps that order within each shard only; the ids are in input order there, too.)
  *
  * Several jobs of one queue to be notified are answered in one row: a call of `pg_notify` for each takes
  * longer.

@@ -6,11 +6,13 @@ import { findServedQueues, hasGroups } from '../../queries/operate/find-grouped-
 import { findSilentWorkers } from '../../queries/operate/find-silent-workers.ts';
 import { inspectServer } from '../../queries/operate/inspect-server.ts';
 import { inspectTable, type TableState } from '../../queries/operate/inspect-table.ts';
+import { isCitus } from '../../queries/presence/is-citus.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Executor, sqlStateOf } from '../../sql/executor.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
 import { checkColumns } from './check-columns.ts';
 import { checkConnection } from './check-connection.ts';
+import { checkIds } from './check-ids.ts';
 import { checkIndexes } from './check-indexes.ts';
 import { checkPooler } from './check-pooler.ts';
 import { missingKeys, missingMetrics, missingTables } from './check-presence.ts';
@@ -29,6 +31,7 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 export interface LimitsQuestion {
   readonly db: Executor;
   readonly tables: QueueTables;
+  readonly onCitus: boolean;
   /** Whether this role may read these columns, and they are there. */
   readonly mayAsk: (table: PgTable, asked: readonly PgColumn[]) => boolean;
 }
@@ -104,13 +107,20 @@ export async function checkQueue(
     const { readable, columns } = stateOf(table);
     return readable && asked.every(({ name }) => columns.some((column) => column.name === name));
   };
+  const onCitus = await isCitus(db, tables);
+  if (onCitus && stateOf(queueJobs).present) findings.push(...(await checkIds(db, tables)));
   if (mayAsk(queueWorkers, [queueWorkers.name, queueWorkers.seenAt, queueWorkers.queues])) {
     findings.push(...(await silentWorkers(db, tables)));
     const { id, queue, kind, groupKey, priority, runAt, workerId } = queueJobs;
     const mayAskKinds =
       mayAsk(queueWorkers, [queueWorkers.kinds]) &&
       mayAsk(queuePauses, [queuePauses.queue, queuePauses.pausedAt]);
-    if (mayAskKinds && mayAsk(queueJobs, [id, queue, kind, groupKey, priority, runAt, workerId])) {
+    // On Citus each queue would take statements of its own.
+    if (
+      !onCitus &&
+      mayAskKinds &&
+      mayAsk(queueJobs, [id, queue, kind, groupKey, priority, runAt, workerId])
+    ) {
       findings.push(...(await unservedKinds(db, tables)));
       if (mayAsk(queueJobs, [queueJobs.errors])) {
         findings.push(...(await refusedClaims(db, tables, (name) => limits?.has(name) ?? false)));
@@ -120,7 +130,7 @@ export async function checkQueue(
       findings.push(...(await undeclaredGroups(db, tables, (queue) => limits?.isGrouped(queue) ?? false)));
     }
   }
-  if (limits !== undefined) findings.push(...(await limits.check({ db, tables, mayAsk })));
+  if (limits !== undefined) findings.push(...(await limits.check({ db, tables, onCitus, mayAsk })));
   const order = ['error', 'warning', 'hint'];
   return findings.sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
 }

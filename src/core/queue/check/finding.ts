@@ -9,6 +9,7 @@ export type FindingCode =
   | 'groups-on-citus'
   | 'groups-stopped'
   | 'groups-undeclared'
+  | 'ids-too-large'
   | 'index-differs'
   | 'index-invalid'
   | 'index-missing'

@@ -1,7 +1,6 @@
 import { findCrews } from '../../queries/operate/find-crews.ts';
 import { findPassedOver } from '../../queries/operate/find-passed-over.ts';
 import { findPauses } from '../../queries/operate/find-pauses.ts';
-import { isCitus } from '../../queries/presence/is-citus.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Executor } from '../../sql/executor.ts';
 import { hasTransactions, withinTime } from '../../sql/within-time.ts';
@@ -18,8 +17,6 @@ export async function refusedClaims(
   tables: QueueTables,
   isLimited: (queue: string) => boolean,
 ): Promise<Finding[]> {
-  // There each queue would take statements of its own.
-  if (await isCitus(db, tables)) return [];
   const crews = await findCrews(db, tables);
   const paused = new Set((await findPauses(db, tables)).map(({ queue }) => queue));
   const found = hasTransactions(db)

@@ -1,7 +1,6 @@
 import { findCrews } from '../../queries/operate/find-crews.ts';
 import { findHeads } from '../../queries/operate/find-heads.ts';
 import { findPauses } from '../../queries/operate/find-pauses.ts';
-import { isCitus } from '../../queries/presence/is-citus.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Executor } from '../../sql/executor.ts';
 import { hasTransactions, withinTime } from '../../sql/within-time.ts';
@@ -20,8 +19,6 @@ const LIMIT_MS = 2_000;
  * a job ends up at that place. Jobs of groups are left out.
  */
 export async function unservedKinds(db: Executor, tables: QueueTables): Promise<Finding[]> {
-  // There each queue would take statements of its own.
-  if (await isCitus(db, tables)) return [];
   const crews = await findCrews(db, tables);
   const paused = new Set((await findPauses(db, tables)).map(({ queue }) => queue));
   const heads = hasTransactions(db)

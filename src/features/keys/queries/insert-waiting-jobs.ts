@@ -6,6 +6,7 @@ import { ownColumnsOf } from '../../../core/schema/own-columns.ts';
 import { type Executor, queryRows } from '../../../core/sql/executor.ts';
 import { anyInGroup, groupColumns, haveGroupColumns, notedGroups } from '../../../core/sql/grouped-jobs.ts';
 import { jobRows } from '../../../core/sql/job-rows.ts';
+import { newJobId } from '../../../core/sql/new-job-id.ts';
 import { ownNames } from '../../../core/sql/own-values.ts';
 import { quotedName } from '../../../core/sql/quoted-name.ts';
 import type { WakeUp } from '../../../core/sql/wake-up.ts';
@@ -52,7 +53,7 @@ export function putResult(
   const woken = new Set<string>();
   for (const row of rows) {
     const index = Number(row.place) - 1;
-    put[index] = { id: Number(row.id), isNew: row.is_new === true };
+    put[index] = { id: newJobId(row.id), isNew: row.is_new === true };
     if (row.woke === true) woken.add(jobs[index]?.queue ?? '');
   }
   return { jobs: put, woken };

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Runner } from '../../../core/sql/executor.ts';
+import { isDistributed } from '../../../core/sql/statement-context.ts';
 import { queryScheduleRows, type ScheduleTables } from '../sql/schedule-tables.ts';
 
 /** The schedules that a worker declares, and when it removes schedules that no worker declares any more. */
@@ -15,22 +16,51 @@ export interface Tidying {
 /**
  * Records that a worker still declares its schedules, and removes those that no worker has declared for long.
  *
- * **Under concurrency.** Skips rows that another transaction has locked, so it never waits.
+ * **Under concurrency.** Skips rows that another transaction has locked, so it never waits. On Citus, which
+ * cannot lock rows of a reference table before it changes them, it sends two statements, which wait for them.
  */
 export async function tidySchedules(db: Runner, tables: ScheduleTables, tidying: Tidying): Promise<void> {
+  if (isDistributed(tables)) {
+    await queryScheduleRows(db, tables, renewSchedulesQuery(tables, tidying));
+    await queryScheduleRows(db, tables, forgetSchedulesQuery(tables, tidying));
+    return;
+  }
   await queryScheduleRows(db, tables, tidySchedulesQuery(tables, tidying));
+}
+
+export function renewSchedulesQuery(
+  { queueSchedules }: ScheduleTables,
+  { declared, renewMs }: Pick<Tidying, 'declared' | 'renewMs'>,
+): SQL {
+  return sql`
+    update ${queueSchedules} as s set seen_at = statement_timestamp()
+    where s.name in (select jsonb_array_elements_text(${JSON.stringify(declared)}::text::jsonb))
+      and s.seen_at < ${before(renewMs)}`;
+}
+
+export function forgetSchedulesQuery(
+  { queueSchedules }: ScheduleTables,
+  { declared, forgetMs }: Pick<Tidying, 'declared' | 'forgetMs'>,
+): SQL {
+  return sql`
+    delete from ${queueSchedules} as s
+    where s.declared_by is not null and s.seen_at < ${before(forgetMs)}
+      and s.name not in (select jsonb_array_elements_text(${JSON.stringify(declared)}::text::jsonb))`;
+}
+
+function before(ms: number): SQL {
+  return sql`statement_timestamp() - ${ms}::float8 * interval '1 millisecond'`;
 }
 
 export function tidySchedulesQuery(
   { queueSchedules }: ScheduleTables,
   { declared, renewMs, forgetMs }: Tidying,
 ): SQL {
-  const age = (ms: number) => sql`statement_timestamp() - ${ms}::float8 * interval '1 millisecond'`;
   return sql`
     with renewable as (
       select s.name from ${queueSchedules} as s
       where s.name in (select jsonb_array_elements_text(${JSON.stringify(declared)}::text::jsonb))
-        and s.seen_at < ${age(renewMs)}
+        and s.seen_at < ${before(renewMs)}
       for update skip locked
     ),
     renewed as (
@@ -40,7 +70,7 @@ export function tidySchedulesQuery(
     ),
     forgotten as (
       select s.name from ${queueSchedules} as s
-      where s.declared_by is not null and s.seen_at < ${age(forgetMs)}
+      where s.declared_by is not null and s.seen_at < ${before(forgetMs)}
         and s.name not in (select jsonb_array_elements_text(${JSON.stringify(declared)}::text::jsonb))
       for update skip locked
     )
