@@ -10,6 +10,7 @@ test.each([
   ['nightly-report', 'schema.ts'],
   ['tenants', 'schema.ts'],
   ['shards', 'schema.ts'],
+  ['order-fulfilment', 'schema.ts'],
   ['webhook-outbox', 'schema.ts'],
   ['image-pipeline', 'schema.ts'],
   ['email-digest', 'schema.ts'],

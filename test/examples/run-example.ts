@@ -9,12 +9,13 @@ const PATIENCE_MS = 160_000;
 /** Runs the demo of an example in a process of its own, as one does by hand, on the server of the tests. */
 export function runExample(
   name: string,
+  env: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly code: unknown; readonly stdout: string; readonly output: string }> {
   return new Promise((resolve) => {
     execFile(
       process.execPath,
       ['--import', 'tsx', `examples/${name}/demo.ts`],
-      { env: { ...process.env, DATABASE_URL: inject('testServer').url }, timeout: PATIENCE_MS },
+      { env: { ...process.env, ...env, DATABASE_URL: inject('testServer').url }, timeout: PATIENCE_MS },
       (error, stdout, stderr) =>
         resolve({
           code: error === null ? 0 : (error.code ?? error.signal),
