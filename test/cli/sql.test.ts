@@ -46,7 +46,7 @@ describe('is what the guides have:', () => {
   test('grants', () => {
     const granted = statements(grantsSql(usual, roles, true));
     const written = blocks
-      .filter(({ code }) => /^grant .* to app_\w+;/m.test(code) && !/queue_metrics|policy/.test(code))
+      .filter(({ code }) => /^grant .* to app_\w+;/m.test(code) && !/queue_(metrics|steps)|policy/.test(code))
       .flatMap(({ code }) => statements(code))
       .filter((each) => /^grant .* to app_(web|worker|reader|admin)$/.test(each));
     expect(written.length).toBeGreaterThan(15);
