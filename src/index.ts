@@ -97,6 +97,7 @@ export {
   handle,
   type JobHandler,
   type JobInfo,
+  type PlainContext,
   type RunningJob,
   type TransactionOf,
   type UntypedDatabase,
