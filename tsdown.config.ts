@@ -128,7 +128,7 @@ const library = defineConfig({
         {
           name: 'fragments',
           test: sources(
-            /\/src\/(core\/(time\/.+|sql\/.+|runtime|queries\/presence\/is-citus|worker\/base\/refusal)|features\/limits\/sql\/(due-in-group|group-hold))\.ts$/,
+            /\/src\/(core\/(time\/.+|sql\/.+|runtime|queries\/presence\/(is-citus|has-large-ids)|worker\/base\/refusal)|features\/limits\/sql\/(due-in-group|group-hold))\.ts$/,
           ),
           priority: 1.45,
         },
