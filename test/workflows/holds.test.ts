@@ -11,6 +11,7 @@ import {
   workflowsIn,
 } from 'drizzle-queue';
 import * as workflowTables from 'drizzle-queue/schema/workflows';
+import { drainIn, runHandler, travel } from 'drizzle-queue/testing';
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { atFaultPoints, type FaultPoint } from '../../src/core/sql/fault-point.ts';
 import { deleteLeftRows } from '../../src/features/workflows/queries/delete-left-rows.ts';
@@ -264,5 +265,40 @@ describe('forgetting a step', () => {
     expect(await queue.workflows.forget(database.db, id + 1_000, { from: 'a' })).toBe(0);
     go();
     await outputOf(id);
+  });
+});
+
+describe('the testing kit', () => {
+  const handlers = [
+    handle(work, async ({ step }) => {
+      const one = await step.run('one', () => 1);
+      await step.sleep('a day', 86_400_000);
+      return [one, await step.waitForSignal(answer)];
+    }),
+  ];
+
+  test('drainIn walks a workflow in the transaction of a test, and travel makes its waits pass', async () => {
+    const rollBack = new Error('roll back');
+    const walked = database.db.transaction(async (tx) => {
+      const { id } = await queue.enqueue(tx, work, 1);
+      expect(await drainIn(tx, { queue, handlers })).toMatchObject({ completed: 0, snoozed: 1 });
+      await travel(tx, queue, { days: 1 });
+      expect(await drainIn(tx, { queue, handlers })).toMatchObject({ completed: 0, snoozed: 1 });
+      await queue.workflows.signal(tx, { id }, answer, 7);
+      expect(await drainIn(tx, { queue, handlers })).toMatchObject({ completed: 1 });
+      expect(await queue.find(tx, id)).toMatchObject({ output: [1, 7] });
+      throw rollBack;
+    });
+    await expect(walked).rejects.toBe(rollBack);
+    expect(await database.client`select from queue_steps`).toHaveLength(0);
+  });
+
+  test('runHandler says that it has no steps', async () => {
+    const run = await runHandler(
+      work,
+      { payload: 1, queue },
+      async ({ step }) => await step.run('one', () => 1),
+    );
+    expect(run).toMatchObject({ outcome: 'failed', error: { message: expect.stringContaining('drainIn') } });
   });
 });

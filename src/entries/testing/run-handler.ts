@@ -15,6 +15,7 @@ import type { Queue } from '../../core/queue/queue.ts';
 import { queueJobs, queuePauses, queueResults, queueWorkers } from '../../core/schema/index.ts';
 import { ownColumnsOf } from '../../core/schema/own-columns.ts';
 import type { Database } from '../../core/sql/executor.ts';
+import type { AddedContext } from '../../core/worker/run/added-context.ts';
 import { executeJob } from '../../core/worker/run/execute-job.ts';
 import type {
   Handler,
@@ -120,6 +121,7 @@ export async function runHandler<TJob extends JobDefinition, TDb = Database, TQu
     tables,
     workerId: null,
     around: queue?.around,
+    added: queue?.workflows === undefined ? undefined : NO_STEPS,
     onProgress: (_, value) => progress.push(JSON.parse(progressToStore(value))),
   });
   const stop = () => attempt.interrupt(new QueueError('The worker stops', { cause: signal?.reason }));
@@ -131,6 +133,14 @@ export async function runHandler<TJob extends JobDefinition, TDb = Database, TQu
     signal?.removeEventListener('abort', stop);
   }
 }
+
+/** Steps are rows of the database. */
+const NO_STEPS: AddedContext = {
+  name: 'step',
+  of: () => {
+    throw new QueueError('runHandler has no database, and so no steps: run the handler by drainIn');
+  },
+};
 
 function boundTo<TDb, TOwn>(job: JobDefinition, handler: Handler<TDb, TOwn>): Handler {
   if (typeof handler?.run !== 'function') {

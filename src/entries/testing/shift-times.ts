@@ -4,6 +4,7 @@ import type { Queue } from '../../core/queue/queue.ts';
 import { type Executor, queryRows } from '../../core/sql/executor.ts';
 import type { Limits } from '../../features/limits/limits.ts';
 import type { Schedules } from '../../features/schedules/schedules.ts';
+import type { Workflows } from '../../features/workflows/workflows.ts';
 import { writtenHere } from './written-here.ts';
 
 /** What {@link shiftTimes} moves. */
@@ -33,6 +34,7 @@ export function shiftTimesQuery(queue: Queue, { ms, written, only }: Shift): SQL
   // `createQueue` has put them there, or nothing.
   const schedules = queue.schedules as Schedules | undefined;
   const limits = queue.limits as Limits | undefined;
+  const workflows = queue.workflows as Workflows | undefined;
   const span = sql`${ms}::float8 * interval '1 millisecond'`;
   const where = written ? writtenHere('t') : sql`true`;
   const shifted = (table: PgTable, keys: readonly string[], also: readonly SQL[] = []) => {
@@ -49,6 +51,9 @@ export function shiftTimesQuery(queue: Queue, { ms, written, only }: Shift): SQL
     shifted(queueResults, ['runAt', 'createdAt', 'claimedAt', 'finishedAt']),
     shifted(queuePauses, ['pausedAt']),
     ...(queue.keys === undefined ? [] : [shifted(queue.keys, ['until'])]),
+    ...(workflows === undefined
+      ? []
+      : [shifted(workflows.tables.queueSteps, ['until', 'startedAt', 'endedAt'])]),
     ...(limits === undefined
       ? []
       : [
