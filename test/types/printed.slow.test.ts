@@ -26,8 +26,10 @@ test('what an editor shows of the names that are used most is a line each', { ti
   const { mistakes, printed } = compile(app);
   expect(mistakes).toEqual([]);
   const record = '"send-receipt", { orderId: number; }, unknown';
-  expect(printed('queue')).toBe('Queue<OwnColumns, unknown, unknown, Executor>');
-  expect(printed('controlled')).toBe('Queue<OwnColumns, Schedules<OwnColumns>, Limits, Transaction>');
+  expect(printed('queue')).toBe('Queue<OwnColumns, unknown, unknown, Executor, unknown>');
+  expect(printed('controlled')).toBe(
+    'Queue<OwnColumns, Schedules<OwnColumns>, Limits, Transaction, unknown>',
+  );
   expect(printed('sendReceipt')).toMatch(
     /^JobDefinition<"send-receipt", ZodObject<\{ orderId: ZodNumber; \}, [^{}]*>, undefined>$/,
   );
