@@ -464,3 +464,107 @@ describe('what a handler must not do', () => {
     );
   });
 });
+
+describe('what is left behind', () => {
+  test('by a handler that has returned parks nothing, however long its output is checked', async () => {
+    let isChecking = false;
+    const slowly = {
+      '~standard': {
+        version: 1,
+        vendor: 'test',
+        validate: async (value: unknown) => {
+          isChecking = true;
+          // Some turns of the event loop, in which the wait could park the job.
+          for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+          return { value: value as string };
+        },
+      },
+    } as const;
+    const checked = defineJob('checked', { queue: 'q', output: slowly });
+    const worker = createWorker(database.db, {
+      queue,
+      handlers: [
+        handle(checked, async ({ step }) => {
+          return await Promise.race([
+            step.waitForSignal(approval).then(() => 'signal'),
+            step.run('b', () => 'b'),
+          ]);
+        }),
+      ],
+      log: false,
+    });
+    onTestFinished(() => worker.stop());
+    await worker.start();
+    const { id } = await queue.enqueue(database.db, checked);
+    const ended = await queue.waitFor(database.db, checked, id, { timeoutMs: 60_000 });
+    expect(ended).toMatchObject({ state: 'completed', output: 'b' });
+    expect(isChecking).toBe(true);
+  });
+
+  test('by a wait begins no step, and meets no error', async () => {
+    const seen: string[] = [];
+    let goOn = () => {};
+    const slow = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const worker = await start(async ({ step }) => {
+      const other = async () => {
+        // Not a step, so the wait beside it does not know of it.
+        await slow;
+        await step.run('late', () => void seen.push('late'));
+      };
+      try {
+        await Promise.all([step.sleep('a day', 86_400_000), other()]);
+      } catch (error) {
+        seen.push(String(error));
+      }
+      return seen.length;
+    });
+    let waits = 0;
+    worker.on('waiting', () => waits++);
+    const id = await enqueue();
+    await until(() => waits === 1);
+    goOn();
+    await aDayPasses();
+    expect(await ended(id)).toMatchObject({ state: 'completed', output: 1 });
+    expect(seen).toEqual(['late']);
+  });
+});
+
+describe('a cancelled job', () => {
+  test('undoes what it has done, with a signal that is not aborted, and ends as cancelled', async () => {
+    const undone: boolean[] = [];
+    let isRunning = false;
+    await start(async ({ step, signal }) => {
+      try {
+        await step.run('one', { undo: (_, info) => void undone.push(info.signal.aborted) }, () => 1);
+        isRunning = true;
+        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+      } catch (error) {
+        if (isFinal(error)) await step.undoAll(error);
+        throw error;
+      }
+    });
+    const id = await enqueue();
+    await until(() => isRunning);
+    await queue.cancel(database.db, id, 'no longer');
+    await ended(id).catch(() => undefined);
+    expect(await stateOf(id)).toBe('cancelled');
+    expect(undone).toEqual([false]);
+  });
+
+  test('does not count the step that it has stopped as failed', async () => {
+    let isRunning = false;
+    await start(async ({ step, signal }) => {
+      await step.run('one', { attempts: 3 }, async () => {
+        isRunning = true;
+        await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+      });
+    });
+    const id = await enqueue();
+    await until(() => isRunning);
+    await queue.cancel(database.db, id, 'no longer');
+    await ended(id).catch(() => undefined);
+    expect(await queue.workflows.steps(database.db, id)).toEqual([]);
+  });
+});

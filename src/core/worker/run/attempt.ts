@@ -63,6 +63,7 @@ export class Attempt {
   /** Until when its job waits, once the handler does; `null`: without a limit of time. */
   #waitsMs: number | null | undefined;
   #hasProgressed = false;
+  #hasReturned = false;
   #cancelReason: string | undefined;
   #over = false;
   #completion: Completion | undefined;
@@ -249,10 +250,15 @@ export class Attempt {
    * unparks it. The handler is left where it is, and its signal is not aborted: nothing of it runs any more.
    */
   wait(delayMs: number | null): void {
-    if (!this.open || this.#ended) return;
+    if (!this.open || this.#ended || this.#hasReturned) return;
     this.#waitsMs = delayMs;
     this.#ended = true;
     this.#reject?.(new QueueError(`Job ${this.job.id} ('${this.job.kind}') waits`));
+  }
+
+  /** The handler has returned, so a wait that it has left behind holds up nothing. */
+  noteReturned(): void {
+    this.#hasReturned = true;
   }
 
   /** Something is recorded that no later attempt does again. */

@@ -70,6 +70,7 @@ function failureOf(attempt: Attempt, error: unknown): Outcome {
 
 /** Throws nothing: anything can be returned, even a proxy that throws when it is asked what it is. */
 function outcomeOf(attempt: Attempt, returned: unknown): Outcome | PromiseLike<Outcome> {
+  attempt.noteReturned();
   try {
     return outcomeWithoutOutput(attempt, returned) ?? completed(attempt, returned);
   } catch (error) {

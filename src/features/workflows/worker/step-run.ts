@@ -87,6 +87,8 @@ export class StepRun implements Step {
   /** When the waits are over, by the monotonic clock. */
   readonly #waits: number[] = [];
   #isUndoing = false;
+  /** The attempt is over, because all that was left of the handler waited. */
+  #isParked = false;
 
   constructor(attempt: AttemptAddedTo, store: StepStore) {
     insideSteps ??= asyncContext<string>();
@@ -141,11 +143,15 @@ export class StepRun implements Step {
     return await this.#step(name, 'run', async (found) => {
       const startMs = performance.now();
       const isDone = isOver(found);
+      let isRecorded = isDone;
       return {
         done: isDone,
         output: isDone ? (this.#outputOf(found) as never) : undefined,
-        record: async (output: T) =>
-          (await this.#busy(() => this.#record({ name, kind: 'run', output, startMs }))) as never,
+        record: async (output: T) => {
+          if (isRecorded) throw new QueueError(`The step '${name}' is recorded already`);
+          isRecorded = true;
+          return (await this.#busy(() => this.#record({ name, kind: 'run', output, startMs }))) as never;
+        },
       };
     });
   }
@@ -238,6 +244,8 @@ export class StepRun implements Step {
     const isUndo = name === UNDO || name.startsWith(`${UNDO}:`);
     if (isUndo && !this.#isUndoing)
       throw new TypeError(`A step cannot have the name '${name}': undoAll uses it`);
+    // Left behind by waits beside it: it goes on in the next run.
+    if (this.#isParked) return await new Promise(() => undefined);
     const outer = this.#inside?.getStore();
     const { job } = this.#attempt;
     if (outer !== undefined) throw new NestedStepError(job.kind, name, outer);
@@ -306,7 +314,8 @@ export class StepRun implements Step {
       return await this.#called(name, timeoutMs, run);
     } catch (error) {
       this.#attempt.checkOpen();
-      if (attempts === undefined) throw error;
+      // It was told to stop: that says nothing about the step.
+      if (attempts === undefined || this.#attempt.signal.aborted) throw error;
       const tried = (found?.attempts ?? 0) + 1;
       const isLast = tried >= attempts || error instanceof NonRetryableError;
       const { id, fence, kind } = this.#attempt.job;
@@ -328,7 +337,9 @@ export class StepRun implements Step {
   }
 
   async #called<T>(name: string, timeoutMs: number | undefined, run: Run<T>): Promise<T> {
-    const { job, signal } = this.#attempt;
+    const { job } = this.#attempt;
+    // What is undone because the job is cancelled must not be told to stop for that.
+    const signal = this.#isUndoing ? new AbortController().signal : this.#attempt.signal;
     const idempotencyKey = `${job.id}:${name}`;
     const call = (signal: AbortSignal) => this.#within(name, () => run({ signal, idempotencyKey }));
     if (timeoutMs === undefined) return await call(signal);
@@ -425,7 +436,8 @@ export class StepRun implements Step {
   async #park(): Promise<void> {
     // What goes on after a step that has just ended may begin another.
     await nextTurn();
-    if (this.#active > 0) return;
+    if (this.#active > 0 || this.#isParked) return;
+    this.#isParked = true;
     const leftMs = Math.min(...this.#waits) - performance.now();
     this.#attempt.wait(leftMs === Number.POSITIVE_INFINITY ? null : Math.max(0, Math.ceil(leftMs)));
   }
