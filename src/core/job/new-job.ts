@@ -44,6 +44,10 @@ export interface NewJob {
   readonly cost?: number;
   /** Then there is no `uniqueKey`. */
   readonly rule?: KeyRule;
+  /** The batch of which it is a member. */
+  readonly batch?: number;
+  /** For how many batches it waits; then it is not due before they have ended. */
+  readonly blockers?: number;
 }
 
 /**
@@ -174,7 +178,7 @@ export function metadataToStore(
 }
 
 /** A job with a delay is not due; whether `runAt` has passed is for the database's clock to say. */
-export function mayBeDue({ delayMs, runAtMs, rule }: NewJob): boolean {
+export function mayBeDue({ delayMs, runAtMs, rule, blockers }: NewJob): boolean {
   // Instead of the job, one that waits with its key may be due.
-  return runAtMs !== null || delayMs === 0 || rule !== undefined;
+  return blockers === undefined && (runAtMs !== null || delayMs === 0 || rule !== undefined);
 }

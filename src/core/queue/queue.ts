@@ -16,7 +16,8 @@ import type { JobRecord } from '../sql/job-record.ts';
 import { wakeChannel } from '../sql/wake-channel.ts';
 import type { Finding } from './check/finding.ts';
 import type { Around } from './enqueue/around.ts';
-import { insertOneAround } from './enqueue/enqueue-around.ts';
+import { type EnqueueSettings, insertAround, insertOneAround } from './enqueue/enqueue-around.ts';
+import { checkEntries } from './enqueue/enqueue-many.ts';
 import { Enqueuer } from './enqueue/enqueuer.ts';
 import { WakeUps } from './enqueue/wake-ups.ts';
 import type { CancelOptions, CancelResult } from './operate/cancel.ts';
@@ -27,6 +28,7 @@ import type { RedriveFilter, RedriveOptions } from './operate/redrive.ts';
 import type { RunNowManyResult, RunNowResult } from './operate/run-now.ts';
 import type { CreateQueueOptions } from './options.ts';
 import type { QueueLimiting } from './queue-limits.ts';
+import type { QueueWorkflows } from './queue-workflows.ts';
 import type { QueueStats, StatsOptions } from './stats/queue-stats.ts';
 import type { QueueVitals } from './stats/queue-vitals.ts';
 
@@ -62,10 +64,17 @@ export class Queue<
     checkSameOwnColumns(given.queueJobs, given.queueResults);
     const wakeUps = (options.wakeUps ?? true) ? new WakeUps(wakeChannel(given)) : undefined;
     const made = limits?.({ tables: given, channel: wakeUps?.channel });
-    const tables = made?.statementTables ?? given;
+    const limited = made?.statementTables ?? given;
+    const workflows: QueueWorkflows | undefined = options.workflows?.({
+      tables: limited,
+      channel: wakeUps?.channel,
+      check: (job, entries) => checkEntries(settings, job, entries),
+      insert: (db, jobs, entries) => insertAround(db, settings, jobs, entries),
+    });
+    const tables = workflows?.statementTables ?? limited;
     const maxPayloadBytes = options.maxPayloadBytes ?? DEFAULT_MAX_PAYLOAD_BYTES;
     const checks = { maxPayloadBytes, requireTransaction, own: ownColumnsOf(tables.queueJobs) };
-    const settings = { tables, wakeUps, keys, around: around?.enqueue, ...checks };
+    const settings: EnqueueSettings = { tables, wakeUps, keys, around: around?.enqueue, ...checks };
     super(settings);
     this.tables = tables;
     this.around = around;
@@ -80,7 +89,7 @@ export class Queue<
     });
     // `createQueue` derives their types from the same options.
     [this.schedules, this.limits] = [this.#schedules as TSchedules, this.#limits as TLimits];
-    this.workflows = options.workflows?.({ tables, channel: wakeUps?.channel }) as TWorkflows;
+    this.workflows = workflows as TWorkflows;
   }
 
   /** One job by id, live or finished, or `undefined`. With a definition: typed, and only of that kind. */

@@ -164,8 +164,8 @@ export function claimStatement(tables: QueueTables, shape: ClaimShape, place: Cl
     where: sql`j.queue = ${place('queue')} and j.id = any(array(select id from within))${
       onlyIfSmall ? sql` and ${isSmall}` : sql``
     }`,
-    returning: claimedColumns(queueJobs, withCosts),
-    answer: { name: 'claimed', select: claimedRows(queueJobs, { withSize: onlyIfSmall, withCosts }) },
+    returning: claimedColumns(tables, withCosts),
+    answer: { name: 'claimed', select: claimedRows(tables, { withSize: onlyIfSmall, withCosts }) },
   });
 }
 

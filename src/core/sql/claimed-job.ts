@@ -6,6 +6,7 @@ import { dateOf, epochMs } from './epoch-ms.ts';
 import type { RawRow } from './executor.ts';
 import { ownNames, ownRecord, selectOwn } from './own-values.ts';
 import { payloadBytes } from './payload-bytes.ts';
+import { membersIn } from './statement-context.ts';
 
 /** A job that this worker holds. The values of the app's own columns stand beside these. */
 export interface ClaimedJob {
@@ -16,6 +17,8 @@ export interface ClaimedJob {
   readonly group?: string;
   /** What it counts for in rates; only in a queue that has some. */
   readonly cost?: number;
+  /** The batch of which it is a member; only in a queue with workflows, and only of a member. */
+  readonly batchId?: number;
   /** As stored: not validated yet. */
   readonly payload: unknown;
   /**
@@ -50,8 +53,13 @@ const COLUMNS =
  *
  * @param withCosts whether the queue has rates
  */
-export function claimedColumns(queueJobs: QueueTables['queueJobs'], withCosts = false): SQL {
-  return sql`${COLUMNS}${withCosts ? sql`, j.weight` : sql``}${ownNames(ownColumnsOf(queueJobs), 'j.')}`;
+export function claimedColumns(tables: QueueTables, withCosts = false): SQL {
+  const own = ownNames(ownColumnsOf(tables.queueJobs), 'j.');
+  return sql`${COLUMNS}${withCosts ? sql`, j.weight` : sql``}${batchOf(tables)}${own}`;
+}
+
+function batchOf(tables: QueueTables): SQL {
+  return membersIn(tables) === undefined ? sql`` : sql`, j.batch_id`;
 }
 
 /**
@@ -61,17 +69,18 @@ export function claimedColumns(queueJobs: QueueTables['queueJobs'], withCosts = 
  * @param withCosts as there
  */
 export function claimedRows(
-  queueJobs: QueueTables['queueJobs'],
+  tables: QueueTables,
   { withSize = false, withCosts = false }: { readonly withSize?: boolean; readonly withCosts?: boolean } = {},
 ): SQL {
   const size = withSize ? sql`t.small, ` : sql``;
+  const own = ownColumnsOf(tables.queueJobs);
   return sql`
     select ${size}j.id, j.kind, j.payload, ${payloadBytes} as payload_bytes, j.priority,
       j.claimed_at is not null as begun, j.attempt, j.max_attempts, j.fence, j.unique_key,
       nullif(j.errors, '[]') as errors, nullif(j.metadata, '{}') as metadata,
       ${epochMs('j.run_at')} as run_at, ${epochMs('j.created_at')} as created_at,
       ${epochMs('statement_timestamp()')} as claimed_at,
-      j.cancel_reason${withCosts ? sql`, j.weight` : sql``}${selectOwn(ownColumnsOf(queueJobs), 'j')}
+      j.cancel_reason${withCosts ? sql`, j.weight` : sql``}${batchOf(tables)}${selectOwn(own, 'j')}
     from ${withSize ? sql`table_size as t left join claimed as j on true` : sql`claimed as j`}`;
 }
 
@@ -106,6 +115,7 @@ function toClaimedJob(
     runAt,
     // Null stands for 1; absent where the queue has no rates.
     ...(row.weight !== undefined && { cost: Number(row.weight ?? 1) }),
+    ...(row.batch_id !== undefined && row.batch_id !== null && { batchId: Number(row.batch_id) }),
     attempt: Number(row.attempt),
     maxAttempts: Number(row.max_attempts),
     begun: row.begun === true,

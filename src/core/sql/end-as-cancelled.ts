@@ -51,7 +51,7 @@ export function endAsCancelled(tables: QueueTables, { queue, free, reason, chann
   return endHolds(tables, {
     queue,
     ctes: free,
-    change: 'delete',
+    change: { endsAs: { failed: sql`true`, cancelled: sql`true` } },
     where: sql`j.queue = ${queue} and j.id = any(array(select id from free))`,
     returning: sql`j.*`,
     answer: {

@@ -25,6 +25,10 @@ export type FaultPoint =
   | 'settle: parked'
   /** Steps are recorded, but their handlers do not know it yet. */
   | 'step: recorded'
+  /** Ends of jobs are counted, and what waited for them is due, but the worker does not know it yet. */
+  | 'fold: folded'
+  /** A job waits for others, but its handler does not know it yet. */
+  | 'wait: written'
   /** A signal is received or waited for, but the handler does not know it yet. */
   | 'signal: received'
   /** A signal is in its mailbox, and the job that waits for it is not yet unparked. */

@@ -1,12 +1,13 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Holder } from './fence.ts';
-import { groupsIn } from './statement-context.ts';
+import type { EndsAs } from './member-extension.ts';
+import { groupsIn, membersIn } from './statement-context.ts';
 
 /** What becomes of jobs whose hold ends. */
 export type HoldEndChange =
   /** They leave the table. */
-  | 'delete'
+  | { readonly endsAs: EndsAs }
   /** They stay, unheld. */
   | {
       readonly set: SQL;
@@ -56,7 +57,8 @@ export interface HoldEndStatement extends HoldEnd {
  * or deletes it from `queue_jobs` is built here, and none elsewhere (a test holds that). What hangs on the
  * end of a hold (a slot of a limit that becomes free, a job that waits for this one) is written here, as a
  * CTE that reads the rows of the change and inserts notes. It then commits together with the end, on every
- * path, and changes no row that others want. Only the statements of queues with groups have it.
+ * path, and changes no row that others want. The same holds for who waits for the end of a job. Only the
+ * statements of queues with groups, and of queues with workflows, have any of it.
  *
  * **Under concurrency.** The change locks the rows it ends. A statement that came first, such as another end
  * of the same hold, leaves rows that `where` no longer matches.
@@ -64,10 +66,13 @@ export interface HoldEndStatement extends HoldEnd {
 export function endHolds(tables: QueueTables, statement: HoldEndStatement): SQL {
   const { queue, change, where, returning, ctes = sql``, answer, blocks } = statement;
   const groups = groupsIn(tables, queue);
+  const deleted = 'endsAs' in change;
+  const members = deleted ? membersIn(tables) : undefined;
+  const memberOf = members === undefined ? sql`` : sql`, j.batch_id as member_of`;
   const ended = sql`${changed(tables, change)}
     where ${where}
-    returning ${returning}${groups?.endedColumns ?? sql``}`;
-  if (answer === undefined && groups === undefined) return sql`${ctes}${ended}`;
+    returning ${returning}${groups?.endedColumns ?? sql``}${memberOf}`;
+  if (answer === undefined && groups === undefined && members === undefined) return sql`${ctes}${ended}`;
   const { name, select } = answer ?? {
     name: 'ended',
     select: sql`
@@ -80,7 +85,9 @@ export function endHolds(tables: QueueTables, statement: HoldEndStatement): SQL 
       : sql`${ctes},
     `
   }${sql.raw(name)} as (${ended}
-    )${groups?.afterEnds({ queue, rows: name, deleted: change === 'delete', blocks }) ?? sql``}${select}`;
+    )${groups?.afterEnds({ queue, rows: name, deleted, blocks }) ?? sql``}${
+      deleted ? (members?.afterEnds(name, change.endsAs) ?? sql``) : sql``
+    }${select}`;
 }
 
 /**
@@ -110,7 +117,7 @@ export function handlersGoOn({ workerId }: Holder, id: SQL, from = sql``): SQL |
 }
 
 function changed(tables: QueueTables, change: HoldEndChange): SQL {
-  if (change !== 'delete') return updated(tables, { holder: sql`null`, claimedAt: sql`null`, ...change });
+  if (!('endsAs' in change)) return updated(tables, { holder: sql`null`, claimedAt: sql`null`, ...change });
   return sql`
     delete from ${tables.queueJobs} as j`;
 }

@@ -9,7 +9,7 @@ import { ownDefault, ownValue } from './own-values.ts';
 interface Setting {
   /** Its column in a row of JSON. */
   readonly column: string;
-  readonly type: 'text' | 'int2' | 'float8' | 'jsonb' | 'bool';
+  readonly type: 'text' | 'int2' | 'int4' | 'int8' | 'float8' | 'jsonb' | 'bool';
   readonly of: (job: NewJob) => string | number | boolean | null;
 }
 
@@ -26,6 +26,9 @@ const COST: Setting = { column: 'weight', type: 'int2', of: (job) => job.cost ??
 
 const RULE_KEY: Setting = { column: 'rule_key', type: 'text', of: (job) => job.rule?.key ?? null };
 
+const BATCH: Setting = { column: 'batch_id', type: 'int8', of: (job) => job.batch ?? null };
+const BLOCKERS: Setting = { column: 'blockers', type: 'int4', of: (job) => job.blockers ?? null };
+
 const SETTINGS = [
   QUEUE,
   KIND,
@@ -38,6 +41,8 @@ const SETTINGS = [
   GROUP,
   COST,
   RULE_KEY,
+  BATCH,
+  BLOCKERS,
 ];
 
 /** An own column that an insert sets, and its place among all own columns. */
@@ -48,7 +53,8 @@ export interface GivenColumn extends OwnColumn {
 /**
  * Jobs as rows for an insert: the columns of `queue_jobs` that an enqueue sets, `own_0` and so on for the
  * app's own columns, and `place`, the job's place in the input; `group_key` and `weight`, too, if any
- * is in a group or has a cost, and `rule_key` if all have a rule for their key.
+ * is in a group or has a cost, `batch_id` and `blockers` if any is in a batch or waits for one, and
+ * `rule_key` if all have a rule for their key.
  *
  * A setting that all jobs share is one parameter instead of a part of every row: of 1,000 jobs that differ
  * only in their payloads, Postgres parses only the payloads.
@@ -63,14 +69,17 @@ export function jobRows(jobs: readonly NewJob[], own: readonly GivenColumn[] = [
   const value = (setting: Setting) =>
     varying.includes(setting) ? sql.raw(`r.${setting.column}`) : parameter(setting, first);
   const { payload, rows } = payloads(jobs, varying);
+  const due = runAt(value(RUN_AT), value(DELAY));
   return sql`
       select ${value(QUEUE)} as queue, ${value(KIND)} as kind, ${payload} as payload,
         ${value(PRIORITY)} as priority,
-        ${runAt(value(RUN_AT), value(DELAY))} as run_at,
+        ${jobs.some(waits) ? unlessBlocked(value(BLOCKERS), due) : due} as run_at,
         ${NOW} as created_at, ${value(MAX_ATTEMPTS)} as max_attempts,
         ${value(UNIQUE_KEY)} as unique_key,
         ${value(METADATA)} as metadata${
           grouped ? sql`, ${value(GROUP)} as group_key, ${value(COST)} as weight` : sql``
+        }${
+          haveBatchColumns(jobs) ? sql`, ${value(BATCH)} as batch_id, ${value(BLOCKERS)} as blockers` : sql``
         }${ruled ? sql`, ${value(RULE_KEY)} as rule_key` : sql``}${sql.join(
           ownSettings.map(({ column, text, leftOut }) => {
             const given = ownValue(column, value(text));
@@ -93,17 +102,33 @@ export function jobValues(job: NewJob, own: readonly GivenColumn[] = []): SQL {
   const ofApp = own.map(
     (column) => sql`, ${ownValue(column, sql`${job.own?.[column.index] ?? null}::text`)}`,
   );
+  const batch = haveBatchColumns([job]) ? sql`, ${BATCH.of(job)}::int8, ${BLOCKERS.of(job)}::int4` : sql``;
   return sql`${queue}, ${kind}, ${payload}::text::jsonb, ${priority}, ${dueAt(job)}, ${NOW},
-      ${maxAttempts}, ${uniqueKey}, ${metadata}::text::jsonb${grouped}${sql.join(ofApp)}`;
+      ${maxAttempts}, ${uniqueKey}, ${metadata}::text::jsonb${grouped}${batch}${sql.join(ofApp)}`;
 }
 
 /** Most are due at once, and Postgres plans that in less time. */
-function dueAt({ runAtMs, delayMs }: NewJob): SQL {
+function dueAt({ runAtMs, delayMs, blockers }: NewJob): SQL {
+  if (blockers !== undefined) return sql`'infinity'::timestamptz`;
   return runAtMs === null && delayMs === 0 ? NOW : runAt(sql`${runAtMs}::float8`, sql`${delayMs}::float8`);
 }
 
 function runAt(runAtMs: SQL, delayMs: SQL): SQL {
   return sql`coalesce(to_timestamp(${runAtMs} / 1000), ${NOW} + ${delayMs} * interval '1 millisecond')`;
+}
+
+/** What waits for others is not due before the last of them says so. */
+function unlessBlocked(blockers: SQL, due: SQL): SQL {
+  return sql`case when ${blockers} > 0 then 'infinity' else ${due} end`;
+}
+
+function waits({ blockers }: NewJob): boolean {
+  return blockers !== undefined;
+}
+
+/** Whether some of the jobs are in a batch, or wait for one. */
+export function haveBatchColumns(jobs: readonly NewJob[]): boolean {
+  return jobs.some(({ batch, blockers }) => batch !== undefined || blockers !== undefined);
 }
 
 const NOW = sql.raw('statement_timestamp()');
@@ -140,7 +165,9 @@ function varyingSettings(first: NewJob, jobs: readonly NewJob[], own: readonly O
       job.metadata === first.metadata &&
       job.group === first.group &&
       job.cost === first.cost &&
-      job.rule?.key === first.rule?.key,
+      job.rule?.key === first.rule?.key &&
+      job.batch === first.batch &&
+      job.blockers === first.blockers,
   );
   const settings = same ? ownSettings : [...SETTINGS, ...ownSettings];
   return settings.filter(({ of }) => jobs.some((job) => of(job) !== of(first)));

@@ -1,4 +1,5 @@
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { MemberExtension } from './member-extension.ts';
 import type { StatementExtension } from './statement-extension.ts';
 
 /** What a worker has found out about its database, for its statements. */
@@ -13,6 +14,7 @@ export interface ServerFacts {
 export interface StatementContext {
   readonly server?: ServerFacts;
   readonly extension?: StatementExtension;
+  readonly members?: MemberExtension;
 }
 
 const CONTEXT = Symbol('drizzle-queue.context');
@@ -50,4 +52,9 @@ export function groupsIn(tables: QueueTables, queue: string): StatementExtension
 export function groupsInAny(tables: QueueTables): StatementExtension | undefined {
   const { extension } = contextOf(tables);
   return extension !== undefined && extension.groupedQueues.size > 0 ? extension : undefined;
+}
+
+/** What is added where jobs may be members of batches; `undefined` where none can be. */
+export function membersIn(tables: QueueTables): MemberExtension | undefined {
+  return contextOf(tables).members;
 }

@@ -26,7 +26,7 @@ import { OwnConnection } from './statements/own-connection.ts';
 import type { Statements } from './statements/statements.ts';
 import { Pruning } from './upkeep/prune.ts';
 import { Requests } from './upkeep/requests.ts';
-import type { WorkerFeature } from './worker-feature.ts';
+import type { ContextInWorker, WorkerFeature } from './worker-feature.ts';
 
 /** How often a worker that listens still asks for due jobs: some become due without a notification. */
 const WATCH_MS = 1_000;
@@ -60,6 +60,8 @@ export interface WorkerParts {
   readonly requests: Requests;
   /** `undefined` where none of its queues has limits. */
   readonly limits: WorkerFeature | undefined;
+  /** `undefined` where the queue has no workflows. */
+  readonly context: ContextInWorker | undefined;
   /** `undefined` where the queue has no schedules. */
   readonly firing: Firing | undefined;
   /** `undefined` where there are no metrics. */
@@ -198,7 +200,10 @@ export function buildParts(options: PartsOptions): WorkerParts {
           showsJobs: () => events.showsJobs,
           onBegin: ({ job }) => events.emit('began', { job }),
           onProgress: (attempt, value) => progress.report(attempt, value),
-          onJobEnd: (job) => endNotices.note(job),
+          onJobEnd: (job) => {
+            endNotices.note(job);
+            context?.noteEnd(job);
+          },
           onEnd: metricsParts && ((ended) => metricsParts.reporting.note(ended)),
         },
         claims,
@@ -250,6 +255,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
     listener,
     requests,
     limits,
+    context,
     firing,
     reporting: metricsParts?.reporting,
     background: [

@@ -29,7 +29,7 @@ const OPTIONS = namesOf<RunNextOptions<unknown>>({
 
 export type { RanJob } from './run-in-transaction.ts';
 
-import type { QueueFeature } from './worker-feature.ts';
+import type { ContextFeature, QueueFeature } from './worker-feature.ts';
 
 /**
  * Runs one due job in one transaction, which holds the job's row lock for as long as the handler runs;
@@ -61,20 +61,37 @@ export async function runNext<TDb extends Database, TOwn extends OwnColumns>(
   if (!Array.isArray(queues)) throw new TypeError(`runNext: queues must be an array, got ${shown(queues)}`);
   const { id } = options;
   if (id !== undefined) checkId('runNext', id);
-  const { tables } = options.queue;
   for (const queue of queues as readonly string[]) {
     checkText('runNext: the name of a queue', queue, MAX_NAME_BYTES);
     // `createQueue` has put it there, or nothing.
     (options.queue.limits as QueueFeature | undefined)?.checkRunNext(queue);
-    // Drizzle hands over its own transaction type, which is what the handlers were typed for.
-    const byKind = handlers as unknown as ReadonlyMap<string, Handler>;
-    const kinds = [...byKind.keys()];
-    const claim = { queue, kinds, workerId: null, fromGoneWorkers: true, heedPauses: true };
+  }
+  // Drizzle hands over its own transaction type, which is what the handlers were typed for.
+  const byKind = handlers as unknown as ReadonlyMap<string, Handler>;
+  const ran = await runNextIn(db, options.queue, byKind, queues, id);
+  if (ran !== undefined) return ran;
+  // As above.
+  const workflows = options.queue.workflows as ContextFeature | undefined;
+  const isMore = await (workflows && db.transaction((tx) => workflows.moveOnIn(tx)));
+  return isMore === true ? await runNextIn(db, options.queue, byKind, queues, id) : undefined;
+}
+
+async function runNextIn(
+  db: Database,
+  queue: RunEnvironment,
+  handlers: ReadonlyMap<string, Handler>,
+  queues: readonly string[],
+  id: number | undefined,
+): Promise<RanJob | undefined> {
+  const kinds = [...handlers.keys()];
+  for (const name of queues) {
+    const claim = { queue: name, kinds, workerId: null, fromGoneWorkers: true, heedPauses: true };
     const ran =
       id === undefined
-        ? await runNextOf(db, options.queue, byKind, claim)
-        : await runInTransaction(db, options.queue, byKind, async (tx) => {
-            const [job] = await claimJobs(tx, tables, { ...claim, ids: [id], bands: [], limit: 1 });
+        ? await runNextOf(db, queue, handlers, claim)
+        : await runInTransaction(db, queue, handlers, async (tx) => {
+            const named = { ...claim, ids: [id], bands: [], limit: 1 };
+            const [job] = await claimJobs(tx, queue.tables, named);
             return job;
           });
     if (ran !== undefined) return ran;

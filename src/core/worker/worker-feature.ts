@@ -1,5 +1,7 @@
 import type { PgTable } from 'drizzle-orm/pg-core';
+import type { ClaimedJob } from '../queries/claim/claim-jobs.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
+import type { Transaction } from '../sql/executor.ts';
 import type { BackgroundPart } from './base/background.ts';
 import type { WorkerEmitter } from './base/events.ts';
 import type { Gate } from './begin/gate.ts';
@@ -46,12 +48,24 @@ export interface ContextFeature {
   /** The entry that exports them. */
   readonly entry: string;
   /** What it adds in a worker, and what it does beside the jobs there. */
-  forWorker(worker: FeatureContext): {
-    readonly added: AddedContext;
-    readonly background: readonly BackgroundPart[];
-  };
+  forWorker(worker: FeatureContext): ContextInWorker;
   /** What it adds in `runNext`. */
   forTransaction(): AddedContext;
+  /**
+   * Makes due what waits for jobs that have ended, in a transaction that has nothing else to do; whether
+   * there is something to claim now.
+   */
+  moveOnIn(tx: Transaction): Promise<boolean>;
+}
+
+/** A feature that adds to the contexts of handlers, in one worker. */
+export interface ContextInWorker {
+  readonly added: AddedContext;
+  readonly background: readonly BackgroundPart[];
+  /** A job of this worker has left its queue, and that is written. */
+  noteEnd(job: ClaimedJob): void;
+  /** Makes due what waits for jobs that have ended, where a drain would end; whether there was anything. */
+  moveOn(): Promise<boolean>;
 }
 
 /** A feature in one worker. It may hold up claims and beginnings, and has work of its own beside them. */

@@ -220,7 +220,7 @@ export class Worker {
       await Promise.race([Promise.all([parts.firing?.tryLook(signal), parts.limits?.settled]), stopped]);
     }
     const mayClaim = Promise.race([parts.liveness.ready, stopped]);
-    this.#work = this.#runLoops(parts.loops, mayClaim);
+    this.#work = this.#runLoops(parts, mayClaim);
     await mayClaim;
     if (!signal.aborted) {
       this.#state = 'started';
@@ -255,12 +255,15 @@ export class Worker {
     throw this.#stopping.signal.reason;
   }
 
-  async #runLoops(loops: WorkerParts['loops'], mayClaim: Promise<unknown>): Promise<void> {
-    let claimed: number[];
+  async #runLoops({ loops, context }: WorkerParts, mayClaim: Promise<unknown>): Promise<void> {
+    const { signal } = this.#stopping;
+    let isMore: boolean;
     do {
-      claimed = await Promise.all(loops.map((loop) => loop.run(mayClaim)));
+      const claimed = await Promise.all(loops.map((loop) => loop.run(mayClaim)));
       // A queue that was empty early may have got jobs from the handlers of another.
-    } while (loops.length > 1 && claimed.some((jobs) => jobs > 0) && !this.#stopping.signal.aborted);
+      isMore = loops.length > 1 && claimed.some((jobs) => jobs > 0);
+      if (this.#untilEmpty && !isMore && !signal.aborted) isMore = (await context?.moveOn()) ?? false;
+    } while (isMore && !signal.aborted);
   }
 
   /**

@@ -13,6 +13,7 @@ import { type ClaimedJob, toClaimedJobs } from '../../sql/claimed-job.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { faultPoint } from '../../sql/fault-point.ts';
 import { KeptStatement } from '../../sql/kept-statement.ts';
+import { membersIn } from '../../sql/statement-context.ts';
 
 export type { Band } from '../../sql/claim-order.ts';
 export type { Claim } from '../../sql/claim-statement.ts';
@@ -77,7 +78,7 @@ export function claimJobsQuery(tables: QueueTables, claim: Claim): SQL {
   const shape = shapeOf(claim);
   const ofTables = kept.get(tables.queueJobs) ?? new Map<string, KeptStatement<ClaimValues>>();
   kept.set(tables.queueJobs, ofTables);
-  const key = Object.values(shape).join();
+  const key = [membersIn(tables) !== undefined, ...Object.values(shape)].join();
   const statement = ofTables.get(key) ?? new KeptStatement((place) => claimStatement(tables, shape, place));
   ofTables.set(key, statement);
   return statement.with(valuesOf(claim, shape));

@@ -4,7 +4,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../../schema/own-columns.ts';
 import { type Executor, queryRows } from '../../sql/executor.ts';
 import { anyInGroup, groupColumns, haveGroupColumns, notedGroups } from '../../sql/grouped-jobs.ts';
-import { type GivenColumn, jobRows, jobValues } from '../../sql/job-rows.ts';
+import { type GivenColumn, haveBatchColumns, jobRows, jobValues } from '../../sql/job-rows.ts';
 import { newJobId } from '../../sql/new-job-id.ts';
 import { ownNames } from '../../sql/own-values.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
@@ -61,7 +61,7 @@ export function insertJobsQuery(tables: QueueTables, jobs: readonly NewJob[], wa
   const grouped = anyInGroup(jobs);
   const insert = plainInsert(tables, jobs);
   if (wakeUp === undefined && !grouped) return insert;
-  const noted = grouped ? notedGroups(tables, 'inserted') : sql``;
+  const noted = grouped ? notedGroups(tables, dueRows(jobs)) : sql``;
   // The rows of the CTE are in the order of the insert.
   return sql`
     with inserted as (${insert}, queue, run_at${grouped ? sql`, group_key` : sql``})${noted}
@@ -81,7 +81,7 @@ export function plainInsert({ queueJobs }: QueueTables, jobs: readonly NewJob[])
   // Only with a key: an insert that may meet a conflict takes longer for every row.
   const unlessDuplicate = jobs.some(hasKey) ? UNLESS_DUPLICATE : sql``;
   const own = givenColumns(queueJobs, jobs);
-  const columns = sql`${sql.raw(COLUMNS)}${groupColumns(haveGroupColumns(jobs))}`;
+  const columns = sql`${sql.raw(COLUMNS)}${groupColumns(haveGroupColumns(jobs))}${batchColumns(jobs)}`;
   const [job] = jobs;
   const rows =
     jobs.length === 1 && job !== undefined
@@ -102,7 +102,7 @@ export function insertKeyedJobsQuery(tables: QueueTables, jobs: readonly NewJob[
   const { queueJobs } = tables;
   const own = givenColumns(queueJobs, jobs);
   const grouped = anyInGroup(jobs);
-  const columns = sql`${sql.raw(COLUMNS)}${groupColumns(haveGroupColumns(jobs))}`;
+  const columns = sql`${sql.raw(COLUMNS)}${groupColumns(haveGroupColumns(jobs))}${batchColumns(jobs)}`;
   return sql`
     with numbered as materialized (
       select nextval(s.sequence) as id, o.*
@@ -114,9 +114,20 @@ export function insertKeyedJobsQuery(tables: QueueTables, jobs: readonly NewJob[
       select id, ${columns}${ownValues(own)} from numbered
       order by queue, kind, unique_key, place${UNLESS_DUPLICATE}
       returning id, queue, run_at${grouped ? sql`, group_key` : sql``}
-    )${grouped ? notedGroups(tables, 'inserted') : sql``}
+    )${grouped ? notedGroups(tables, dueRows(jobs)) : sql``}
     select n.place, i.id, ${wakeUp === undefined ? sql`null as woke` : woke(jobs, wakeUp)}
     from inserted as i join numbered as n on n.id = i.id`;
+}
+
+/** The new jobs that claims should look at: not those that wait for others. */
+function dueRows(jobs: readonly NewJob[]): string {
+  return jobs.some(({ blockers }) => blockers !== undefined)
+    ? "(select * from inserted where run_at < 'infinity')"
+    : 'inserted';
+}
+
+function batchColumns(jobs: readonly NewJob[]): SQL {
+  return haveBatchColumns(jobs) ? sql`, batch_id, blockers` : sql``;
 }
 
 /** What every enqueue sets. */

@@ -7,7 +7,7 @@ import { arrayText } from '../../sql/fence.ts';
 import { isGroupedQueue, notedGroups } from '../../sql/grouped-jobs.ts';
 import { hasOwn } from '../../sql/job-scope.ts';
 import { type OwnWanted, ownNames } from '../../sql/own-values.ts';
-import { groupsIn, groupsInAny } from '../../sql/statement-context.ts';
+import { groupsIn, groupsInAny, membersIn } from '../../sql/statement-context.ts';
 import type { StatementExtension } from '../../sql/statement-extension.ts';
 import { notified, type WakeUp } from '../../sql/wake-up.ts';
 
@@ -66,6 +66,7 @@ export function redriveJobsQuery(tables: QueueTables, redrive: Redrive, wakeUp?:
   const own = ownColumnsOf(queueJobs);
   const { queue, limit } = redrive;
   const groups = queue === undefined ? groupsInAny(tables) : groupsIn(tables, queue);
+  const members = membersIn(tables);
   return sql`
     with discarded as materialized (
       select r.* from ${queueResults} as r
@@ -84,8 +85,12 @@ export function redriveJobsQuery(tables: QueueTables, redrive: Redrive, wakeUp?:
         d.created_at${ownNames(own, 'd.')}
       from discarded as d order by d.queue, d.kind, d.unique_key, d.job_id
       on conflict do nothing
-      returning id, queue${groups === undefined ? sql`` : sql`, group_key, run_at`}
-    )${groups === undefined ? sql`` : goingOn(tables, groups, queue)},
+      returning id, queue${groups === undefined ? sql`` : sql`, group_key, run_at`}${
+        members === undefined ? sql`` : sql`, batch_id as member_of`
+      }
+    )${groups === undefined ? sql`` : goingOn(tables, groups, queue)}${
+      members?.afterRedrive('redriven') ?? sql``
+    },
     removed as (
       delete from ${queueResults} as r
       where ${queue === undefined ? sql`` : sql`r.queue = ${queue} and `}(r.job_id, r.queue) in (

@@ -51,7 +51,8 @@ export function completeOneJobQuery(
   const where = sql`${isStillHeld(holder, job)}
         and pg_current_xact_id_if_assigned() is not null${anew}`;
   const blocks = handlersGoOn(holder, sql`${job.id}::int8`);
-  const end = { queue: holder.queue, change: 'delete', blocks, where } as const;
+  const endsAs = { failed: sql`false`, cancelled: undefined };
+  const end = { queue: holder.queue, change: { endsAs }, blocks, where };
   if (keepResult === false) return endHolds(tables, { ...end, returning: sql`j.id` });
   const isWhole = keepResult === true;
   const insert = insertResults(tables, {

@@ -2,10 +2,12 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Finish } from '../../job/transition.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type OwnColumn, ownColumnsOf } from '../../schema/own-columns.ts';
+import type { FinalState } from '../../schema/queue-results.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
 import { arrayText, type HeldJob, type Holder, idsAndFences, stillHeld } from '../../sql/fence.ts';
 import { endHolds, handlersGoOn } from '../../sql/hold-end.ts';
 import { insertResults, withoutPayload } from '../../sql/insert-results.ts';
+import type { EndsAs } from '../../sql/member-extension.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 import { withError, withTime } from '../../sql/recorded-error.ts';
 import { lockPatience, type RowLocks } from '../../sql/row-locks.ts';
@@ -98,6 +100,7 @@ export function finishJobsQuery(
   const locked = skip
     ? sql`, (id, fence) in (select j.id, j.fence from ${queueJobs} as j where ${stillHeld(holder)}) as locked`
     : sql``;
+  const change = { endsAs: endsAs(finishes) };
   const going = onlyInTransaction ? handlersGoOn(holder, sql`i.id`, sql` from i`) : undefined;
   const rest = sql`
     select id, fence${locked} from i where (id, fence) not in (select id, fence from finished)`;
@@ -108,7 +111,7 @@ export function finishJobsQuery(
     with i as materialized (
       select id, fence from ${from} cross join rows from (${idsAndFences(finishes)}) as r(id, fence)
     )${free}`,
-      change: 'delete',
+      change,
       blocks: going,
       where,
       returning: sql`j.id, j.fence`,
@@ -135,7 +138,7 @@ export function finishJobsQuery(
       cross join rows from (${idsAndFences(finishes)}, ${endings(finishes)}${wholes})
         as r(id, fence, state, keep, output, error${whole})
     )${free}`,
-    change: 'delete',
+    change,
     where,
     returning,
     answer: {
@@ -172,6 +175,19 @@ function payloads(finishes: readonly FinishedJob[], own: readonly OwnColumn[]) {
     wholes: sql`, unnest(${wholes}::text::bool[])`,
     payload: sql`case when i.whole then f.payload end`,
     returning: sql`j.*`,
+  };
+}
+
+/** Which of the jobs `e` end badly: hardly ever any. */
+function endsAs(finishes: readonly FinishedJob[]): EndsAs {
+  const idsOf = (isOne: (state: FinalState) => boolean) =>
+    finishes.filter(({ transition }) => isOne(transition.state)).map(({ id }) => id);
+  const among = (ids: readonly number[]) => sql`e.id = any(${arrayText(ids)}::text::int8[])`;
+  const failed = idsOf((state) => state !== 'completed');
+  const cancelled = idsOf((state) => state === 'cancelled');
+  return {
+    failed: failed.length === 0 ? sql`false` : among(failed),
+    cancelled: cancelled.length === 0 ? undefined : among(cancelled),
   };
 }
 

@@ -9,15 +9,13 @@ import type { EnqueueEntry } from './enqueue-arguments.ts';
 import { type EnqueueSettings, insertAround } from './enqueue-around.ts';
 import type { LimitedEnqueueResult } from './enqueue-jobs.ts';
 
-/** Checks all entries, and then inserts their jobs. */
-export async function enqueueMany<TJob extends JobDefinition>(
-  db: Executor,
-  settings: EnqueueSettings,
+/** Checks all entries, before anything is sent. */
+export async function checkEntries<TJob extends JobDefinition>(
+  { own, maxPayloadBytes }: EnqueueSettings,
   job: TJob,
   entries: readonly EnqueueEntry<TJob, unknown, GivenOptions>[],
-): Promise<LimitedEnqueueResult[]> {
+): Promise<NewJob[]> {
   if (!Array.isArray(entries)) throw new TypeError(`enqueueMany takes an array; got ${shown(entries)}`);
-  const { own, maxPayloadBytes } = settings;
   const keys = [...own, { key: 'payload' }];
   const jobs: NewJob[] = [];
   for (const entry of entries as readonly EnqueueEntry<TJob, unknown, GivenOptions>[]) {
@@ -27,5 +25,15 @@ export async function enqueueMany<TJob extends JobDefinition>(
     const made = newJob(job, entry.payload as PayloadInput<TJob>, entry, maxPayloadBytes, keys);
     jobs.push(withOwn(own, 'then' in made ? await made : made, entry));
   }
-  return await insertAround(db, settings, jobs, entries);
+  return jobs;
+}
+
+/** The same, and then inserts their jobs. */
+export async function enqueueMany<TJob extends JobDefinition>(
+  db: Executor,
+  settings: EnqueueSettings,
+  job: TJob,
+  entries: readonly EnqueueEntry<TJob, unknown, GivenOptions>[],
+): Promise<LimitedEnqueueResult[]> {
+  return await insertAround(db, settings, await checkEntries(settings, job, entries), entries);
 }
