@@ -133,6 +133,10 @@ export {
   handleBatch,
 } from './features/batch-handlers/handle-batch.ts';
 export { type HandlersFor, handlersFor } from './features/batch-handlers/handlers-for.ts';
+// Survive the middle of a job
+export type { BatchEntries, EnqueuedBatch, LastJob } from './features/batches/enqueue-batch.ts';
+export type { EnqueuedFlow, FlowBuilder, FlowJob, FlowJobOptions } from './features/batches/enqueue-flow.ts';
+export type { FlowRecord } from './features/batches/queries/find-flow.ts';
 export type { GroupList, LimitFilter, LimitList, Limits } from './features/limits/limits.ts';
 export { limitsIn, type MakeLimits } from './features/limits/limits-in.ts';
 export type { LimitName, QueueName } from './features/limits/settings/limit-name.ts';
@@ -161,7 +165,15 @@ export { type MakeSchedules, schedulesIn } from './features/schedules/schedules-
 export type { FinalRecord, FinalRecordOf } from './features/waiting/final-record.ts';
 export { JobFailedError, JobGoneError, WaitTimeoutError } from './features/waiting/wait-errors.ts';
 export type { WaitOptions } from './features/waiting/wait-options.ts';
-// Survive the middle of a job
+export type {
+  Child,
+  ChildArguments,
+  ChildEnd,
+  ChildEntry,
+  ChildOptions,
+  Children,
+  ParentCounts,
+} from './features/workflows/job/child.ts';
 export { defineSignal, type SignalDefinition } from './features/workflows/job/define-signal.ts';
 export { isFinal } from './features/workflows/job/is-final.ts';
 export type {
@@ -177,6 +189,7 @@ export type {
   WaitForSignalOptions,
 } from './features/workflows/job/step.ts';
 export {
+  ChildFailedError,
   DuplicateStepError,
   InvalidSignalError,
   MailboxFullError,

@@ -144,11 +144,17 @@ const parts: Readonly<Record<string, Part>> = {
     packages: DRIZZLE,
     reason: "waiting for a job's end: loaded by the first wait",
   },
-  'features/workflows': {
-    files: /^features\/workflows\//,
+  'features/batches': {
+    files: /^features\/batches\//,
     parts: ['errors', 'core'],
     packages: DRIZZLE,
-    reason: 'steps, waits and signals: only who has the tables loads it',
+    reason: 'counted sets of jobs, for whose end others wait',
+  },
+  'features/workflows': {
+    files: /^features\/workflows\//,
+    parts: ['errors', 'core', 'features/batches'],
+    packages: DRIZZLE,
+    reason: 'steps, waits and signals: only who has the tables loads it; children are members of batches',
   },
   'features/batch-handlers': {
     files: /^features\/batch-handlers\//,
@@ -273,6 +279,7 @@ const orders: Readonly<Record<string, readonly string[]>> = {
   'core/queries': ['enqueue', 'claim', 'begin', 'hold', 'presence', 'settle', 'operate'],
   'core/queue': ['enqueue', 'operate', 'stats', 'check', '.'],
   'core/worker': ['base', 'statements', 'run', 'settle', 'begin', 'claim', 'presence', 'upkeep', 'log', '.'],
+  'features/batches': ['schema', 'sql', 'queries', '.', 'worker'],
   'features/keys': ['job', 'queries', '.'],
   'features/limits': ['sql', 'queries', 'settings', 'worker', '.'],
   'features/metrics': ['job', 'schema', 'sql', 'queries', '.', 'worker'],
@@ -528,6 +535,7 @@ describe('the package', () => {
   test('its values are these: a new one is a decision', async () => {
     expect(Object.keys(await import('drizzle-queue')).sort()).toEqual([
       'BatchError',
+      'ChildFailedError',
       'DuplicateStepError',
       'InvalidOutputError',
       'InvalidPayloadError',

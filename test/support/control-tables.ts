@@ -43,3 +43,8 @@ export async function addMetricsTable({ client }: Pick<Connection, 'client'>): P
 export async function addWorkflowTables({ client }: Pick<Connection, 'client'>): Promise<void> {
   for (const statement of await workflowsStatements()) await client.unsafe(statement);
 }
+
+/** Empties the tables of `drizzle-queue/schema/workflows`. */
+export async function clearWorkflowTables({ client }: Pick<Connection, 'client'>): Promise<void> {
+  await client`truncate queue_steps, queue_mailboxes, queue_batches, queue_waits, queue_tallies`;
+}

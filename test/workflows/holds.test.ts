@@ -18,7 +18,7 @@ import { deleteLeftRows } from '../../src/features/workflows/queries/delete-left
 import { findLeftRows } from '../../src/features/workflows/queries/find-left-rows.ts';
 import { recordSteps, stepKey } from '../../src/features/workflows/queries/record-steps.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
-import { addWorkflowTables } from '../support/control-tables.ts';
+import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
@@ -37,7 +37,7 @@ const answer = defineSignal('answer', unvalidated<number>());
 beforeAll(() => addWorkflowTables(database));
 beforeEach(async () => {
   await clearTables(database.client);
-  await database.client`truncate queue_steps, queue_mailboxes`;
+  await clearWorkflowTables(database);
 });
 afterEach(() => atFaultPoints());
 

@@ -16,7 +16,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, tes
 import { z } from 'zod';
 import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
-import { addWorkflowTables } from '../support/control-tables.ts';
+import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
@@ -35,7 +35,7 @@ const bare = defineSignal('bare');
 beforeAll(() => addWorkflowTables(database));
 beforeEach(async () => {
   await clearTables(database.client);
-  await database.client`truncate queue_steps, queue_mailboxes`;
+  await clearWorkflowTables(database);
 });
 afterEach(() => atFaultPoints());
 

@@ -21,7 +21,7 @@ import {
 import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { clearTables, tables } from '../queries/support/jobs.ts';
-import { addWorkflowTables } from '../support/control-tables.ts';
+import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';
 
@@ -44,7 +44,8 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await clearTables(database.client);
-  await database.client`truncate queue_steps, queue_mailboxes, effects`;
+  await clearWorkflowTables(database);
+  await database.client`truncate effects`;
 });
 
 type Run = Parameters<typeof handle<typeof work>>[1];

@@ -8,6 +8,7 @@ import type { Transaction } from '../../core/sql/executor.ts';
 import { checkRunOptions, type RunOptions } from '../../core/worker/options.ts';
 import type { Handler, TransactionOf } from '../../core/worker/run/handler.ts';
 import type { RanJob } from '../../core/worker/run-in-transaction.ts';
+import type { ContextFeature } from '../../core/worker/worker-feature.ts';
 import { QueueError, UnknownKindError } from '../../errors.ts';
 import type { Limits } from '../../features/limits/limits.ts';
 import { Calendar } from './calendar.ts';
@@ -115,6 +116,8 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
   const written = !all;
   let restMs = until === undefined ? 0 : await millisecondsUntil('drainIn: until', tx, queue.tables, until);
   const calendar = await Calendar.of(tx, queue, { kinds, written });
+  // `createQueue` has put it there, or nothing.
+  const workflows = queue.workflows as ContextFeature | undefined;
   const ran: RanJob[] = [];
   const except: number[] = [];
   for (;;) {
@@ -123,7 +126,10 @@ export async function drainIn<TTx extends Transaction, TOwn extends OwnColumns>(
       await calendar.nextInMs(restMs),
     ];
     const nextInMs = Math.ceil(Math.min(next?.dueInMs ?? Number.POSITIVE_INFINITY, tickInMs));
-    if (nextInMs > restMs) break;
+    if (nextInMs > restMs) {
+      if (await workflows?.moveOnIn(tx)) continue;
+      break;
+    }
     if (nextInMs > 0) {
       await shiftTimes(tx, queue, { ms: nextInMs, written, only: 'jobs' });
       calendar.pass(nextInMs);

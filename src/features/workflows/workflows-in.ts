@@ -26,13 +26,14 @@ export type MakeWorkflows = (queue: QueueOfWorkflows) => Workflows;
  */
 export function workflowsIn(tables: WorkflowTables): MakeWorkflows {
   checkObject('workflowsIn: tables', tables);
-  const { queueSteps, queueMailboxes } = tables;
-  for (const [name, table] of Object.entries({ queueSteps, queueMailboxes })) {
+  const { queueSteps, queueMailboxes, queueBatches, queueWaits, queueTallies } = tables;
+  const own = { queueSteps, queueMailboxes, queueBatches, queueWaits, queueTallies };
+  for (const [name, table] of Object.entries(own)) {
     if (!is(table, PgTable)) {
       throw new TypeError(
         `workflowsIn takes the tables of 'drizzle-queue/schema/workflows'; its ${name} is ${shown(table)}`,
       );
     }
   }
-  return (queue) => new Workflows(queue, { queueSteps, queueMailboxes });
+  return (queue) => new Workflows(queue, own);
 }

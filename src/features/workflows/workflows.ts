@@ -1,23 +1,39 @@
 import { checkDefinition, type JobDefinition } from '../../core/job/definition.ts';
 import { checkOptions, namesOf } from '../../core/job/known-options.ts';
 import {
+  checkDurationMs,
   checkId,
   checkObject,
   checkText,
   MAX_NAME_BYTES,
+  MAX_TIMER_MS,
   MAX_UNIQUE_KEY_BYTES,
 } from '../../core/job/limits.ts';
+import { shown } from '../../core/job/shown.ts';
+import { cancellation } from '../../core/job/transition.ts';
 import { unparkJobs } from '../../core/queries/settle/unpark-jobs.ts';
 import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
 import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
-import { checkExecutor, type Database, type Executor } from '../../core/sql/executor.ts';
+import { checkExecutor, type Database, type Executor, type Transaction } from '../../core/sql/executor.ts';
 import { faultPoint } from '../../core/sql/fault-point.ts';
 import { contextOf, inContext, isDistributed } from '../../core/sql/statement-context.ts';
 import { Retries } from '../../core/time/retries.ts';
-import type { BackgroundPart } from '../../core/worker/base/background.ts';
 import type { AddedContext } from '../../core/worker/run/added-context.ts';
-import type { ContextFeature, FeatureContext } from '../../core/worker/worker-feature.ts';
+import type { ContextFeature, ContextInWorker, FeatureContext } from '../../core/worker/worker-feature.ts';
 import { QueueError } from '../../errors.ts';
+import {
+  type BatchEntries,
+  type EnqueuedBatch,
+  enqueueBatch,
+  type LastJob,
+} from '../batches/enqueue-batch.ts';
+import { builtFlow, type EnqueuedFlow, enqueueFlow, type FlowBuilder } from '../batches/enqueue-flow.ts';
+import { cancelFlow } from '../batches/queries/cancel-flow.ts';
+import { type FlowRecord, findFlow } from '../batches/queries/find-flow.ts';
+import { TalliedEnds } from '../batches/sql/tallied-ends.ts';
+import { waitForFlow } from '../batches/wait-for-flow.ts';
+import { Folding, moveOn } from '../batches/worker/folding.ts';
+import { Recounting } from '../batches/worker/recounting.ts';
 import type { SignalDefinition } from './job/define-signal.ts';
 import { signalToStore } from './job/signal-value.ts';
 import type { SignalInput, Step } from './job/step.ts';
@@ -95,11 +111,14 @@ export class Workflows implements ContextFeature {
   readonly #queue: QueueOfWorkflows;
   /** @internal */
   readonly tables: WorkflowTables;
+  /** @internal */
+  readonly statementTables: QueueTables;
 
   /** @internal use `workflowsIn` */
   constructor(queue: QueueOfWorkflows, tables: WorkflowTables) {
     this.#queue = queue;
     this.tables = tables;
+    this.statementTables = inContext(queue.tables, { members: new TalliedEnds(tables) });
   }
 
   /**
@@ -183,11 +202,107 @@ export class Workflows implements ContextFeature {
     return queue === undefined ? 0 : await forgetSteps(db, tables, { queue, id, from });
   }
 
+  /**
+   * Enqueues jobs of which some begin only once others have ended. All of them exist with the commit of the
+   * transaction, or none; with a plain `db` it begins one.
+   *
+   * ```ts
+   * const { id } = await queue.workflows.enqueueFlow(tx, (flow) => {
+   *   const pages = urls.map((url) => flow.add(readPage, { url }));
+   *   flow.add(makeReport, { title }, { after: pages, onFailure: 'run' });
+   * });
+   * ```
+   *
+   * A job of which one before it was discarded or cancelled ends as cancelled, and so do those behind it,
+   * unless `onFailure` is `'run'`. With `step.parents` a handler asks how those before it have ended.
+   *
+   * Under concurrency: workers see nothing of it before the commit. A job begins once, after the last of
+   * those before it, whichever processes end them.
+   *
+   * @throws InvalidPayloadError | RangeError | TypeError before anything is sent
+   * @throws QueueError where a live job has the unique key of one
+   */
+  async enqueueFlow(
+    db: Database | Executor,
+    build: (flow: FlowBuilder) => void | Promise<void>,
+  ): Promise<EnqueuedFlow> {
+    checkExecutor('enqueueFlow', db);
+    const tables = this.#all(this.#queue.tables);
+    const nodes = await builtFlow(build);
+    return await inOneTransaction(db, (tx) => enqueueFlow(tx, tables, this.#queue, nodes));
+  }
+
+  /**
+   * Enqueues any number of jobs of one kind, and one more that runs once all of them have ended, in whatever
+   * way: exactly one. They are read from `entries` a thousand at a time.
+   *
+   * ```ts
+   * const letters = customers.map(({ id }) => ({ payload: { customerId: id } }));
+   * await queue.workflows.enqueueBatch(tx, sendLetter, letters, { last: reportDone, payload: { campaign } });
+   * ```
+   *
+   * The last job asks `step.parentCounts` how many there were, and `step.parents(sendLetter)` for their ends.
+   * A job whose unique key a live job has is left out, and counted.
+   *
+   * Under concurrency: as {@link enqueueFlow}.
+   *
+   * @throws InvalidPayloadError | RangeError | TypeError for the job that it has come to; nothing stays then
+   */
+  async enqueueBatch<TJob extends JobDefinition, TLast extends JobDefinition>(
+    db: Database | Executor,
+    job: TJob,
+    entries: BatchEntries<TJob>,
+    ending: LastJob<TLast>,
+  ): Promise<EnqueuedBatch> {
+    checkExecutor('enqueueBatch', db);
+    checkDefinition('enqueueBatch', job);
+    const { last, ...entry } = checkObject('enqueueBatch: the last job', ending);
+    checkDefinition('enqueueBatch: last', last);
+    const tables = this.#all(this.#queue.tables);
+    // The settings of an enqueue, and a payload: `check` looks at them.
+    const given = { job: last, entry: entry as never };
+    return await inOneTransaction(db, (tx) => enqueueBatch(tx, tables, this.#queue, job, entries, given));
+  }
+
+  /** How far a flow or a batch is; `undefined` where there is none, or no longer. */
+  async flow(db: Executor, id: number): Promise<FlowRecord | undefined> {
+    checkExecutor('flow', db);
+    return await findFlow(db, this.#all(this.#queue.tables), checkId('flow', id));
+  }
+
+  /**
+   * Ends all jobs of a flow or a batch that have not ended: those that wait end without being run, and those
+   * that run are told, as by `queue.cancel`. Workers begin with it a second after the commit at the latest.
+   * A job with `onFailure: 'run'` that is not part of it, like the last of a batch, runs all the same.
+   * Returns whether there was anything to end.
+   *
+   * Under concurrency: it waits for nobody. A job that ends by itself meanwhile has ended so.
+   */
+  async cancelFlow(db: Executor, id: number, reason = 'The flow was cancelled'): Promise<boolean> {
+    checkExecutor('cancelFlow', db);
+    const tables = this.#all(this.#queue.tables);
+    const { message } = cancellation(0, typeof reason === 'string' ? reason : shown(reason));
+    return (await cancelFlow(db, tables, checkId('cancelFlow', id), message)) > 0;
+  }
+
+  /**
+   * Waits until all jobs of a flow or a batch have ended; returns how. For scripts and tests: it asks every
+   * few milliseconds at first, then twice a second. In an app, let the last job do what is to be done.
+   *
+   * @throws QueueError when there is no such flow, or the time is over; the flow goes on
+   */
+  async waitForFlow(
+    db: Executor,
+    id: number,
+    { timeoutMs = 30_000 }: { readonly timeoutMs?: number | undefined } = {},
+  ): Promise<FlowRecord> {
+    checkExecutor('waitForFlow', db);
+    checkDurationMs('waitForFlow: timeoutMs', timeoutMs, 1, MAX_TIMER_MS);
+    return await waitForFlow(() => this.flow(db, id), id, timeoutMs);
+  }
+
   /** @internal */
-  forWorker({ statements, tables, events }: FeatureContext): {
-    readonly added: AddedContext;
-    readonly background: readonly BackgroundPart[];
-  } {
+  forWorker({ statements, tables, events, wake }: FeatureContext): ContextInWorker {
     if (isDistributed(tables)) throw new QueueError(ON_CITUS);
     const all = this.#all(tables);
     const retries = new Retries();
@@ -201,16 +316,35 @@ export class Workflows implements ContextFeature {
         const recorder =
           recorders.get(holder.queue) ?? new StepRecorder({ db, tables: all, holder, events, retries });
         recorders.set(holder.queue, recorder);
-        return new StepRun(attempt, storeInWorker(attempt, questions, all, recorder, retries));
+        const store = { db: questions, tables: all, queue: this.#queue, recorder, retries };
+        return new StepRun(attempt, storeInWorker(attempt, store));
       },
     };
-    return { added, background: [new StepPruning(statements.of('upkeep'), all, events)] };
+    const upkeep = statements.of('upkeep');
+    const { channel } = this.#queue;
+    const folding = new Folding({ db, tables: all, channel, events, wake });
+    const fold = (batchId: number) => folding.note(batchId);
+    const recounting = new Recounting({ db: upkeep, tables: all, channel, events, fold });
+    return {
+      added,
+      background: [new StepPruning(upkeep, all, events), folding, recounting],
+      noteEnd: ({ batchId }) => {
+        if (batchId !== undefined) folding.note(batchId);
+      },
+      moveOn: () => folding.moveOn(),
+    };
   }
 
   /** @internal */
   forTransaction(): AddedContext {
     const all = this.#all(this.#queue.tables);
-    return { name: 'step', of: (attempt) => new StepRun(attempt, storeInTransaction(attempt, all)) };
+    const queue = this.#queue;
+    return { name: 'step', of: (attempt) => new StepRun(attempt, storeInTransaction(attempt, all, queue)) };
+  }
+
+  /** @internal */
+  async moveOnIn(tx: Transaction): Promise<boolean> {
+    return await moveOn(tx, this.#all(this.#queue.tables), this.#queue.channel, 'wait');
   }
 
   /** With what is known of the server and of limits. */

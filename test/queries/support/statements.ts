@@ -106,6 +106,23 @@ import { contextOf, inContext } from '../../../src/core/sql/statement-context.ts
 import { carryOverJobsQuery } from '../../../src/entries/import/queries/carry-over-jobs.ts';
 import { findImportedJobsQuery } from '../../../src/entries/import/queries/find-imported-jobs.ts';
 import { releaseImportedJobsQuery } from '../../../src/entries/import/queries/release-imported-jobs.ts';
+import { addWaitsQuery } from '../../../src/features/batches/queries/add-waits.ts';
+import { cancelFlowQuery } from '../../../src/features/batches/queries/cancel-flow.ts';
+import { countBatchQuery } from '../../../src/features/batches/queries/count-batch.ts';
+import { deleteLeftBatchesQuery } from '../../../src/features/batches/queries/delete-left-batches.ts';
+import { endMembersQuery } from '../../../src/features/batches/queries/end-members.ts';
+import { findEndsQuery } from '../../../src/features/batches/queries/find-ends.ts';
+import { findFlowQuery } from '../../../src/features/batches/queries/find-flow.ts';
+import { findMembersQuery } from '../../../src/features/batches/queries/find-members.ts';
+import { findOpenBatchesQuery } from '../../../src/features/batches/queries/find-open-batches.ts';
+import { findTalliedQuery } from '../../../src/features/batches/queries/find-tallied.ts';
+import { findWaitedQuery } from '../../../src/features/batches/queries/find-waited.ts';
+import { foldTalliesQuery } from '../../../src/features/batches/queries/fold-tallies.ts';
+import { openBatchesQuery } from '../../../src/features/batches/queries/open-batches.ts';
+import { sealBatchQuery } from '../../../src/features/batches/queries/seal-batch.ts';
+import { tallyMissingQuery } from '../../../src/features/batches/queries/tally-missing.ts';
+import { waitForBatchesQuery } from '../../../src/features/batches/queries/wait-for-batches.ts';
+import { TalliedEnds } from '../../../src/features/batches/sql/tallied-ends.ts';
 import * as controlTables from '../../../src/features/control/index.ts';
 import { insertLimitedJobsQuery } from '../../../src/features/keys/queries/insert-limited-jobs.ts';
 import { insertTrailingJobsQuery } from '../../../src/features/keys/queries/insert-trailing-jobs.ts';
@@ -174,7 +191,13 @@ import { forgetStepsQuery } from '../../../src/features/workflows/queries/forget
 import { receiveSignalQuery } from '../../../src/features/workflows/queries/receive-signal.ts';
 import { recordStepsQuery, type StepToRecord } from '../../../src/features/workflows/queries/record-steps.ts';
 import { sendSignalQuery } from '../../../src/features/workflows/queries/send-signal.ts';
-import { queueMailboxes, queueSteps } from '../../../src/features/workflows/schema/index.ts';
+import {
+  queueBatches,
+  queueMailboxes,
+  queueSteps,
+  queueTallies,
+  queueWaits,
+} from '../../../src/features/workflows/schema/index.ts';
 
 /** What builds a statement that is one of Drizzle's own; it is never sent. */
 const builders = drizzle.mock();
@@ -356,7 +379,14 @@ export function allStatements(
     ...{ report: id, queue: text, kind: text, completed: 3, retried: 1, discarded: 1, cancelled: 0 },
     ...{ snoozed: 0, interrupted: 0, lost: 0, waitMs: 12.5, runMs: 40, wait: { 3: 5 }, run: { 6: 5 } },
   };
-  const workflows = { ...tables, queueSteps, queueMailboxes };
+  const batchTables = { queueBatches, queueWaits, queueTallies };
+  const workflows = { ...tables, queueSteps, queueMailboxes, ...batchTables };
+  const workflowsOfGroups = inContext({ ...tables, ...batchTables }, contextOf(grouped()));
+  const members = { members: new TalliedEnds(batchTables) };
+  const withMembers = inContext(tables, members);
+  const withGroupedMembers = inContext(grouped(), members);
+  const wait = { id, fence: 1, batchIds: [id, id + 1], failFast: true };
+  const missing = { batchId: id, missing: 2, failed: 1, recountedAt: null };
   const steps: readonly StepToRecord[] = [
     { id, fence: 1, name: text, kind: 'run', output: JSON.stringify({ text }), tookMs: 12.5, ended: true },
     { id, fence: 1, name: `${text} 2`, kind: 'sleep', delayMs: 1_000, tookMs: 0, ended: false },
@@ -408,6 +438,51 @@ export function allStatements(
       to: { queue: text, kind: text, uniqueKey: text },
       key: text,
     }),
+    addWaitsQuery: addWaitsQuery(workflows, [{ batchId: id, jobId: id, queue: text, policy: 'parent' }]),
+    cancelFlowQuery: cancelFlowQuery(workflows, id, text),
+    countBatchQuery: countBatchQuery(workflows, id),
+    deleteLeftBatchesQuery: deleteLeftBatchesQuery(workflows, id, undefined),
+    endMembersQuery: endMembersQuery(workflows, { queue: text, ids: [id], channel }),
+    'endMembersQuery, of groups': endMembersQuery(workflowsOfGroups, { queue: text, ids: [id], channel }),
+    findEndsQuery: findEndsQuery(workflows, [id], undefined),
+    'findEndsQuery, of a kind': findEndsQuery(workflows, [id, id + 1], text),
+    findFlowQuery: findFlowQuery(workflows, id),
+    findMembersQuery: findMembersQuery(workflows, [id], 1_000),
+    findOpenBatchesQuery: findOpenBatchesQuery(workflows, id, 1_000),
+    findTalliedQuery: findTalliedQuery(workflows),
+    findWaitedQuery: findWaitedQuery(workflows, { id, queue: text }),
+    foldTalliesQuery: foldTalliesQuery(workflows, { ids: [id], channel, locks: 'briefly' }),
+    'foldTalliesQuery, of any batch': foldTalliesQuery(workflows, { channel: undefined, locks: 'wait' }),
+    'foldTalliesQuery, of groups': foldTalliesQuery(workflowsOfGroups, { channel, locks: 'briefly' }),
+    openBatchesQuery: openBatchesQuery(workflows, [2, 3], false),
+    'openBatchesQuery, of a flow': openBatchesQuery(workflows, [2, 3], true),
+    sealBatchQuery: sealBatchQuery(workflows, id, 3),
+    tallyMissingQuery: tallyMissingQuery(workflows, missing),
+    waitForBatchesQuery: waitForBatchesQuery(workflows, held, wait, 'briefly'),
+    'waitForBatchesQuery, in a transaction': waitForBatchesQuery(
+      workflows,
+      { ...held, workerId: null },
+      { ...wait, failFast: false },
+      'wait',
+    ),
+    'insertJobsQuery, of members': insertJobsQuery(tables, [{ ...job, batch: id }, differing], wakeUp),
+    'insertJobsQuery, that wait': insertJobsQuery(
+      grouped(),
+      [{ ...ofGroup, batch: id, blockers: 2 }],
+      wakeUp,
+    ),
+    'claimJobsQuery, of members': claimJobsQuery(withMembers, claim),
+    'completeOneJobQuery, of members': completeOneJobQuery(withMembers, held, completed),
+    'finishJobsQuery, of members': finishJobsQuery(withMembers, held, [
+      { id, fence: 1, transition: finish },
+      { id: id + 1, fence: 1, transition: discard },
+    ]),
+    'finishJobsQuery, of members in groups': finishJobsQuery(withGroupedMembers, held, [
+      { id, fence: 1, transition: finish },
+      { id: id + 1, fence: 1, transition: { ...discard, state: 'cancelled' } },
+    ]),
+    'cancelJobQuery, of members': cancelJobQuery(withMembers, { id, queue: text, reason: error }),
+    'redriveJobsQuery, of members': redriveJobsQuery(withMembers, {}),
     countJobsQuery: countJobsQuery(tables),
     countResultsQuery: countResultsQuery(tables),
     countRetryingQuery: countRetryingQuery(tables),

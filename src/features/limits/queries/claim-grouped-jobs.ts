@@ -59,7 +59,6 @@ export async function claimGroupedJobs(
 }
 
 export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): SQL {
-  const { queueJobs } = tables;
   const { queue, workerId, newGroups, withCosts = false } = claim;
   const taken = newGroups ? sql`taken` : sql`within`;
   const attempt = sql`j.attempt + (j.worker_id is null or j.claimed_at is not null)::int4`;
@@ -71,7 +70,7 @@ export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): S
     claimedAt: claimedAt(attempt, claim.beginning === undefined ? 'all' : { first: claim.beginning }),
     set: sql`attempt = ${attempt}, fence = j.fence + 1, waiting_key = null`,
     where: sql`j.queue = ${queue} and j.id = any(array(select id from ${taken}))`,
-    returning: claimedColumns(queueJobs, withCosts),
+    returning: claimedColumns(tables, withCosts),
     answer: {
       name: 'claimed',
       select: sql`${newGroups ? notesOfNewGroups(tables, queue) : sql``}${writes(tables, claim)}
@@ -81,7 +80,7 @@ export function claimGroupedJobsQuery(tables: GroupTables, claim: GroupClaim): S
         } as more,
       w.rank, w.group_key, a.*
     from (select 1) as one
-    left join (${taken} as w join (${claimedRows(queueJobs, { withCosts })}) as a on a.id = w.id) on true`,
+    left join (${taken} as w join (${claimedRows(tables, { withCosts })}) as a on a.id = w.id) on true`,
     },
   });
 }

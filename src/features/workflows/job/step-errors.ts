@@ -53,6 +53,21 @@ export class NestedStepError extends NonRetryableError {
   }
 }
 
+/** A job that a step waited for was discarded or cancelled, or its result is gone. */
+export class ChildFailedError extends NonRetryableError {
+  override name = 'ChildFailedError';
+  static override readonly brand: symbol = /* @__PURE__ */ Symbol.for('drizzle-queue.ChildFailedError');
+  constructor(
+    /** Of the child, like the two after it. */
+    readonly jobId: number,
+    readonly kind: string,
+    readonly state: 'discarded' | 'cancelled' | 'gone',
+    readonly reason: string,
+  ) {
+    super(`Job ${jobId} ('${kind}') is ${state}: ${reason}`);
+  }
+}
+
 /** A job has too many steps, or an output of one is too large. */
 export class StepLimitError extends NonRetryableError {
   override name = 'StepLimitError';

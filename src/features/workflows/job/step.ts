@@ -1,6 +1,19 @@
+import type { JobDefinition } from '../../../core/job/definition.ts';
 import type { SchemaInput, SchemaOutput, StandardSchema } from '../../../core/job/standard-schema.ts';
 import type { Stored } from '../../../core/job/stored.ts';
 import type { Database, Transaction } from '../../../core/sql/executor.ts';
+import type {
+  Child,
+  ChildArguments,
+  ChildEnd,
+  ChildEntry,
+  ChildOptions,
+  Children,
+  EndsOf,
+  OutputOf,
+  OutputsOf,
+  ParentCounts,
+} from './child.ts';
 import type { SignalDefinition } from './define-signal.ts';
 
 /** An output as later runs of the handler get it: after it was stored as JSON. Nothing stays nothing. */
@@ -141,6 +154,63 @@ export interface Step<TDb = Database> {
     signal: TSignal,
     options?: WaitForSignalOptions,
   ): Promise<SignalValue<TSignal>>;
+
+  /**
+   * Enqueues a job, once: its step is recorded in the transaction that inserts it. It may be in any queue.
+   * Wait for it with {@link Step.waitForJob}, or with others with {@link Step.all}. When this job is
+   * cancelled, so is the child, unless it is `detached`.
+   *
+   * @throws InvalidPayloadError | RangeError | TypeError before anything is sent; a TypeError also where the
+   * definition keeps no result, since nothing could be said of its end
+   */
+  enqueue<TJob extends JobDefinition>(
+    name: string,
+    job: TJob,
+    ...args: ChildArguments<TJob>
+  ): Promise<Child<TJob>>;
+
+  /** As {@link Step.enqueue}, up to 10,000 jobs of one kind, to wait for together. */
+  enqueueMany<TJob extends JobDefinition>(
+    name: string,
+    job: TJob,
+    entries: readonly ChildEntry<TJob>[],
+    options?: ChildOptions,
+  ): Promise<Children<TJob>>;
+
+  /**
+   * Waits until a child has ended; returns its output. As {@link Step.sleep}, this job holds nothing
+   * meanwhile. The step has the name of the child's, with `: end` behind it.
+   *
+   * @throws ChildFailedError when the child was discarded or cancelled
+   */
+  waitForJob<TJob extends JobDefinition>(child: Child<TJob>): Promise<OutputOf<TJob>>;
+
+  /**
+   * Waits for several children; returns their outputs, in their order. All together may have 1 MB.
+   *
+   * @throws ChildFailedError as soon as one was discarded or cancelled; the others go on
+   */
+  all<TJob extends JobDefinition>(name: string, children: Children<TJob>): Promise<OutputOf<TJob>[]>;
+  all<const TChildren extends readonly Child[]>(
+    name: string,
+    children: TChildren,
+  ): Promise<OutputsOf<TChildren>>;
+
+  /** Waits until several children have ended, in whatever way; returns how, in their order. */
+  allEnded<TJob extends JobDefinition>(name: string, children: Children<TJob>): Promise<ChildEnd<TJob>[]>;
+  allEnded<const TChildren extends readonly Child[]>(
+    name: string,
+    children: TChildren,
+  ): Promise<EndsOf<TChildren>>;
+
+  /**
+   * How those jobs of a kind have ended for which this job has waited before it began, in the order in which
+   * they were added: its `after` in a flow, or the members of its batch. It is no step, and reads anew.
+   */
+  parents<TJob extends JobDefinition>(job: TJob): Promise<ChildEnd<TJob>[]>;
+
+  /** How many jobs of any kind this job has waited for before it began, and how they ended. It is no step. */
+  parentCounts(): Promise<ParentCounts>;
 
   /**
    * Calls the `undo` of each step that is recorded, the last first, each as a step of its own. Call it where

@@ -1,4 +1,7 @@
 import { placeOf, type TablePlace } from '../../../core/schema/table-place.ts';
+import { type BatchesTable, defineBatchesTable } from '../../batches/schema/queue-batches.ts';
+import { defineTalliesTable, type TalliesTable } from '../../batches/schema/queue-tallies.ts';
+import { defineWaitsTable, type WaitsTable } from '../../batches/schema/queue-waits.ts';
 import { defineMailboxesTable, type MailboxesTable } from './queue-mailboxes.ts';
 import { defineStepsTable, type StepsTable } from './queue-steps.ts';
 
@@ -9,6 +12,9 @@ export interface WorkflowTables<
 > {
   queueSteps: StepsTable<`${TPrefix}steps`, TSchema>;
   queueMailboxes: MailboxesTable<`${TPrefix}mailboxes`, TSchema>;
+  queueBatches: BatchesTable<`${TPrefix}batches`, TSchema>;
+  queueWaits: WaitsTable<`${TPrefix}waits`, TSchema>;
+  queueTallies: TalliesTable<`${TPrefix}tallies`, TSchema>;
 }
 
 /**
@@ -16,7 +22,8 @@ export interface WorkflowTables<
  * top-level exports: drizzle-kit does not look inside objects.
  *
  * ```ts
- * export const { queueSteps, queueMailboxes } = createWorkflowTables({ prefix: 'mail_' });
+ * export const { queueSteps, queueMailboxes, queueBatches, queueWaits, queueTallies } =
+ *   createWorkflowTables({ prefix: 'mail_' });
  * ```
  *
  * @throws TypeError when the prefix is not a plain lower-case name, or the schema is none
@@ -29,5 +36,8 @@ export function createWorkflowTables<
   return {
     queueSteps: defineStepsTable<`${TPrefix}steps`, TSchema>(table, `${prefix}steps`),
     queueMailboxes: defineMailboxesTable<`${TPrefix}mailboxes`, TSchema>(table, `${prefix}mailboxes`),
+    queueBatches: defineBatchesTable<`${TPrefix}batches`, TSchema>(table, `${prefix}batches`),
+    queueWaits: defineWaitsTable<`${TPrefix}waits`, TSchema>(table, `${prefix}waits`),
+    queueTallies: defineTalliesTable<`${TPrefix}tallies`, TSchema>(table, `${prefix}tallies`),
   };
 }

@@ -13,7 +13,7 @@ import type {
 import type { DeclareTable } from '../../../core/schema/declare-table.ts';
 
 /** What a step is. */
-export type StepKind = 'run' | 'transaction' | 'sleep' | 'signal' | 'undo';
+export type StepKind = 'run' | 'transaction' | 'sleep' | 'signal' | 'enqueue' | 'wait' | 'undo';
 
 /** An error as a step keeps it. */
 export interface StepErrorRecord {

@@ -1,19 +1,36 @@
+import { checkDefinition, type JobDefinition } from '../../../core/job/definition.ts';
 import { describeThrown } from '../../../core/job/describe-error.ts';
 import {
+  checkBoolean,
   checkDate,
   checkDurationMs,
   checkInteger,
+  checkObject,
   checkText,
   MAX_ATTEMPTS,
   MAX_NAME_BYTES,
   MAX_TIMER_MS,
   utf8Bytes,
 } from '../../../core/job/limits.ts';
+import type { NewJob } from '../../../core/job/new-job.ts';
+import { shown } from '../../../core/job/shown.ts';
 import { toStoredJson } from '../../../core/job/stored-json.ts';
 import { type AsyncContext, asyncContext, nextTurn } from '../../../core/runtime.ts';
 import type { Transaction } from '../../../core/sql/executor.ts';
 import type { AttemptAddedTo } from '../../../core/worker/run/added-context.ts';
 import { LeaseLostError, NonRetryableError, QueueError } from '../../../errors.ts';
+import type { MemberEnd } from '../../batches/queries/find-ends.ts';
+import type { Waited } from '../../batches/queries/find-waited.ts';
+import type { WaitForBatches } from '../../batches/queries/wait-for-batches.ts';
+import type {
+  Child,
+  ChildArguments,
+  ChildEnd,
+  ChildEntry,
+  ChildOptions,
+  Children,
+  ParentCounts,
+} from '../job/child.ts';
 import type { SignalDefinition } from '../job/define-signal.ts';
 import { signalValue } from '../job/signal-value.ts';
 import type {
@@ -25,6 +42,7 @@ import type {
   WaitForSignalOptions,
 } from '../job/step.ts';
 import {
+  ChildFailedError,
   DuplicateStepError,
   NestedStepError,
   StepFailedError,
@@ -45,12 +63,38 @@ export interface StepStore {
   recordIn(tx: Transaction, step: StepToRecord): Promise<RecordedStep | undefined>;
   /** `undefined`: the job is no longer held. */
   receive(signal: SignalToReceive): Promise<Received | undefined>;
+  /** Checks jobs that are to be enqueued. */
+  check(job: JobDefinition, entries: readonly ChildEntry<JobDefinition>[]): Promise<readonly NewJob[]>;
+  /** Inserts them in a transaction of the handler's. */
+  enqueueIn(tx: Transaction, children: ChildrenToEnqueue): Promise<EnqueuedChildren>;
+  /** Whether there is something to wait for; `undefined`: the job is no longer held. */
+  waitFor(wait: WaitForBatches): Promise<boolean | undefined>;
+  /** How the members of batches have ended. */
+  ends(batchIds: readonly number[], kind?: string): Promise<readonly MemberEnd[]>;
+  /** What the job has waited for before it began. */
+  waited(): Promise<Waited>;
+}
+
+/** Jobs to enqueue as children of a job. */
+export interface ChildrenToEnqueue {
+  readonly step: string;
+  readonly jobs: readonly NewJob[];
+  readonly entries: readonly ChildEntry<JobDefinition>[];
+  readonly detached: boolean;
+}
+
+/** The same, enqueued. */
+export interface EnqueuedChildren {
+  readonly batch: number;
+  readonly ids: readonly number[];
 }
 
 /** One year. */
 const MAX_WAIT_MS = 365 * 24 * 3_600_000;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 const MAX_STEPS = 10_000;
+const MAX_CHILDREN = 10_000;
+const RESULT_GONE = 'its result is gone, so how it ended is not known';
 /** The step that says that a job is being undone, and the names of what undoes others. */
 const UNDO = 'undo';
 
@@ -188,6 +232,60 @@ export class StepRun implements Step {
     });
   }
 
+  async enqueue(
+    name: string,
+    job: JobDefinition,
+    ...[payload, options = {}]: ChildArguments<JobDefinition>
+  ): Promise<Child<never>> {
+    const { detached, ...settings } = checkObject(`step '${name}': options`, options);
+    const { batch, ids } = await this.#enqueue(name, job, [{ ...settings, payload }], { detached });
+    // Of the kind that it was enqueued as.
+    return { id: Number(ids[0]), job: job as never, step: name, batchId: batch };
+  }
+
+  async enqueueMany(
+    name: string,
+    job: JobDefinition,
+    entries: readonly ChildEntry<JobDefinition>[],
+    options: ChildOptions = {},
+  ): Promise<Children<never>> {
+    const { batch, ids } = await this.#enqueue(name, job, entries, options);
+    // As in `enqueue`.
+    return { ids, job: job as never, step: name, batchId: batch };
+  }
+
+  async waitForJob(child: Child): Promise<never> {
+    const [output] = await this.#outputsOf(`${checkChild(child).step}: end`, [child]);
+    return output as never;
+  }
+
+  async all(name: string, children: Children | readonly Child[]): Promise<never> {
+    return (await this.#outputsOf(name, children)) as never;
+  }
+
+  async allEnded(name: string, children: Children | readonly Child[]): Promise<never> {
+    return await this.#step(name, 'wait', async (found) => {
+      if (isOver(found)) return this.#outputOf(found) as never;
+      const startMs = performance.now();
+      const ends = await this.#endsOf(name, found, children, false);
+      return (await this.#record({ name, kind: 'wait', output: ends, startMs })) as never;
+    });
+  }
+
+  async parents(job: JobDefinition): Promise<never> {
+    checkDefinition('parents', job);
+    const { kind } = job;
+    return (await this.#busy(async () => {
+      const { batchIds } = await this.#store.waited();
+      return (await this.#store.ends(batchIds, kind)).map(childEnd);
+    })) as never;
+  }
+
+  async parentCounts(): Promise<ParentCounts> {
+    const { total, failed } = await this.#busy(() => this.#store.waited());
+    return { total, completed: total - failed, failed };
+  }
+
   async undoAll(error: unknown): Promise<void> {
     const memo = await this.#busy(() => this.#read());
     this.#isUndoing = true;
@@ -232,6 +330,93 @@ export class StepRun implements Step {
       }
       if (leftMs > 0) await this.#wait(Math.min(leftMs, MAX_WAIT_MS));
     });
+  }
+
+  async #enqueue(
+    name: string,
+    job: JobDefinition,
+    entries: readonly ChildEntry<JobDefinition>[],
+    { detached = false }: ChildOptions,
+  ): Promise<EnqueuedChildren> {
+    checkDefinition('step.enqueue', job);
+    if (job.keepResult === false) {
+      throw new TypeError(
+        `step '${name}': '${job.kind}' has keepResult: false, so nobody could learn how it ended; ` +
+          "write keepResult: 'outcome'",
+      );
+    }
+    checkBoolean(`step '${name}': detached`, detached);
+    if (!Array.isArray(entries)) throw new TypeError(`step '${name}': entries must be an array`);
+    if (entries.length > MAX_CHILDREN) {
+      throw new StepLimitError(
+        `The step '${name}' enqueues ${entries.length} jobs; ${MAX_CHILDREN} are the most. ` +
+          'Use queue.workflows.enqueueBatch in a step.transaction',
+      );
+    }
+    return await this.#step(name, 'enqueue', async (found) => {
+      // Written below, in this shape.
+      if (isOver(found)) return this.#outputOf(found) as EnqueuedChildren;
+      const jobs = await this.#store.check(job, entries);
+      const children = { step: name, jobs, entries, detached };
+      const run = (tx: Transaction) => this.#store.enqueueIn(tx, children);
+      return (await this.#transacted(name, run, 'enqueue')) as EnqueuedChildren;
+    });
+  }
+
+  async #outputsOf(name: string, children: Children | readonly Child[]): Promise<unknown[]> {
+    return await this.#step(name, 'wait', async (found) => {
+      if (isOver(found)) {
+        // Written below, in these two shapes.
+        if (found.error !== null) throw childFailed(found.output as FailedChild);
+        return found.output as unknown[];
+      }
+      const startMs = performance.now();
+      const ends = await this.#endsOf(name, found, children, true);
+      const failed = ends.find((end): end is FailedChild => end.state !== 'completed');
+      if (failed !== undefined) {
+        const error = childFailed(failed);
+        await this.#record({ name, kind: 'wait', output: failed, startMs, error: describeThrown(error) });
+        throw error;
+      }
+      const outputs = ends.map((end) => ('output' in end ? end.output : null));
+      return (await this.#record({ name, kind: 'wait', output: outputs, startMs })) as unknown[];
+    });
+  }
+
+  /** How children have ended, in their order; as long as they have not, this job waits. */
+  async #endsOf(
+    name: string,
+    found: FoundStep | undefined,
+    children: Children | readonly Child[],
+    failFast: boolean,
+  ): Promise<(ChildEnd & { readonly kind: string })[]> {
+    const { id, fence } = this.#attempt.job;
+    const { batchIds, kinds } = idsOf(name, children);
+    if (batchIds.length > 0) {
+      const isOpen = await this.#store.waitFor({ id, fence, batchIds, failFast });
+      if (isOpen === undefined) throw this.#lost();
+      if (isOpen) {
+        if (found === undefined) await this.#recordWait(name);
+        return await this.#wait(null);
+      }
+    }
+    const ends = new Map((await this.#store.ends(batchIds)).map((end) => [end.id, childEnd(end)]));
+    // With failFast others may still run; one that has failed is there.
+    const known = failFast && [...ends.values()].some(({ state }) => state !== 'completed');
+    return [...kinds].flatMap(([id, kind]) => {
+      const end = ends.get(id);
+      if (end === undefined && known) return [];
+      return [{ ...(end ?? { id, state: 'gone', reason: RESULT_GONE }), kind }];
+    });
+  }
+
+  /** That it waits, for those who look. */
+  async #recordWait(name: string): Promise<void> {
+    const { id, fence } = this.#attempt.job;
+    this.#checkCount();
+    const step = { id, fence, name, kind: 'wait', tookMs: 0, ended: false } as const;
+    if ((await this.#store.record(step)) === undefined) throw this.#lost();
+    this.#attempt.noteProgress();
   }
 
   /** One step, from its name on. */
@@ -368,23 +553,29 @@ export class StepRun implements Step {
     kind,
     output,
     startMs,
+    error,
   }: {
     readonly name: string;
     readonly kind: StepKind;
     readonly output: unknown;
     readonly startMs: number;
+    readonly error?: StepErrorRecord;
   }): Promise<unknown> {
-    const step = this.#toRecord(name, kind, output, startMs);
+    const step = { ...this.#toRecord(name, kind, output, startMs), error };
     if ((await this.#store.record(step)) === undefined) throw this.#lost();
     this.#attempt.noteProgress();
     return step.output === undefined ? undefined : JSON.parse(step.output);
   }
 
-  async #transacted<T>(name: string, run: RunIn<T>): Promise<unknown> {
+  async #transacted<T>(
+    name: string,
+    run: RunIn<T>,
+    kind: 'transaction' | 'enqueue' = 'transaction',
+  ): Promise<unknown> {
     const startMs = performance.now();
     const stored = await this.#attempt.environment.db.transaction(async (tx) => {
       const output = await this.#within(name, () => run(tx));
-      const step = this.#toRecord(name, 'transaction', output, startMs);
+      const step = this.#toRecord(name, kind, output, startMs);
       this.#attempt.checkOpen();
       if ((await this.#store.recordIn(tx, step)) === undefined) throw this.#lost();
       return step.output;
@@ -441,6 +632,44 @@ export class StepRun implements Step {
     const leftMs = Math.min(...this.#waits) - performance.now();
     this.#attempt.wait(leftMs === Number.POSITIVE_INFINITY ? null : Math.max(0, Math.ceil(leftMs)));
   }
+}
+
+type FailedChild = Exclude<ChildEnd, { readonly state: 'completed' }> & { readonly kind: string };
+
+function childFailed({ id, kind, state, reason }: FailedChild): ChildFailedError {
+  return new ChildFailedError(id, kind, state, reason);
+}
+
+function childEnd({ id, state, output, message = 'no reason was given' }: MemberEnd): ChildEnd {
+  // What is stored has the type of what the handler returned.
+  return state === 'completed' ? { id, state, output: output as never } : { id, state, reason: message };
+}
+
+/** For callers without TypeScript. @throws TypeError */
+function checkChild(child: Child): Child {
+  const { id, step, batchId, job } = Object(child);
+  if (typeof id === 'number' && typeof step === 'string' && typeof batchId === 'number') {
+    checkDefinition('waitForJob', job);
+    return child;
+  }
+  throw new TypeError(`waitForJob takes what step.enqueue has returned, got ${shown(child)}`);
+}
+
+/** The batches of children, and the kinds of these by their ids, in their order. */
+function idsOf(
+  name: string,
+  children: Children | readonly Child[],
+): { readonly batchIds: readonly number[]; readonly kinds: ReadonlyMap<number, string> } {
+  if (Array.isArray(children)) {
+    const all = (children as readonly Child[]).map(checkChild);
+    const batchIds = [...new Set(all.map(({ batchId }) => batchId))];
+    return { batchIds, kinds: new Map(all.map(({ id, job }) => [id, job.kind])) };
+  }
+  const { ids, batchId, job } = checkObject(`step '${name}': children`, children as Children);
+  if (!Array.isArray(ids)) {
+    throw new TypeError(`step '${name}' takes what step.enqueueMany has returned, got ${shown(children)}`);
+  }
+  return { batchIds: [batchId], kinds: new Map(ids.map((id) => [id, job.kind])) };
 }
 
 function isOver(found: FoundStep | undefined): found is FoundStep {

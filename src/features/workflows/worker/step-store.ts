@@ -1,8 +1,15 @@
+import type { QueueOfWorkflows } from '../../../core/queue/queue-workflows.ts';
 import type { Runner } from '../../../core/sql/executor.ts';
 import { faultPoint } from '../../../core/sql/fault-point.ts';
 import type { Retries } from '../../../core/time/retries.ts';
 import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
 import type { AttemptAddedTo } from '../../../core/worker/run/added-context.ts';
+import { insertMembers } from '../../batches/insert-members.ts';
+import { addWaits } from '../../batches/queries/add-waits.ts';
+import { findEnds } from '../../batches/queries/find-ends.ts';
+import { findWaited } from '../../batches/queries/find-waited.ts';
+import { openBatches } from '../../batches/queries/open-batches.ts';
+import { waitForBatches } from '../../batches/queries/wait-for-batches.ts';
 import { findSteps } from '../queries/find-steps.ts';
 import { type Received, receiveSignal, type SignalToReceive } from '../queries/receive-signal.ts';
 import { recordSteps, type StepToRecord, stepKey } from '../queries/record-steps.ts';
@@ -13,13 +20,18 @@ import type { StepStore } from './step-run.ts';
 const FIRST_RETRY_MS = 50;
 const MAX_RETRY_MS = 2_000;
 
+export interface WorkerStoreOptions {
+  readonly db: Runner;
+  readonly tables: TablesOfWorkflows;
+  readonly queue: QueueOfWorkflows;
+  readonly recorder: StepRecorder;
+  readonly retries: Retries;
+}
+
 /** The steps of an attempt in a worker: it tries again while the database does not answer. */
 export function storeInWorker(
   attempt: AttemptAddedTo,
-  db: Runner,
-  tables: TablesOfWorkflows,
-  recorder: StepRecorder,
-  retries: Retries,
+  { db, tables, queue, recorder, retries }: WorkerStoreOptions,
 ): StepStore {
   const { job, holder } = attempt;
   async function answered<T>(ask: () => Promise<T>): Promise<T> {
@@ -43,11 +55,24 @@ export function storeInWorker(
         await faultPoint('signal: received');
         return received;
       }),
+    ...childrenOf(attempt, tables, queue),
+    waitFor: (wait) =>
+      answered(async () => {
+        const isOpen = await waitForBatches(db, tables, holder, wait, 'briefly');
+        await faultPoint('wait: written');
+        return isOpen;
+      }),
+    ends: (batchIds, kind) => answered(() => findEnds(db, tables, batchIds, kind)),
+    waited: () => answered(() => findWaited(db, tables, job)),
   };
 }
 
 /** The steps of the one attempt of `runNext`, in its transaction. */
-export function storeInTransaction(attempt: AttemptAddedTo, tables: TablesOfWorkflows): StepStore {
+export function storeInTransaction(
+  attempt: AttemptAddedTo,
+  tables: TablesOfWorkflows,
+  queue: QueueOfWorkflows,
+): StepStore {
   const { job, holder, environment } = attempt;
   const { db } = environment;
   return {
@@ -56,6 +81,28 @@ export function storeInTransaction(attempt: AttemptAddedTo, tables: TablesOfWork
     recordIn: (tx, step) => recordOne(tx, tables, attempt, step),
     receive: (signal: SignalToReceive): Promise<Received | undefined> =>
       receiveSignal(db, tables, holder, signal, 'wait'),
+    ...childrenOf(attempt, tables, queue),
+    waitFor: (wait) => waitForBatches(db, tables, holder, wait, 'wait'),
+    ends: (batchIds, kind) => findEnds(db, tables, batchIds, kind),
+    waited: () => findWaited(db, tables, job),
+  };
+}
+
+function childrenOf(
+  { job }: AttemptAddedTo,
+  tables: TablesOfWorkflows,
+  queue: QueueOfWorkflows,
+): Pick<StepStore, 'check' | 'enqueueIn'> {
+  return {
+    check: (definition, entries) => queue.check(definition, entries),
+    enqueueIn: async (tx, { step, jobs, entries, detached }) => {
+      const [batch = Number.NaN] = await openBatches(tx, tables, [jobs.length]);
+      const members = jobs.map((one, at) => ({ job: { ...one, batch }, entry: entries[at] ?? {} }));
+      const ids = await insertMembers(tx, queue, `step '${step}'`, members);
+      const policy = detached ? 'detached' : 'parent';
+      await addWaits(tx, tables, [{ batchId: batch, jobId: job.id, queue: job.queue, policy }]);
+      return { batch, ids };
+    },
   };
 }
 

@@ -1,0 +1,80 @@
+import type { JobDefinition } from '../../core/job/definition.ts';
+import type { PlainEnqueueOptions } from '../../core/job/enqueue-options.ts';
+import type { EnqueueEntry } from '../../core/queue/enqueue/enqueue-arguments.ts';
+import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
+import type { Executor } from '../../core/sql/executor.ts';
+import { checkMembers, insertMembers } from './insert-members.ts';
+import { addWaits } from './queries/add-waits.ts';
+import { openBatches } from './queries/open-batches.ts';
+import { sealBatch } from './queries/seal-batch.ts';
+import type { TablesOfBatches } from './sql/batch-tables.ts';
+
+/** What `enqueueBatch` returns. */
+export interface EnqueuedBatch {
+  /** Of the batch, for `queue.workflows.flow`. */
+  readonly id: number;
+  /** How many jobs it has. */
+  readonly enqueued: number;
+  /** How many were left out because a live job has their unique key. */
+  readonly duplicates: number;
+  /** Of the job that runs when all have ended. */
+  readonly lastId: number;
+}
+
+/** The jobs of a batch: an array, or something that is read as they are inserted. */
+export type BatchEntries<TJob extends JobDefinition> =
+  | Iterable<EnqueueEntry<TJob, unknown, PlainEnqueueOptions>>
+  | AsyncIterable<EnqueueEntry<TJob, unknown, PlainEnqueueOptions>>;
+
+/** The job that runs once all others of a batch have ended: its definition, payload and settings. */
+export type LastJob<TLast extends JobDefinition> = {
+  readonly last: TLast;
+} & EnqueueEntry<TLast, unknown, Omit<PlainEnqueueOptions, 'uniqueKey' | 'delayMs' | 'runAt'>>;
+
+/** The most jobs of one statement. */
+const CHUNK = 1_000;
+
+/**
+ * Inserts jobs as one batch, a thousand at a time as they come, and the job that waits for all of them, in
+ * one transaction.
+ */
+export async function enqueueBatch<TJob extends JobDefinition>(
+  tx: Executor,
+  tables: TablesOfBatches,
+  queue: QueueOfWorkflows,
+  job: TJob,
+  entries: BatchEntries<TJob>,
+  ending: { readonly job: JobDefinition; readonly entry: EnqueueEntry<JobDefinition> },
+): Promise<EnqueuedBatch> {
+  // Before anything is sent: a wrong one at the end of a million would roll them back.
+  const [last] = await queue.check(ending.job, [ending.entry]);
+  const [id = Number.NaN] = await openBatches(tx, tables, [1], true);
+  let [enqueued, duplicates] = [0, 0];
+  for await (const some of chunks(entries)) {
+    const jobs = (await queue.check(job, some)).map((one) => ({ ...one, batch: id }));
+    checkMembers('enqueueBatch', jobs);
+    for (const { outcome } of await queue.insert(tx, jobs, some)) {
+      if (outcome === 'enqueued') enqueued++;
+      else duplicates++;
+    }
+  }
+  await sealBatch(tx, tables, id, enqueued);
+  if (last === undefined) throw new TypeError('enqueueBatch: there is no job to run at the end');
+  const blocked = enqueued === 0 ? last : { ...last, blockers: 1 };
+  const [lastId = Number.NaN] = await insertMembers(tx, queue, 'enqueueBatch: last', [
+    { job: blocked, entry: ending.entry },
+  ]);
+  await addWaits(tx, tables, [{ batchId: id, jobId: lastId, queue: last.queue, policy: 'run' }]);
+  return { id, enqueued, duplicates, lastId };
+}
+
+async function* chunks<T>(entries: Iterable<T> | AsyncIterable<T>): AsyncGenerator<T[]> {
+  let some: T[] = [];
+  for await (const entry of entries) {
+    some.push(entry);
+    if (some.length < CHUNK) continue;
+    yield some;
+    some = [];
+  }
+  if (some.length > 0) yield some;
+}

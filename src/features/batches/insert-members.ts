@@ -1,0 +1,62 @@
+import type { NewJob } from '../../core/job/new-job.ts';
+import type { QueueOfWorkflows } from '../../core/queue/queue-workflows.ts';
+import type { Executor } from '../../core/sql/executor.ts';
+import { QueueError } from '../../errors.ts';
+
+/** The most jobs of one statement. */
+const CHUNK = 1_000;
+
+/** A job to insert, and the payload that it was given. */
+export interface Member {
+  readonly job: NewJob;
+  readonly entry: { readonly payload?: unknown };
+}
+
+/** @throws TypeError for a key of a rule: such a call may become another job, or none */
+export function checkMembers(caller: string, jobs: readonly NewJob[]): void {
+  const ruled = jobs.find(({ rule }) => rule !== undefined);
+  if (ruled === undefined) return;
+  throw new TypeError(
+    `${caller}: '${ruled.kind}' has debounce, throttle, replace or unique, but must be a job of its own here`,
+  );
+}
+
+/**
+ * Inserts jobs for whose end something waits; returns their ids, in order.
+ *
+ * @throws TypeError for a key of a rule
+ * @throws QueueError where a live job has the unique key of one: others may wait for that one, or end it
+ */
+export async function insertMembers(
+  tx: Executor,
+  { insert }: Pick<QueueOfWorkflows, 'insert'>,
+  caller: string,
+  members: readonly Member[],
+): Promise<number[]> {
+  const ids: number[] = [];
+  checkMembers(
+    caller,
+    members.map(({ job }) => job),
+  );
+  for (let at = 0; at < members.length; at += CHUNK) {
+    const some = members.slice(at, at + CHUNK);
+    const jobs = some.map(({ job }) => job);
+    const results = await insert(
+      tx,
+      jobs,
+      some.map(({ entry }) => entry),
+    );
+    for (const [index, { id, outcome }] of results.entries()) {
+      if (outcome !== 'enqueued') throw taken(caller, jobs[index], id);
+      ids.push(id);
+    }
+  }
+  return ids;
+}
+
+function taken(caller: string, job: NewJob | undefined, id: number | undefined): QueueError {
+  return new QueueError(
+    `${caller}: job ${id} ('${job?.kind}') has the unique key '${job?.uniqueKey ?? job?.rule?.key}', and ` +
+      'cannot be waited for here. Leave out the key: the jobs of one step or flow exist once in any case',
+  );
+}

@@ -1,0 +1,57 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import { arrayText } from '../../../core/sql/fence.ts';
+import { notedGroups } from '../../../core/sql/grouped-jobs.ts';
+import { groupsIn } from '../../../core/sql/statement-context.ts';
+import { REQUESTED } from '../../../core/sql/wake-channel.ts';
+import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
+
+export interface EndMembers {
+  readonly queue: string;
+  readonly ids: readonly number[];
+  /** Where workers are notified; `undefined`: no notification is sent. */
+  readonly channel: string | undefined;
+}
+
+/**
+ * Asks for the end of members of one queue whose batches are to end: a job that is not held is due at once,
+ * and ends with its claim, without being run; of one that is held, its worker is told as of any cancel.
+ * Returns how many.
+ *
+ * **Under concurrency.** It waits for no lock: a locked row is left for the next look. The reason stands in
+ * the row of the batch, so a crash in between loses nothing.
+ */
+export async function endMembers(db: Runner, tables: TablesOfBatches, end: EndMembers): Promise<number> {
+  const [row] = await queryRows(db, tables, endMembersQuery(tables, end), { entry: BATCHES_ENTRY });
+  return Number(row?.asked ?? 0);
+}
+
+export function endMembersQuery(tables: TablesOfBatches, { queue, ids, channel }: EndMembers): SQL {
+  const { queueJobs, queueBatches } = tables;
+  const noted =
+    groupsIn(tables, queue) === undefined ? sql`` : notedGroups(tables, '(select * from asked where due)');
+  return sql`
+    with free as materialized (
+      select j.id from ${queueJobs} as j
+      where j.queue = ${queue} and j.id = any(array(select unnest(${arrayText(ids)}::text::int8[])))
+        and j.cancel_reason is null
+      order by j.id for no key update skip locked
+    ),
+    asked as (
+      update ${queueJobs} as j
+      set cancel_reason = b.cancel_reason, blockers = null,
+        run_at = case when j.worker_id is null then least(j.run_at, statement_timestamp()) else j.run_at end
+      from ${queueBatches} as b
+      where j.queue = ${queue} and j.id = any(array(select id from free)) and b.id = j.batch_id
+      returning j.queue, j.run_at, j.group_key, j.worker_id is null as due
+    )${noted}
+    select (select count(*) from asked)::float8 as asked${
+      channel === undefined
+        ? sql``
+        : sql`,
+      (
+        select count(pg_notify(${channel}::text, case when q.due then ${queue}::text else ${REQUESTED} end))
+        from (select distinct due from asked) as q
+      ) as told`
+    }`;
+}

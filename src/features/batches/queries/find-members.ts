@@ -1,0 +1,39 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import { arrayText } from '../../../core/sql/fence.ts';
+import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
+
+/**
+ * Live members of batches that are to end, which have not been asked to yet, by their queues.
+ *
+ * **Under concurrency.** A plain read.
+ */
+export async function findMembers(
+  db: Runner,
+  tables: TablesOfBatches,
+  batchIds: readonly number[],
+  limit: number,
+): Promise<Map<string, number[]>> {
+  const rows = await queryRows(db, tables, findMembersQuery(tables, batchIds, limit), {
+    entry: BATCHES_ENTRY,
+  });
+  const found = new Map<string, number[]>();
+  for (const { queue, id } of rows) {
+    const ids = found.get(String(queue)) ?? [];
+    ids.push(Number(id));
+    found.set(String(queue), ids);
+  }
+  return found;
+}
+
+export function findMembersQuery(
+  { queueJobs, queueBatches }: TablesOfBatches,
+  batchIds: readonly number[],
+  limit: number,
+): SQL {
+  return sql`
+    select j.queue, j.id from ${queueBatches} as b join ${queueJobs} as j on j.batch_id = b.id
+    where b.id = any(${arrayText(batchIds)}::text::int8[]) and b.cancel_reason is not null
+      and j.cancel_reason is null
+    order by j.id limit ${limit}::int4`;
+}

@@ -1,0 +1,48 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
+
+/** A slice of the open batches. */
+export interface OpenBatches {
+  /** Those whose members are to end. */
+  readonly unwanted: readonly number[];
+  /** Those that have not changed for a while, and may wait for members that are gone. */
+  readonly stale: readonly number[];
+  /** The last of the slice; `undefined` once there are no more. */
+  readonly last: number | undefined;
+}
+
+/** For how long nothing has been counted of a batch, before it is counted anew. */
+const STALE_MS = 60_000;
+
+/**
+ * Looks at the next `limit` batches, in the order of their ids.
+ *
+ * **Under concurrency.** A plain read.
+ */
+export async function findOpenBatches(
+  db: Runner,
+  tables: TablesOfBatches,
+  after: number,
+  limit: number,
+): Promise<OpenBatches> {
+  const rows = await queryRows(db, tables, findOpenBatchesQuery(tables, after, limit), {
+    entry: BATCHES_ENTRY,
+  });
+  const open = rows.filter((row) => row.open === true);
+  const ids = (isOne: (row: (typeof rows)[number]) => boolean) =>
+    open.filter(isOne).map(({ id }) => Number(id));
+  return {
+    unwanted: ids((row) => row.unwanted === true),
+    stale: ids((row) => row.stale === true),
+    last: rows.length === limit ? Number(rows.at(-1)?.id) : undefined,
+  };
+}
+
+export function findOpenBatchesQuery({ queueBatches }: TablesOfBatches, after: number, limit: number): SQL {
+  return sql`
+    select b.id, b.ended_at is null as open, b.cancel_reason is not null as unwanted,
+      coalesce(b.recounted_at, b.created_at)
+        < statement_timestamp() - ${STALE_MS} * interval '1 millisecond' as stale
+    from ${queueBatches} as b where b.id > ${after}::int8 order by b.id limit ${limit}::int4`;
+}

@@ -1,0 +1,143 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
+import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import { arrayText } from '../../../core/sql/fence.ts';
+import { notedGroups } from '../../../core/sql/grouped-jobs.ts';
+import { lockPatience, type RowLocks } from '../../../core/sql/row-locks.ts';
+import { groupsInAny } from '../../../core/sql/statement-context.ts';
+import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
+
+export interface Fold {
+  /** Of these batches; `undefined`: of any. */
+  readonly ids?: readonly number[] | undefined;
+  /** Where the workers of the queues with new due jobs are notified; `undefined`: no notification is sent. */
+  readonly channel: string | undefined;
+  /** `wait` in a transaction that has nothing else to do, `briefly` elsewhere: see `lockPatience`. */
+  readonly locks: Exclude<RowLocks, 'skip'>;
+}
+
+/** What a fold has done. */
+export interface Folded {
+  /** How many tallies it has counted. */
+  readonly tallies: number;
+  /** The queues in which jobs are due that waited. */
+  readonly woken: readonly string[];
+  /** Batches whose remaining members are to end. */
+  readonly unwanted: readonly number[];
+  /** Batches that another fold has locked: it may not have seen all tallies. */
+  readonly busy: readonly number[];
+}
+
+/** Why a job of a flow ends without having run. */
+export const FAILED_BEFORE = 'A job that it waited for was discarded or cancelled';
+
+/** The most tallies of a fold of any batches. */
+const MOST = 10_000;
+
+/**
+ * Counts tallies, and makes due what waited for the batches that end by them, in one statement.
+ *
+ * **Under concurrency.** A batch that another fold has locked is left to it; whoever folds next takes what it
+ * did not see. It locks first batches, then the jobs that it makes due, both in the order of their ids. Who
+ * ends a member holds rows of jobs and asks for no batch, so no circle of waits can arise. A batch ends once,
+ * in the commit that makes those due who wait for it: a crash before that leaves the tallies to the next
+ * fold. A waiting job's row is read as it is after the lock: `set` decides, not `where`, which would test
+ * the version before it.
+ */
+export async function foldTallies(db: Runner, tables: TablesOfBatches, fold: Fold): Promise<Folded> {
+  const [row] = await queryRows(db, tables, foldTalliesQuery(tables, fold), { entry: BATCHES_ENTRY });
+  return {
+    tallies: Number(row?.tallies ?? 0),
+    woken: JSON.parse(String(row?.woken ?? '[]')),
+    unwanted: JSON.parse(String(row?.unwanted ?? '[]')),
+    busy: JSON.parse(String(row?.busy ?? '[]')),
+  };
+}
+
+/**
+ * A job of which nothing is waited for (`blockers` is null) stays as it is: its handler runs, and will see
+ * that the batch has ended when it asks.
+ */
+export function foldTalliesQuery(tables: TablesOfBatches, { ids, channel, locks }: Fold): SQL {
+  const { queueJobs, queueBatches, queueWaits, queueTallies } = tables;
+  const found =
+    ids === undefined
+      ? sql`select distinct t.batch_id from (
+        select batch_id from ${queueTallies} limit ${MOST}::int4
+      ) as t`
+      : sql`select unnest(${arrayText(ids)}::text::int8[]) as batch_id`;
+  return sql`
+    with found as materialized (
+      ${found}
+    ),
+    locked as materialized (
+      select b.id from ${queueBatches} as b${lockPatience(tables, locks)}
+      where b.id = any(array(select batch_id from found))
+      order by b.id for no key update of b skip locked
+    ),
+    taken as (
+      delete from ${queueTallies} as t where t.batch_id = any(array(select id from locked))
+      returning t.batch_id, t.added, t.ended, t.failed, t.cancel_reason
+    ),
+    sums as materialized (
+      select t.batch_id as id, count(*) as tallies, sum(t.added) as added, sum(t.ended) as ended,
+        sum(t.failed) as failed, min(t.cancel_reason) as cancel_reason
+      from taken as t group by t.batch_id
+    ),
+    counted as (
+      update ${queueBatches} as b
+      set total = b.total + s.added, pending = b.pending + s.added - s.ended, failed = b.failed + s.failed,
+        cancel_reason = coalesce(b.cancel_reason, s.cancel_reason),
+        ended_at = case when b.pending + s.added - s.ended <= 0 then statement_timestamp() end
+      from sums as s
+      where b.id = any(array(select id from locked)) and b.id = s.id and b.ended_at is null
+      returning b.id, b.pending <= 0 as over, s.failed > 0 as failing, b.waiting,
+        s.cancel_reason is not null and b.pending > 0 as unwanted
+    ),
+    targets as materialized (
+      select w.job_id as id, w.queue, count(*) filter (where c.over) as ended,
+        bool_or(c.failing and w.policy = 'cancel') as unwanted,
+        bool_or(c.failing and (w.policy = 'cancel' or c.waiting = 'failure')) as at_once
+      from counted as c join ${queueWaits} as w on w.batch_id = c.id
+      where case
+        when w.policy = 'run' then c.over
+        when w.policy = 'cancel' then c.over or c.failing
+        else (c.over and c.waiting is not null) or (c.failing and c.waiting = 'failure') end
+      group by w.job_id, w.queue
+    ),
+    live as materialized (
+      select i.id, i.queue, i.ended, i.unwanted, i.at_once, statement_timestamp() as now
+      from targets as i join ${queueJobs} as j on j.queue = i.queue and j.id = i.id
+      order by j.id for no key update of j
+    ),
+    woken as (
+      update ${queueJobs} as j
+      set blockers = nullif(greatest(j.blockers - i.ended, 0), 0)::int4,
+        cancel_reason = case when i.unwanted then coalesce(j.cancel_reason, ${FAILED_BEFORE})
+          else j.cancel_reason end,
+        run_at = case
+          when j.blockers is null or (j.blockers > i.ended and not i.at_once) then j.run_at
+          when j.worker_id is null then least(j.run_at, i.now)
+          else greatest(i.now, j.claimed_at + interval '1 microsecond') end
+      from live as i
+      where j.queue = i.queue and j.id = any(array(select id from live)) and j.id = i.id
+      returning j.queue, j.run_at, j.group_key, j.run_at <= i.now as due
+    )${noted(tables)}
+    select (select coalesce(sum(tallies), 0) from sums)::float8 as tallies,
+      (select json_agg(c.id) from counted as c where c.unwanted)::text as unwanted,
+      (
+        select json_agg(b.id) from ${queueBatches} as b
+        where b.id = any(array(select batch_id from found)) and b.id not in (select id from locked)
+      )::text as busy,
+      json_agg(w.queue)::text as woken${
+        channel === undefined
+          ? sql``
+          : sql`,
+      count(pg_notify(${channel}::text, w.queue)) as told`
+      }
+    from (select distinct queue from woken where due) as w`;
+}
+
+function noted(tables: QueueTables): SQL {
+  return groupsInAny(tables) === undefined ? sql`` : notedGroups(tables, '(select * from woken where due)');
+}

@@ -1,0 +1,67 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import { arrayText, type HeldJob, type Holder, isStillHeld } from '../../../core/sql/fence.ts';
+import { lockPatience, type RowLocks } from '../../../core/sql/row-locks.ts';
+import { BATCHES_ENTRY, type TablesOfBatches } from '../sql/batch-tables.ts';
+
+/** The batches for which a held job wants to wait. */
+export interface WaitForBatches extends HeldJob {
+  readonly batchIds: readonly number[];
+  /** Whether to wait only as long as none of their members fails. */
+  readonly failFast: boolean;
+}
+
+/**
+ * Says that a held job waits for batches, unless they have ended, or one has failed that should not: whether
+ * there is something to wait for. `undefined`: this worker no longer holds the job.
+ *
+ * **Under concurrency.** It locks the batches in the order of their ids, then the job, as a fold does. A fold
+ * that came first has counted, and it is seen here; one that comes later finds for how many batches the job
+ * waits, and makes it due.
+ *
+ * @param locks `wait` in a transaction of the app's, `briefly` elsewhere: see `lockPatience`
+ */
+export async function waitForBatches(
+  db: Runner,
+  tables: TablesOfBatches,
+  holder: Holder,
+  wait: WaitForBatches,
+  locks: Exclude<RowLocks, 'skip'>,
+): Promise<boolean | undefined> {
+  const query = waitForBatchesQuery(tables, holder, wait, locks);
+  const [row] = await queryRows(db, tables, query, { entry: BATCHES_ENTRY });
+  if (row?.held !== true) return undefined;
+  return Number(row.open) > 0;
+}
+
+export function waitForBatchesQuery(
+  tables: TablesOfBatches,
+  holder: Holder,
+  { id, fence, batchIds, failFast }: WaitForBatches,
+  locks: Exclude<RowLocks, 'skip'>,
+): SQL {
+  const { queueJobs, queueBatches } = tables;
+  const waiting = failFast ? 'failure' : 'end';
+  const over = failFast ? sql` and not bool_or(failed > 0)` : sql``;
+  return sql`
+    with locked as materialized (
+      select b.id, b.pending, b.failed from ${queueBatches} as b${lockPatience(tables, locks)}
+      where b.id = any(${arrayText(batchIds)}::text::int8[])
+      order by b.id for no key update of b
+    ),
+    marked as (
+      update ${queueBatches} as b set waiting = ${waiting}::text
+      where b.id = any(array(select id from locked)) and b.waiting is distinct from ${waiting}::text
+    ),
+    waits as materialized (
+      select case when count(*) filter (where pending > 0) > 0${over}
+        then count(*) filter (where pending > 0) else 0 end as open
+      from locked
+    ),
+    holder as (
+      update ${queueJobs} as j set blockers = nullif(waits.open, 0)::int4 from waits
+      where ${isStillHeld(holder, { id, fence })}
+      returning j.id
+    )
+    select waits.open, exists (select from holder) as held from waits`;
+}

@@ -1,0 +1,174 @@
+import type { Runner } from '../../../core/sql/executor.ts';
+import { faultPoint } from '../../../core/sql/fault-point.ts';
+import { Condition } from '../../../core/time/condition.ts';
+import { jitter } from '../../../core/time/jitter.ts';
+import { sleep } from '../../../core/time/sleep.ts';
+import type { BackgroundPart } from '../../../core/worker/base/background.ts';
+import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
+import { isAboutLocks } from '../../../core/worker/base/refusal.ts';
+import { endMembers } from '../queries/end-members.ts';
+import { findMembers } from '../queries/find-members.ts';
+import { findTallied } from '../queries/find-tallied.ts';
+import { type Fold, foldTallies } from '../queries/fold-tallies.ts';
+import type { TablesOfBatches } from '../sql/batch-tables.ts';
+
+export interface FoldingOptions {
+  readonly db: Runner;
+  readonly tables: TablesOfBatches;
+  readonly channel: string | undefined;
+  readonly events: WorkerEmitter;
+  /** There may be something to claim in this queue. */
+  readonly wake: (queue: string) => void;
+}
+
+/** How often it looks for tallies that nobody has told it of. */
+const LOOK_EVERY_MS = 1_000;
+/** Before it folds again what another has locked, at first and at most. */
+const FIRST_BUSY_MS = 5;
+const MAX_BUSY_MS = 500;
+/** The most members of a statement that asks for their end. */
+const MEMBERS = 1_000;
+/** How many looks go on asking, since members may have been locked. */
+const ASKS = 10;
+const COUNTING = 'counting the jobs that have ended';
+
+/**
+ * Counts the ends of members, so that what waits for them goes on. It folds at once what this worker has
+ * ended, and looks once a second for what others have: a process that died between the two, a cancel.
+ */
+export class Folding implements BackgroundPart {
+  readonly #options: FoldingOptions;
+  readonly #noted = new Condition();
+  #ids = new Set<number>();
+  #underWay: Promise<unknown> = Promise.resolve();
+  /** Whether a fold of its own has made something due. */
+  #hasMoved = false;
+  /** Batches whose members are to end, and how often they are still asked. */
+  readonly #unwanted = new Map<number, number>();
+
+  constructor(options: FoldingOptions) {
+    this.#options = options;
+  }
+
+  /** A member of this batch has ended, and that is written. */
+  note(batchId: number): void {
+    this.#ids.add(batchId);
+    this.#noted.signal();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    let lookAt = performance.now() + jitter(LOOK_EVERY_MS);
+    let busyMs = FIRST_BUSY_MS;
+    while (!signal.aborted) {
+      if (this.#ids.size === 0) await this.#noted.wait(Math.max(0, lookAt - performance.now()), signal);
+      this.#noted.clear();
+      const ids = this.#ids.size === 0 ? undefined : [...this.#ids];
+      this.#ids = new Set();
+      if (ids === undefined && performance.now() < lookAt) continue;
+      if (ids === undefined) lookAt = performance.now() + jitter(LOOK_EVERY_MS);
+      const folding = this.#fold(ids);
+      this.#underWay = folding;
+      const busy = await folding;
+      for (const id of busy) this.#ids.add(id);
+      busyMs = busy.length === 0 ? FIRST_BUSY_MS : Math.min(busyMs * 2, MAX_BUSY_MS);
+      if (busy.length > 0) await sleep(busyMs, signal);
+    }
+    if (this.#ids.size > 0) await this.#fold([...this.#ids]);
+  }
+
+  /** Folds until there is nothing left; whether something has become due by a fold since the last call. */
+  async moveOn(): Promise<boolean> {
+    const { db, tables, channel, events } = this.#options;
+    try {
+      await this.#underWay;
+      const moved = await moveOn(db, tables, channel, 'briefly');
+      const hadMoved = this.#hasMoved;
+      this.#hasMoved = false;
+      return moved || hadMoved;
+    } catch (error) {
+      events.emit('error', { error, during: COUNTING });
+      return false;
+    }
+  }
+
+  /** Never rejects; returns the batches that it could not fold. */
+  async #fold(ids: readonly number[] | undefined): Promise<readonly number[]> {
+    const { db, tables, channel, events, wake } = this.#options;
+    try {
+      const folded = await foldTallies(db, tables, { ids, channel, locks: 'briefly' });
+      await faultPoint('fold: folded');
+      if (folded.woken.length > 0) this.#hasMoved = true;
+      for (const queue of folded.woken) wake(queue);
+      for (const id of folded.unwanted) this.#unwanted.set(id, ASKS);
+      if (ids === undefined || folded.unwanted.length > 0) await this.#endMembers();
+      return folded.busy;
+    } catch (error) {
+      if (isAboutLocks(error) && ids?.length !== 1) return await this.#foldOneByOne(ids);
+      if (isAboutLocks(error)) return ids ?? [];
+      events.emit('error', { error, during: COUNTING });
+      // The next look finds them.
+      return [];
+    }
+  }
+
+  async #endMembers(): Promise<void> {
+    if (this.#unwanted.size === 0) return;
+    const { db, tables, channel, wake } = this.#options;
+    const queues = await endAllMembers(db, tables, [...this.#unwanted.keys()], channel);
+    if (queues.size > 0) this.#hasMoved = true;
+    for (const queue of queues) wake(queue);
+    for (const [id, asks] of this.#unwanted) {
+      if (asks > 1) this.#unwanted.set(id, asks - 1);
+      else this.#unwanted.delete(id);
+    }
+  }
+
+  /** The row of a job that one of them would make due is locked: the others must not wait for that. */
+  async #foldOneByOne(ids: readonly number[] | undefined): Promise<readonly number[]> {
+    const { db, tables, events } = this.#options;
+    const locked: number[] = [];
+    try {
+      for (const id of ids ?? (await findTallied(db, tables))) locked.push(...(await this.#fold([id])));
+    } catch (error) {
+      events.emit('error', { error, during: COUNTING });
+    }
+    return locked;
+  }
+}
+
+/** Folds what there is, once and for all: whether it has made something due. */
+export async function moveOn(
+  db: Runner,
+  tables: TablesOfBatches,
+  channel: string | undefined,
+  locks: Fold['locks'],
+): Promise<boolean> {
+  let moved = false;
+  for (;;) {
+    const folded = await foldTallies(db, tables, { channel, locks });
+    const queues = await endAllMembers(db, tables, folded.unwanted, channel);
+    moved ||= folded.woken.length > 0 || queues.size > 0;
+    if (folded.tallies === 0) return moved;
+  }
+}
+
+/** Asks for the end of the live members of batches; returns the queues of those. */
+export async function endAllMembers(
+  db: Runner,
+  tables: TablesOfBatches,
+  batchIds: readonly number[],
+  channel: string | undefined,
+): Promise<ReadonlySet<string>> {
+  const queues = new Set<string>();
+  if (batchIds.length === 0) return queues;
+  for (;;) {
+    let asked = 0;
+    for (const [queue, ids] of await findMembers(db, tables, batchIds, MEMBERS)) {
+      const some = await endMembers(db, tables, { queue, ids, channel });
+      if (some > 0) queues.add(queue);
+      asked += some;
+    }
+    // What is left is locked.
+    if (asked === 0) return queues;
+  }
+}

@@ -1,0 +1,77 @@
+import type { Runner } from '../../../core/sql/executor.ts';
+import { jitter } from '../../../core/time/jitter.ts';
+import { sleep } from '../../../core/time/sleep.ts';
+import type { BackgroundPart } from '../../../core/worker/base/background.ts';
+import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
+import { countBatch } from '../queries/count-batch.ts';
+import { deleteLeftBatches } from '../queries/delete-left-batches.ts';
+import { findOpenBatches } from '../queries/find-open-batches.ts';
+import { tallyMissing } from '../queries/tally-missing.ts';
+import type { TablesOfBatches } from '../sql/batch-tables.ts';
+import { endAllMembers } from './folding.ts';
+
+const FIRST_WITHIN_MS = 10_000;
+/** Between two rounds through the batches. */
+const ROUND_EVERY_MS = 60_000;
+const SLICE = 1_000;
+/** It works for this part of the time. */
+const SHARE = 1 / 100;
+
+/**
+ * Looks after batches once a minute: counts anew those that nothing has changed for a while, since members
+ * may be gone that nobody has tallied; asks again for the end of members that were locked; deletes batches
+ * that nobody needs any more.
+ */
+export class Recounting implements BackgroundPart {
+  readonly #db: Runner;
+  readonly #tables: TablesOfBatches;
+  readonly #channel: string | undefined;
+  readonly #events: WorkerEmitter;
+  /** Folds the tallies of a batch. */
+  readonly #fold: (batchId: number) => void;
+  #after = 0;
+
+  constructor(options: {
+    readonly db: Runner;
+    readonly tables: TablesOfBatches;
+    readonly channel: string | undefined;
+    readonly events: WorkerEmitter;
+    readonly fold: (batchId: number) => void;
+  }) {
+    this.#db = options.db;
+    this.#tables = options.tables;
+    this.#channel = options.channel;
+    this.#events = options.events;
+    this.#fold = options.fold;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await sleep(Math.random() * FIRST_WITHIN_MS, signal);
+    while (!signal.aborted) await sleep(jitter(await this.#look(signal)), signal);
+  }
+
+  /** Looks at a slice. Never rejects; returns how many milliseconds to rest. */
+  async #look(signal: AbortSignal): Promise<number> {
+    const startMs = performance.now();
+    const [db, tables, channel] = [this.#db, this.#tables, this.#channel];
+    try {
+      const after = this.#after;
+      const { unwanted, stale, last } = await findOpenBatches(db, tables, after, SLICE);
+      for (const id of stale) {
+        if (signal.aborted) return 0;
+        const members = await countBatch(db, tables, id);
+        if (members === undefined) continue;
+        await tallyMissing(db, tables, members);
+        if (members.missing > 0) this.#fold(id);
+      }
+      await endAllMembers(db, tables, unwanted, channel);
+      await deleteLeftBatches(db, tables, { after, until: last });
+      this.#after = last ?? 0;
+      if (last === undefined) return ROUND_EVERY_MS;
+      return Math.min((performance.now() - startMs) * (1 / SHARE - 1), ROUND_EVERY_MS);
+    } catch (error) {
+      this.#events.emit('error', { error, during: 'counting batches anew' });
+      return ROUND_EVERY_MS;
+    }
+  }
+}

@@ -1,0 +1,41 @@
+    with free as (
+      select j.id from "queue_jobs" as j
+      where j.queue = $1 and j.id = $2 and j.worker_id is null
+      for no key update skip locked
+    ),
+    cancelled as (
+    delete from "queue_jobs" as j
+    where j.queue = $3 and j.id = any(array(select id from free))
+    returning j.*, j.batch_id as member_of
+    ),
+    tallied as (
+      insert into "queue_tallies" (batch_id, ended, failed, cancel_reason)
+      select e.member_of, count(*)::int4, count(*) filter (where true)::int4, null
+      from cancelled as e where e.member_of is not null
+      group by e.member_of
+      union all
+      select w.batch_id, 0, 0, $4
+      from cancelled as e join "queue_waits" as w on w.job_id = e.id and w.policy = 'parent'
+      where true
+    ),
+    recorded as (
+    insert into "queue_results" (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority,
+      weight, fence, batch_id, unique_key, group_key, metadata, worker_id, created_at, run_at, claimed_at,
+      finished_at)
+    select c.id, c.queue, c.kind, c.payload, 'cancelled',
+      case when ($5::text::jsonb || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) is null then c.errors
+        else (case when jsonb_array_length(c.errors) >= 10 then c.errors - 0 else c.errors end) || ($6::text::jsonb || jsonb_build_object('at', to_char(statement_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) end,
+      c.attempt, c.max_attempts, c.priority, c.weight, c.fence, c.batch_id, c.unique_key, c.group_key,
+      c.metadata, c.worker_id, c.created_at,
+      case when c.run_at = 'infinity' then statement_timestamp() else c.run_at end, c.claimed_at,
+      statement_timestamp()
+    from cancelled as c
+    returning job_id, metadata)
+    select r.job_id, case when r.metadata @> '{"drizzle_queue.awaited": true}' then pg_notify($7::text, r.job_id::text) is not null end as told from recorded as r
+-- $1 = "mail"
+-- $2 = 42
+-- $3 = "mail"
+-- $4 = "The job that enqueued it was cancelled"
+-- $5 = "{\"attempt\":1,\"name\":\"Error\",\"message\":\"mail\",\"stack\":\"mail\"}"
+-- $6 = "{\"attempt\":1,\"name\":\"Error\",\"message\":\"mail\",\"stack\":\"mail\"}"
+-- $7 = "queue_end_queue_jobs"

@@ -1,0 +1,22 @@
+    with left_over as materialized (
+      select b.id from "queue_batches" as b
+      where b.id > $1::int8 and b.id <= coalesce($2::int8, b.id)
+        and b.ended_at < statement_timestamp() - $3 * interval '1 millisecond'
+        and not exists (select from "queue_results" as r where r.batch_id = b.id)
+        and not exists (
+          select from "queue_waits" as i join "queue_jobs" as j on j.queue = i.queue and j.id = i.job_id
+          where i.batch_id = b.id
+        )
+    ),
+    waits as (
+      delete from "queue_waits" as w where w.batch_id in (select id from left_over)
+    ),
+    tallies as (
+      delete from "queue_tallies" as t
+      where not exists (select from "queue_batches" as b where b.id = t.batch_id)
+    )
+    delete from "queue_batches" as b where b.id in (select id from left_over)
+    returning b.id
+-- $1 = 42
+-- $2 = null
+-- $3 = 3600000

@@ -1,0 +1,25 @@
+    with free as materialized (
+      select j.id from "queue_jobs" as j
+      where j.queue = $1 and j.id = any(array(select unnest($2::text::int8[])))
+        and j.cancel_reason is null
+      order by j.id for no key update skip locked
+    ),
+    asked as (
+      update "queue_jobs" as j
+      set cancel_reason = b.cancel_reason, blockers = null,
+        run_at = case when j.worker_id is null then least(j.run_at, statement_timestamp()) else j.run_at end
+      from "queue_batches" as b
+      where j.queue = $3 and j.id = any(array(select id from free)) and b.id = j.batch_id
+      returning j.queue, j.run_at, j.group_key, j.worker_id is null as due
+    )
+    select (select count(*) from asked)::float8 as asked,
+      (
+        select count(pg_notify($4::text, case when q.due then $5::text else $6 end))
+        from (select distinct due from asked) as q
+      ) as told
+-- $1 = "mail"
+-- $2 = "{42}"
+-- $3 = "mail"
+-- $4 = "queue_wake_queue_jobs"
+-- $5 = "mail"
+-- $6 = ""

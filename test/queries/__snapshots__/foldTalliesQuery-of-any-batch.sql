@@ -1,0 +1,68 @@
+    with found as materialized (
+      select distinct t.batch_id from (
+        select batch_id from "queue_tallies" limit $1::int4
+      ) as t
+    ),
+    locked as materialized (
+      select b.id from "queue_batches" as b
+      where b.id = any(array(select batch_id from found))
+      order by b.id for no key update of b skip locked
+    ),
+    taken as (
+      delete from "queue_tallies" as t where t.batch_id = any(array(select id from locked))
+      returning t.batch_id, t.added, t.ended, t.failed, t.cancel_reason
+    ),
+    sums as materialized (
+      select t.batch_id as id, count(*) as tallies, sum(t.added) as added, sum(t.ended) as ended,
+        sum(t.failed) as failed, min(t.cancel_reason) as cancel_reason
+      from taken as t group by t.batch_id
+    ),
+    counted as (
+      update "queue_batches" as b
+      set total = b.total + s.added, pending = b.pending + s.added - s.ended, failed = b.failed + s.failed,
+        cancel_reason = coalesce(b.cancel_reason, s.cancel_reason),
+        ended_at = case when b.pending + s.added - s.ended <= 0 then statement_timestamp() end
+      from sums as s
+      where b.id = any(array(select id from locked)) and b.id = s.id and b.ended_at is null
+      returning b.id, b.pending <= 0 as over, s.failed > 0 as failing, b.waiting,
+        s.cancel_reason is not null and b.pending > 0 as unwanted
+    ),
+    targets as materialized (
+      select w.job_id as id, w.queue, count(*) filter (where c.over) as ended,
+        bool_or(c.failing and w.policy = 'cancel') as unwanted,
+        bool_or(c.failing and (w.policy = 'cancel' or c.waiting = 'failure')) as at_once
+      from counted as c join "queue_waits" as w on w.batch_id = c.id
+      where case
+        when w.policy = 'run' then c.over
+        when w.policy = 'cancel' then c.over or c.failing
+        else (c.over and c.waiting is not null) or (c.failing and c.waiting = 'failure') end
+      group by w.job_id, w.queue
+    ),
+    live as materialized (
+      select i.id, i.queue, i.ended, i.unwanted, i.at_once, statement_timestamp() as now
+      from targets as i join "queue_jobs" as j on j.queue = i.queue and j.id = i.id
+      order by j.id for no key update of j
+    ),
+    woken as (
+      update "queue_jobs" as j
+      set blockers = nullif(greatest(j.blockers - i.ended, 0), 0)::int4,
+        cancel_reason = case when i.unwanted then coalesce(j.cancel_reason, $2)
+          else j.cancel_reason end,
+        run_at = case
+          when j.blockers is null or (j.blockers > i.ended and not i.at_once) then j.run_at
+          when j.worker_id is null then least(j.run_at, i.now)
+          else greatest(i.now, j.claimed_at + interval '1 microsecond') end
+      from live as i
+      where j.queue = i.queue and j.id = any(array(select id from live)) and j.id = i.id
+      returning j.queue, j.run_at, j.group_key, j.run_at <= i.now as due
+    )
+    select (select coalesce(sum(tallies), 0) from sums)::float8 as tallies,
+      (select json_agg(c.id) from counted as c where c.unwanted)::text as unwanted,
+      (
+        select json_agg(b.id) from "queue_batches" as b
+        where b.id = any(array(select batch_id from found)) and b.id not in (select id from locked)
+      )::text as busy,
+      json_agg(w.queue)::text as woken
+    from (select distinct queue from woken where due) as w
+-- $1 = 10000
+-- $2 = "A job that it waited for was discarded or cancelled"

@@ -1,0 +1,32 @@
+    with inserted as (
+    insert into "queue_jobs" (queue, kind, payload, priority, run_at, created_at, max_attempts, unique_key, metadata, group_key, weight, batch_id, blockers)
+    values ($1, $2, $3::text::jsonb, $4, 'infinity'::timestamptz, statement_timestamp(),
+      $5, $6, $7::text::jsonb, $8, $9, $10::int8, $11::int4)
+    returning id, queue, run_at, group_key),
+    noted as (
+      insert into "queue_notes" (queue, due_at, group_keys)
+      select n.queue, n.due_at, array_agg(n.group_key)
+      from (
+        select g.*,
+          (row_number() over (partition by g.queue, g.due_at) - 1) / 20 as part
+        from (
+        select distinct g.queue, g.run_at as due_at, g.group_key from (select * from inserted where run_at < 'infinity') as g
+        where g.group_key is not null
+        ) as g
+      ) as n
+      group by n.queue, n.due_at, n.part
+    )
+    select i.id, case when i.run_at <= statement_timestamp() then pg_notify($12::text, $13::text) is not null end as woke from inserted as i
+-- $1 = "mail"
+-- $2 = "mail"
+-- $3 = "{\"text\":\"mail\"}"
+-- $4 = 5
+-- $5 = 20
+-- $6 = null
+-- $7 = "{\"text\":\"mail\"}"
+-- $8 = "mail"
+-- $9 = 3
+-- $10 = 42
+-- $11 = 2
+-- $12 = "queue_wake_queue_jobs"
+-- $13 = "\u0001mail"

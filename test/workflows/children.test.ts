@@ -1,0 +1,408 @@
+import {
+  ChildFailedError,
+  createQueue,
+  createWorker,
+  defineJob,
+  drain,
+  fixedBackoff,
+  handlersFor,
+  NonRetryableError,
+  runNext,
+  unvalidated,
+  type Worker,
+  workflowsIn,
+} from 'drizzle-queue';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
+import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { atFaultPoints } from '../../src/core/sql/fault-point.ts';
+import { clearTables, tables } from '../queries/support/jobs.ts';
+import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+const database = useTestDatabase({ max: 10 });
+const queue = createQueue({ tables, workflows: workflowsIn(workflowTables) });
+const { handle } = handlersFor<typeof database.db, typeof queue>();
+const parent = defineJob('parent', {
+  queue: 'q',
+  payload: unvalidated<number>(),
+  output: unvalidated<unknown>(),
+  backoff: fixedBackoff(0),
+});
+const child = defineJob('child', {
+  queue: 'children',
+  payload: unvalidated<number>(),
+  output: unvalidated<number>(),
+  maxAttempts: 1,
+});
+const other = defineJob('other', { queue: 'q', output: unvalidated<string>() });
+
+beforeAll(() => addWorkflowTables(database));
+beforeEach(async () => {
+  await clearTables(database.client);
+  await clearWorkflowTables(database);
+});
+afterEach(() => atFaultPoints());
+
+type Run = Parameters<typeof handle<typeof parent>>[1];
+
+/** A child of 13 is discarded; the others return ten times their payload. */
+const children = [
+  handle(child, async ({ payload }) => {
+    if (payload === 13) throw new NonRetryableError('thirteen');
+    return payload * 10;
+  }),
+  handle(other, async () => 'other'),
+];
+
+async function start(run: Run, handlers = children): Promise<Worker> {
+  const worker = createWorker(database.db, {
+    queue,
+    handlers: [handle(parent, run), ...handlers],
+    queues: { q: { concurrency: 50 }, children: { concurrency: 50 } },
+    log: false,
+  });
+  onTestFinished(() => worker.stop());
+  await worker.start();
+  return worker;
+}
+
+const enqueue = async (payload = 1) => (await queue.enqueue(database.db, parent, payload)).id;
+
+async function recordOf(id: number) {
+  return await queue.waitFor(database.db, parent, id, { timeoutMs: 30_000 });
+}
+async function outputOf(id: number): Promise<unknown> {
+  const record = await recordOf(id);
+  return record.state === 'completed' ? record.output : record;
+}
+
+/** Batches are then counted anew. */
+async function anHourPasses(): Promise<void> {
+  await database.client`update queue_batches set created_at = created_at - interval '1 hour'`;
+}
+
+async function openBatches(): Promise<number> {
+  const [row] = await database.client`select count(*)::int as n from queue_batches where ended_at is null`;
+  return row?.n;
+}
+
+describe('a child', () => {
+  test('returns its output to the job that waits for it', async () => {
+    let runs = 0;
+    await start(async ({ step }) => {
+      runs++;
+      const one = await step.enqueue('one', child, 4);
+      return [await step.waitForJob(one), one.id > 0];
+    });
+    const id = await enqueue();
+    expect(await outputOf(id)).toEqual([40, true]);
+    expect(runs).toBe(2);
+    expect(await queue.workflows.steps(database.db, id)).toMatchObject([
+      { name: 'one', kind: 'enqueue', output: { ids: [expect.any(Number)] } },
+      { name: 'one: end', kind: 'wait', output: [40] },
+    ]);
+    expect((await queue.find(database.db, id))?.attempt).toBe(1);
+    expect(await openBatches()).toBe(0);
+  });
+
+  test('is enqueued once, however often the handler runs', async () => {
+    let runs = 0;
+    await start(async ({ step }) => {
+      const one = await step.enqueue('one', child, 4);
+      if (++runs < 4) throw new Error('again');
+      return await step.waitForJob(one);
+    });
+    expect(await outputOf(await enqueue())).toBe(40);
+    const [row] = await database.client`
+      select count(*)::int as n from queue_results where kind = 'child'`;
+    expect(row?.n).toBe(1);
+  });
+
+  test('that fails for good is an error that says which', async () => {
+    let caught: unknown;
+    await start(async ({ step }) => {
+      try {
+        return await step.waitForJob(await step.enqueue('one', child, 13));
+      } catch (error) {
+        caught = error;
+        throw error;
+      }
+    });
+    expect(await recordOf(await enqueue())).toMatchObject({ state: 'discarded', attempt: 1 });
+    expect(caught).toBeInstanceOf(ChildFailedError);
+    expect(caught).toMatchObject({
+      kind: 'child',
+      state: 'discarded',
+      reason: 'thirteen',
+      message: expect.stringMatching(/^Job \d+ \('child'\) is discarded: thirteen$/),
+    });
+  });
+
+  test('that has failed fails the same way in every later run', async () => {
+    const messages: string[] = [];
+    await start(async ({ step }) => {
+      const one = await step.enqueue('one', child, 13);
+      await step.waitForJob(one).catch((error: Error) => messages.push(error.message));
+      await database.client`delete from queue_results where job_id = ${one.id}`;
+      if (messages.length < 3) throw new Error('again');
+      return 'fallback';
+    });
+    expect(await outputOf(await enqueue())).toBe('fallback');
+    expect(new Set(messages).size).toBe(1);
+  });
+
+  test('whose result is gone is not waited for', async () => {
+    let runs = 0;
+    await start(async ({ step }) => {
+      const one = await step.enqueue('one', child, 4);
+      if (++runs === 1) {
+        await until(async () => (await queue.find(database.db, one.id))?.state === 'completed');
+        await database.client`delete from queue_results where job_id = ${one.id}`;
+      }
+      return await step.waitForJob(one).catch((error: ChildFailedError) => [error.state, error.reason]);
+    });
+    expect(await outputOf(await enqueue())).toEqual([
+      'gone',
+      'its result is gone, so how it ended is not known',
+    ]);
+  });
+
+  test('is cancelled with the job that has enqueued it, unless it is detached', async () => {
+    const ids: number[] = [];
+    await start(
+      async ({ step }) => {
+        const one = await step.enqueue('one', child, 1);
+        const free = await step.enqueue('free', child, 2, { detached: true });
+        const late = await step.enqueue('late', child, 3, { delayMs: 3_600_000 });
+        ids.push(one.id, free.id, late.id);
+        return await step.waitForJob(one);
+      },
+      [
+        handle(child, async ({ signal, payload }) => {
+          if (payload === 2) return 2;
+          await new Promise((resolve) => signal.addEventListener('abort', resolve));
+          throw signal.reason;
+        }),
+      ],
+    );
+    const id = await enqueue();
+    await until(async () => (await queue.find(database.db, id))?.state === 'waiting');
+    expect(await queue.cancel(database.db, id)).toEqual({ cancelled: true });
+    const states = async () =>
+      await Promise.all(ids.map(async (one) => (await queue.find(database.db, one))?.state));
+    await until(async () =>
+      (await states()).every((state) => state === 'cancelled' || state === 'completed'),
+    );
+    expect(await states()).toEqual(['cancelled', 'completed', 'cancelled']);
+    expect(await queue.find(database.db, Number(ids[2]))).toMatchObject({
+      errors: [{ message: 'The job that enqueued it was cancelled' }],
+    });
+  });
+
+  test('goes on when its parent is discarded, so that a redrive finds its output', async () => {
+    let isBroken = true;
+    await start(async ({ step }) => {
+      const one = await step.enqueue('one', child, 4);
+      if (isBroken) throw new NonRetryableError('broken');
+      return await step.waitForJob(one);
+    });
+    const id = await enqueue();
+    expect(await recordOf(id)).toMatchObject({ state: 'discarded' });
+    isBroken = false;
+    await queue.redrive(database.db, id);
+    expect(await outputOf(id)).toBe(40);
+  });
+
+  test('cannot have a key, or keep no result', async () => {
+    const errors: unknown[] = [];
+    const unkept = defineJob('unkept', { queue: 'q', keepResult: false });
+    await start(async ({ step }) => {
+      const note = (error: unknown) => errors.push(String(error));
+      await step.enqueue('one', unkept).catch(note);
+      // @ts-expect-error: a step makes its job once in any case
+      await step.enqueue('two', child, 1, { uniqueKey: 'taken' }).catch(note);
+      // @ts-expect-error: as above
+      await step.enqueue('three', child, 1, { debounce: { key: 'k', delayMs: 10 } }).catch(note);
+      return 'over';
+    });
+    await queue.enqueue(database.db, child, 99, { uniqueKey: 'taken', delayMs: 60_000 });
+    expect(await outputOf(await enqueue())).toBe('over');
+    expect(errors).toEqual([
+      "TypeError: step 'one': 'unkept' has keepResult: false, so nobody could learn how it ended; " +
+        "write keepResult: 'outcome'",
+      expect.stringMatching(/^QueueError: step 'two': job \d+ \('child'\) has the unique key 'taken'/),
+      "TypeError: step 'three': 'child' has debounce, throttle, replace or unique, but must be a job of its " +
+        'own here',
+    ]);
+  });
+});
+
+describe('many children', () => {
+  test('are waited for together, in their order', async () => {
+    let runs = 0;
+    await start(async ({ step }) => {
+      runs++;
+      const entries = Array.from({ length: 2_500 }, (_, at) => ({ payload: at + 100 }));
+      const all = await step.enqueueMany('all', child, entries);
+      const outputs = await step.all('outputs', all);
+      return [outputs.length, outputs[0], outputs[2_499]];
+    });
+    expect(await outputOf(await enqueue())).toEqual([2_500, 1_000, 25_990]);
+    // It is due at their end, and not at each.
+    expect(runs).toBe(2);
+  });
+
+  test('of several kinds have their own types', async () => {
+    await start(async ({ step }) => {
+      const one = await step.enqueue('one', child, 4);
+      const two = await step.enqueue('two', other);
+      const [number, text] = await step.all('both', [one, two]);
+      return [number + 1, text.toUpperCase()];
+    });
+    expect(await outputOf(await enqueue())).toEqual([41, 'OTHER']);
+  });
+
+  test('of which one fails throw at once, while the others go on', async () => {
+    let release = () => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    onTestFinished(release);
+    await start(
+      async ({ step }) => {
+        const all = await step.enqueueMany('all', child, [{ payload: 1 }, { payload: 13 }, { payload: 3 }]);
+        return await step.all('outputs', all).catch((error: ChildFailedError) => error.reason);
+      },
+      [
+        handle(child, async ({ payload }) => {
+          if (payload === 13) throw new NonRetryableError('thirteen');
+          await held;
+          return payload;
+        }),
+      ],
+    );
+    expect(await outputOf(await enqueue())).toBe('thirteen');
+    expect(await openBatches()).toBe(1);
+    release();
+    await until(async () => (await openBatches()) === 0);
+  });
+
+  test('that have all ended say how', async () => {
+    await start(async ({ step }) => {
+      const all = await step.enqueueMany('all', child, [{ payload: 1 }, { payload: 13 }, { payload: 3 }]);
+      return await step.allEnded('ends', all);
+    });
+    expect(await outputOf(await enqueue())).toMatchObject([
+      { state: 'completed', output: 10 },
+      { state: 'discarded', reason: 'thirteen' },
+      { state: 'completed', output: 30 },
+    ]);
+  });
+
+  test('may be none', async () => {
+    await start(async ({ step }) => await step.all('outputs', await step.enqueueMany('all', child, [])));
+    expect(await outputOf(await enqueue())).toEqual([]);
+  });
+});
+
+describe('under faults', () => {
+  test('a count whose answer is lost has made the parent due all the same', async () => {
+    let lost = 0;
+    atFaultPoints(async (at) => {
+      if (at !== 'fold: folded' || lost > 0) return;
+      lost++;
+      throw new Error('lost here');
+    });
+    const worker = await start(async ({ step }) => {
+      return await step.waitForJob(await step.enqueue('one', child, 4));
+    });
+    const errors: string[] = [];
+    worker.on('error', ({ during }) => errors.push(during));
+    expect(await outputOf(await enqueue())).toBe(40);
+    expect(lost).toBe(1);
+    expect(errors).toEqual(['counting the jobs that have ended']);
+  });
+
+  test('a wait whose answer is lost is written again', async () => {
+    let lost = 0;
+    atFaultPoints(async (at) => {
+      if (at !== 'wait: written' || lost > 2) return;
+      lost++;
+      throw new Error('lost here');
+    });
+    await start(async ({ step }) => await step.waitForJob(await step.enqueue('one', child, 4)));
+    expect(await outputOf(await enqueue())).toBe(40);
+    expect(lost).toBe(3);
+  });
+
+  test('children that workers without workflows have ended are found by a recount', async () => {
+    const plain = createWorker(database.db, {
+      queue: createQueue({ tables }),
+      handlers: [handlersFor<typeof database.db>().handle(child, async ({ payload }) => payload)],
+      log: false,
+    });
+    onTestFinished(() => plain.stop());
+    const startFamily = () =>
+      start(async ({ step }) => {
+        const all = await step.enqueueMany('all', child, [{ payload: 1 }, { payload: 2 }]);
+        return await step.all('outputs', all);
+      }, []);
+    await Promise.all([plain.start(), startFamily()]);
+    const id = await enqueue();
+    await until(async () => {
+      const [row] = await database.client`select count(*)::int as n from queue_results where kind = 'child'`;
+      return row?.n === 2 && (await queue.find(database.db, id))?.state === 'waiting';
+    });
+    await anHourPasses();
+    // Its first look is soon after its start.
+    await startFamily();
+    expect(await outputOf(id)).toEqual([1, 2]);
+    const [batch] = await database.client`select failed::int from queue_batches`;
+    expect(batch).toEqual({ failed: 0 });
+  });
+
+  test('a member whose row was deleted by hand is found by a recount', async () => {
+    const startFamily = () =>
+      start(async ({ step }) => {
+        const entries = [{ payload: 1, delayMs: 86_400_000 }, { payload: 2 }];
+        return await step.allEnded('ends', await step.enqueueMany('all', child, entries));
+      });
+    await startFamily();
+    const id = await enqueue();
+    await until(async () => (await queue.find(database.db, id))?.state === 'waiting');
+    await database.client`delete from queue_jobs where kind = 'child' and run_at > now()`;
+    await anHourPasses();
+    await startFamily();
+    expect(await outputOf(id)).toMatchObject([{ state: 'gone' }, { state: 'completed', output: 20 }]);
+  });
+});
+
+describe('without a worker', () => {
+  const family = [
+    handle(parent, async ({ step }) => {
+      const all = await step.enqueueMany('all', child, [{ payload: 1 }, { payload: 2 }]);
+      return await step.all('outputs', all);
+    }),
+    ...children,
+  ];
+
+  test('drain goes on until the parents have ended, too', async () => {
+    const ids = [await enqueue(), await enqueue()];
+    const result = await drain(database.db, { queue, handlers: family, deadlineMs: 20_000 });
+    expect(result).toMatchObject({ completed: 6, snoozed: 2, empty: true });
+    for (const id of ids) expect(await outputOf(id)).toEqual([10, 20]);
+  });
+
+  test('runNext runs the parent after its children', async () => {
+    const id = await enqueue();
+    const ran: string[] = [];
+    for (;;) {
+      const next = await runNext(database.db, { queue, handlers: family });
+      if (next === undefined) break;
+      ran.push(`${next.job.kind} ${next.outcome}`);
+    }
+    expect(ran).toEqual(['parent waiting', 'child completed', 'child completed', 'parent completed']);
+    expect(await outputOf(id)).toEqual([10, 20]);
+  });
+});

@@ -1,0 +1,290 @@
+import {
+  createQueue,
+  createWorker,
+  defineJob,
+  drain,
+  fixedBackoff,
+  handlersFor,
+  NonRetryableError,
+  unvalidated,
+  type Worker,
+  workflowsIn,
+} from 'drizzle-queue';
+import * as workflowTables from 'drizzle-queue/schema/workflows';
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { clearTables, tables } from '../queries/support/jobs.ts';
+import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
+import { useTestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
+
+const database = useTestDatabase({ max: 10 });
+const queue = createQueue({ tables, workflows: workflowsIn(workflowTables) });
+const { handle } = handlersFor<typeof database.db, typeof queue>();
+const work = defineJob('work', {
+  queue: 'q',
+  payload: unvalidated<string>(),
+  output: unvalidated<string>(),
+  backoff: fixedBackoff(0),
+  maxAttempts: 1,
+});
+const report = defineJob('report', {
+  queue: 'reports',
+  payload: unvalidated<string>(),
+  output: unvalidated<unknown>(),
+});
+
+beforeAll(() => addWorkflowTables(database));
+beforeEach(async () => {
+  await clearTables(database.client);
+  await clearWorkflowTables(database);
+  ran.length = 0;
+});
+
+const ran: string[] = [];
+/** A job of 'bad' is discarded. */
+const handlers = [
+  handle(work, async ({ payload }) => {
+    ran.push(payload);
+    if (payload.startsWith('bad')) throw new NonRetryableError(payload);
+    return payload.toUpperCase();
+  }),
+  handle(report, async ({ payload, step }) => {
+    ran.push(payload);
+    return { counts: await step.parentCounts(), parents: await step.parents(work) };
+  }),
+];
+
+async function start(): Promise<Worker> {
+  const worker = createWorker(database.db, {
+    queue,
+    handlers,
+    queues: { q: { concurrency: 20 }, reports: { concurrency: 5 } },
+    log: false,
+  });
+  onTestFinished(() => worker.stop());
+  await worker.start();
+  return worker;
+}
+
+const { workflows } = queue;
+const work_ = async () => await drain(database.db, { queue, handlers, deadlineMs: 60_000 });
+
+async function statesOf(ids: readonly number[]): Promise<(string | undefined)[]> {
+  return await Promise.all(ids.map(async (id) => (await queue.find(database.db, id))?.state));
+}
+
+describe('a flow', () => {
+  test('runs each job after those that it waits for', async () => {
+    const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      const a = flow.add(work, 'a');
+      const b = flow.add(work, 'b', { after: [a] });
+      const c = flow.add(work, 'c', { after: [a] });
+      flow.add(report, 'd', { after: [a, b, c] });
+    });
+    expect(jobIds).toHaveLength(4);
+    expect(await statesOf(jobIds)).toEqual(['due', 'waiting', 'waiting', 'waiting']);
+    await start();
+    const { endedAt, ...flow } = await workflows.waitForFlow(database.db, id);
+    expect(flow).toMatchObject({ id, total: 4, pending: 0, failed: 0, cancelReason: null });
+    expect(endedAt).toBeInstanceOf(Date);
+    expect(ran[0]).toBe('a');
+    expect(ran[3]).toBe('d');
+    expect(await queue.find(database.db, report, Number(jobIds[3]))).toMatchObject({
+      output: {
+        counts: { total: 3, completed: 3, failed: 0 },
+        parents: [{ output: 'A' }, { output: 'B' }, { output: 'C' }],
+      },
+    });
+  });
+
+  test('exists with the transaction, or not at all', async () => {
+    const build = database.db.transaction(async (tx) => {
+      await workflows.enqueueFlow(tx, (flow) => {
+        flow.add(work, 'b', { after: [flow.add(work, 'a')] });
+      });
+      throw new Error('rolled back');
+    });
+    await expect(build).rejects.toThrow('rolled back');
+    const [row] = await database.client`
+      select (select count(*)::int from queue_jobs) as jobs, (select count(*)::int from queue_batches) as batches`;
+    expect(row).toEqual({ jobs: 0, batches: 0 });
+  });
+
+  test('cancels what comes after a failure, and what comes after that', async () => {
+    const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      const bad = flow.add(work, 'bad');
+      const good = flow.add(work, 'good');
+      const b = flow.add(work, 'b', { after: [bad, good] });
+      flow.add(work, 'c', { after: [b] });
+      flow.add(report, 'd', { after: [b, good], onFailure: 'run' });
+    });
+    await start();
+    expect(await workflows.waitForFlow(database.db, id)).toMatchObject({ total: 5, pending: 0, failed: 3 });
+    expect(await statesOf(jobIds)).toEqual(['discarded', 'completed', 'cancelled', 'cancelled', 'completed']);
+    expect(ran.sort()).toEqual(['bad', 'd', 'good']);
+    expect(await queue.find(database.db, Number(jobIds[2]))).toMatchObject({
+      errors: [{ message: 'A job that it waited for was discarded or cancelled' }],
+    });
+    expect(await queue.find(database.db, report, Number(jobIds[4]))).toMatchObject({
+      output: {
+        counts: { total: 2, completed: 1, failed: 1 },
+        parents: [{ state: 'completed' }, { state: 'cancelled' }],
+      },
+    });
+  });
+
+  test('of 2,000 jobs before one, and 2,000 after one, takes a batch for each of the two', async () => {
+    const { id } = await workflows.enqueueFlow(database.db, (flow) => {
+      const first = flow.add(work, 'first');
+      const middle = Array.from({ length: 2_000 }, (_, at) => flow.add(work, `m${at}`, { after: [first] }));
+      flow.add(report, 'last', { after: middle });
+    });
+    const [row] = await database.client`select count(*)::int as batches from queue_batches`;
+    expect(row).toEqual({ batches: 3 });
+    expect(await work_()).toMatchObject({ completed: 2_002, empty: true });
+    expect(await workflows.flow(database.db, id)).toMatchObject({ total: 2_002, pending: 0, failed: 0 });
+    expect([ran[0], ran.at(-1)]).toEqual(['first', 'last']);
+  });
+
+  test('ends when it is cancelled: waiting jobs without being run, running ones by their signal', async () => {
+    let began = () => {};
+    const running = new Promise<void>((resolve) => {
+      began = resolve;
+    });
+    const worker = createWorker(database.db, {
+      queue,
+      handlers: [
+        handle(work, async ({ signal }) => {
+          began();
+          await new Promise((resolve) => signal.addEventListener('abort', resolve));
+          throw signal.reason;
+        }),
+        handle(report, async () => {}),
+      ],
+      log: false,
+    });
+    onTestFinished(() => worker.stop());
+    const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      const a = flow.add(work, 'a');
+      flow.add(report, 'later', { after: [flow.add(work, 'b', { after: [a] })] });
+      flow.add(work, 'much later', { delayMs: 3_600_000 });
+    });
+    await worker.start();
+    await running;
+    expect(await workflows.cancelFlow(database.db, id, 'no longer wanted')).toBe(true);
+    expect(await workflows.waitForFlow(database.db, id)).toMatchObject({
+      pending: 0,
+      failed: 4,
+      cancelReason: 'no longer wanted',
+    });
+    expect(await statesOf(jobIds)).toEqual(['cancelled', 'cancelled', 'cancelled', 'cancelled']);
+    expect(await workflows.cancelFlow(database.db, id)).toBe(false);
+  });
+
+  test('goes on at a job that is redriven before its failure was counted', async () => {
+    const { id, jobIds } = await workflows.enqueueFlow(database.db, (flow) => {
+      flow.add(report, 'last', { after: [flow.add(work, 'bad at first')], onFailure: 'run' });
+    });
+    // As a worker would that dies before it has counted.
+    const member = Number(jobIds[0]);
+    await database.db.transaction(async (tx) => {
+      await tx.execute(`
+        with ended as (delete from queue_jobs where id = ${member} returning *),
+        tallied as (insert into queue_tallies (batch_id, ended, failed) select batch_id, 1, 1 from ended)
+        insert into queue_results (job_id, queue, kind, payload, state, errors, attempt, max_attempts, priority,
+          fence, batch_id, metadata, created_at, run_at)
+        select id, queue, kind, '"good"', 'discarded', '[]', 1, max_attempts, priority, fence, batch_id,
+          metadata, created_at, run_at from ended`);
+    });
+    expect(await queue.redrive(database.db, member)).toMatchObject({ redriven: 1 });
+    await work_();
+    expect(ran).toEqual(['good', 'last']);
+    expect(await workflows.flow(database.db, id)).toMatchObject({ pending: 0, failed: 0 });
+  });
+
+  test('refuses what cannot be one', async () => {
+    const { db } = database;
+    const flow = (build: Parameters<typeof workflows.enqueueFlow>[1]) => workflows.enqueueFlow(db, build);
+    await expect(flow(() => {})).rejects.toThrow('enqueueFlow: the flow has no job');
+    await expect(
+      flow((one) => {
+        one.add(work, 'a', { after: [{ job: work }] });
+      }),
+    ).rejects.toThrow(`enqueueFlow: 'work': after takes what add() of this flow has returned`);
+    await expect(
+      flow((one) => {
+        one.add(work, 'b', { after: [one.add(work, 'a')], delayMs: 5 });
+      }),
+    ).rejects.toThrow(`enqueueFlow: 'work': with after there is no delayMs or runAt; let its handler sleep`);
+    await expect(
+      flow((one) => {
+        // @ts-expect-error: the policy has another name
+        one.add(work, 'b', { after: [one.add(work, 'a')], onFailure: 'ignore' });
+      }),
+    ).rejects.toThrow(`onFailure must be 'cancel' or 'run', got 'ignore'`);
+    await expect(workflows.waitForFlow(db, 4711)).rejects.toThrow('There is no flow 4711');
+  });
+});
+
+describe('a batch', () => {
+  test('of any number of jobs has one last job', async () => {
+    async function* letters() {
+      for (let at = 0; at < 3_000; at++) yield { payload: at % 1_000 === 7 ? `bad ${at}` : `letter ${at}` };
+    }
+    const { id, enqueued, duplicates, lastId } = await workflows.enqueueBatch(database.db, work, letters(), {
+      last: report,
+      payload: 'report',
+    });
+    expect({ enqueued, duplicates }).toEqual({ enqueued: 3_000, duplicates: 0 });
+    expect(await work_()).toMatchObject({ completed: 2_998, discarded: 3, empty: true });
+    expect(ran.filter((payload) => payload === 'report')).toHaveLength(1);
+    expect(ran.at(-1)).toBe('report');
+    expect(await workflows.flow(database.db, id)).toMatchObject({ total: 3_000, pending: 0, failed: 3 });
+    const record = await queue.find(database.db, report, lastId);
+    expect(record).toMatchObject({ output: { counts: { total: 3_000, completed: 2_997, failed: 3 } } });
+  });
+
+  test('without jobs runs its last job at once', async () => {
+    const { enqueued } = await workflows.enqueueBatch(database.db, work, [], {
+      last: report,
+      payload: 'report',
+    });
+    expect(enqueued).toBe(0);
+    expect(await work_()).toMatchObject({ completed: 1 });
+  });
+
+  test('leaves out jobs whose key is taken', async () => {
+    await queue.enqueue(database.db, work, 'standing', { uniqueKey: 'a', delayMs: 3_600_000 });
+    const entries = ['a', 'b'].map((payload) => ({ payload, uniqueKey: payload }));
+    const batch = await workflows.enqueueBatch(database.db, work, entries, {
+      last: report,
+      payload: 'report',
+    });
+    expect(batch).toMatchObject({ enqueued: 1, duplicates: 1 });
+    await work_();
+    expect(ran).toEqual(['b', 'report']);
+  });
+
+  test('that is cancelled still has its last job', async () => {
+    const entries = Array.from({ length: 2_500 }, (_, at) => ({ payload: `${at}`, delayMs: 3_600_000 }));
+    const { id, lastId } = await workflows.enqueueBatch(database.db, work, entries, {
+      last: report,
+      payload: 'report',
+    });
+    expect(await workflows.cancelFlow(database.db, id)).toBe(true);
+    await work_();
+    expect(ran).toEqual(['report']);
+    const record = await queue.find(database.db, report, lastId);
+    expect(record).toMatchObject({ output: { counts: { total: 2_500, completed: 0, failed: 2_500 } } });
+  });
+
+  test('is not there when one of its jobs is wrong', async () => {
+    const entries = [{ payload: 'a' }, { payload: 'b', delayMs: -1 }];
+    const wrong = workflows.enqueueBatch(database.db, work, entries, { last: report, payload: 'report' });
+    await expect(wrong).rejects.toThrow(RangeError);
+    await until(async () => {
+      const [row] = await database.client`select count(*)::int as jobs from queue_jobs`;
+      return row?.jobs === 0;
+    });
+  });
+});
