@@ -105,7 +105,7 @@ const library = defineConfig({
       groups: [
         // By themselves: a bundler splits what is loaded later from the rest by files.
         { name: 'errors', test: sources(/\/src\/errors\.ts$/), priority: 6 },
-        { name: 'wait-errors', test: sources(/\/src\/features\/waiting\/wait-errors\.ts$/), priority: 5.5 },
+        { name: 'wait-errors', test: sources(/\/src\/core\/queue\/wait\/wait-errors\.ts$/), priority: 5.5 },
         { name: 'tables', test: sources(/\/src\/core\/schema\/[^/]+$/), priority: 5 },
         { name: 'control-tables', test: sources(/\/src\/features\/control\//), priority: 4 },
         { name: 'metrics-tables', test: sources(/\/src\/features\/metrics\/schema\//), priority: 3.5 },
@@ -113,9 +113,7 @@ const library = defineConfig({
         { name: 'rows', test: sources(/\/src\/skip-locked\//), priority: 3 },
         {
           name: 'queue',
-          test: sources(
-            /\/src\/core\/(queue\/((create-)?queue|enqueue\/enqueuer)|sql\/statement-context)\.ts$/,
-          ),
+          test: sources(/\/src\/core\/(queue\/((create-)?queue|enqueuer)|sql\/statement-context)\.ts$/),
           priority: 2,
         },
         // Not among the workers: a web app sets schedules, too.
@@ -149,7 +147,7 @@ const library = defineConfig({
           priority: 1.05,
         },
         // Loaded by the first wait.
-        { name: 'waiting', test: sources(/\/src\/features\/waiting\/[^/]+$/), priority: 1.15 },
+        { name: 'waiting', test: sources(/\/src\/core\/queue\/wait\//), priority: 1.15 },
         // Loaded by the first list, redrive and the like. Before the workers, which share statements with it.
         {
           name: 'operate',

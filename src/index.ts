@@ -76,6 +76,10 @@ export type {
   TotalPoint,
 } from './core/queue/stats/queue-stats.ts';
 export type { QueueVitals, Vital, VitalCode } from './core/queue/stats/queue-vitals.ts';
+// Wait for results
+export type { FinalRecord, FinalRecordOf } from './core/queue/wait/final-record.ts';
+export { JobFailedError, JobGoneError, WaitTimeoutError } from './core/queue/wait/wait-errors.ts';
+export type { WaitOptions } from './core/queue/wait/wait-options.ts';
 export type { Database, Executor, Transaction } from './core/sql/executor.ts';
 export type { JobRecord, JobState, LiveState } from './core/sql/job-record.ts';
 export type { WorkerEvents } from './core/worker/base/events.ts';
@@ -157,10 +161,6 @@ export type { ScheduleFilter, ScheduleList } from './features/schedules/schedule
 export type { ScheduleRecord } from './features/schedules/schedule-record.ts';
 export type { ScheduleRun, Schedules } from './features/schedules/schedules.ts';
 export { type MakeSchedules, schedulesIn } from './features/schedules/schedules-in.ts';
-// Wait for results
-export type { FinalRecord, FinalRecordOf } from './features/waiting/final-record.ts';
-export { JobFailedError, JobGoneError, WaitTimeoutError } from './features/waiting/wait-errors.ts';
-export type { WaitOptions } from './features/waiting/wait-options.ts';
 // Survive the middle of a job
 export { defineSignal, type SignalDefinition } from './features/workflows/job/define-signal.ts';
 export { isFinal } from './features/workflows/job/is-final.ts';

@@ -138,12 +138,6 @@ const parts: Readonly<Record<string, Part>> = {
     packages: DRIZZLE,
     reason: 'figures per minute and hour: only who has the table writes them',
   },
-  'features/waiting': {
-    files: /^features\/waiting\//,
-    parts: ['errors', 'core'],
-    packages: DRIZZLE,
-    reason: "waiting for a job's end: loaded by the first wait",
-  },
   'features/workflows': {
     files: /^features\/workflows\//,
     parts: ['errors', 'core'],
@@ -271,13 +265,12 @@ const parts: Readonly<Record<string, Part>> = {
 /** Rooms by the order of their folders: a file imports from its own folder and from those before it. */
 const orders: Readonly<Record<string, readonly string[]>> = {
   'core/queries': ['enqueue', 'claim', 'begin', 'hold', 'presence', 'settle', 'operate'],
-  'core/queue': ['enqueue', 'operate', 'stats', 'check', '.'],
+  'core/queue': ['enqueue', 'wait', 'operate', 'stats', 'check', '.'],
   'core/worker': ['base', 'statements', 'run', 'settle', 'begin', 'claim', 'presence', 'upkeep', 'log', '.'],
   'features/keys': ['job', 'queries', '.'],
   'features/limits': ['sql', 'queries', 'settings', 'worker', '.'],
   'features/metrics': ['job', 'schema', 'sql', 'queries', '.', 'worker'],
   'features/schedules': ['sql', 'queries', '.', 'worker'],
-  'features/waiting': ['job', 'sql', 'queries', '.', 'worker'],
   'features/workflows': ['schema', 'job', 'sql', 'queries', 'worker', '.'],
 };
 
@@ -287,7 +280,6 @@ const orders: Readonly<Record<string, readonly string[]>> = {
  */
 const AGAINST_THE_LAW: Readonly<Record<string, number>> = {
   'core/job > features/keys': 1,
-  'core/job > features/waiting': 1,
   'core/queries > features/control': 1,
   'core/queries > features/limits': 1,
   'core/queries > features/metrics': 2,
@@ -295,13 +287,10 @@ const AGAINST_THE_LAW: Readonly<Record<string, number>> = {
   'core/queue > features/keys': 1,
   'core/queue > features/metrics': 7,
   'core/queue > features/schedules': 5,
-  'core/queue > features/waiting': 5,
-  'core/sql > features/waiting': 1,
   'core/worker > features/control': 1,
   'core/worker > features/keys': 1,
   'core/worker > features/metrics': 3,
   'core/worker > features/schedules': 4,
-  'core/worker > features/waiting': 3,
 };
 
 /** What makes a function depend on more than its arguments. */
@@ -447,7 +436,7 @@ test('the sources keep to the layers', () => {
 
 test('a web app that only enqueues loads nothing of the worker', () => {
   // How a driver listens, for those who ask for end notices.
-  const loaded = new Set(['features/waiting/notice-listener.ts']);
+  const loaded = new Set(['core/queue/wait/notice-listener.ts']);
   const load = (path: string): void => {
     if (loaded.has(path)) return;
     loaded.add(path);
@@ -624,8 +613,8 @@ describe('the rules find', () => {
       `import { x } from '../../features/limits/limits.ts'`,
       'core/time may import core/job, not features/limits',
     ],
-    ['features/waiting/a.ts', `import { x } from '../limits/limits.ts'`, 'not features/limits'],
-    ['features/waiting/a.ts', `import { x } from '../../entries/filter/filter.ts'`, 'not entries/filter'],
+    ['features/keys/a.ts', `import { x } from '../limits/limits.ts'`, 'not features/limits'],
+    ['features/keys/a.ts', `import { x } from '../../entries/filter/filter.ts'`, 'not entries/filter'],
     [
       'core/worker/run/a.ts',
       `import { x } from '../claim/claims.ts'`,

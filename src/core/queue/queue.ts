@@ -1,7 +1,5 @@
 import type { ControlTables } from '../../features/control/index.ts';
 import type { Schedules } from '../../features/schedules/schedules.ts';
-import type { FinalRecordOf } from '../../features/waiting/final-record.ts';
-import type { WaitOptions } from '../../features/waiting/wait-options.ts';
 import { checkDefinition, type JobDefinition } from '../job/definition.ts';
 import { checkId, checkText, DEFAULT_MAX_PAYLOAD_BYTES, MAX_NAME_BYTES } from '../job/limits.ts';
 import { findJob } from '../queries/operate/find-job.ts';
@@ -17,8 +15,8 @@ import { wakeChannel } from '../sql/wake-channel.ts';
 import type { Finding } from './check/finding.ts';
 import type { Around } from './enqueue/around.ts';
 import { insertOneAround } from './enqueue/enqueue-around.ts';
-import { Enqueuer } from './enqueue/enqueuer.ts';
 import { WakeUps } from './enqueue/wake-ups.ts';
+import { Enqueuer } from './enqueuer.ts';
 import type { CancelOptions, CancelResult } from './operate/cancel.ts';
 import type { CancelFilter, CancelManyOptions, CancelManyResult } from './operate/cancel-many.ts';
 import type { JobRecordOf } from './operate/job-record-of.ts';
@@ -29,6 +27,8 @@ import type { CreateQueueOptions } from './options.ts';
 import type { QueueLimiting } from './queue-limits.ts';
 import type { QueueStats, StatsOptions } from './stats/queue-stats.ts';
 import type { QueueVitals } from './stats/queue-vitals.ts';
+import type { FinalRecordOf } from './wait/final-record.ts';
+import type { WaitOptions } from './wait/wait-options.ts';
 
 /**
  * The producing side of a queue: enqueues, finds, cancels and redrives jobs, and pauses queues. It holds no
@@ -120,7 +120,7 @@ export class Queue<
     id: number,
     options?: WaitOptions,
   ): Promise<FinalRecordOf<TJob, TOwn['select']>> {
-    const { waitFor } = await import('../../features/waiting/wait-for.ts');
+    const { waitFor } = await import('./wait/wait-for.ts');
     // As for list: the kind was compared.
     return (await waitFor(db, this.tables, job, id, options)) as FinalRecordOf<TJob, TOwn['select']>;
   }
