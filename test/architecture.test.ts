@@ -267,7 +267,7 @@ const orders: Readonly<Record<string, readonly string[]>> = {
   'core/queries': ['enqueue', 'claim', 'begin', 'hold', 'presence', 'settle', 'operate'],
   'core/queue': ['enqueue', 'wait', 'operate', 'stats', 'check', '.'],
   'core/worker': ['base', 'statements', 'run', 'settle', 'begin', 'claim', 'presence', 'upkeep', 'log', '.'],
-  'features/keys': ['job', 'queries', '.'],
+  'features/keys': ['queries', '.'],
   'features/limits': ['sql', 'queries', 'settings', 'worker', '.'],
   'features/metrics': ['job', 'schema', 'sql', 'queries', '.', 'worker'],
   'features/schedules': ['sql', 'queries', '.', 'worker'],
@@ -279,7 +279,6 @@ const orders: Readonly<Record<string, readonly string[]>> = {
  * are. Each goes when the feature gets a seam to plug into. None may be added.
  */
 const AGAINST_THE_LAW: Readonly<Record<string, number>> = {
-  'core/job > features/keys': 1,
   'core/queries > features/control': 1,
   'core/queries > features/limits': 1,
   'core/queries > features/metrics': 2,
