@@ -158,7 +158,9 @@ const library = defineConfig({
         { name: 'outcome', test: sources(/\/src\/core\/job\/outcome\.ts$/), priority: 1.04 },
         {
           name: 'worker',
-          test: sources(/\/src\/(core\/worker|features\/((?!workflows)\w+\/worker|batch-handlers))\//),
+          test: sources(
+            /\/src\/(core\/worker\/|features\/((?!workflows)\w+\/worker|batch-handlers)\/|entries\/main\/(create-worker|drain|worker-additions)\.ts$)/,
+          ),
           priority: 1,
         },
         // After all that it shares with others: only an app that has workflows loads it.

@@ -83,13 +83,13 @@ export type { WaitOptions } from './core/queue/wait/wait-options.ts';
 export type { Database, Executor, Transaction } from './core/sql/executor.ts';
 export type { JobRecord, JobState, LiveState } from './core/sql/job-record.ts';
 export type { WorkerEvents } from './core/worker/base/events.ts';
-export { type DrainOptions, type DrainResult, drain } from './core/worker/drain.ts';
+export type { DrainResult } from './core/worker/drain.ts';
 // Observe
 export type { WorkerHealth } from './core/worker/health.ts';
 export { healthHandler } from './core/worker/health-handler.ts';
 export { type LogWorkerOptions, logWorker } from './core/worker/log/log-worker.ts';
 export type { Logger, LogLevel } from './core/worker/log/logger.ts';
-export type { RunOptions, WorkerOptions } from './core/worker/options.ts';
+export type { RunOptions } from './core/worker/options.ts';
 export {
   type BatchHandler,
   type CompleteArguments,
@@ -110,7 +110,10 @@ export { type RanJob, type RunNextOptions, runNext } from './core/worker/run-nex
 export type { Aging, QueueSettings } from './core/worker/served-queues.ts';
 export { NoAnswerError } from './core/worker/statements/no-answer-error.ts';
 export type { WorkerPart } from './core/worker/statements/statements.ts';
-export { createWorker, type Worker } from './core/worker/worker.ts';
+export type { Worker } from './core/worker/worker.ts';
+export { createWorker } from './entries/main/create-worker.ts';
+export { type DrainOptions, drain } from './entries/main/drain.ts';
+export type { WorkerOptions } from './entries/main/worker-options.ts';
 // Fail
 export {
   BatchError,

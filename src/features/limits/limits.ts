@@ -8,6 +8,7 @@ import type { QueueOfLimits } from '../../core/queue/queue-limits.ts';
 import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
 import { CONTROL_ENTRY } from '../../core/sql/control-entry.ts';
 import type { Executor } from '../../core/sql/executor.ts';
+import type { FeatureTables } from '../../core/sql/feature-tables.ts';
 import { quotedName } from '../../core/sql/quoted-name.ts';
 import { isDistributed } from '../../core/sql/statement-context.ts';
 import type { Handler } from '../../core/worker/run/handler.ts';
@@ -59,6 +60,12 @@ export interface GroupList {
   /** For the next page; `undefined` on the last one. */
   readonly nextCursor: string | undefined;
 }
+
+/** What a worker does with their tables; with the others, everything. */
+const WORKER: FeatureTables['privileges'] = {
+  queueLimits: ['select'],
+  queueUsage: ['select', 'insert', 'update'],
+};
 
 /**
  * The limits of a queue: `queue.limits`. Each method takes the caller's own Drizzle database or transaction
@@ -205,8 +212,9 @@ export class Limits {
   }
 
   /** @internal See `QueueFeature` of the worker. */
-  tablesFor(queues: readonly string[]): LimitTables | undefined {
-    return queues.some((queue) => this.has(queue)) ? this.limitTables : undefined;
+  tablesFor(queues: readonly string[]): FeatureTables | undefined {
+    if (!queues.some((queue) => this.has(queue))) return undefined;
+    return { tables: this.limitTables, entry: CONTROL_ENTRY, privileges: WORKER };
   }
 
   /** @internal See `QueueFeature` of the worker. */
