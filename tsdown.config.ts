@@ -176,7 +176,11 @@ const library = defineConfig({
         },
         // Loaded by the first look at groups. A file that it shared with the limits, esbuild would load in any app.
         { name: 'groups', test: sources(/\/src\/features\/limits\/list-groups\.ts$/), priority: 0.4 },
-        { name: 'check', test: sources(/\/src\/core\/queue\/check\//), priority: 0 },
+        {
+          name: 'check',
+          test: sources(/\/src\/(core\/queue\/check\/|features\/(keys|metrics)\/missing-)/),
+          priority: 0,
+        },
       ],
     },
   }),

@@ -1,3 +1,5 @@
+import { keysOfQueue } from '../../features/keys/keys-of-queue.ts';
+import { metricsOfQueue } from '../../features/metrics/metrics-of-queue.ts';
 import type { Schedules } from '../../features/schedules/schedules.ts';
 import type { MakeSchedules } from '../../features/schedules/schedules-in.ts';
 import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from '../schema/index.ts';
@@ -30,7 +32,12 @@ export function createQueue<
   WorkflowsOf<TWorkflows>
 > {
   checkQueueOptions(options);
-  return new Queue(options.tables ?? { queueJobs, queueResults, queueWorkers, queuePauses }, options);
+  const { tables = { queueJobs, queueResults, queueWorkers, queuePauses }, keys, metrics } = options;
+  return new Queue(tables, {
+    ...options,
+    keys: keysOfQueue(keys),
+    metrics: metrics && metricsOfQueue(metrics),
+  });
 }
 
 /** The same as `OwnColumnsOf` alone, which an editor would print as the table with all its columns. */

@@ -3,6 +3,7 @@ import { EVERY_GROUP } from '../../core/job/group.ts';
 import { checkOptions, namesOf } from '../../core/job/known-options.ts';
 import { checkInteger, checkText, MAX_NAME_BYTES } from '../../core/job/limits.ts';
 import type { LimitsQuestion } from '../../core/queue/check/check-queue.ts';
+import type { FeatureToCheck } from '../../core/queue/check/feature-to-check.ts';
 import type { Finding } from '../../core/queue/check/finding.ts';
 import type { QueueOfLimits } from '../../core/queue/queue-limits.ts';
 import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
@@ -229,18 +230,9 @@ export class Limits {
     return limitsOfWorker({ tables: this.limitTables, declared: this.declared }, worker);
   }
 
-  /** @internal What `queue.check` finds when tables are not there. */
-  missing(absent: readonly PgTable[]) {
-    const names = absent.map(quotedName).join(', ');
-    return {
-      code: 'tables-missing',
-      severity: 'error',
-      message: `${names} ${absent.length === 1 ? 'does' : 'do'} not exist, so no limit can be kept`,
-      fix:
-        'Run `npx drizzle-kit generate` and `npx drizzle-kit migrate`. If there is nothing to generate, ' +
-        `the schema file that drizzle-kit reads must have \`export * from '${CONTROL_ENTRY}'\` ` +
-        'at its top level, or what createControlTables() returns',
-    } as const;
+  /** @internal What `queue.check` looks for. */
+  get toCheck(): FeatureToCheck {
+    return { tables: Object.values(this.limitTables), missing: missingLimits };
   }
 
   /** @internal What else it finds. */
@@ -267,4 +259,18 @@ export class Limits {
     const limits = this.declared.get(queue);
     return limits !== undefined && isGrouped(limits);
   }
+}
+
+/** What `queue.check` finds when some of the tables are not there. */
+function missingLimits(absent: readonly PgTable[]): Finding {
+  const names = absent.map(quotedName).join(', ');
+  return {
+    code: 'tables-missing',
+    severity: 'error',
+    message: `${names} ${absent.length === 1 ? 'does' : 'do'} not exist, so no limit can be kept`,
+    fix:
+      'Run `npx drizzle-kit generate` and `npx drizzle-kit migrate`. If there is nothing to generate, ' +
+      `the schema file that drizzle-kit reads must have \`export * from '${CONTROL_ENTRY}'\` ` +
+      'at its top level, or what createControlTables() returns',
+  };
 }
