@@ -113,7 +113,9 @@ const library = defineConfig({
         { name: 'rows', test: sources(/\/src\/skip-locked\//), priority: 3 },
         {
           name: 'queue',
-          test: sources(/\/src\/core\/(queue\/((create-)?queue|enqueuer)|sql\/statement-context)\.ts$/),
+          test: sources(
+            /\/src\/(core\/(queue\/(queue|enqueuer)|sql\/statement-context)|entries\/main\/create-queue)\.ts$/,
+          ),
           priority: 2,
         },
         // Not among the workers: a web app sets schedules, too.

@@ -32,8 +32,6 @@ export { type StandardSchema, type Unvalidated, unvalidated } from './core/job/s
 export type { PausedQueue } from './core/queries/operate/find-pauses.ts';
 export type { RedriveResult } from './core/queries/operate/redrive-jobs.ts';
 export type { Finding, FindingCode } from './core/queue/check/finding.ts';
-// Define and enqueue
-export { createQueue } from './core/queue/create-queue.ts';
 export type {
   Around,
   AttemptContext,
@@ -59,7 +57,6 @@ export type { JobRecordOf } from './core/queue/operate/job-record-of.ts';
 export type { JobList, ListFilter, OwnFilter } from './core/queue/operate/list.ts';
 export type { RedriveFilter, RedriveOptions } from './core/queue/operate/redrive.ts';
 export type { RunNowManyResult, RunNowResult } from './core/queue/operate/run-now.ts';
-export type { CreateQueueOptions } from './core/queue/options.ts';
 export type { Queue } from './core/queue/queue.ts';
 export type {
   KindCounts,
@@ -111,8 +108,11 @@ export type { Aging, QueueSettings } from './core/worker/served-queues.ts';
 export { NoAnswerError } from './core/worker/statements/no-answer-error.ts';
 export type { WorkerPart } from './core/worker/statements/statements.ts';
 export type { Worker } from './core/worker/worker.ts';
+// Define and enqueue
+export { createQueue } from './entries/main/create-queue.ts';
 export { createWorker } from './entries/main/create-worker.ts';
 export { type DrainOptions, drain } from './entries/main/drain.ts';
+export type { CreateQueueOptions } from './entries/main/queue-options.ts';
 export type { WorkerOptions } from './entries/main/worker-options.ts';
 // Fail
 export {

@@ -215,6 +215,7 @@ const parts: Readonly<Record<string, Part>> = {
       'core/time',
       'core/queue',
       'features/limits',
+      'entry',
     ],
     // What is said to the tables of others is not ours to test for Citus, and stands beside what reads it.
     packages: DRIZZLE,
@@ -278,17 +279,6 @@ const orders: Readonly<Record<string, readonly string[]>> = {
   'features/metrics': ['job', 'schema', 'sql', 'queries', '.', 'worker'],
   'features/schedules': ['sql', 'queries', '.', 'worker'],
   'features/workflows': ['schema', 'job', 'sql', 'queries', 'worker', '.'],
-};
-
-/**
- * Imports against the law that the core knows no feature and features do not know each other: how many there still
- * are. Each goes when the feature gets a seam to plug into. None may be added.
- */
-const AGAINST_THE_LAW: Readonly<Record<string, number>> = {
-  'core/queue > features/control': 1,
-  'core/queue > features/keys': 1,
-  'core/queue > features/metrics': 3,
-  'core/queue > features/schedules': 3,
 };
 
 /** What makes a function depend on more than its arguments. */
@@ -358,7 +348,7 @@ function importViolations(path: string, source: SourceFacts, sources: ReadonlyMa
     const [targetName = 'nothing'] = partOf(target) ?? [];
     if (targetName === name) return outOfOrder(name, path, target);
     const allowed = part.parts.some((each) => targetName === each || targetName.startsWith(`${each}/`));
-    if (allowed || `${name} > ${targetName}` in AGAINST_THE_LAW) return [];
+    if (allowed) return [];
     return [broken(`${name} may import ${part.parts.join(', ') || 'no other part'}, not ${targetName}`)];
   });
 }
@@ -442,7 +432,7 @@ test('a web app that only enqueues loads nothing of the worker', () => {
       if (specifier.startsWith('.')) load(resolve(path, specifier));
     }
   };
-  load('core/queue/queue.ts');
+  load('entries/main/create-queue.ts');
   expect(loaded).toContain('core/queries/enqueue/insert-jobs.ts');
   // Of the drivers, what `check` asks, which is loaded when it is called.
   expect([...loaded].filter((path) => /\/(worker|drivers|batch-handlers)\//.test(path))).toEqual([
@@ -454,22 +444,23 @@ test('a web app that only enqueues loads nothing of the worker', () => {
 test('a queue knows schedules by their types alone, so that only who has any loads croner', () => {
   const importsOfValues = [...sources].filter(
     ([path, text]) =>
-      path.startsWith('core/queue/') && /^import (?!type\b)[^;]*from '[./]+features\/schedules\//m.test(text),
+      /^entries\/main\/(create-queue|queue-options)\.ts$/.test(path) &&
+      /^import (?!type\b)[^;]*from '[./]+features\/schedules\//m.test(text),
   );
   expect(importsOfValues.map(([path]) => path)).toEqual([]);
 });
 
-test('the imports against the law are as many as the list says, and no more', () => {
-  const found: Record<string, number> = {};
-  for (const [path, text] of sources) {
-    const [from, part] = partOf(path) ?? [];
-    for (const specifier of factsOf(path, text).imports.filter((each) => each.startsWith('.'))) {
-      const [to = ''] = partOf(resolve(path, specifier)) ?? [];
-      const isLawful = to === from || part?.parts.some((each) => to === each || to.startsWith(`${each}/`));
-      if (!isLawful) found[`${from} > ${to}`] = (found[`${from} > ${to}`] ?? 0) + 1;
-    }
-  }
-  expect(found).toEqual(AGAINST_THE_LAW);
+test('the core imports neither a feature nor an entry', () => {
+  const beyond = [...sources].flatMap(([path, text]) =>
+    path.startsWith('core/')
+      ? factsOf(path, text)
+          .imports.filter((each) => each.startsWith('.'))
+          .map((specifier) => resolve(path, specifier))
+          .filter((target) => !/^(core\/|errors\.ts$|skip-locked\/)/.test(target))
+          .map((target) => `${path} imports ${target}`)
+      : [],
+  );
+  expect(beyond).toEqual([]);
 });
 
 test('an exception that is no longer needed is taken back', () => {
