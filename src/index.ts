@@ -80,7 +80,6 @@ export type { WaitOptions } from './core/queue/wait/wait-options.ts';
 export type { Database, Executor, Transaction } from './core/sql/executor.ts';
 export type { JobRecord, JobState, LiveState } from './core/sql/job-record.ts';
 export type { WorkerEvents } from './core/worker/base/events.ts';
-export type { DrainResult } from './core/worker/drain.ts';
 // Observe
 export type { WorkerHealth } from './core/worker/health.ts';
 export { healthHandler } from './core/worker/health-handler.ts';
@@ -111,7 +110,7 @@ export type { Worker } from './core/worker/worker.ts';
 // Define and enqueue
 export { createQueue } from './entries/main/create-queue.ts';
 export { createWorker } from './entries/main/create-worker.ts';
-export { type DrainOptions, drain } from './entries/main/drain.ts';
+export { type DrainOptions, type DrainResult, drain } from './entries/main/drain.ts';
 export type { CreateQueueOptions } from './entries/main/queue-options.ts';
 export type { WorkerOptions } from './entries/main/worker-options.ts';
 // Fail

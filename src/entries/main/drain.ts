@@ -7,6 +7,8 @@ import { Worker } from '../../core/worker/worker.ts';
 import { additions } from './worker-additions.ts';
 import type { WorkerOptions } from './worker-options.ts';
 
+export type { DrainResult } from '../../core/worker/drain.ts';
+
 /** Settings of {@link drain}. */
 export interface DrainOptions<
   TDb,
