@@ -107,7 +107,7 @@ const library = defineConfig({
         { name: 'errors', test: sources(/\/src\/errors\.ts$/), priority: 6 },
         { name: 'wait-errors', test: sources(/\/src\/core\/queue\/wait\/wait-errors\.ts$/), priority: 5.5 },
         { name: 'tables', test: sources(/\/src\/core\/schema\/[^/]+$/), priority: 5 },
-        { name: 'control-tables', test: sources(/\/src\/features\/control\//), priority: 4 },
+        { name: 'control-tables', test: sources(/\/src\/features\/control\/(?!control-entry)/), priority: 4 },
         { name: 'metrics-tables', test: sources(/\/src\/features\/metrics\/schema\//), priority: 3.5 },
         { name: 'workflow-tables', test: sources(/\/src\/features\/workflows\/schema\//), priority: 3.4 },
         { name: 'rows', test: sources(/\/src\/skip-locked\//), priority: 3 },
@@ -128,7 +128,7 @@ const library = defineConfig({
         {
           name: 'fragments',
           test: sources(
-            /\/src\/(core\/(time\/.+|sql\/.+|runtime|queries\/presence\/(is-citus|has-large-ids)|worker\/base\/refusal)|features\/limits\/sql\/(due-in-group|group-hold))\.ts$/,
+            /\/src\/(core\/(time\/.+|sql\/.+|runtime|queries\/presence\/(is-citus|has-large-ids)|worker\/base\/refusal)|features\/(control\/control-entry|limits\/sql\/(due-in-group|group-hold)))\.ts$/,
           ),
           priority: 1.45,
         },

@@ -13,7 +13,7 @@ import {
   queueResults,
   queueWorkers,
 } from '../../core/schema/index.ts';
-import { CONTROL_ENTRY } from '../../core/sql/control-entry.ts';
+import { CONTROL_ENTRY } from '../../features/control/control-entry.ts';
 import type { ControlTables } from '../../features/control/index.ts';
 import type { MetricsTables } from '../../features/metrics/schema/index.ts';
 import { METRICS_ENTRY } from '../../features/metrics/sql/metrics-entry.ts';

@@ -1,7 +1,7 @@
 import type { PgTable } from 'drizzle-orm/pg-core';
 import { type Finding, MIGRATE } from '../../core/queue/check/finding.ts';
-import { CONTROL_ENTRY } from '../../core/sql/control-entry.ts';
 import { quotedName } from '../../core/sql/quoted-name.ts';
+import { CONTROL_ENTRY } from '../control/control-entry.ts';
 
 /** That the table of `createQueue({ keys })` is not there. */
 export function missingKeys(keys: PgTable): Finding {

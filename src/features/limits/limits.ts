@@ -7,7 +7,6 @@ import type { FeatureToCheck } from '../../core/queue/check/feature-to-check.ts'
 import type { Finding } from '../../core/queue/check/finding.ts';
 import type { QueueOfLimits } from '../../core/queue/queue-limits.ts';
 import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
-import { CONTROL_ENTRY } from '../../core/sql/control-entry.ts';
 import type { Executor } from '../../core/sql/executor.ts';
 import type { FeatureTables } from '../../core/sql/feature-tables.ts';
 import { quotedName } from '../../core/sql/quoted-name.ts';
@@ -16,6 +15,7 @@ import type { Handler } from '../../core/worker/run/handler.ts';
 import type { ServedQueue } from '../../core/worker/served-queues.ts';
 import type { FeatureContext } from '../../core/worker/worker-feature.ts';
 import { QueueError } from '../../errors.ts';
+import { CONTROL_ENTRY } from '../control/control-entry.ts';
 import { checkLimits, groupsOnCitus, WITHOUT_GROUPS } from './check-limits.ts';
 import type { GroupRecord } from './list-groups.ts';
 import { findGroupLimits, findLimits } from './queries/find-limits.ts';

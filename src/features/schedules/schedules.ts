@@ -6,13 +6,13 @@ import type { FeatureToCheck } from '../../core/queue/check/feature-to-check.ts'
 import type { Finding } from '../../core/queue/check/finding.ts';
 import type { QueueOfSchedules } from '../../core/queue/queue-features.ts';
 import { type OwnColumn, type OwnColumns, ownColumnsOf } from '../../core/schema/own-columns.ts';
-import { CONTROL_ENTRY } from '../../core/sql/control-entry.ts';
 import type { Executor } from '../../core/sql/executor.ts';
 import { inGroup } from '../../core/sql/grouped-jobs.ts';
 import { withOwn } from '../../core/sql/own-values.ts';
 import { quotedName } from '../../core/sql/quoted-name.ts';
 import { contextOf, inContext } from '../../core/sql/statement-context.ts';
 import { QueueError } from '../../errors.ts';
+import { CONTROL_ENTRY } from '../control/control-entry.ts';
 import type { ControlTables, TickSettings } from '../control/index.ts';
 import { type ScheduleDefinition, type TickOptions, timingOf } from './define-schedule.ts';
 import { findSchedule } from './queries/find-schedules.ts';

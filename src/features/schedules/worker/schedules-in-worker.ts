@@ -1,8 +1,8 @@
 import { checkObject } from '../../../core/job/limits.ts';
 import { shown } from '../../../core/job/shown.ts';
-import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
 import { contextOf, inContext } from '../../../core/sql/statement-context.ts';
 import type { BackgroundFeature } from '../../../core/worker/worker-feature.ts';
+import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import type { ScheduleDefinition } from '../define-schedule.ts';
 import type { Schedules } from '../schedules.ts';
 import type { NewSchedule } from '../sql/stored-schedule.ts';
