@@ -105,16 +105,16 @@ const library = defineConfig({
       groups: [
         // By themselves: a bundler splits what is loaded later from the rest by files.
         { name: 'errors', test: sources(/\/src\/errors\.ts$/), priority: 6 },
-        { name: 'wait-errors', test: sources(/\/src\/features\/waiting\/wait-errors\.ts$/), priority: 5.5 },
+        { name: 'wait-errors', test: sources(/\/src\/core\/queue\/wait\/wait-errors\.ts$/), priority: 5.5 },
         { name: 'tables', test: sources(/\/src\/core\/schema\/[^/]+$/), priority: 5 },
-        { name: 'control-tables', test: sources(/\/src\/features\/control\//), priority: 4 },
+        { name: 'control-tables', test: sources(/\/src\/features\/control\/(?!control-entry)/), priority: 4 },
         { name: 'metrics-tables', test: sources(/\/src\/features\/metrics\/schema\//), priority: 3.5 },
         { name: 'workflow-tables', test: sources(/\/src\/features\/workflows\/schema\//), priority: 3.4 },
         { name: 'rows', test: sources(/\/src\/skip-locked\//), priority: 3 },
         {
           name: 'queue',
           test: sources(
-            /\/src\/core\/(queue\/((create-)?queue|enqueue\/enqueuer)|sql\/statement-context)\.ts$/,
+            /\/src\/(core\/(queue\/(queue|enqueuer)|sql\/statement-context)|entries\/main\/create-queue)\.ts$/,
           ),
           priority: 2,
         },
@@ -128,7 +128,7 @@ const library = defineConfig({
         {
           name: 'fragments',
           test: sources(
-            /\/src\/(core\/(time\/.+|sql\/.+|runtime|queries\/presence\/(is-citus|has-large-ids)|worker\/base\/refusal)|features\/limits\/sql\/(due-in-group|group-hold))\.ts$/,
+            /\/src\/(core\/(time\/.+|sql\/.+|runtime|queries\/presence\/(is-citus|has-large-ids)|worker\/base\/refusal)|features\/(control\/control-entry|limits\/sql\/(due-in-group|group-hold)))\.ts$/,
           ),
           priority: 1.45,
         },
@@ -149,7 +149,7 @@ const library = defineConfig({
           priority: 1.05,
         },
         // Loaded by the first wait.
-        { name: 'waiting', test: sources(/\/src\/features\/waiting\/[^/]+$/), priority: 1.15 },
+        { name: 'waiting', test: sources(/\/src\/core\/queue\/wait\//), priority: 1.15 },
         // Loaded by the first list, redrive and the like. Before the workers, which share statements with it.
         {
           name: 'operate',
@@ -160,7 +160,9 @@ const library = defineConfig({
         { name: 'outcome', test: sources(/\/src\/core\/job\/outcome\.ts$/), priority: 1.04 },
         {
           name: 'worker',
-          test: sources(/\/src\/(core\/worker|features\/((?!workflows)\w+\/worker|batch-handlers))\//),
+          test: sources(
+            /\/src\/(core\/worker\/|features\/((?!workflows)\w+\/worker|batch-handlers)\/|entries\/main\/(create-worker|drain|worker-additions)\.ts$)/,
+          ),
           priority: 1,
         },
         // After all that it shares with others: only an app that has workflows loads it.
@@ -176,7 +178,11 @@ const library = defineConfig({
         },
         // Loaded by the first look at groups. A file that it shared with the limits, esbuild would load in any app.
         { name: 'groups', test: sources(/\/src\/features\/limits\/list-groups\.ts$/), priority: 0.4 },
-        { name: 'check', test: sources(/\/src\/core\/queue\/check\//), priority: 0 },
+        {
+          name: 'check',
+          test: sources(/\/src\/(core\/queue\/check\/|features\/(keys|metrics)\/missing-)/),
+          priority: 0,
+        },
       ],
     },
   }),

@@ -32,8 +32,6 @@ export { type StandardSchema, type Unvalidated, unvalidated } from './core/job/s
 export type { PausedQueue } from './core/queries/operate/find-pauses.ts';
 export type { RedriveResult } from './core/queries/operate/redrive-jobs.ts';
 export type { Finding, FindingCode } from './core/queue/check/finding.ts';
-// Define and enqueue
-export { createQueue } from './core/queue/create-queue.ts';
 export type {
   Around,
   AttemptContext,
@@ -59,7 +57,6 @@ export type { JobRecordOf } from './core/queue/operate/job-record-of.ts';
 export type { JobList, ListFilter, OwnFilter } from './core/queue/operate/list.ts';
 export type { RedriveFilter, RedriveOptions } from './core/queue/operate/redrive.ts';
 export type { RunNowManyResult, RunNowResult } from './core/queue/operate/run-now.ts';
-export type { CreateQueueOptions } from './core/queue/options.ts';
 export type { Queue } from './core/queue/queue.ts';
 export type {
   KindCounts,
@@ -76,16 +73,19 @@ export type {
   TotalPoint,
 } from './core/queue/stats/queue-stats.ts';
 export type { QueueVitals, Vital, VitalCode } from './core/queue/stats/queue-vitals.ts';
+// Wait for results
+export type { FinalRecord, FinalRecordOf } from './core/queue/wait/final-record.ts';
+export { JobFailedError, JobGoneError, WaitTimeoutError } from './core/queue/wait/wait-errors.ts';
+export type { WaitOptions } from './core/queue/wait/wait-options.ts';
 export type { Database, Executor, Transaction } from './core/sql/executor.ts';
 export type { JobRecord, JobState, LiveState } from './core/sql/job-record.ts';
 export type { WorkerEvents } from './core/worker/base/events.ts';
-export { type DrainOptions, type DrainResult, drain } from './core/worker/drain.ts';
 // Observe
 export type { WorkerHealth } from './core/worker/health.ts';
 export { healthHandler } from './core/worker/health-handler.ts';
 export { type LogWorkerOptions, logWorker } from './core/worker/log/log-worker.ts';
 export type { Logger, LogLevel } from './core/worker/log/logger.ts';
-export type { RunOptions, WorkerOptions } from './core/worker/options.ts';
+export type { RunOptions } from './core/worker/options.ts';
 export {
   type BatchHandler,
   type CompleteArguments,
@@ -106,7 +106,13 @@ export { type RanJob, type RunNextOptions, runNext } from './core/worker/run-nex
 export type { Aging, QueueSettings } from './core/worker/served-queues.ts';
 export { NoAnswerError } from './core/worker/statements/no-answer-error.ts';
 export type { WorkerPart } from './core/worker/statements/statements.ts';
-export { createWorker, type Worker } from './core/worker/worker.ts';
+export type { Worker } from './core/worker/worker.ts';
+// Define and enqueue
+export { createQueue } from './entries/main/create-queue.ts';
+export { createWorker } from './entries/main/create-worker.ts';
+export { type DrainOptions, type DrainResult, drain } from './entries/main/drain.ts';
+export type { CreateQueueOptions } from './entries/main/queue-options.ts';
+export type { WorkerOptions } from './entries/main/worker-options.ts';
 // Fail
 export {
   BatchError,
@@ -133,10 +139,27 @@ export {
   handleBatch,
 } from './features/batch-handlers/handle-batch.ts';
 export { type HandlersFor, handlersFor } from './features/batch-handlers/handlers-for.ts';
-// Survive the middle of a job
-export type { BatchEntries, EnqueuedBatch, LastJob } from './features/batches/enqueue-batch.ts';
-export type { EnqueuedFlow, FlowBuilder, FlowJob, FlowJobOptions } from './features/batches/enqueue-flow.ts';
-export type { FlowRecord } from './features/batches/queries/find-flow.ts';
+// Survive the middle of a job, and wait for other jobs
+// Survive the middle of a job, and wait for other jobs
+export type {
+  BatchEntries,
+  BatchEntries,
+  EnqueuedBatch,
+  EnqueuedBatch,
+  LastJob,
+  LastJob,
+} from './features/batches/enqueue-batch.ts';
+export type {
+  EnqueuedFlow,
+  EnqueuedFlow,
+  FlowBuilder,
+  FlowBuilder,
+  FlowJob,
+  FlowJob,
+  FlowJobOptions,
+  FlowJobOptions,
+} from './features/batches/enqueue-flow.ts';
+export type { FlowRecord, FlowRecord } from './features/batches/queries/find-flow.ts';
 export type { GroupList, LimitFilter, LimitList, Limits } from './features/limits/limits.ts';
 export { limitsIn, type MakeLimits } from './features/limits/limits-in.ts';
 export type { LimitName, QueueName } from './features/limits/settings/limit-name.ts';
@@ -161,10 +184,6 @@ export type { ScheduleFilter, ScheduleList } from './features/schedules/schedule
 export type { ScheduleRecord } from './features/schedules/schedule-record.ts';
 export type { ScheduleRun, Schedules } from './features/schedules/schedules.ts';
 export { type MakeSchedules, schedulesIn } from './features/schedules/schedules-in.ts';
-// Wait for results
-export type { FinalRecord, FinalRecordOf } from './features/waiting/final-record.ts';
-export { JobFailedError, JobGoneError, WaitTimeoutError } from './features/waiting/wait-errors.ts';
-export type { WaitOptions } from './features/waiting/wait-options.ts';
 export type {
   Child,
   ChildArguments,

@@ -138,12 +138,6 @@ const parts: Readonly<Record<string, Part>> = {
     packages: DRIZZLE,
     reason: 'figures per minute and hour: only who has the table writes them',
   },
-  'features/waiting': {
-    files: /^features\/waiting\//,
-    parts: ['errors', 'core'],
-    packages: DRIZZLE,
-    reason: "waiting for a job's end: loaded by the first wait",
-  },
   'features/batches': {
     files: /^features\/batches\//,
     parts: ['errors', 'core'],
@@ -161,6 +155,12 @@ const parts: Readonly<Record<string, Part>> = {
     parts: ['errors', 'core'],
     packages: DRIZZLE,
     reason: 'one call of a handler for many jobs',
+  },
+  'entries/main': {
+    files: /^entries\/main\//,
+    parts: ['errors', 'core', 'features'],
+    packages: DRIZZLE,
+    reason: 'the one place that puts the core and the features together, as the main entry exports them',
   },
   'entries/testing': {
     files: /^entries\/testing\//,
@@ -221,6 +221,7 @@ const parts: Readonly<Record<string, Part>> = {
       'core/time',
       'core/queue',
       'features/limits',
+      'entry',
     ],
     // What is said to the tables of others is not ours to test for Citus, and stands beside what reads it.
     packages: DRIZZLE,
@@ -268,7 +269,7 @@ const parts: Readonly<Record<string, Part>> = {
   },
   entry: {
     files: /^index\.ts$/,
-    parts: ['errors', 'core', 'features'],
+    parts: ['errors', 'core', 'features', 'entries/main'],
     packages: NOTHING,
     reason: 'the curated list of public names; the tables and skip-locked have entries of their own',
   },
@@ -277,38 +278,14 @@ const parts: Readonly<Record<string, Part>> = {
 /** Rooms by the order of their folders: a file imports from its own folder and from those before it. */
 const orders: Readonly<Record<string, readonly string[]>> = {
   'core/queries': ['enqueue', 'claim', 'begin', 'hold', 'presence', 'settle', 'operate'],
-  'core/queue': ['enqueue', 'operate', 'stats', 'check', '.'],
+  'core/queue': ['enqueue', 'wait', 'operate', 'stats', 'check', '.'],
   'core/worker': ['base', 'statements', 'run', 'settle', 'begin', 'claim', 'presence', 'upkeep', 'log', '.'],
   'features/batches': ['schema', 'sql', 'queries', '.', 'worker'],
-  'features/keys': ['job', 'queries', '.'],
+  'features/keys': ['queries', '.', 'worker'],
   'features/limits': ['sql', 'queries', 'settings', 'worker', '.'],
   'features/metrics': ['job', 'schema', 'sql', 'queries', '.', 'worker'],
   'features/schedules': ['sql', 'queries', '.', 'worker'],
-  'features/waiting': ['job', 'sql', 'queries', '.', 'worker'],
   'features/workflows': ['schema', 'job', 'sql', 'queries', 'worker', '.'],
-};
-
-/**
- * Imports against the law that the core knows no feature and features do not know each other: how many there still
- * are. Each goes when the feature gets a seam to plug into. None may be added.
- */
-const AGAINST_THE_LAW: Readonly<Record<string, number>> = {
-  'core/job > features/keys': 1,
-  'core/job > features/waiting': 1,
-  'core/queries > features/control': 1,
-  'core/queries > features/limits': 1,
-  'core/queries > features/metrics': 2,
-  'core/queue > features/control': 4,
-  'core/queue > features/keys': 1,
-  'core/queue > features/metrics': 7,
-  'core/queue > features/schedules': 5,
-  'core/queue > features/waiting': 5,
-  'core/sql > features/waiting': 1,
-  'core/worker > features/control': 1,
-  'core/worker > features/keys': 1,
-  'core/worker > features/metrics': 3,
-  'core/worker > features/schedules': 4,
-  'core/worker > features/waiting': 3,
 };
 
 /** What makes a function depend on more than its arguments. */
@@ -378,7 +355,7 @@ function importViolations(path: string, source: SourceFacts, sources: ReadonlyMa
     const [targetName = 'nothing'] = partOf(target) ?? [];
     if (targetName === name) return outOfOrder(name, path, target);
     const allowed = part.parts.some((each) => targetName === each || targetName.startsWith(`${each}/`));
-    if (allowed || `${name} > ${targetName}` in AGAINST_THE_LAW) return [];
+    if (allowed) return [];
     return [broken(`${name} may import ${part.parts.join(', ') || 'no other part'}, not ${targetName}`)];
   });
 }
@@ -454,7 +431,7 @@ test('the sources keep to the layers', () => {
 
 test('a web app that only enqueues loads nothing of the worker', () => {
   // How a driver listens, for those who ask for end notices.
-  const loaded = new Set(['features/waiting/notice-listener.ts']);
+  const loaded = new Set(['core/queue/wait/notice-listener.ts']);
   const load = (path: string): void => {
     if (loaded.has(path)) return;
     loaded.add(path);
@@ -462,7 +439,7 @@ test('a web app that only enqueues loads nothing of the worker', () => {
       if (specifier.startsWith('.')) load(resolve(path, specifier));
     }
   };
-  load('core/queue/queue.ts');
+  load('entries/main/create-queue.ts');
   expect(loaded).toContain('core/queries/enqueue/insert-jobs.ts');
   // Of the drivers, what `check` asks, which is loaded when it is called.
   expect([...loaded].filter((path) => /\/(worker|drivers|batch-handlers)\//.test(path))).toEqual([
@@ -474,22 +451,23 @@ test('a web app that only enqueues loads nothing of the worker', () => {
 test('a queue knows schedules by their types alone, so that only who has any loads croner', () => {
   const importsOfValues = [...sources].filter(
     ([path, text]) =>
-      path.startsWith('core/queue/') && /^import (?!type\b)[^;]*from '[./]+features\/schedules\//m.test(text),
+      /^entries\/main\/(create-queue|queue-options)\.ts$/.test(path) &&
+      /^import (?!type\b)[^;]*from '[./]+features\/schedules\//m.test(text),
   );
   expect(importsOfValues.map(([path]) => path)).toEqual([]);
 });
 
-test('the imports against the law are as many as the list says, and no more', () => {
-  const found: Record<string, number> = {};
-  for (const [path, text] of sources) {
-    const [from, part] = partOf(path) ?? [];
-    for (const specifier of factsOf(path, text).imports.filter((each) => each.startsWith('.'))) {
-      const [to = ''] = partOf(resolve(path, specifier)) ?? [];
-      const isLawful = to === from || part?.parts.some((each) => to === each || to.startsWith(`${each}/`));
-      if (!isLawful) found[`${from} > ${to}`] = (found[`${from} > ${to}`] ?? 0) + 1;
-    }
-  }
-  expect(found).toEqual(AGAINST_THE_LAW);
+test('the core imports neither a feature nor an entry', () => {
+  const beyond = [...sources].flatMap(([path, text]) =>
+    path.startsWith('core/')
+      ? factsOf(path, text)
+          .imports.filter((each) => each.startsWith('.'))
+          .map((specifier) => resolve(path, specifier))
+          .filter((target) => !/^(core\/|errors\.ts$|skip-locked\/)/.test(target))
+          .map((target) => `${path} imports ${target}`)
+      : [],
+  );
+  expect(beyond).toEqual([]);
 });
 
 test('an exception that is no longer needed is taken back', () => {
@@ -632,8 +610,8 @@ describe('the rules find', () => {
       `import { x } from '../../features/limits/limits.ts'`,
       'core/time may import core/job, not features/limits',
     ],
-    ['features/waiting/a.ts', `import { x } from '../limits/limits.ts'`, 'not features/limits'],
-    ['features/waiting/a.ts', `import { x } from '../../entries/filter/filter.ts'`, 'not entries/filter'],
+    ['features/keys/a.ts', `import { x } from '../limits/limits.ts'`, 'not features/limits'],
+    ['features/keys/a.ts', `import { x } from '../../entries/filter/filter.ts'`, 'not entries/filter'],
     [
       'core/worker/run/a.ts',
       `import { x } from '../claim/claims.ts'`,

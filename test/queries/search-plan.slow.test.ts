@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { findJobsQuery } from '../../src/core/queries/operate/find-jobs.ts';
+import { findLiveIdsQuery } from '../../src/core/queries/operate/find-live-ids.ts';
 import { type JobsPage, listJobsQuery } from '../../src/core/queries/operate/list-jobs.ts';
-import { findJobsQuery } from '../../src/features/waiting/queries/find-jobs.ts';
-import { findLiveIdsQuery } from '../../src/features/waiting/queries/find-live-ids.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { buffersOf, explain, nodesOf, type PlanMode } from './support/explain.ts';
 import { clearTables, tables } from './support/jobs.ts';

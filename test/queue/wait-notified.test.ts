@@ -15,7 +15,7 @@ import {
 } from 'drizzle-queue';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { notifyOfEnds } from '../../src/features/waiting/queries/notify-of-ends.ts';
+import { notifyOfEnds } from '../../src/core/queries/settle/notify-of-ends.ts';
 import { addJob, clearTables, tables } from '../queries/support/jobs.ts';
 import { useTestDatabase } from '../support/test-database.ts';
 import { until } from '../support/until.ts';

@@ -1,9 +1,9 @@
 import { InvalidPayloadError } from '../../errors.ts';
-import { debounceMs, type KeyRule, keyRuleOf } from '../../features/keys/job/key-rule.ts';
-import { withAwaited } from '../../features/waiting/job/awaited.ts';
+import { withAwaited } from './awaited.ts';
 import type { JobDefinition, PayloadInput } from './definition.ts';
 import { ENQUEUE_OPTIONS, type GivenOptions } from './enqueue-options.ts';
 import { costOf, groupOf } from './group.ts';
+import { debounceMs, type KeyRule, keyRuleOf } from './key-rule.ts';
 import { checkOptions, type Key, unknownIn } from './known-options.ts';
 import {
   checkBoolean,

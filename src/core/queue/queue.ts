@@ -1,7 +1,4 @@
-import type { ControlTables } from '../../features/control/index.ts';
-import type { Schedules } from '../../features/schedules/schedules.ts';
-import type { FinalRecordOf } from '../../features/waiting/final-record.ts';
-import type { WaitOptions } from '../../features/waiting/wait-options.ts';
+import type { PgTable } from 'drizzle-orm/pg-core';
 import { checkDefinition, type JobDefinition } from '../job/definition.ts';
 import { checkId, checkText, DEFAULT_MAX_PAYLOAD_BYTES, MAX_NAME_BYTES } from '../job/limits.ts';
 import { findJob } from '../queries/operate/find-job.ts';
@@ -14,23 +11,27 @@ import { checkSameOwnColumns, type OwnColumns, ownColumnsOf } from '../schema/ow
 import { checkExecutor, type Database, type Executor } from '../sql/executor.ts';
 import type { JobRecord } from '../sql/job-record.ts';
 import { wakeChannel } from '../sql/wake-channel.ts';
+import type { FeatureToCheck } from './check/feature-to-check.ts';
 import type { Finding } from './check/finding.ts';
 import type { Around } from './enqueue/around.ts';
 import { type EnqueueSettings, insertAround, insertOneAround } from './enqueue/enqueue-around.ts';
 import { checkEntries } from './enqueue/enqueue-many.ts';
-import { Enqueuer } from './enqueue/enqueuer.ts';
 import { WakeUps } from './enqueue/wake-ups.ts';
+import { Enqueuer } from './enqueuer.ts';
 import type { CancelOptions, CancelResult } from './operate/cancel.ts';
 import type { CancelFilter, CancelManyOptions, CancelManyResult } from './operate/cancel-many.ts';
 import type { JobRecordOf } from './operate/job-record-of.ts';
 import type { JobList, ListFilter, OwnFilter } from './operate/list.ts';
 import type { RedriveFilter, RedriveOptions } from './operate/redrive.ts';
 import type { RunNowManyResult, RunNowResult } from './operate/run-now.ts';
-import type { CreateQueueOptions } from './options.ts';
+import type { QueueParts } from './queue-features.ts';
 import type { QueueLimiting } from './queue-limits.ts';
 import type { QueueWorkflows } from './queue-workflows.ts';
 import type { QueueStats, StatsOptions } from './stats/queue-stats.ts';
 import type { QueueVitals } from './stats/queue-vitals.ts';
+import type { ReportedRates } from './stats/reported-rates.ts';
+import type { FinalRecordOf } from './wait/final-record.ts';
+import type { WaitOptions } from './wait/wait-options.ts';
 
 /**
  * The producing side of a queue: enqueues, finds, cancels and redrives jobs, and pauses queues. It holds no
@@ -45,8 +46,9 @@ export class Queue<
   TWorkflows = unknown,
 > extends Enqueuer<TOwn, TDb> {
   readonly #wakeUps: WakeUps | undefined;
-  readonly #schedules: Schedules | undefined;
   readonly #limits: QueueLimiting | undefined;
+  readonly #reported: ReportedRates | undefined;
+  readonly #toCheck: readonly FeatureToCheck[];
   /** The queue's schedules; `undefined` unless {@link createQueue} was given `schedulesIn(…)`. */
   readonly schedules: TSchedules;
   /** The queue's limits; `undefined` unless {@link createQueue} was given `limitsIn(…)`. */
@@ -56,39 +58,44 @@ export class Queue<
   readonly tables: QueueTables;
   /** As {@link createQueue} was given them, like the two below. */
   readonly around: Around | undefined;
-  readonly keys: ControlTables['queueKeys'] | undefined;
-  readonly metrics: CreateQueueOptions['metrics'];
+  readonly keys: PgTable | undefined;
+  readonly metrics: PgTable | undefined;
 
-  constructor(given: QueueTables, options: Omit<CreateQueueOptions, 'tables'> = {}) {
-    const { around, schedules, limits, keys, requireTransaction = false } = options;
+  constructor(given: QueueTables, parts: QueueParts = {}) {
+    const { around, keys, metrics, requireTransaction = false } = parts;
     checkSameOwnColumns(given.queueJobs, given.queueResults);
-    const wakeUps = (options.wakeUps ?? true) ? new WakeUps(wakeChannel(given)) : undefined;
-    const made = limits?.({ tables: given, channel: wakeUps?.channel });
-    const limited = made?.statementTables ?? given;
-    const workflows: QueueWorkflows | undefined = options.workflows?.({
+    const wakeUps = (parts.wakeUps ?? true) ? new WakeUps(wakeChannel(given)) : undefined;
+    const limits = parts.limits?.({ tables: given, channel: wakeUps?.channel });
+    const limited = limits?.statementTables ?? given;
+    const workflows: QueueWorkflows | undefined = parts.workflows?.({
       tables: limited,
       channel: wakeUps?.channel,
       check: (job, entries) => checkEntries(settings, job, entries),
       insert: (db, jobs, entries) => insertAround(db, settings, jobs, entries),
     });
     const tables = workflows?.statementTables ?? limited;
-    const maxPayloadBytes = options.maxPayloadBytes ?? DEFAULT_MAX_PAYLOAD_BYTES;
+    const maxPayloadBytes = parts.maxPayloadBytes ?? DEFAULT_MAX_PAYLOAD_BYTES;
     const checks = { maxPayloadBytes, requireTransaction, own: ownColumnsOf(tables.queueJobs) };
-    const settings: EnqueueSettings = { tables, wakeUps, keys, around: around?.enqueue, ...checks };
+    const settings: EnqueueSettings = { tables, wakeUps, rules: keys, around: around?.enqueue, ...checks };
     super(settings);
     this.tables = tables;
     this.around = around;
-    [this.keys, this.metrics] = [keys, options.metrics];
+    this.keys = keys?.table;
+    this.metrics = metrics?.table;
     this.#wakeUps = wakeUps;
-    this.#limits = made;
-    this.#schedules = schedules?.({
+    this.#limits = limits;
+    this.#reported = metrics;
+    const schedules = parts.schedules?.({
       tables,
       channel: wakeUps?.channel,
       maxPayloadBytes,
       enqueue: (db, job, payload) => insertOneAround(db, settings, job, payload),
     });
+    const features = [schedules, limits, keys, metrics];
+    this.#toCheck = features.map((feature) => feature?.toCheck).filter((given) => given !== undefined);
     // `createQueue` derives their types from the same options.
-    [this.schedules, this.limits] = [this.#schedules as TSchedules, this.#limits as TLimits];
+    this.schedules = schedules as TSchedules;
+    this.limits = limits as TLimits;
     this.workflows = workflows as TWorkflows;
   }
 
@@ -129,7 +136,7 @@ export class Queue<
     id: number,
     options?: WaitOptions,
   ): Promise<FinalRecordOf<TJob, TOwn['select']>> {
-    const { waitFor } = await import('../../features/waiting/wait-for.ts');
+    const { waitFor } = await import('./wait/wait-for.ts');
     // As for list: the kind was compared.
     return (await waitFor(db, this.tables, job, id, options)) as FinalRecordOf<TJob, TOwn['select']>;
   }
@@ -246,19 +253,18 @@ export class Queue<
    */
   async stats(db: Database, options: StatsOptions = {}): Promise<QueueStats> {
     const { stats } = await import('./stats/stats.ts'); // As above.
-    return await stats(db, this, options);
+    return await stats(db, { tables: this.tables, reported: this.#reported }, options);
   }
 
   /** What alerts watch, each with what to do about it, the worst first. Costs and shares as {@link stats}. */
   async vitals(db: Database): Promise<QueueVitals> {
     const { vitals } = await import('./stats/vitals.ts'); // As above.
-    return await vitals(db, this, this.#limits);
+    return await vitals(db, { tables: this.tables, reported: this.#reported }, this.#limits);
   }
 
   /** What is wrong with the database's set-up and what to do about it, errors first; empty if nothing is. */
   async check(db: Executor): Promise<Finding[]> {
     const { checkQueue } = await import('./check/check-queue.ts'); // A fifth of the producing side.
-    const { tables, keys, metrics } = this;
-    return await checkQueue(db, tables, { schedules: this.#schedules, limits: this.#limits, keys, metrics });
+    return await checkQueue(db, this.tables, { features: this.#toCheck, limits: this.#limits });
   }
 }

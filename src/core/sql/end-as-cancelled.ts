@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { noticeOfEnd } from '../../features/waiting/sql/end-notice.ts';
 import type { ErrorRecord } from '../job/describe-error.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../schema/own-columns.ts';
+import { noticeOfEnd } from './end-notice.ts';
 import { endHolds } from './hold-end.ts';
 import { ownNames } from './own-values.ts';
 import { withError, withTime } from './recorded-error.ts';

@@ -1,27 +1,17 @@
-import type { ControlTables } from '../../features/control/index.ts';
-import type { MetricsTables } from '../../features/metrics/schema/index.ts';
-import type { ScheduleDefinition, TickOptions } from '../../features/schedules/define-schedule.ts';
-import type { Schedules } from '../../features/schedules/schedules.ts';
 import type { JobDefinition } from '../job/definition.ts';
 import { checkOptions, namesOf } from '../job/known-options.ts';
-import {
-  checkBoolean,
-  checkDurationMs,
-  checkObject,
-  checkText,
-  MAX_DELAY_MS,
-  MAX_NAME_BYTES,
-} from '../job/limits.ts';
+import { checkBoolean, checkDurationMs, checkText, MAX_DELAY_MS, MAX_NAME_BYTES } from '../job/limits.ts';
 import { shown } from '../job/shown.ts';
 import type { Around } from '../queue/enqueue/around.ts';
 import type { Queue } from '../queue/queue.ts';
 import { processName } from '../runtime.ts';
 import type { OwnColumns } from '../schema/own-columns.ts';
+import type { Database } from '../sql/executor.ts';
 import { checkEveryKind } from './every-kind.ts';
 import { checkLogger, type Logger } from './log/logger.ts';
 import { type Handler, handlersByKind } from './run/handler.ts';
 import { type QueueSettings, type ServedQueue, servedQueues } from './served-queues.ts';
-import type { ContextFeature, QueueFeature } from './worker-feature.ts';
+import type { BackgroundFeature, ContextFeature, QueueFeature } from './worker-feature.ts';
 
 /** The options of every function that runs jobs. */
 export interface RunOptions<TDb, TOwn extends OwnColumns = OwnColumns, THandled extends string = string> {
@@ -31,8 +21,8 @@ export interface RunOptions<TDb, TOwn extends OwnColumns = OwnColumns, THandled 
   handlers: readonly Handler<TDb, TOwn['select'], THandled>[];
 }
 
-/** The options of {@link createWorker}. `THandled` are the handlers' kinds, `TKind` those of its `jobs`. */
-export interface WorkerOptions<
+/** The options of a worker, but for those that features read: see {@link createWorker}. */
+export interface PlainWorkerOptions<
   TDb,
   TOwn extends OwnColumns = OwnColumns,
   THandled extends string = string,
@@ -94,23 +84,11 @@ export interface WorkerOptions<
   /** The worker's name in `queue_workers`. @default 'host:pid' */
   name?: string | undefined;
   /**
-   * Whether it writes what it does into the table that its queue has for metrics, by one statement a minute.
-   * @default true where `createQueue` was given `metrics`
-   */
-  metrics?: boolean | undefined;
-  /**
    * A logger for all that the worker does (see `logWorker`), or `false` for silence; errors of the worker
    * without a listener are printed all the same.
    * @default one line each on stderr: its start, each discarded job and why, handlers that a stop waits for
    */
   log?: Logger | false | undefined;
-  /**
-   * The schedules that this worker declares, each once; its queue must have schedules. It writes them into
-   * the table and fires them, beside those of its kinds that `queue.schedules.set` has set. A schedule that
-   * no worker declares any more does not fire, and is removed after 7 days.
-   * @default none
-   */
-  schedules?: readonly ScheduleDefinition<TickOptions & TOwn['insert']>[] | undefined;
 }
 
 export interface WorkerSettings {
@@ -125,18 +103,27 @@ export interface WorkerSettings {
   readonly name: string;
   readonly log: Logger | false | undefined;
   readonly around: Around | undefined;
-  readonly schedules: Schedules | undefined;
-  /** The table of keys that outlive a job, if the queue has it. */
-  readonly keys: ControlTables['queueKeys'] | undefined;
-  /** The table of metrics, if the queue has it and the worker writes them. */
-  readonly metrics: MetricsTables['queueMetrics'] | undefined;
-  readonly declared: readonly ScheduleDefinition[];
   readonly limits: QueueFeature | undefined;
   /** What adds to the contexts of handlers. */
   readonly context: ContextFeature | undefined;
+  /** What works beside its jobs. */
+  readonly features: readonly BackgroundFeature[];
 }
 
-const OPTIONS = namesOf<WorkerOptions<unknown>>({
+/** The features that a worker is given, and the options of the app that they read. */
+export interface WorkerAdditions {
+  /** The names of these options. */
+  readonly options: ReadonlySet<string>;
+  /**
+   * The features of one worker. The core has checked its own options.
+   * @throws RangeError | TypeError naming the option that is wrong
+   */
+  of(options: PlainWorkerOptions<Database>): readonly BackgroundFeature[];
+}
+
+const NO_ADDITIONS: WorkerAdditions = { options: new Set(), of: () => [] };
+
+const OPTIONS = namesOf<PlainWorkerOptions<unknown>>({
   queue: true,
   handlers: true,
   jobs: true,
@@ -150,9 +137,7 @@ const OPTIONS = namesOf<WorkerOptions<unknown>>({
   silentMs: true,
   frozenMs: true,
   name: true,
-  metrics: true,
   log: true,
-  schedules: true,
 });
 
 const WEEK_MS = 7 * 24 * 3_600_000;
@@ -183,9 +168,13 @@ export function checkRunOptions<TDb>(
 }
 
 /** @throws RangeError | TypeError | UnknownKindError naming the option that is wrong */
-export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings {
+export function workerSettings(
+  options: PlainWorkerOptions<Database>,
+  additions: WorkerAdditions = NO_ADDITIONS,
+): WorkerSettings {
   const what = (setting: string) => `createWorker: ${setting}`;
-  const handlers = checkRunOptions('createWorker', options, OPTIONS);
+  const known = new Set([...OPTIONS, ...additions.options]);
+  const handlers = checkRunOptions('createWorker', options, known);
   checkEveryKind(options.jobs, handlers);
   const { retentionMs = WEEK_MS } = options;
   // `createQueue` has put it there, or nothing.
@@ -217,34 +206,10 @@ export function workerSettings<TDb>(options: WorkerOptions<TDb>): WorkerSettings
     limits,
     // As above.
     context: options.queue.workflows as ContextFeature | undefined,
-    keys: options.queue.keys,
-    metrics: checkBoolean(what('metrics'), options.metrics ?? true) ? options.queue.metrics : undefined,
-    ...schedulesOf(options),
+    features: additions.of(options),
   };
 }
 
 function isSilentOrUnset(log: unknown): log is false | undefined {
   return log === false || log === undefined;
-}
-
-function schedulesOf<TDb>({ queue, schedules: declared = [] }: WorkerOptions<TDb>) {
-  // `createQueue` has put it there, or nothing.
-  const schedules = queue.schedules as Schedules | undefined;
-  if (!Array.isArray(declared)) {
-    throw new TypeError(`createWorker: schedules must be an array, got ${shown(declared)}`);
-  }
-  if (declared.length > 0 && schedules === undefined) {
-    throw new TypeError(
-      'createWorker: its queue has no schedules. Write ' +
-        'createQueue({ schedules: schedulesIn(queueSchedules) }), ' +
-        "with the table of 'drizzle-queue/schema/control'",
-    );
-  }
-  const names = new Set<string>();
-  for (const schedule of declared as readonly ScheduleDefinition[]) {
-    const { name } = checkObject('createWorker: a schedule', schedule);
-    if (names.has(name)) throw new TypeError(`createWorker: schedules has '${name}' twice`);
-    names.add(name);
-  }
-  return { schedules, declared };
 }

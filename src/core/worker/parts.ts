@@ -1,15 +1,9 @@
-import { pruneKeys } from '../../features/keys/queries/prune-keys.ts';
-import { metricsPartsOf } from '../../features/metrics/worker/metrics-parts.ts';
-import type { Reporting } from '../../features/metrics/worker/reporting.ts';
-import type { NewSchedule } from '../../features/schedules/sql/stored-schedule.ts';
-import { Firing } from '../../features/schedules/worker/firing.ts';
-import { EndNotices } from '../../features/waiting/worker/end-notices.ts';
 import { listenOrPoll } from '../drivers/listen-or-poll.ts';
 import { pruneResults } from '../queries/operate/prune-results.ts';
 import type { InContext } from '../runtime.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Database } from '../sql/executor.ts';
-import { contextOf, inContext, isDistributed } from '../sql/statement-context.ts';
+import { isDistributed } from '../sql/statement-context.ts';
 import { REQUESTED } from '../sql/wake-channel.ts';
 import { Retries } from '../time/retries.ts';
 import type { BackgroundPart } from './base/background.ts';
@@ -20,17 +14,18 @@ import { Watch } from './claim/watch.ts';
 import type { WorkerSettings } from './options.ts';
 import { Listener } from './presence/listener.ts';
 import { Liveness } from './presence/liveness.ts';
+import type { EndedAttempt } from './run/ended-attempt.ts';
 import type { Handler } from './run/handler.ts';
 import { Progress } from './run/progress.ts';
 import { OwnConnection } from './statements/own-connection.ts';
 import type { Statements } from './statements/statements.ts';
-import { Pruning } from './upkeep/prune.ts';
+import { EndNotices } from './upkeep/end-notices.ts';
+import { firstPruneWithinMs, Pruning } from './upkeep/prune.ts';
 import { Requests } from './upkeep/requests.ts';
-import type { ContextInWorker, WorkerFeature } from './worker-feature.ts';
+import type { ContextInWorker, FeatureContext, FeatureParts, WorkerFeature } from './worker-feature.ts';
 
 /** How often a worker that listens still asks for due jobs: some become due without a notification. */
 const WATCH_MS = 1_000;
-const FIRST_PRUNE_WITHIN_MS = 5_000;
 /** How often idle queues are searched for jobs that claims have passed: most come without a notification. */
 const LISTENING_SWEEP_MS = 2_000;
 const POLLING_SWEEP_MS = 250;
@@ -44,7 +39,6 @@ export interface PartsOptions {
   /** Whether it works only until its queues are empty; nothing then tells it of new jobs. */
   readonly untilEmpty: boolean;
   readonly workerId: number;
-  readonly declared: readonly NewSchedule[];
   readonly events: WorkerEmitter;
   /** Runs what the app has written. */
   readonly inContext: InContext;
@@ -62,18 +56,15 @@ export interface WorkerParts {
   readonly limits: WorkerFeature | undefined;
   /** `undefined` where the queue has no workflows. */
   readonly context: ContextInWorker | undefined;
-  /** `undefined` where the queue has no schedules. */
-  readonly firing: Firing | undefined;
-  /** `undefined` where there are no metrics. */
-  readonly reporting: Reporting | undefined;
+  /** What works beside the jobs. */
+  readonly features: readonly FeatureParts[];
   readonly background: readonly BackgroundPart[];
 }
 
 /** Builds the parts of a worker and connects them; the only place that knows all of them. */
 export function buildParts(options: PartsOptions): WorkerParts {
-  const { db, statements, tables, handlers, settings, untilEmpty, workerId, declared, events, giveUp } =
-    options;
-  const { servedQueues, pollIntervalMs, retentionMs, listen, schedules, keys, metrics } = settings;
+  const { db, statements, tables, handlers, settings, untilEmpty, workerId, events, giveUp } = options;
+  const { servedQueues, pollIntervalMs, retentionMs, listen } = settings;
   const environment = { db, tables, workerId };
   const kinds = [...handlers.keys()];
   const retries = new Retries();
@@ -87,7 +78,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
     onWake: (queue, othersNotify = false) => {
       if (queue === undefined || queue === REQUESTED) {
         requests.wake();
-        firing?.wake();
+        for (const part of features) part.look?.();
         limits?.look();
       }
       if (queue === undefined) watch.look();
@@ -96,7 +87,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
     // Without notifications these look more often.
     onPolling: () => {
       requests.wake();
-      firing?.wake();
+      for (const part of features) part.look?.();
       watch.look();
     },
     onProven: (connection) => {
@@ -139,31 +130,21 @@ export function buildParts(options: PartsOptions): WorkerParts {
       for (const loop of loops) loop.goOn();
     },
   });
-  const feature = {
+  const worker: FeatureContext = {
     statements,
     tables,
     workerId,
     servedQueues,
     kinds,
     events,
-    wake: (queue: string) => loopsByQueue.get(queue)?.wake(),
+    wake: (queue) => loopsByQueue.get(queue)?.wake(),
+    listener: hearing,
+    retries,
+    untilEmpty,
   };
-  const limits = settings.limits?.forWorker(feature);
-  const context = settings.context?.forWorker(feature);
-  const firing =
-    schedules === undefined
-      ? undefined
-      : new Firing({
-          db: statements.of('schedules'),
-          tables: inContext(schedules.tables, contextOf(tables)),
-          channel: schedules.channel,
-          workerId,
-          declared,
-          kinds,
-          listener: hearing,
-          events,
-          retries,
-        });
+  const limits = settings.limits?.forWorker(worker);
+  const context = settings.context?.forWorker(worker);
+  const features = settings.features.map((feature) => feature.forWorker(worker));
   const watch = new Watch({
     runner: statements.of('sweeps', { prepared: true }),
     tables,
@@ -184,8 +165,10 @@ export function buildParts(options: PartsOptions): WorkerParts {
   });
   const progress = new Progress({ db: upkeep, tables }, events);
   const endNotices = new EndNotices({ db: upkeep, tables, events });
-  const metricsParts =
-    metrics && metricsPartsOf({ db: upkeep, workerId, events, known: { tables, metrics } });
+  const heeding = features.filter(({ noteEnd }) => noteEnd !== undefined);
+  const noteEnd = (ended: EndedAttempt) => {
+    for (const part of heeding) part.noteEnd?.(ended);
+  };
   const claims = statements.of('claims', { prepared: true });
   const settlements = statements.of('settlements', { prepared: true });
   const questions = statements.of('settlements');
@@ -204,7 +187,7 @@ export function buildParts(options: PartsOptions): WorkerParts {
             endNotices.note(job);
             context?.noteEnd(job);
           },
-          onEnd: metricsParts && ((ended) => metricsParts.reporting.note(ended)),
+          onEnd: heeding.length === 0 ? undefined : noteEnd,
         },
         claims,
         settlements,
@@ -237,18 +220,12 @@ export function buildParts(options: PartsOptions): WorkerParts {
     events,
     retries,
   });
-  // A drain is over soon, and may be all that prunes.
-  const firstWithinMs = untilEmpty ? 0 : FIRST_PRUNE_WITHIN_MS;
-  const prune = (limit: number) => pruneResults(upkeep, tables, { retentionMs, limit });
-  const ofResults = new Pruning({ prune, what: 'results', firstWithinMs, events });
-  const ofKeys =
-    keys &&
-    new Pruning({
-      prune: (limit) => pruneKeys(upkeep, { tables, keys }, limit),
-      what: 'keys',
-      firstWithinMs,
-      events,
-    });
+  const ofResults = new Pruning({
+    prune: (limit) => pruneResults(upkeep, tables, { retentionMs, limit }),
+    what: 'results',
+    firstWithinMs: firstPruneWithinMs(untilEmpty),
+    events,
+  });
   return {
     loops,
     liveness,
@@ -256,20 +233,18 @@ export function buildParts(options: PartsOptions): WorkerParts {
     requests,
     limits,
     context,
-    firing,
-    reporting: metricsParts?.reporting,
+    features,
     background: [
       liveness,
       requests,
       progress,
       endNotices,
       ...(retentionMs === Number.POSITIVE_INFINITY ? [] : [ofResults]),
-      ...(ofKeys === undefined ? [] : [ofKeys]),
       ...(limits?.background ?? []),
       ...(context?.background ?? []),
-      ...(metricsParts?.background ?? []),
+      ...features.flatMap(({ background }) => background),
       // A worker that ends when its queues are empty waits for nothing.
-      ...(untilEmpty ? [] : [watch, sweeper, listener, ...(firing === undefined ? [] : [firing])]),
+      ...(untilEmpty ? [] : [watch, sweeper, listener]),
     ],
   };
 }

@@ -1,13 +1,13 @@
 import { LeaseLostError, QueueError } from '../../errors.ts';
-import { isAwaited } from '../../features/waiting/job/awaited.ts';
-import { notifyOfEnds } from '../../features/waiting/queries/notify-of-ends.ts';
 import { transactionUntil } from '../drivers/transaction-until.ts';
+import { isAwaited } from '../job/awaited.ts';
 import type { Outcome } from '../job/outcome.ts';
 import { type Transition, verdictOn } from '../job/transition.ts';
 import type { ClaimedJob } from '../queries/claim/claim-jobs.ts';
 import { findHeldJobs } from '../queries/hold/find-held-jobs.ts';
 import { reclaimJob } from '../queries/hold/reclaim-job.ts';
 import { finishJobs } from '../queries/settle/finish-jobs.ts';
+import { notifyOfEnds } from '../queries/settle/notify-of-ends.ts';
 import { parkJobs } from '../queries/settle/park-jobs.ts';
 import { rescheduleJobs } from '../queries/settle/reschedule-jobs.ts';
 import { transactionId } from '../queries/settle/transaction-id.ts';

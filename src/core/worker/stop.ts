@@ -8,7 +8,7 @@ import { busyOf } from './health.ts';
 import type { WorkerParts } from './parts.ts';
 
 export interface StopOptions {
-  readonly parts: Pick<WorkerParts, 'loops' | 'liveness' | 'requests' | 'reporting'>;
+  readonly parts: Pick<WorkerParts, 'loops' | 'liveness' | 'requests' | 'features'>;
   readonly background: Background;
   /** Resolves when no loop claims any more. */
   readonly work: Promise<void>;
@@ -32,7 +32,7 @@ const RETRIES_MS = [100, 300, 900];
 /** See `Worker.stop`, whose promises it keeps. */
 export async function stopGracefully(options: StopOptions): Promise<void> {
   const { parts, background, work, events, shutdownTimeoutMs, giveUp } = options;
-  const { loops, liveness, requests } = parts;
+  const { loops, liveness, requests, features } = parts;
   for (const loop of loops) loop.stop();
   events.emit('stopping', { running: busyOf(loops), timeoutMs: shutdownTimeoutMs });
   // Handlers may be cancelled meanwhile, and peers must see that the worker lives: the background goes on.
@@ -55,10 +55,10 @@ export async function stopGracefully(options: StopOptions): Promise<void> {
       loops.map((loop) => insist(() => loop.holdings.giveBack(tooLate.signal), tooLate.signal, options)),
     );
   const leave = () => insist(() => liveness.leave(), tooLate.signal, options);
-  // Beside them: metrics are worth no job.
-  const report = parts.reporting?.write();
+  // Beside them: what a feature has to write is worth no job.
+  const written = Promise.all(features.map((part) => part.write?.()));
   const canSend = !isPoolEnded(giveUp.signal.reason);
-  const given = canSend ? Promise.all([giveBack().then(leave), report]) : Promise.resolve();
+  const given = canSend ? Promise.all([giveBack().then(leave), written]) : Promise.resolve();
   await resolvesWithin(given, left(LEFT_MS));
   tooLate.abort();
   // What was sent by then takes effect before the stop is over, unless the database is silent.

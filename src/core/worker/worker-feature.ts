@@ -1,12 +1,15 @@
-import type { PgTable } from 'drizzle-orm/pg-core';
 import type { ClaimedJob } from '../queries/claim/claim-jobs.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
 import type { Transaction } from '../sql/executor.ts';
+import type { FeatureTables } from '../sql/feature-tables.ts';
+import type { Retries } from '../time/retries.ts';
 import type { BackgroundPart } from './base/background.ts';
 import type { WorkerEmitter } from './base/events.ts';
 import type { Gate } from './begin/gate.ts';
 import type { ClaimGroups } from './claim/claim-groups.ts';
+import type { Listener } from './presence/listener.ts';
 import type { AddedContext } from './run/added-context.ts';
+import type { EndedAttempt } from './run/ended-attempt.ts';
 import type { Handler } from './run/handler.ts';
 import type { ServedQueue } from './served-queues.ts';
 import type { Statements } from './statements/statements.ts';
@@ -18,7 +21,7 @@ export interface QueueFeature {
   /** @throws QueueError for a queue whose jobs only a worker can run */
   checkRunNext(queue: string): void;
   /** The tables that a worker of these queues needs beside those of the queue; `undefined`: none. */
-  tablesFor(queues: readonly string[]): Readonly<Record<string, PgTable>> | undefined;
+  tablesFor(queues: readonly string[]): FeatureTables | undefined;
   /**
    * @param tables with what is known of the server
    * @throws QueueError for queues that it cannot serve on this server
@@ -39,14 +42,40 @@ export interface FeatureContext {
   readonly events: WorkerEmitter;
   /** There may be something to claim in this queue. */
   readonly wake: (queue: string) => void;
+  /** Whether notifications arrive. */
+  readonly listener: Pick<Listener, 'listening'>;
+  readonly retries: Pick<Retries, 'sleep'>;
+  /** Whether it works only until its queues are empty, and so waits for nothing. */
+  readonly untilEmpty: boolean;
+}
+
+/** A feature that works beside the jobs of a worker, on tables of its own. */
+export interface BackgroundFeature {
+  readonly tables: FeatureTables;
+  /**
+   * Called by each start, before anything is sent.
+   * @throws what is wrong with what the app has given the feature
+   */
+  prepare?(): Promise<unknown>;
+  /** What it does in a worker, which has prepared it. */
+  forWorker(worker: FeatureContext): FeatureParts;
+}
+
+/** What a feature does in one worker. */
+export interface FeatureParts {
+  readonly background: readonly BackgroundPart[];
+  /** Workers were asked to look, or notifications may have been missed. */
+  look?(): void;
+  /** Does once what it would do in time, before a worker that waits for nothing claims. Never rejects. */
+  lookOnce?(signal: AbortSignal): Promise<void>;
+  /** An attempt has ended, and the database knows. */
+  noteEnd?(ended: EndedAttempt): void;
+  /** Writes what it has kept, since the worker stops. Never rejects. */
+  write?(): Promise<void>;
 }
 
 /** A feature that adds to the contexts of handlers. */
-export interface ContextFeature {
-  /** The tables that a worker needs beside those of the queue. */
-  readonly tables: object;
-  /** The entry that exports them. */
-  readonly entry: string;
+export interface ContextFeature extends FeatureTables {
   /** What it adds in a worker, and what it does beside the jobs there. */
   forWorker(worker: FeatureContext): ContextInWorker;
   /** What it adds in `runNext`. */

@@ -7,17 +7,20 @@ import { registerWorker } from '../queries/presence/register-worker.ts';
 import { removeWorker } from '../queries/presence/remove-worker.ts';
 import { allowManyListeners, keepContext } from '../runtime.ts';
 import type { QueueTables } from '../schema/create-queue-tables.ts';
-import type { OwnColumns } from '../schema/own-columns.ts';
 import { checkExecutor, type Database } from '../sql/executor.ts';
 import { wakeChannel } from '../sql/wake-channel.ts';
 import { resultWithin } from '../time/resolves-within.ts';
 import { Background } from './base/background.ts';
 import { WorkerEmitter, type WorkerEvents } from './base/events.ts';
-import type { EveryKind } from './every-kind.ts';
 import { healthOf, type WorkerHealth } from './health.ts';
 import { logWorker, printWorker } from './log/log-worker.ts';
 import { onFirstSignal } from './on-first-signal.ts';
-import { type WorkerOptions, type WorkerSettings, workerSettings } from './options.ts';
+import {
+  type PlainWorkerOptions,
+  type WorkerAdditions,
+  type WorkerSettings,
+  workerSettings,
+} from './options.ts';
 import { buildParts, type WorkerParts } from './parts.ts';
 import { checkNode, reached, registered } from './reached.ts';
 import { type Handler, handlersByKind } from './run/handler.ts';
@@ -34,6 +37,14 @@ const START_DEADLINE_MS = 30_000;
 const POOL_ENDED =
   'The pool was ended before worker.stop(). Call await worker.stop() first and end the pool after it, or ' +
   'the outcomes of running jobs may be lost and the jobs run twice. This worker stops now';
+
+/** What a worker is besides its options. */
+export interface MakingOfWorker {
+  /** Whether it works only until its queues are empty. @default false */
+  readonly untilEmpty?: boolean;
+  /** The features that it is given. @default none */
+  readonly additions?: WorkerAdditions | undefined;
+}
 
 /** Claims and runs jobs in this process; made by {@link createWorker}. */
 export class Worker {
@@ -60,10 +71,14 @@ export class Worker {
   #stop: Promise<void> | undefined;
 
   /** @internal use {@link createWorker} */
-  constructor(db: Database, options: WorkerOptions<Database>, untilEmpty = false) {
+  constructor(
+    db: Database,
+    options: PlainWorkerOptions<Database>,
+    { untilEmpty = false, additions }: MakingOfWorker = {},
+  ) {
     checkExecutor('createWorker', db);
     checkPool(untilEmpty ? 'drain' : 'createWorker', db);
-    this.#settings = workerSettings(options); // First: it checks them.
+    this.#settings = workerSettings(options, additions); // First: it checks them.
     // Each queue that settles listens to it, and Node.js warns of more than ten listeners.
     allowManyListeners(this.#giveUp.signal);
     this.#db = db;
@@ -178,16 +193,14 @@ export class Worker {
   }
 
   async #start(): Promise<WorkerParts> {
-    const { servedQueues, name, schedules, limits, context, declared, keys, metrics } = this.#settings;
+    const { servedQueues, name, limits, context, features } = this.#settings;
     const queues = [...servedQueues.keys()];
     const { signal } = this.#stopping;
-    const stored = await Promise.all(
-      declared.map(async (schedule) => await schedules?.toStore('createWorker', schedule)),
-    );
-    const own = { ...(keys && { queueKeys: keys }), ...(metrics && { queueMetrics: metrics }) };
-    const more = { ...schedules?.tables, ...limits?.tablesFor(queues), ...context?.tables, ...own };
+    await Promise.all(features.map((feature) => feature.prepare?.()));
+    const needed = [...features.map(({ tables }) => tables), limits?.tablesFor(queues), context];
     const runner = this.#statements.of('start', { leastMs: START_DEADLINE_MS });
-    const tables = await reached(this.#answered(() => checkDatabase(runner, this.#tables, more, context)));
+    const present = needed.filter((tables) => tables !== undefined);
+    const tables = await reached(this.#answered(() => checkDatabase(runner, this.#tables, present)));
     signal.throwIfAborted();
     limits?.checkServer(queues, tables);
     const kinds = [...this.#handlers.keys()];
@@ -204,7 +217,6 @@ export class Worker {
       settings: this.#settings,
       untilEmpty: this.#untilEmpty,
       workerId,
-      declared: stored.filter((schedule) => schedule !== undefined),
       events: this.#events,
       inContext: this.#inContext,
       giveUp: this.#giveUp.signal,
@@ -217,7 +229,8 @@ export class Worker {
     await Promise.race([Promise.all([parts.requests.ready, parts.limits?.ready]), stopped]);
     // Nothing else fires, or takes jobs into groups, for a worker that ends when its queues are empty.
     if (this.#untilEmpty) {
-      await Promise.race([Promise.all([parts.firing?.tryLook(signal), parts.limits?.settled]), stopped]);
+      const looks = parts.features.map((part) => part.lookOnce?.(signal));
+      await Promise.race([Promise.all([...looks, parts.limits?.settled]), stopped]);
     }
     const mayClaim = Promise.race([parts.liveness.ready, stopped]);
     this.#work = this.#runLoops(parts, mayClaim);
@@ -299,27 +312,4 @@ export class Worker {
     this.#events.emit('stopped');
     this.#markStopped();
   }
-}
-
-/**
- * A worker for the handlers' jobs. It uses the given database, and one connection beside its pool to listen
- * for notifications and to show that it lives, where the driver can.
- *
- * ```ts
- * const worker = createWorker(db, { queue, handlers: [handle(sendReceipt, async ({ payload }) => { … })] });
- * await worker.run();
- * ```
- *
- * @throws UnknownKindError | RangeError | TypeError when a setting is wrong, or one of its `jobs` has no
- * handler
- * @throws TypeError when `db` is a transaction, or a single client in place of a connection pool
- */
-export function createWorker<
-  TDb extends Database,
-  TOwn extends OwnColumns,
-  THandled extends string = string,
-  TKind extends string = string,
->(db: TDb, options: WorkerOptions<NoInfer<TDb>, TOwn, THandled, TKind> & EveryKind<THandled, TKind>): Worker {
-  // The handlers were checked against the database and the tables; from here on their types do not matter.
-  return new Worker(db, options as unknown as WorkerOptions<Database>);
 }

@@ -12,6 +12,7 @@ import {
 import { unlessMissing } from '../../core/sql/unless-missing.ts';
 import { sumMetrics } from '../../features/metrics/queries/sum-metrics.ts';
 import { ratesIn } from '../../features/metrics/rates.ts';
+import type { MetricsTables } from '../../features/metrics/schema/index.ts';
 import { LOOK_MS, scopeName, type Visit } from './visit.ts';
 
 /** The counts of `queue.stats`, which a page shows as they age. */
@@ -148,7 +149,9 @@ async function ownFigures(visit: Visit): Promise<Figures | undefined> {
 
 /** What workers have reported of the queues that may be seen; read once for all who see only some. */
 async function ratesSeen({ settings, granted, looks }: Visit): Promise<QueueRates | undefined> {
-  const { tables, metrics } = settings.queue;
+  const { tables } = settings.queue;
+  // `createQueue` has put it there, or nothing.
+  const metrics = settings.queue.metrics as MetricsTables['queueMetrics'] | undefined;
   if (metrics === undefined) return undefined;
   const reported = await unlessMissing(
     looks.at('reported', LOOK_MS, (db) => sumMetrics(db, { tables, metrics }, MINUTES, false), 'slow'),

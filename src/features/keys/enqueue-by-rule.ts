@@ -1,4 +1,5 @@
 import { describeThrown } from '../../core/job/describe-error.ts';
+import type { KeyRule } from '../../core/job/key-rule.ts';
 import { mayBeDue, type NewJob } from '../../core/job/new-job.ts';
 import { findStandingJobs } from '../../core/queries/enqueue/find-standing-jobs.ts';
 import {
@@ -13,7 +14,6 @@ import { type Executor, sqlStateOf } from '../../core/sql/executor.ts';
 import type { WakeUp } from '../../core/sql/wake-up.ts';
 import { QueueError } from '../../errors.ts';
 import type { ControlTables } from '../control/index.ts';
-import type { KeyRule } from './job/key-rule.ts';
 import { insertLimitedJobs } from './queries/insert-limited-jobs.ts';
 import { insertTrailingJobs } from './queries/insert-trailing-jobs.ts';
 import { insertWaitingJobs, type PutResult } from './queries/insert-waiting-jobs.ts';

@@ -3,17 +3,19 @@ import { EVERY_GROUP } from '../../core/job/group.ts';
 import { checkOptions, namesOf } from '../../core/job/known-options.ts';
 import { checkInteger, checkText, MAX_NAME_BYTES } from '../../core/job/limits.ts';
 import type { LimitsQuestion } from '../../core/queue/check/check-queue.ts';
+import type { FeatureToCheck } from '../../core/queue/check/feature-to-check.ts';
 import type { Finding } from '../../core/queue/check/finding.ts';
 import type { QueueOfLimits } from '../../core/queue/queue-limits.ts';
 import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
-import { CONTROL_ENTRY } from '../../core/sql/control-entry.ts';
 import type { Executor } from '../../core/sql/executor.ts';
+import type { FeatureTables } from '../../core/sql/feature-tables.ts';
 import { quotedName } from '../../core/sql/quoted-name.ts';
 import { isDistributed } from '../../core/sql/statement-context.ts';
 import type { Handler } from '../../core/worker/run/handler.ts';
 import type { ServedQueue } from '../../core/worker/served-queues.ts';
 import type { FeatureContext } from '../../core/worker/worker-feature.ts';
 import { QueueError } from '../../errors.ts';
+import { CONTROL_ENTRY } from '../control/control-entry.ts';
 import { checkLimits, groupsOnCitus, WITHOUT_GROUPS } from './check-limits.ts';
 import type { GroupRecord } from './list-groups.ts';
 import { findGroupLimits, findLimits } from './queries/find-limits.ts';
@@ -59,6 +61,12 @@ export interface GroupList {
   /** For the next page; `undefined` on the last one. */
   readonly nextCursor: string | undefined;
 }
+
+/** What a worker does with their tables; with the others, everything. */
+const WORKER: FeatureTables['privileges'] = {
+  queueLimits: ['select'],
+  queueUsage: ['select', 'insert', 'update'],
+};
 
 /**
  * The limits of a queue: `queue.limits`. Each method takes the caller's own Drizzle database or transaction
@@ -205,8 +213,9 @@ export class Limits {
   }
 
   /** @internal See `QueueFeature` of the worker. */
-  tablesFor(queues: readonly string[]): LimitTables | undefined {
-    return queues.some((queue) => this.has(queue)) ? this.limitTables : undefined;
+  tablesFor(queues: readonly string[]): FeatureTables | undefined {
+    if (!queues.some((queue) => this.has(queue))) return undefined;
+    return { tables: this.limitTables, entry: CONTROL_ENTRY, privileges: WORKER };
   }
 
   /** @internal See `QueueFeature` of the worker. */
@@ -221,18 +230,9 @@ export class Limits {
     return limitsOfWorker({ tables: this.limitTables, declared: this.declared }, worker);
   }
 
-  /** @internal What `queue.check` finds when tables are not there. */
-  missing(absent: readonly PgTable[]) {
-    const names = absent.map(quotedName).join(', ');
-    return {
-      code: 'tables-missing',
-      severity: 'error',
-      message: `${names} ${absent.length === 1 ? 'does' : 'do'} not exist, so no limit can be kept`,
-      fix:
-        'Run `npx drizzle-kit generate` and `npx drizzle-kit migrate`. If there is nothing to generate, ' +
-        `the schema file that drizzle-kit reads must have \`export * from '${CONTROL_ENTRY}'\` ` +
-        'at its top level, or what createControlTables() returns',
-    } as const;
+  /** @internal What `queue.check` looks for. */
+  get toCheck(): FeatureToCheck {
+    return { tables: Object.values(this.limitTables), missing: missingLimits };
   }
 
   /** @internal What else it finds. */
@@ -259,4 +259,18 @@ export class Limits {
     const limits = this.declared.get(queue);
     return limits !== undefined && isGrouped(limits);
   }
+}
+
+/** What `queue.check` finds when some of the tables are not there. */
+function missingLimits(absent: readonly PgTable[]): Finding {
+  const names = absent.map(quotedName).join(', ');
+  return {
+    code: 'tables-missing',
+    severity: 'error',
+    message: `${names} ${absent.length === 1 ? 'does' : 'do'} not exist, so no limit can be kept`,
+    fix:
+      'Run `npx drizzle-kit generate` and `npx drizzle-kit migrate`. If there is nothing to generate, ' +
+      `the schema file that drizzle-kit reads must have \`export * from '${CONTROL_ENTRY}'\` ` +
+      'at its top level, or what createControlTables() returns',
+  };
 }

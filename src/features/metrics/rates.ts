@@ -1,3 +1,4 @@
+import { compare } from '../../core/queue/stats/compare.ts';
 import type { KindRates, Percentiles, QueueRates } from '../../core/queue/stats/queue-stats.ts';
 import type { Database } from '../../core/sql/executor.ts';
 import { unlessMissing } from '../../core/sql/unless-missing.ts';
@@ -62,11 +63,6 @@ export function ratesIn(steps: readonly SummedMetrics[], minutes: number): Queue
 
 function isHourly(minutes: number): boolean {
   return minutes > MAX_BY_MINUTE;
-}
-
-/** In the order of their code units, as everywhere the same. */
-export function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** What was reported of one kind in one queue. */

@@ -1,8 +1,9 @@
 import { is } from 'drizzle-orm';
 import { PgTable } from 'drizzle-orm/pg-core';
 import { shown } from '../../core/job/shown.ts';
+import type { QueueOfSchedules } from '../../core/queue/queue-features.ts';
 import type { ControlTables } from '../control/index.ts';
-import { type QueueOfSchedules, Schedules } from './schedules.ts';
+import { Schedules } from './schedules.ts';
 
 /** Makes the schedules of a queue: what {@link schedulesIn} returns. */
 export type MakeSchedules = (queue: QueueOfSchedules) => Schedules;

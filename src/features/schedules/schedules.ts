@@ -1,15 +1,18 @@
+import type { PgTable } from 'drizzle-orm/pg-core';
 import { checkDate, checkInteger, checkText, MAX_NAME_BYTES } from '../../core/job/limits.ts';
 import { type NewJob, newJob } from '../../core/job/new-job.ts';
 import { shown } from '../../core/job/shown.ts';
-import type { QueueTables } from '../../core/schema/create-queue-tables.ts';
+import type { FeatureToCheck } from '../../core/queue/check/feature-to-check.ts';
+import type { Finding } from '../../core/queue/check/finding.ts';
+import type { QueueOfSchedules } from '../../core/queue/queue-features.ts';
 import { type OwnColumn, type OwnColumns, ownColumnsOf } from '../../core/schema/own-columns.ts';
-import { CONTROL_ENTRY } from '../../core/sql/control-entry.ts';
 import type { Executor } from '../../core/sql/executor.ts';
 import { inGroup } from '../../core/sql/grouped-jobs.ts';
 import { withOwn } from '../../core/sql/own-values.ts';
 import { quotedName } from '../../core/sql/quoted-name.ts';
 import { contextOf, inContext } from '../../core/sql/statement-context.ts';
 import { QueueError } from '../../errors.ts';
+import { CONTROL_ENTRY } from '../control/control-entry.ts';
 import type { ControlTables, TickSettings } from '../control/index.ts';
 import { type ScheduleDefinition, type TickOptions, timingOf } from './define-schedule.ts';
 import { findSchedule } from './queries/find-schedules.ts';
@@ -21,20 +24,6 @@ import { listSchedules, type ScheduleFilter, type ScheduleList } from './schedul
 import { type ScheduleRecord, ticksFrom, toScheduleRecord } from './schedule-record.ts';
 import type { ScheduleTables } from './sql/schedule-tables.ts';
 import type { NewSchedule } from './sql/stored-schedule.ts';
-
-/** What schedules use of their queue. */
-export interface QueueOfSchedules {
-  readonly tables: QueueTables;
-  /** Where workers listen; `undefined` to send no notifications. */
-  readonly channel: string | undefined;
-  readonly maxPayloadBytes: number;
-  /** Enqueues one job, given its payload as the app knows it, as every enqueue does. */
-  enqueue(
-    db: Executor,
-    job: NewJob,
-    payload: unknown,
-  ): Promise<{ readonly id: number | undefined; readonly duplicate: boolean }>;
-}
 
 /** What {@link Schedules.runNow} has enqueued. */
 export interface ScheduleRun {
@@ -201,23 +190,28 @@ export class Schedules<TOwn extends OwnColumns = OwnColumns> {
     };
   }
 
-  /** What `queue.check` finds when the table is not there. @internal */
-  get missing() {
-    return {
-      code: 'tables-missing',
-      severity: 'error',
-      message: `${quotedName(this.tables.queueSchedules)} does not exist, so no schedule can be set or fired`,
-      fix:
-        'Run `npx drizzle-kit generate` and `npx drizzle-kit migrate`. If there is nothing to generate, ' +
-        `the schema file that drizzle-kit reads must have \`export * from '${CONTROL_ENTRY}'\` ` +
-        'at its top level, or what createControlTables() returns',
-    } as const;
+  /** What `queue.check` looks for. @internal */
+  get toCheck(): FeatureToCheck {
+    const { queueSchedules } = this.tables;
+    return { tables: [queueSchedules], missing: () => missingSchedules(queueSchedules) };
   }
 
   /** Where the workers of its queues are notified. @internal */
   get channel(): string | undefined {
     return this.#queue.channel;
   }
+}
+
+function missingSchedules(queueSchedules: PgTable): Finding {
+  return {
+    code: 'tables-missing',
+    severity: 'error',
+    message: `${quotedName(queueSchedules)} does not exist, so no schedule can be set or fired`,
+    fix:
+      'Run `npx drizzle-kit generate` and `npx drizzle-kit migrate`. If there is nothing to generate, ' +
+      `the schema file that drizzle-kit reads must have \`export * from '${CONTROL_ENTRY}'\` ` +
+      'at its top level, or what createControlTables() returns',
+  };
 }
 
 function checkName(method: string, name: string): string {

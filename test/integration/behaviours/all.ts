@@ -1,4 +1,5 @@
 import { aging } from './aging.ts';
+import { batchHandling } from './batch-handling.ts';
 import { batching } from './batching.ts';
 import type { Behaviour } from './behaviour.ts';
 import { enqueueing } from './enqueueing.ts';
@@ -18,6 +19,7 @@ export const allBehaviours: readonly Behaviour[] = [
   ...batching,
   ...working,
   ...transactional,
+  ...batchHandling,
   ...waking,
   ...sessions,
   ...scheduling,

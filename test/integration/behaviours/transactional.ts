@@ -1,39 +1,18 @@
 import assert from 'node:assert/strict';
 import { sql } from 'drizzle-orm';
 import { integer, pgTable } from 'drizzle-orm/pg-core';
-import {
-  createQueue,
-  defineJob,
-  drain,
-  fail,
-  fixedBackoff,
-  handle,
-  handleBatch,
-  runNext,
-} from 'drizzle-queue';
+import { createQueue, defineJob, drain, fixedBackoff, handle, runNext } from 'drizzle-queue';
 import { popRows } from 'drizzle-queue/skip-locked';
-import { type Behaviour, rowsOf, type Site } from './behaviour.ts';
+import type { Behaviour } from './behaviour.ts';
+import { createEffects, effectsOf } from './effects.ts';
 
 const queue = createQueue();
 const effect = defineJob('effect', { queue: 'effect', maxAttempts: 2, backoff: fixedBackoff(0) });
-const batched = defineJob('effects', { queue: 'effects', maxAttempts: 2, backoff: fixedBackoff(0) });
 const untouched = defineJob('untouched', { queue: 'untouched' });
 const alone = defineJob('alone', { queue: 'alone', maxAttempts: 2, backoff: fixedBackoff(0) });
 const numbers = pgTable('numbers', { n: integer('n').primaryKey() });
 
 const deadlineMs = 60_000;
-
-/** A table of the app's own, for what handlers write. */
-async function createEffects({ db }: Site): Promise<void> {
-  await db.execute(sql`create table if not exists effects (job_id int8, attempt int4)`);
-}
-
-async function effectsOf({ db }: Site, id: number): Promise<readonly unknown[]> {
-  const result = await db.execute(
-    sql`select attempt from effects where job_id = ${id}::int8 order by attempt`,
-  );
-  return rowsOf(result).map(({ attempt }) => attempt);
-}
 
 export const transactional: readonly Behaviour[] = [
   {
@@ -56,50 +35,6 @@ export const transactional: readonly Behaviour[] = [
       assert.equal(record?.state, 'completed');
       assert.deepEqual(record.output, { attempt: 2 });
       assert.deepEqual(await effectsOf(site, id), [2]);
-    },
-  },
-  {
-    name: 'complete(tx) of a batch commits the ends of its jobs with the handler’s writes, or none',
-    needs: ['transactions'],
-    async run(site) {
-      const { db } = site;
-      await createEffects(site);
-      const ids = (await queue.enqueueMany(db, batched, [{}, {}, {}])).map(({ id }) => id);
-      const handler = handleBatch(batched, { maxSize: 3, maxWaitMs: 0 }, async (jobs, { complete }) => {
-        await db.transaction(async (tx) => {
-          for (const { job } of jobs) {
-            await tx.execute(sql`insert into effects values (${job.id}::int8, ${job.attempt}::int4)`);
-          }
-          await complete(
-            tx,
-            jobs.map(({ job }) => ({ attempt: job.attempt })),
-          );
-          if (jobs.some(({ job }) => job.attempt === 1)) throw new Error('rolled back');
-        });
-      });
-      const drained = await drain(db, { queue, handlers: [handler], deadlineMs });
-      assert.deepEqual([drained.completed, drained.failed], [3, 3]);
-      for (const id of ids) {
-        const record = await queue.find(db, id);
-        assert.equal(record?.state, 'completed');
-        assert.deepEqual(record.output, { attempt: 2 });
-        assert.deepEqual(await effectsOf(site, id), [2]);
-      }
-    },
-  },
-  {
-    name: 'a batch handler says of each of its jobs how it ends',
-    async run({ db }) {
-      const kind = defineJob('mixed', { queue: 'mixed', maxAttempts: 1 });
-      const ids = (await queue.enqueueMany(db, kind, [{}, {}, {}])).map(({ id }) => id);
-      const handler = handleBatch(kind, { maxSize: 3, maxWaitMs: 0 }, (jobs) =>
-        jobs.map(({ job }) => (job.id === ids[1] ? fail(new Error('this one')) : { id: job.id })),
-      );
-      const drained = await drain(db, { queue, handlers: [handler], deadlineMs });
-      assert.deepEqual([drained.completed, drained.discarded], [2, 1]);
-      const [first, second] = await Promise.all(ids.map((id) => queue.find(db, id)));
-      assert.deepEqual([first?.state, second?.state], ['completed', 'discarded']);
-      assert.equal(second?.errors[0]?.message, 'this one');
     },
   },
   {

@@ -46,6 +46,8 @@ import {
 } from '../../../src/core/queries/operate/find-grouped-queues.ts';
 import { findHeadsQuery } from '../../../src/core/queries/operate/find-heads.ts';
 import { findJobQuery } from '../../../src/core/queries/operate/find-job.ts';
+import { findJobsQuery } from '../../../src/core/queries/operate/find-jobs.ts';
+import { findLiveIdsQuery } from '../../../src/core/queries/operate/find-live-ids.ts';
 import { countManyQuery, findManyQuery } from '../../../src/core/queries/operate/find-many.ts';
 import { countOfCauseQuery, findOfCauseQuery } from '../../../src/core/queries/operate/find-of-cause.ts';
 import { findPassedOverQuery } from '../../../src/core/queries/operate/find-passed-over.ts';
@@ -181,8 +183,6 @@ import {
   tidySchedulesQuery,
 } from '../../../src/features/schedules/queries/tidy-schedules.ts';
 import type { NewSchedule } from '../../../src/features/schedules/sql/stored-schedule.ts';
-import { findJobsQuery } from '../../../src/features/waiting/queries/find-jobs.ts';
-import { findLiveIdsQuery } from '../../../src/features/waiting/queries/find-live-ids.ts';
 import { deleteLeftRowsQuery } from '../../../src/features/workflows/queries/delete-left-rows.ts';
 import { findLeftRowsQuery } from '../../../src/features/workflows/queries/find-left-rows.ts';
 import { findQueueQuery } from '../../../src/features/workflows/queries/find-queue.ts';

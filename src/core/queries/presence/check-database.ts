@@ -1,13 +1,12 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { getTableConfig } from 'drizzle-orm/pg-core';
 import { MissingMigrationError, UnsupportedPostgresError } from '../../../errors.ts';
-import { METRICS_ENTRY } from '../../../features/metrics/sql/metrics-entry.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import { CONTROL_ENTRY } from '../../sql/control-entry.ts';
 import { queryRows, type Runner } from '../../sql/executor.ts';
+import { type FeatureTables, namedTables } from '../../sql/feature-tables.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
 import { inContext } from '../../sql/statement-context.ts';
-import { checkGrants, type TablesInUse } from './check-grants.ts';
+import { checkGrants } from './check-grants.ts';
 import { hasCitus } from './is-citus.ts';
 
 /** In the form of `server_version_num`. */
@@ -17,23 +16,26 @@ export const OLDEST_SUPPORTED = 140_000;
  * Checks that the server is new enough, the tables have this version's columns and the role has a worker's
  * rights. Returns the tables with what it has found out about the server.
  *
- * @param more those of schedules, limits, keys, metrics and a feature, where the worker uses them
- * @param feature which of them are exported by an entry of its own
+ * @param features the tables that features bring, where the worker uses them
  * @throws UnsupportedPostgresError | MissingMigrationError | QueueError saying what to do
  */
 export async function checkDatabase(
   db: Runner,
   tables: QueueTables,
-  more: Partial<TablesInUse> = {},
-  feature?: { readonly tables: object; readonly entry: string },
+  features: readonly FeatureTables[] = [],
 ): Promise<QueueTables> {
-  const all = { ...tables, ...more };
-  const rows = await queryRows(db, tables, databaseStateQuery(all));
+  const all = [{ tables, entry: undefined }, ...features].flatMap(({ tables, entry }) =>
+    namedTables(tables).map(([key, table]) => ({ key, table, entry })),
+  );
+  const rows = await queryRows(
+    db,
+    tables,
+    databaseStateQuery(Object.fromEntries(all.map(({ key, table }) => [key, table]))),
+  );
   const [server] = rows;
   if (Number(server?.number) < OLDEST_SUPPORTED) throw new UnsupportedPostgresError(String(server?.version));
-  for (const [key, table] of Object.entries(all)) {
+  for (const { key, table, entry } of all) {
     const name = quotedName(table);
-    const entry = key in tables ? undefined : (entryOf(key, feature) ?? CONTROL_ENTRY);
     const missed = (what: string) => new MissingMigrationError(what, undefined, entry);
     const present = new Set(
       rows.filter((row) => row.key === key && row.name !== null).map((row) => row.name),
@@ -45,25 +47,17 @@ export async function checkDatabase(
       throw missed(`The table ${name} has no column ${names}`);
     }
   }
-  await checkGrants(db, all);
+  await checkGrants(db, tables, features);
   const facts = { distributed: server?.citus === true, identified: server?.identified === true };
   return facts.distributed || !facts.identified ? inContext(tables, { server: facts }) : tables;
-}
-
-function entryOf(
-  key: string,
-  feature: { readonly tables: object; readonly entry: string } | undefined,
-): string | undefined {
-  if (key === 'queueMetrics') return METRICS_ENTRY;
-  return feature !== undefined && key in feature.tables ? feature.entry : undefined;
 }
 
 /**
  * The server's version with each column of the tables that the search path finds. A table that does not exist
  * has one row without a column. One statement for all: each worker's start waits for it.
  */
-export function databaseStateQuery(tables: QueueTables): SQL {
-  const sought = Object.entries(tables).map(([key, table]) => ({ key, name: quotedName(table) }));
+export function databaseStateQuery(tables: object): SQL {
+  const sought = namedTables(tables).map(([key, table]) => ({ key, name: quotedName(table) }));
   return sql`
     select current_setting('server_version_num')::int4 as number,
       current_setting('server_version') as version, ${hasCitus} as citus,

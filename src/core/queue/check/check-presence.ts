@@ -1,9 +1,7 @@
 import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core';
-import { METRICS_ENTRY } from '../../../features/metrics/sql/metrics-entry.ts';
 import type { ServerState } from '../../queries/operate/inspect-server.ts';
 import type { TableState } from '../../queries/operate/inspect-table.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
-import { CONTROL_ENTRY } from '../../sql/control-entry.ts';
 import { quotedName } from '../../sql/quoted-name.ts';
 import { type Finding, MIGRATE } from './finding.ts';
 
@@ -65,28 +63,4 @@ function exportOf(tables: QueueTables): string {
     ? `\`export const ${names} = createQueueTables({ … })\``
     : `\`export const queueSchema = pgSchema('${schema}')\` and ` +
         `\`export const ${names} = createQueueTables({ schema: queueSchema${isDefault ? '' : ', …'} })\``;
-}
-
-/** That the table of `createQueue({ keys })` is not there. */
-export function missingKeys(keys: PgTable): Finding {
-  return {
-    code: 'tables-missing',
-    severity: 'error',
-    message: `${quotedName(keys)} does not exist, so enqueue with throttle or unique: { forMs } fails`,
-    fix:
-      `${MIGRATE}. If there is nothing to generate, the schema file that drizzle-kit reads must have ` +
-      `\`export * from '${CONTROL_ENTRY}'\` at its top level, or what createControlTables() returns`,
-  };
-}
-
-/** That the table of `createQueue({ metrics })` is not there. */
-export function missingMetrics(metrics: PgTable): Finding {
-  return {
-    code: 'tables-missing',
-    severity: 'error',
-    message: `${quotedName(metrics)} does not exist, so workers of this queue do not start`,
-    fix:
-      `${MIGRATE}. If there is nothing to generate, the schema file that drizzle-kit reads must have ` +
-      `\`export * from '${METRICS_ENTRY}'\` at its top level, or what createMetricsTables() returns`,
-  };
 }

@@ -1,7 +1,4 @@
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
-import type { ControlTables } from '../../../features/control/index.ts';
-import type { MetricsTables } from '../../../features/metrics/schema/index.ts';
-import type { Schedules } from '../../../features/schedules/schedules.ts';
 import { findServedQueues, hasGroups } from '../../queries/operate/find-grouped-queues.ts';
 import { findSilentWorkers } from '../../queries/operate/find-silent-workers.ts';
 import { inspectServer } from '../../queries/operate/inspect-server.ts';
@@ -15,9 +12,10 @@ import { checkConnection } from './check-connection.ts';
 import { checkIds } from './check-ids.ts';
 import { checkIndexes } from './check-indexes.ts';
 import { checkPooler } from './check-pooler.ts';
-import { missingKeys, missingMetrics, missingTables } from './check-presence.ts';
+import { missingTables } from './check-presence.ts';
 import { checkServer } from './check-server.ts';
 import { checkUpkeep } from './check-upkeep.ts';
+import type { FeatureToCheck } from './feature-to-check.ts';
 import type { Finding } from './finding.ts';
 import { refusedClaims } from './refused-claims.ts';
 import { unservedKinds } from './unserved-kinds.ts';
@@ -38,24 +36,19 @@ export interface LimitsQuestion {
 
 /** Limits, as far as a check is about them. */
 export interface LimitsToCheck {
-  /** Their own tables, by key. */
-  readonly limitTables: Readonly<Record<string, PgTable>>;
   /** Whether the queue has limits. */
   has(queue: string): boolean;
   /** Whether the jobs of the queue are in groups. */
   isGrouped(queue: string): boolean;
-  /** What is wrong where tables are not there, of which there is at least one. */
-  missing(absent: readonly PgTable[]): Finding;
-  /** What else is wrong with them. */
+  /** What is wrong with them, whatever of their tables is there. */
   check(question: LimitsQuestion): Promise<Finding[]>;
 }
 
 /** What a queue has beside its own tables. */
-export interface CapabilitiesToCheck {
-  readonly schedules?: Pick<Schedules, 'tables' | 'missing'> | undefined;
-  readonly limits?: LimitsToCheck | undefined;
-  readonly keys?: ControlTables['queueKeys'] | undefined;
-  readonly metrics?: MetricsTables['queueMetrics'] | undefined;
+export interface FeaturesToCheck {
+  /** All that have tables, the limits as well. */
+  readonly features: readonly FeatureToCheck[];
+  readonly limits: LimitsToCheck | undefined;
 }
 
 /**
@@ -68,14 +61,12 @@ export interface CapabilitiesToCheck {
 export async function checkQueue(
   db: Executor,
   tables: QueueTables,
-  { schedules, limits, keys, metrics }: CapabilitiesToCheck = {},
+  { features, limits }: FeaturesToCheck,
 ): Promise<Finding[]> {
   const server = await inspectServer(db, tables);
   const findings = [...checkServer(server), ...checkConnection(db), ...(await checkPooler(db))];
   const states = new Map<PgTable, TableState>();
-  const all: PgTable[] = Object.values({ ...tables, ...schedules?.tables, ...limits?.limitTables });
-  if (keys !== undefined) all.push(keys);
-  if (metrics !== undefined) all.push(metrics);
+  const all: PgTable[] = [...Object.values(tables), ...features.flatMap(({ tables }) => tables)];
   try {
     for (const table of all) states.set(table, await inspectTable(db, tables, table));
   } catch (error) {
@@ -88,15 +79,10 @@ export async function checkQueue(
     return state;
   };
   findings.push(...missingTables(tables, stateOf, server));
-  if (schedules !== undefined && !stateOf(schedules.tables.queueSchedules).present) {
-    findings.push(schedules.missing);
+  for (const feature of features) {
+    const absent = feature.tables.filter((table) => !stateOf(table).present);
+    if (absent.length > 0) findings.push(await feature.missing(absent));
   }
-  if (limits !== undefined) {
-    const absent = Object.values(limits.limitTables).filter((table) => !stateOf(table).present);
-    if (absent.length > 0) findings.push(limits.missing(absent));
-  }
-  if (keys !== undefined && !stateOf(keys).present) findings.push(missingKeys(keys));
-  if (metrics !== undefined && !stateOf(metrics).present) findings.push(missingMetrics(metrics));
   for (const table of all.filter((table) => stateOf(table).present)) {
     findings.push(...checkColumns(table, stateOf(table)), ...checkIndexes(table, stateOf(table)));
   }

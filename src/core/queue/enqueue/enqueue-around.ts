@@ -1,5 +1,4 @@
 import { QueueError } from '../../../errors.ts';
-import type { ControlTables } from '../../../features/control/index.ts';
 import { metadataToStore, type NewJob } from '../../job/new-job.ts';
 import type { QueueTables } from '../../schema/index.ts';
 import type { OwnColumn } from '../../schema/own-columns.ts';
@@ -7,6 +6,7 @@ import type { Executor } from '../../sql/executor.ts';
 import { inGroups } from '../../sql/grouped-jobs.ts';
 import { type Around, calledTwice, goAround, type JobToEnqueue } from './around.ts';
 import { enqueueJobs, type LimitedEnqueueResult } from './enqueue-jobs.ts';
+import type { Insert, KeyRules } from './key-rules.ts';
 import type { WakeUps } from './wake-ups.ts';
 
 /** What all enqueues of one queue share. */
@@ -17,8 +17,8 @@ export interface EnqueueSettings {
   /** For the metadata as well. */
   readonly maxPayloadBytes: number;
   readonly around: Around['enqueue'];
-  /** The table of the keys that outlive a job, if the queue was given it. */
-  readonly keys: ControlTables['queueKeys'] | undefined;
+  /** For jobs that have a rule for their key; `undefined`: the queue takes none. */
+  readonly rules: KeyRules | undefined;
   /** Whether a plain `db` is refused. */
   readonly requireTransaction: boolean;
 }
@@ -39,9 +39,9 @@ export async function insertAround(
 ): Promise<LimitedEnqueueResult[]> {
   const { tables, wakeUps, around, maxPayloadBytes } = settings;
   const jobs = inGroups(tables, checked);
-  const insert = jobs.some(hasRule)
+  const insert: Insert = jobs.some(hasRule)
     ? await insertByRule(settings, jobs)
-    : (db: Executor, jobs: readonly NewJob[]) => enqueueJobs(db, tables, jobs, wakeUps);
+    : (db, jobs) => enqueueJobs(db, tables, jobs, wakeUps);
   if (around === undefined || jobs.length === 0) return await insert(db, jobs);
   const shown = jobs.map((job, at) => jobToEnqueue(job, entries[at]?.payload));
   let enqueued: LimitedEnqueueResult[] = [];
@@ -63,15 +63,13 @@ function hasRule({ rule }: NewJob): boolean {
   return rule !== undefined;
 }
 
-/** @throws TypeError when the jobs do not all follow one rule, or it needs a table that the queue lacks */
-async function insertByRule(
-  settings: EnqueueSettings,
-  jobs: readonly NewJob[],
-): Promise<(db: Executor, jobs: readonly NewJob[]) => Promise<LimitedEnqueueResult[]>> {
-  // A chunk of its own, which an app without such rules need not load.
-  const { enqueueByRule, sharedRule } = await import('../../../features/keys/enqueue-by-rule.ts');
-  const rule = sharedRule(jobs, settings);
-  return (db, jobs) => enqueueByRule(db, settings, rule, jobs);
+/** @throws TypeError when the queue has no rules for keys, and as they do */
+async function insertByRule({ rules, ...queue }: EnqueueSettings, jobs: readonly NewJob[]): Promise<Insert> {
+  if (rules !== undefined) return await rules.inserting(jobs, queue);
+  throw new TypeError(
+    `enqueue('${jobs.find(hasRule)?.kind}'): this queue takes no debounce, throttle or replace, ` +
+      "and no unique but 'live'",
+  );
 }
 
 /** The same for one job. @param payload as the enqueue was given it */

@@ -1,4 +1,3 @@
-import type { MetricsTables } from '../../../features/metrics/schema/index.ts';
 import { type CountedKind, countJobs } from '../../queries/operate/count-jobs.ts';
 import { type CountedResults, countResults } from '../../queries/operate/count-results.ts';
 import { type CountedRetrying, countRetrying } from '../../queries/operate/count-retrying.ts';
@@ -13,6 +12,7 @@ import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import type { Database, Executor } from '../../sql/executor.ts';
 import { type TimedRunner, withinTime } from '../../sql/within-time.ts';
 import type { LiveCounts, Precision } from './queue-stats.ts';
+import type { ReportedRates } from './reported-rates.ts';
 import type { Rest } from './rest.ts';
 
 /** What was counted of the live jobs, and what belongs to it. */
@@ -61,7 +61,7 @@ type Counted = Pick<LiveFigures, 'queues' | 'kinds'>;
 /** What is counted. */
 interface ToCount {
   readonly tables: QueueTables;
-  readonly metrics: MetricsTables['queueMetrics'] | undefined;
+  readonly reported: ReportedRates | undefined;
 }
 
 /**
@@ -71,7 +71,7 @@ interface ToCount {
  */
 export async function countLive(
   db: Database,
-  { tables, metrics }: ToCount,
+  { tables, reported }: ToCount,
   known: ExactCounting,
 ): Promise<LiveFigures> {
   const startMs = performance.now();
@@ -81,7 +81,7 @@ export async function countLive(
   const counted = await countSomehow(db, tables, known, [...new Set(names)]);
   const last = await withinTime(db, tables, RETRYING_MS, async ({ runner }) => ({
     retrying: await countRetrying(runner, tables),
-    bytes: await sizeOfTables(runner, tables, metrics),
+    bytes: await sizeOfTables(runner, tables, reported?.table),
   }));
   known.rest.mostMs =
     last?.bytes === undefined ? Number.POSITIVE_INFINITY : ANSWER_MS + (last.bytes / PAGE_BYTES) * PAGE_MS;

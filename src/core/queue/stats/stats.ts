@@ -1,19 +1,19 @@
-import { compare, readRates } from '../../../features/metrics/rates.ts';
-import type { MetricsTables } from '../../../features/metrics/schema/index.ts';
 import { checkOptions, namesOf } from '../../job/known-options.ts';
 import { checkInteger } from '../../job/limits.ts';
 import { COUNTED_RESULTS, type CountedResults } from '../../queries/operate/count-results.ts';
 import type { QueueTables } from '../../schema/create-queue-tables.ts';
 import { type Database, NO_DATABASE } from '../../sql/executor.ts';
+import { compare } from './compare.ts';
 import { countLive, type LiveFigures } from './count-live.ts';
 import { figuresOf } from './known-figures.ts';
 import type { KindCounts, QueueCounts, QueueRates, QueueStats, StatsOptions } from './queue-stats.ts';
+import type { ReportedRates } from './reported-rates.ts';
 import { workersOf } from './workers-of.ts';
 
 /** The queue whose figures are asked for. */
 export interface QueueOfFigures {
   readonly tables: QueueTables;
-  readonly metrics: MetricsTables['queueMetrics'] | undefined;
+  readonly reported: ReportedRates | undefined;
 }
 
 const OPTIONS = namesOf<StatsOptions>({ minutes: true });
@@ -59,12 +59,12 @@ export async function liveFigures(db: Database, queue: QueueOfFigures): Promise<
 /** What workers have reported, shared by all who ask for as many minutes; `undefined` without metrics. */
 export async function ratesOf(
   db: Database,
-  { tables, metrics }: QueueOfFigures,
+  { tables, reported }: QueueOfFigures,
   minutes: number,
 ): Promise<QueueRates | undefined> {
-  if (metrics === undefined) return undefined;
+  if (reported === undefined) return undefined;
   const shared = figuresOf(tables, db).ratesOf(minutes);
-  return await shared.get(() => readRates(db, { tables, metrics }, minutes));
+  return await shared.get(() => reported.read(db, tables, minutes));
 }
 
 /** With those that have no live jobs, but a worker or a pause. */

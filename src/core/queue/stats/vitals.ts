@@ -43,7 +43,7 @@ export async function vitals(
   const all = [
     ...judgeQueues(live),
     ...judgeKinds(live),
-    ...judgeRates(rates, queue.metrics !== undefined),
+    ...judgeRates(rates, queue.reported !== undefined),
     ...judgeRetrying(live),
     ...judgeWorkers(live, inspected?.silent),
     ...judgeClaims(live, inspected?.passedOver, (name) => limits?.has(name) ?? false),

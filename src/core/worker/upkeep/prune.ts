@@ -8,17 +8,23 @@ export interface PruneOptions {
   /** Deletes so many rows at most. */
   readonly prune: (limit: number) => Promise<PruneResult>;
   /** What it deletes, for errors. */
-  readonly what: 'results' | 'keys' | 'metrics';
+  readonly what: string;
   /** The first batch comes at random within this time: workers that start together do not delete together. */
   readonly firstWithinMs: number;
   readonly events: WorkerEmitter;
 }
 
+const FIRST_WITHIN_MS = 5_000;
 const PRUNE_EVERY_MS = 60_000;
 /** Small: such a delete holds its locks for milliseconds, and leaves autovacuum little at a time. */
 const BATCH = 1_000;
 /** All workers together delete for this part of the time. */
 const SHARE = 1 / 10;
+
+/** The `firstWithinMs` of a worker: one that ends when its queues are empty may be all that prunes. */
+export function firstPruneWithinMs(untilEmpty: boolean): number {
+  return untilEmpty ? 0 : FIRST_WITHIN_MS;
+}
 
 /**
  * Deletes rows that are no longer wanted in small batches. While there are more, all workers together keep

@@ -2,12 +2,12 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { NewJob } from '../../../core/job/new-job.ts';
 import { COLUMNS, givenColumns, ownValues, woke } from '../../../core/queries/enqueue/insert-jobs.ts';
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
-import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
 import { type Executor, queryRows } from '../../../core/sql/executor.ts';
 import { anyInGroup, groupColumns, haveGroupColumns, notedGroups } from '../../../core/sql/grouped-jobs.ts';
 import { jobRows } from '../../../core/sql/job-rows.ts';
 import { ownNames } from '../../../core/sql/own-values.ts';
 import type { WakeUp } from '../../../core/sql/wake-up.ts';
+import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import type { ControlTables } from '../../control/index.ts';
 import { idSequence, type PutResult, putResult } from './insert-waiting-jobs.ts';
 

@@ -3,13 +3,13 @@ import type { NewJob } from '../../../core/job/new-job.ts';
 import { givenColumns, woke } from '../../../core/queries/enqueue/insert-jobs.ts';
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
 import { ownColumnsOf } from '../../../core/schema/own-columns.ts';
-import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
 import { type Executor, queryRows } from '../../../core/sql/executor.ts';
 import { anyInGroup, haveGroupColumns, notedGroups } from '../../../core/sql/grouped-jobs.ts';
 import { jobRows } from '../../../core/sql/job-rows.ts';
 import { queueOf } from '../../../core/sql/one-queue.ts';
 import { ownDefault } from '../../../core/sql/own-values.ts';
 import type { WakeUp } from '../../../core/sql/wake-up.ts';
+import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import { isOver, type KeyTables, nextEnd, windowOf, withKeys } from './insert-limited-jobs.ts';
 import { idSequence, type PutResult, putNumbered, putResult, takingOver } from './insert-waiting-jobs.ts';
 

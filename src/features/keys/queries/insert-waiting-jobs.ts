@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { KeyRule } from '../../../core/job/key-rule.ts';
 import type { NewJob } from '../../../core/job/new-job.ts';
 import { COLUMNS, givenColumns, ownValues, woke } from '../../../core/queries/enqueue/insert-jobs.ts';
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
@@ -10,7 +11,6 @@ import { newJobId } from '../../../core/sql/new-job-id.ts';
 import { ownNames } from '../../../core/sql/own-values.ts';
 import { quotedName } from '../../../core/sql/quoted-name.ts';
 import type { WakeUp } from '../../../core/sql/wake-up.ts';
-import type { KeyRule } from '../job/key-rule.ts';
 
 /** What becomes of a job whose key another one has that waits for its first claim. */
 export type WaitingRule = Extract<KeyRule, { type: 'debounce' | 'replace' | 'waiting' }>;

@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { countWorkersQuery, type PruneResult } from '../../../core/queries/operate/prune-queue.ts';
-import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
 import { queryRows, type Runner } from '../../../core/sql/executor.ts';
 import { isDistributed } from '../../../core/sql/statement-context.ts';
+import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import { type KeyTables, withKeys } from './insert-limited-jobs.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
 import { queryRows, type Runner } from '../../../core/sql/executor.ts';
 import { planAnew } from '../../../core/sql/plan-anew.ts';
+import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import { dueInGroup } from '../sql/due-in-group.ts';
 import type { GroupTables } from '../sql/grouping.ts';
 import { MAX_KEYS, nextNotes } from '../sql/note-groups.ts';

@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { NO_GROUP } from '../../../core/job/group.ts';
 import { MAX_PRIORITY } from '../../../core/job/limits.ts';
-import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
 import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import type { GroupTables } from '../sql/grouping.ts';
 
 /** The most jobs that one statement takes in. */

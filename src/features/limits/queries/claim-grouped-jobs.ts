@@ -6,10 +6,10 @@ import {
   claimedRows,
   toClaimedJobs,
 } from '../../../core/sql/claimed-job.ts';
-import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
 import { queryRows, type Runner } from '../../../core/sql/executor.ts';
 import { faultPoint } from '../../../core/sql/fault-point.ts';
 import { handOver } from '../../../core/sql/hold-end.ts';
+import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import type { GroupClaim } from '../sql/group-claim.ts';
 import { isUpheld } from '../sql/group-hold.ts';
 import type { GroupTables } from '../sql/grouping.ts';

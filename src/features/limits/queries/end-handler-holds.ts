@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
 import { queryRows, type Runner } from '../../../core/sql/executor.ts';
 import { arrayText } from '../../../core/sql/fence.ts';
+import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import type { GroupTables, LimitTables } from '../sql/grouping.ts';
 import { insertNotes } from '../sql/note-groups.ts';
 

@@ -1,10 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { DueAnswer } from '../../../core/queries/claim/find-due.ts';
-import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
 import { epochMs } from '../../../core/sql/epoch-ms.ts';
 import { queryRows, type RawRow, type Runner } from '../../../core/sql/executor.ts';
 import { perStatement, queueOf } from '../../../core/sql/one-queue.ts';
 import { planAnew } from '../../../core/sql/plan-anew.ts';
+import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import type { GroupTables } from '../sql/grouping.ts';
 
 /**

@@ -1,10 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { DueIdsQuestion } from '../../../core/queries/claim/find-due-ids.ts';
-import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
 import { queryRows, type Runner } from '../../../core/sql/executor.ts';
 import { arrayText } from '../../../core/sql/fence.ts';
 import { isFree } from '../../../core/sql/is-free.ts';
 import { isNotAmong, servedKind } from '../../../core/sql/served-kind.ts';
+import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import type { GroupTables } from '../sql/grouping.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
 import { dateOf, epochMs } from '../../../core/sql/epoch-ms.ts';
 import { type Executor, queryRows } from '../../../core/sql/executor.ts';
 import { servedKind } from '../../../core/sql/served-kind.ts';
+import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import { dueInGroup } from '../sql/due-in-group.ts';
 import { isUpheld } from '../sql/group-hold.ts';
 import type { GroupTables } from '../sql/grouping.ts';

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
-import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
 import { type Executor, queryRows } from '../../../core/sql/executor.ts';
+import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import type { LimitTables } from '../sql/grouping.ts';
 
 /** The groups of one queue that a discarded job has stopped. */

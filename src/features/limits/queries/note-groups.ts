@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { MAX_PRIORITY } from '../../../core/job/limits.ts';
-import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
 import { queryRows, type Runner } from '../../../core/sql/executor.ts';
 import { isFree } from '../../../core/sql/is-free.ts';
+import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import { isUpheld } from '../sql/group-hold.ts';
 import type { GroupTables } from '../sql/grouping.ts';
 import { insertNotes } from '../sql/note-groups.ts';

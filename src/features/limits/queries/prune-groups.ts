@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
 import { queryRows, type Runner } from '../../../core/sql/executor.ts';
+import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import { isUpheld } from '../sql/group-hold.ts';
 import type { GroupTables } from '../sql/grouping.ts';
 import { rateWindow } from '../sql/rate-used.ts';

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
 import { type Executor, queryRows } from '../../../core/sql/executor.ts';
+import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import type { GroupTables } from '../sql/grouping.ts';
 
 /**

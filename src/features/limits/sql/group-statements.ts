@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
-import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
 import { contextOf, inContext } from '../../../core/sql/statement-context.ts';
 import type { EndedHolds, StatementExtension, UnblockedJobs } from '../../../core/sql/statement-extension.ts';
+import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import type { Grouping, LimitTables, Serial } from './grouping.ts';
 import { insertNotes } from './note-groups.ts';
 

@@ -1,7 +1,7 @@
 import type { SQL } from 'drizzle-orm';
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
-import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
 import { type Executor, queryRows, type RawRow, type Runner } from '../../../core/sql/executor.ts';
+import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import type { LimitTables } from './grouping.ts';
 
 /** The tables that statements about the limits of queues and kinds use. */

@@ -1,7 +1,7 @@
 import type { SQL } from 'drizzle-orm';
 import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
-import { CONTROL_ENTRY } from '../../../core/sql/control-entry.ts';
 import { queryRows, type RawRow, type Runner } from '../../../core/sql/executor.ts';
+import { CONTROL_ENTRY } from '../../control/control-entry.ts';
 import type { ControlTables } from '../../control/index.ts';
 
 /** The tables that statements about schedules use. */

@@ -1,10 +1,10 @@
-import { Channel } from '../../core/drivers/channel.ts';
-import { listenOrLook } from '../../core/drivers/listen-or-poll.ts';
-import { warnOnce } from '../../core/drivers/warn-once.ts';
-import type { QueueTables } from '../../core/schema/index.ts';
-import type { Executor } from '../../core/sql/executor.ts';
-import { Retries } from '../../core/time/retries.ts';
-import { endChannel, endedIds } from './sql/end-notice.ts';
+import { Channel } from '../../drivers/channel.ts';
+import { listenOrLook } from '../../drivers/listen-or-poll.ts';
+import { warnOnce } from '../../drivers/warn-once.ts';
+import type { QueueTables } from '../../schema/index.ts';
+import { endChannel, endedIds } from '../../sql/end-notice.ts';
+import type { Executor } from '../../sql/executor.ts';
+import { Retries } from '../../time/retries.ts';
 
 /**
  * How long the connection stays open without waiters: the next wait may come soon, or the process may end.

@@ -1,7 +1,7 @@
-import { checkDefinition, type JobDefinition } from '../../core/job/definition.ts';
-import { checkId } from '../../core/job/limits.ts';
-import type { QueueTables } from '../../core/schema/index.ts';
-import { checkExecutor, type Executor } from '../../core/sql/executor.ts';
+import { checkDefinition, type JobDefinition } from '../../job/definition.ts';
+import { checkId } from '../../job/limits.ts';
+import type { QueueTables } from '../../schema/index.ts';
+import { checkExecutor, type Executor } from '../../sql/executor.ts';
 import type { FinalRecord } from './final-record.ts';
 import { JobGoneError, WaitTimeoutError } from './wait-errors.ts';
 import { type CheckedWait, checkNoTransaction, checkWaitOptions, type WaitOptions } from './wait-options.ts';

@@ -1,28 +1,33 @@
-import type { WaitOptions } from '../../../features/waiting/wait-options.ts';
-import type { QueryBuilders } from '../../../skip-locked/query-builders.ts';
+import type { QueryBuilders } from '../../skip-locked/query-builders.ts';
 import {
   checkDefinition,
   type JobDefinition,
   type OutputInput,
   type PayloadInput,
-} from '../../job/definition.ts';
+} from '../job/definition.ts';
 import type {
   EnqueueOptions,
   GivenOptions,
   LimitedEnqueueOptions,
   PlainEnqueueOptions,
-} from '../../job/enqueue-options.ts';
-import type { StoredValue } from '../../job/stored.ts';
-import type { OwnColumns } from '../../schema/own-columns.ts';
-import { checkExecutor, checkOpen, checkTransaction, type Executor } from '../../sql/executor.ts';
-import type { EnqueueArguments, EnqueueEntry } from './enqueue-arguments.ts';
-import type { EnqueueSettings } from './enqueue-around.ts';
-import { type EnqueueFromArguments, enqueueFrom, type SelectedRow, type SelectOf } from './enqueue-from.ts';
-import type { EnqueueResult, LimitedEnqueueResult } from './enqueue-jobs.ts';
-import { enqueueMany } from './enqueue-many.ts';
-import { enqueueOne } from './enqueue-one.ts';
-import { type EnqueueQuery, enqueueQuery } from './enqueue-query.ts';
-import { rememberSettings } from './settings-of.ts';
+} from '../job/enqueue-options.ts';
+import type { StoredValue } from '../job/stored.ts';
+import type { OwnColumns } from '../schema/own-columns.ts';
+import { checkExecutor, checkOpen, checkTransaction, type Executor } from '../sql/executor.ts';
+import type { EnqueueArguments, EnqueueEntry } from './enqueue/enqueue-arguments.ts';
+import type { EnqueueSettings } from './enqueue/enqueue-around.ts';
+import {
+  type EnqueueFromArguments,
+  enqueueFrom,
+  type SelectedRow,
+  type SelectOf,
+} from './enqueue/enqueue-from.ts';
+import type { EnqueueResult, LimitedEnqueueResult } from './enqueue/enqueue-jobs.ts';
+import { enqueueMany } from './enqueue/enqueue-many.ts';
+import { enqueueOne } from './enqueue/enqueue-one.ts';
+import { type EnqueueQuery, enqueueQuery } from './enqueue/enqueue-query.ts';
+import { rememberSettings } from './enqueue/settings-of.ts';
+import type { WaitOptions } from './wait/wait-options.ts';
 
 /** The part of a {@link Queue} by which jobs are put in, through a `TDb`. */
 export class Enqueuer<TOwn extends OwnColumns = OwnColumns, TDb extends Executor = Executor> {
@@ -83,7 +88,7 @@ export class Enqueuer<TOwn extends OwnColumns = OwnColumns, TDb extends Executor
   ): Promise<StoredValue<OutputInput<TJob>>> {
     checkExecutor('run', db);
     checkDefinition('run', job);
-    const { run } = await import('../../../features/waiting/run.ts');
+    const { run } = await import('./wait/run.ts');
     // As in enqueue. The output is stored as the input of the definition's schema.
     const output = await run(db, this.#settings, job, payload as PayloadInput<TJob>, options);
     return output as StoredValue<OutputInput<TJob>>;

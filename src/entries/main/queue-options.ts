@@ -1,17 +1,23 @@
 import { is } from 'drizzle-orm';
 import { PgTable } from 'drizzle-orm/pg-core';
+import { checkOptions, namesOf } from '../../core/job/known-options.ts';
+import { checkBoolean, checkInteger, checkObject, LARGEST_MAX_PAYLOAD_BYTES } from '../../core/job/limits.ts';
+import { shown } from '../../core/job/shown.ts';
+import type { Around } from '../../core/queue/enqueue/around.ts';
+import type { MakeQueueLimiting } from '../../core/queue/queue-limits.ts';
+import type { MakeQueueWorkflows } from '../../core/queue/queue-workflows.ts';
+import {
+  type QueueTables,
+  queueJobs,
+  queuePauses,
+  queueResults,
+  queueWorkers,
+} from '../../core/schema/index.ts';
+import { CONTROL_ENTRY } from '../../features/control/control-entry.ts';
 import type { ControlTables } from '../../features/control/index.ts';
 import type { MetricsTables } from '../../features/metrics/schema/index.ts';
 import { METRICS_ENTRY } from '../../features/metrics/sql/metrics-entry.ts';
 import type { MakeSchedules } from '../../features/schedules/schedules-in.ts';
-import { checkOptions, namesOf } from '../job/known-options.ts';
-import { checkBoolean, checkInteger, checkObject, LARGEST_MAX_PAYLOAD_BYTES } from '../job/limits.ts';
-import { shown } from '../job/shown.ts';
-import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from '../schema/index.ts';
-import { CONTROL_ENTRY } from '../sql/control-entry.ts';
-import type { Around } from './enqueue/around.ts';
-import type { MakeQueueLimiting } from './queue-limits.ts';
-import type { MakeQueueWorkflows } from './queue-workflows.ts';
 
 /** The options of {@link createQueue}. */
 export interface CreateQueueOptions<

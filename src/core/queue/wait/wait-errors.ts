@@ -1,5 +1,5 @@
-import type { AttemptError } from '../../core/schema/attempt-error.ts';
-import { QueueError } from '../../errors.ts';
+import { QueueError } from '../../../errors.ts';
+import type { AttemptError } from '../../schema/attempt-error.ts';
 import type { FinalRecord } from './final-record.ts';
 
 /*

@@ -1,7 +1,7 @@
-import type { JobDefinition, MayLackPayload, OutputInput, PayloadInput } from '../../core/job/definition.ts';
-import type { StoredValue } from '../../core/job/stored.ts';
-import type { FinalState } from '../../core/schema/queue-results.ts';
-import type { JobRecord, OutcomeRecord } from '../../core/sql/job-record.ts';
+import type { JobDefinition, MayLackPayload, OutputInput, PayloadInput } from '../../job/definition.ts';
+import type { StoredValue } from '../../job/stored.ts';
+import type { FinalState } from '../../schema/queue-results.ts';
+import type { JobRecord, OutcomeRecord } from '../../sql/job-record.ts';
 
 /** The record of a job that has ended. */
 export type FinalRecord<TKind extends string = string, TPayload = unknown, TOutput = unknown> = Extract<

@@ -1,7 +1,7 @@
-import { notifyWorkers } from '../../../core/queries/presence/notify-workers.ts';
-import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
-import type { Runner } from '../../../core/sql/executor.ts';
-import { endChannel, endNotices } from '../sql/end-notice.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { endChannel, endNotices } from '../../sql/end-notice.ts';
+import type { Runner } from '../../sql/executor.ts';
+import { notifyWorkers } from '../presence/notify-workers.ts';
 
 /**
  * Notifies the waiters of these jobs that the jobs have ended.

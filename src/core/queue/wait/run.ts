@@ -1,8 +1,8 @@
-import type { JobDefinition, PayloadInput } from '../../core/job/definition.ts';
-import type { GivenOptions } from '../../core/job/enqueue-options.ts';
-import type { EnqueueSettings } from '../../core/queue/enqueue/enqueue-around.ts';
-import { enqueueOne } from '../../core/queue/enqueue/enqueue-one.ts';
-import type { Executor } from '../../core/sql/executor.ts';
+import type { JobDefinition, PayloadInput } from '../../job/definition.ts';
+import type { GivenOptions } from '../../job/enqueue-options.ts';
+import type { Executor } from '../../sql/executor.ts';
+import type { EnqueueSettings } from '../enqueue/enqueue-around.ts';
+import { enqueueOne } from '../enqueue/enqueue-one.ts';
 import { JobFailedError } from './wait-errors.ts';
 import { endOf } from './wait-for.ts';
 import { checkNoTransaction, checkWaitOptions, type WaitOptions } from './wait-options.ts';

@@ -1,7 +1,7 @@
-import type { Debounce, GivenOptions, Replace, Throttle } from '../../../core/job/enqueue-options.ts';
-import { checkOptions, namesOf } from '../../../core/job/known-options.ts';
-import { checkBoolean, checkDurationMs, checkText, MAX_UNIQUE_KEY_BYTES } from '../../../core/job/limits.ts';
-import { shown } from '../../../core/job/shown.ts';
+import type { Debounce, GivenOptions, Replace, Throttle } from './enqueue-options.ts';
+import { checkOptions, namesOf } from './known-options.ts';
+import { checkBoolean, checkDurationMs, checkText, MAX_UNIQUE_KEY_BYTES } from './limits.ts';
+import { shown } from './shown.ts';
 
 /** What an enqueue does where its key is taken, other than to leave the job with its unique key alone. */
 export type KeyRule = { readonly key: string } & (

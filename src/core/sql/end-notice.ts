@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
-import { tablesChannel } from '../../../core/sql/wake-channel.ts';
-import { notified } from '../../../core/sql/wake-up.ts';
 import { AWAITED } from '../job/awaited.ts';
+import type { QueueTables } from '../schema/create-queue-tables.ts';
+import { tablesChannel } from './wake-channel.ts';
+import { notified } from './wake-up.ts';
 
 /** 17 characters each, and a notification carries less than 8,000 bytes. */
 const MOST_IDS = 400;

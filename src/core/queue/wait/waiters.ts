@@ -1,12 +1,12 @@
-import type { QueueTables } from '../../core/schema/index.ts';
-import { type Executor, NO_DATABASE, sqlStateOf } from '../../core/sql/executor.ts';
-import { isLoss } from '../../core/sql/is-loss.ts';
-import { settlesWithin } from '../../core/time/resolves-within.ts';
-import { QueueError } from '../../errors.ts';
+import { QueueError } from '../../../errors.ts';
+import { findJobs } from '../../queries/operate/find-jobs.ts';
+import { findLiveIds } from '../../queries/operate/find-live-ids.ts';
+import type { QueueTables } from '../../schema/index.ts';
+import { type Executor, NO_DATABASE, sqlStateOf } from '../../sql/executor.ts';
+import { isLoss } from '../../sql/is-loss.ts';
+import { settlesWithin } from '../../time/resolves-within.ts';
 import type { FinalRecord } from './final-record.ts';
 import type { NoticeListener } from './notice-listener.ts';
-import { findJobs } from './queries/find-jobs.ts';
-import { findLiveIds } from './queries/find-live-ids.ts';
 
 /** How long after each look at a job the next one comes. The last value stays. */
 const PACE_MS = [25, 50, 100, 200] as const;

@@ -1,7 +1,7 @@
-import { checkOptions, namesOf } from '../../core/job/known-options.ts';
-import { checkBoolean, checkDurationMs, MAX_TIMER_MS } from '../../core/job/limits.ts';
-import { shown } from '../../core/job/shown.ts';
-import { type Executor, NO_DATABASE } from '../../core/sql/executor.ts';
+import { checkOptions, namesOf } from '../../job/known-options.ts';
+import { checkBoolean, checkDurationMs, MAX_TIMER_MS } from '../../job/limits.ts';
+import { shown } from '../../job/shown.ts';
+import { type Executor, NO_DATABASE } from '../../sql/executor.ts';
 
 /** The options of {@link Queue.waitFor}. */
 export interface WaitOptions {

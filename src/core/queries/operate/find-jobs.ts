@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
-import { ownColumnsOf } from '../../../core/schema/own-columns.ts';
-import { type Executor, queryRows } from '../../../core/sql/executor.ts';
-import { arrayText } from '../../../core/sql/fence.ts';
-import { type JobRecord, liveRecords, resultRecords, toJobRecord } from '../../../core/sql/job-record.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { ownColumnsOf } from '../../schema/own-columns.ts';
+import { type Executor, queryRows } from '../../sql/executor.ts';
+import { arrayText } from '../../sql/fence.ts';
+import { type JobRecord, liveRecords, resultRecords, toJobRecord } from '../../sql/job-record.ts';
 
 /**
  * Jobs by their ids, live or finished, in no order. Those that are missing are neither.

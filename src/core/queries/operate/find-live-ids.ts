@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
-import { type Executor, queryRows } from '../../../core/sql/executor.ts';
-import { arrayText } from '../../../core/sql/fence.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import { type Executor, queryRows } from '../../sql/executor.ts';
+import { arrayText } from '../../sql/fence.ts';
 
 /**
  * Which of these jobs are still live. One row comes back, however many there are: this is asked again and

@@ -1,13 +1,13 @@
-import type { ClaimedJob } from '../../../core/queries/claim/claim-jobs.ts';
-import { nextTurn } from '../../../core/runtime.ts';
-import type { QueueTables } from '../../../core/schema/create-queue-tables.ts';
-import type { Runner } from '../../../core/sql/executor.ts';
-import { Condition } from '../../../core/time/condition.ts';
-import { sleep } from '../../../core/time/sleep.ts';
-import type { BackgroundPart } from '../../../core/worker/base/background.ts';
-import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
-import { isAwaited } from '../job/awaited.ts';
-import { notifyOfEnds } from '../queries/notify-of-ends.ts';
+import { isAwaited } from '../../job/awaited.ts';
+import type { ClaimedJob } from '../../queries/claim/claim-jobs.ts';
+import { notifyOfEnds } from '../../queries/settle/notify-of-ends.ts';
+import { nextTurn } from '../../runtime.ts';
+import type { QueueTables } from '../../schema/create-queue-tables.ts';
+import type { Runner } from '../../sql/executor.ts';
+import { Condition } from '../../time/condition.ts';
+import { sleep } from '../../time/sleep.ts';
+import type { BackgroundPart } from '../base/background.ts';
+import type { WorkerEmitter } from '../base/events.ts';
 
 export interface EndNoticesOptions {
   readonly db: Runner;

@@ -1,12 +1,20 @@
+import { Queue } from '../../core/queue/queue.ts';
+import type { MakeQueueLimiting } from '../../core/queue/queue-limits.ts';
+import type { MakeQueueWorkflows } from '../../core/queue/queue-workflows.ts';
+import {
+  type QueueTables,
+  queueJobs,
+  queuePauses,
+  queueResults,
+  queueWorkers,
+} from '../../core/schema/index.ts';
+import type { OwnColumns, OwnColumnsOf } from '../../core/schema/own-columns.ts';
+import type { Executor, Transaction } from '../../core/sql/executor.ts';
+import { keysOfQueue } from '../../features/keys/keys-of-queue.ts';
+import { metricsOfQueue } from '../../features/metrics/metrics-of-queue.ts';
 import type { Schedules } from '../../features/schedules/schedules.ts';
 import type { MakeSchedules } from '../../features/schedules/schedules-in.ts';
-import { type QueueTables, queueJobs, queuePauses, queueResults, queueWorkers } from '../schema/index.ts';
-import type { OwnColumns, OwnColumnsOf } from '../schema/own-columns.ts';
-import type { Executor, Transaction } from '../sql/executor.ts';
-import { type CreateQueueOptions, checkQueueOptions } from './options.ts';
-import { Queue } from './queue.ts';
-import type { MakeQueueLimiting } from './queue-limits.ts';
-import type { MakeQueueWorkflows } from './queue-workflows.ts';
+import { type CreateQueueOptions, checkQueueOptions } from './queue-options.ts';
 
 /**
  * A queue over the tables of `drizzle-queue/schema`, or over others. It opens no connection: create it once,
@@ -30,7 +38,12 @@ export function createQueue<
   WorkflowsOf<TWorkflows>
 > {
   checkQueueOptions(options);
-  return new Queue(options.tables ?? { queueJobs, queueResults, queueWorkers, queuePauses }, options);
+  const { tables = { queueJobs, queueResults, queueWorkers, queuePauses }, keys, metrics } = options;
+  return new Queue(tables, {
+    ...options,
+    keys: keysOfQueue(keys),
+    metrics: metrics && metricsOfQueue(metrics),
+  });
 }
 
 /** The same as `OwnColumnsOf` alone, which an editor would print as the table with all its columns. */

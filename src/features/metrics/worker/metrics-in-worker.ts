@@ -1,0 +1,32 @@
+import { Pruning } from '../../../core/worker/upkeep/prune.ts';
+import type { BackgroundFeature } from '../../../core/worker/worker-feature.ts';
+import { pruneMetrics } from '../queries/prune-metrics.ts';
+import type { MetricsTables } from '../schema/index.ts';
+import { METRICS_ENTRY } from '../sql/metrics-entry.ts';
+import { Folding } from './folding.ts';
+import { Reporting } from './reporting.ts';
+
+const FIRST_PRUNE_WITHIN_MS = 60_000;
+
+/** What a worker does for metrics: it reports how attempts end, adds up the hours and prunes what is old. */
+export function metricsInWorker(queueMetrics: MetricsTables['queueMetrics']): BackgroundFeature {
+  return {
+    tables: { tables: { queueMetrics }, entry: METRICS_ENTRY },
+    forWorker({ statements, tables, workerId, events }) {
+      const db = statements.of('upkeep');
+      const known = { tables, metrics: queueMetrics };
+      const reporting = new Reporting({ db, workerId, events, known });
+      const pruning = new Pruning({
+        prune: (limit) => pruneMetrics(db, known, limit),
+        what: 'metrics',
+        firstWithinMs: FIRST_PRUNE_WITHIN_MS,
+        events,
+      });
+      return {
+        background: [reporting, new Folding({ db, known, events }), pruning],
+        noteEnd: (ended) => reporting.note(ended),
+        write: () => reporting.write(),
+      };
+    },
+  };
+}
