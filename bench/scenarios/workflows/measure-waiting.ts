@@ -84,7 +84,7 @@ async function comeToWait(
 ): Promise<void> {
   const before = await form.countWaiting(sql);
   await child.do('put', { shape: 'wait-or-sleep', steps: 0, from, count });
-  const deadlineMs = nowMs() + 300_000;
+  const deadlineMs = nowMs() + 900_000;
   while ((await form.countWaiting(sql)) < before + count) {
     if (nowMs() > deadlineMs) throw new Error(`${form.name}: not all workflows have come to wait`);
     await new Promise((resolve) => setTimeout(resolve, 100));

@@ -5,7 +5,7 @@ import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusa
 import type { AttemptAddedTo } from '../../../core/worker/run/added-context.ts';
 import { findSteps } from '../queries/find-steps.ts';
 import { type Received, receiveSignal, type SignalToReceive } from '../queries/receive-signal.ts';
-import { recordSteps, type StepToRecord, stepKey } from '../queries/record-steps.ts';
+import { recordOneStep } from '../queries/record-one-step.ts';
 import type { TablesOfWorkflows } from '../sql/workflow-tables.ts';
 import type { StepRecorder } from './step-recorder.ts';
 import type { StepStore } from './step-run.ts';
@@ -36,7 +36,7 @@ export function storeInWorker(
   return {
     find: () => answered(() => findSteps(db, tables, job)),
     record: (step) => recorder.record(step, attempt.signal),
-    recordIn: (tx, step) => recordOne(tx, tables, attempt, step),
+    recordIn: (tx, step) => recordOneStep(tx, tables, holder, step, 'wait'),
     receive: (signal) =>
       answered(async () => {
         const received = await receiveSignal(db, tables, holder, signal, 'briefly');
@@ -52,13 +52,9 @@ export function storeInTransaction(attempt: AttemptAddedTo, tables: TablesOfWork
   const { db } = environment;
   return {
     find: () => findSteps(db, tables, job),
-    record: (step) => recordOne(db, tables, attempt, step),
-    recordIn: (tx, step) => recordOne(tx, tables, attempt, step),
+    record: (step) => recordOneStep(db, tables, holder, step, 'wait'),
+    recordIn: (tx, step) => recordOneStep(tx, tables, holder, step, 'wait'),
     receive: (signal: SignalToReceive): Promise<Received | undefined> =>
       receiveSignal(db, tables, holder, signal, 'wait'),
   };
-}
-
-async function recordOne(db: Runner, tables: TablesOfWorkflows, attempt: AttemptAddedTo, step: StepToRecord) {
-  return (await recordSteps(db, tables, attempt.holder, [step], 'wait')).get(stepKey(step));
 }
