@@ -14,5 +14,6 @@ export const scenarios: Readonly<Record<string, () => Promise<Scenario>>> = {
   'last-attempt': async () => (await import('./scenarios/last-attempt.ts')).lastAttempt,
   control: async () => (await import('./scenarios/control/scenario.ts')).control,
   memory: async () => (await import('./scenarios/memory.ts')).memory,
+  workflows: async () => (await import('./scenarios/workflows/scenario.ts')).workflows,
   mixed: async () => (await import('./scenarios/mixed.ts')).mixed,
 };

@@ -139,27 +139,10 @@ export {
   handleBatch,
 } from './features/batch-handlers/handle-batch.ts';
 export { type HandlersFor, handlersFor } from './features/batch-handlers/handlers-for.ts';
-// Survive the middle of a job, and wait for other jobs
-// Survive the middle of a job, and wait for other jobs
-export type {
-  BatchEntries,
-  BatchEntries,
-  EnqueuedBatch,
-  EnqueuedBatch,
-  LastJob,
-  LastJob,
-} from './features/batches/enqueue-batch.ts';
-export type {
-  EnqueuedFlow,
-  EnqueuedFlow,
-  FlowBuilder,
-  FlowBuilder,
-  FlowJob,
-  FlowJob,
-  FlowJobOptions,
-  FlowJobOptions,
-} from './features/batches/enqueue-flow.ts';
-export type { FlowRecord, FlowRecord } from './features/batches/queries/find-flow.ts';
+// Wait for other jobs
+export type { BatchEntries, EnqueuedBatch, LastJob } from './features/batches/enqueue-batch.ts';
+export type { EnqueuedFlow, FlowBuilder, FlowJob, FlowJobOptions } from './features/batches/enqueue-flow.ts';
+export type { FlowRecord } from './features/batches/queries/find-flow.ts';
 export type { GroupList, LimitFilter, LimitList, Limits } from './features/limits/limits.ts';
 export { limitsIn, type MakeLimits } from './features/limits/limits-in.ts';
 export type { LimitName, QueueName } from './features/limits/settings/limit-name.ts';
@@ -184,6 +167,7 @@ export type { ScheduleFilter, ScheduleList } from './features/schedules/schedule
 export type { ScheduleRecord } from './features/schedules/schedule-record.ts';
 export type { ScheduleRun, Schedules } from './features/schedules/schedules.ts';
 export { type MakeSchedules, schedulesIn } from './features/schedules/schedules-in.ts';
+// Survive the middle of a job
 export type {
   Child,
   ChildArguments,

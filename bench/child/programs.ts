@@ -32,6 +32,7 @@ export const measurements = {
   single: async (): Promise<Measurement> => (await import('../scenarios/enqueue/single.ts')).single,
   bulk: async (): Promise<Measurement> => (await import('../scenarios/enqueue/bulk.ts')).bulk,
   arrivals: async (): Promise<Measurement> => (await import('../scenarios/latency/arrivals.ts')).arrivals,
+  workflows: async (): Promise<Measurement> => (await import('../scenarios/workflows/act.ts')).act,
 };
 
 export type MeasurementName = keyof typeof measurements;

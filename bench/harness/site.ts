@@ -57,7 +57,7 @@ export class Sites {
   constructor(readonly server: PostgresServer) {}
 
   /** A database with the system's tables, made once. */
-  template({ create }: System): Promise<string> {
+  template({ create }: Pick<System, 'create'>): Promise<string> {
     let template = this.#templates.get(create);
     if (template === undefined) {
       template = this.#createTemplate(create);

@@ -30,5 +30,9 @@ for ever; it must not fall.`,
 it, each also over what it does without.`,
   memory: `Does a worker grow with the jobs that it has done? And with payloads of a megabyte, how many of them does it hold at
 once?`,
+  workflows: `Handlers in steps, each of which is recorded, beside engines of durable workflows on the same PostgreSQL. What does a step cost,
+how many short workflows are done in a second, and what do those cost that wait? *Started*: the process that works starts each
+workflow and waits until its end is recorded. *Queued*: a backlog is worked off. DBOS runs a workflow in the process that starts it
+and keeps it in memory while it waits; the others park it in the database.`,
   mixed: `Jobs come and go at the same time, as in life: does the backlog stay small, and the table?`,
 };

@@ -5,13 +5,18 @@ import { cpus, release, totalmem, type } from 'node:os';
 export function machine(): string[] {
   const [cpu] = cpus();
   const packages = ['graphile-worker', 'pg-boss', 'bullmq', 'pg'].map(
-    (name) => `${name} ${versionOf(`../node_modules/${name}`)}`,
+    (name) => `${name} ${benchVersion(name)}`,
   );
   const own = ['drizzle-orm', 'postgres'].map((name) => `${name} ${versionOf(`../../node_modules/${name}`)}`);
   return [
     `${cpus().length} cores of ${cpu?.model.trim() ?? 'an unknown processor'}, ${Math.round(totalmem() / 2 ** 30)} GB, ${type()} ${release()}`,
     `Node.js ${process.versions.node}, drizzle-queue ${versionOf('../..')}, ${[...own, ...packages].join(', ')}`,
   ];
+}
+
+/** The version of a package that the benches install. */
+export function benchVersion(name: string): string {
+  return versionOf(`../node_modules/${name}`);
 }
 
 function versionOf(directory: string): string {

@@ -14,8 +14,10 @@ import * as workflowTables from 'drizzle-queue/schema/workflows';
 import { drainIn, runHandler, travel } from 'drizzle-queue/testing';
 import { afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { atFaultPoints, type FaultPoint } from '../../src/core/sql/fault-point.ts';
+import type { Holder } from '../../src/core/sql/fence.ts';
 import { deleteLeftRows } from '../../src/features/workflows/queries/delete-left-rows.ts';
 import { findLeftRows } from '../../src/features/workflows/queries/find-left-rows.ts';
+import { recordOneStep } from '../../src/features/workflows/queries/record-one-step.ts';
 import { recordSteps, stepKey } from '../../src/features/workflows/queries/record-steps.ts';
 import { clearTables, tables } from '../queries/support/jobs.ts';
 import { addWorkflowTables, clearWorkflowTables } from '../support/control-tables.ts';
@@ -109,30 +111,51 @@ describe('an attempt that no longer holds its job', () => {
   const step = (id: number, fence: number, output: string) =>
     ({ id, fence, name: 'one', kind: 'run', output, tookMs: 0, ended: true }) as const;
 
-  test('records nothing, and the one that holds it does; a step that has ended never changes', async () => {
-    const id = await enqueue();
-    const claim = async (worker: number) => {
-      const [row] = await database.client<[{ fence: string }]>`
+  const ways = [
+    {
+      way: 'with others',
+      record: async (holder: Holder, one: ReturnType<typeof step>) =>
+        (await recordSteps(database.db, all, holder, [one], 'briefly')).has(stepKey(one)),
+    },
+    {
+      way: 'alone',
+      record: async (holder: Holder, one: ReturnType<typeof step>) =>
+        (await recordOneStep(database.db, all, holder, one, 'briefly')) !== undefined,
+    },
+    {
+      way: 'alone, in a transaction',
+      record: async (holder: Holder, one: ReturnType<typeof step>) =>
+        await database.db.transaction(
+          async (tx) => (await recordOneStep(tx, all, holder, one, 'wait')) !== undefined,
+        ),
+    },
+  ];
+
+  test.each(ways)(
+    'records nothing, and the one that holds it does; a step that has ended never changes: $way',
+    async ({ record: recordBy }) => {
+      const id = await enqueue();
+      const claim = async (worker: number) => {
+        const [row] = await database.client<[{ fence: string }]>`
         update queue_jobs set worker_id = ${worker}, fence = fence + 1, claimed_at = now() returning fence`;
-      return Number(row.fence);
-    };
-    const stale = await claim(1);
-    const held = await claim(2);
-    const record = async (workerId: number, fence: number, output: string) => {
-      const holder = { queue: 'q', workerId };
-      const recorded = await recordSteps(database.db, all, holder, [step(id, fence, output)], 'briefly');
-      return recorded.has(stepKey({ id, name: 'one' }));
-    };
-    expect(await record(1, stale, '1')).toBe(false);
-    expect(await queue.workflows.steps(database.db, id)).toEqual([]);
-    expect(await record(2, held, '2')).toBe(true);
-    expect(await record(1, stale, '3')).toBe(false);
-    // The same attempt again, as after a lost answer.
-    expect(await record(2, held, '2')).toBe(true);
-    // And a later one, which would have read it.
-    expect(await record(2, await claim(2), '4')).toBe(false);
-    expect(await queue.workflows.steps(database.db, id)).toMatchObject([{ name: 'one', output: 2 }]);
-  });
+        return Number(row.fence);
+      };
+      const stale = await claim(1);
+      const held = await claim(2);
+      const record = async (workerId: number, fence: number, output: string) => {
+        return await recordBy({ queue: 'q', workerId }, step(id, fence, output));
+      };
+      expect(await record(1, stale, '1')).toBe(false);
+      expect(await queue.workflows.steps(database.db, id)).toEqual([]);
+      expect(await record(2, held, '2')).toBe(true);
+      expect(await record(1, stale, '3')).toBe(false);
+      // The same attempt again, as after a lost answer.
+      expect(await record(2, held, '2')).toBe(true);
+      // And a later one, which would have read it.
+      expect(await record(2, await claim(2), '4')).toBe(false);
+      expect(await queue.workflows.steps(database.db, id)).toMatchObject([{ name: 'one', output: 2 }]);
+    },
+  );
 
   test('gets a LeaseLostError, and its transaction is rolled back', async () => {
     await database.client`create table written (job bigint)`;

@@ -189,6 +189,7 @@ import { findQueueQuery } from '../../../src/features/workflows/queries/find-que
 import { findStepsQuery } from '../../../src/features/workflows/queries/find-steps.ts';
 import { forgetStepsQuery } from '../../../src/features/workflows/queries/forget-steps.ts';
 import { receiveSignalQuery } from '../../../src/features/workflows/queries/receive-signal.ts';
+import { recordOneStepQuery } from '../../../src/features/workflows/queries/record-one-step.ts';
 import { recordStepsQuery, type StepToRecord } from '../../../src/features/workflows/queries/record-steps.ts';
 import { sendSignalQuery } from '../../../src/features/workflows/queries/send-signal.ts';
 import {
@@ -387,7 +388,8 @@ export function allStatements(
   const withGroupedMembers = inContext(grouped(), members);
   const wait = { id, fence: 1, batchIds: [id, id + 1], failFast: true };
   const missing = { batchId: id, missing: 2, failed: 1, recountedAt: null };
-  const steps: readonly StepToRecord[] = [
+  const plainStep = { id, fence: 1, name: text, kind: 'transaction', tookMs: 12.5, ended: true } as const;
+  const steps: [StepToRecord, ...StepToRecord[]] = [
     { id, fence: 1, name: text, kind: 'run', output: JSON.stringify({ text }), tookMs: 12.5, ended: true },
     { id, fence: 1, name: `${text} 2`, kind: 'sleep', delayMs: 1_000, tookMs: 0, ended: false },
     { id, fence: 1, name: `${text} 3`, kind: 'sleep', until: time, tookMs: 0, ended: false },
@@ -432,6 +434,9 @@ export function allStatements(
     ),
     recordStepsQuery: recordStepsQuery(workflows, held, steps, 'briefly'),
     'recordStepsQuery, in a transaction': recordStepsQuery(workflows, held, steps.slice(0, 1), 'wait'),
+    recordOneStepQuery: recordOneStepQuery(workflows, held, steps[0], 'briefly'),
+    'recordOneStepQuery, in a transaction': recordOneStepQuery(workflows, held, steps[0], 'wait'),
+    'recordOneStepQuery, as text': recordOneStepQuery(workflows, held, plainStep, 'wait', true),
     sendSignalQuery: sendSignalQuery(workflows, sent),
     'sendSignalQuery, once, by unique key': sendSignalQuery(workflows, {
       ...sent,

@@ -6,6 +6,7 @@ import { queryRows, type Transaction } from '../../sql/executor.ts';
 import { type HeldJob, type Holder, isStillHeld } from '../../sql/fence.ts';
 import { endHolds, handlersGoOn } from '../../sql/hold-end.ts';
 import { insertResults, withoutPayload } from '../../sql/insert-results.ts';
+import { PLAIN_NAME } from '../../sql/plain-name.ts';
 import { planAnew } from '../../sql/plan-anew.ts';
 
 export interface CompletedJob extends HeldJob {
@@ -13,9 +14,6 @@ export interface CompletedJob extends HeldJob {
   readonly output: string | undefined;
   readonly keepResult: KeepResult;
 }
-
-/** Reads the same in every encoding, and under every `standard_conforming_strings`. */
-const PLAIN = /^[\w.:/-]*$/;
 
 /**
  * Ends one held job, if the same transaction has written before; whether it did. Where all of its values are
@@ -30,7 +28,7 @@ export async function completeOneJob(
   holder: Holder,
   job: CompletedJob,
 ): Promise<boolean> {
-  const asText = job.output === undefined && PLAIN.test(holder.queue);
+  const asText = job.output === undefined && PLAIN_NAME.test(holder.queue);
   const query = completeOneJobQuery(tables, holder, job, asText);
   return (await queryRows(tx, tables, asText ? query.inlineParams() : query)).length > 0;
 }

@@ -5,6 +5,7 @@ import type { Holder } from '../../../core/sql/fence.ts';
 import type { Retries } from '../../../core/time/retries.ts';
 import type { WorkerEmitter } from '../../../core/worker/base/events.ts';
 import { isAboutLocks, isAboutTheServer } from '../../../core/worker/base/refusal.ts';
+import { recordOneStep } from '../queries/record-one-step.ts';
 import { type RecordedStep, recordSteps, type StepToRecord, stepKey } from '../queries/record-steps.ts';
 import type { TablesOfWorkflows } from '../sql/workflow-tables.ts';
 
@@ -74,14 +75,11 @@ export class StepRecorder {
 
   /** Never rejects. */
   async #write(batch: readonly PendingStep[]): Promise<void> {
-    const { db, tables, holder, events, retries } = this.#options;
+    const { holder, events, retries } = this.#options;
     let open = batch;
     for (let delayMs = FIRST_RETRY_MS; open.length > 0; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
       try {
-        const steps = open.map(({ step }) => step);
-        const recorded = await recordSteps(db, tables, holder, steps, 'briefly');
-        await faultPoint('step: recorded');
-        for (const { step, resolve } of open) resolve(recorded.get(stepKey(step)));
+        await this.#record(open);
         return;
       } catch (error) {
         if (!isAboutTheServer(error) && !isAboutLocks(error)) {
@@ -97,6 +95,21 @@ export class StepRecorder {
         open = stillOpen(open);
       }
     }
+  }
+
+  async #record(batch: readonly PendingStep[]): Promise<void> {
+    const { db, tables, holder } = this.#options;
+    const [only, second] = batch;
+    if (only !== undefined && second === undefined) {
+      const recorded = await recordOneStep(db, tables, holder, only.step, 'briefly');
+      await faultPoint('step: recorded');
+      only.resolve(recorded);
+      return;
+    }
+    const steps = batch.map(({ step }) => step);
+    const recorded = await recordSteps(db, tables, holder, steps, 'briefly');
+    await faultPoint('step: recorded');
+    for (const { step, resolve } of batch) resolve(recorded.get(stepKey(step)));
   }
 
   /** One bad row must not fail the others. */

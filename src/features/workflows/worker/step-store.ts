@@ -12,7 +12,7 @@ import { openBatches } from '../../batches/queries/open-batches.ts';
 import { waitForBatches } from '../../batches/queries/wait-for-batches.ts';
 import { findSteps } from '../queries/find-steps.ts';
 import { type Received, receiveSignal, type SignalToReceive } from '../queries/receive-signal.ts';
-import { recordSteps, type StepToRecord, stepKey } from '../queries/record-steps.ts';
+import { recordOneStep } from '../queries/record-one-step.ts';
 import type { TablesOfWorkflows } from '../sql/workflow-tables.ts';
 import type { StepRecorder } from './step-recorder.ts';
 import type { StepStore } from './step-run.ts';
@@ -48,7 +48,7 @@ export function storeInWorker(
   return {
     find: () => answered(() => findSteps(db, tables, job)),
     record: (step) => recorder.record(step, attempt.signal),
-    recordIn: (tx, step) => recordOne(tx, tables, attempt, step),
+    recordIn: (tx, step) => recordOneStep(tx, tables, holder, step, 'wait'),
     receive: (signal) =>
       answered(async () => {
         const received = await receiveSignal(db, tables, holder, signal, 'briefly');
@@ -77,8 +77,8 @@ export function storeInTransaction(
   const { db } = environment;
   return {
     find: () => findSteps(db, tables, job),
-    record: (step) => recordOne(db, tables, attempt, step),
-    recordIn: (tx, step) => recordOne(tx, tables, attempt, step),
+    record: (step) => recordOneStep(db, tables, holder, step, 'wait'),
+    recordIn: (tx, step) => recordOneStep(tx, tables, holder, step, 'wait'),
     receive: (signal: SignalToReceive): Promise<Received | undefined> =>
       receiveSignal(db, tables, holder, signal, 'wait'),
     ...childrenOf(attempt, tables, queue),
@@ -104,8 +104,4 @@ function childrenOf(
       return { batch, ids };
     },
   };
-}
-
-async function recordOne(db: Runner, tables: TablesOfWorkflows, attempt: AttemptAddedTo, step: StepToRecord) {
-  return (await recordSteps(db, tables, attempt.holder, [step], 'wait')).get(stepKey(step));
 }
