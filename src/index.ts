@@ -185,6 +185,7 @@ export {
   StepLimitError,
   StepMismatchError,
 } from './features/workflows/job/step-errors.ts';
+export type { MailboxRecord } from './features/workflows/queries/find-mailboxes.ts';
 export type { StepRecord } from './features/workflows/queries/find-steps.ts';
 export type {
   SignalArguments,

@@ -22,6 +22,7 @@ import type { SignalDefinition } from './job/define-signal.ts';
 import { signalToStore } from './job/signal-value.ts';
 import type { SignalInput, Step } from './job/step.ts';
 import { MailboxFullError } from './job/step-errors.ts';
+import { findMailboxes, type MailboxRecord } from './queries/find-mailboxes.ts';
 import { findQueue } from './queries/find-queue.ts';
 import { findSteps, type StepRecord } from './queries/find-steps.ts';
 import { forgetSteps } from './queries/forget-steps.ts';
@@ -158,7 +159,19 @@ export class Workflows implements ContextFeature {
       id: checkId('steps', id),
       queue: undefined,
     });
-    return found.map(({ leftMs: _, ...step }) => step);
+    return found.map(({ leftMs, ...step }) =>
+      // Its row is not written again.
+      step.kind === 'sleep' && leftMs !== undefined && leftMs <= 0 ? { ...step, endedAt: step.until } : step,
+    );
+  }
+
+  /**
+   * The mailboxes of a job, by the names of their signals: how many signals were sent to it and received, and
+   * which it waits for. Their values are in `queue_mailboxes`.
+   */
+  async mailboxes(db: Executor, id: number): Promise<MailboxRecord[]> {
+    checkExecutor('mailboxes', db);
+    return await findMailboxes(db, this.#all(this.#queue.tables), checkId('mailboxes', id));
   }
 
   /**

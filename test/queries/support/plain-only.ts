@@ -41,6 +41,7 @@ export const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; 
   removeGoneWorkersQuery: { refused: ['beside', 'locked', 'session'], instead: 'removeUnseenWorkerQuery' },
   tidySchedulesQuery: { refused: ['locked'], instead: 'renewSchedulesQuery' },
   // No worker starts there whose queue has workflows. Nothing is known that refuses these; they were not tried.
+  findMailboxesQuery: { refused: [], instead: 'an error' },
   findStepsQuery: { refused: [], instead: 'an error' },
   'findStepsQuery, of any queue': { refused: [], instead: 'an error' },
   forgetStepsQuery: { refused: [], instead: 'an error' },

@@ -168,6 +168,7 @@ import { findJobsQuery } from '../../../src/features/waiting/queries/find-jobs.t
 import { findLiveIdsQuery } from '../../../src/features/waiting/queries/find-live-ids.ts';
 import { deleteLeftRowsQuery } from '../../../src/features/workflows/queries/delete-left-rows.ts';
 import { findLeftRowsQuery } from '../../../src/features/workflows/queries/find-left-rows.ts';
+import { findMailboxesQuery } from '../../../src/features/workflows/queries/find-mailboxes.ts';
 import { findQueueQuery } from '../../../src/features/workflows/queries/find-queue.ts';
 import { findStepsQuery } from '../../../src/features/workflows/queries/find-steps.ts';
 import { forgetStepsQuery } from '../../../src/features/workflows/queries/forget-steps.ts';
@@ -380,6 +381,7 @@ export function allStatements(
     key: undefined,
   };
   return {
+    findMailboxesQuery: findMailboxesQuery(workflows, id),
     findStepsQuery: findStepsQuery(workflows, { id, queue: text }),
     'findStepsQuery, of any queue': findStepsQuery(workflows, { id, queue: undefined }),
     forgetStepsQuery: forgetStepsQuery(workflows, { queue: text, id, from: text }),
