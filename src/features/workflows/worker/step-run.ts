@@ -36,9 +36,14 @@ import type { Received, SignalToReceive } from '../queries/receive-signal.ts';
 import type { RecordedStep, StepToRecord } from '../queries/record-steps.ts';
 import type { StepErrorRecord, StepKind } from '../schema/queue-steps.ts';
 
+/** A step that was recorded before. One that only a test has given may be of any kind. */
+export interface KnownStep extends Omit<FoundStep, 'kind'> {
+  readonly kind: StepKind | undefined;
+}
+
 /** How the steps of one attempt reach the database. */
 export interface StepStore {
-  find(): Promise<readonly FoundStep[]>;
+  find(): Promise<readonly KnownStep[]>;
   /** `undefined`: the job is no longer held. */
   record(step: StepToRecord): Promise<RecordedStep | undefined>;
   /** The same in a transaction of the handler's. */
@@ -78,7 +83,7 @@ export class StepRun implements Step {
   readonly #undoables: Undoable[] = [];
   /** How many signals this job has received, or waits for, by their name. */
   readonly #taken = new Map<string, number>();
-  #memo: Promise<ReadonlyMap<string, FoundStep>> | undefined;
+  #memo: Promise<ReadonlyMap<string, KnownStep>> | undefined;
   /** When the memo was read, by the monotonic clock. */
   #readMs = 0;
   #recorded = 0;
@@ -238,7 +243,7 @@ export class StepRun implements Step {
   async #step<T>(
     name: string,
     kind: StepKind,
-    run: (found: FoundStep | undefined) => Promise<T>,
+    run: (found: KnownStep | undefined) => Promise<T>,
   ): Promise<T> {
     checkText('The name of a step', name, MAX_NAME_BYTES);
     const isUndo = name === UNDO || name.startsWith(`${UNDO}:`);
@@ -255,7 +260,7 @@ export class StepRun implements Step {
       this.#attempt.checkOpen();
       const memo = await this.#read();
       const found = memo.get(name);
-      if (found !== undefined && found.kind !== kind) {
+      if (found?.kind !== undefined && found.kind !== kind) {
         throw new StepMismatchError(job.kind, name, found.kind, kind);
       }
       if (!isOver(found) && !this.#isUndoing) this.#checkWanted(memo.get(UNDO)?.error);
@@ -281,12 +286,12 @@ export class StepRun implements Step {
     }
   }
 
-  #read(): Promise<ReadonlyMap<string, FoundStep>> {
+  #read(): Promise<ReadonlyMap<string, KnownStep>> {
     this.#memo ??= this.#readNow();
     return this.#memo;
   }
 
-  async #readNow(): Promise<ReadonlyMap<string, FoundStep>> {
+  async #readNow(): Promise<ReadonlyMap<string, KnownStep>> {
     this.#readMs = performance.now();
     const steps = isFirstClaim(this.#attempt) ? [] : await this.#store.find();
     for (const { kind, signal, output } of steps) {
@@ -297,7 +302,7 @@ export class StepRun implements Step {
     return new Map(steps.map((step) => [step.name, step]));
   }
 
-  #outputOf({ name, error, attempts, output }: FoundStep): unknown {
+  #outputOf({ name, error, attempts, output }: KnownStep): unknown {
     if (error === null) return output;
     throw new StepFailedError(this.#attempt.job.kind, name, attempts, error);
   }
@@ -306,7 +311,7 @@ export class StepRun implements Step {
   async #tried<T>(
     name: string,
     { attempts, timeoutMs }: Pick<StepOptions<T>, 'attempts' | 'timeoutMs'>,
-    found: FoundStep | undefined,
+    found: KnownStep | undefined,
     run: Run<T>,
   ): Promise<T> {
     const startMs = performance.now();
@@ -443,7 +448,7 @@ export class StepRun implements Step {
   }
 }
 
-function isOver(found: FoundStep | undefined): found is FoundStep {
+function isOver(found: KnownStep | undefined): found is KnownStep {
   return found !== undefined && found.endedAt !== null;
 }
 
