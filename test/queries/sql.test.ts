@@ -128,6 +128,7 @@ test('the texts hold no literals but their own', () => {
       `'server_version'`,
       `'server_version_num'`,
       `'silent'`,
+      `'sleep'`,
       `'string'`,
       `'transaction_read_only'`,
       `'waiting'`,

@@ -27,6 +27,7 @@ import { findQueue } from './queries/find-queue.ts';
 import { findSteps, type StepRecord } from './queries/find-steps.ts';
 import { forgetSteps } from './queries/forget-steps.ts';
 import { type SignalTarget, sendSignal } from './queries/send-signal.ts';
+import { type ShownSteps, type StepsToShow, showSteps } from './queries/show-steps.ts';
 import type { WorkflowTables } from './schema/create-workflow-tables.ts';
 import { type TablesOfWorkflows, WORKFLOWS_ENTRY } from './sql/workflow-tables.ts';
 import { StepPruning } from './worker/step-pruning.ts';
@@ -172,6 +173,11 @@ export class Workflows implements ContextFeature {
   async mailboxes(db: Executor, id: number): Promise<MailboxRecord[]> {
     checkExecutor('mailboxes', db);
     return await findMailboxes(db, this.#all(this.#queue.tables), checkId('mailboxes', id));
+  }
+
+  /** The newest steps of a job with their outputs as texts. @internal */
+  async shown(db: Executor, show: StepsToShow): Promise<ShownSteps> {
+    return await showSteps(db, this.#all(this.#queue.tables), show);
   }
 
   /**

@@ -54,6 +54,8 @@ export const PLAIN_ONLY: Readonly<Record<string, { refused: readonly Refusal[]; 
   'receiveSignalQuery, in a transaction': { refused: [], instead: 'an error' },
   recordStepsQuery: { refused: [], instead: 'an error' },
   'recordStepsQuery, in a transaction': { refused: [], instead: 'an error' },
+  showStepsQuery: { refused: [], instead: 'an error' },
+  'showStepsQuery, one': { refused: [], instead: 'an error' },
   sendSignalQuery: { refused: [], instead: 'an error' },
   'sendSignalQuery, once, by unique key': { refused: [], instead: 'an error' },
   // No worker starts there whose queue has groups.

@@ -175,6 +175,7 @@ import { forgetStepsQuery } from '../../../src/features/workflows/queries/forget
 import { receiveSignalQuery } from '../../../src/features/workflows/queries/receive-signal.ts';
 import { recordStepsQuery, type StepToRecord } from '../../../src/features/workflows/queries/record-steps.ts';
 import { sendSignalQuery } from '../../../src/features/workflows/queries/send-signal.ts';
+import { showStepsQuery } from '../../../src/features/workflows/queries/show-steps.ts';
 import { queueMailboxes, queueSteps } from '../../../src/features/workflows/schema/index.ts';
 
 /** What builds a statement that is one of Drizzle's own; it is never sent. */
@@ -404,6 +405,8 @@ export function allStatements(
     ),
     recordStepsQuery: recordStepsQuery(workflows, held, steps, 'briefly'),
     'recordStepsQuery, in a transaction': recordStepsQuery(workflows, held, steps.slice(0, 1), 'wait'),
+    showStepsQuery: showStepsQuery(workflows, { id, queue: text, cut: 1_000, limit: 200 }),
+    'showStepsQuery, one': showStepsQuery(workflows, { id, queue: text, name: text, cut: 1_000, limit: 1 }),
     sendSignalQuery: sendSignalQuery(workflows, sent),
     'sendSignalQuery, once, by unique key': sendSignalQuery(workflows, {
       ...sent,
