@@ -142,6 +142,7 @@ function givenStep(name: string, output: unknown): KnownStep {
     attempts: 1,
     until: null,
     leftMs: 0,
+    trace: null,
     startedAt: at,
     endedAt: at,
   };

@@ -22,6 +22,7 @@ import type { SignalDefinition } from './job/define-signal.ts';
 import { signalToStore } from './job/signal-value.ts';
 import type { SignalInput, Step } from './job/step.ts';
 import { MailboxFullError } from './job/step-errors.ts';
+import type { StepObserver } from './job/step-observer.ts';
 import { findMailboxes, type MailboxRecord } from './queries/find-mailboxes.ts';
 import { findQueue } from './queries/find-queue.ts';
 import { findSteps, type StepRecord } from './queries/find-steps.ts';
@@ -97,11 +98,13 @@ export class Workflows implements ContextFeature {
   readonly #queue: QueueOfWorkflows;
   /** @internal */
   readonly tables: WorkflowTables;
+  readonly #observer: StepObserver | undefined;
 
   /** @internal use `workflowsIn` */
-  constructor(queue: QueueOfWorkflows, tables: WorkflowTables) {
+  constructor(queue: QueueOfWorkflows, tables: WorkflowTables, observer?: StepObserver) {
     this.#queue = queue;
     this.tables = tables;
+    this.#observer = observer;
   }
 
   /**
@@ -160,7 +163,7 @@ export class Workflows implements ContextFeature {
       id: checkId('steps', id),
       queue: undefined,
     });
-    return found.map(({ leftMs, ...step }) =>
+    return found.map(({ leftMs, trace: _, ...step }) =>
       // Its row is not written again.
       step.kind === 'sleep' && leftMs !== undefined && leftMs <= 0 ? { ...step, endedAt: step.until } : step,
     );
@@ -220,7 +223,8 @@ export class Workflows implements ContextFeature {
         const recorder =
           recorders.get(holder.queue) ?? new StepRecorder({ db, tables: all, holder, events, retries });
         recorders.set(holder.queue, recorder);
-        return new StepRun(attempt, storeInWorker(attempt, questions, all, recorder, retries));
+        const store = storeInWorker(attempt, questions, all, recorder, retries);
+        return new StepRun(attempt, store, this.#observer);
       },
     };
     return { added, background: [new StepPruning(statements.of('upkeep'), all, events)] };
@@ -229,7 +233,10 @@ export class Workflows implements ContextFeature {
   /** @internal */
   forTransaction(): AddedContext {
     const all = this.#all(this.#queue.tables);
-    return { name: 'step', of: (attempt) => new StepRun(attempt, storeInTransaction(attempt, all)) };
+    return {
+      name: 'step',
+      of: (attempt) => new StepRun(attempt, storeInTransaction(attempt, all), this.#observer),
+    };
   }
 
   /** With what is known of the server and of limits. */

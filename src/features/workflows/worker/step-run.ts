@@ -31,6 +31,7 @@ import {
   StepLimitError,
   StepMismatchError,
 } from '../job/step-errors.ts';
+import type { StepEnd, StepObservation, StepObserver } from '../job/step-observer.ts';
 import type { FoundStep } from '../queries/find-steps.ts';
 import type { Received, SignalToReceive } from '../queries/receive-signal.ts';
 import type { RecordedStep, StepToRecord } from '../queries/record-steps.ts';
@@ -56,6 +57,7 @@ export interface StepStore {
 const MAX_WAIT_MS = 365 * 24 * 3_600_000;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 const MAX_STEPS = 10_000;
+const MAX_TRACE = 200;
 /** The step that says that a job is being undone, and the names of what undoes others. */
 const UNDO = 'undo';
 
@@ -78,6 +80,9 @@ type RunIn<T> = (tx: Transaction) => Promise<T>;
 export class StepRun implements Step {
   readonly #attempt: AttemptAddedTo;
   readonly #store: StepStore;
+  readonly #observer: StepObserver | undefined;
+  /** Of the steps that are observed, by their names. */
+  readonly #observations = new Map<string, StepObservation>();
   readonly #inside: AsyncContext<string> | undefined;
   readonly #names = new Set<string>();
   readonly #undoables: Undoable[] = [];
@@ -95,11 +100,12 @@ export class StepRun implements Step {
   /** The attempt is over, because all that was left of the handler waited. */
   #isParked = false;
 
-  constructor(attempt: AttemptAddedTo, store: StepStore) {
+  constructor(attempt: AttemptAddedTo, store: StepStore, observer?: StepObserver) {
     insideSteps ??= asyncContext<string>();
     this.#inside = insideSteps;
     this.#attempt = attempt;
     this.#store = store;
+    this.#observer = observer;
   }
 
   async run<T>(name: string, ...given: [Run<T>] | [StepOptions<T>, Run<T>]): Promise<never> {
@@ -145,7 +151,7 @@ export class StepRun implements Step {
   }
 
   async begin<T>(name: string): Promise<OpenStep<T>> {
-    return await this.#step(name, 'run', async (found) => {
+    const open = async (found: KnownStep | undefined): Promise<OpenStep<T>> => {
       const startMs = performance.now();
       const isDone = isOver(found);
       let isRecorded = isDone;
@@ -155,10 +161,13 @@ export class StepRun implements Step {
         record: async (output: T) => {
           if (isRecorded) throw new QueueError(`The step '${name}' is recorded already`);
           isRecorded = true;
-          return (await this.#busy(() => this.#record({ name, kind: 'run', output, startMs }))) as never;
+          const recorded = await this.#busy(() => this.#record({ name, kind: 'run', output, startMs }));
+          this.#observations.get(name)?.end('done');
+          return recorded as never;
         },
       };
-    });
+    };
+    return await this.#step(name, 'run', open, 'later');
   }
 
   async sleep(name: string, delayMs: number): Promise<void> {
@@ -183,9 +192,10 @@ export class StepRun implements Step {
       // Taken, or waited for: another wait for it in this run gets the one after it.
       this.#taken.set(signal.name, at + 1);
       const { id, fence } = this.#attempt.job;
-      const received = await this.#store.receive({ id, fence, name, signal: signal.name, at, timeoutMs });
+      const wanted = { id, fence, name, signal: signal.name, at, timeoutMs, trace: this.#traceOf(name) };
+      const received = await this.#store.receive(wanted);
       if (received === undefined) throw this.#lost();
-      if (received.type === 'waiting') return await this.#wait(received.leftMs);
+      if (received.type === 'waiting') return await this.#wait(name, received.leftMs);
       this.#attempt.noteProgress();
       if (received.type === 'received') return (await signalValue(signal, received.value)) as never;
       this.#taken.set(signal.name, at);
@@ -224,26 +234,36 @@ export class StepRun implements Step {
 
   async #sleep(name: string, step: Pick<StepToRecord, 'delayMs' | 'until'>): Promise<void> {
     await this.#step(name, 'sleep', async (found) => {
-      let leftMs =
-        found?.leftMs === undefined ? undefined : found.leftMs - (performance.now() - this.#readMs);
+      let leftMs = this.#leftMs(found);
       if (leftMs === undefined) {
         const { id, fence } = this.#attempt.job;
         this.#checkCount();
-        const sleep = { id, fence, name, kind: 'sleep', tookMs: 0, ended: false } as const;
+        const trace = this.#traceOf(name);
+        const sleep = { id, fence, name, kind: 'sleep', trace, tookMs: 0, ended: false } as const;
         const recorded = await this.#store.record({ ...sleep, ...step });
         if (recorded === undefined) throw this.#lost();
         this.#attempt.noteProgress();
         leftMs = recorded.leftMs ?? 0;
       }
-      if (leftMs > 0) await this.#wait(Math.min(leftMs, MAX_WAIT_MS));
+      if (leftMs > 0) await this.#wait(name, Math.min(leftMs, MAX_WAIT_MS));
     });
   }
 
-  /** One step, from its name on. */
+  /** In how long a step waits no longer; `undefined` where it has not begun to, or has no such time. */
+  #leftMs(found: KnownStep | undefined): number | undefined {
+    return found?.leftMs === undefined ? undefined : found.leftMs - (performance.now() - this.#readMs);
+  }
+
+  /**
+   * One step, from its name on.
+   *
+   * @param ends when its observation does: with `run`, or later, by what that returns
+   */
   async #step<T>(
     name: string,
     kind: StepKind,
     run: (found: KnownStep | undefined) => Promise<T>,
+    ends: 'with it' | 'later' = 'with it',
   ): Promise<T> {
     checkText('The name of a step', name, MAX_NAME_BYTES);
     const isUndo = name === UNDO || name.startsWith(`${UNDO}:`);
@@ -264,8 +284,31 @@ export class StepRun implements Step {
         throw new StepMismatchError(job.kind, name, found.kind, kind);
       }
       if (!isOver(found) && !this.#isUndoing) this.#checkWanted(memo.get(UNDO)?.error);
-      return await run(found);
+      const attempt = found === undefined || found.error === null ? 1 : found.attempts + 1;
+      const isReplayed = isOver(found) || (kind === 'sleep' && (this.#leftMs(found) ?? 1) <= 0);
+      if (this.#observer === undefined || isReplayed) return await run(found);
+      const observation = this.#observer.begin({
+        job: { id: job.id, kind: job.kind, queue: job.queue, attempt: job.attempt },
+        name,
+        kind,
+        attempt,
+        signal: this.#attempt.signal,
+      });
+      this.#observations.set(name, observation);
+      try {
+        const value = await observation.run(() => run(found));
+        if (ends === 'with it') observation.end(endOf(kind, value));
+        return value;
+      } catch (error) {
+        observation.end('failed', error);
+        throw error;
+      }
     });
+  }
+
+  #traceOf(name: string): string | undefined {
+    const trace = this.#observations.get(name)?.trace;
+    return trace === undefined || trace.length > MAX_TRACE ? undefined : trace;
   }
 
   /** @throws why no new step is to begin: the job is to end, or is being undone */
@@ -299,6 +342,9 @@ export class StepRun implements Step {
       this.#taken.set(signal, (this.#taken.get(signal) ?? 0) + 1);
     }
     this.#recorded = steps.length;
+    // They are in the order in which they began.
+    const trace = steps.findLast((step) => step.trace !== null)?.trace;
+    if (trace !== undefined && trace !== null) this.#observer?.resume(trace);
     return new Map(steps.map((step) => [step.name, step]));
   }
 
@@ -427,7 +473,8 @@ export class StepRun implements Step {
   }
 
   /** Never settles: nothing of the handler runs on, no `catch` and no `finally`. */
-  #wait(leftMs: number | null): Promise<never> {
+  #wait(name: string, leftMs: number | null): Promise<never> {
+    this.#observations.get(name)?.end('waiting');
     this.#waits.push(leftMs === null ? Number.POSITIVE_INFINITY : performance.now() + leftMs);
     this.#active--;
     this.#parkWhenIdle();
@@ -450,6 +497,10 @@ export class StepRun implements Step {
 
 function isOver(found: KnownStep | undefined): found is KnownStep {
   return found !== undefined && found.endedAt !== null;
+}
+
+function endOf(kind: StepKind, value: unknown): StepEnd {
+  return kind === 'signal' && value === undefined ? 'timed-out' : 'done';
 }
 
 /**
